@@ -1,0 +1,197 @@
+"""Every error of this package, in one tree.
+
+    StreamsError
+    ├── InvalidRequest           what was asked cannot be done as asked
+    │   ├── InvalidName          a name this system cannot have, or one we refuse to read
+    │   ├── InvalidWindow        a span of time that is not a window
+    │   └── MissingDependency    an optional client is not installed
+    ├── WindowNotReady           the window's end is not certain yet                       (retryable)
+    ├── AccessError              the stream system refuses us
+    │   ├── AuthenticationFailed our credentials are missing, wrong or expired
+    │   ├── NotAuthorized        we are known, but may not do this
+    │   └── SourceNotFound       the topic, stream or scope does not exist
+    ├── SystemUnavailable        no answer, or a passing failure of the server              (retryable)
+    │   └── ReadStalled          a connection went silent before its split was read         (retryable)
+    ├── ProtocolError            bytes or answers that no server should send
+    │   └── CorruptFrame         a frame's checksum or structure is wrong                   (retryable)
+    ├── DataLoss                 the stream no longer holds what the window needs
+    │   ├── StartTrimmed         the window starts before the first position still held
+    │   └── EventsLost           events inside the window vanished
+    ├── ReceiptMismatch          what was read does not agree with the plan
+    ├── PreflightFailed          Spark's side cannot run the read
+    ├── SinkError                the table could not be written
+    ├── JournalError             the journal cannot be used
+    └── PlanMismatch             a plan is not the one it claims to be
+
+`retryable` says whether the same call may succeed later by itself; Airflow's retry policy reads it.
+"""
+
+from __future__ import annotations
+
+
+class StreamsError(Exception):
+    """The root: `retryable` is data, set by the classes below."""
+
+    retryable: bool = False
+
+
+class InvalidRequest(StreamsError, ValueError):
+    """What was asked cannot be done as asked."""
+
+
+class InvalidName(InvalidRequest):
+    """A name this system cannot have, or one we refuse to read."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name, self.reason = name, reason
+        super().__init__(f"{name!r} cannot be read: {reason}")
+
+
+class InvalidWindow(InvalidRequest):
+    """A span of time that is not a window."""
+
+
+class MissingDependency(InvalidRequest):
+    """An optional client is not installed."""
+
+    def __init__(self, module: str, extra: str) -> None:
+        self.module, self.extra = module, extra
+        super().__init__(
+            f"The Python module {module!r} is needed here. "
+            f"Install it with: pip install 'airflow-provider-streams[{extra}]'"
+        )
+
+
+class WindowNotReady(StreamsError):
+    """The window's end is not certain yet."""
+
+    retryable = True
+
+    def __init__(self, source: object, window: object, reason: str) -> None:
+        self.source, self.window, self.reason = source, window, reason
+        super().__init__(
+            f"{source}: window {window} cannot be read yet: {reason}. "
+            "Wait for it with WindowReadySensor, or retry later."
+        )
+
+
+class AccessError(StreamsError):
+    """The stream system refuses us."""
+
+
+class AuthenticationFailed(AccessError):
+    """Our credentials are missing, wrong or expired."""
+
+    def __init__(self, where: str, detail: str = "") -> None:
+        self.where = where
+        super().__init__(
+            f"{where} does not accept our credentials{_because(detail)}. Check the connection's password or token."
+        )
+
+
+class NotAuthorized(AccessError):
+    """We are known, but may not do this."""
+
+    def __init__(self, where: str, action: str, detail: str = "") -> None:
+        self.where, self.action = where, action
+        super().__init__(f"{where}: not allowed to {action}{_because(detail)}. Ask for the missing permission.")
+
+
+class SourceNotFound(AccessError):
+    """The topic, stream or scope does not exist."""
+
+    def __init__(self, name: str, where: str = "") -> None:
+        self.name = name
+        at = f" at {where}" if where else ""
+        super().__init__(
+            f"{name} does not exist{at} (or this user may not see it). Check its spelling; reading never creates it."
+        )
+
+
+class SystemUnavailable(StreamsError):
+    """No answer, or a passing failure of the server."""
+
+    retryable = True
+
+    def __init__(self, where: str, detail: str) -> None:
+        self.where = where
+        super().__init__(f"{where} is not available: {detail}. It may be restarting; retry later.")
+
+
+class ReadStalled(SystemUnavailable):
+    """A connection went silent before its split was read."""
+
+    def __init__(self, shard: str, at: object, end: object, seconds: float) -> None:
+        self.shard, self.at, self.end, self.seconds = shard, at, end, seconds
+        super().__init__(shard, f"nothing came for {seconds:.0f} s at {at} on the way to {end}")
+
+
+class ProtocolError(StreamsError):
+    """Bytes or answers that no server should send."""
+
+
+class CorruptFrame(ProtocolError):
+    """A frame's checksum or structure is wrong."""
+
+    retryable = True
+
+
+class DataLoss(StreamsError):
+    """The stream no longer holds what the window needs."""
+
+
+class StartTrimmed(DataLoss):
+    """The window starts before the first position still held."""
+
+    def __init__(self, shard: str, wanted: object, available: object, detail: str = "") -> None:
+        self.shard, self.wanted, self.available = shard, wanted, available
+        super().__init__(
+            f"{shard}: the window starts at {wanted}, the first position still held is {available}"
+            f"{_because(detail)}. Move the window, or accept the loss with on_loss='record'."
+        )
+
+
+class EventsLost(DataLoss):
+    """Events inside the window vanished."""
+
+    def __init__(self, shard: str, start: object, end: object, size: str, cause: str) -> None:
+        self.shard, self.start, self.end, self.size, self.cause = shard, start, end, size, cause
+        super().__init__(
+            f"{shard}: {size} of [{start}, {end}) can no longer be read: {cause}. "
+            "Accept the loss with on_loss='record', or restore the data."
+        )
+
+
+class ReceiptMismatch(StreamsError):
+    """What was read does not agree with the plan."""
+
+    def __init__(self, fingerprint: str, problems: list[str]) -> None:
+        self.fingerprint, self.problems = fingerprint, problems
+        super().__init__(
+            f"plan {fingerprint[:12]}: the read does not agree with its plan: {'; '.join(problems)}. "
+            "Nothing was committed. Run the task again; if it stays, report it with this message."
+        )
+
+
+class PreflightFailed(StreamsError):
+    """Spark's side cannot run the read."""
+
+
+class SinkError(StreamsError):
+    """The table could not be written."""
+
+    def __init__(self, target: str, detail: str) -> None:
+        self.target = target
+        super().__init__(f"{target}: {detail}")
+
+
+class JournalError(StreamsError):
+    """The journal cannot be used."""
+
+
+class PlanMismatch(StreamsError):
+    """A plan is not the one it claims to be."""
+
+
+def _because(detail: str) -> str:
+    return f" ({detail})" if detail else ""

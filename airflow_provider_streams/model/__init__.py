@@ -1,0 +1,1 @@
+"""Values and arithmetic only: no client, no Spark, no Airflow, no network."""

@@ -1,0 +1,43 @@
+"""A cut: one position for every shard of a source at one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from airflow_provider_streams.model.position import Position
+
+
+@dataclass(frozen=True, slots=True)
+class Cut(Mapping[str, Position]):
+    """Shard name to position, sorted by shard. Equal cuts are equal however they were built."""
+
+    positions: dict[str, Position]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "positions", dict(sorted(self.positions.items())))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.positions.items()))
+
+    def __getitem__(self, shard: str) -> Position:
+        return self.positions[shard]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.positions)
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def __str__(self) -> str:
+        return ", ".join(f"{shard}@{position}" for shard, position in self.positions.items())
+
+    def to_json(self) -> dict[str, str]:
+        """Shard name to position text."""
+        return {shard: str(position) for shard, position in self.positions.items()}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, str]) -> Self:
+        """The reverse of `to_json`."""
+        return cls({shard: Position.parse(text) for shard, text in data.items()})

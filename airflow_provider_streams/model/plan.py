@@ -1,0 +1,288 @@
+"""The plan: a window resolved to positions, once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import Any, Literal, Self
+
+from airflow_provider_streams.errors import InvalidRequest, PlanMismatch
+from airflow_provider_streams.model.cut import Cut
+from airflow_provider_streams.model.position import Position
+from airflow_provider_streams.model.source import Source
+from airflow_provider_streams.model.window import Window
+
+VERSION = 1
+
+Basis = Literal["publish", "append", "event", "chained", "cuts"]
+OnLoss = Literal["fail", "record"]
+
+DEFAULT_SPLIT_BYTES = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRequest:
+    """What is asked of a system's planner; the journal's part (`start_cut`, `end_cut`) is already looked up."""
+
+    source: Source
+    window: Window
+    reader: str
+    basis: Basis = "publish"
+    slack: timedelta = timedelta(seconds=60)
+    start_cut: Cut | None = None
+    """Given by the bases `cuts`, `append` and `chained`; None: resolved from the window, or the head."""
+    end_cut: Cut | None = None
+    """Given by the bases `cuts` and `append`; None: resolved from the window, or the tail."""
+    on_loss: OnLoss = "fail"
+    target_split_bytes: int = DEFAULT_SPLIT_BYTES
+
+    def __post_init__(self) -> None:
+        if self.slack < timedelta(0):
+            raise InvalidRequest(f"slack must not be negative, got {self.slack}")
+        if self.target_split_bytes <= 0:
+            raise InvalidRequest(f"target_split_bytes must be positive, got {self.target_split_bytes}")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRef:
+    """Where a plan's positions are valid: a system, one of its clusters, and names resolved there."""
+
+    system: str
+    cluster: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RowFilter:
+    """Keeps the rows of a time column with `start_ms <= value < end_ms` (milliseconds since 1970)."""
+
+    column: str
+    start_ms: int
+    end_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Half-open span of one shard, `[start, end)`."""
+
+    shard: str
+    start: Position
+    end: Position
+    bytes: int
+    entries: int | None = None
+    """Stored units (Pulsar: entries, which are not messages); None where the system has none."""
+    first_kept: Position | None = None
+    """The first position the system still held when the plan was made."""
+    verdict: str = "ok"
+    """`ok`, `empty`, `unknown` (retention not readable), `edge: ..` (about to expire) or `lost: ..`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Stored units `[first, end)` of one run (Pulsar: entries of one ledger) that a split must account for."""
+
+    run: int
+    first: int
+    end: int
+
+    @property
+    def entries(self) -> int:
+        """How many units it holds."""
+        return self.end - self.first
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """What one Spark task reads: a piece of one range."""
+
+    index: int
+    shard: str
+    start: Position
+    end: Position
+    bytes: int
+    spans: tuple[Span, ...] = ()
+    """Everything the system stores in `[start, end)`, so that a dropped unit is seen; empty: not countable."""
+
+    @property
+    def entries(self) -> int | None:
+        """How many stored units the receipt must account for; None: not countable."""
+        return sum(span.entries for span in self.spans) if self.spans else None
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A part of a window that the stream no longer holds, accepted by `on_loss="record"`."""
+
+    shard: str
+    start: Position
+    end: Position
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What reading the plan will move."""
+
+    bytes: int
+    events: int | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A window resolved to positions. Holds no secret; JSON round trips are exact."""
+
+    reader: str
+    source: SourceRef
+    window: Window
+    basis: Basis
+    filter: RowFilter | None
+    start_cut: Cut
+    end_cut: Cut
+    ranges: tuple[Range, ...]
+    splits: tuple[Split, ...]
+    estimate: Estimate
+    observed_at: datetime
+    head: Cut
+    losses: tuple[Loss, ...] = ()
+    version: int = field(default=VERSION)
+
+    def __post_init__(self) -> None:
+        if self.version != VERSION:
+            raise PlanMismatch(f"this release reads plans of version {VERSION}, got version {self.version}")
+        if [split.index for split in self.splits] != list(range(len(self.splits))):
+            raise PlanMismatch("splits must be numbered 0, 1, 2, ..")
+        if self.start_cut.keys() != self.end_cut.keys():
+            raise PlanMismatch("start and end cut must name the same shards")
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """32 hex digits that decide the rows: source, cuts and filter, not how they are split."""
+        decisive = {
+            "source": _source_json(self.source),
+            "start_cut": self.start_cut.to_json(),
+            "end_cut": self.end_cut.to_json(),
+            "filter": _filter_json(self.filter),
+        }
+        canonical = json.dumps(decisive, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()[:32]
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing is stored between the cuts."""
+        return not self.splits
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values; see `from_json`."""
+        return {
+            "version": self.version,
+            "reader": self.reader,
+            "source": _source_json(self.source),
+            "window": self.window.to_json(),
+            "basis": self.basis,
+            "filter": _filter_json(self.filter),
+            "start_cut": self.start_cut.to_json(),
+            "end_cut": self.end_cut.to_json(),
+            "ranges": [
+                {
+                    "shard": r.shard,
+                    "start": str(r.start),
+                    "end": str(r.end),
+                    "bytes": r.bytes,
+                    "entries": r.entries,
+                    "first_kept": str(r.first_kept) if r.first_kept else None,
+                    "verdict": r.verdict,
+                }
+                for r in self.ranges
+            ],
+            "splits": [
+                {
+                    "index": s.index,
+                    "shard": s.shard,
+                    "start": str(s.start),
+                    "end": str(s.end),
+                    "bytes": s.bytes,
+                    "entries": s.entries,
+                    "spans": [[span.run, span.first, span.end] for span in s.spans],
+                }
+                for s in self.splits
+            ],
+            "estimate": {"bytes": self.estimate.bytes, "events": self.estimate.events},
+            "observed_at": self.observed_at.astimezone(UTC).isoformat(),
+            "head": self.head.to_json(),
+            "losses": [
+                {"shard": x.shard, "start": str(x.start), "end": str(x.end), "cause": x.cause} for x in self.losses
+            ],
+            "fingerprint": self.fingerprint,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Self:
+        """The reverse of `to_json`.
+
+        Raises:
+            PlanMismatch: another version, a missing part, or a fingerprint that is not the plan's own.
+        """
+        try:
+            plan = cls._from_json(data)
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise PlanMismatch(f"this is not a plan: {type(error).__name__}: {error}") from error
+        if plan.fingerprint != data["fingerprint"]:
+            raise PlanMismatch(f"plan {data['fingerprint'][:12]} was changed after it was made")
+        return plan
+
+    @classmethod
+    def _from_json(cls, data: dict[str, Any]) -> Self:
+        source = data["source"]
+        return cls(
+            version=data["version"],
+            reader=data["reader"],
+            source=SourceRef(source["system"], source["cluster"], tuple(source["names"])),
+            window=Window.from_json(data["window"]),
+            basis=data["basis"],
+            filter=RowFilter(**data["filter"]) if data["filter"] else None,
+            start_cut=Cut.from_json(data["start_cut"]),
+            end_cut=Cut.from_json(data["end_cut"]),
+            ranges=tuple(
+                Range(
+                    r["shard"],
+                    Position.parse(r["start"]),
+                    Position.parse(r["end"]),
+                    r["bytes"],
+                    r["entries"],
+                    Position.parse(r["first_kept"]) if r["first_kept"] else None,
+                    r["verdict"],
+                )
+                for r in data["ranges"]
+            ),
+            splits=tuple(
+                Split(
+                    s["index"],
+                    s["shard"],
+                    Position.parse(s["start"]),
+                    Position.parse(s["end"]),
+                    s["bytes"],
+                    tuple(Span(*span) for span in s["spans"]),
+                )
+                for s in data["splits"]
+            ),
+            estimate=Estimate(**data["estimate"]),
+            observed_at=datetime.fromisoformat(data["observed_at"]),
+            head=Cut.from_json(data["head"]),
+            losses=tuple(
+                Loss(x["shard"], Position.parse(x["start"]), Position.parse(x["end"]), x["cause"])
+                for x in data["losses"]
+            ),
+        )
+
+
+def _source_json(source: SourceRef) -> dict[str, Any]:
+    return {"system": source.system, "cluster": source.cluster, "names": list(source.names)}
+
+
+def _filter_json(row_filter: RowFilter | None) -> dict[str, Any] | None:
+    if row_filter is None:
+        return None
+    return {"column": row_filter.column, "start_ms": row_filter.start_ms, "end_ms": row_filter.end_ms}

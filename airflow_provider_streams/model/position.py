@@ -1,0 +1,39 @@
+"""A position: a place in a shard, and its total order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+from airflow_provider_streams.errors import PlanMismatch
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Position:
+    """A place *before* an event of one shard, as integers that compare in reading order.
+
+    Pulsar: (ledger, entry, batch index); batch index -1 is the entry's begin. Pravega: (byte offset,).
+    What the parts mean is the system's business; only positions of one shard may be compared.
+    """
+
+    parts: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return ":".join(map(str, self.parts))
+
+    @classmethod
+    def of(cls, *parts: int) -> Self:
+        """From its parts."""
+        return cls(tuple(parts))
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """From its text, `31044:118:-1`.
+
+        Raises:
+            PlanMismatch: the text holds anything but integers between colons.
+        """
+        try:
+            return cls(tuple(int(part) for part in text.split(":")))
+        except ValueError as error:
+            raise PlanMismatch(f"{text!r} is not a position") from error

@@ -1,0 +1,124 @@
+"""How a stream system answers: the protocol every folder beside this file fulfils."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Protocol, Self
+
+from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.model.cut import Cut
+from airflow_provider_streams.model.plan import OnLoss, Plan, PlanRequest, Split
+from airflow_provider_streams.model.receipt import SplitReceipt
+from airflow_provider_streams.model.source import Source
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+SYSTEMS: dict[str, str] = {
+    "pulsar": "airflow_provider_streams.systems.pulsar.system:PulsarSystem",
+    "pravega": "airflow_provider_streams.systems.pravega.system:PravegaSystem",
+}
+"""Scheme to dotted path, imported when used. A third system is one folder here and one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One setting of a system: the same name in a connection's extras, a Spark option and the docs."""
+
+    name: str
+    help: str
+    default: str = ""
+    secret: bool = False
+    aliases: tuple[str, ...] = ()
+    """Names that other connectors gave to it, accepted by the Spark source; compared without case."""
+
+
+class SplitReader(Protocol):
+    """Reads one split, once."""
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        """Arrow batches of the asked columns, at most 10,000 rows and about 4 MiB each.
+
+        Raises:
+            DataLoss: the split's events are no longer there.
+            ReadStalled: the server went silent before the split's end.
+            SystemUnavailable: it could not be reached in bounded time.
+        """
+
+    @property
+    def receipt(self) -> SplitReceipt:
+        """What was read; complete once the iteration has ended."""
+
+    def close(self) -> None:
+        """Leave nothing behind, at any moment."""
+
+
+class StreamSystem(Protocol):
+    """A reachable stream system: plans windows, reads splits. Connects when used, not when built."""
+
+    name: ClassVar[str]
+    options: ClassVar[tuple[Option, ...]]
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, str]) -> Self:
+        """From settings by their option names; unknown names are ignored.
+
+        Raises:
+            InvalidRequest: a setting is missing or malformed.
+        """
+
+    def source(self, options: Mapping[str, str]) -> Source:
+        """The source that stand-alone Spark options name (Pulsar: `topic`, `topics`, `topicsPattern`).
+
+        Raises:
+            InvalidRequest: none, or a malformed one.
+        """
+
+    def parse_cut(self, source: Source, text: str | Mapping[str, str]) -> Cut:
+        """A user's cut: `earliest`, `latest`, or per shard a position in one of the system's notations."""
+
+    def plan(self, request: PlanRequest) -> Plan:
+        """Resolve a window to positions.
+
+        Raises:
+            WindowNotReady: its end is not certain yet.
+            StartTrimmed: its start is no longer held, and loss is not accepted.
+            AccessError, SystemUnavailable: the system refuses or does not answer.
+        """
+
+    def schema(self, columns: Sequence[str] | None) -> pa.Schema:
+        """The Arrow schema of these columns, in this order; None: the default ones.
+
+        Raises:
+            InvalidRequest: an unknown column, naming the known ones.
+        """
+
+    def read(self, plan: Plan, split: Split, columns: Sequence[str] | None = None) -> SplitReader:
+        """A reader of one split."""
+
+    def explain(self, plan: Plan, receipts: Iterable[SplitReceipt], *, on_loss: OnLoss) -> tuple[SplitReceipt, ...]:
+        """The receipts with their gaps explained by asking the system what those units were.
+
+        Raises:
+            EventsLost: a gap's units are gone and `on_loss` is `fail`.
+        """
+
+    def close(self) -> None:
+        """Close what was opened."""
+
+
+def load_system(name: str) -> type[StreamSystem]:
+    """The class of a system, imported now.
+
+    Raises:
+        InvalidRequest: no such system.
+    """
+    try:
+        module, _, attribute = SYSTEMS[name].partition(":")
+    except KeyError:
+        raise InvalidRequest(f"no stream system {name!r}; known: {', '.join(sorted(SYSTEMS))}") from None
+    system: type[StreamSystem] = getattr(importlib.import_module(module), attribute)
+    return system

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 SYSTEMS: dict[str, str] = {
     "pulsar": "airflow_provider_streams.systems.pulsar.system:PulsarSystem",
     "pravega": "airflow_provider_streams.systems.pravega.system:PravegaSystem",
+    "fake": "airflow_provider_streams.testing.fake:FakeSystem",
 }
 """Scheme to dotted path, imported when used. A third system is one folder here and one line."""
 

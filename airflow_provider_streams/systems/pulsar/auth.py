@@ -1,0 +1,292 @@
+"""Where a Pulsar cluster is and how we show who we are: one description for REST, our wire and pulsar-client."""
+
+from __future__ import annotations
+
+import math
+import os
+import ssl
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from airflow_provider_streams.errors import InvalidRequest, MissingDependency
+from airflow_provider_streams.systems.base import Option
+
+OPTIONS: tuple[Option, ...] = (
+    Option(
+        "service_url",
+        "Brokers: pulsar://host:6650 or pulsar+ssl://host:6651, several hosts between commas",
+        aliases=("service.url", "serviceUrl"),
+    ),
+    Option("admin_url", "REST service: http://host:8080 or https://..", aliases=("admin.url", "adminUrl")),
+    Option("token", "The token (JWT) itself", secret=True),
+    Option("token_file", "A file that holds the token, read again at every use"),
+    Option("token_env", "The environment variable that holds the token"),
+    Option("tls_ca_file", "Certificates (PEM) to trust instead of the system's"),
+    Option("tls_verify_hostname", "Whether a certificate must name the host we call", default="true"),
+    Option("tls_cert_file", "Our client certificate (PEM)"),
+    Option("tls_key_file", "The key of our client certificate (PEM)"),
+    Option("allowed_hosts", "Hosts besides the given ones that may receive our credentials, between commas"),
+    Option("rewrite_redirects", "Whether to call the given host when told to call another one", default="false"),
+    Option("listener_name", "The brokers' advertised listener to ask for"),
+    Option("request_timeout_seconds", "How long one request may take", default="30"),
+    Option("stall_seconds", "How long a read may make no progress while there is more to come", default="60"),
+)
+"""Every setting of a connection to Pulsar."""
+
+_PORTS = {"pulsar": 6650, "pulsar+ssl": 6651}
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """One broker's binary port."""
+
+    host: str
+    port: int
+    tls: bool = False
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'pulsar+ssl' if self.tls else 'pulsar'}://{host}:{self.port}"
+
+
+def parse_service_url(url: str) -> tuple[Address, ...]:
+    """The hosts of `pulsar://a:6650,b:6650`, in order; ports default to 6650, with TLS 6651.
+
+    Raises:
+        InvalidRequest: another scheme, no host, or a port that is no number.
+    """
+    scheme, mark, hosts = url.strip().partition("://")
+    if not mark or scheme not in _PORTS:
+        raise InvalidRequest(
+            f"service_url must start with pulsar:// or pulsar+ssl://, got {_without_credentials(url)!r}"
+            + ("; an http(s) address belongs in admin_url" if scheme in {"http", "https"} else "")
+        )
+    return tuple(_address(scheme, part.strip(), url) for part in hosts.rstrip("/").split(","))
+
+
+def _address(scheme: str, part: str, url: str) -> Address:
+    try:
+        split = urlsplit(f"//{part}")
+        host, port = split.hostname, split.port
+    except ValueError as error:
+        raise InvalidRequest(f"{part!r} in service_url is not host:port ({error})") from error
+    if not host or "@" in part or split.path or split.query:
+        raise InvalidRequest(f"service_url {_without_credentials(url)!r}: each host is written host or host:port")
+    return Address(host, port or _PORTS[scheme], scheme == "pulsar+ssl")
+
+
+def _without_credentials(url: str) -> str:
+    scheme, mark, rest = url.partition("://")
+    return f"{scheme}{mark}{rest.rpartition('@')[2]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A Pulsar cluster and our identity there. Its `repr` holds no secret.
+
+    Raises:
+        InvalidRequest: a malformed address, a limit that is not positive, more than one source of the token,
+            or half of a client certificate.
+    """
+
+    service_url: str
+    admin_url: str = ""
+    token: str = field(default="", repr=False)
+    token_file: str = ""
+    token_env: str = ""
+    tls_ca_file: str = ""
+    tls_verify_hostname: bool = True
+    tls_cert_file: str = ""
+    tls_key_file: str = ""
+    allowed_hosts: tuple[str, ...] = ()
+    rewrite_redirects: bool = False
+    listener_name: str = ""
+    request_timeout_seconds: float = 30.0
+    stall_seconds: float = 60.0
+
+    def __post_init__(self) -> None:
+        parse_service_url(self.service_url)
+        admin = urlsplit(self.admin_url)
+        if self.admin_url and (admin.scheme not in {"http", "https"} or not admin.hostname or admin.username):
+            shown = _without_credentials(self.admin_url)
+            raise InvalidRequest(f"admin_url must be http(s)://host:port without credentials, got {shown!r}")
+        if sum(map(bool, (self.token, self.token_file, self.token_env))) > 1:
+            raise InvalidRequest("give one of token, token_file and token_env")
+        if bool(self.tls_cert_file) != bool(self.tls_key_file):
+            raise InvalidRequest("tls_cert_file and tls_key_file belong together")
+        for name in ("request_timeout_seconds", "stall_seconds"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise InvalidRequest(f"{name} must be a positive number of seconds, got {getattr(self, name)}")
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, str]) -> Self:
+        """From settings by option name or alias, compared without case; empty and unknown ones are ignored.
+
+        Raises:
+            InvalidRequest: `service_url` is missing, or a setting is malformed.
+        """
+        given = {name.lower(): str(value).strip() for name, value in options.items() if value not in {None, ""}}
+        values: dict[str, Any] = {}
+        for option in OPTIONS:
+            for name in (option.name, *option.aliases):
+                if given.get(name.lower()):
+                    values.setdefault(option.name, _PARSERS.get(option.name, _text)(option.name, given[name.lower()]))
+        if "service_url" not in values:
+            raise InvalidRequest("the option service_url is missing, for example pulsar://localhost:6650")
+        return cls(**values)
+
+    def to_options(self) -> dict[str, str]:
+        """Its settings by option name, secrets included, defaults left out: the reverse of `from_options`."""
+        options: dict[str, str] = {}
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if value != item.default:
+                options[item.name] = _option_text(value)
+        return options
+
+    @property
+    def addresses(self) -> tuple[Address, ...]:
+        """The given brokers, in order."""
+        return parse_service_url(self.service_url)
+
+    @property
+    def tls(self) -> bool:
+        """Whether brokers are called with TLS."""
+        return self.addresses[0].tls
+
+    def token_value(self) -> str | None:
+        """The token as it is now; None: there is none.
+
+        Raises:
+            InvalidRequest: its file or variable cannot be read, or holds nothing.
+        """
+        if self.token_file:
+            try:
+                value = Path(self.token_file).read_text(encoding="utf-8").strip()
+            except (OSError, UnicodeDecodeError) as error:
+                raise InvalidRequest(f"token_file {self.token_file} cannot be read: {type(error).__name__}") from error
+        elif self.token_env:
+            value = os.environ.get(self.token_env, "").strip()
+        else:
+            return self.token or None
+        if not value:
+            raise InvalidRequest(f"no token in {self.token_file or 'the environment variable ' + self.token_env}")
+        return value
+
+    @property
+    def auth_method(self) -> str:
+        """Pulsar's name of our way to show who we are: `token`, `tls` or, for none, an empty text."""
+        if self.token or self.token_file or self.token_env:
+            return "token"
+        return "tls" if self.tls_cert_file else ""
+
+    def auth_data(self) -> bytes:
+        """What CONNECT and AUTH_RESPONSE carry, resolved now."""
+        return (self.token_value() or "").encode()
+
+    def headers(self) -> dict[str, str]:
+        """HTTP headers of a REST call, resolved now; secret."""
+        token = self.token_value()
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        if self.auth_method:
+            headers["X-Pulsar-Auth-Method-Name"] = self.auth_method
+        return headers
+
+    def ssl_context(self) -> ssl.SSLContext:
+        """For `pulsar+ssl` and `https`: certificates are always checked, host names unless switched off.
+
+        Raises:
+            InvalidRequest: a certificate file cannot be used.
+        """
+        try:
+            context = ssl.create_default_context(cafile=self.tls_ca_file or None)
+            if self.tls_cert_file:
+                context.load_cert_chain(self.tls_cert_file, self.tls_key_file)
+        except (OSError, ssl.SSLError) as error:
+            files = ", ".join(filter(None, (self.tls_ca_file, self.tls_cert_file, self.tls_key_file)))
+            raise InvalidRequest(f"the TLS files {files} cannot be used: {error}") from error
+        context.check_hostname = self.tls_verify_hostname
+        return context
+
+    def may_receive_credentials(self, host: str) -> bool:
+        """Whether a host that a server named may see our credentials.
+
+        Without `allowed_hosts` every host may that a server we trust already names, as Pulsar's own clients do on
+        the binary protocol; REST redirects apply their own, stricter rule.
+        """
+        given = {address.host.lower() for address in self.addresses}
+        allowed = {name.lower() for name in self.allowed_hosts}
+        return not allowed or host.lower() in given | allowed
+
+    def client_arguments(self) -> dict[str, Any]:
+        """Keyword arguments of `pulsar.Client`; the token is asked for anew whenever the client needs it.
+
+        Raises:
+            MissingDependency: pulsar-client is not installed.
+        """
+        try:
+            import pulsar
+        except ImportError as error:
+            raise MissingDependency("pulsar", "pulsar-client") from error
+        arguments: dict[str, Any] = {
+            "service_url": self.service_url,
+            "operation_timeout_seconds": max(1, int(self.request_timeout_seconds)),
+            # the client's own default would log to stdout
+            "logger": pulsar.ConsoleLogger(pulsar.LoggerLevel.Error),
+        }
+        if self.auth_method == "token":
+            arguments["authentication"] = pulsar.AuthenticationToken(self._token_supplier())
+        elif self.auth_method == "tls":
+            arguments["authentication"] = pulsar.AuthenticationTLS(self.tls_cert_file, self.tls_key_file)
+        if self.tls:
+            arguments["tls_validate_hostname"] = self.tls_verify_hostname
+            if self.tls_ca_file:
+                arguments["tls_trust_certs_file_path"] = self.tls_ca_file
+        if self.listener_name:
+            arguments["listener_name"] = self.listener_name
+        return arguments
+
+    def _token_supplier(self) -> Callable[[], str]:
+        return lambda: self.token_value() or ""
+
+
+def _text(_name: str, value: str) -> str:
+    return value
+
+
+def _flag(name: str, value: str) -> bool:
+    try:
+        return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[value.lower()]
+    except KeyError:
+        raise InvalidRequest(f"{name} must be true or false, got {value!r}") from None
+
+
+def _number(name: str, value: str) -> float:
+    try:
+        return float(value)
+    except ValueError:
+        raise InvalidRequest(f"{name} must be a number of seconds, got {value!r}") from None
+
+
+def _names(_name: str, value: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in value.split(",") if name.strip())
+
+
+_PARSERS: dict[str, Callable[[str, str], object]] = {
+    "tls_verify_hostname": _flag,
+    "rewrite_redirects": _flag,
+    "allowed_hosts": _names,
+    "request_timeout_seconds": _number,
+    "stall_seconds": _number,
+}
+
+
+def _option_text(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return ",".join(value)
+    return str(value)

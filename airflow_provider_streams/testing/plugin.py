@@ -1,0 +1,55 @@
+"""Fixtures for pytest: real servers on loopback, started once per session on first use.
+
+Installed with the package (entry point `pytest11`), so a project's DAG tests have them without a line of set-up.
+Importing this module imports no client and no server.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from airflow_provider_streams.testing.servers import PulsarServer
+
+# Small enough that ordinary tests cross ledgers, large enough that their topics have only a few.
+LEDGER_ENTRIES = 50
+
+
+@pytest.fixture(scope="session")
+def pulsar_server() -> Iterator[PulsarServer]:
+    """A Pulsar broker with small ledgers, transactions and infinite retention; topics must be created."""
+    from airflow_provider_streams.testing.servers import PulsarServer
+
+    with PulsarServer(ledger_entries=LEDGER_ENTRIES, transactions=True) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def pulsar_auth_server() -> Iterator[PulsarServer]:
+    """A Pulsar broker that asks for tokens (`server.token(role)`) and permissions (`server.grant`)."""
+    from airflow_provider_streams.testing.servers import PulsarServer
+
+    with PulsarServer(ledger_entries=LEDGER_ENTRIES, token_auth=True) as server:
+        yield server
+
+
+@pytest.fixture
+def pulsar_namespace(pulsar_server: PulsarServer) -> Iterator[str]:
+    """A fresh namespace, `public/test-<hex>`, deleted with its topics afterwards."""
+    namespace = f"public/test-{secrets.token_hex(4)}"
+    pulsar_server.create_namespace(namespace)
+    yield namespace
+    pulsar_server.delete_namespace(namespace)
+
+
+@pytest.fixture
+def pulsar_unchanged(pulsar_server: PulsarServer) -> Iterator[None]:
+    """Fails the test if it leaves another set of topics and subscriptions than it found."""
+    before = pulsar_server.inventory()
+    yield
+    if (after := pulsar_server.inventory()) != before:
+        pytest.fail(f"the test changed the broker's topics or subscriptions: {before} became {after}")

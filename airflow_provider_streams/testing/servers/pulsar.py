@@ -1,0 +1,251 @@
+"""Apache Pulsar standalone: broker, bookie and metadata in one JVM."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import httpx
+
+from airflow_provider_streams.testing.servers import tokens
+from airflow_provider_streams.testing.servers.base import Server
+from airflow_provider_streams.testing.servers.fetch import Artifact, Bundle, fetch
+from airflow_provider_streams.testing.servers.process import LOOPBACK
+
+VERSION = "4.0.8"
+BUNDLE = Bundle(
+    title=f"Apache Pulsar {VERSION}",
+    artifacts=(Artifact("org.apache.pulsar", "pulsar-server-distribution", VERSION, "tar.gz", "bin"),),
+    excludes=(("*", "*"),),
+)
+ADMIN_ROLE = "admin"
+INTERCEPTORS = (
+    "org.apache.pulsar.common.intercept.AppendBrokerTimestampMetadataInterceptor,"
+    "org.apache.pulsar.common.intercept.AppendIndexMetadataInterceptor"
+)
+
+_SETTINGS = {
+    # Topics exist because someone made them, and stay: reading must neither create nor delete any.
+    "allowAutoTopicCreation": "false",
+    "brokerDeleteInactiveTopicsEnabled": "false",
+    "forceDeleteNamespaceAllowed": "true",
+    "forceDeleteTenantAllowed": "true",
+    # Nothing is trimmed until a test asks for it, and then soon.
+    "defaultRetentionTimeInMinutes": "-1",
+    "defaultRetentionSizeInMB": "-1",
+    "retentionCheckIntervalInSeconds": "1",
+    "ttlDurationDefaultInSeconds": "0",
+}
+
+
+class PulsarServer(Server):
+    """A Pulsar broker: `service_url` for clients, `admin_url` for the REST API.
+
+    Defaults differ from Pulsar's where tests want it: topics are never created or deleted by themselves, and
+    retention is infinite until `set_retention`.
+
+    Args:
+        settings: Lines of `standalone.conf` to override, by their names there.
+        ledger_entries: Close a ledger after so many entries, so that a small topic has many ledgers.
+        transactions: Run the transaction coordinator.
+        interceptors: Stamp entries with the broker's time and an index, and show both to clients.
+        token_auth: Authentication and authorization by token; `token(role)` makes tokens, `ADMIN_ROLE` may do
+            everything, others what `grant` allows.
+        heap: The most heap the JVM takes, as `-Xmx` writes it.
+    """
+
+    title: ClassVar[str] = f"Pulsar {VERSION}"
+    ports: ClassVar[tuple[str, ...]] = ("broker", "web", "bookie")
+
+    def __init__(
+        self,
+        settings: Mapping[str, str] | None = None,
+        *,
+        ledger_entries: int | None = None,
+        transactions: bool = False,
+        interceptors: bool = False,
+        token_auth: bool = False,
+        heap: str = "1g",
+    ) -> None:
+        super().__init__()
+        self.token_auth = token_auth
+        self._heap = heap
+        self._key = secrets.token_bytes(32)
+        self._settings = {
+            **_SETTINGS,
+            **self._network(),
+            **(_ledgers(ledger_entries) if ledger_entries else {}),
+            **({"transactionCoordinatorEnabled": "true"} if transactions else {}),
+            **(_interceptors() if interceptors else {}),
+            **(self._token_settings() if token_auth else {}),
+            **(settings or {}),
+        }
+
+    @property
+    def service_url(self) -> str:
+        """Where clients connect: `pulsar://127.0.0.1:<port>`."""
+        return f"pulsar://{LOOPBACK}:{self.port['broker']}"
+
+    @property
+    def admin_url(self) -> str:
+        """The REST API: `http://127.0.0.1:<port>`."""
+        return f"http://{LOOPBACK}:{self.port['web']}"
+
+    @property
+    def distribution(self) -> Path:
+        """Pulsar as unpacked: `bin/pulsar-perf`, `bin/pulsar-admin`, ..."""
+        return fetch(BUNDLE) / f"apache-pulsar-{VERSION}"
+
+    @property
+    def classpath(self) -> list[str]:
+        """For Java programs that use Pulsar's own client (see `java.run_java`)."""
+        return [f"{self.distribution}/lib/*"]
+
+    def token(self, role: str = ADMIN_ROLE, valid_seconds: float | None = None) -> str:
+        """A token for `role`, signed with this server's key; without an end unless `valid_seconds` is given."""
+        return tokens.sign({"sub": role}, self._key, valid_seconds=valid_seconds)
+
+    # The REST API, as far as tests prepare a broker with it.
+
+    def admin(self, method: str, path: str, body: object = None) -> Any:
+        """Call `/admin/v2/<path>` as administrator; returns the answer's JSON, or None for an empty one.
+
+        Raises:
+            HTTPStatusError: The broker refused; the message holds its reason.
+        """
+        headers = {"Authorization": f"Bearer {self.token()}"} if self.token_auth else {}
+        answer = self._http.request(method, f"{self.admin_url}/admin/v2/{path}", json=body, headers=headers)
+        if answer.is_error:
+            message = f"{method} {path}: {answer.status_code} {answer.text[:500]}"
+            raise httpx.HTTPStatusError(message, request=answer.request, response=answer)
+        return json.loads(answer.content) if answer.content else None
+
+    def create_namespace(self, namespace: str) -> None:
+        """Create `tenant/namespace`."""
+        self.admin("PUT", f"namespaces/{namespace}")
+
+    def delete_namespace(self, namespace: str) -> None:
+        """Delete `tenant/namespace` with all its topics."""
+        self.admin("DELETE", f"namespaces/{namespace}?force=true")
+
+    def create_topic(self, topic: str, partitions: int | None = None) -> str:
+        """Create `tenant/namespace/name` with so many partitions (None: unpartitioned); returns its full name."""
+        path = f"persistent/{topic.removeprefix('persistent://')}"
+        if partitions is None:
+            self.admin("PUT", path)
+        else:
+            self.admin("PUT", f"{path}/partitions", partitions)
+        return path.replace("persistent/", "persistent://", 1)
+
+    def set_retention(self, namespace: str, *, minutes: int = -1, megabytes: int = -1) -> None:
+        """Keep acknowledged data for so long and so much; -1 is without limit, 0 and 0 is nothing."""
+        policy = {"retentionTimeInMinutes": minutes, "retentionSizeInMB": megabytes}
+        self.admin("POST", f"namespaces/{namespace}/retention", policy)
+
+    def grant(self, namespace: str, role: str, actions: Sequence[str]) -> None:
+        """Let `role` do `actions` ("produce", "consume", ...) in `tenant/namespace`."""
+        self.admin("POST", f"namespaces/{namespace}/permissions/{role}", list(actions))
+
+    def topics(self, namespace: str) -> list[str]:
+        """The full names of the namespace's persistent topics, partitions one by one, without Pulsar's own."""
+        names: list[str] = self.admin("GET", f"persistent/{namespace}")
+        return sorted(name for name in names if not name.rsplit("/", 1)[1].startswith("__"))
+
+    def inventory(self) -> dict[str, list[str]]:
+        """Every topic of every tenant but Pulsar's own, with the names of its subscriptions."""
+        return {
+            topic: sorted(self.admin("GET", f"{topic.replace('://', '/', 1)}/subscriptions"))
+            for tenant in self.admin("GET", "tenants")
+            if tenant != "pulsar"
+            for namespace in self.admin("GET", f"namespaces/{tenant}")
+            for topic in self.topics(namespace)
+        }
+
+    # How it runs.
+
+    def prepare(self) -> None:
+        """Write `standalone.conf` with our settings."""
+        template = (self.distribution / "conf" / "standalone.conf").read_text()
+        conf = self.home / "standalone.conf"
+        conf.touch(mode=0o600)
+        conf.write_text(configure(template, self._settings))
+        (self.home / "token.key").touch(mode=0o600)
+        (self.home / "token.key").write_bytes(self._key)
+        if self.token_auth:
+            with conf.open("a") as file:
+                file.write(f"tokenSecretKey=file://{self.home / 'token.key'}\n")
+
+    def command(self) -> Sequence[str]:
+        """`bin/pulsar standalone`, with its data below `home`."""
+        places = ["--metadata-dir", str(self.home / "metadata"), "--bookkeeper-dir", str(self.home / "bookkeeper")]
+        network = ["-a", LOOPBACK, "--bookkeeper-port", str(self.port["bookie"])]
+        # -nfw -nss: no functions worker, no stream storage.
+        return [str(self.distribution / "bin" / "pulsar"), "standalone", "-nfw", "-nss", *network, *places]
+
+    def environment(self) -> Mapping[str, str]:
+        """Small memory, quiet collector, logs below `home`."""
+        return {
+            **super().environment(),
+            "PULSAR_STANDALONE_CONF": str(self.home / "standalone.conf"),
+            "PULSAR_LOG_DIR": str(self.home / "logs"),
+            "PULSAR_LOG_IMMEDIATE_FLUSH": "true",
+            "PULSAR_MEM": f"-Xms128m -Xmx{self._heap} -XX:MaxDirectMemorySize=1g",
+            "PULSAR_GC": "-XX:+UseG1GC",
+            "PULSAR_GC_LOG": "-Xlog:disable",
+        }
+
+    def is_ready(self) -> bool:
+        """The broker says so, and its first namespace exists."""
+        try:
+            ready = self._http.get(f"{self.admin_url}/admin/v2/brokers/ready").text == "ok"
+            return ready and "public/default" in self.admin("GET", "namespaces/public")
+        except httpx.HTTPStatusError:
+            return False
+
+    def _network(self) -> dict[str, str]:
+        return {
+            "bindAddress": LOOPBACK,
+            "advertisedAddress": LOOPBACK,
+            "brokerServicePort": str(self.port["broker"]),
+            "webServicePort": str(self.port["web"]),
+            # The bookie's: it would otherwise listen on the interface of the host's name.
+            "listeningInterface": "lo",
+            "allowLoopback": "true",
+        }
+
+    def _token_settings(self) -> dict[str, str]:
+        return {
+            "authenticationEnabled": "true",
+            "authorizationEnabled": "true",
+            "authenticationProviders": "org.apache.pulsar.broker.authentication.AuthenticationProviderToken",
+            "superUserRoles": ADMIN_ROLE,
+            "brokerClientAuthenticationPlugin": "org.apache.pulsar.client.impl.auth.AuthenticationToken",
+            "brokerClientAuthenticationParameters": json.dumps({"token": self.token()}),
+        }
+
+
+def configure(template: str, settings: Mapping[str, str]) -> str:
+    """`template` with each setting's line replaced, and the settings it does not have at its end."""
+    missing = dict(settings)
+    lines = []
+    for line in template.splitlines():
+        name = line.partition("=")[0].strip()
+        lines.append(f"{name}={missing.pop(name)}" if name in missing else line)
+    return "\n".join([*lines, *(f"{name}={value}" for name, value in missing.items()), ""])
+
+
+def _ledgers(entries: int) -> dict[str, str]:
+    return {
+        "managedLedgerMaxEntriesPerLedger": str(entries),
+        "managedLedgerMinLedgerRolloverTimeMinutes": "0",
+    }
+
+
+def _interceptors() -> dict[str, str]:
+    return {
+        "brokerEntryMetadataInterceptors": INTERCEPTORS,
+        "exposingBrokerEntryMetadataToClientEnabled": "true",
+    }

@@ -1,0 +1,34 @@
+"""One window of one topic, given by the run: wait until it is complete, then land it. `make demo` runs this DAG."""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+
+from airflow.sdk import DAG, Param
+
+from airflow_provider_streams import ParquetSink, PulsarSource
+from airflow_provider_streams.operators.read import ReadWindowOperator
+from airflow_provider_streams.sensors.window import WindowReadySensor
+
+ORDERS = PulsarSource("public/demo/orders", conn_id="pulsar_demo")
+SLACK = timedelta(seconds=2)
+
+with DAG(
+    "pulsar_demo",
+    schedule=None,
+    params={"window": Param("", type="string", description="start/end, ISO 8601")},
+    doc_md=__doc__,
+) as dag:
+    ready = WindowReadySensor(
+        task_id="ready", source=ORDERS, window="{{ params.window }}", slack=SLACK, poke_interval=1, deferrable=False
+    )
+    read = ReadWindowOperator(
+        task_id="read",
+        source=ORDERS,
+        window="{{ params.window }}",
+        slack=SLACK,
+        sink=ParquetSink(os.environ.get("DEMO_LAKE", "/tmp/lake") + "/orders"),
+        reader="demo",
+    )
+    ready >> read

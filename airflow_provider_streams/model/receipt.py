@@ -24,7 +24,7 @@ class SplitReceipt:
     bytes: int = 0
     """Payload bytes of those rows, decompressed."""
     entries: int = 0
-    """Stored units seen inside the split (Pulsar: entries; Pravega: events)."""
+    """Stored units seen inside the split (Pulsar: entries; Pravega: stored bytes of whole events, headers included)."""
     filtered: int = 0
     """Events seen but outside the row filter or the window's edges inside a batch."""
     duplicates: int = 0
@@ -154,11 +154,11 @@ def _problems(plan: Plan, reports: list[SplitReceipt]) -> Iterator[str]:
 def _split_problems(split: Split, report: SplitReceipt) -> Iterator[str]:
     where = f"split {split.index} of {split.shard}"
     for gap in report.gaps:
-        yield f"{where}: {gap.entries} entries {gap.run}:{gap.first} to {gap.run}:{gap.end} were never seen"
+        yield f"{where}: {gap.entries} stored units {gap.run}:{gap.first} to {gap.run}:{gap.end} were never seen"
     if split.entries is not None:
         seen = report.entries + sum(report.explained.values()) + sum(gap.entries for gap in report.gaps)
         if seen != split.entries:
-            yield f"{where}: {split.entries} entries planned, {seen} accounted for"
+            yield f"{where}: {split.entries} stored units planned, {seen} accounted for"
     for name in ("first", "last"):
         position = getattr(report, name)
         if position is not None and not split.start <= position < split.end:

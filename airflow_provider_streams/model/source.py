@@ -78,6 +78,58 @@ class PulsarSource:
         return f"pulsar://{self.conn_id}/{name.removeprefix('persistent://')}"
 
 
+@dataclass(frozen=True, slots=True)
+class PravegaSource:
+    """One stream of a Pravega cluster.
+
+    Args:
+        stream: `scope/stream`.
+        conn_id: the Airflow connection.
+
+    Raises:
+        InvalidName: not a scope and a stream, or a character that Pravega's names cannot have.
+    """
+
+    system: ClassVar[str] = "pravega"
+
+    stream: str
+    conn_id: str = "pravega_default"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "stream", scoped_stream_name(self.stream))
+
+    def __str__(self) -> str:
+        return self.stream
+
+    @property
+    def key(self) -> str:
+        """`pravega:<connection>:<scope>/<stream>`."""
+        return f"pravega:{self.conn_id}:{self.stream}"
+
+    @property
+    def asset_uri(self) -> str:
+        """`pravega://<connection>/<scope>/<stream>`."""
+        return f"pravega://{self.conn_id}/{self.stream}"
+
+
+_SCOPE = re.compile(r"_?[A-Za-z0-9.-]{1,255}")
+_STREAM = re.compile(r"_?[A-Za-z0-9.-]{1,250}")
+
+
+def scoped_stream_name(name: str) -> str:
+    """The name itself, `scope/stream`, if Pravega can have such a stream.
+
+    Raises:
+        InvalidName: otherwise.
+    """
+    scope, slash, stream = name.partition("/")
+    if not slash:
+        raise InvalidName(name, "write it as 'scope/stream'")
+    if not _SCOPE.fullmatch(scope) or not _STREAM.fullmatch(stream):
+        raise InvalidName(name, "scope and stream consist of letters, digits, '.' and '-'")
+    return name
+
+
 _DOMAIN = re.compile(r"^(?P<domain>[a-z-]+)://")
 _PART = re.compile(r"^[-=:.\w]+$")
 _REFUSED = {

@@ -1,0 +1,208 @@
+"""What the hooks of all stream systems share: a connection becomes a system's options, in one documented order."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import os
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from airflow.sdk import BaseHook
+from airflow.sdk.exceptions import AirflowNotFoundException
+
+from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.hooks.readiness import Readiness, WindowQuestion, ask_planner
+
+if TYPE_CHECKING:
+    from airflow.sdk import Connection
+
+    from airflow_provider_streams.model.source import Source
+    from airflow_provider_streams.systems.base import Option, StreamSystem
+
+HOOKS: dict[str, str] = {
+    "pulsar": "airflow_provider_streams.hooks.pulsar:PulsarHook",
+}
+"""System to hook, imported when used. A system without a line here takes its options from the connection's extras."""
+
+
+class StreamHook(BaseHook):
+    """A connection to a stream system.
+
+    Each option of the system comes from the first of these that names it: the argument `options`, the connection
+    (its fields, then its extras), the environment variable `STREAMS_<SYSTEM>_<OPTION>`, the system's default.
+
+    Args:
+        conn_id: the Airflow connection.
+        system: which row of `systems.base.SYSTEMS`.
+        options: settings that win over the connection's.
+    """
+
+    exclusive_options: ClassVar[frozenset[str]] = frozenset()
+    """Options of which only one may be set: the first layer that names one of them decides."""
+
+    def __init__(self, conn_id: str, *, system: str, options: Mapping[str, str] | None = None) -> None:
+        super().__init__()
+        self.conn_id, self.system_name = conn_id, system
+        self._given = dict(options or {})
+
+    def options(self) -> dict[str, str]:
+        """The system's settings, secrets included; every secret is masked in Airflow's logs from here on.
+
+        Raises:
+            InvalidRequest: the connection does not exist.
+        """
+        from airflow.sdk.log import mask_secret  # noqa: PLC0415
+
+        try:
+            connection = self.get_connection(self.conn_id)
+        except AirflowNotFoundException as error:
+            raise self._no_connection() from error
+        merged = self._merge(connection, connection.extra_dejson)
+        for secret in self._secrets(merged):
+            mask_secret(secret)
+        return merged
+
+    async def aoptions(self) -> dict[str, str]:
+        """As `options`, for an event loop."""
+        from airflow.sdk.log import amask_secret  # noqa: PLC0415
+
+        try:
+            connection = await self.aget_connection(self.conn_id)
+        except AirflowNotFoundException as error:
+            raise self._no_connection() from error
+        merged = self._merge(connection, await connection.aextra_dejson())
+        for secret in self._secrets(merged):
+            await amask_secret(secret)
+        return merged
+
+    def system(self) -> StreamSystem:
+        """The system behind the connection; it connects when used."""
+        return self._system_class().from_options(self.options())
+
+    async def asystem(self) -> StreamSystem:
+        """As `system`, for an event loop."""
+        return self._system_class().from_options(await self.aoptions())
+
+    def readiness(self, question: WindowQuestion) -> Readiness:
+        """Whether a window's end is certain.
+
+        Raises:
+            AccessError, SystemUnavailable: the system refuses or does not answer.
+        """
+        system = self.system()
+        try:
+            return ask_planner(system, question)
+        finally:
+            system.close()
+
+    async def areadiness(self, question: WindowQuestion) -> Readiness:
+        """As `readiness`, for an event loop; a system with a native asynchronous answer overrides it."""
+        system = await self.asystem()
+        try:
+            return await asyncio.to_thread(ask_planner, system, question)
+        finally:
+            system.close()
+
+    async def aclose(self) -> None:
+        """Close what asynchronous calls opened."""
+
+    def _system_class(self) -> type[StreamSystem]:
+        from airflow_provider_streams.systems.base import load_system  # noqa: PLC0415
+
+        return load_system(self.system_name)
+
+    def _fields(self, connection: Connection) -> Mapping[str, object]:  # noqa: ARG002 - for subclasses
+        """Options that the connection's own fields (host, port, password) hold."""
+        return {}
+
+    def _merge(self, connection: Connection, extra: Mapping[str, object]) -> dict[str, str]:
+        known = self._system_class().options
+        prefix = f"STREAMS_{self.system_name.upper()}_"
+        environment = {option.name: os.environ.get(prefix + option.name.upper()) for option in known}
+        return merge_options(known, (self._given, extra, self._fields(connection), environment), self.exclusive_options)
+
+    def _secrets(self, merged: Mapping[str, str]) -> list[str]:
+        return [
+            merged[option.name] for option in self._system_class().options if option.secret and option.name in merged
+        ]
+
+    def _no_connection(self) -> InvalidRequest:
+        return InvalidRequest(
+            f"connection {self.conn_id!r} does not exist: add it under Admin, Connections, "
+            f"or with `airflow connections add {self.conn_id} --conn-type {self.system_name} ..`"
+        )
+
+
+def merge_options(
+    known: Iterable[Option], layers: Iterable[Mapping[str, object]], exclusive: frozenset[str] = frozenset()
+) -> dict[str, str]:
+    """Every known option that some layer names (by its name or an alias, case ignored); the first layer wins.
+
+    Empty values count as not given. Of the `exclusive` ones, only those of the first layer that names any are taken.
+    """
+    options = tuple(known)
+    merged: dict[str, str] = {}
+    for layer in layers:
+        decided = bool(exclusive & merged.keys())
+        for name, value in _named(options, layer).items():
+            if name not in merged and not (decided and name in exclusive):
+                merged[name] = value
+    return merged
+
+
+def _named(options: Iterable[Option], layer: Mapping[str, object]) -> dict[str, str]:
+    folded = {name.lower(): _text(value) for name, value in layer.items() if value not in (None, "")}
+    found: dict[str, str] = {}
+    for option in options:
+        for name in (option.name, *option.aliases):
+            if folded.get(name.lower()):
+                found.setdefault(option.name, folded[name.lower()])
+    return found
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        return ",".join(map(str, value))
+    return str(value)
+
+
+def hook_for(source: Source) -> StreamHook:
+    """The hook of a source's connection."""
+    path = HOOKS.get(source.system)
+    if path is None:
+        return StreamHook(source.conn_id, system=source.system)
+    module, _, attribute = path.partition(":")
+    hook: StreamHook = getattr(importlib.import_module(module), attribute)(source.conn_id)
+    return hook
+
+
+def source_to_json(source: Source) -> dict[str, Any]:
+    """A source as a trigger's argument: its class and its fields; no secret, sources hold none."""
+    from dataclasses import fields  # noqa: PLC0415
+
+    kind = type(source)
+    values = {field.name: getattr(source, field.name) for field in fields(source)}  # type: ignore[arg-type]
+    return {
+        "class": f"{kind.__module__}:{kind.__qualname__}",
+        **{name: list(value) if isinstance(value, tuple) else value for name, value in values.items()},
+    }
+
+
+def source_from_json(data: Mapping[str, Any]) -> Source:
+    """The reverse of `source_to_json`.
+
+    Raises:
+        InvalidRequest: the class is not a source's.
+    """
+    from airflow_provider_streams.model.source import Source  # noqa: PLC0415
+
+    arguments = dict(data)
+    module, _, attribute = arguments.pop("class").partition(":")
+    kind = getattr(importlib.import_module(module), attribute)
+    source = kind(**arguments)
+    if not isinstance(source, Source):
+        raise InvalidRequest(f"{module}:{attribute} is not a source")
+    return source

@@ -1,0 +1,73 @@
+"""Where the journal lives: the database of an Airflow connection, or a SQLite file beside Airflow's home."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from airflow.sdk import BaseHook
+from airflow.sdk.configuration import conf
+from airflow.sdk.exceptions import AirflowNotFoundException
+
+from airflow_provider_streams.errors import JournalError
+
+if TYPE_CHECKING:
+    from airflow.sdk import Connection
+
+    from airflow_provider_streams.journal.store import Journal
+
+DEFAULT_CONN_ID = "streams_journal"
+DRIVERS = {
+    "postgres": "postgresql+psycopg",
+    "postgresql": "postgresql+psycopg",
+    "mysql": "mysql+mysqldb",
+    "sqlite": "sqlite",
+}
+"""Connection type to SQLAlchemy driver."""
+
+
+def open_journal(conn_id: str | None = None) -> Journal:
+    """The journal of a connection; None: of `[streams] journal_conn_id`. Close it, or use it as a context manager.
+
+    Raises:
+        JournalError: the connection's type is not a database's, or the database cannot be used.
+    """
+    from airflow_provider_streams.journal.store import Journal  # noqa: PLC0415
+
+    return Journal.open(journal_url(conn_id or conf.get("streams", "journal_conn_id", fallback=DEFAULT_CONN_ID)))
+
+
+def journal_url(conn_id: str, get_connection: Callable[[str], Connection] = BaseHook.get_connection) -> str:
+    """The SQLAlchemy URL of a connection, password included; without that connection, the embedded SQLite file.
+
+    Raises:
+        JournalError: the connection's type is not a database's.
+    """
+    from sqlalchemy.engine import URL  # noqa: PLC0415
+
+    try:
+        connection = get_connection(conn_id)
+    except AirflowNotFoundException:
+        home = Path(os.environ.get("AIRFLOW_HOME", "~/airflow")).expanduser()
+        return f"sqlite:///{home / 'streams_journal.db'}"
+    driver = DRIVERS.get((connection.conn_type or "").lower())
+    if driver is None:
+        raise JournalError(
+            f"connection {conn_id!r} has the type {connection.conn_type!r}; "
+            f"the journal lives in one of: {', '.join(sorted(DRIVERS))}"
+        )
+    if driver == "sqlite":
+        return f"sqlite:///{connection.host or connection.schema or ''}"
+    query = {name: str(value) for name, value in connection.extra_dejson.items() if isinstance(value, str | int)}
+    url = URL.create(
+        driver,
+        username=connection.login,
+        password=connection.password,
+        host=connection.host,
+        port=connection.port,
+        database=connection.schema,
+        query=query,
+    )
+    return url.render_as_string(hide_password=False)

@@ -1,0 +1,94 @@
+"""When a window's end is certain: the question, its answer, and the predicates that sensors and triggers share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Self
+
+from airflow_provider_streams.errors import WindowNotReady
+from airflow_provider_streams.model.basis import BasisLike, Cuts
+from airflow_provider_streams.model.plan import PlanRequest
+from airflow_provider_streams.model.source import Source
+from airflow_provider_streams.model.window import Window
+
+if TYPE_CHECKING:
+    from airflow_provider_streams.systems.base import StreamSystem
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """The answer; `reason` says what is still missing."""
+
+    ready: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowQuestion:
+    """Is this window's end certain?"""
+
+    source: Source
+    window: Window
+    basis: BasisLike = "publish"
+    slack: timedelta = timedelta(seconds=60)
+
+    @property
+    def not_before(self) -> datetime:
+        """The first moment at which the answer can be yes; nothing has to be asked earlier."""
+        if isinstance(self.basis, Cuts):
+            return datetime.fromtimestamp(0, UTC)
+        return self.window.end + self.slack if self.basis == "publish" else self.window.end
+
+    def wait(self, now: datetime) -> Readiness | None:
+        """Not ready, while time alone says so; None once the system must be asked."""
+        if now >= self.not_before:
+            return None
+        return Readiness(ready=False, reason=f"it is certain at {self.not_before.isoformat()} at the earliest")
+
+    def to_json(self) -> dict[str, Any]:
+        """Basis, window and slack as plain JSON values."""
+        basis: Any = self.basis
+        if isinstance(basis, Cuts):
+            basis = {"start": _plain(basis.start), "end": _plain(basis.end)}
+        return {"window": str(self.window), "basis": basis, "slack_seconds": self.slack.total_seconds()}
+
+    @classmethod
+    def from_json(cls, source: Source, data: Mapping[str, Any]) -> Self:
+        """The reverse of `to_json`."""
+        basis = data["basis"]
+        if isinstance(basis, Mapping):
+            basis = Cuts(basis["start"], basis["end"])
+        return cls(source, Window.parse(data["window"]), basis, timedelta(seconds=data["slack_seconds"]))
+
+
+def plan_request(system: StreamSystem, question: WindowQuestion, reader: str) -> PlanRequest:
+    """What a planner is asked about a window, with the user's cuts parsed by its system."""
+    basis = question.basis
+    if not isinstance(basis, Cuts):
+        return PlanRequest(question.source, question.window, reader, basis=basis, slack=question.slack)
+    return PlanRequest(
+        question.source,
+        question.window,
+        reader,
+        basis="cuts",
+        slack=question.slack,
+        start_cut=None if basis.start is None else system.parse_cut(question.source, basis.start),
+        end_cut=None if basis.end is None else system.parse_cut(question.source, basis.end),
+    )
+
+
+def ask_planner(system: StreamSystem, question: WindowQuestion) -> Readiness:
+    """Ready when the system can plan the window now; whether its start was trimmed is the read's business."""
+    if waiting := question.wait(datetime.now(UTC)):
+        return waiting
+    try:
+        system.plan(replace(plan_request(system, question, "readiness"), on_loss="record"))
+    except WindowNotReady as not_ready:
+        return Readiness(ready=False, reason=not_ready.reason)
+    return Readiness(ready=True)
+
+
+def _plain(cut: str | Mapping[str, str] | None) -> str | dict[str, str] | None:
+    return dict(cut) if isinstance(cut, Mapping) else cut

@@ -1,0 +1,209 @@
+"""Read one window of a stream with Spark, exactly, and prove it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import Asset, BaseOperator
+from airflow.sdk.configuration import conf
+
+from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.hooks.base import hook_for
+from airflow_provider_streams.hooks.journal import open_journal
+from airflow_provider_streams.hooks.readiness import WindowQuestion
+from airflow_provider_streams.model.basis import BasisLike, Cuts
+from airflow_provider_streams.model.plan import DEFAULT_SPLIT_BYTES, OnLoss, Plan
+from airflow_provider_streams.model.receipt import Receipt
+from airflow_provider_streams.model.sink import Sink
+from airflow_provider_streams.model.source import Source
+from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.operators.reading import RunIds, WindowRead, pinned_plan, recorded_run, summary
+from airflow_provider_streams.operators.windows import ResolvedWindow, RunFacts, resolve_window
+from airflow_provider_streams.retry import terminal_errors
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+DEFAULT_SMALL_PLAN_BYTES = 32 * 1024 * 1024
+
+
+class ReadWindowOperator(BaseOperator):
+    """Reads a window of a source with Spark and lands it; a re-run reads the same positions.
+
+    Before reading, the plan is pinned in the journal and logged as a table. After it, the receipt is compared with
+    the plan; only then is the table replaced, the window recorded as covered, and the sink's asset updated.
+
+    Args:
+        source: what to read.
+        window: an explicit window, or its text `start/end` (templated). Default: the run's partition, then its
+            data interval.
+        window_length: the length of the run's partition, with `CronPartitionTimetable`.
+        basis: how a time becomes a position: `publish`, `chained`, or the user's own `Cuts(start, end)`.
+        slack: how far publish times may be out of order; read on both sides of the window, then filtered exactly.
+        sink: where the rows land; None: nowhere, unless `transform` writes them.
+        transform: `package.module:function` (templated) that takes and gives a Spark DataFrame; imported by Spark.
+        columns: the columns to read; None: the system's default ones.
+        spark_conn_id: a connection of type `spark` or `spark_connect`; None: Spark inside the task, `local[*]`.
+        reader: the name under which windows are covered; default `dag_id.task_id`.
+        on_loss: `fail`, or `record` to land what the stream still holds and say so.
+        dry_run: plan, pin, log and return the plan; read nothing.
+        replan: make a new plan, although one is pinned.
+        target_split_bytes: stored bytes that one Spark task reads.
+
+    Returns (XCom):
+        `fingerprint, reader, window, start_cut, end_cut, rows, bytes, splits, verdict, window_rule, seconds, target`
+        and more.
+    """
+
+    template_fields: Sequence[str] = ("window", "reader", "transform", "columns", "spark_conn_id")
+    ui_color = "#d3ecf0"
+
+    def __init__(
+        self,
+        *,
+        source: Source,
+        window: Window | str | None = None,
+        window_length: timedelta | None = None,
+        basis: BasisLike = "publish",
+        slack: timedelta = timedelta(seconds=60),
+        sink: Sink | None = None,
+        transform: str | None = None,
+        columns: Sequence[str] | None = None,
+        spark_conn_id: str | None = None,
+        reader: str | None = None,
+        on_loss: OnLoss = "fail",
+        dry_run: bool = False,
+        replan: bool = False,
+        target_split_bytes: int = DEFAULT_SPLIT_BYTES,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        check_choices(source=source, basis=basis, on_loss=on_loss)
+        self.source = source
+        self.window = window
+        self.window_length = window_length
+        self.basis = basis
+        self.slack = slack
+        self.sink = sink
+        self.transform = transform
+        self.columns = columns
+        self.spark_conn_id = spark_conn_id
+        self.reader = reader
+        self.on_loss = on_loss
+        self.dry_run_only = dry_run
+        self.replan = replan
+        self.target_split_bytes = target_split_bytes
+        self._add_assets()
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Plan, pin, read, compare, land, record.
+
+        Raises:
+            StreamsError: typed; a terminal one also is an `AirflowFailException`, so that no retry is spent on it.
+        """
+        with terminal_errors():
+            resolved = resolve_window(self.window, self.window_length, RunFacts.of(context))
+            self.log.info("Window %s, from the run's %s", resolved.window, resolved.rule)
+            plan, receipt = self._read(self._window_read(resolved, context), context)
+        result = summary(plan, receipt, self.sink) | {"window_rule": resolved.rule}
+        if receipt and self.sink:
+            self._announce(context, result)
+        return result
+
+    def on_kill(self) -> None:
+        """Cancel the Spark work of this task."""
+        from airflow_provider_streams.hooks.spark import cancel  # noqa: PLC0415
+
+        cancel()
+
+    def _window_read(self, resolved: ResolvedWindow, context: Context) -> WindowRead:
+        ti = context["ti"]
+        return WindowRead(
+            WindowQuestion(self.source, resolved.window, self.basis, self.slack),
+            self.reader or f"{ti.dag_id}.{ti.task_id}",
+            self.on_loss,
+            self.target_split_bytes,
+        )
+
+    def _read(self, read: WindowRead, context: Context) -> tuple[Plan, Receipt | None]:
+        hook = hook_for(self.source)
+        with open_journal() as journal:
+            system = hook.system()
+            try:
+                plan = pinned_plan(journal, system, read, replan=self.replan)
+            finally:
+                system.close()
+            self._log_plan(plan, read)
+            if self.dry_run_only:
+                return plan, None
+            with recorded_run(journal, read.source_key, plan, _ids(context)) as run:
+                receipt = self._launch(plan, hook.options())
+                journal.finish_run(run, receipt)
+        self.log.info("Covered %s: %s rows in %.1f s, %s", plan.window, receipt.rows, receipt.seconds, receipt.verdict)
+        return plan, receipt
+
+    def _launch(self, plan: Plan, options: dict[str, str]) -> Receipt:
+        from airflow_provider_streams.hooks.spark import launch  # noqa: PLC0415
+        from airflow_provider_streams.spark.job import JobSpec  # noqa: PLC0415
+
+        small = conf.getint("streams", "small_plan_bytes", fallback=DEFAULT_SMALL_PLAN_BYTES)
+        spec = JobSpec(
+            plan=plan,
+            sink=self.sink,
+            columns=tuple(self.columns) if self.columns else None,
+            transform=self.transform,
+            on_loss=self.on_loss,
+            options=options,
+            small_plan_bytes=small,
+        )
+        return launch(spec, self.spark_conn_id)
+
+    def _log_plan(self, plan: Plan, read: WindowRead) -> None:
+        from airflow_provider_streams.model.plan_table import plan_table  # noqa: PLC0415
+
+        self.log.info("Pinned plan\n%s", plan_table(plan))
+        asked = "cuts" if isinstance(self.basis, Cuts) else self.basis
+        if plan.basis != asked:
+            self.log.warning(
+                "The pinned plan of %s was made with basis %r; this task asks for %r. replan=True makes a new one.",
+                read.question.window,
+                plan.basis,
+                asked,
+            )
+
+    def _add_assets(self) -> None:
+        """The source is this task's inlet, the sink its outlet: beside what the user gave."""
+        self.inlets = _with(self.inlets, Asset(uri=self.source.asset_uri))
+        if self.sink is not None:
+            self.outlets = _with(self.outlets, Asset(uri=self.sink.asset_uri))
+
+    def _announce(self, context: Context, result: dict[str, Any]) -> None:
+        if self.sink is not None:
+            facts = {name: result[name] for name in ("window", "reader", "fingerprint", "rows", "verdict")}
+            context["outlet_events"][Asset(uri=self.sink.asset_uri)].extra.update(facts)
+
+
+def check_choices(*, source: object, basis: object, on_loss: str = "fail") -> None:
+    """Refuse what cannot work when the DAG is parsed, not when it runs.
+
+    Raises:
+        InvalidRequest: not a source, or an unknown choice.
+    """
+    if not isinstance(source, Source):
+        raise InvalidRequest(f"source must be one like PulsarSource('topic'), got {type(source).__name__}")
+    if not isinstance(basis, Cuts) and basis not in ("publish", "chained"):
+        raise InvalidRequest(f"basis must be 'publish', 'chained' or Cuts(start, end), got {basis!r}")
+    if on_loss not in ("fail", "record"):
+        raise InvalidRequest(f"on_loss must be 'fail' or 'record', got {on_loss!r}")
+
+
+def _with(assets: Any, asset: Asset) -> list[Any]:
+    given = list(assets) if isinstance(assets, list | tuple) else [assets] if assets else []
+    return given if asset in given else [*given, asset]
+
+
+def _ids(context: Context) -> RunIds:
+    ti = context["ti"]
+    return RunIds(ti.dag_id, ti.run_id, ti.task_id, ti.try_number)

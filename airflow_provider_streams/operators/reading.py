@@ -1,0 +1,129 @@
+"""The steps of reading a window, without Airflow's context: plan and pin, record the run, report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_streams.errors import DataLoss, InvalidRequest, StreamsError
+from airflow_provider_streams.hooks.readiness import WindowQuestion, plan_request
+from airflow_provider_streams.model.plan import DEFAULT_SPLIT_BYTES, OnLoss, Plan, PlanRequest
+from airflow_provider_streams.model.receipt import Receipt
+from airflow_provider_streams.model.sink import Sink
+
+if TYPE_CHECKING:
+    from airflow_provider_streams.journal.store import Journal
+    from airflow_provider_streams.systems.base import StreamSystem
+
+
+@dataclass(frozen=True, slots=True)
+class WindowRead:
+    """One window to read, for whom, and how."""
+
+    question: WindowQuestion
+    reader: str
+    on_loss: OnLoss = "fail"
+    target_split_bytes: int = DEFAULT_SPLIT_BYTES
+
+    @property
+    def source_key(self) -> str:
+        """The source's identity in the journal."""
+        return self.question.source.key
+
+
+@dataclass(frozen=True, slots=True)
+class RunIds:
+    """Who reads: as the journal records it."""
+
+    dag_id: str
+    run_id: str
+    task_id: str
+    try_number: int
+
+
+def fresh_plan(journal: Journal, system: StreamSystem, read: WindowRead) -> Plan:
+    """A plan made now, pinned nowhere.
+
+    Raises:
+        WindowNotReady, StartTrimmed, AccessError, SystemUnavailable: as `StreamSystem.plan`.
+        InvalidRequest: basis `chained`, and a later window of this reader is covered already.
+    """
+    request = replace(
+        plan_request(system, read.question, read.reader),
+        on_loss=read.on_loss,
+        target_split_bytes=read.target_split_bytes,
+    )
+    if request.basis == "chained":
+        request = _chained(journal, request)
+    return system.plan(request)
+
+
+def pinned_plan(journal: Journal, system: StreamSystem, read: WindowRead, *, replan: bool) -> Plan:
+    """The plan that every run of this window reads: the pinned one, else a fresh one, pinned now.
+
+    Args:
+        journal: keeps the pins.
+        system: plans.
+        read: which window.
+        replan: an explicit act: a fresh plan takes the pin's place.
+
+    Raises:
+        StreamsError: as `fresh_plan`.
+    """
+    if replan:
+        return journal.replan(read.source_key, fresh_plan(journal, system, read))
+    pinned = journal.pinned(read.source_key, read.reader, read.question.window)
+    return pinned or journal.pin(read.source_key, fresh_plan(journal, system, read))
+
+
+def _chained(journal: Journal, request: PlanRequest) -> PlanRequest:
+    """The request with its start cut: where the previous covered window of this reader ended."""
+    last = journal.last_covered(request.source.key, request.reader)
+    if last is None:
+        return request
+    if last.window == request.window:
+        return replace(request, start_cut=last.start_cut)
+    if last.window.end > request.window.start:
+        raise InvalidRequest(
+            f"{request.source}: basis 'chained' reads windows in order, but {request.reader} has covered "
+            f"{last.window} already, which ends after {request.window} starts. "
+            "Set max_active_runs=1, and backfill with basis='publish'"
+        )
+    return replace(request, start_cut=last.end_cut)
+
+
+@contextmanager
+def recorded_run(journal: Journal, source_key: str, plan: Plan, ids: RunIds) -> Iterator[int]:
+    """A run in the journal; whatever ends it early is recorded, and raised again."""
+    run = journal.start_run(
+        source_key, plan, dag_id=ids.dag_id, run_id=ids.run_id, task_id=ids.task_id, try_number=ids.try_number
+    )
+    try:
+        yield run
+    except BaseException as error:
+        # foreign errors may quote what they were given, secrets included: only their class is kept
+        message = str(error) if isinstance(error, StreamsError) else "see the task's log"
+        journal.fail_run(run, type(error).__name__, message, lost=isinstance(error, DataLoss))
+        raise
+
+
+def summary(plan: Plan, receipt: Receipt | None, sink: Sink | None) -> dict[str, Any]:
+    """What a read returns as XCom; plain JSON values, no secret. Without a receipt: what a dry run shows."""
+    return {
+        "fingerprint": plan.fingerprint,
+        "reader": plan.reader,
+        "window": plan.window.to_json(),
+        "basis": plan.basis,
+        "start_cut": plan.start_cut.to_json(),
+        "end_cut": plan.end_cut.to_json(),
+        "splits": len(plan.splits),
+        "rows": receipt.rows if receipt else None,
+        "bytes": receipt.bytes if receipt else plan.estimate.bytes,
+        "seconds": round(receipt.seconds, 3) if receipt else None,
+        "verdict": receipt.verdict if receipt else "planned",
+        "totals": receipt.totals if receipt else {},
+        "losses": len(plan.losses),
+        "target": sink.asset_uri if sink else None,
+    }

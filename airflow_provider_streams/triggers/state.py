@@ -1,0 +1,96 @@
+"""A trigger that asks for state until an answer satisfies; it consumes nothing and survives server restarts."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from abc import abstractmethod
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from airflow.triggers.base import BaseTrigger, TriggerEvent
+
+from airflow_provider_streams.errors import StreamsError
+from airflow_provider_streams.retry import error_event
+
+LONGEST_BACKOFF_SECONDS = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one poll learned."""
+
+    satisfied: bool
+    facts: dict[str, Any] = field(default_factory=dict)
+    """Plain JSON values for whoever waits; no secret."""
+    reason: str = ""
+    """What is still missing."""
+    not_before: datetime | None = None
+    """Asking again earlier cannot help."""
+
+
+class StateTrigger(BaseTrigger):
+    """Polls until satisfied, then fires one event: `{"status": "success", **facts}`, or an error's.
+
+    A passing failure (a broker restarting) is waited out with growing, jittered pauses; the sensor's timeout bounds
+    the wait. Any other error of this package becomes an event, so that the task can raise it with its type.
+
+    Args:
+        poll_interval: seconds between two polls.
+    """
+
+    def __init__(self, poll_interval: float = 60.0) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # Airflow's is not annotated
+        self.poll_interval = poll_interval
+
+    @abstractmethod
+    async def ask(self) -> Answer:
+        """Poll once.
+
+        Raises:
+            StreamsError: a retryable one is waited out.
+        """
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        """Poll until satisfied or failed; fires once."""
+        failures, last_reason = 0, ""
+        while True:
+            try:
+                answer = await self.ask()
+            except StreamsError as error:
+                if not error.retryable:
+                    yield _event(error_event(error))
+                    return
+                failures += 1
+                self.log.warning("Asking again in a while: %s", error)
+                await asyncio.sleep(backoff_seconds(failures, self.poll_interval))
+                continue
+            failures = 0
+            if answer.satisfied:
+                yield _event({"status": "success", **answer.facts})
+                return
+            if answer.reason != last_reason:
+                self.log.info("Waiting: %s", answer.reason)
+                last_reason = answer.reason
+            await asyncio.sleep(pause_seconds(answer, self.poll_interval, datetime.now(UTC)))
+
+
+def _event(payload: dict[str, Any]) -> TriggerEvent:
+    return TriggerEvent(payload)  # type: ignore[no-untyped-call]  # Airflow's is not annotated
+
+
+def pause_seconds(answer: Answer, poll_interval: float, now: datetime) -> float:
+    """The time to the next poll: at least the interval, and not before asking can help."""
+    if answer.not_before is None:
+        return poll_interval
+    until = (answer.not_before - now).total_seconds()
+    return max(until, min(poll_interval, 1.0)) if until > 0 else poll_interval
+
+
+def backoff_seconds(failures: int, poll_interval: float) -> float:
+    """Doubles with each failure in a row up to two minutes; jitter keeps many triggers from asking in step."""
+    longest = max(LONGEST_BACKOFF_SECONDS, poll_interval)
+    full = min(poll_interval * 2.0 ** min(failures - 1, 16), longest)
+    return full * random.uniform(0.5, 1.0)  # noqa: S311 - spreads polls, guards nothing

@@ -1,0 +1,79 @@
+"""Payloads decompressed whole: Pulsar compresses a batch (or all chunks of a message) as one block."""
+
+from __future__ import annotations
+
+import zlib
+from functools import cache
+from typing import Literal
+
+import pyarrow as pa
+
+from airflow_provider_streams.systems.pulsar.decode.protobuf import Malformed, read_varint
+
+NONE, LZ4, ZLIB, ZSTD, SNAPPY = range(5)
+
+LARGEST_PAYLOAD = (1 << 31) - (1 << 16)
+"""Bytes of one entry, decompressed: Arrow's binary columns count in int32."""
+
+_NAMES: dict[int, Literal["lz4_raw", "zstd", "snappy"]] = {LZ4: "lz4_raw", ZSTD: "zstd", SNAPPY: "snappy"}
+
+Payload = bytes | bytearray | memoryview
+
+
+def decompress(payload: Payload, compression: int, size: int) -> Payload:
+    """`payload` decompressed to exactly `size` bytes; an uncompressed one as it is, whatever its `size` says.
+
+    Raises:
+        Malformed: it is too large, does not decompress to `size` bytes, or the compression is unknown.
+    """
+    if compression == NONE:
+        size = len(payload)
+    if size > LARGEST_PAYLOAD:
+        raise Malformed(f"a payload of {size} bytes is larger than a column can hold")
+    if compression == NONE:
+        return payload
+    if compression == ZLIB:
+        return _inflate(payload, size)
+    if compression not in _NAMES:
+        raise Malformed(f"compression {compression} is unknown")
+    return _native(payload, compression, size)
+
+
+def _inflate(payload: Payload, size: int) -> bytes:
+    stream = zlib.decompressobj()
+    try:
+        data = stream.decompress(payload, size + 1)
+    except zlib.error as error:
+        raise Malformed(str(error)) from error
+    if len(data) != size or not stream.eof:
+        raise Malformed(f"it does not decompress to the {size} bytes its metadata states")
+    return data
+
+
+def _native(payload: Payload, compression: int, size: int) -> bytes:
+    try:
+        data: bytes = _codec(compression).decompress(payload, size, asbytes=True)
+        short = _is_shorter(payload, compression, size)
+    except (OSError, ValueError, IndexError) as error:
+        raise Malformed(str(error)) from error
+    if short:
+        raise Malformed(f"it decompresses to fewer than the {size} bytes its metadata states")
+    return data
+
+
+def _is_shorter(payload: Payload, compression: int, size: int) -> bool:
+    """Whether the block holds fewer than `size` bytes: Arrow would hand out uninitialised memory after them."""
+    if compression == SNAPPY:
+        return read_varint(bytes(payload[:10]), 0)[0] != size
+    if compression == LZ4 and size:
+        try:
+            _codec(compression).decompress(payload, size - 1, asbytes=True)
+        except OSError:
+            return False
+        return True
+    return False
+
+
+@cache
+def _codec(compression: int) -> pa.Codec:
+    return pa.Codec(_NAMES[compression])

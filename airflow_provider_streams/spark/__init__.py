@@ -1,0 +1,20 @@
+"""What runs on the cluster: PySpark Data Sources, the job, the sinks. Never imports Airflow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def register(spark: SparkSession) -> None:
+    """Make `spark.read.format("pulsar")` and `format("pravega")` known to this session.
+
+    The sources then also stand alone, without Airflow. A StreamNative jar on the same session owns the name `pulsar`
+    as well: use one of them.
+    """
+    from airflow_provider_streams.spark.source import SOURCES  # noqa: PLC0415 - the package imports without PySpark
+
+    for source in SOURCES.values():
+        spark.dataSource.register(source)

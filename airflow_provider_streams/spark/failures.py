@@ -1,0 +1,56 @@
+"""How a typed error survives Spark, which hands on nothing but text.
+
+An executor's exception reaches the driver as a Python traceback inside a `PythonException`, an `AnalysisException` or
+a Java one. The traceback ends with `airflow_provider_streams.errors.<Class>: <message>`; when the message is one line,
+that line is enough to raise the same class again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from airflow_provider_streams import errors
+from airflow_provider_streams.errors import StreamsError
+
+_SPOKEN = re.compile(r"^(?:\S*\.)?airflow_provider_streams\.errors\.(?P<name>\w+): (?P<message>.+?)\s*$", re.MULTILINE)
+_SHORTEST_SECRET = 4
+
+
+def one_line(error: StreamsError) -> StreamsError:
+    """The same error, its message free of line breaks."""
+    return rebuild(type(error).__name__, " ".join(str(error).split()))
+
+
+def rebuild(name: str, message: str) -> StreamsError:
+    """An error of this class with this message; its facts stay behind, `retryable` does not."""
+    found = getattr(errors, name, StreamsError)
+    cls = found if isinstance(found, type) and issubclass(found, StreamsError) else StreamsError
+    error = cls.__new__(cls)
+    Exception.__init__(error, message)
+    return error
+
+
+def typed(error: BaseException, secrets: Iterable[str]) -> BaseException:
+    """The typed error whose words are in `error`, else `error` itself if it holds no secret, else a redacted one."""
+    hidden = list(secrets)
+    if isinstance(error, StreamsError):
+        return (
+            error
+            if redact(str(error), hidden) == str(error)
+            else rebuild(type(error).__name__, redact(str(error), hidden))
+        )
+    text = f"{type(error).__name__}: {error}"
+    spoken = list(_SPOKEN.finditer(text))
+    if spoken:
+        last = spoken[-1]
+        return rebuild(last["name"], redact(last["message"], hidden))
+    safe = redact(text, hidden)
+    return error if safe == text else StreamsError(safe)
+
+
+def redact(text: str, secrets: Iterable[str]) -> str:
+    """The text with every secret replaced; secrets too short to be told from words are left."""
+    for secret in sorted((one for one in secrets if len(one) >= _SHORTEST_SECRET), key=len, reverse=True):
+        text = text.replace(secret, "***")
+    return text

@@ -1,0 +1,142 @@
+"""The job: a plan in, a receipt out. `run` inside a Spark program, `main` as the program of spark-submit."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import logging
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_streams.errors import InvalidRequest, StreamsError
+from airflow_provider_streams.model.receipt import Receipt, SplitReceipt, compare
+from airflow_provider_streams.spark import failures, preflight, reading, sinks
+from airflow_provider_streams.spark.spec import JobSpec
+from airflow_provider_streams.systems.base import load_system
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_log = logging.getLogger(__name__)
+
+__all__ = ["JobSpec", "main", "run"]
+
+
+def run(spec: JobSpec, spark: SparkSession) -> Receipt:
+    """Read a plan, prove it, and only then put the window in place.
+
+    Raises:
+        PreflightFailed: this Spark cannot run the readers.
+        ReceiptMismatch: what was read does not agree with the plan; nothing was committed.
+        DataLoss: events vanished, and `on_loss` is `fail`; nothing was committed.
+        SinkError: the window could not be written; the table is what it was.
+        StreamsError: as the system's reader says.
+    """
+    try:
+        return _run(spec, spark)
+    except Exception as error:
+        known = failures.typed(error, spec.secrets.values())
+        if known is error:
+            raise
+        raise known from None  # Spark's text is pages of traceback, and may quote a secret
+
+
+def _run(spec: JobSpec, spark: SparkSession) -> Receipt:
+    started = time.monotonic()
+    preflight.check_driver(spark)
+    if not spec.is_small and not spec.plan.is_empty:
+        preflight.check_workers(spark)
+    plan = spec.plan
+    _log.info("reading %d splits, about %d bytes, of plan %s", len(plan.splits), plan.estimate.bytes, plan.fingerprint)
+    read = reading.read(spec, spark)
+    df = _transform(spec.transform)(read.df)
+    if spec.sink is None:
+        df.write.format("noop").mode("overwrite").save()
+        return _proven(spec, read.receipts(), started)
+    writer = sinks.writer_of(spec.sink, plan.window)
+    try:
+        rows = _stage(df, writer)
+        receipt = _proven(spec, read.receipts(), started)
+        writer.commit(receipt, rows)
+    except BaseException:
+        writer.discard()
+        raise
+    _log.info("window %s is in place: %s rows read, %s written", plan.window, receipt.rows, rows)
+    return receipt
+
+
+def _stage(df: DataFrame, writer: sinks.Writer) -> int | None:
+    """Stage, and count what Spark hands over in the same pass; None: Spark did not say."""
+    from pyspark.sql import Observation  # noqa: PLC0415 - only where Spark runs
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+
+    written = Observation("streams rows written")
+    writer.stage(df.observe(written, F.count(F.lit(1)).alias("rows")))
+    rows = reading.observed(written).get("rows")
+    return None if rows is None else int(rows)
+
+
+def _proven(spec: JobSpec, receipts: list[SplitReceipt], started: float) -> Receipt:
+    """The receipt, once every gap is explained and every count agrees."""
+    system = load_system(spec.plan.source.system).from_options(spec.options)
+    try:
+        explained = system.explain(spec.plan, receipts, on_loss=spec.on_loss)
+    finally:
+        system.close()
+    return compare(spec.plan, explained, seconds=time.monotonic() - started)
+
+
+def _transform(path: str | None) -> Callable[[DataFrame], DataFrame]:
+    if path is None:
+        return lambda df: df
+    module, _, name = path.partition(":")
+    try:
+        function: Callable[[DataFrame], DataFrame] = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InvalidRequest(
+            f"transform {path!r} cannot be imported where Spark's driver program runs: {error}. "
+            "Write it as 'package.module:function'"
+        ) from error
+    return function
+
+
+def main(argv: list[str] | None = None) -> int:
+    """`--spec <file> --result <file>`; secrets come from the environment (`STREAMS_SECRET_<OPTION>`).
+
+    The result is `{"receipt": ..}` or `{"error": {"type", "message"}}`; the exit code says which.
+    """
+    parser = argparse.ArgumentParser(prog="streams-job")
+    parser.add_argument("--spec", type=Path, required=True)
+    parser.add_argument("--result", type=Path, required=True)
+    given = parser.parse_args(argv)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    try:
+        result: dict[str, Any] = {"receipt": _main(given.spec).to_json()}
+    except StreamsError as error:
+        result = {"error": {"type": type(error).__name__, "message": str(error)}}
+    draft = given.result.with_name(given.result.name + ".draft")
+    draft.write_text(json.dumps(result))
+    draft.rename(given.result)
+    return 0 if "receipt" in result else 1
+
+
+def _main(spec_file: Path) -> Receipt:
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - only where Spark runs
+
+    spec = JobSpec.from_json(json.loads(spec_file.read_text()), os.environ)
+    for name in spec.secret_environment():
+        os.environ.pop(name)
+    spark = SparkSession.builder.getOrCreate()
+    try:
+        return run(spec, spark)
+    finally:
+        spark.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

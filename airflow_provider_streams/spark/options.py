@@ -1,0 +1,204 @@
+"""The options of `spark.read.format(..)`: our names, the systems' names, and the names other connectors gave them."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from airflow_provider_streams.errors import InvalidRequest, InvalidWindow, PlanMismatch
+from airflow_provider_streams.model.plan import DEFAULT_SPLIT_BYTES, OnLoss, Plan, PlanRequest
+from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.systems.base import Option, StreamSystem
+
+RECEIPT_COLUMN = "_receipt"
+"""The extra column of option `receipt`: null in the rows of events, JSON in one last row per split."""
+
+READ_OPTIONS: tuple[Option, ...] = (
+    Option("plan", "a plan, as JSON or as the path of a file with it; replaces every option about what to read"),
+    Option(
+        "window_start", "the window's first moment, ISO 8601 with offset, or milliseconds", aliases=("startingTime",)
+    ),
+    Option("window_end", "the first moment after the window", aliases=("endingTime",)),
+    Option("start_cut", "earliest, or positions by shard as JSON", aliases=("startingOffsets", "startingCut")),
+    Option("end_cut", "latest, or positions by shard as JSON", aliases=("endingOffsets", "endingCut")),
+    Option("basis", "publish, append, event or cuts; default: publish with a window, cuts with cuts"),
+    Option("slack_seconds", "how far around the window events are looked for (basis publish)", "60"),
+    Option("columns", "comma separated; default: the system's default columns"),
+    Option("target_split_bytes", "what one Spark task reads", str(DEFAULT_SPLIT_BYTES)),
+    Option("on_loss", "fail, or record: read what is left", "fail"),
+    Option("fail_on_data_loss", "the same as other connectors say it", aliases=("failOnDataLoss",)),
+    Option("reader", "the name in error messages and plans", "spark"),
+    Option("receipt", "true adds the column _receipt: JSON in one extra row per split", "false"),
+)
+SOURCE_OPTIONS: tuple[Option, ...] = (
+    Option("topic", "one topic"),
+    Option("topics", "topics, comma separated"),
+    Option("topicsPattern", "a pattern of topics", aliases=("topics_pattern",)),
+    Option("scope", "a Pravega scope"),
+    Option("stream", "a Pravega stream"),
+    Option("streams", "streams, comma separated"),
+)
+"""What names a source; which of them apply is the system's to say (`StreamSystem.source`)."""
+
+_MILLISECONDS = re.compile(r"^\d{12,14}$")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """The options of one `load()`, by their own names."""
+
+    read: dict[str, str]
+    system: dict[str, str] = field(repr=False)
+    """For `StreamSystem.from_options` and `.source`: may hold secrets."""
+
+    @classmethod
+    def parse(cls, system: type[StreamSystem], given: Mapping[str, str]) -> ReadOptions:
+        """From what the user gave; names are compared without case.
+
+        Raises:
+            InvalidRequest: an unknown name (with the nearest known one), or one thing said twice.
+        """
+        settings = (*system.options, *SOURCE_OPTIONS)
+        names = _names(settings) | _names(READ_OPTIONS)
+        found: dict[str, str] = {}
+        for name, value in given.items():
+            own = names.get(name.lower())
+            if own is None:
+                raise InvalidRequest(_unknown(system.name, name, names))
+            if found.setdefault(own, value) != value:
+                raise InvalidRequest(f"option {own!r} is given twice, under two names")
+        ours = {option.name for option in READ_OPTIONS}
+        return cls(
+            {name: value for name, value in found.items() if name in ours},
+            {name: value for name, value in found.items() if name not in ours},
+        )
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """Asked columns; None: the default ones."""
+        text = self.read.get("columns", "")
+        return tuple(name.strip() for name in text.split(",") if name.strip()) or None
+
+    @property
+    def receipt(self) -> bool:
+        """Whether each split adds its receipt as a row."""
+        return _flag("receipt", self.read.get("receipt", "false"))
+
+    @property
+    def on_loss(self) -> OnLoss:
+        """What to do about events that are gone."""
+        text = self.read.get("on_loss")
+        if text is None and "fail_on_data_loss" in self.read:
+            return "fail" if _flag("fail_on_data_loss", self.read["fail_on_data_loss"]) else "record"
+        if text not in (None, "fail", "record"):
+            raise InvalidRequest(f"on_loss is fail or record, not {text!r}")
+        return "record" if text == "record" else "fail"
+
+    def plan(self, system: StreamSystem) -> Plan:
+        """The given plan, or one resolved now.
+
+        Raises:
+            InvalidRequest: neither a plan, nor a window, nor cuts.
+            PlanMismatch: the plan is not one, or of another system.
+            StreamsError: the system's planner refuses.
+        """
+        text = self.read.get("plan")
+        if text is None:
+            return system.plan(self._request(system))
+        plan = load_plan(text)
+        if plan.source.system != system.name:
+            raise PlanMismatch(f"the plan reads {plan.source.system}, but the format is {system.name}")
+        return plan
+
+    def _request(self, system: StreamSystem) -> PlanRequest:
+        source = system.source(self.system)
+        start, end = self.read.get("start_cut"), self.read.get("end_cut")
+        by_cuts = start is not None or end is not None
+        basis = self.read.get("basis") or ("cuts" if by_cuts else "publish")
+        if basis not in ("publish", "append", "event", "cuts"):
+            raise InvalidRequest(f"basis is publish, append, event or cuts here, not {basis!r}")
+        return PlanRequest(
+            source,
+            self._window(by_cuts=by_cuts),
+            self.read.get("reader") or "spark",
+            basis=basis,  # type: ignore[arg-type]  # checked above
+            slack=timedelta(seconds=_number("slack_seconds", self.read.get("slack_seconds", "60"))),
+            start_cut=system.parse_cut(source, _cut_text(start or "earliest")) if by_cuts else None,
+            end_cut=system.parse_cut(source, _cut_text(end or "latest")) if by_cuts else None,
+            on_loss=self.on_loss,
+            target_split_bytes=int(
+                _number("target_split_bytes", self.read.get("target_split_bytes") or str(DEFAULT_SPLIT_BYTES))
+            ),
+        )
+
+    def _window(self, *, by_cuts: bool) -> Window:
+        start, end = self.read.get("window_start"), self.read.get("window_end")
+        if start and end:
+            return Window(_moment("window_start", start), _moment("window_end", end))
+        if by_cuts and not start and not end:
+            return Window(_EPOCH, datetime.now(UTC))
+        raise InvalidRequest("say what to read: window_start and window_end, or start_cut and end_cut, or a plan")
+
+
+def load_plan(text: str) -> Plan:
+    """A plan from its JSON, or from the path of a file with it.
+
+    Raises:
+        PlanMismatch: no such file, or not a plan.
+    """
+    try:
+        content = text if text.lstrip().startswith("{") else Path(text.removeprefix("file://")).read_text()
+        return Plan.from_json(json.loads(content))
+    except OSError as error:
+        raise PlanMismatch(f"the plan cannot be read from its file: {error}") from error
+    except json.JSONDecodeError as error:
+        raise PlanMismatch(f"the plan is not JSON: {error}") from error
+
+
+def _names(options: tuple[Option, ...]) -> dict[str, str]:
+    return {name.lower(): option.name for option in options for name in (option.name, *option.aliases)}
+
+
+def _unknown(system: str, name: str, names: Mapping[str, str]) -> str:
+    near = difflib.get_close_matches(name.lower(), names, n=1)
+    hint = f"did you mean {names[near[0]]!r}?" if near else f"known: {', '.join(sorted(set(names.values())))}"
+    return f"format {system!r} has no option {name!r}; {hint}"
+
+
+def _cut_text(text: str) -> str | dict[str, str]:
+    if not text.lstrip().startswith("{"):
+        return text
+    try:
+        return {str(shard): str(position) for shard, position in json.loads(text).items()}
+    except json.JSONDecodeError as error:
+        raise InvalidRequest(f"a cut is earliest, latest, or a JSON object of positions by shard ({error})") from error
+
+
+def _moment(name: str, text: str) -> datetime:
+    if _MILLISECONDS.match(text):
+        return _EPOCH + timedelta(milliseconds=int(text))
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError as error:
+        raise InvalidWindow(
+            f"{name} is an ISO 8601 time with an offset, or milliseconds since 1970 ({error})"
+        ) from error
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise InvalidRequest(f"{name} is a number, not {text!r}") from error
+
+
+def _flag(name: str, text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise InvalidRequest(f"{name} is true or false, not {text!r}")
+    return text.lower() == "true"

@@ -1,0 +1,99 @@
+"""Can this Spark run our readers? Asked before anything is read, answered in words a person understands."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_streams.errors import PreflightFailed
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_PACKAGE = "airflow_provider_streams"
+
+
+def check_driver(spark: SparkSession) -> None:
+    """The Python of this process.
+
+    Raises:
+        PreflightFailed: PySpark's parts do not belong together.
+    """
+    import pyspark  # noqa: PLC0415 - its version only
+
+    versions = {"pyspark files": pyspark.__version__, **_installed("pyspark", "pyspark-client")}
+    if len(set(versions.values())) > 1:
+        found = ", ".join(f"{name} {version}" for name, version in versions.items())
+        raise PreflightFailed(
+            f"this Python has a mix of PySpark versions ({found}). pyspark and pyspark-client own the same files: "
+            "install both at one version"
+        )
+    if pyspark.__version__ != _release(spark.version):
+        raise PreflightFailed(
+            f"this Python has PySpark {pyspark.__version__}, but the Spark it talks to is {spark.version}: "
+            "install the PySpark of the cluster's version"
+        )
+
+
+def check_workers(spark: SparkSession, *, needs: tuple[str, ...] = ("pyarrow", _PACKAGE)) -> None:
+    """The Python that executors start, by running it once.
+
+    Raises:
+        PreflightFailed: it does not start, is of another version, or lacks a module.
+    """
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark's own habit; only where Spark runs
+
+    # nested, so that it travels by value: the worker may not have this package
+    def describe(modules: str) -> str:
+        import importlib.util  # noqa: PLC0415 - runs in the worker
+        import json  # noqa: PLC0415
+        import sys  # noqa: PLC0415
+
+        import pyspark  # noqa: PLC0415
+
+        missing = [name for name in modules.split(",") if importlib.util.find_spec(name) is None]
+        return json.dumps({"python": sys.executable, "pyspark": pyspark.__version__, "missing": missing})
+
+    asked = F.udf(describe, "string", useArrow=False)(F.lit(",".join(needs)))
+    try:
+        answer = json.loads(spark.range(0, 1, 1, 1).select(asked.alias("answer")).collect()[0]["answer"])
+    except Exception as error:
+        raise PreflightFailed(
+            "the Python of Spark's workers does not run: check PYSPARK_PYTHON (spark.pyspark.python), which must be "
+            f"the same minor version as this process. Spark says: {_first_lines(error)}"
+        ) from error
+    _judge(answer)
+
+
+def _judge(answer: dict[str, Any]) -> None:
+    import pyspark  # noqa: PLC0415 - its version only
+
+    if answer["missing"]:
+        raise PreflightFailed(
+            f"the Python of Spark's workers, {answer['python']}, has no module {' and no '.join(answer['missing'])}: "
+            "install it there, or set PYSPARK_PYTHON (spark.pyspark.python) to a Python that has it"
+        )
+    if answer["pyspark"] != pyspark.__version__:
+        raise PreflightFailed(
+            f"Spark's workers run PySpark {answer['pyspark']}, this process {pyspark.__version__}: use one version"
+        )
+
+
+def _installed(*distributions: str) -> dict[str, str]:
+    found = {}
+    for name in distributions:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _release(version: str) -> str:
+    """`4.2.0` of `4.2.0-amzn-1`: vendors append their own."""
+    return version.partition("-")[0]
+
+
+def _first_lines(error: Exception) -> str:
+    return " ".join(str(error).split())[:500]

@@ -1,0 +1,187 @@
+"""Two ways to read a plan, with the same rows and the same receipts.
+
+Small plans are read here, by a few threads, and handed to Spark as one Arrow table: no Python worker starts. Larger
+ones are read by Spark's tasks through the Data Source; receipts come back with an `Observation` in the same pass.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+
+from airflow_provider_streams.model.plan import Plan, Split
+from airflow_provider_streams.model.receipt import SplitReceipt
+from airflow_provider_streams.spark.options import RECEIPT_COLUMN
+from airflow_provider_streams.spark.spec import JobSpec
+from airflow_provider_streams.systems.base import StreamSystem, load_system
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Observation, SparkSession
+
+_log = logging.getLogger(__name__)
+
+_THREADS = 4
+_MOST_BYTES = 256 * 1024 * 1024
+"""A compressed plan can be small and its rows not: beyond this, Spark's tasks read it."""
+
+
+class Read(Protocol):
+    """A plan being read."""
+
+    df: DataFrame
+
+    def receipts(self) -> list[SplitReceipt]:
+        """What the splits saw, after the first action on `df` has ended."""
+
+
+class TooLarge(Exception):
+    """The rows of a small plan outgrew this process."""
+
+
+def read(spec: JobSpec, spark: SparkSession) -> Read:
+    """Begin to read, by the way that suits the plan's size."""
+    if spec.is_small or spec.plan.is_empty:
+        try:
+            return TableRead(spec, spark)
+        except TooLarge:
+            _log.info("the rows exceed %d bytes: Spark's tasks read them", _MOST_BYTES)
+    return SourceRead(spec, spark)
+
+
+class TableRead:
+    """Read in this process, before Spark sees a row."""
+
+    def __init__(self, spec: JobSpec, spark: SparkSession) -> None:
+        from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 - only where Spark runs
+
+        table, self._receipts = read_table(spec)
+        self.df: DataFrame = spark.createDataFrame(table, schema=from_arrow_schema(table.schema))
+
+    def receipts(self) -> list[SplitReceipt]:
+        """See `Read`."""
+        return self._receipts
+
+
+class SourceRead:
+    """Read by Spark's tasks."""
+
+    def __init__(self, spec: JobSpec, spark: SparkSession) -> None:
+        from pyspark.sql import Observation  # noqa: PLC0415 - only where Spark runs
+        from pyspark.sql import functions as F  # noqa: N812, PLC0415
+
+        from airflow_provider_streams.spark.source import SOURCES  # noqa: PLC0415
+
+        spark.dataSource.register(SOURCES[spec.plan.source.system])
+        self._source = spark.read.format(spec.plan.source.system).options(**_source_options(spec)).load()
+        self._splits = len(spec.plan.splits)
+        self._observation = Observation("streams receipts")
+        receipts = F.collect_list(RECEIPT_COLUMN).alias("receipts")
+        self.df: DataFrame = _rows(self._source.observe(self._observation, receipts))
+
+    def receipts(self) -> list[SplitReceipt]:
+        """See `Read`.
+
+        When the transform let Spark skip splits (a filter that is always false, a limit), nothing came from them: the
+        source is then read once more, for the receipts alone.
+        """
+        found = _distinct(observed(self._observation).get("receipts") or ())
+        if len(found) < self._splits:
+            _log.warning(
+                "Spark skipped %d of %d splits: reading for the receipts", self._splits - len(found), self._splits
+            )
+            rows = self._source.filter(f"{RECEIPT_COLUMN} is not null").select(RECEIPT_COLUMN).collect()
+            found = _distinct(row[0] for row in rows)
+        return found
+
+
+def observed(observation: Observation) -> dict[str, Any]:
+    """What was observed by an action that succeeded; nothing, if the optimizer removed the observation."""
+    try:
+        found: dict[str, Any] = observation.get
+    except Exception:  # noqa: BLE001 - Spark 4.2 fails an assertion of its own, as a Java error, instead of answering
+        return {}
+    return found
+
+
+def read_table(spec: JobSpec) -> tuple[pa.Table, list[SplitReceipt]]:
+    """All rows of a plan and its receipts, in the order of the splits.
+
+    Raises:
+        TooLarge: the rows do not fit.
+        StreamsError: as the system's reader says.
+    """
+    system_type = load_system(spec.plan.source.system)
+    schema = system_type.from_options(spec.options).schema(spec.columns)
+    threads = min(_THREADS, len(spec.plan.splits)) or 1
+    shares = [spec.plan.splits[first::threads] for first in range(threads)]
+    budget = _MOST_BYTES // threads
+    with ThreadPoolExecutor(threads, thread_name_prefix="streams-read") as pool:
+        parts = [pool.submit(_read_share, system_type, spec, share, budget) for share in shares]
+        read_splits = sorted((one for part in parts for one in part.result()), key=lambda one: one[0].index)
+    batches = [batch for _, batches in read_splits for batch in batches]
+    return pa.Table.from_batches(batches, schema=schema), [receipt for receipt, _ in read_splits]
+
+
+def _read_share(
+    system_type: type[StreamSystem], spec: JobSpec, splits: Sequence[Split], budget: int
+) -> list[tuple[SplitReceipt, list[pa.RecordBatch]]]:
+    system = system_type.from_options(spec.options)
+    done = []
+    try:
+        for split in splits:
+            receipt, batches = _read_split(system, spec.plan, split, spec.columns, budget)
+            budget -= sum(batch.nbytes for batch in batches)
+            done.append((receipt, batches))
+    finally:
+        system.close()
+    return done
+
+
+def _read_split(
+    system: StreamSystem, plan: Plan, split: Split, columns: Sequence[str] | None, budget: int
+) -> tuple[SplitReceipt, list[pa.RecordBatch]]:
+    reader = system.read(plan, split, columns)
+    try:
+        batches = list(_within(budget, reader))
+        return reader.receipt, batches
+    finally:
+        reader.close()
+
+
+def _within(budget: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        budget -= batch.nbytes
+        if budget < 0:
+            raise TooLarge
+        yield batch
+
+
+def _source_options(spec: JobSpec) -> dict[str, str]:
+    options = {
+        **{name: value for name, value in spec.options.items() if value},
+        "plan": json.dumps(spec.plan.to_json(), separators=(",", ":")),
+        "on_loss": spec.on_loss,
+        "receipt": "true",
+    }
+    if spec.columns is not None:
+        options["columns"] = ",".join(spec.columns)
+    return options
+
+
+def _rows(df: DataFrame) -> DataFrame:
+    return df.filter(f"{RECEIPT_COLUMN} is null").drop(RECEIPT_COLUMN)
+
+
+def _distinct(texts: Iterable[Any]) -> list[SplitReceipt]:
+    """One receipt per split: a split read twice (a self-join, a lost executor) reports twice; the worse one counts."""
+    worst: dict[int, SplitReceipt] = {}
+    for receipt in (SplitReceipt.from_json(json.loads(text)) for text in texts):
+        known = worst.get(receipt.index)
+        if known is None or receipt.entries < known.entries:
+            worst[receipt.index] = receipt
+    return list(worst.values())

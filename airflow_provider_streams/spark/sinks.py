@@ -1,0 +1,150 @@
+"""The sinks' writers: stage a window where nobody looks, then put it in place in one step."""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from airflow_provider_streams.errors import InvalidRequest, SinkError
+from airflow_provider_streams.model.receipt import Receipt
+from airflow_provider_streams.model.sink import ParquetSink, Sink
+from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.spark.swap import ASIDE_SUFFIX, recover, replace_folder
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+WRITERS: dict[str, str] = {"parquet": "airflow_provider_streams.spark.sinks:ParquetWriter"}
+"""A sink's kind to the dotted path of its writer, imported when used."""
+
+WINDOW_COLUMN = "window_start"
+"""The partition column: the start of the window a row was read for, as `Window.label`."""
+
+STAGING = "_staging"
+
+
+class Writer(Protocol):
+    """Writes one window of one sink, once."""
+
+    sink_type: ClassVar[type[Sink]]
+
+    def __init__(self, sink: Any, window: Window) -> None:
+        """Nothing is touched yet."""
+
+    def stage(self, df: DataFrame) -> None:
+        """Write the rows where no reader sees them; exactly one Spark action.
+
+        Raises:
+            SinkError: they cannot be written.
+        """
+
+    def commit(self, receipt: Receipt, rows: int | None) -> None:
+        """Replace the window by what was staged; a receipt exists only for a read that agrees with its plan.
+
+        Args:
+            receipt: of the rows before the transform.
+            rows: how many rows Spark handed to the sink; None: not counted.
+
+        Raises:
+            SinkError: the table holds what it held before.
+        """
+
+    def discard(self) -> None:
+        """Remove what was staged; never raises."""
+
+
+def writer_of(sink: Sink, window: Window) -> Writer:
+    """The writer of a sink's kind."""
+    return _writer_type(sink.kind)(sink, window)
+
+
+def sink_from_json(data: dict[str, Any]) -> Sink:
+    """The reverse of `Sink.to_json`.
+
+    Raises:
+        InvalidRequest: an unknown kind.
+    """
+    sink: Sink = _writer_type(data["kind"]).sink_type.from_json(data)  # type: ignore[attr-defined]  # each sink has it
+    return sink
+
+
+def _writer_type(kind: str) -> type[Writer]:
+    try:
+        module, _, name = WRITERS[kind].partition(":")
+    except KeyError:
+        raise InvalidRequest(f"no sink of kind {kind!r}; known: {', '.join(sorted(WRITERS))}") from None
+    writer: type[Writer] = getattr(importlib.import_module(module), name)
+    return writer
+
+
+class ParquetWriter:
+    """`<path>/window_start=<label>/*.parquet`, each window replaced by exchanging two folders' names."""
+
+    sink_type: ClassVar[type[Sink]] = ParquetSink
+
+    def __init__(self, sink: ParquetSink, window: Window) -> None:
+        self._sink, self._label = sink, window.label
+        root = Path(sink.path)
+        self._staging = root / STAGING
+        self._staged = self._staging / f"{self._label}-{uuid.uuid4().hex}"
+        self._target = root / f"{WINDOW_COLUMN}={self._label}"
+
+    def stage(self, df: DataFrame) -> None:
+        """See `Writer`."""
+        if WINDOW_COLUMN in (name.lower() for name in df.columns):
+            raise SinkError(
+                self._sink.path, f"the rows have a column {WINDOW_COLUMN!r}, which the table's folders already give"
+            )
+        self._staging.mkdir(parents=True, exist_ok=True)
+        recover(self._target, self._staging, f"{self._label}-")
+        df.write.option("compression", self._sink.compression).parquet(f"file://{self._staged}")
+
+    def commit(self, receipt: Receipt, rows: int | None) -> None:  # noqa: ARG002 - the proof that the read agrees
+        """See `Writer`."""
+        self._check(rows)
+        try:
+            replace_folder(self._staged, self._target)
+        except OSError as error:
+            raise SinkError(self._sink.path, f"window {self._label} cannot be put in place: {error}") from error
+        self._remove_leftovers()
+
+    def discard(self) -> None:
+        """See `Writer`."""
+        shutil.rmtree(self._staged, ignore_errors=True)
+
+    def _check(self, rows: int | None) -> None:
+        """What tasks wrote must be here: a folder that is not mounted everywhere keeps their files elsewhere."""
+        import pyarrow.parquet as pq  # noqa: PLC0415 - only where a table is written
+
+        if not (self._staged / "_SUCCESS").exists():
+            raise SinkError(
+                self._sink.path, "what Spark wrote is not here: the path must be mounted on this machine too"
+            )
+        files = sorted(self._staged.glob("*.parquet"))
+        written = sum(pq.ParquetFile(file).metadata.num_rows for file in files)
+        if not files or rows not in (None, written):
+            raise SinkError(
+                self._sink.path,
+                f"Spark wrote {rows} rows, {written} are here in {len(files)} files: "
+                "the path must be one mounted file system for the driver and all executors",
+            )
+
+    def _remove_leftovers(self) -> None:
+        """What crashed attempts at this window left, now that it is replaced."""
+        for leftover in self._staging.glob(f"{self._label}-*"):
+            shutil.rmtree(leftover, ignore_errors=True)
+
+
+__all__ = [
+    "ASIDE_SUFFIX",
+    "STAGING",
+    "WINDOW_COLUMN",
+    "WRITERS",
+    "ParquetWriter",
+    "Writer",
+    "sink_from_json",
+    "writer_of",
+]

@@ -1,0 +1,165 @@
+"""The PySpark Data Sources: `format("pulsar")`, `format("pravega")`, ..: one generic class, one name per system.
+
+The window is resolved once per `load()`, when the source is built on the driver's side; every later step only parses
+that plan. There is no filter pushdown on purpose: PySpark 4.1 to 4.3 share a pushed filter between unrelated scans.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from airflow_provider_streams.errors import InvalidRequest, StreamsError
+from airflow_provider_streams.model.plan import OnLoss, Plan, Split
+from airflow_provider_streams.model.receipt import SplitReceipt, compare
+from airflow_provider_streams.spark.failures import one_line
+from airflow_provider_streams.spark.options import RECEIPT_COLUMN, ReadOptions
+from airflow_provider_streams.systems.base import SYSTEMS, StreamSystem, load_system
+
+
+class StreamDataSource(DataSource):
+    """Reads one plan of one system; the subclasses below name it."""
+
+    system: ClassVar[str]
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        super().__init__(dict(options))
+        try:
+            self._reading = _Reading.of(load_system(self.system), options)
+        except StreamsError as error:
+            raise one_line(error) from None
+
+    @classmethod
+    def name(cls) -> str:
+        """The format's name."""
+        return cls.system
+
+    def schema(self) -> StructType:
+        """The asked columns, and `_receipt` on request."""
+        return from_arrow_schema(self._reading.schema)
+
+    def reader(self, schema: StructType) -> PlanReader:
+        """A reader of the plan, for exactly the source's own schema."""
+        own = self.schema()
+        if [(one.name, one.dataType) for one in schema] != [(one.name, one.dataType) for one in own]:
+            raise InvalidRequest(
+                f"format {self.system!r} decides its own schema, {own.simpleString()}: leave .schema(..) out, "
+                "choose with option 'columns', and cast afterwards"
+            )
+        return PlanReader(self._reading)
+
+
+@dataclass(frozen=True)
+class SplitPartition(InputPartition):
+    """One split: all that a task needs besides what all tasks share."""
+
+    split: Split
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """What all tasks of one `load()` share."""
+
+    system: type[StreamSystem]
+    options: ReadOptions
+    plan: Plan
+    schema: pa.Schema
+
+    @classmethod
+    def of(cls, system: type[StreamSystem], given: Mapping[str, str]) -> _Reading:
+        options = ReadOptions.parse(system, given)
+        connected = system.from_options(options.system)
+        try:
+            schema = connected.schema(options.columns)
+            if options.receipt:
+                schema = schema.append(pa.field(RECEIPT_COLUMN, pa.string()))
+            return cls(system, options, options.plan(connected), schema)
+        finally:
+            connected.close()
+
+
+class PlanReader(DataSourceReader):
+    """Spreads a plan's splits over tasks; a task reads one."""
+
+    def __init__(self, reading: _Reading) -> None:
+        self._reading = reading
+
+    def __getstate__(self) -> dict[str, object]:
+        """A task gets its own split only: thousands of others would be sent with each."""
+        plan = self._reading.plan
+        return {"_reading": replace(self._reading, plan=replace(plan, splits=(), ranges=(), losses=()))}
+
+    def partitions(self) -> list[SplitPartition]:
+        """One per split; nothing is asked of the system here, for Spark may call it several times."""
+        return [SplitPartition(split) for split in self._reading.plan.splits]
+
+    def read(self, partition: SplitPartition | None) -> Iterator[pa.RecordBatch]:  # type: ignore[override]  # ours only
+        """The split's batches; then its receipt, as a row or checked here."""
+        if partition is None:  # Spark makes one partition of nothing out of an empty list
+            return
+        reading, options = self._reading, self._reading.options
+        system = reading.system.from_options(options.system)
+        try:
+            receipts = _Receipts(system, one_split(reading.plan, partition.split), options.on_loss)
+            for batch in receipts.read(options.columns):
+                yield (
+                    batch.append_column(reading.schema.field(RECEIPT_COLUMN), pa.nulls(len(batch), pa.string()))
+                    if options.receipt
+                    else batch
+                )
+            if options.receipt:
+                yield _receipt_row(reading.schema, replace(receipts.receipt, index=partition.split.index))
+            else:
+                receipts.check()
+        except StreamsError as error:
+            raise one_line(error) from None
+        finally:
+            system.close()
+
+
+class _Receipts:
+    """Reads a plan of one split, and judges it when nobody else will."""
+
+    def __init__(self, system: StreamSystem, plan: Plan, on_loss: OnLoss) -> None:
+        self._system, self._plan, self._on_loss = system, plan, on_loss
+        self.receipt = SplitReceipt(0)
+
+    def read(self, columns: tuple[str, ...] | None) -> Iterator[pa.RecordBatch]:
+        reader = self._system.read(self._plan, self._plan.splits[0], columns)
+        try:
+            yield from reader
+            self.receipt = reader.receipt
+        finally:
+            reader.close()
+
+    def check(self) -> None:
+        compare(self._plan, self._system.explain(self._plan, [self.receipt], on_loss=self._on_loss), seconds=0)
+
+
+def one_split(plan: Plan, split: Split) -> Plan:
+    """The plan of one split alone, renumbered to 0."""
+    return replace(plan, splits=(replace(split, index=0),), ranges=(), losses=())
+
+
+def _receipt_row(schema: pa.Schema, receipt: SplitReceipt) -> pa.RecordBatch:
+    nulls = [pa.nulls(1, column.type) for column in schema][:-1]
+    text = pa.array([json.dumps(receipt.to_json())], pa.string())
+    return pa.RecordBatch.from_arrays([*nulls, text], schema=schema)
+
+
+def _source_class(system: str) -> type[StreamDataSource]:
+    return type(f"{system.title()}DataSource", (StreamDataSource,), {"system": system, "__module__": __name__})
+
+
+SOURCES: dict[str, type[StreamDataSource]] = {system: _source_class(system) for system in SYSTEMS}
+"""Format name to Data Source."""
+
+# Spark pickles a source by reference: each needs its name in this module.
+globals().update({source.__name__: source for source in SOURCES.values()})

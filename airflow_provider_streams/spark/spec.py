@@ -1,0 +1,97 @@
+"""What a job is told: a plan, a sink, and how to read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from airflow_provider_streams.errors import PreflightFailed
+from airflow_provider_streams.model.plan import OnLoss, Plan
+from airflow_provider_streams.model.sink import Sink
+from airflow_provider_streams.spark.sinks import sink_from_json
+from airflow_provider_streams.systems.base import load_system
+
+SMALL_PLAN_BYTES = 32 * 1024 * 1024
+"""Plans of at most so many stored bytes are read by the job's own process."""
+
+_SECRET_PREFIX = "STREAMS_SECRET_"  # noqa: S105 - the name of a variable
+
+
+@dataclass(frozen=True)
+class JobSpec:
+    """One window to read and where it lands.
+
+    Args:
+        plan: what to read.
+        sink: where the rows land; None: they are read, counted and proven, and nothing is kept.
+        columns: which columns; None: the system's default ones.
+        transform: `package.module:function`, a function that turns a DataFrame into a DataFrame, imported where the
+            Spark driver program runs. It must not run an action itself.
+        on_loss: `record` accepts events that vanish while they are read, and counts them in the receipt.
+        options: the system's options by name; may hold secrets.
+        small_plan_bytes: plans up to this size are read by the driver program; 0: none.
+    """
+
+    plan: Plan
+    sink: Sink | None = None
+    columns: tuple[str, ...] | None = None
+    transform: str | None = None
+    on_loss: OnLoss = "fail"
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    small_plan_bytes: int = SMALL_PLAN_BYTES
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the driver program reads it itself."""
+        return self.plan.estimate.bytes <= self.small_plan_bytes and self.small_plan_bytes > 0
+
+    @property
+    def secrets(self) -> dict[str, str]:
+        """The options that must not be shown, by name; empty ones are none."""
+        hidden = {option.name for option in load_system(self.plan.source.system).options if option.secret}
+        return {name: value for name, value in self.options.items() if name in hidden and value}
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values without the secrets, but with their names."""
+        secrets = self.secrets
+        return {
+            "plan": self.plan.to_json(),
+            "sink": self.sink.to_json() if self.sink else None,
+            "columns": list(self.columns) if self.columns is not None else None,
+            "transform": self.transform,
+            "on_loss": self.on_loss,
+            "options": {name: value for name, value in self.options.items() if name not in secrets},
+            "secrets": sorted(secrets),
+            "small_plan_bytes": self.small_plan_bytes,
+        }
+
+    def secret_environment(self) -> dict[str, str]:
+        """The secrets as environment variables, for `from_json` in another process."""
+        return {secret_variable(name): value for name, value in self.secrets.items()}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any], environ: Mapping[str, str]) -> Self:
+        """The reverse of `to_json` and `secret_environment`.
+
+        Raises:
+            PreflightFailed: a secret's variable did not arrive.
+        """
+        missing = [secret_variable(name) for name in data["secrets"] if secret_variable(name) not in environ]
+        if missing:
+            raise PreflightFailed(f"the Spark driver's environment lacks {', '.join(missing)}")
+        secrets = {name: environ[secret_variable(name)] for name in data["secrets"]}
+        return cls(
+            plan=Plan.from_json(data["plan"]),
+            sink=sink_from_json(data["sink"]) if data["sink"] else None,
+            columns=tuple(data["columns"]) if data["columns"] is not None else None,
+            transform=data["transform"],
+            on_loss=data["on_loss"],
+            options={**data["options"], **secrets},
+            small_plan_bytes=data["small_plan_bytes"],
+        )
+
+
+def secret_variable(option: str) -> str:
+    """The environment variable that carries a secret option."""
+    return _SECRET_PREFIX + option.upper()

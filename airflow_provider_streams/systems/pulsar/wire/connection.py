@@ -1,0 +1,238 @@
+"""One connection to one broker: blocking, with time limits, kept alive, never left half open."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import time
+from collections.abc import Mapping
+from typing import Final
+
+from airflow_provider_streams import __version__
+from airflow_provider_streams.errors import AuthenticationFailed, ProtocolError, StreamsError, SystemUnavailable
+from airflow_provider_streams.systems.pulsar.auth import Address, Endpoint
+from airflow_provider_streams.systems.pulsar.wire.commands import (
+    PROTOCOL_VERSION,
+    AuthChallenge,
+    AuthData,
+    AuthResponse,
+    Command,
+    Connect,
+    Connected,
+    Error,
+    FeatureFlags,
+    Ignored,
+    Ping,
+    Pong,
+)
+from airflow_provider_streams.systems.pulsar.wire.failures import server_error
+from airflow_provider_streams.systems.pulsar.wire.frames import FRAME_SLACK, Frame, FrameBuffer, encode_frame
+
+CLIENT_VERSION: Final = f"airflow-provider-streams {__version__}"
+RECEIVE_BUFFER_BYTES: Final = 8 * 1024 * 1024
+CONNECT_SECONDS: Final = 10.0
+PING_SECONDS: Final = 10.0
+"""After so much silence we ask whether the broker is there, and so long it may take to answer."""
+
+_FLAGS = FeatureFlags(auth_refresh=True, broker_entry_metadata=True, partitions_without_auto_creation=True)
+
+
+class Connection:
+    """Connected and authenticated when built.
+
+    Args:
+        address: The broker, or the proxy before it.
+        endpoint: Credentials, certificates and time limits.
+        behind_proxy: The broker to reach through the proxy at `address`.
+
+    Raises:
+        SystemUnavailable: no answer in time, refused, or an unknown host.
+        AuthenticationFailed: the credentials are missing, wrong or expired.
+        ProtocolError: the other side is not a Pulsar broker, or its certificate is not to be trusted.
+    """
+
+    def __init__(self, address: Address, endpoint: Endpoint, *, behind_proxy: Address | None = None) -> None:
+        self.address = address
+        self.where = str(behind_proxy or address)
+        self.buffer = FrameBuffer()
+        self._endpoint = endpoint
+        self._timeout = endpoint.request_timeout_seconds
+        self._last_id = 0
+        self._heard_at = time.monotonic()
+        self._pinged_at: float | None = None
+        self._socket = _open_socket(address, endpoint)
+        try:
+            self._shake_hands(behind_proxy)
+        except BaseException:
+            self.close()
+            raise
+
+    def next_id(self) -> int:
+        """A number that no request and no consumer of this connection has."""
+        self._last_id += 1
+        return self._last_id
+
+    def send(self, *commands: Command) -> None:
+        """Send commands together.
+
+        Raises:
+            SystemUnavailable: the connection is lost.
+        """
+        try:
+            self._socket.settimeout(self._timeout)
+            self._socket.sendall(b"".join(map(encode_frame, commands)))
+        except OSError as error:
+            raise self._lost(error) from error
+
+    def receive(self, timeout_seconds: float) -> list[Frame]:
+        """The frames (in `buffer`) that have come; none if nothing complete came in time.
+
+        Raises:
+            SystemUnavailable: the connection is lost, or the broker does not answer a PING.
+            ProtocolError: what comes is not Pulsar's protocol.
+        """
+        buffer, sock = self.buffer, self._socket
+        try:
+            sock.settimeout(timeout_seconds)
+            count = sock.recv_into(buffer.space())
+        except TimeoutError:
+            self._check_silence()
+            return []
+        except OSError as error:
+            raise self._lost(error) from error
+        if not count:
+            raise SystemUnavailable(self.where, "it closed the connection")
+        self._heard_at, self._pinged_at = time.monotonic(), None
+        try:
+            return buffer.received(count)
+        except ProtocolError as error:
+            raise ProtocolError(f"{self.where}: {error}") from error
+
+    def command(self, frame: Frame) -> Command | None:
+        """The command of a frame that is not a MESSAGE; None if it was for the connection itself, and dealt with.
+
+        Raises:
+            SystemUnavailable: the connection is lost while answering.
+            ProtocolError: it is no command.
+        """
+        command = self.buffer.command(frame)
+        if isinstance(command, Ping):
+            self.send(Pong())
+        elif isinstance(command, AuthChallenge):
+            self._authenticate_again()
+        elif not isinstance(command, (Pong, Ignored)):
+            return command
+        return None
+
+    def exchange(self, requests: Mapping[int, Command]) -> dict[int, Command]:
+        """Send requests together and wait for all their answers, by request id; refusals are `Error` values.
+
+        Only for a connection on which no consumer is fed.
+
+        Raises:
+            SystemUnavailable: the connection is lost, or an answer is missing after the request timeout.
+        """
+        self.send(*requests.values())
+        answers: dict[int, Command] = {}
+        until = time.monotonic() + self._timeout
+        while len(answers) < len(requests):
+            rest = until - time.monotonic()
+            if rest <= 0:
+                missing = next(command for number, command in requests.items() if number not in answers)
+                raise SystemUnavailable(
+                    self.where, f"no answer to {type(missing).__name__} within {self._timeout:.0f} s"
+                )
+            for frame in self.receive(min(rest, PING_SECONDS)):
+                answer = self.command(frame)
+                number = getattr(answer, "request_id", -1)
+                if answer is not None and number in requests:
+                    answers[number] = answer
+        return answers
+
+    def close(self) -> None:
+        """Close the socket; what was subscribed on it ends with it."""
+        self._socket.close()
+
+    def _shake_hands(self, behind_proxy: Address | None) -> None:
+        endpoint = self._endpoint
+        method = endpoint.auth_method
+        target = f"{behind_proxy.host}:{behind_proxy.port}" if behind_proxy else None
+        auth_data = endpoint.auth_data() if method else None
+        self.send(Connect(CLIENT_VERSION, auth_data, PROTOCOL_VERSION, method or None, target, _FLAGS))
+        answer = self._first_answer()
+        if isinstance(answer, Error):
+            raise server_error(answer.error, answer.message, where=self.where, action="connect")
+        if not isinstance(answer, Connected):
+            raise ProtocolError(f"{self.where} answers CONNECT with {type(answer).__name__}")
+        if answer.max_message_size:
+            self.buffer.longest = answer.max_message_size + FRAME_SLACK
+
+    def _first_answer(self) -> Command:
+        until = time.monotonic() + self._timeout
+        while (rest := until - time.monotonic()) > 0:
+            try:
+                frames = self.receive(min(rest, PING_SECONDS))
+            except SystemUnavailable as error:
+                raise SystemUnavailable(
+                    self.where,
+                    f"{error}; is it a broker's binary port, {'with' if self.address.tls else 'without'} TLS?",
+                ) from error
+            for frame in frames:
+                answer = self.command(frame)
+                if answer is not None:
+                    return answer
+        raise SystemUnavailable(self.where, f"no answer to CONNECT within {self._timeout:.0f} s")
+
+    def _authenticate_again(self) -> None:
+        data = AuthData(self._endpoint.auth_method, self._endpoint.auth_data())
+        self.send(AuthResponse(CLIENT_VERSION, data, PROTOCOL_VERSION))
+
+    def _check_silence(self) -> None:
+        now = time.monotonic()
+        if self._pinged_at is not None:
+            if now - self._pinged_at > PING_SECONDS:
+                raise SystemUnavailable(self.where, f"PING was not answered within {PING_SECONDS:.0f} s")
+        elif now - self._heard_at > PING_SECONDS:
+            self.send(Ping())
+            self._pinged_at = time.monotonic()
+
+    def _lost(self, error: OSError) -> StreamsError:
+        if isinstance(error, ssl.SSLError) and "CERTIFICATE_REQUIRED" in str(error).upper():
+            return AuthenticationFailed(self.where, "it asks for a client certificate: tls_cert_file, tls_key_file")
+        return SystemUnavailable(self.where, f"the connection is lost: {error}")
+
+
+def _open_socket(address: Address, endpoint: Endpoint) -> socket.socket:
+    where = str(address)
+    limit = min(CONNECT_SECONDS, endpoint.request_timeout_seconds)
+    context = endpoint.ssl_context() if address.tls else None
+    try:
+        sock = socket.create_connection((address.host, address.port), limit)
+    except socket.gaierror as error:
+        raise SystemUnavailable(where, f"the host {address.host!r} is unknown ({error.strerror})") from error
+    except TimeoutError as error:
+        raise SystemUnavailable(where, f"no connection within {limit:.0f} s") from error
+    except OSError as error:
+        raise SystemUnavailable(where, f"no connection: {error.strerror or error}") from error
+    try:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
+        if context is None:
+            return sock
+        return context.wrap_socket(sock, server_hostname=address.host)
+    except BaseException as error:
+        sock.close()
+        if isinstance(error, OSError):
+            raise _tls_failure(where, error) from error
+        raise
+
+
+def _tls_failure(where: str, error: OSError) -> StreamsError:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return ProtocolError(
+            f"{where}: its certificate is not to be trusted: {error.verify_message}. "
+            "Set tls_ca_file to the authority that signed it, and call it by a name that it bears."
+        )
+    if isinstance(error, ssl.SSLError):
+        return ProtocolError(f"{where} does not speak TLS as we do ({error.reason}): is it the TLS port?")
+    return SystemUnavailable(where, f"the connection was lost while starting TLS: {error}")

@@ -6,14 +6,21 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from airflow_provider_streams.model.basis import Cuts
     from airflow_provider_streams.model.sink import ParquetSink
     from airflow_provider_streams.model.source import PravegaSource, PulsarSource
     from airflow_provider_streams.model.window import Window
 
 __version__ = "0.1.0"
-__all__ = ["ParquetSink", "PravegaSource", "PulsarSource", "Window", "__version__"]
+__all__ = ["Cuts", "ParquetSink", "PravegaSource", "PulsarSource", "Window", "__version__"]
 
-_PUBLIC = {"ParquetSink": "model.sink", "PravegaSource": "model.source", "PulsarSource": "model.source", "Window": "model.window"}
+_PUBLIC = {
+    "Cuts": "model.basis",
+    "ParquetSink": "model.sink",
+    "PravegaSource": "model.source",
+    "PulsarSource": "model.source",
+    "Window": "model.window",
+}
 
 
 def __getattr__(name: str) -> object:

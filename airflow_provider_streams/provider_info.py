@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+INTEGRATION = "Apache Pulsar"
+
 
 def get_provider_info() -> dict[str, Any]:
     """Airflow's provider dictionary."""
@@ -11,4 +13,123 @@ def get_provider_info() -> dict[str, Any]:
         "package-name": "airflow-provider-streams",
         "name": "Streams",
         "description": "Exact, retryable windows of Apache Pulsar and Pravega, read with PySpark.",
+        "integrations": [
+            {"integration-name": INTEGRATION, "external-doc-url": "https://pulsar.apache.org/", "tags": ["apache"]},
+        ],
+        "hooks": [
+            {"integration-name": INTEGRATION, "python-modules": ["airflow_provider_streams.hooks.pulsar"]},
+        ],
+        "operators": [
+            {"integration-name": INTEGRATION, "python-modules": ["airflow_provider_streams.operators.read"]},
+        ],
+        "sensors": [
+            {
+                "integration-name": INTEGRATION,
+                "python-modules": [
+                    "airflow_provider_streams.sensors.window",
+                    "airflow_provider_streams.sensors.pulsar",
+                ],
+            },
+        ],
+        "triggers": [
+            {
+                "integration-name": INTEGRATION,
+                "python-modules": [
+                    "airflow_provider_streams.triggers.window",
+                    "airflow_provider_streams.triggers.pulsar",
+                ],
+            },
+        ],
+        "connection-types": [_pulsar_connection()],
+        "asset-uris": [
+            {"schemes": ["pulsar", "pravega"], "handler": "airflow_provider_streams.asset_uris.sanitize_stream_uri"},
+        ],
+        "cli": ["airflow_provider_streams.cli.get_streams_cli_commands"],
+        "config": {"streams": _config()},
+    }
+
+
+def _pulsar_connection() -> dict[str, Any]:
+    return {
+        "connection-type": "pulsar",
+        "hook-class-name": "airflow_provider_streams.hooks.pulsar.PulsarHook",
+        "hook-name": "Apache Pulsar",
+        "ui-field-behaviour": {
+            "hidden-fields": ["schema", "login"],
+            "relabeling": {"host": "Broker host", "port": "Broker port", "password": "Token (JWT)"},
+            "placeholders": {
+                "host": "broker.example.com",
+                "port": "6650",
+                "password": "empty without authentication",
+                "service_url": "pulsar+ssl://broker-1:6651,broker-2:6651",
+                "admin_url": "https://broker.example.com:8443",
+                "token_file": "/run/secrets/pulsar-token",
+                "tls_ca_file": "/etc/ssl/pulsar-ca.pem",
+            },
+        },
+        "conn-fields": {
+            "service_url": _text(
+                "Service URL", "Brokers, pulsar:// or pulsar+ssl://, several hosts between commas; wins over the host"
+            ),
+            "admin_url": _text("Admin URL", "REST service, http:// or https://: planning and sensors ask it"),
+            "token_file": _text("Token file", "A file that holds the token, read again at every use"),
+            "token_env": _text("Token variable", "The environment variable that holds the token"),
+            "tls_ca_file": _text("CA file", "Certificates (PEM) to trust instead of the system's"),
+            "tls_verify_hostname": _flag("Verify host names", default=True),
+            "tls_cert_file": _text("Client certificate", "PEM file, for mutual TLS"),
+            "tls_key_file": _text("Client key", "PEM file, for mutual TLS"),
+            "allowed_hosts": _text("Allowed hosts", "Hosts that redirects may send our credentials to, between commas"),
+            "rewrite_redirects": _flag("Rewrite redirects", default=False),
+            "listener_name": _text("Listener name", "The brokers' advertised listener to ask for"),
+            "request_timeout_seconds": _number("Request timeout", "Seconds that one request may take", 30),
+            "stall_seconds": _number("Stall limit", "Seconds that a read may make no progress", 60),
+        },
+    }
+
+
+def _text(label: str, description: str) -> dict[str, Any]:
+    return {"label": label, "description": description, "schema": {"type": ["string", "null"]}}
+
+
+def _flag(label: str, *, default: bool) -> dict[str, Any]:
+    return {"label": label, "schema": {"type": ["boolean", "null"], "default": default}}
+
+
+def _number(label: str, description: str, default: int) -> dict[str, Any]:
+    return {
+        "label": label,
+        "description": description,
+        "schema": {"type": ["number", "null"], "default": default, "minimum": 1},
+    }
+
+
+def _config() -> dict[str, Any]:
+    return {
+        "description": "Settings of airflow-provider-streams.",
+        "options": {
+            "journal_conn_id": {
+                "description": (
+                    "The connection (sqlite, postgres or mysql) of the journal, which keeps pinned plans and window "
+                    "runs. While it does not exist, the journal is streams_journal.db in AIRFLOW_HOME."
+                ),
+                "version_added": "0.1.0",
+                "type": "string",
+                "example": "my_postgres",
+                "default": "streams_journal",
+            },
+            "poll_interval": {
+                "description": "Seconds between two polls of a sensor that does not say otherwise.",
+                "version_added": "0.1.0",
+                "type": "float",
+                "example": "10",
+                "default": "60",
+            },
+            "small_plan_bytes": {
+                "description": "Plans up to this size are read in Spark's driver, larger ones by its executors.",
+                "version_added": "0.1.0",
+                "type": "integer",
+                "example": "0",
+                "default": "33554432",
+            },
+        },
     }

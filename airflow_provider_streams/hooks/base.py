@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import importlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk import BaseHook
@@ -24,6 +26,14 @@ HOOKS: dict[str, str] = {
     "pulsar": "airflow_provider_streams.hooks.pulsar:PulsarHook",
 }
 """System to hook, imported when used. A system without a line here takes its options from the connection's extras."""
+
+
+SOURCES: dict[str, str] = {
+    "pulsar": "airflow_provider_streams.model.source:PulsarSource",
+    "pravega": "airflow_provider_streams.model.source:PravegaSource",
+    "fake": "airflow_provider_streams.testing.fake:FakeSource",
+}
+"""System to the class of its sources."""
 
 
 class StreamHook(BaseHook):
@@ -90,19 +100,16 @@ class StreamHook(BaseHook):
         Raises:
             AccessError, SystemUnavailable: the system refuses or does not answer.
         """
-        system = self.system()
-        try:
+        with closing(self.system()) as system:
             return ask_planner(system, question)
-        finally:
-            system.close()
 
     async def areadiness(self, question: WindowQuestion) -> Readiness:
         """As `readiness`, for an event loop; a system with a native asynchronous answer overrides it."""
-        system = await self.asystem()
-        try:
+        with closing(await self.asystem()) as system:
             return await asyncio.to_thread(ask_planner, system, question)
-        finally:
-            system.close()
+
+    def close(self) -> None:
+        """Close what blocking calls opened."""
 
     async def aclose(self) -> None:
         """Close what asynchronous calls opened."""
@@ -174,35 +181,46 @@ def hook_for(source: Source) -> StreamHook:
     path = HOOKS.get(source.system)
     if path is None:
         return StreamHook(source.conn_id, system=source.system)
-    module, _, attribute = path.partition(":")
-    hook: StreamHook = getattr(importlib.import_module(module), attribute)(source.conn_id)
+    hook: StreamHook = _load(path)(source.conn_id)
     return hook
 
 
-def source_to_json(source: Source) -> dict[str, Any]:
-    """A source as a trigger's argument: its class and its fields; no secret, sources hold none."""
-    from dataclasses import fields  # noqa: PLC0415
+def source_of(system: str, names: Sequence[str], conn_id: str) -> Source:
+    """A source by its system's name and its own.
 
-    kind = type(source)
-    values = {field.name: getattr(source, field.name) for field in fields(source)}  # type: ignore[arg-type]
-    return {
-        "class": f"{kind.__module__}:{kind.__qualname__}",
-        **{name: list(value) if isinstance(value, tuple) else value for name, value in values.items()},
-    }
+    Raises:
+        InvalidRequest: no such system, or not a name it can have.
+    """
+    kind = _source_class(system)
+    source: Source = kind(names if system == "pulsar" else "/".join(names), conn_id=conn_id)
+    return source
+
+
+def source_to_json(source: Source) -> dict[str, Any]:
+    """A source as a trigger's argument: its system and its fields; sources hold no secret."""
+    values = {one.name: getattr(source, one.name) for one in fields(source)}  # type: ignore[arg-type]  # dataclasses all
+    plain = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+    return {"system": source.system, **plain}
 
 
 def source_from_json(data: Mapping[str, Any]) -> Source:
     """The reverse of `source_to_json`.
 
     Raises:
-        InvalidRequest: the class is not a source's.
+        InvalidRequest: no such system.
     """
-    from airflow_provider_streams.model.source import Source  # noqa: PLC0415
-
     arguments = dict(data)
-    module, _, attribute = arguments.pop("class").partition(":")
-    kind = getattr(importlib.import_module(module), attribute)
-    source = kind(**arguments)
-    if not isinstance(source, Source):
-        raise InvalidRequest(f"{module}:{attribute} is not a source")
+    source: Source = _source_class(arguments.pop("system"))(**arguments)
     return source
+
+
+def _source_class(system: str) -> Any:
+    try:
+        return _load(SOURCES[system])
+    except KeyError:
+        raise InvalidRequest(f"no stream system {system!r}; known: {', '.join(sorted(SOURCES))}") from None
+
+
+def _load(path: str) -> Any:
+    module, _, attribute = path.partition(":")
+    return getattr(importlib.import_module(module), attribute)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Self
@@ -15,6 +15,7 @@ from airflow_provider_streams.model.window import Window
 
 if TYPE_CHECKING:
     from airflow_provider_streams.systems.base import StreamSystem
+    from airflow_provider_streams.systems.pulsar.admin.answers import TopicStats
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,11 @@ def ask_planner(system: StreamSystem, question: WindowQuestion) -> Readiness:
     except WindowNotReady as not_ready:
         return Readiness(ready=False, reason=not_ready.reason)
     return Readiness(ready=True)
+
+
+def transactions_done(topics: Iterable[TopicStats]) -> bool:
+    """Whether no transaction is open: then time alone decided the end of a window that has passed."""
+    return all(not topic.open_transactions for topic in topics)
 
 
 def _plain(cut: str | Mapping[str, str] | None) -> str | dict[str, str] | None:

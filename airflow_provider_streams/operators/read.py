@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Asset, BaseOperator
-from airflow.sdk.configuration import conf
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.base import hook_for
@@ -19,14 +19,20 @@ from airflow_provider_streams.model.receipt import Receipt
 from airflow_provider_streams.model.sink import Sink
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.operators.reading import RunIds, WindowRead, pinned_plan, recorded_run, summary
+from airflow_provider_streams.operators.reading import (
+    Landing,
+    RunIds,
+    WindowRead,
+    land,
+    pinned_plan,
+    recorded_planning,
+    summary,
+)
 from airflow_provider_streams.operators.windows import ResolvedWindow, RunFacts, resolve_window
 from airflow_provider_streams.retry import terminal_errors
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
-
-DEFAULT_SMALL_PLAN_BYTES = 32 * 1024 * 1024
 
 
 class ReadWindowOperator(BaseOperator):
@@ -129,36 +135,18 @@ class ReadWindowOperator(BaseOperator):
 
     def _read(self, read: WindowRead, context: Context) -> tuple[Plan, Receipt | None]:
         hook = hook_for(self.source)
+        ids = _ids(context)
         with open_journal() as journal:
-            system = hook.system()
-            try:
+            with recorded_planning(journal, read, ids), closing(hook.system()) as system:
                 plan = pinned_plan(journal, system, read, replan=self.replan)
-            finally:
-                system.close()
             self._log_plan(plan, read)
             if self.dry_run_only:
                 return plan, None
-            with recorded_run(journal, read.source_key, plan, _ids(context)) as run:
-                receipt = self._launch(plan, hook.options())
-                journal.finish_run(run, receipt)
+            columns = tuple(self.columns) if self.columns else None
+            landing = Landing(self.sink, self.transform, columns, self.spark_conn_id)
+            receipt = land(journal, read, plan, landing, options=hook.options(), ids=ids)
         self.log.info("Covered %s: %s rows in %.1f s, %s", plan.window, receipt.rows, receipt.seconds, receipt.verdict)
         return plan, receipt
-
-    def _launch(self, plan: Plan, options: dict[str, str]) -> Receipt:
-        from airflow_provider_streams.hooks.spark import launch  # noqa: PLC0415
-        from airflow_provider_streams.spark.job import JobSpec  # noqa: PLC0415
-
-        small = conf.getint("streams", "small_plan_bytes", fallback=DEFAULT_SMALL_PLAN_BYTES)
-        spec = JobSpec(
-            plan=plan,
-            sink=self.sink,
-            columns=tuple(self.columns) if self.columns else None,
-            transform=self.transform,
-            on_loss=self.on_loss,
-            options=options,
-            small_plan_bytes=small,
-        )
-        return launch(spec, self.spark_conn_id)
 
     def _log_plan(self, plan: Plan, read: WindowRead) -> None:
         from airflow_provider_streams.model.plan_table import plan_table  # noqa: PLC0415
@@ -206,4 +194,5 @@ def _with(assets: Any, asset: Asset) -> list[Any]:
 
 def _ids(context: Context) -> RunIds:
     ti = context["ti"]
-    return RunIds(ti.dag_id, ti.run_id, ti.task_id, ti.try_number)
+    mapped = getattr(ti, "map_index", None)
+    return RunIds(ti.dag_id, ti.run_id, ti.task_id, ti.try_number, -1 if mapped is None else mapped)

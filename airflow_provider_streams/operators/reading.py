@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+from airflow.sdk.configuration import conf
 
 from airflow_provider_streams.errors import DataLoss, InvalidRequest, StreamsError
 from airflow_provider_streams.hooks.readiness import WindowQuestion, plan_request
@@ -41,6 +43,7 @@ class RunIds:
     run_id: str
     task_id: str
     try_number: int
+    map_index: int = -1
 
 
 def fresh_plan(journal: Journal, system: StreamSystem, read: WindowRead) -> Plan:
@@ -95,11 +98,28 @@ def _chained(journal: Journal, request: PlanRequest) -> PlanRequest:
 
 
 @contextmanager
+def recorded_planning(journal: Journal, read: WindowRead, ids: RunIds) -> Iterator[None]:
+    """Records a window that can never be planned as failed, or lost; one that is only not ready yet is no failure."""
+    try:
+        yield
+    except StreamsError as error:
+        if not error.retryable:
+            journal.fail_window(
+                read.source_key,
+                read.reader,
+                read.question.window,
+                error_type=type(error).__name__,
+                message=str(error),
+                lost=isinstance(error, DataLoss),
+                **asdict(ids),
+            )
+        raise
+
+
+@contextmanager
 def recorded_run(journal: Journal, source_key: str, plan: Plan, ids: RunIds) -> Iterator[int]:
     """A run in the journal; whatever ends it early is recorded, and raised again."""
-    run = journal.start_run(
-        source_key, plan, dag_id=ids.dag_id, run_id=ids.run_id, task_id=ids.task_id, try_number=ids.try_number
-    )
+    run = journal.start_run(source_key, plan, **asdict(ids))
     try:
         yield run
     except BaseException as error:
@@ -107,6 +127,42 @@ def recorded_run(journal: Journal, source_key: str, plan: Plan, ids: RunIds) -> 
         message = str(error) if isinstance(error, StreamsError) else "see the task's log"
         journal.fail_run(run, type(error).__name__, message, lost=isinstance(error, DataLoss))
         raise
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """Where the rows of a read go, and through which Spark."""
+
+    sink: Sink | None = None
+    transform: str | None = None
+    columns: tuple[str, ...] | None = None
+    spark_conn_id: str | None = None
+
+
+def land(
+    journal: Journal, read: WindowRead, plan: Plan, landing: Landing, *, options: Mapping[str, str], ids: RunIds
+) -> Receipt:
+    """Read a pinned plan with Spark, compare, land, and record the window as covered.
+
+    Raises:
+        StreamsError: what the read met; recorded in the journal.
+    """
+    from airflow_provider_streams.hooks.spark import launch  # noqa: PLC0415 - Spark is loaded when it is used
+    from airflow_provider_streams.spark.spec import SMALL_PLAN_BYTES, JobSpec  # noqa: PLC0415
+
+    spec = JobSpec(
+        plan=plan,
+        sink=landing.sink,
+        columns=landing.columns,
+        transform=landing.transform,
+        on_loss=read.on_loss,
+        options=dict(options),
+        small_plan_bytes=conf.getint("streams", "small_plan_bytes", fallback=SMALL_PLAN_BYTES),
+    )
+    with recorded_run(journal, read.source_key, plan, ids) as run:
+        receipt = launch(spec, landing.spark_conn_id)
+        journal.finish_run(run, receipt)
+    return receipt
 
 
 def summary(plan: Plan, receipt: Receipt | None, sink: Sink | None) -> dict[str, Any]:

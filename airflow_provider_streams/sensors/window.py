@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -64,8 +65,10 @@ class WindowReadySensor(StateSensor):
     def ask(self, context: Context) -> Answer:
         """Poll once."""
         question = self._question(context)
-        readiness = question.wait(datetime.now(UTC)) or hook_for(self.source).readiness(question)
-        return window_answer(question, readiness)
+        if waiting := question.wait(datetime.now(UTC)):
+            return window_answer(question, waiting)
+        with closing(hook_for(self.source)) as hook:
+            return window_answer(question, hook.readiness(question))
 
     def trigger(self, context: Context) -> WindowReadyTrigger:
         """The trigger that goes on asking."""

@@ -1,0 +1,234 @@
+"""A connection to Apache Pulsar."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
+
+from airflow_provider_streams.errors import StreamsError, SystemUnavailable
+from airflow_provider_streams.hooks import pulsar_questions as questions
+from airflow_provider_streams.hooks.backlog import Backlog
+from airflow_provider_streams.hooks.base import StreamHook
+from airflow_provider_streams.hooks.pulsar_questions import Question, Topic
+from airflow_provider_streams.hooks.readiness import Readiness, WindowQuestion, transactions_done
+from airflow_provider_streams.model.basis import Cuts
+from airflow_provider_streams.model.cut import Cut
+from airflow_provider_streams.model.source import PulsarSource, full_topic_name
+from airflow_provider_streams.systems.pulsar import names
+from airflow_provider_streams.systems.pulsar.admin import requests
+from airflow_provider_streams.systems.pulsar.admin.answers import InternalStats, MessageId, TopicStats
+from airflow_provider_streams.systems.pulsar.admin.client import AdminClient, AsyncAdminClient
+from airflow_provider_streams.systems.pulsar.admin.exchange import Patience
+from airflow_provider_streams.systems.pulsar.auth import Address, Endpoint
+from airflow_provider_streams.systems.pulsar.wire.connection import Connection
+
+if TYPE_CHECKING:
+    from airflow.sdk import Connection as AirflowConnection
+
+T = TypeVar("T")
+
+
+class PulsarHook(StreamHook):
+    """A connection to Apache Pulsar, and what its admin API tells about topics. It changes nothing.
+
+    Host and port are the service URL, the password is the token; every option of `systems.pulsar.auth.OPTIONS` may
+    be an extra. Topics are named as in `PulsarSource`.
+
+    Args:
+        conn_id: the Airflow connection, of type `pulsar`.
+        options: settings that win over the connection's.
+    """
+
+    conn_name_attr = "conn_id"
+    default_conn_name = "pulsar_default"
+    conn_type = "pulsar"
+    hook_name = "Apache Pulsar"
+    exclusive_options: ClassVar[frozenset[str]] = frozenset({"token", "token_file", "token_env"})
+
+    def __init__(self, conn_id: str = default_conn_name, *, options: Mapping[str, str] | None = None) -> None:
+        super().__init__(conn_id, system="pulsar", options=options)
+        self._client: AdminClient | None = None
+        self._async_client: AsyncAdminClient | None = None
+        self._topics: dict[str, tuple[Topic, ...]] = {}
+
+    def endpoint(self) -> Endpoint:
+        """Where the cluster is and who we are there.
+
+        Raises:
+            InvalidRequest: a setting is missing or malformed.
+        """
+        return Endpoint.from_options(self.options())
+
+    @property
+    def admin(self) -> AdminClient:
+        """The client of the admin API: call it with one of `systems.pulsar.admin.requests`."""
+        if self._client is None:
+            self._client = AdminClient(self.endpoint())
+        return self._client
+
+    def get_conn(self) -> AdminClient:
+        """As `admin`."""
+        return self.admin
+
+    def topics(self, namespace: str) -> tuple[str, ...]:
+        """Full names of the persistent topics of `tenant/namespace`, partitioned ones once."""
+        listed = (*self.admin(requests.topics(namespace)), *self.admin(requests.partitioned_topics(namespace)))
+        return names.parents(listed)
+
+    def partitions(self, topic: str) -> int:
+        """How many partitions a topic has; 0: it is not partitioned."""
+        return self._ask(questions.topic(full_topic_name(topic))).partitions
+
+    def stats(self, topic: str) -> TopicStats:
+        """Counters and subscriptions of a topic, its partitions summed."""
+        name = full_topic_name(topic)
+        found = self._ask(questions.topic(name))
+        return self._ask(questions.stats([found]))[name]
+
+    def internal_stats(self, topic: str) -> dict[str, InternalStats]:
+        """The ledgers of each partition, by its full name."""
+        return self._ask(questions.internal_stats(full_topic_name(topic)))
+
+    def last_message_id(self, topic: str) -> dict[str, MessageId]:
+        """The last stored entry of each partition; it may be a marker, aborted, or gone already."""
+        return self._ask(questions.last_message_id(full_topic_name(topic)))
+
+    def position_at(self, topic: str, moment: datetime) -> Cut:
+        """In each partition, the place before the first entry published at or after a moment.
+
+        Exact only where publish times are in order; a plan looks slack earlier and later, and filters.
+        """
+        return self._ask(questions.cut_at(full_topic_name(topic), moment))
+
+    def subscriptions(self, topic: str) -> tuple[str, ...]:
+        """The names of a topic's subscriptions, sorted."""
+        return tuple(sorted(self.stats(topic).subscriptions))
+
+    def backlog(self, topic: str, subscription: str) -> Backlog:
+        """What a subscription has not acknowledged: entries (not messages), bytes, and the oldest publish time.
+
+        Raises:
+            SourceNotFound: no such topic or subscription.
+        """
+        return self.backlog_of(PulsarSource(topic, conn_id=self.conn_id), subscription)
+
+    def backlog_of(self, source: PulsarSource, subscription: str) -> Backlog:
+        """The same over all topics of a source."""
+        found = self._ask(questions.topics_of(source))
+        return self._ask(questions.backlog(found, subscription))
+
+    async def abacklog_of(self, source: PulsarSource, subscription: str) -> Backlog:
+        """As `backlog_of`, for an event loop: one request per topic and call, after the first."""
+        return await self._aask(questions.backlog(await self._known_topics(source), subscription))
+
+    async def apartitions(self, topic: str) -> int:
+        """As `partitions`, for an event loop."""
+        return (await self._aask(questions.topic(full_topic_name(topic)))).partitions
+
+    async def astats(self, topic: str) -> TopicStats:
+        """As `stats`, for an event loop."""
+        name = full_topic_name(topic)
+        found = await self._aask(questions.topic(name))
+        return (await self._aask(questions.stats([found])))[name]
+
+    async def aposition_at(self, topic: str, moment: datetime) -> Cut:
+        """As `position_at`, for an event loop."""
+        return await self._aask(questions.cut_at(full_topic_name(topic), moment))
+
+    def readiness(self, question: WindowQuestion) -> Readiness:
+        """Whether a window's end is certain: its time has passed, and no transaction is open before it."""
+        if waiting := question.wait(datetime.now(UTC)):
+            return waiting
+        if not isinstance(question.basis, Cuts):
+            topics = self._ask(questions.topics_of(cast("PulsarSource", question.source)))
+            if transactions_done(self._ask(questions.stats(topics)).values()):
+                return Readiness(ready=True)
+        return super().readiness(question)
+
+    async def areadiness(self, question: WindowQuestion) -> Readiness:
+        """As `readiness`, for an event loop: one request per topic and call, after the first."""
+        if waiting := question.wait(datetime.now(UTC)):
+            return waiting
+        if not isinstance(question.basis, Cuts):
+            topics = await self._known_topics(cast("PulsarSource", question.source))
+            if transactions_done((await self._aask(questions.stats(topics))).values()):
+                return Readiness(ready=True)
+        # which entries an open transaction holds back is the planner's knowledge: several calls, off the loop
+        return await super().areadiness(question)
+
+    def test_connection(self) -> tuple[bool, str]:
+        """Whether the admin API and the brokers accept us; the message holds no secret."""
+        try:
+            return True, self._test()
+        except StreamsError as error:
+            return False, str(error)
+        except Exception as error:  # noqa: BLE001 - Airflow shows this text unmasked: foreign errors may quote secrets
+            return False, f"{type(error).__name__} while connecting; the API server's log has more"
+
+    def _test(self) -> str:
+        endpoint = self.endpoint()
+        brokers = f"The broker at {greet(endpoint)} accepts us"
+        if not endpoint.admin_url:
+            return f"{brokers}. Without the extra admin_url, windows cannot be planned."
+        version = self.admin(requests.brokers_version())
+        return f"Pulsar {version} answers at {endpoint.admin_url}. {brokers}."
+
+    def close(self) -> None:
+        """Close what blocking calls opened."""
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+    async def aclose(self) -> None:
+        """Close what asynchronous calls opened."""
+        if self._async_client is not None:
+            await self._async_client.close()
+            self._async_client = None
+
+    def _fields(self, connection: AirflowConnection) -> Mapping[str, object]:
+        return {"service_url": _service_url(connection.host, connection.port), "token": connection.password}
+
+    def _ask(self, question: Question[T]) -> T:
+        return questions.ask(self.admin, question)
+
+    async def _aask(self, question: Question[T]) -> T:
+        return await questions.aask(await self._aadmin(), question)
+
+    async def _aadmin(self) -> AsyncAdminClient:
+        if self._async_client is None:
+            endpoint = Endpoint.from_options(await self.aoptions())
+            # one request per poll: the trigger has its own patience
+            self._async_client = AsyncAdminClient(endpoint, patience=Patience(attempts=1))
+        return self._async_client
+
+    async def _known_topics(self, source: PulsarSource) -> tuple[Topic, ...]:
+        """A pattern is resolved at every call, as new topics may match; names only once."""
+        if source.pattern or source.key not in self._topics:
+            self._topics[source.key] = await self._aask(questions.topics_of(source))
+        return self._topics[source.key]
+
+
+def greet(endpoint: Endpoint) -> Address:
+    """The first broker of an endpoint that accepts a connection and our credentials; it is closed again.
+
+    Raises:
+        AuthenticationFailed: the credentials are refused.
+        SystemUnavailable: none of the brokers answers.
+    """
+    silent: list[str] = []
+    for address in endpoint.addresses:
+        try:
+            Connection(address, endpoint).close()
+        except SystemUnavailable as error:
+            silent.append(str(error))
+        else:
+            return address
+    raise SystemUnavailable(endpoint.service_url, "; ".join(silent))
+
+
+def _service_url(host: str | None, port: int | None) -> str:
+    if not host:
+        return ""
+    url = host if "://" in host else f"pulsar://{host}"
+    return f"{url}:{port}" if port and not url.rpartition(":")[2].isdigit() else url

@@ -116,12 +116,8 @@ class PulsarServer(Server):
         Raises:
             HTTPStatusError: The broker refused; the message holds its reason.
         """
-        headers = {"Authorization": f"Bearer {self.token()}"} if self.token_auth else {}
-        answer = self._http.request(method, f"{self.admin_url}/admin/v2/{path}", json=body, headers=headers)
-        if answer.is_error:
-            message = f"{method} {path}: {answer.status_code} {answer.text[:500]}"
-            raise httpx.HTTPStatusError(message, request=answer.request, response=answer)
-        return json.loads(answer.content) if answer.content else None
+        answer = self._call(method, path, body)
+        return json.loads(answer) if answer else None
 
     def create_namespace(self, namespace: str) -> None:
         """Create `tenant/namespace`."""
@@ -198,12 +194,24 @@ class PulsarServer(Server):
         }
 
     def is_ready(self) -> bool:
-        """The broker says so, and its first namespace exists."""
+        """The broker says so, its first namespace exists, and its bookie stores a message."""
         try:
-            ready = self._http.get(f"{self.admin_url}/admin/v2/brokers/ready").text == "ok"
-            return ready and "public/default" in self.admin("GET", "namespaces/public")
+            if self._call("GET", "brokers/ready") != "ok" or "public/default" not in self.admin(
+                "GET", "namespaces/public"
+            ):
+                return False
+            # After a crash the broker is ready before its bookie has registered again.
+            return self._call("GET", "brokers/health?topicVersion=V2") == "ok"
         except httpx.HTTPStatusError:
             return False
+
+    def _call(self, method: str, path: str, body: object = None) -> str:
+        headers = {"Authorization": f"Bearer {self.token()}"} if self.token_auth else {}
+        answer = self._http.request(method, f"{self.admin_url}/admin/v2/{path}", json=body, headers=headers)
+        if answer.is_error:
+            message = f"{method} {path}: {answer.status_code} {answer.text[:500]}"
+            raise httpx.HTTPStatusError(message, request=answer.request, response=answer)
+        return answer.text
 
     def _network(self) -> dict[str, str]:
         return {
@@ -214,6 +222,8 @@ class PulsarServer(Server):
             # The bookie's: it would otherwise listen on the interface of the host's name.
             "listeningInterface": "lo",
             "allowLoopback": "true",
+            # Without it the bookie ignores --bookkeeper-port.
+            "allowEphemeralPorts": "true",
         }
 
     def _token_settings(self) -> dict[str, str]:

@@ -1,0 +1,306 @@
+"""Runs the job where a Spark connection says: in this process, over Spark Connect, or by spark-submit.
+
+| connection | where |
+|---|---|
+| none | `local[*]` in the task's own process |
+| type `spark_connect` | a Spark Connect server; the task's process is its client |
+| type `spark` (also `yarn`, `k8s`, `local`) | spark-submit in client mode, through Airflow's own hook |
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import logging
+import os
+import sys
+import tempfile
+import threading
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from airflow_provider_streams.errors import InvalidRequest, MissingDependency, PreflightFailed
+
+if TYPE_CHECKING:
+    from airflow.sdk import Connection
+    from pyspark.sql import SparkSession
+
+    from airflow_provider_streams.model.receipt import Receipt
+    from airflow_provider_streams.spark.spec import JobSpec
+
+_log = logging.getLogger(__name__)
+
+_SUBMIT_TYPES = {"spark", "yarn", "k8s", "local"}
+_STOP_SECONDS = 10.0
+
+_ENTRY = """\
+import sys
+from airflow_provider_streams.spark.job import main
+sys.exit(main())
+"""
+
+
+class Launcher(Protocol):
+    """One way to reach a Spark."""
+
+    def run(self, spec: JobSpec) -> Receipt:
+        """Run one job to its end."""
+
+    def stop(self) -> None:
+        """End the running job from another thread or a signal handler; does nothing when none runs."""
+
+
+_running: list[Launcher] = []
+
+
+def launch(spec: JobSpec, conn_id: str | None = None, *, conf: Mapping[str, str] | None = None) -> Receipt:
+    """Run a job where the connection says, and wait for its receipt.
+
+    Args:
+        spec: the job.
+        conn_id: a Spark connection; None: Spark inside this process.
+        conf: Spark settings; must hold no secret. Spark Connect ignores those that only a server's start can set.
+
+    Raises:
+        InvalidRequest: no such connection, or not one of Spark.
+        PreflightFailed: this Spark cannot run the job.
+        StreamsError: as `spark.job.run`.
+    """
+    launcher = launcher_for(conn_id, conf=conf)
+    _running.append(launcher)
+    try:
+        return launcher.run(spec)
+    finally:
+        _running.remove(launcher)
+
+
+def cancel() -> None:
+    """End the jobs that `launch` runs in this process; for `on_kill`."""
+    for launcher in tuple(_running):
+        launcher.stop()
+
+
+def launcher_for(conn_id: str | None, *, conf: Mapping[str, str] | None = None) -> Launcher:
+    """The way that a connection's type names.
+
+    Raises:
+        InvalidRequest: no such connection, or not one of Spark.
+        MissingDependency: Airflow's Spark provider is not installed.
+    """
+    settings = dict(conf or {})
+    if conn_id is None:
+        return EmbeddedLauncher(settings)
+    connection = _connection(conn_id)
+    _check_provider()
+    if connection.conn_type == "spark_connect":
+        return ConnectLauncher(conn_id, connection.password, settings)
+    if connection.conn_type in _SUBMIT_TYPES:
+        return SubmitLauncher(conn_id, connection, settings)
+    raise InvalidRequest(
+        f"connection {conn_id!r} is of type {connection.conn_type!r}: reading needs one of type 'spark' or "
+        "'spark_connect', or none (Spark inside the task)"
+    )
+
+
+class _SessionLauncher:
+    """Runs the job in this process, on some session; cancels by tag."""
+
+    _session: SparkSession | None = None
+
+    def __init__(self) -> None:
+        self._tag = f"streams-{uuid.uuid4().hex}"
+
+    def _run(self, spec: JobSpec, session: SparkSession) -> Receipt:
+        from airflow_provider_streams.spark.job import run  # noqa: PLC0415 - PySpark is loaded when it is used
+
+        self._session = session
+        session.addTag(self._tag)
+        try:
+            return run(spec, session)
+        finally:
+            session.removeTag(self._tag)
+            self._session = None
+
+    def stop(self) -> None:
+        """See `Launcher`."""
+        session = self._session
+        if session is None:
+            return
+        # a thread of its own: a signal handler would otherwise write into the socket its own thread waits on
+        stopper = threading.Thread(target=session.interruptTag, args=(self._tag,), daemon=True)
+        stopper.start()
+        stopper.join(_STOP_SECONDS)
+        _log.info("asked Spark to cancel the job")
+
+
+class EmbeddedLauncher(_SessionLauncher):
+    """Spark in this process."""
+
+    def __init__(self, conf: Mapping[str, str]) -> None:
+        super().__init__()
+        self._conf = conf
+
+    def run(self, spec: JobSpec) -> Receipt:
+        """See `Launcher`."""
+        from airflow_provider_streams.spark.embedded import embedded_session  # noqa: PLC0415 - as above
+
+        session = embedded_session(self._conf, quick_start=spec.is_small)
+        _log.info("Spark %s runs in this process", session.version)
+        return self._run(spec, session)
+
+
+class ConnectLauncher(_SessionLauncher):
+    """A Spark Connect server."""
+
+    def __init__(self, conn_id: str, token: str | None, conf: Mapping[str, str]) -> None:
+        super().__init__()
+        self._conn_id, self._token, self._conf = conn_id, token, conf
+
+    def run(self, spec: JobSpec) -> Receipt:
+        """See `Launcher`."""
+        from airflow_provider_streams.spark.failures import typed  # noqa: PLC0415 - as above
+
+        try:
+            return self._run(spec, self._connect())
+        except Exception as error:
+            known = typed(error, [self._token or "", *spec.secrets.values()])
+            if known is error:
+                raise
+            raise known from None
+
+    def _connect(self) -> SparkSession:
+        from airflow.providers.apache.spark.hooks.spark_connect import SparkConnectHook  # noqa: PLC0415 - optional
+        from pyspark.sql import SparkSession
+
+        from airflow_provider_streams.spark.ring import ring_archive  # noqa: PLC0415
+
+        session: SparkSession = SparkSession.builder.remote(
+            SparkConnectHook(self._conn_id).get_connection_url()
+        ).getOrCreate()
+        for name, value in self._conf.items():
+            session.conf.set(name, value)
+        session.addArtifacts(str(ring_archive()), pyfile=True)
+        _log.info("Spark %s is reached over Spark Connect", session.version)
+        return session
+
+
+class SubmitLauncher:
+    """spark-submit in client mode: the driver program is a child of this process, on this machine."""
+
+    def __init__(self, conn_id: str, connection: Connection, conf: Mapping[str, str]) -> None:
+        self._conn_id, self._conf = conn_id, dict(conf)
+        deploy_mode = self._conf.get("spark.submit.deployMode") or connection.extra_dejson.get("deploy-mode")
+        if deploy_mode == "cluster":
+            raise PreflightFailed(
+                f"connection {conn_id!r} asks for deploy mode 'cluster', where a driver's secrets would stand on a "
+                "command line and its receipt on another machine. Set deploy-mode to 'client' in the connection's "
+                "extra, or reach the cluster over Spark Connect (connection type 'spark_connect')"
+            )
+        master = f"{connection.conn_type} {connection.host or ''}"
+        self._is_local = "local" in master
+        self._hook: Any = None
+
+    def run(self, spec: JobSpec) -> Receipt:
+        """See `Launcher`."""
+        from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook  # noqa: PLC0415 - optional
+
+        from airflow_provider_streams.spark.failures import typed  # noqa: PLC0415 - as above
+        from airflow_provider_streams.spark.ring import ring_archive  # noqa: PLC0415
+
+        with tempfile.TemporaryDirectory(prefix="streams-job-") as folder:  # mode 0700
+            program, spec_file, result_file = (Path(folder) / name for name in ("job.py", "spec.json", "result.json"))
+            program.write_text(_ENTRY)
+            spec_file.touch(mode=0o600)
+            spec_file.write_text(json.dumps(spec.to_json()))
+            self._hook = SparkSubmitHook(
+                conf=self._conf,
+                conn_id=self._conn_id,
+                name=f"streams {spec.plan.fingerprint[:12]}",
+                py_files=str(ring_archive()),
+                application_args=["--spec", str(spec_file), "--result", str(result_file)],
+            )
+            try:
+                self._hook.submit(str(program), env=self._environment(spec))
+            except Exception as error:
+                known = _result(result_file) or typed(error, spec.secrets.values())
+                if known is error:
+                    raise
+                raise known from None
+            finally:
+                self._hook = None
+            return _receipt(result_file)
+
+    def stop(self) -> None:
+        """See `Launcher`."""
+        hook = self._hook
+        if hook is not None:
+            hook.on_kill()
+
+    def _environment(self, spec: JobSpec) -> dict[str, str]:
+        """The child's: secrets travel here, for a command line is public. Set by `Popen`, in every master alike."""
+        here = str(Path(sys.executable).parent)
+        environment = {**os.environ, **spec.secret_environment()}
+        environment["PATH"] = f"{environment.get('PATH', os.defpath)}{os.pathsep}{here}"
+        environment.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+        if self._is_local:
+            environment["PYSPARK_PYTHON"] = sys.executable
+        folder = _folder_of(spec.transform)
+        if folder:
+            environment["PYTHONPATH"] = os.pathsep.join(filter(None, [environment.get("PYTHONPATH"), folder]))
+        return environment
+
+
+def _connection(conn_id: str) -> Connection:
+    from airflow.sdk import BaseHook  # noqa: PLC0415 - tests of the launchers need no Airflow
+    from airflow.sdk.exceptions import AirflowNotFoundException  # noqa: PLC0415
+
+    try:
+        return BaseHook.get_connection(conn_id)
+    except AirflowNotFoundException as error:
+        raise InvalidRequest(
+            f"there is no connection {conn_id!r}: create one of type 'spark' or 'spark_connect', or name none"
+        ) from error
+
+
+def _check_provider() -> None:
+    try:
+        importlib.import_module("airflow.providers.apache.spark")
+    except ImportError as error:
+        raise MissingDependency("airflow.providers.apache.spark", "spark") from error
+
+
+def _folder_of(transform: str | None) -> str | None:
+    """Where the transform's top package lies: the child does not have this process's import path."""
+    if transform is None:
+        return None
+    found = importlib.util.find_spec(transform.partition(":")[0].partition(".")[0])
+    if found is None or found.origin is None:
+        return None
+    origin = Path(found.origin)
+    return str(origin.parent.parent if found.submodule_search_locations else origin.parent)
+
+
+def _result(result_file: Path) -> Exception | None:
+    """The typed error that the job left, if it came to that."""
+    from airflow_provider_streams.spark.failures import rebuild  # noqa: PLC0415 - as above
+
+    if not result_file.exists():
+        return None
+    error = json.loads(result_file.read_text()).get("error")
+    return rebuild(error["type"], error["message"]) if error else None
+
+
+def _receipt(result_file: Path) -> Receipt:
+    from airflow_provider_streams.model.receipt import Receipt  # noqa: PLC0415 - as above
+
+    if not result_file.exists():
+        raise PreflightFailed("spark-submit ended without an error and without a result: see its output above")
+    return Receipt.from_json(_only_receipt(json.loads(result_file.read_text())))
+
+
+def _only_receipt(result: dict[str, Any]) -> dict[str, Any]:
+    receipt: dict[str, Any] = result["receipt"]
+    return receipt

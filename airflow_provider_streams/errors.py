@@ -21,6 +21,7 @@
     ├── PreflightFailed          Spark's side cannot run the read
     ├── SinkError                the table could not be written
     ├── JournalError             the journal cannot be used
+    │   └── JournalUnavailable   its database does not answer, or is busy                    (retryable)
     └── PlanMismatch             a plan is not the one it claims to be
 
 `retryable` says whether the same call may succeed later by itself; Airflow's retry policy reads it.
@@ -187,6 +188,12 @@ class SinkError(StreamsError):
 
 class JournalError(StreamsError):
     """The journal cannot be used."""
+
+
+class JournalUnavailable(JournalError):
+    """Its database does not answer, or is busy."""
+
+    retryable = True
 
 
 class PlanMismatch(StreamsError):

@@ -1,0 +1,213 @@
+"""The journal's database: connections, transactions and errors, on SQLite, Postgres and MySQL."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final, TypeVar
+
+from sqlalchemy import Connection, Engine, Insert, NullPool, create_engine, event
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import (
+    ArgumentError,
+    DBAPIError,
+    IntegrityError,
+    InterfaceError,
+    NoSuchModuleError,
+    OperationalError,
+    SQLAlchemyError,
+)
+
+from airflow_provider_streams.errors import JournalError, JournalUnavailable, MissingDependency
+from airflow_provider_streams.journal import migrate
+
+BUSY_SECONDS: Final = 30
+CONNECT_SECONDS: Final = 10
+
+_DRIVERS = {"postgres": "postgresql+psycopg", "postgresql": "postgresql+psycopg", "mysql": "mysql+mysqldb"}
+"""The driver our extras install, for URLs that name none."""
+_EXTRAS = {"postgresql": "postgres", "mysql": "mysql", "mariadb": "mysql"}
+_CONNECT_TIMEOUT = {"psycopg", "psycopg2", "mysqldb", "pymysql"}
+"""Drivers that know the argument `connect_timeout`."""
+_WRITE = "streams_write"
+_SECRET_OPTION = re.compile("pass|secret|token|key", re.IGNORECASE)
+
+T = TypeVar("T")
+
+
+class Database:
+    """One SQL database. Connects when used; every transaction has a connection of its own, so forks are safe.
+
+    Args:
+        url: a SQLAlchemy URL; `sqlite:///<path>`, `postgresql://..`, `mysql://..`.
+
+    Raises:
+        JournalError: a URL that is none, of an asynchronous driver, or of a database in memory.
+        MissingDependency: its driver is not installed.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = _parse(url)
+        self.name = self._url.set(query={}).render_as_string(hide_password=True)
+        """The URL without password and options, for messages."""
+        self._engine = _engine(self._url)
+        self._ready = False
+        self._preparing = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"Database({self.name!r})"
+
+    def close(self) -> None:
+        """Nothing stays open."""
+        self._engine.dispose()
+
+    def prepare(self) -> None:
+        """Create or migrate the tables, once per object; any number of processes may do so at once.
+
+        Raises:
+            JournalError: the database cannot be used, or a newer release has migrated it.
+        """
+        with self._preparing:
+            if not self._ready:
+                with self._translated():
+                    self._migrate()
+                self._ready = True
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A transaction that only reads."""
+        self.prepare()
+        with self._translated(), self._engine.connect() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that writes; rolled back by any exception."""
+        self.prepare()
+        with self._translated(), self._write() as connection:
+            yield connection
+
+    def insert_once(self, statement: Insert) -> bool:
+        """Insert a row in a transaction of its own; False if a unique constraint says it is there already."""
+        self.prepare()
+        with self._translated():
+            try:
+                with self._write() as connection:
+                    connection.execute(statement)
+            except IntegrityError:
+                return False
+            return True
+
+    def winner(self, read: Callable[[Connection], T | None], insert: Callable[[], Insert]) -> T:
+        """What `read` finds, or finds after inserting: everyone who asks gets the row of whoever came first."""
+        with self.reading() as connection:
+            found = read(connection)
+        if found is None:
+            self.insert_once(insert())
+            with self.reading() as connection:
+                found = read(connection)
+        if found is None:
+            raise JournalError(f"{self.name}: a row was refused although none is in its way. Check the database.")
+        return found
+
+    @contextmanager
+    def _write(self) -> Iterator[Connection]:
+        with self._engine.connect().execution_options(**{_WRITE: True}) as connection, connection.begin():
+            yield connection
+
+    def _migrate(self) -> None:
+        with self._engine.connect() as connection, connection.begin():
+            if migrate.revision(connection) == migrate.HEAD:
+                return
+        with self._write() as connection:
+            migrate.upgrade(connection)
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Errors of drivers as ours, without statements, values or passwords."""
+        try:
+            yield
+        except SQLAlchemyError as error:
+            passing = isinstance(error, OperationalError | InterfaceError)
+            kind = JournalUnavailable if passing else JournalError
+            hint = "Check the database and the journal's connection, or retry later." if passing else "Check it."
+            raise kind(f"{self.name}: {self._cause(error)}. {hint}") from None
+
+    def _cause(self, error: SQLAlchemyError) -> str:
+        cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+        words = " ".join(str(cause).split())
+        for secret in _secrets(self._url):
+            words = words.replace(secret, "***")
+        return f"{type(cause).__name__}: {words}"
+
+
+def _secrets(url: URL) -> Iterator[str]:
+    """Texts of the URL that must not be seen: the password, and options that are passwords by another name."""
+    if url.password:
+        yield url.password
+    for name, value in url.query.items():
+        if _SECRET_OPTION.search(name):
+            yield from (value,) if isinstance(value, str) else value
+
+
+def _parse(text: str) -> URL:
+    try:
+        url = make_url(text)
+    except (ArgumentError, ValueError, TypeError):
+        # its own message may hold the text, and that a password
+        raise JournalError(
+            "the journal's URL is none: write 'sqlite:////path/journal.db' or 'postgresql://user@host/database'"
+        ) from None
+    return url.set(drivername=_DRIVERS.get(url.drivername, url.drivername))
+
+
+def _engine(url: URL) -> Engine:
+    try:
+        dialect = url.get_dialect()
+        backend, driver = dialect.name, dialect.driver
+        if dialect.is_async:
+            raise JournalError(f"the journal needs a blocking driver, {url.drivername} is asynchronous. Name another.")
+        if backend == "sqlite" and (url.database in (None, "", ":memory:") or "mode=memory" in str(url.query)):
+            raise JournalError("a journal in memory forgets what it pinned: write 'sqlite:////path/journal.db'")
+        engine = create_engine(
+            url,
+            poolclass=NullPool,
+            hide_parameters=True,
+            connect_args=_timeout(url, backend, driver),
+            # MySQL's own default would go on showing a transaction what was there before it waited for a lock
+            **({} if backend == "sqlite" else {"isolation_level": "READ COMMITTED"}),
+        )
+    except ModuleNotFoundError as error:
+        raise MissingDependency(error.name or url.drivername, _EXTRAS.get(url.get_backend_name(), "postgres")) from None
+    except (NoSuchModuleError, ArgumentError) as error:
+        raise JournalError(f"the journal cannot live in {url.drivername!r}: {error}") from None
+    if backend == "sqlite":
+        event.listen(engine, "connect", _sqlite_connect)
+        event.listen(engine, "begin", _sqlite_begin)
+    return engine
+
+
+def _timeout(url: URL, backend: str, driver: str) -> dict[str, int]:
+    if backend == "sqlite":
+        return {"timeout": BUSY_SECONDS}
+    if driver in _CONNECT_TIMEOUT and "connect_timeout" not in url.query:
+        return {"connect_timeout": CONNECT_SECONDS}
+    return {}
+
+
+def _sqlite_connect(connection: Any, record: object) -> None:  # noqa: ARG001 - SQLAlchemy's event
+    # the driver's own transactions begin too late, and never around DDL
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    # readers do not wait for the writer; the file remembers it, so this writes once
+    cursor.execute("PRAGMA journal_mode=WAL")
+    cursor.execute("PRAGMA foreign_keys=ON")
+    cursor.close()
+
+
+def _sqlite_begin(connection: Connection) -> None:
+    """A writer takes its place in the queue at once: one that upgrades later would fail instead of waiting."""
+    write = connection.get_execution_options().get(_WRITE, False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")

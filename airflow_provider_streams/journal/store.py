@@ -1,0 +1,235 @@
+"""The journal: which plans are pinned, which windows are covered, where a source's tail was."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import Self
+
+from sqlalchemy import Connection
+
+from airflow_provider_streams.journal import cuts, history, names, pins, runs
+from airflow_provider_streams.journal.cuts import RecordedCut
+from airflow_provider_streams.journal.database import Database
+from airflow_provider_streams.journal.runs import Failure, Run, Task
+from airflow_provider_streams.model.coverage import Coverage
+from airflow_provider_streams.model.cut import Cut
+from airflow_provider_streams.model.plan import Plan
+from airflow_provider_streams.model.receipt import Receipt
+from airflow_provider_streams.model.window import Window
+
+
+class Journal:
+    """The SQL memory of every reader. Safe to share between threads and forks, and between any number of processes.
+
+    Connects when first used, and then makes or migrates its tables; nothing stays open between two calls.
+    Every method raises `JournalUnavailable` (retryable) if the database does not answer and `JournalError` if it
+    cannot be used; messages never hold the URL's password.
+
+    Args:
+        url: a SQLAlchemy URL: `sqlite:////path/journal.db`, `postgresql://user:password@host/database`, `mysql://..`.
+
+    Raises:
+        JournalError: a URL that is none, of an asynchronous driver, or of a database in memory.
+        MissingDependency: the database's driver is not installed.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._database = Database(url)
+
+    @classmethod
+    def open(cls, url: str) -> Self:
+        """The journal at `url`, its tables made or migrated now. Any number of processes may open an empty one."""
+        journal = cls(url)
+        journal._database.prepare()
+        return journal
+
+    def close(self) -> None:
+        """Nothing stays open."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Journal({self._database.name!r})"
+
+    # Plans
+
+    def pin(self, source_key: str, plan: Plan) -> Plan:
+        """The plan everyone reads for this window: this one if it is the first, else the one pinned before.
+
+        Raises:
+            PlanMismatch: the pinned plan is of another release, or was changed in the database.
+        """
+        reader_id = names.ensure_reader(self._database, source_key, plan.reader)
+        return self._database.winner(
+            lambda connection: pins.newest(connection, reader_id, plan.window),
+            lambda: pins.insertion(reader_id, plan, generation=1),
+        ).plan
+
+    def pinned(self, source_key: str, reader: str, window: Window) -> Plan | None:
+        """The plan that counts for this window; None: it was never planned.
+
+        Raises:
+            PlanMismatch: it is of another release, or was changed in the database.
+        """
+        with self._database.reading() as connection:
+            pin = pins.newest(connection, names.find_reader(connection, source_key, reader), window)
+        return pin.plan if pin else None
+
+    def replan(self, source_key: str, plan: Plan) -> Plan:
+        """Replace the pin by a new generation; the window is covered no more until a run of it is.
+
+        Of replans at the same moment one wins, and all return it. Earlier plans and runs stay as history.
+
+        Raises:
+            PlanMismatch: the winner's plan is of another release, or was changed in the database.
+        """
+        reader_id = names.ensure_reader(self._database, source_key, plan.reader)
+        with self._database.reading() as connection:
+            replaced = pins.newest(connection, reader_id, plan.window)
+        generation = replaced.generation + 1 if replaced else 1
+
+        def replacement(connection: Connection) -> pins.Pin | None:
+            pin = pins.newest(connection, reader_id, plan.window)
+            return pin if pin and pin.generation >= generation else None
+
+        return self._database.winner(replacement, lambda: pins.insertion(reader_id, plan, generation)).plan
+
+    def last_covered(self, source_key: str, reader: str, *, before: datetime | None = None) -> Plan | None:
+        """The plan of the covered window with the greatest end: where the basis `chained` goes on.
+
+        Args:
+            source_key: the source.
+            reader: the reader.
+            before: only windows that end at or before this time; None: all.
+        """
+        with self._database.reading() as connection:
+            reader_id = names.find_reader(connection, source_key, reader)
+            pin = None if reader_id is None else pins.last_covered(connection, reader_id, before)
+        return pin.plan if pin else None
+
+    # Runs
+
+    def start_run(
+        self,
+        source_key: str,
+        plan: Plan,
+        *,
+        dag_id: str,
+        run_id: str,
+        task_id: str,
+        try_number: int,
+        map_index: int = -1,
+    ) -> int:
+        """Note that a task begins to read a pinned plan; the run's number.
+
+        Runs of this window that still look running (they were killed) become `failed`, cause `Superseded`; one that
+        is alive after all may still finish.
+
+        Raises:
+            PlanMismatch: the plan is not the pinned one: pin it first, or somebody replanned. Run the task again.
+        """
+        reader_id = names.ensure_reader(self._database, source_key, plan.reader)
+        task = Task(dag_id, run_id, task_id, try_number, map_index)
+        with self._database.writing() as connection:
+            return runs.start(connection, reader_id, plan, task)
+
+    def finish_run(self, run: int, receipt: Receipt) -> None:
+        """The run's receipt agrees and its table is committed: the window is covered. Doing it again does nothing.
+
+        If somebody replanned meanwhile and had already covered the window, that is undone: this run's rows, of the
+        earlier plan, replaced the later ones.
+
+        Raises:
+            PlanMismatch: the receipt is of another plan than the run.
+        """
+        with self._database.writing() as connection:
+            runs.finish(connection, run, receipt)
+
+    def fail_run(self, run: int, error_type: str, message: str, lost: bool = False) -> None:  # noqa: FBT001, FBT002 - the state it reports
+        """The run failed; `lost` if the stream no longer holds what the window needs.
+
+        Does nothing if the run covered its window before. Passwords in URLs of the message are masked.
+        """
+        with self._database.writing() as connection:
+            runs.fail(connection, run, Failure(error_type, message, lost))
+
+    def fail_window(
+        self,
+        source_key: str,
+        reader: str,
+        window: Window,
+        *,
+        error_type: str,
+        message: str,
+        lost: bool,
+        dag_id: str,
+        run_id: str,
+        task_id: str,
+        try_number: int,
+        map_index: int = -1,
+    ) -> int:
+        """A task failed before it had a plan, for example with `StartTrimmed`; the number of the run it becomes."""
+        reader_id = names.ensure_reader(self._database, source_key, reader)
+        task = Task(dag_id, run_id, task_id, try_number, map_index)
+        with self._database.writing() as connection:
+            return runs.fail_unplanned(connection, reader_id, window, task, Failure(error_type, message, lost))
+
+    def runs(self, source_key: str, reader: str, window: Window) -> tuple[Run, ...]:
+        """Every run of a window with its receipt or cause, oldest first."""
+        with self._database.reading() as connection:
+            return runs.of_window(connection, names.find_reader(connection, source_key, reader), window)
+
+    # Coverage
+
+    def coverage(
+        self, source_key: str, reader: str, start: datetime, end: datetime, length: timedelta | None = None
+    ) -> Coverage:
+        """What is covered of `[start, end)`; see `Coverage.of` for what `length` does with blank time.
+
+        Raises:
+            InvalidWindow: `end` is not after `start`, a naive time, or a length that is not positive.
+        """
+        span = Window(start, end)
+        with self._database.reading() as connection:
+            reader_id = names.find_reader(connection, source_key, reader)
+            known = [] if reader_id is None else list(history.window_states(connection, reader_id, span))
+        return Coverage.of(known, start, end, length)
+
+    def sources(self) -> list[tuple[str, str]]:
+        """Every (source key, reader) the journal has heard of, in order."""
+        with self._database.reading() as connection:
+            return names.list_readers(connection)
+
+    # Recorded cuts
+
+    def record_cut(
+        self, source_key: str, cut: Cut, *, sampled_from: datetime, sampled_to: datetime, recorder: str
+    ) -> int:
+        """Remember a source's tail, sampled between two times; its number.
+
+        Raises:
+            InvalidRequest: it ended before it began, or a naive time.
+        """
+        return cuts.record(
+            self._database, source_key, cut, sampled_from=sampled_from, sampled_to=sampled_to, recorder=recorder
+        )
+
+    def cut_at(self, source_key: str, moment: datetime) -> RecordedCut | None:
+        """The first recorded cut whose sampling began at or after `moment`; None: not recorded yet.
+
+        Everyone who ever asks for a moment gets the same one, so adjacent windows share it. The caller judges its
+        `skew`: a recorder that stood still leaves a cut much later than the moment.
+        """
+        return cuts.cut_at(self._database, source_key, moment)
+
+    def prune_cuts(self, before: datetime) -> int:
+        """Forget cuts sampled before this time; how many. Choose it before the oldest window still to be read."""
+        return cuts.prune(self._database, before)

@@ -1,0 +1,255 @@
+"""Coverage: which windows of a span are covered, missing, failed, lost or running. Pure arithmetic."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import Any, Literal, Self, get_args
+
+from airflow_provider_streams.errors import InvalidWindow
+from airflow_provider_streams.model.window import Window
+
+State = Literal["covered", "running", "lost", "failed", "missing"]
+
+STATES: tuple[State, ...] = get_args(State)
+"""Strongest first: of two states of one window the earlier one counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunRef:
+    """The task run that decided a window's state."""
+
+    id: int
+    """The journal's number of the run; later runs have greater ones."""
+    dag_id: str
+    run_id: str
+    task_id: str
+    try_number: int
+    map_index: int = -1
+    """-1: not a mapped task."""
+    started: datetime | None = None
+    finished: datetime | None = None
+
+    def __str__(self) -> str:
+        return f"{self.dag_id}.{self.task_id} {self.run_id} try {self.try_number}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values, times in ISO 8601."""
+        return {
+            "id": self.id,
+            "dag_id": self.dag_id,
+            "run_id": self.run_id,
+            "task_id": self.task_id,
+            "try_number": self.try_number,
+            "map_index": self.map_index,
+            "started": _iso(self.started),
+            "finished": _iso(self.finished),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class WindowState:
+    """One window and what became of it."""
+
+    window: Window
+    state: State
+    rows: int = 0
+    """Rows its covering run gave to the sink; 0 unless covered."""
+    bytes: int = 0
+    """Payload bytes of those rows."""
+    cause: str = ""
+    """Why it is failed, lost, running or missing; `loss recorded` for a covered one that accepted a loss."""
+    fingerprint: str = ""
+    """Of its pinned plan; empty: never planned."""
+    attempts: int = 0
+    """Runs of this window so far, whatever became of them."""
+    run: RunRef | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {
+            **self.window.to_json(),
+            "state": self.state,
+            "rows": self.rows,
+            "bytes": self.bytes,
+            "cause": self.cause,
+            "fingerprint": self.fingerprint,
+            "attempts": self.attempts,
+            "run": self.run.to_json() if self.run else None,
+        }
+
+    @property
+    def _strength(self) -> tuple[int, int, str]:
+        return (-STATES.index(self.state), self.run.id if self.run else 0, self.cause)
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """Two windows that share time: events in `span` are in the tables of both."""
+
+    first: Window
+    second: Window
+
+    @property
+    def span(self) -> Window:
+        """The time they share."""
+        return Window(max(self.first.start, self.second.start), min(self.first.end, self.second.end))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {"first": self.first.to_json(), "second": self.second.to_json(), "span": self.span.to_json()}
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """The windows of one reader and source that touch `span`, ordered by start; build it with `of`."""
+
+    span: Window
+    windows: tuple[WindowState, ...]
+
+    @classmethod
+    def of(
+        cls, windows: Iterable[WindowState], start: datetime, end: datetime, length: timedelta | None = None
+    ) -> Self:
+        """From the known windows, in any order; those that do not touch `[start, end)` are left out.
+
+        A window given twice counts once, in its strongest state (`STATES`). Time that belongs to no known window
+        becomes `missing` windows: with `length`, cut at `start + n * length`, where the piece that `end` cuts short
+        is left out because it is no whole window yet; without it, one window per blank stretch.
+
+        Raises:
+            InvalidWindow: `end` is not after `start`, a naive time, or a length that is not positive.
+        """
+        span = Window(start, end)
+        if length is not None and length <= timedelta(0):
+            raise InvalidWindow(f"a window's length must be positive, got {length}")
+        known: dict[Window, WindowState] = {}
+        for item in windows:
+            if item.window.start < span.end and item.window.end > span.start:
+                before = known.get(item.window)
+                if before is None or item._strength > before._strength:  # noqa: SLF001 - its own module's value
+                    known[item.window] = item
+        blanks = _complement(span, _union(span, known))
+        missing = (WindowState(piece, "missing") for blank in blanks for piece in _pieces(span, blank, length))
+        return cls(span, tuple(sorted([*known.values(), *missing], key=lambda item: item.window)))
+
+    @cached_property
+    def counts(self) -> dict[State, int]:
+        """Windows by state, every state named."""
+        counted = Counter(item.state for item in self.windows)
+        return {state: counted[state] for state in STATES}
+
+    @property
+    def rows(self) -> int:
+        """Rows of all covered windows."""
+        return sum(item.rows for item in self.windows)
+
+    @property
+    def bytes(self) -> int:
+        """Payload bytes of all covered windows."""
+        return sum(item.bytes for item in self.windows)
+
+    @cached_property
+    def covered(self) -> tuple[Window, ...]:
+        """The covered time inside `span`, merged: together with `gaps` it is exactly `span`."""
+        return tuple(_union(self.span, (item.window for item in self.windows if item.state == "covered")))
+
+    @cached_property
+    def gaps(self) -> tuple[Window, ...]:
+        """The time inside `span` that no covered window holds, merged."""
+        return tuple(_complement(self.span, self.covered))
+
+    @cached_property
+    def overlaps(self) -> tuple[Overlap, ...]:
+        """Every pair of covered or running windows that share time, for example hourly ones and then a daily one."""
+        return tuple(_overlaps([item.window for item in self.windows if item.state in ("covered", "running")]))
+
+    @property
+    def next_missing(self) -> Window | None:
+        """The earliest window nobody has read or tried yet."""
+        return next((item.window for item in self.windows if item.state == "missing"), None)
+
+    @property
+    def is_complete(self) -> bool:
+        """All of `span` is covered."""
+        return not self.gaps
+
+    def select(self, *states: State) -> tuple[WindowState, ...]:
+        """The windows in any of these states, in order of time."""
+        return tuple(item for item in self.windows if item.state in states)
+
+    def as_text(self, title: str = "", *, horizon: datetime | None = None, width: int = 100) -> str:
+        """The picture for logs and terminals, times in UTC.
+
+        Args:
+            title: a line above it, usually the source.
+            horizon: the oldest time the stream can still serve; draws which windows can still be read.
+            width: characters per line before the timeline wraps.
+        """
+        from airflow_provider_streams.model.timeline import draw  # noqa: PLC0415 - the picture is drawn from this value
+
+        return draw(self, title, horizon=horizon, width=width)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values: span, counts, totals, windows, gaps, overlaps, next missing window."""
+        return {
+            **self.span.to_json(),
+            "counts": dict(self.counts),
+            "rows": self.rows,
+            "bytes": self.bytes,
+            "windows": [item.to_json() for item in self.windows],
+            "gaps": [gap.to_json() for gap in self.gaps],
+            "overlaps": [overlap.to_json() for overlap in self.overlaps],
+            "next_missing": self.next_missing.to_json() if self.next_missing else None,
+        }
+
+
+def _union(span: Window, windows: Iterable[Window]) -> Iterator[Window]:
+    """The windows' parts inside the span, merged where they touch, in order."""
+    start = end = span.start
+    for window in sorted(windows):
+        if window.start > end:
+            if end > start:
+                yield Window(start, end)
+            start = window.start
+        end = max(end, min(window.end, span.end))
+    if end > start:
+        yield Window(start, end)
+
+
+def _complement(span: Window, merged: Iterable[Window]) -> Iterator[Window]:
+    """What merged, ordered windows leave of the span."""
+    at = span.start
+    for window in merged:
+        if window.start > at:
+            yield Window(at, window.start)
+        at = window.end
+    if at < span.end:
+        yield Window(at, span.end)
+
+
+def _pieces(span: Window, blank: Window, length: timedelta | None) -> Iterator[Window]:
+    """A blank cut at the grid `span.start + n * length`, without the grid's cell that `span.end` cuts short."""
+    if length is None:
+        yield blank
+        return
+    cell = span.start + (blank.start - span.start) // length * length
+    while cell < blank.end and cell + length <= span.end:
+        yield Window(max(cell, blank.start), min(cell + length, blank.end))
+        cell += length
+
+
+def _overlaps(windows: list[Window]) -> Iterator[Overlap]:
+    """Pairs in order of time; the work grows with the number of pairs, not with all combinations."""
+    for index, first in enumerate(windows):
+        for second in windows[index + 1 :]:
+            if second.start >= first.end:
+                break
+            yield Overlap(first, second)
+
+
+def _iso(moment: datetime | None) -> str | None:
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z") if moment else None

@@ -1,0 +1,123 @@
+"""Coverage drawn as text: one cell per window, so that a log or a terminal shows the gaps at a glance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime, time, timedelta
+from typing import Final
+
+from airflow_provider_streams.model.coverage import Coverage, State, WindowState
+from airflow_provider_streams.model.window import Window
+
+MARKS: Final[dict[State, str]] = {"covered": "##", "missing": "..", "lost": "!!", "failed": "xx", "running": "~~"}
+
+_MARGIN = 16
+_CAUSES = 10
+_CAUSE_WIDTH = 200
+_DAY = timedelta(days=1)
+
+
+def draw(coverage: Coverage, title: str = "", *, horizon: datetime | None = None, width: int = 100) -> str:
+    """See `Coverage.as_text`. Windows that overlap earlier ones are drawn in a timeline of their own below."""
+    lines = [title] if title else []
+    for layer in _layers(coverage.windows):
+        lines.extend(_timeline(layer, horizon, width))
+    lines.append(_summary(coverage))
+    if horizon is not None:
+        lines.append(f"oldest time the stream still serves: {horizon.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}")
+    lines.extend(_causes(coverage.select("failed", "lost")))
+    lines.append("  ".join(f"{mark} {state}" for state, mark in MARKS.items()))
+    return "\n".join(lines)
+
+
+def _layers(windows: Iterable[WindowState]) -> list[list[WindowState]]:
+    """Windows shared out so that those of one layer do not overlap."""
+    layers: list[list[WindowState]] = []
+    for item in windows:
+        for layer in layers:
+            if layer[-1].window.end <= item.window.start:
+                layer.append(item)
+                break
+        else:
+            layers.append([item])
+    return layers
+
+
+def _timeline(layer: Sequence[WindowState], horizon: datetime | None, width: int) -> Iterator[str]:
+    heading, label = _formats([item.window for item in layer])
+    cell = len(layer[0].window.start.strftime(label)) + 2
+    room = max(1, (width - _MARGIN) // cell)
+    held_before = False
+    for block in _blocks(layer, heading, room):
+        yield _line(
+            block[0].window.start.strftime(heading), [item.window.start.strftime(label) for item in block], cell
+        )
+        yield _line("read", [MARKS[item.state] for item in block], cell)
+        if horizon is not None:
+            held = [item.window.start >= horizon for item in block]
+            yield _line("retention", _retention(held, cell, begins=not held_before), cell)
+            held_before = held_before or any(held)
+
+
+def _line(name: str, cells: Iterable[str], cell: int) -> str:
+    return (f" {name:<{_MARGIN - 1}}" + "".join(f"{text:<{cell}}" for text in cells)).rstrip()
+
+
+def _retention(held: Sequence[bool], cell: int, *, begins: bool) -> Iterator[str]:
+    """An unbroken line under the windows that can still be read, beginning at the oldest one."""
+    for readable in held:
+        if readable and begins:
+            yield "|<".ljust(cell, "-")
+            begins = False
+        else:
+            yield "-" * cell if readable else ""
+
+
+def _formats(windows: Sequence[Window]) -> tuple[str, str]:
+    """How a block and its cells are labelled: days within years, or times within days."""
+    starts = [window.start for window in windows]
+    if all(start.time() == time.min and window.length >= _DAY for start, window in zip(starts, windows, strict=True)):
+        return "%Y", "%m-%d"
+    if all(start.minute == start.second == start.microsecond == 0 for start in starts):
+        return "%Y-%m-%d", "%H"
+    if all(start.second == start.microsecond == 0 for start in starts):
+        return "%Y-%m-%d", "%H:%M"
+    return "%Y-%m-%d", "%H:%M:%S"
+
+
+def _blocks(layer: Sequence[WindowState], heading: str, room: int) -> Iterator[list[WindowState]]:
+    """Pieces of at most `room` windows under one heading."""
+    block: list[WindowState] = []
+    under = ""
+    for item in layer:
+        name = item.window.start.strftime(heading)
+        if block and (len(block) == room or name != under):
+            yield block
+            block = []
+        under = name
+        block.append(item)
+    if block:
+        yield block
+
+
+def _summary(coverage: Coverage) -> str:
+    counts = coverage.counts
+    parts = [f"covered {counts['covered']} of {len(coverage.windows)}"]
+    parts += [f"{state} {counts[state]}" for state in ("running", "failed", "lost") if counts[state]]
+    parts.append(f"missing {counts['missing']}" if counts["missing"] else "missing none")
+    if coverage.next_missing:
+        parts[-1] += f", next {coverage.next_missing}"
+    overlaps = coverage.overlaps
+    parts.append(f"overlap {len(overlaps)}, first {overlaps[0].span}" if overlaps else "overlap none")
+    parts.append(f"{coverage.rows:,} rows")
+    return "   ".join(parts)
+
+
+def _causes(windows: Sequence[WindowState]) -> Iterator[str]:
+    for item in windows[:_CAUSES]:
+        cause = " ".join(item.cause.split()) or "no cause recorded"
+        if len(cause) > _CAUSE_WIDTH:
+            cause = f"{cause[:_CAUSE_WIDTH]}.."
+        yield f"{MARKS[item.state]} {item.window}: {cause}"
+    if len(windows) > _CAUSES:
+        yield f"and {len(windows) - _CAUSES} more failed or lost windows"

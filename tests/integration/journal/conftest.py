@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import multiprocessing
+import os
+import shutil
+import socket
+import subprocess
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import NullPool, create_engine, text
+
+from airflow_provider_streams.journal.store import Journal
+from airflow_provider_streams.model.cut import Cut
+from airflow_provider_streams.model.plan import Estimate, Plan, Range, SourceRef, Split
+from airflow_provider_streams.model.position import Position
+from airflow_provider_streams.model.receipt import Receipt, SplitReceipt, compare
+from airflow_provider_streams.model.window import Window
+
+SHARD = "persistent://shop/orders/events"
+T10 = datetime(2026, 11, 20, 10, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture(scope="session")
+def postgres_url(tmp_path_factory) -> Iterator[str]:
+    """A Postgres of its own on a free port of loopback."""
+    binaries = max(Path("/usr/lib/postgresql").glob("*/bin"), default=None)
+    if binaries is None:
+        pytest.skip("no Postgres is installed")
+    home = tmp_path_factory.mktemp("postgres")
+    owner = "postgres" if os.geteuid() == 0 else None  # Postgres refuses to run as root
+    if owner:
+        for folder in (home, home.parent, home.parent.parent):
+            folder.chmod(0o755)
+        shutil.chown(home, owner)
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    data = home / "data"
+    initdb = [binaries / "initdb", "-D", data, "-U", "streams", "--auth=trust", "--no-sync"]
+    subprocess.run(initdb, user=owner, cwd=home, check=True, stdout=subprocess.DEVNULL)
+    options = f"-p {port} -k {home} -c listen_addresses=127.0.0.1 -c max_connections=60 -c fsync=off"
+    control = [binaries / "pg_ctl", "-D", data, "-w", "-l", home / "log"]
+    subprocess.run([*control, "-o", options, "start"], user=owner, cwd=home, check=True, stdout=subprocess.DEVNULL)
+    try:
+        yield f"postgresql://streams@127.0.0.1:{port}/postgres"
+    finally:
+        stop = [*control, "-m", "immediate", "stop"]
+        subprocess.run(stop, user=owner, cwd=home, check=True, stdout=subprocess.DEVNULL)
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def url(request, tmp_path) -> Iterator[str]:
+    """An empty database."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'journal.db'}"
+        return
+    server = request.getfixturevalue("postgres_url")
+    engine = create_engine(
+        server.replace("postgresql://", "postgresql+psycopg://"), poolclass=NullPool, isolation_level="AUTOCOMMIT"
+    )
+    name = f"journal_{abs(hash(str(tmp_path))):x}"
+    with engine.connect() as connection:
+        connection.execute(text(f"CREATE DATABASE {name}"))
+    yield engine.url.set(database=name).render_as_string(hide_password=False)
+    with engine.connect() as connection:
+        connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
+
+
+@pytest.fixture
+def journal(url) -> Iterator[Journal]:
+    with Journal.open(url) as journal:
+        yield journal
+
+
+@pytest.fixture
+def hour() -> Callable[[int], Window]:
+    """The n-th hour after 10:00."""
+    return lambda number=0: Window(T10 + number * HOUR, T10 + (number + 1) * HOUR)
+
+
+@pytest.fixture
+def plan_of() -> Callable[..., Plan]:
+    """A plan that reads entries `[first, end)` of one ledger."""
+
+    def make(window: Window, first: int = 0, end: int = 10, reader: str = "dag.read") -> Plan:
+        start, stop = Position.of(7, first, -1), Position.of(7, end, -1)
+        return Plan(
+            reader=reader,
+            source=SourceRef("pulsar", "test", (SHARD,)),
+            window=window,
+            basis="publish",
+            filter=None,
+            start_cut=Cut({SHARD: start}),
+            end_cut=Cut({SHARD: stop}),
+            ranges=(Range(SHARD, start, stop, 1000),),
+            splits=(Split(0, SHARD, start, stop, 1000),),
+            estimate=Estimate(1000),
+            observed_at=T10,
+            head=Cut({SHARD: Position.of(7, 0, -1)}),
+        )
+
+    return make
+
+
+@pytest.fixture
+def receipt_of() -> Callable[..., Receipt]:
+    return lambda plan, rows=5: compare(plan, [SplitReceipt(0, rows=rows, bytes=rows * 100)], seconds=1)
+
+
+@pytest.fixture
+def at_once() -> Callable[..., list]:
+    """Runs a function in `count` forked processes that leave one barrier together; their answers, by number."""
+
+    def run(count: int, function: Callable[[int], object]) -> list:
+        context = multiprocessing.get_context("fork")
+        barrier, answers = context.Barrier(count), context.SimpleQueue()
+
+        def body(number: int) -> None:
+            barrier.wait(60)
+            try:
+                answers.put((number, function(number)))
+            except BaseException as error:  # noqa: BLE001 - the parent fails on it
+                answers.put((number, error))
+
+        processes = [context.Process(target=body, args=(number,)) for number in range(count)]
+        for process in processes:
+            process.start()
+        collected = dict(answers.get() for _ in processes)
+        for process in processes:
+            process.join(60)
+        failures = [answer for answer in collected.values() if isinstance(answer, BaseException)]
+        assert not failures, failures
+        return [collected[number] for number in range(count)]
+
+    return run

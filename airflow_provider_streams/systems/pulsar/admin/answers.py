@@ -1,0 +1,281 @@
+"""What the admin API answers, as typed values, and how each is read from an answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Self
+
+from airflow_provider_streams.errors import ProtocolError
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One HTTP answer; header names are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    def json(self) -> Any:
+        """The body as JSON.
+
+        Raises:
+            ProtocolError: it is none.
+        """
+        try:
+            return json.loads(self.body)
+        except ValueError as error:
+            raise ProtocolError(f"the admin API answered no JSON where JSON was expected: {error}") from error
+
+    def text(self) -> str:
+        """The body as text."""
+        return self.body.decode("utf-8", "replace").strip()
+
+
+def parse_time(text: str | None) -> datetime | None:
+    """An aware time from the broker's ISO text, in whatever zone it writes."""
+    if not text:
+        return None
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ProtocolError(f"the admin API sent a time without a zone: {text!r}")
+    return moment
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class EntryId:
+    """An entry: a ledger and a number in it. Entry -1 is the place before a ledger's first entry."""
+
+    ledger: int
+    entry: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """From `42:10`."""
+        ledger, _, entry = text.partition(":")
+        return cls(int(ledger), int(entry))
+
+
+@dataclass(frozen=True, slots=True)
+class MessageId:
+    """A message id as REST writes it; batch index -1: not inside a batch, or not known."""
+
+    ledger: int
+    entry: int
+    batch_index: int = -1
+
+    @classmethod
+    def read(cls, answer: Answer) -> Self:
+        """From `{"ledgerId", "entryId", "batchIndex"}`."""
+        data = answer.json()
+        return cls(data["ledgerId"], data["entryId"], data.get("batchIndex", -1))
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """One ledger of a topic, with what it holds now."""
+
+    ledger: int
+    entries: int
+    bytes: int
+    offloaded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class InternalStats:
+    """A topic's storage as its broker sees it. The open ledger carries its current counts."""
+
+    ledgers: tuple[Ledger, ...]
+    last_confirmed: EntryId
+    """The last stored entry; may name a ledger that is gone, and is often not a message."""
+    state: str
+    last_ledger_created: datetime | None = None
+    compacted_ledger: int | None = None
+    cursors: Mapping[str, EntryId | None] = field(default_factory=dict)
+    """Subscription to mark-delete position: everything up to it is acknowledged."""
+
+    @property
+    def terminated(self) -> bool:
+        """Nothing can be appended any more."""
+        return self.state == "Terminated"
+
+    @property
+    def bytes(self) -> int:
+        """Stored bytes of all ledgers."""
+        return sum(ledger.bytes for ledger in self.ledgers)
+
+    @classmethod
+    def read(cls, answer: Answer) -> Self:
+        """From the body of `internalStats`."""
+        data = answer.json()
+        rows = [
+            Ledger(row["ledgerId"], max(row["entries"], 0), max(row["size"], 0), bool(row.get("offloaded")))
+            for row in data["ledgers"]
+        ]
+        if rows and not rows[-1].entries:
+            # only the open ledger is listed with zeros; its counts stand apart
+            rows[-1] = Ledger(rows[-1].ledger, data["currentLedgerEntries"], data["currentLedgerSize"])
+        compacted = (data.get("compactedLedger") or {}).get("ledgerId", -1)
+        return cls(
+            ledgers=tuple(rows),
+            last_confirmed=EntryId.parse(data["lastConfirmedEntry"]),
+            state=data["state"],
+            last_ledger_created=parse_time(data.get("lastLedgerCreatedTimestamp")),
+            compacted_ledger=None if compacted == -1 else compacted,
+            cursors={name: _mark_delete(cursor) for name, cursor in data.get("cursors", {}).items()},
+        )
+
+
+def _mark_delete(cursor: Mapping[str, Any]) -> EntryId | None:
+    text = cursor.get("markDeletePosition")
+    return EntryId.parse(text) if text else None
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerInfo:
+    """One ledger in the metadata store; `closed_ms` (broker's clock) is None while it is open."""
+
+    ledger: int
+    closed_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class InternalInfo:
+    """A topic's storage as the metadata store has it; asking loads no topic."""
+
+    version: int
+    """How often this record was changed: every new ledger, trim, offload or termination adds one."""
+    created: datetime | None
+    modified: datetime | None
+    ledgers: tuple[LedgerInfo, ...]
+    durable_cursors: frozenset[str] = frozenset()
+
+    @classmethod
+    def read(cls, answer: Answer) -> Self:
+        """From the body of `internal-info` of a topic without partitions."""
+        data = answer.json()
+        return cls(
+            version=data["version"],
+            created=parse_time(data.get("creationDate")),
+            modified=parse_time(data.get("modificationDate")),
+            ledgers=tuple(
+                # an open ledger has no counts, and the time of this request as its timestamp
+                LedgerInfo(row["ledgerId"], row["timestamp"] if "entries" in row else None)
+                for row in data.get("ledgers", ())
+            ),
+            durable_cursors=frozenset(data.get("cursors", ())),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionStats:
+    """A subscription's backlog. `entries` are stored units, not messages: a batch counts once."""
+
+    entries: int
+    bytes: int | None
+    oldest_publish_ms: int | None
+    """Publish time of the oldest unacknowledged entry; None: nothing, or not asked for."""
+    consumers: int
+    durable: bool
+    unacked_messages: int
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> Self:
+        """From one value of `subscriptions` in `stats` and `partitioned-stats`."""
+        size, oldest = data.get("backlogSize", -1), data.get("earliestMsgPublishTimeInBacklog", 0)
+        return cls(
+            entries=data.get("msgBacklog", 0),
+            bytes=size if size >= 0 else None,
+            oldest_publish_ms=oldest if oldest > 0 else None,
+            consumers=len(data.get("consumers", ())),
+            durable=bool(data.get("isDurable", True)),
+            unacked_messages=data.get("unackedMessages", 0),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TopicStats:
+    """A topic's counters. Those named `_in` count since its broker loaded it."""
+
+    messages_in: int
+    bytes_in: int
+    storage_bytes: int
+    backlog_bytes: int
+    open_transactions: int
+    subscriptions: Mapping[str, SubscriptionStats]
+
+    @classmethod
+    def read(cls, answer: Answer) -> Self:
+        """From the body of `stats` or `partitioned-stats`."""
+        data = answer.json()
+        return cls(
+            messages_in=data.get("msgInCounter", 0),
+            bytes_in=data.get("bytesInCounter", 0),
+            storage_bytes=data.get("storageSize", 0),
+            backlog_bytes=data.get("backlogSize", 0),
+            open_transactions=data.get("ongoingTxnCount", 0),
+            subscriptions={name: SubscriptionStats.of(row) for name, row in data.get("subscriptions", {}).items()},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How long acknowledged data stays. None: without limit; zero: it goes as soon as it is acknowledged."""
+
+    seconds: int | None
+    bytes: int | None
+
+    @property
+    def unlimited(self) -> bool:
+        """Nothing is ever removed."""
+        return self.seconds is None and self.bytes is None
+
+    @classmethod
+    def read(cls, answer: Answer) -> Self:
+        """From `{"retentionTimeInMinutes", "retentionSizeInMB"}`; an empty body is the broker's zero default."""
+        data = answer.json() if answer.body.strip() else {}
+        minutes, megabytes = data.get("retentionTimeInMinutes", 0), data.get("retentionSizeInMB", 0)
+        return cls(
+            None if minutes < 0 else minutes * 60,
+            None if megabytes < 0 else megabytes * 1024 * 1024,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BacklogQuota:
+    """The limit of unacknowledged data, and what happens there."""
+
+    limit_bytes: int | None
+    limit_seconds: int | None
+    policy: str
+
+    @property
+    def evicts(self) -> bool:
+        """Data of slow subscriptions, pin subscriptions too, is dropped at the limit."""
+        return self.policy == "consumer_backlog_eviction"
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> Self:
+        """From one value of a backlog quota map."""
+        size, seconds = data.get("limitSize", data.get("limit", -1)), data.get("limitTime", -1)
+        return cls(size if size > 0 else None, seconds if seconds > 0 else None, data.get("policy", ""))
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionBuffer:
+    """A topic's transactions."""
+
+    state: str
+    max_read: EntryId | None
+    """Entries after it wait for an open transaction."""
+    open_transactions: int
+
+    @classmethod
+    def read(cls, answer: Answer) -> Self:
+        """From the body of `transactionBufferStats`."""
+        data = answer.json()
+        text = data.get("maxReadPosition")
+        return cls(data.get("state", ""), EntryId.parse(text) if text else None, data.get("ongoingTxnSize", 0))

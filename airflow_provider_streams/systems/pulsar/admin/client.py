@@ -1,0 +1,215 @@
+"""The two edges of the admin API, blocking and asynchronous. All decisions are in `exchange`."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Coroutine, Iterable
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import httpx
+
+from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.systems.pulsar.admin.answers import Answer
+from airflow_provider_streams.systems.pulsar.admin.exchange import (
+    Outcome,
+    Patience,
+    Pause,
+    Route,
+    Send,
+    Unreachable,
+    exchange,
+)
+from airflow_provider_streams.systems.pulsar.admin.requests import Request
+from airflow_provider_streams.systems.pulsar.auth import Endpoint
+
+T = TypeVar("T")
+
+CONCURRENCY = 16
+"""How many calls one asynchronous client has under way."""
+
+
+async def together(calls: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Run them side by side; their results in order, or the first failure itself, once the others have ended."""
+    tasks = [asyncio.ensure_future(call) for call in calls]
+    try:
+        return await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
+
+
+def route_of(endpoint: Endpoint) -> Route:
+    """Where an endpoint's admin calls go.
+
+    Raises:
+        InvalidRequest: it has no admin_url.
+    """
+    if not endpoint.admin_url:
+        raise InvalidRequest(
+            "the option admin_url is missing (http://host:8080 or https://..): "
+            "windows are planned, and gaps explained, through Pulsar's REST service"
+        )
+    return Route(endpoint.admin_url, endpoint.allowed_hosts, endpoint.rewrite_redirects)
+
+
+def _settings(endpoint: Endpoint) -> dict[str, Any]:
+    return {
+        "timeout": httpx.Timeout(endpoint.request_timeout_seconds),
+        # redirects are followed by hand: the library drops or sends credentials by another rule than ours
+        "follow_redirects": False,
+        # a certificate context takes tens of milliseconds to build
+        "verify": endpoint.ssl_context() if endpoint.admin_url.startswith("https") else False,
+        "limits": httpx.Limits(max_connections=CONCURRENCY, max_keepalive_connections=CONCURRENCY),
+    }
+
+
+def _answer(response: httpx.Response) -> Answer:
+    return Answer(
+        response.status_code, {name.lower(): value for name, value in response.headers.items()}, response.content
+    )
+
+
+def _unreachable(error: httpx.TransportError) -> Unreachable:
+    # connecting failed: nothing was sent
+    sent = not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout)
+    return Unreachable(f"{type(error).__name__}: {error}".rstrip(": "), sent)
+
+
+class AdminClient:
+    """Calls the admin API and waits. Connects when first used.
+
+    Args:
+        endpoint: the cluster.
+        transport: another way to send, for tests.
+        patience: how transient failures are repeated.
+
+    Raises:
+        InvalidRequest: the endpoint has no admin_url.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        transport: httpx.BaseTransport | None = None,
+        patience: Patience | None = None,
+    ) -> None:
+        self._endpoint, self._route, self._patience = endpoint, route_of(endpoint), patience or Patience()
+        self._http = httpx.Client(transport=transport, **_settings(endpoint))
+
+    def __call__(self, request: Request[T]) -> T:
+        """The result of a call.
+
+        Raises:
+            AccessError, SystemUnavailable, ProtocolError: see `exchange`.
+        """
+        steps = exchange(request, self._route, self._endpoint.headers(), self._patience)
+        outcome: Outcome = None
+        while True:
+            try:
+                step = steps.send(outcome)
+            except StopIteration as end:
+                result: T = end.value
+                return result
+            if isinstance(step, Pause):
+                time.sleep(step.seconds)
+                outcome = None
+            else:
+                outcome = self._send(step)
+
+    def _send(self, send: Send) -> Answer | Unreachable:
+        try:
+            return _answer(
+                self._http.request(
+                    send.method, send.url, params=send.params or None, headers=send.headers, content=send.body
+                )
+            )
+        except httpx.TransportError as error:
+            return _unreachable(error)
+
+    def close(self) -> None:
+        """Close its connections."""
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class AsyncAdminClient:
+    """The same for one event loop, at most `CONCURRENCY` calls at a time.
+
+    Args:
+        endpoint: the cluster.
+        transport: another way to send, for tests.
+        patience: how transient failures are repeated.
+
+    Raises:
+        InvalidRequest: the endpoint has no admin_url.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        transport: httpx.AsyncBaseTransport | None = None,
+        patience: Patience | None = None,
+    ) -> None:
+        self._endpoint, self._route, self._patience = endpoint, route_of(endpoint), patience or Patience()
+        self._http = httpx.AsyncClient(transport=transport, **_settings(endpoint))
+        self._places = asyncio.Semaphore(CONCURRENCY)
+
+    async def __call__(self, request: Request[T]) -> T:
+        """The result of a call.
+
+        Raises:
+            AccessError, SystemUnavailable, ProtocolError: see `exchange`.
+        """
+        steps = exchange(request, self._route, self._endpoint.headers(), self._patience)
+        outcome: Outcome = None
+        while True:
+            try:
+                step = steps.send(outcome)
+            except StopIteration as end:
+                result: T = end.value
+                return result
+            if isinstance(step, Pause):
+                await asyncio.sleep(step.seconds)
+                outcome = None
+            else:
+                async with self._places:
+                    outcome = await self._send(step)
+
+    async def all(self, requests: Iterable[Request[T]]) -> list[T]:
+        """The results of several calls, in their order; the first failure ends the others."""
+        return await together(self(request) for request in requests)
+
+    async def _send(self, send: Send) -> Answer | Unreachable:
+        try:
+            return _answer(
+                await self._http.request(
+                    send.method, send.url, params=send.params or None, headers=send.headers, content=send.body
+                )
+            )
+        except httpx.TransportError as error:
+            return _unreachable(error)
+
+    async def close(self) -> None:
+        """Close its connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()

@@ -1,0 +1,261 @@
+"""Every admin call we make, one function each: what to send, and how its answer becomes a value.
+
+None of them creates a topic or a subscription, or changes anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from airflow_provider_streams.systems.pulsar.admin.answers import (
+    Answer,
+    BacklogQuota,
+    InternalInfo,
+    InternalStats,
+    MessageId,
+    Retention,
+    TopicStats,
+    TransactionBuffer,
+)
+from airflow_provider_streams.systems.pulsar.admin.peek import PeekedEntry
+from airflow_provider_streams.systems.pulsar.names import rest_path, segment
+
+T_co = TypeVar("T_co", covariant=True)
+
+Condition = tuple[int, str]
+"""A status, and a part of its reason in lower case ("": any reason)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request(Generic[T_co]):
+    """One admin call."""
+
+    action: str
+    """What it does, to follow "not allowed to"; names the topic."""
+    path: str
+    """Below the service's root, already percent-encoded."""
+    parse: Callable[[Answer], T_co]
+    params: Mapping[str, str] = field(default_factory=dict)
+    method: str = "GET"
+    body: bytes | None = None
+    idempotent: bool = True
+    """It may be sent again when it is not known whether it arrived."""
+    subject: str = ""
+    """The topic or namespace that a 404 is about."""
+    absent: tuple[Condition, ...] = ()
+    """Refusals that are an answer here: the result is None."""
+    passing: tuple[Condition, ...] = ()
+    """Refusals that come at random, besides those every call repeats."""
+
+
+_V2 = "admin/v2"
+_ENTRY_GONE: Condition = (404, "message id not found")
+
+
+def _topic(topic: str, suffix: str) -> str:
+    return f"{_V2}/{rest_path(topic)}/{suffix}"
+
+
+def _namespace(namespace: str) -> str:
+    tenant, _, name = namespace.partition("/")
+    return f"{segment(tenant)}/{segment(name)}"
+
+
+def _strings(answer: Answer) -> tuple[str, ...]:
+    return tuple(answer.json())
+
+
+# Clusters and brokers
+
+
+def brokers_version() -> Request[str]:
+    """The broker's version; needs a valid token, no permission: the best test of a connection."""
+    return Request("ask for the broker's version", f"{_V2}/brokers/version", Answer.text)
+
+
+def brokers_ready() -> Request[bool]:
+    """Whether the broker serves."""
+    return Request("ask whether the broker is ready", f"{_V2}/brokers/ready", lambda answer: answer.text() == "ok")
+
+
+def clusters() -> Request[tuple[str, ...]]:
+    """The names of the clusters it knows."""
+    return Request("list the clusters", f"{_V2}/clusters", _strings)
+
+
+# Namespaces
+
+
+def namespaces(tenant: str) -> Request[tuple[str, ...]]:
+    """The namespaces of a tenant, `tenant/namespace`; for tenant administrators."""
+    path = f"{_V2}/namespaces/{segment(tenant)}"
+    return Request(f"list the namespaces of {tenant}", path, _strings, subject=tenant)
+
+
+def topics(namespace: str) -> Request[tuple[str, ...]]:
+    """Full names of the persistent topics of a namespace; of partitioned ones each partition."""
+    path = f"{_V2}/persistent/{_namespace(namespace)}"
+    return Request(f"list the topics of {namespace}", path, _strings, subject=namespace)
+
+
+def partitioned_topics(namespace: str) -> Request[tuple[str, ...]]:
+    """Full names of the partitioned topics of a namespace, once each, without their partitions."""
+    path = f"{_V2}/persistent/{_namespace(namespace)}/partitioned"
+    return Request(f"list the partitioned topics of {namespace}", path, _strings, subject=namespace)
+
+
+# Topics
+
+
+def partitions(topic: str) -> Request[int]:
+    """How many partitions a topic has; 0: it is not partitioned."""
+    return Request(
+        f"ask for the partitions of {topic}",
+        _topic(topic, "partitions"),
+        lambda answer: int(answer.json()["partitions"]),
+        # with `true` a look would create the topic
+        {"checkAllowAutoCreation": "false"},
+        subject=topic,
+    )
+
+
+_STATS = {"getPreciseBacklog": "false", "subscriptionBacklogSize": "true", "getEarliestTimeInBacklog": "true"}
+
+
+def stats(topic: str) -> Request[TopicStats]:
+    """Counters and subscriptions of a topic that is not partitioned, or of one partition."""
+    return Request(f"read the statistics of {topic}", _topic(topic, "stats"), TopicStats.read, _STATS, subject=topic)
+
+
+def partitioned_stats(topic: str) -> Request[TopicStats]:
+    """The same, summed over a topic's partitions."""
+    return Request(
+        f"read the statistics of {topic}",
+        _topic(topic, "partitioned-stats"),
+        TopicStats.read,
+        {**_STATS, "perPartition": "false"},
+        subject=topic,
+    )
+
+
+def internal_stats(topic: str) -> Request[InternalStats]:
+    """The ledgers of a topic or partition."""
+    return Request(
+        f"read the ledgers of {topic}",
+        _topic(topic, "internalStats"),
+        InternalStats.read,
+        {"metadata": "false"},
+        subject=topic,
+    )
+
+
+def internal_info(topic: str) -> Request[InternalInfo]:
+    """What the metadata store has about a topic or partition. Ask only for one that exists: else a 500."""
+    return Request(f"read the metadata of {topic}", _topic(topic, "internal-info"), InternalInfo.read, subject=topic)
+
+
+def last_message_id(topic: str) -> Request[MessageId]:
+    """The last stored entry, which may be a marker or aborted, or be gone: the wire knows the last *message*."""
+    return Request(
+        f"ask for the last message of {topic}", _topic(topic, "lastMessageId"), MessageId.read, subject=topic
+    )
+
+
+def message_id_at(topic: str, publish_ms: int) -> Request[MessageId]:
+    """The first entry published at or after a time (milliseconds); past the end, the next one to come."""
+    return Request(
+        f"look up a time in {topic}",
+        _topic(topic, f"messageid/{publish_ms}"),
+        MessageId.read,
+        subject=topic,
+        # seen at random on brokers under load
+        passing=((404, "message id not found"),),
+    )
+
+
+def examine_message(topic: str, *, initial_position: str = "earliest", nth: int = 1) -> Request[PeekedEntry | None]:
+    """The n-th entry from either end; None: there is none."""
+    return Request(
+        f"look at a message of {topic}",
+        _topic(topic, "examinemessage"),
+        PeekedEntry.read,
+        {"initialPosition": initial_position, "messagePosition": str(nth)},
+        subject=topic,
+        absent=((412, ""), _ENTRY_GONE),
+    )
+
+
+def peek(topic: str, ledger: int, entry: int) -> Request[PeekedEntry | None]:
+    """What one entry is; None: its ledger is gone."""
+    return Request(
+        f"look at entry {ledger}:{entry} of {topic}",
+        _topic(topic, f"ledger/{ledger}/entry/{entry}"),
+        PeekedEntry.read,
+        subject=topic,
+        absent=(_ENTRY_GONE,),
+    )
+
+
+def subscriptions(topic: str) -> Request[tuple[str, ...]]:
+    """The names of a topic's subscriptions."""
+    return Request(f"list the subscriptions of {topic}", _topic(topic, "subscriptions"), _strings, subject=topic)
+
+
+# Policies: a user who may only consume may not read them; None then means "not known"
+
+_NOT_ALLOWED: tuple[Condition, ...] = ((401, "unauthorized to"), (403, ""))
+
+
+def retention(topic: str) -> Request[Retention | None]:
+    """The retention in effect for a topic; None: we may not know."""
+    return Request(
+        f"read the retention of {topic}",
+        _topic(topic, "retention"),
+        Retention.read,
+        {"applied": "true"},
+        subject=topic,
+        absent=_NOT_ALLOWED,
+    )
+
+
+def message_ttl(topic: str) -> Request[int | None]:
+    """After how many seconds unread messages count as read, 0: never; None: we may not know."""
+    return Request(
+        f"read the message TTL of {topic}",
+        _topic(topic, "messageTTL"),
+        lambda answer: int(answer.text() or 0),
+        {"applied": "true"},
+        subject=topic,
+        absent=_NOT_ALLOWED,
+    )
+
+
+def backlog_quotas(topic: str) -> Request[tuple[BacklogQuota, ...] | None]:
+    """The limits of unread data in effect for a topic; None: we may not know."""
+    return Request(
+        f"read the backlog quota of {topic}",
+        _topic(topic, "backlogQuotaMap"),
+        lambda answer: tuple(BacklogQuota.of(quota) for quota in answer.json().values()),
+        {"applied": "true"},
+        subject=topic,
+        absent=_NOT_ALLOWED,
+    )
+
+
+# Transactions
+
+
+def transaction_buffer(topic: str) -> Request[TransactionBuffer | None]:
+    """Where open transactions hold a topic back; None: the cluster has no transactions."""
+    return Request(
+        f"read the transactions of {topic}",
+        f"admin/v3/transactions/transactionBufferStats/{rest_path(topic).removeprefix('persistent/')}",
+        TransactionBuffer.read,
+        subject=topic,
+        absent=((503, "transaction"), (404, "transaction")),
+    )
+
+
+AnyRequest = Request[Any]

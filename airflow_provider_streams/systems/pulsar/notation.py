@@ -1,0 +1,89 @@
+"""How users write a message id: `ledger:entry[:partition[:batch index]]`, base64 of Pulsar's own form, or JSON."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from dataclasses import dataclass
+
+from airflow_provider_streams.errors import InvalidRequest, ProtocolError
+from airflow_provider_streams.model.position import Position
+from airflow_provider_streams.systems.pulsar.names import partition_of
+from airflow_provider_streams.systems.pulsar.wire.commands import MessageId
+
+_COLONS = re.compile(r"-?\d+(:-?\d+){1,3}")
+_AFTER = re.compile(r"after\s+", re.IGNORECASE)
+_LEDGER_TAG = b"\x08"
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenId:
+    """A message id as it was written; -1 or 0 where it does not say."""
+
+    ledger: int
+    entry: int
+    partition: int = -1
+    batch_index: int = -1
+    batch_size: int = 0
+
+    @property
+    def position(self) -> Position:
+        """At the message."""
+        return Position.of(self.ledger, self.entry, self.batch_index)
+
+    @property
+    def next_position(self) -> Position:
+        """Just after the message; after the last of a batch, where the batch's size is known, the next entry."""
+        if self.batch_index < 0 or 0 < self.batch_size <= self.batch_index + 1:
+            return Position.of(self.ledger, self.entry + 1, -1)
+        return Position.of(self.ledger, self.entry, self.batch_index + 1)
+
+
+def parse_position(text: str, shard: str) -> Position:
+    """The position that a user's text names in a shard: at the message, or with `after <id>` just after it.
+
+    Raises:
+        InvalidRequest: no known notation, or an id of another partition.
+    """
+    stripped, is_after = _AFTER.subn("", text.strip(), count=1)
+    try:
+        written = _parse_id(stripped)
+    except (ValueError, KeyError, TypeError, ProtocolError) as error:
+        raise InvalidRequest(
+            f"{text!r} is not a message id for {shard}: write ledger:entry[:partition[:batch index]], the base64 text "
+            "of a serialized id, or its JSON; 'after <id>' is the place after that message"
+        ) from error
+    if written.partition >= 0 and written.partition != partition_of(shard):
+        raise InvalidRequest(f"{text!r} names partition {written.partition}, which {shard} is not")
+    return written.next_position if is_after else written.position
+
+
+def _parse_id(text: str) -> WrittenId:
+    if _COLONS.fullmatch(text):
+        return WrittenId(*map(int, text.split(":")))
+    if text.startswith("{"):
+        data = json.loads(text)
+        return WrittenId(
+            int(data["ledgerId"]),
+            int(data["entryId"]),
+            int(data.get("partitionIndex", -1)),
+            int(data.get("batchIndex", -1)),
+            int(data.get("batchSize", 0)),
+        )
+    return _parse_message_id_data(_decode_base64(text))
+
+
+def _decode_base64(text: str) -> bytes:
+    try:
+        return base64.b64decode(text.replace("-", "+").replace("_", "/") + "=" * (-len(text) % 4), validate=True)
+    except binascii.Error as error:
+        raise ValueError(str(error)) from error
+
+
+def _parse_message_id_data(data: bytes) -> WrittenId:
+    if data[:1] != _LEDGER_TAG:
+        raise ValueError("not a serialized message id")
+    found = MessageId.from_bytes(data)
+    return WrittenId(found.ledger, found.entry, found.partition, found.batch_index, found.batch_size or 0)

@@ -1,0 +1,167 @@
+"""Pulsar behind the one protocol of all stream systems: where its parts meet."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
+
+from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.model.cut import Cut
+from airflow_provider_streams.model.plan import OnLoss, Plan, PlanRequest, Split
+from airflow_provider_streams.model.position import Position
+from airflow_provider_streams.model.receipt import SplitReceipt
+from airflow_provider_streams.model.source import PulsarSource, Source, full_topic_name
+from airflow_provider_streams.systems.base import Option, SplitReader
+from airflow_provider_streams.systems.pulsar import cuts
+from airflow_provider_streams.systems.pulsar.admin.client import AsyncAdminClient
+from airflow_provider_streams.systems.pulsar.auth import OPTIONS, Endpoint
+from airflow_provider_streams.systems.pulsar.notation import parse_position
+from airflow_provider_streams.systems.pulsar.planner import Planner, run
+from airflow_provider_streams.systems.pulsar.wire.broker import BrokerClient
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+T = TypeVar("T")
+
+_SOURCE_OPTIONS = ("topic", "topics", "topicspattern")
+_RULES: dict[str, Callable[[cuts.Shard], Position]] = {"earliest": cuts.head, "latest": cuts.tail}
+
+
+class PulsarSystem:
+    """One Pulsar cluster. Connects when used; leaves nothing open between two calls.
+
+    Args:
+        endpoint: where it is, and who we are there.
+    """
+
+    name: ClassVar[str] = "pulsar"
+    options: ClassVar[tuple[Option, ...]] = OPTIONS
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.endpoint!r})"
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, str]) -> Self:
+        """See `Endpoint.from_options`."""
+        return cls(Endpoint.from_options(options))
+
+    def source(self, options: Mapping[str, str]) -> PulsarSource:
+        """The source that `topic`, `topics` (between commas) or `topicsPattern` names.
+
+        Raises:
+            InvalidRequest: none, or more than one of them.
+        """
+        folded = {name.lower(): str(value).strip() for name, value in options.items()}
+        given = {name: folded[name] for name in _SOURCE_OPTIONS if folded.get(name)}
+        if len(given) != 1:
+            raise InvalidRequest("name what to read by one of the options topic, topics and topicsPattern")
+        if "topicspattern" in given:
+            return PulsarSource(pattern=given["topicspattern"])
+        (text,) = given.values()
+        return PulsarSource([topic for part in text.split(",") if (topic := part.strip())])
+
+    def parse_cut(self, source: Source, text: str | Mapping[str, str]) -> Cut:
+        """A user's cut, resolved now.
+
+        `earliest`, `latest`; a message id, where the source is one shard; or all shards by name, each with one of
+        these, as a mapping or its JSON. Message ids: `ledger:entry`, `l:e:partition`, `l:e:partition:batch index`, the
+        base64 text of a serialized id, its JSON; `after <id>` is the place just after that message.
+
+        Raises:
+            InvalidRequest: no such notation, or not every shard of the source is named.
+        """
+        return run(self._cut(_pulsar_source(source), _written(text)))
+
+    def plan(self, request: PlanRequest) -> Plan:
+        """See `Planner.plan`."""
+        return run(self._with_planner(lambda planner: planner.plan(request)))
+
+    def schema(self, columns: Sequence[str] | None) -> pa.Schema:
+        """The Arrow schema of these columns; None: the default ones."""
+        # pyarrow is not needed to plan
+        from airflow_provider_streams.systems.pulsar.decode.columns import arrow_schema  # noqa: PLC0415
+
+        return arrow_schema(columns)
+
+    def read(self, plan: Plan, split: Split, columns: Sequence[str] | None = None) -> SplitReader:
+        """A reader of one split, over the binary protocol."""
+        from airflow_provider_streams.systems.pulsar.reader import PulsarSplitReader  # noqa: PLC0415
+
+        return PulsarSplitReader(self.endpoint, plan, split, columns)
+
+    def explain(self, plan: Plan, receipts: Iterable[SplitReceipt], *, on_loss: OnLoss) -> tuple[SplitReceipt, ...]:
+        """See `explain.explain`; asks nothing when there are no gaps."""
+        from airflow_provider_streams.systems.pulsar.explain import explain  # noqa: PLC0415
+
+        reports = tuple(receipts)
+        if not any(report.gaps for report in reports):
+            return reports
+
+        async def ask() -> tuple[SplitReceipt, ...]:
+            async with AsyncAdminClient(self.endpoint) as admin:
+                return await explain(admin, plan, reports, on_loss=on_loss)
+
+        return run(ask())
+
+    def close(self) -> None:
+        """Nothing stays open between two calls."""
+
+    async def _with_planner(self, work: Callable[[Planner], Awaitable[T]]) -> T:
+        async with AsyncAdminClient(self.endpoint) as admin:
+            # the brokers' connections belong to this one call
+            with BrokerClient(self.endpoint) as brokers:
+                cluster = str(self.endpoint.addresses[0])
+                return await work(Planner(admin, brokers.last_message_ids, cluster=cluster))
+
+    async def _cut(self, source: PulsarSource, written: str | Mapping[str, str]) -> Cut:
+        async def resolve(planner: Planner) -> Cut:
+            shards = await planner.shards(source)
+            texts = _texts(shards, written)
+            rules = {text.lower() for text in texts.values()} & _RULES.keys()
+            resolved = {rule: await planner.cut_at(source, _RULES[rule]) for rule in rules}
+            return Cut(
+                {
+                    shard: resolved[text.lower()][shard] if text.lower() in resolved else parse_position(text, shard)
+                    for shard, text in texts.items()
+                }
+            )
+
+        return await self._with_planner(resolve)
+
+
+def _pulsar_source(source: Source) -> PulsarSource:
+    if not isinstance(source, PulsarSource):
+        raise InvalidRequest(f"{source} is not a Pulsar source")
+    return source
+
+
+def _written(text: str | Mapping[str, str]) -> str | Mapping[str, str]:
+    """The JSON of all shards as a mapping; the JSON of one id stays text."""
+    if not isinstance(text, str) or not text.lstrip().startswith("{"):
+        return text
+    try:
+        data = json.loads(text)
+    except ValueError as error:
+        raise InvalidRequest(f"the cut {text!r} is not JSON: {error}") from error
+    if "ledgerId" in data:
+        return text
+    return {shard: value if isinstance(value, str) else json.dumps(value) for shard, value in data.items()}
+
+
+def _texts(shards: Sequence[str], written: str | Mapping[str, str]) -> dict[str, str]:
+    """Each shard's own text."""
+    if isinstance(written, Mapping):
+        texts = {full_topic_name(name): text for name, text in written.items()}
+        cuts.check_shards(dict.fromkeys(shards), texts)
+        return texts
+    if len(shards) > 1 and written.strip().lower() not in _RULES:
+        raise InvalidRequest(
+            f"{written!r} is a place in one shard, but the source has {len(shards)}: "
+            f"give a mapping of each shard to its message id: {', '.join(shards)}"
+        )
+    return {shard: written.strip() for shard in shards}

@@ -1,0 +1,111 @@
+"""A migrated metadata database, in-memory DAGs run by `dag.test()`, and a Spark that needs no JVM."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airflow_provider_streams.model.receipt import Receipt, compare
+from airflow_provider_streams.systems.base import load_system
+
+BUNDLE = "testing"
+
+
+@pytest.fixture(scope="session")
+def migrated_database(airflow_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A freshly migrated SQLite metadata database: copy it, do not use it."""
+    subprocess.run([sys.executable, "-m", "airflow", "db", "migrate"], check=True, capture_output=True)
+    template = tmp_path_factory.mktemp("metadata") / "airflow.db"
+    shutil.copy(airflow_home / "airflow.db", template)
+    return template
+
+
+@pytest.fixture
+def dag_test(migrated_database: Path) -> Callable[..., Any]:
+    """Runs a DAG in this process: `dag_test(dag, **arguments of dag.test)` gives the run."""
+    from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db
+    from airflow.models.dagbundle import DagBundleModel
+    from airflow.utils.session import create_session
+
+    def run(dag: Any, **arguments: Any) -> Any:
+        with create_session() as session:
+            if session.get(DagBundleModel, BUNDLE) is None:
+                session.add(DagBundleModel(name=BUNDLE))
+        bag = DagBag(dag_folder="/dev/null")
+        bag.bag_dag(dag)
+        sync_bag_to_db(bag, BUNDLE, None)
+        return dag.test(**{"logical_date": datetime.now(UTC), **arguments})
+
+    return run
+
+
+@pytest.fixture
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Sets what the fake server behind the connection `fake_default` holds: `fake(events=10, ..)`."""
+    from airflow_provider_streams.testing.fake import dump
+
+    truth = tmp_path / "truth.json"
+    connection = {"conn_type": "fake", "password": "", "extra": {"truth": str(truth)}}
+    monkeypatch.setenv("AIRFLOW_CONN_FAKE_DEFAULT", json.dumps(connection))
+    monkeypatch.setenv(
+        "AIRFLOW_CONN_STREAMS_JOURNAL", json.dumps({"conn_type": "sqlite", "host": str(tmp_path / "journal.db")})
+    )
+
+    def hold(**what: object) -> Path:
+        return dump(truth, **what)
+
+    hold()
+    return hold
+
+
+@dataclass
+class Launches:
+    """What was given to Spark."""
+
+    specs: list[Any] = field(default_factory=list)
+    tables: list[list[dict[str, Any]]] = field(default_factory=list)
+    cancelled: int = 0
+    tamper: Callable[[list[Any]], list[Any]] = lambda receipts: receipts
+
+
+@pytest.fixture
+def spark_stand_in(monkeypatch: pytest.MonkeyPatch) -> Launches:
+    """Reads the splits of a job in this process, without Spark, and proves them as the job does."""
+    from airflow_provider_streams.hooks import spark
+
+    launches = Launches()
+
+    def launch(spec: Any, conn_id: str | None) -> Receipt:
+        launches.specs.append(spec)
+        system = load_system(spec.plan.source.system).from_options(spec.options)
+        rows: list[dict[str, Any]] = []
+        receipts = []
+        for split in spec.plan.splits:
+            reader = system.read(spec.plan, split, spec.columns)
+            for batch in reader:
+                rows += batch.to_pylist()
+            receipts.append(reader.receipt)
+        explained = system.explain(spec.plan, launches.tamper(receipts), on_loss=spec.on_loss)
+        receipt = compare(spec.plan, explained, seconds=0.1)
+        launches.tables.append(rows)
+        return receipt
+
+    monkeypatch.setattr(spark, "launch", launch)
+    return launches
+
+
+@pytest.fixture(autouse=True)
+def _no_secret_from_the_developer(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in os.environ:
+        if name.startswith("STREAMS_"):
+            monkeypatch.delenv(name)

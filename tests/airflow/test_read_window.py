@@ -1,0 +1,215 @@
+"""`ReadWindowOperator` inside Airflow's task runner: what is pinned, returned, recorded, and refused."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from airflow.sdk import DAG, Asset, CronPartitionTimetable
+from airflow.utils.state import DagRunState, TaskInstanceState
+
+from airflow_provider_streams import Cuts, ParquetSink, Window
+from airflow_provider_streams.hooks.journal import open_journal
+from airflow_provider_streams.operators.read import ReadWindowOperator
+from airflow_provider_streams.testing.fake import EPOCH, FakeSource
+
+pytestmark = pytest.mark.dagtest
+
+SOURCE = FakeSource("numbers")
+WINDOW = Window(EPOCH + timedelta(seconds=10), EPOCH + timedelta(seconds=20))
+NO_SLACK = timedelta(0)
+
+
+def reading(dag_id: str, schedule: Any = None, **arguments: Any) -> DAG:
+    with DAG(dag_id, schedule=schedule, start_date=datetime(2026, 11, 1, tzinfo=UTC)) as dag:
+        ReadWindowOperator(task_id="read", **{"source": SOURCE, "window": WINDOW, "slack": NO_SLACK, **arguments})
+    return dag
+
+
+def result(run: Any) -> dict[str, Any]:
+    assert run.state == DagRunState.SUCCESS
+    return run.get_task_instance("read").xcom_pull(task_ids="read")
+
+
+def coverage(reader: str, window: Window = WINDOW) -> Any:
+    with open_journal() as journal:
+        return journal.coverage(SOURCE.key, reader, window.start, window.end)
+
+
+def states(reader: str, window: Window = WINDOW) -> list[str]:
+    return [one.state for one in coverage(reader, window).windows]
+
+
+def test_a_read_returns_its_plan_and_receipt_in_short(dag_test, fake, spark_stand_in):
+    got = result(dag_test(reading("short")))
+    assert {name: got[name] for name in ("reader", "rows", "splits", "verdict", "window_rule")} == {
+        "reader": "short.read",
+        "rows": 20,  # ten seconds of two shards, an event each second
+        "splits": 2,
+        "verdict": "complete",
+        "window_rule": "window",
+    }
+    assert got["window"] == {"start": "2026-11-20T10:00:10Z", "end": "2026-11-20T10:00:20Z"}
+    assert got["start_cut"] == {"numbers-0": "10", "numbers-1": "10"}
+    assert got["end_cut"] == {"numbers-0": "20", "numbers-1": "20"}
+    assert got["fingerprint"] == spark_stand_in.specs[0].plan.fingerprint
+    assert got["bytes"] == 20 * 16
+
+
+def test_a_rerun_reads_the_pinned_positions_although_the_stream_has_grown(dag_test, fake, spark_stand_in):
+    dag = reading("twice", basis="chained")
+    fake(events=30)
+    first = result(dag_test(dag))
+    fake(events=50)
+    second = result(dag_test(dag))
+    assert (second["fingerprint"], second["rows"]) == (first["fingerprint"], first["rows"])
+    assert spark_stand_in.tables[0] == spark_stand_in.tables[1]
+
+
+def test_replan_makes_a_new_plan(dag_test, fake, spark_stand_in):
+    fake(events=30)
+    first = result(dag_test(reading("anew", basis="chained")))
+    fake(events=50)
+    second = result(dag_test(reading("anew", basis="chained", replan=True)))
+    assert first["rows"] == 60
+    assert second["rows"] == 100
+    assert result(dag_test(reading("anew", basis="chained")))["fingerprint"] == second["fingerprint"]
+
+
+def test_chained_windows_meet_at_one_cut(dag_test, fake, spark_stand_in):
+    later = Window(WINDOW.end, WINDOW.end + timedelta(seconds=10))
+    fake(events=30)
+    first = result(dag_test(reading("chain", basis="chained")))
+    fake(events=50)
+    second = result(dag_test(reading("chain", basis="chained", window=later)))
+    assert second["start_cut"] == first["end_cut"]
+    assert first["rows"] + second["rows"] == 100
+
+
+def test_chained_windows_out_of_order_are_refused(dag_test, fake, spark_stand_in):
+    earlier = Window(WINDOW.start - timedelta(seconds=10), WINDOW.start)
+    result(dag_test(reading("disorder", basis="chained")))
+    assert dag_test(reading("disorder", basis="chained", window=earlier)).state == DagRunState.FAILED
+
+
+def test_the_users_own_cuts_are_read_as_given(dag_test, fake, spark_stand_in):
+    got = result(dag_test(reading("cuts", basis=Cuts(start="3", end="5"))))
+    assert (got["basis"], got["rows"]) == ("cuts", 4)
+
+
+def test_a_dry_run_pins_and_shows_but_reads_nothing(dag_test, fake, spark_stand_in, capfd):
+    got = result(dag_test(reading("dry", dry_run=True)))
+    assert spark_stand_in.specs == []
+    assert (got["verdict"], got["rows"]) == ("planned", None)
+    assert got["fingerprint"] in capfd.readouterr().out
+    assert states("dry.read") == ["missing"]
+    assert result(dag_test(reading("dry")))["fingerprint"] == got["fingerprint"]
+
+
+def test_a_template_can_give_the_window(dag_test, fake, spark_stand_in):
+    dag = reading("template", window="{{ dag_run.conf['window'] }}")
+    got = result(dag_test(dag, run_conf={"window": str(WINDOW)}))
+    assert got["window"] == WINDOW.to_json()
+
+
+def test_a_data_interval_is_the_window(dag_test, fake, spark_stand_in):
+    from airflow.sdk import CronDataIntervalTimetable
+
+    fake(events=100, interval_ms=60_000)
+    dag = reading("interval", CronDataIntervalTimetable("@hourly", timezone="UTC"), window=None)
+    got = result(dag_test(dag, logical_date=EPOCH + timedelta(hours=1)))
+    assert (got["window_rule"], got["rows"]) == ("data_interval", 2 * 60)
+
+
+def test_an_empty_data_interval_is_refused_with_the_fix(dag_test, fake, spark_stand_in, capfd):
+    run = dag_test(reading("empty_interval", "@hourly", window=None), logical_date=EPOCH)
+    assert run.state == DagRunState.FAILED
+    assert "CronPartitionTimetable" in capfd.readouterr().out
+
+
+def test_an_empty_window_is_covered_with_no_rows(dag_test, fake, spark_stand_in):
+    before = Window(EPOCH - timedelta(hours=2), EPOCH - timedelta(hours=1))
+    got = result(dag_test(reading("nothing", window=before)))
+    assert (got["rows"], got["splits"], got["verdict"]) == (0, 0, "complete")
+    assert states("nothing.read", before) == ["covered"]
+
+
+def test_a_receipt_that_disagrees_fails_the_run_and_covers_nothing(dag_test, fake, spark_stand_in):
+    spark_stand_in.tamper = lambda receipts: [
+        dataclasses.replace(receipt, entries=receipt.entries - 1) for receipt in receipts
+    ]
+    run = dag_test(reading("tampered"))
+    assert run.state == DagRunState.FAILED
+    (window,) = coverage("tampered.read").windows
+    assert window.state == "failed"
+    assert "ReceiptMismatch" in window.cause
+
+
+def test_a_trimmed_start_is_recorded_as_lost(dag_test, fake, spark_stand_in):
+    fake(head=15)
+    assert dag_test(reading("trimmed")).state == DagRunState.FAILED
+    assert states("trimmed.read") == ["lost"]
+
+
+def test_loss_can_be_recorded_instead(dag_test, fake, spark_stand_in):
+    fake(head=15)
+    got = result(dag_test(reading("recorded", on_loss="record")))
+    assert (got["verdict"], got["rows"], got["losses"]) == ("loss recorded", 10, 2)
+
+
+def test_a_terminal_error_spends_no_retry(dag_test, fake, spark_stand_in):
+    fake(head=15)
+    run = dag_test(reading("terminal", retries=3, retry_delay=timedelta(0)))
+    ti = run.get_task_instance("read")
+    assert (ti.state, ti.try_number) == (TaskInstanceState.FAILED, 1)
+
+
+def test_a_window_that_is_not_ready_yet_is_no_failed_window(dag_test, fake, spark_stand_in):
+    fake(events=15)
+    assert dag_test(reading("early")).state == DagRunState.FAILED
+    assert states("early.read") == ["missing"]
+
+
+def test_the_sink_gets_an_asset_event_with_the_window(dag_test, fake, spark_stand_in, tmp_path):
+    from airflow.models.asset import AssetEvent
+    from airflow.utils.session import create_session
+    from sqlalchemy import select
+
+    sink = ParquetSink(str(tmp_path / "lake"))
+    dag = reading("asset", sink=sink)
+    operator = dag.get_task("read")
+    assert operator.outlets == [Asset(uri=sink.asset_uri)]
+    assert operator.inlets == [Asset(uri="fake://fake_default/numbers")]
+    got = result(dag_test(dag))
+    with create_session() as session:
+        event = session.scalars(select(AssetEvent).where(AssetEvent.source_dag_id == "asset")).one()
+        extra = dict(event.extra)
+    assert {name: extra[name] for name in ("window", "reader", "fingerprint", "rows")} == {
+        name: got[name] for name in ("window", "reader", "fingerprint", "rows")
+    }
+
+
+def test_no_secret_leaves_the_connection(dag_test, fake, spark_stand_in, monkeypatch, tmp_path, capfd):  # noqa: PLR0917 - fixtures
+    secret = "canary-0f3d9a77"
+    fake(password=secret)
+    extra = {"truth": str(tmp_path / "truth.json"), "token": secret}
+    monkeypatch.setenv("AIRFLOW_CONN_FAKE_DEFAULT", json.dumps({"conn_type": "fake", "extra": extra}))
+    got = result(dag_test(reading("canary")))
+    (spec,) = spark_stand_in.specs
+    assert spec.options["token"] == secret, "Spark needs it"
+    assert secret not in str(spec.plan.to_json())
+    assert secret not in repr(spec)
+    assert secret not in str(got)
+    printed = capfd.readouterr()
+    assert spec.plan.fingerprint in printed.out
+    assert secret not in printed.out + printed.err
+    assert secret.encode() not in (tmp_path / "journal.db").read_bytes()
+
+
+def test_a_partition_without_its_length_is_refused(dag_test, fake, spark_stand_in, capfd):
+    dag = reading("no_length", CronPartitionTimetable("@hourly", timezone="UTC", run_offset=-1), window=None)
+    assert dag_test(dag).state == DagRunState.FAILED
+    assert "window_length" in capfd.readouterr().out

@@ -73,11 +73,11 @@ def cut_at(database: Database, source_key: str, moment: datetime) -> RecordedCut
 
 
 def prune(database: Database, before: datetime) -> int:
-    """Forget cuts sampled before `before`, except those that later moments were given; how many."""
+    """Forget cuts sampled before `before`, and which moments they were given to; how many."""
+    old = cuts.c.sampled_to < before
     with database.writing() as connection:
-        connection.execute(delete(edges).where(edges.c.moment < before))
-        kept = select(edges.c.cut_id)
-        return connection.execute(delete(cuts).where(cuts.c.sampled_to < before, cuts.c.id.not_in(kept))).rowcount
+        connection.execute(delete(edges).where(edges.c.cut_id.in_(select(cuts.c.id).where(old))))
+        return connection.execute(delete(cuts).where(old)).rowcount
 
 
 def _kept(connection: Connection, source_id: int, moment: datetime) -> RecordedCut | None:

@@ -82,8 +82,11 @@ class WindowState:
         }
 
     @property
-    def _strength(self) -> tuple[int, int, str]:
-        return (-STATES.index(self.state), self.run.id if self.run else 0, self.cause)
+    def _strength(self) -> tuple[object, ...]:
+        """Total, so that the order in which windows come never decides."""
+        latest = self.run.id if self.run else 0
+        totals = (self.rows, self.bytes, self.attempts)
+        return (-STATES.index(self.state), latest, *totals, self.cause, self.fingerprint)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -25,30 +26,31 @@ HOUR = timedelta(hours=1)
 
 
 @pytest.fixture(scope="session")
-def postgres_url(tmp_path_factory) -> Iterator[str]:
+def postgres_url() -> Iterator[str]:
     """A Postgres of its own on a free port of loopback."""
     binaries = max(Path("/usr/lib/postgresql").glob("*/bin"), default=None)
     if binaries is None:
         pytest.skip("no Postgres is installed")
-    home = tmp_path_factory.mktemp("postgres")
     owner = "postgres" if os.geteuid() == 0 else None  # Postgres refuses to run as root
-    if owner:
-        for folder in (home, home.parent, home.parent.parent):
-            folder.chmod(0o755)
-        shutil.chown(home, owner)
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
-    data = home / "data"
-    initdb = [binaries / "initdb", "-D", data, "-U", "streams", "--auth=trust", "--no-sync"]
-    subprocess.run(initdb, user=owner, cwd=home, check=True, stdout=subprocess.DEVNULL)
-    options = f"-p {port} -k {home} -c listen_addresses=127.0.0.1 -c max_connections=60 -c fsync=off"
-    control = [binaries / "pg_ctl", "-D", data, "-w", "-l", home / "log"]
-    subprocess.run([*control, "-o", options, "start"], user=owner, cwd=home, check=True, stdout=subprocess.DEVNULL)
-    try:
-        yield f"postgresql://streams@127.0.0.1:{port}/postgres"
-    finally:
-        stop = [*control, "-m", "immediate", "stop"]
-        subprocess.run(stop, user=owner, cwd=home, check=True, stdout=subprocess.DEVNULL)
+    # not in pytest's own folder, which every starting pytest closes to other users again
+    with tempfile.TemporaryDirectory(prefix="streams-postgres-") as folder:
+        home = Path(folder)
+        if owner:
+            shutil.chown(home, owner)
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            port = probe.getsockname()[1]
+        options = f"-p {port} -k {home} -c listen_addresses=127.0.0.1 -c max_connections=60 -c fsync=off"
+        control = [binaries / "pg_ctl", "-D", home / "data", "-w", "-l", home / "log"]
+
+        def run(*command: object) -> None:
+            subprocess.run(command, user=owner, cwd=home, check=True, stdout=subprocess.DEVNULL)
+
+        run(binaries / "initdb", "-D", home / "data", "-U", "streams", "--auth=trust", "--no-sync")
+        run(*control, "-o", options, "start")
+        try:
+            yield f"postgresql://streams@127.0.0.1:{port}/postgres"
+        finally:
+            run(*control, "-m", "immediate", "stop")
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])

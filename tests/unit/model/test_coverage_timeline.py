@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_provider_streams.model.coverage import STATES, Coverage, WindowState
+from airflow_provider_streams.model.timeline import MARKS
+from airflow_provider_streams.model.window import Window, tile
+
+T10 = datetime(2026, 11, 20, 10, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+DAY = timedelta(days=1)
+
+
+def hourly(text: str, **facts) -> Coverage:
+    """One window per mark, from 10:00."""
+    by_mark = {mark: state for state, mark in MARKS.items()}
+    marks = text.split()
+    items = [
+        WindowState(Window(T10 + n * HOUR, T10 + (n + 1) * HOUR), by_mark[mark], **facts)
+        for n, mark in enumerate(marks)
+    ]
+    return Coverage.of(items, T10, T10 + len(marks) * HOUR)
+
+
+def test_the_picture_shows_a_mark_per_window_and_what_can_still_be_read():
+    text = hourly("!! ## ## ## .. ## ## ## ## ~~", rows=1000, cause="StartTrimmed: gone").as_text(
+        "orders/events", horizon=T10 + HOUR
+    )
+    assert text.splitlines() == [
+        "orders/events",
+        " 2026-11-20     10  11  12  13  14  15  16  17  18  19",
+        " read           !!  ##  ##  ##  ..  ##  ##  ##  ##  ~~",
+        " retention          |<----------------------------------",
+        (
+            "covered 7 of 10   running 1   lost 1   missing 1, next 2026-11-20T14:00:00Z/2026-11-20T15:00:00Z"
+            "   overlap none   10,000 rows"
+        ),
+        "oldest time the stream still serves: 2026-11-20T11:00:00Z",
+        "!! 2026-11-20T10:00:00Z/2026-11-20T11:00:00Z: StartTrimmed: gone",
+        "## covered  .. missing  !! lost  xx failed  ~~ running",
+    ]
+
+
+def test_hours_wrap_at_midnight_and_at_the_width():
+    text = hourly("## " * 16).as_text(width=16 + 5 * 4)
+    assert [line for line in text.splitlines() if line.startswith(" 2026")] == [
+        " 2026-11-20     10  11  12  13  14",
+        " 2026-11-20     15  16  17  18  19",
+        " 2026-11-20     20  21  22  23",
+        " 2026-11-21     00  01",
+    ]
+
+
+def test_the_retention_line_goes_on_where_the_timeline_wraps():
+    text = hourly("## " * 6).as_text(width=16 + 3 * 4, horizon=T10 + 2 * HOUR)
+    assert [line for line in text.splitlines() if line.startswith(" retention")] == [
+        " retention              |<--",
+        " retention      ------------",
+    ]
+
+
+def test_days_are_labelled_by_date_and_short_windows_by_time():
+    def labels(start, length):
+        windows = tile(start, start + 2 * length, length)
+        return (
+            Coverage.of([WindowState(w, "covered") for w in windows], start, start + 2 * length).as_text().split("\n")
+        )
+
+    assert labels(datetime(2026, 11, 29, tzinfo=UTC), DAY)[0] == " 2026           11-29  11-30"
+    assert labels(T10, timedelta(minutes=15))[0] == " 2026-11-20     10:00  10:15"
+    assert labels(T10, timedelta(seconds=10))[0] == " 2026-11-20     10:00:00  10:00:10"
+
+
+def test_overlapping_windows_get_a_timeline_of_their_own():
+    day = Window(T10.replace(hour=0), T10.replace(hour=0) + DAY)
+    hours = [WindowState(w, "covered") for w in tile(day.start, day.end, HOUR)]
+    lines = Coverage.of([*hours, WindowState(day, "running")], day.start, day.end).as_text(width=200).splitlines()
+    assert lines[1] == " read           " + "  ".join(["##"] * 24)
+    assert lines[2] == " 2026           11-20"
+    assert lines[3] == " read           ~~"
+    assert "overlap 24, first 2026-11-20T00:00:00Z/2026-11-20T01:00:00Z" in lines[4]
+
+
+def test_causes_are_one_line_each_and_not_endless():
+    lines = hourly("xx " * 30, cause="E: " + "a\nb " * 500).as_text().splitlines()
+    causes = [line for line in lines if line.startswith("xx 20")]
+    assert len(causes) == 10
+    assert all(len(line) < 300 and "a b a b" in line for line in causes)
+    assert "and 20 more failed or lost windows" in lines
+
+
+def test_a_failure_without_a_cause_says_so():
+    assert "xx 2026-11-20T10:00:00Z/2026-11-20T11:00:00Z: no cause recorded" in hourly("xx").as_text()
+
+
+def test_a_narrow_width_still_shows_one_window_per_line():
+    assert hourly("## ##").as_text(width=1).count(" read") == 2
+
+
+@given(st.lists(st.tuples(st.integers(0, 90), st.integers(1, 30), st.sampled_from(STATES)), max_size=20))
+def test_every_window_has_exactly_one_mark(items):
+    minute = timedelta(minutes=1)
+    states = [WindowState(Window(T10 + a * minute, T10 + (a + n) * minute), state) for a, n, state in items]
+    coverage = Coverage.of(states, T10, T10 + 2 * HOUR)
+    drawn = [line.split()[1:] for line in coverage.as_text().splitlines() if line.startswith(" read ")]
+    marks = [mark for line in drawn for mark in line]
+    assert sorted(marks) == sorted(MARKS[item.state] for item in coverage.windows)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from airflow_provider_streams.testing.servers import PulsarServer
+    from airflow_provider_streams.testing.servers import PravegaServer, PulsarServer, SchemaRegistryServer
 
 # Small enough that ordinary tests cross ledgers, large enough that their topics have only a few.
 LEDGER_ENTRIES = 50
@@ -53,3 +53,38 @@ def pulsar_unchanged(pulsar_server: PulsarServer) -> Iterator[None]:
     yield
     if (after := pulsar_server.inventory()) != before:
         pytest.fail(f"the test changed the broker's topics or subscriptions: {before} became {after}")
+
+
+@pytest.fixture(scope="session")
+def pravega_server() -> Iterator[PravegaServer]:
+    """A Pravega server without authentication; scopes and streams must be created."""
+    from airflow_provider_streams.testing.servers import PravegaServer
+
+    with PravegaServer() as server:
+        yield server
+
+
+@pytest.fixture
+def pravega_scope(pravega_server: PravegaServer) -> str:
+    """The name of a fresh scope, `test-<hex>`."""
+    scope = f"test-{secrets.token_hex(4)}"
+    pravega_server.create_scope(scope)
+    return scope
+
+
+@pytest.fixture(scope="session")
+def schema_registry_server() -> Iterator[SchemaRegistryServer]:
+    """A Pravega Schema Registry that keeps its groups in memory."""
+    from airflow_provider_streams.testing.servers import SchemaRegistryServer
+
+    with SchemaRegistryServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """SQLAlchemy's address of an empty database in a fresh Postgres cluster."""
+    from airflow_provider_streams.testing.servers import PostgresServer
+
+    with PostgresServer() as server:
+        yield server.url

@@ -14,14 +14,21 @@ from __future__ import annotations
 from airflow_provider_streams.testing.servers.base import Server, ServerFailed
 from airflow_provider_streams.testing.servers.fetch import FetchFailed
 from airflow_provider_streams.testing.servers.java import JavaFailed, JavaMissing
+from airflow_provider_streams.testing.servers.postgres import PostgresMissing, PostgresServer
+from airflow_provider_streams.testing.servers.pravega import PravegaServer
 from airflow_provider_streams.testing.servers.pulsar import PulsarServer
+from airflow_provider_streams.testing.servers.schema_registry import SchemaRegistryServer
 from airflow_provider_streams.testing.servers.waiting import wait_until
 
 __all__ = [
     "FetchFailed",
     "JavaFailed",
     "JavaMissing",
+    "PostgresMissing",
+    "PostgresServer",
+    "PravegaServer",
     "PulsarServer",
+    "SchemaRegistryServer",
     "Server",
     "ServerFailed",
     "wait_until",

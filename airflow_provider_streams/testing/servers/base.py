@@ -38,6 +38,9 @@ class Server(ABC):
     ports: ClassVar[tuple[str, ...]]
     """The names of the ports it listens on; `port` holds their numbers."""
     ready_seconds: ClassVar[float] = 180.0
+    """How long it may take to answer."""
+    grace_seconds: ClassVar[float] = 15.0
+    """How long it may take to end in good order."""
     user: str | None = None
     """The account the process runs under; None for our own."""
 
@@ -106,14 +109,14 @@ class Server(ABC):
     def stop(self) -> None:
         """End the server and remove its data."""
         if self._process is not None:
-            self._process.stop()
+            self._process.stop(self.grace_seconds)
         if self._home is not None:
             shutil.rmtree(self._home, ignore_errors=True)
         self._process = self._home = None
 
     def restart(self) -> None:
         """End the server in good order and start it again with the same ports and data."""
-        self._running().stop()
+        self._running().stop(self.grace_seconds)
         self.start()
 
     def kill(self) -> None:

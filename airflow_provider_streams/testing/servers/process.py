@@ -87,7 +87,7 @@ class ServerProcess:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.pid, number)
 
-    def stop(self, grace_seconds: float = 15.0) -> None:
+    def stop(self, grace_seconds: float) -> None:
         """SIGTERM, and SIGKILL for what is left after `grace_seconds`."""
         self.send(signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):

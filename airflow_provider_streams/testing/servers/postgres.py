@@ -1,0 +1,112 @@
+"""Postgres from the system's packages: a fresh cluster for the journal's tests."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from airflow_provider_streams.testing.servers.base import Server
+from airflow_provider_streams.testing.servers.process import LOOPBACK
+
+USER = "streams"
+_PACKAGED = Path("/usr/lib/postgresql")
+
+
+class PostgresMissing(RuntimeError):
+    """No Postgres server on this machine."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            f"Postgres is needed here: {reason}. Install it (Debian, Ubuntu: apt-get install postgresql; "
+            "macOS: brew install postgresql) and put `initdb` and `postgres` on PATH."
+        )
+
+
+class PostgresServer(Server):
+    """A Postgres cluster with one database; `url` is SQLAlchemy's address of it, password included.
+
+    The server refuses to run as root; started by root, it runs as `postgres` or `nobody`.
+    """
+
+    title: ClassVar[str] = "Postgres"
+    ports: ClassVar[tuple[str, ...]] = ("sql",)
+    ready_seconds: ClassVar[float] = 60.0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.user = _other_user() if os.geteuid() == 0 else None
+        self._password = secrets.token_hex(12)
+
+    @property
+    def url(self) -> str:
+        """`postgresql+psycopg://...` with user and password; treat it as a secret."""
+        return f"postgresql+psycopg://{USER}:{self._password}@{LOOPBACK}:{self.port['sql']}/postgres"
+
+    def prepare(self) -> None:
+        """Make the cluster."""
+        password_file = self.home / "password"
+        password_file.touch(mode=0o600)
+        password_file.write_text(self._password)
+        if self.user is not None:
+            for path in (self.home, password_file):
+                shutil.chown(path, self.user)
+        access = ["-U", USER, "--auth=scram-sha-256", f"--pwfile={password_file}", "-E", "UTF8", "--locale=C"]
+        command = [find_postgres("initdb"), "-D", str(self.home / "data"), "--no-sync", *access]
+        subprocess.run(command, cwd=self.home, env=self.environment(), user=self.user, check=True, capture_output=True)
+
+    def command(self) -> Sequence[str]:
+        """`postgres` on loopback, without a Unix socket; tests need no fsync."""
+        network = ["-h", LOOPBACK, "-p", str(self.port["sql"]), "-k", ""]
+        return [find_postgres("postgres"), "-D", str(self.home / "data"), *network, "-F"]
+
+    def environment(self) -> Mapping[str, str]:
+        """A bare one with a home the server's user may enter."""
+        return {**super().environment(), "HOME": str(self.home)}
+
+    def is_ready(self) -> bool:
+        """It answers a request for TLS, which it does once it accepts connections."""
+        ssl_request = (8).to_bytes(4, "big") + (80877103).to_bytes(4, "big")
+        with socket.create_connection((LOOPBACK, self.port["sql"]), timeout=5) as connection:
+            connection.sendall(ssl_request)
+            return connection.recv(1) in {b"N", b"S"} and "ready to accept connections" in self.log_text()
+
+
+def find_postgres(program: str) -> str:
+    """The path of `initdb` or `postgres`: on PATH, or where Debian keeps it; root installs it when it is missing.
+
+    Raises:
+        PostgresMissing: It is not there and could not be installed.
+    """
+    if found := _present(program):
+        return found
+    if os.geteuid() != 0 or shutil.which("apt-get") is None:
+        raise PostgresMissing(f"there is no {program} on PATH or below {_PACKAGED}")
+    print("Postgres: installing Debian's package (once)", file=sys.stderr, flush=True)
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    install = ["apt-get", "install", "-y", "-q", "postgresql"]
+    done = subprocess.run(install, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode or not (found := _present(program)):
+        raise PostgresMissing(f"apt-get install postgresql ended with code {done.returncode}: {done.stderr[-500:]}")
+    return found
+
+
+def _present(program: str) -> str | None:
+    newest_first = sorted(_PACKAGED.glob(f"*/bin/{program}"), key=_major, reverse=True)
+    return shutil.which(program) or next((str(path) for path in newest_first), None)
+
+
+def _major(path: Path) -> int:
+    return int(path.parts[-3]) if path.parts[-3].isdigit() else 0
+
+
+def _other_user() -> str:
+    known = {entry.pw_name for entry in pwd.getpwall()}
+    return "postgres" if "postgres" in known else "nobody"

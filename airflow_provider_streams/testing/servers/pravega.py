@@ -1,0 +1,215 @@
+"""Pravega standalone: ZooKeeper, controller and segment store in one JVM, with storage in memory."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import httpx
+
+from airflow_provider_streams.testing.servers import tokens
+from airflow_provider_streams.testing.servers.base import Server
+from airflow_provider_streams.testing.servers.fetch import Artifact, Bundle, fetch
+from airflow_provider_streams.testing.servers.java import find_java
+from airflow_provider_streams.testing.servers.process import LOOPBACK
+
+VERSION = "0.13.0"
+BUNDLE = Bundle(
+    title=f"Pravega {VERSION}",
+    artifacts=(
+        Artifact("io.pravega", "pravega-standalone", VERSION),
+        # An old one wins otherwise, and the controller does not start.
+        Artifact("com.google.protobuf", "protobuf-java", "3.20.1"),
+        Artifact("ch.qos.logback", "logback-classic", "1.2.13"),
+    ),
+    excludes=(
+        # Two generations of Jersey: the old one takes the REST server down, and the controller with it.
+        ("com.sun.jersey", "*"),
+        ("com.sun.jersey.contribs", "*"),
+        ("org.slf4j", "slf4j-reload4j"),
+        ("org.slf4j", "slf4j-log4j12"),
+    ),
+)
+ADMIN = "admin"
+# Fixed in the standalone server: what it signs delegation tokens with.
+DELEGATION_KEY = b"secret"
+
+_QUIET = """<configuration>
+<appender name="out" class="ch.qos.logback.core.ConsoleAppender">
+<encoder><pattern>%d %p [%t] %c{0}: %m%n</pattern></encoder></appender>
+<root level="WARN"><appender-ref ref="out"/></root></configuration>
+"""
+
+
+class PravegaServer(Server):
+    """A Pravega server: `controller_uri` for clients, `rest_url` for the REST API.
+
+    Storage is in memory: what was written ends with the process, also in `restart()` and `kill()`.
+
+    Args:
+        settings: System properties to set or override, by their names in Pravega's documentation.
+        accounts: Turns authentication on. User names, each with its permissions as `{resource: "READ"}` or
+            "READ_UPDATE"; every user gets a password (`password(user)`), and `ADMIN` may do everything.
+        heap: The most heap the JVM takes, as `-Xmx` writes it.
+        cache_bytes: The cache that holds unflushed data. Writing more than it holds in one life breaks the
+            server for good, so it is large here.
+    """
+
+    title: ClassVar[str] = f"Pravega {VERSION}"
+    ports: ClassVar[tuple[str, ...]] = ("zookeeper", "controller", "segment_store", "rest", "segment_store_rest")
+    # It does not end by itself in any time worth waiting for, and has nothing on disk to save.
+    grace_seconds: ClassVar[float] = 1.0
+
+    def __init__(
+        self,
+        settings: Mapping[str, str] | None = None,
+        *,
+        accounts: Mapping[str, Mapping[str, str]] | None = None,
+        heap: str = "2g",
+        cache_bytes: int = 1 << 30,
+    ) -> None:
+        super().__init__()
+        self._settings = dict(settings or {})
+        self._heap, self._cache_bytes = heap, cache_bytes
+        self._accounts = None if accounts is None else {ADMIN: {"prn::*": "READ_UPDATE"}, **accounts}
+        self._passwords = {user: secrets.token_hex(12) for user in self._accounts or ()}
+
+    @property
+    def controller_uri(self) -> str:
+        """Where clients connect: `tcp://127.0.0.1:<port>`."""
+        return f"tcp://{LOOPBACK}:{self.port['controller']}"
+
+    @property
+    def rest_url(self) -> str:
+        """The controller's REST API: `http://127.0.0.1:<port>`."""
+        return f"http://{LOOPBACK}:{self.port['rest']}"
+
+    @property
+    def classpath(self) -> list[str]:
+        """For Java programs that use Pravega's own client (see `java.run_java`)."""
+        return [f"{fetch(BUNDLE)}/*"]
+
+    @property
+    def auth(self) -> bool:
+        """Whether the server asks who is there."""
+        return self._accounts is not None
+
+    def password(self, user: str = ADMIN) -> str:
+        """The password of a user of `accounts`, or of `ADMIN`."""
+        return self._passwords[user]
+
+    def client_properties(self, user: str = ADMIN) -> dict[str, str]:
+        """System properties that make Pravega's Java client log in as `user`; none when auth is off."""
+        if not self.auth:
+            return {}
+        credentials = base64.b64encode(f"{user}:{self.password(user)}".encode()).decode()
+        names = {"method": "Basic", "token": credentials, "loadDynamic": "false"}
+        return {f"pravega.client.auth.{name}": value for name, value in names.items()}
+
+    def delegation_token(self, subject: str, resources: Mapping[str, str], valid_seconds: float = 600) -> str:
+        """A token as the controller hands out for segment stores: `resources` map a resource to READ or READ_UPDATE."""
+        claims = {"sub": subject, "aud": "segmentstore", **resources}
+        return tokens.sign(claims, DELEGATION_KEY, algorithm="HS512", valid_seconds=valid_seconds)
+
+    # The REST API, as far as tests prepare a server with it.
+
+    def admin(self, method: str, path: str, body: object = None) -> Any:
+        """Call `/v1/<path>` as administrator; returns the answer's JSON, or None for an empty one.
+
+        Raises:
+            HTTPStatusError: The controller refused; the message holds its reason.
+        """
+        login = (ADMIN, self.password()) if self.auth else None
+        answer = self._http.request(method, f"{self.rest_url}/v1/{path}", json=body, auth=login)
+        if answer.is_error:
+            message = f"{method} {path}: {answer.status_code} {answer.text[:500]}"
+            raise httpx.HTTPStatusError(message, request=answer.request, response=answer)
+        return answer.json() if answer.content else None
+
+    def create_scope(self, scope: str) -> None:
+        """Create a scope."""
+        self.admin("POST", "scopes", {"scopeName": scope})
+
+    def create_stream(self, scope: str, stream: str, segments: int = 1) -> str:
+        """Create a stream of so many segments that never scales by itself; returns `scope/stream`."""
+        scaling = {"type": "FIXED_NUM_SEGMENTS", "minSegments": segments}
+        self.admin("POST", f"scopes/{scope}/streams", {"streamName": stream, "scalingPolicy": scaling})
+        return f"{scope}/{stream}"
+
+    # How it runs.
+
+    def prepare(self) -> None:
+        """Write the files the server insists on, and the accounts."""
+        (self.home / "config").mkdir()
+        (self.home / "config" / "standalone-config.properties").touch()
+        (self.home / "logback.xml").write_text(_QUIET)
+        accounts = self.home / "accounts"
+        accounts.touch(mode=0o600)
+        accounts.write_text(
+            "".join(
+                accounts_line(user, self._passwords[user], permissions)
+                for user, permissions in (self._accounts or {}).items()
+            )
+        )
+        properties = self.home / "server.properties"
+        properties.touch(mode=0o600)
+        properties.write_text("".join(f"{name}={value}\n" for name, value in self._secret_properties().items()))
+
+    def command(self) -> Sequence[str]:
+        """The JVM with the standalone main class."""
+        memory = [f"-Xmx{self._heap}", "-XX:MaxDirectMemorySize=2g"]
+        properties = [f"-D{name}={value}" for name, value in {**self._properties(), **self._settings}.items()]
+        return [
+            find_java(),
+            *memory,
+            *properties,
+            "-cp",
+            ":".join(self.classpath),
+            "io.pravega.local.LocalPravegaEmulator",
+        ]
+
+    def is_ready(self) -> bool:
+        """The REST server answers, and the controller lists its own scope."""
+        try:
+            scopes = self.admin("GET", "scopes")["scopes"]
+        except httpx.HTTPStatusError:
+            return False
+        return "_system" in {scope["scopeName"] for scope in scopes}
+
+    def _properties(self) -> dict[str, str]:
+        return {
+            "singlenode.configurationFile": str(self.home / "server.properties"),
+            "logback.configurationFile": str(self.home / "logback.xml"),
+            "singlenode.zk.port": str(self.port["zookeeper"]),
+            "singlenode.controller.rpc.port": str(self.port["controller"]),
+            "singlenode.segmentStore.port": str(self.port["segment_store"]),
+            "singlenode.controller.rest.port": str(self.port["rest"]),
+            "pravegaservice.rest.listener.port": str(self.port["segment_store_rest"]),
+            "singlenode.admin.gateway.enable": "false",
+            "pravegaservice.service.listener.host.nameOrIp": LOOPBACK,
+            "pravegaservice.service.published.host.nameOrIp": LOOPBACK,
+            "pravegaservice.cache.size.max": str(self._cache_bytes),
+            "controller.watermarking.frequency.seconds": "2",
+        }
+
+    def _secret_properties(self) -> dict[str, str]:
+        if not self.auth:
+            return {}
+        return {
+            "singlenode.security.auth.enable": "true",
+            "singlenode.security.auth.credentials.username": ADMIN,
+            "singlenode.security.auth.credentials.pwd": self.password(),
+            "singlenode.security.auth.pwdAuthHandler.accountsDb.location": str(self.home / "accounts"),
+        }
+
+
+def accounts_line(user: str, password: str, permissions: Mapping[str, str]) -> str:
+    """One user of an accounts file; the hash is the one Pravega's own password tool makes (PBKDF2, 5000 rounds)."""
+    salt = secrets.token_bytes(32)
+    digest = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, 5000, 64)
+    hashed = f"5000:{salt.hex()}:{digest.hex()}".encode().hex()
+    acl = "".join(f"{resource},{permission};" for resource, permission in permissions.items())
+    return f"{user}:{hashed}:{acl}\n"

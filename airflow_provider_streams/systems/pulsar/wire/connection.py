@@ -30,6 +30,8 @@ from airflow_provider_streams.systems.pulsar.wire.frames import FRAME_SLACK, Fra
 
 CLIENT_VERSION: Final = f"airflow-provider-streams {__version__}"
 RECEIVE_BUFFER_BYTES: Final = 8 * 1024 * 1024
+RECEIVE_BYTES: Final = 1024 * 1024
+"""The most that is taken at once: what is made of it must not grow with the socket's buffer."""
 CONNECT_SECONDS: Final = 10.0
 PING_SECONDS: Final = 10.0
 """After so much silence we ask whether the broker is there, and so long it may take to answer."""
@@ -94,7 +96,7 @@ class Connection:
         buffer, sock = self.buffer, self._socket
         try:
             sock.settimeout(timeout_seconds)
-            count = sock.recv_into(buffer.space())
+            count = sock.recv_into(buffer.space()[:RECEIVE_BYTES])
         except TimeoutError:
             self._check_silence()
             return []

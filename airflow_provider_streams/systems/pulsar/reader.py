@@ -1,0 +1,232 @@
+"""Reads one split of a Pulsar topic: every message of `[start, end)`, once, and the receipt for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from airflow_provider_streams.errors import CorruptFrame, EventsLost, InvalidRequest, SourceNotFound
+from airflow_provider_streams.model.plan import OnLoss, Plan, RowFilter, Split
+from airflow_provider_streams.model.position import Position
+from airflow_provider_streams.model.receipt import SplitReceipt
+from airflow_provider_streams.systems.pulsar.auth import Endpoint
+from airflow_provider_streams.systems.pulsar.chunks import ChunkCollector, Place, Whole
+from airflow_provider_streams.systems.pulsar.decode import Decoder, EntryMetadata
+from airflow_provider_streams.systems.pulsar.feed import Feed
+from airflow_provider_streams.systems.pulsar.lookback import look_back
+from airflow_provider_streams.systems.pulsar.names import parent_of, partition_of
+from airflow_provider_streams.systems.pulsar.seen import Seen, missing
+from airflow_provider_streams.systems.pulsar.wire.frames import Entry
+
+FLUSH_BYTES: Final = 16 * 1024 * 1024
+FLUSH_ROWS: Final = 100_000
+FLUSH_ENTRIES: Final = 4096
+"""What is decoded together: enough entries side by side, bounded in memory however small they are."""
+
+FILTERS: Final = ("publish_time", "broker_time")
+
+
+class PulsarSplitReader:
+    """Reads one split, once, in one pass. Connects when iterated.
+
+    It ends at a position: the last entry of the split's last span, an id at or after the split's end, or the end of
+    what the broker can send; never by silence. Planned entries that never came are the receipt's gaps.
+
+    Args:
+        endpoint: The cluster.
+        plan: The plan; its filter decides which rows are kept.
+        split: The part of it to read.
+        columns: The columns to give, in this order; None: the default ones.
+        on_loss: Whether a large message whose first chunks are gone fails the read; None: as the plan accepted
+            losses of this shard, or not.
+
+    Raises:
+        InvalidRequest: an unknown column, or a filter on a time that entries do not have.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        plan: Plan,
+        split: Split,
+        columns: Sequence[str] | None = None,
+        *,
+        on_loss: OnLoss | None = None,
+    ) -> None:
+        if plan.filter and plan.filter.column not in FILTERS:
+            raise InvalidRequest(f"entries can be filtered by {' or '.join(FILTERS)}, not by {plan.filter.column}")
+        accepted = any(loss.shard == split.shard for loss in plan.losses)
+        self._on_loss: OnLoss = on_loss or ("record" if accepted else "fail")
+        self._endpoint, self._split, self._filter = endpoint, split, plan.filter
+        self._decoder = Decoder(columns, parent_of(split.shard), partition_of(split.shard))
+        self._start, self._end = split.start.parts, split.end.parts
+        self._last_span = (split.spans[-1].run, split.spans[-1].end) if split.spans else None
+        self._feed = Feed(endpoint, split.shard, self._start[:2], split.end)  # type: ignore[arg-type]  # three parts
+        self._seen = Seen()
+        self._chunks = ChunkCollector()
+        self._pending = 0
+        self._filtered = 0
+        self._lost = 0
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        try:
+            for deliveries in self._feed:
+                done = any(self._take(entry, metadata) for entry, metadata in deliveries)
+                if done or self._is_full():
+                    yield from self._flush()
+                if done:
+                    break
+            yield from self._flush()
+        except SourceNotFound as error:
+            raise self._gone() from error
+        finally:
+            self.close()
+
+    @property
+    def receipt(self) -> SplitReceipt:
+        """What was read; complete once the iteration has ended."""
+        totals = self._decoder.totals
+        return SplitReceipt(
+            index=self._split.index,
+            rows=totals.rows,
+            bytes=totals.bytes,
+            entries=self._seen.entries - self._lost,
+            filtered=self._filtered + totals.outside,
+            duplicates=self._feed.duplicates,
+            first=Position.of(*totals.first) if totals.first else None,
+            last=Position.of(*totals.last) if totals.last else None,
+            gaps=missing(self._split.spans, self._seen.runs()),
+            explained={"lost": self._lost} if self._lost else {},
+        )
+
+    @property
+    def reconnects(self) -> int:
+        """How often the connection or the topic's owner was lost."""
+        return self._feed.reconnects
+
+    def close(self) -> None:
+        """Close the connections, at any moment. The broker forgets the subscription with them."""
+        self._feed.close()
+
+    def _take(self, entry: Entry, metadata: EntryMetadata) -> bool:
+        """One entry; True: the split is read."""
+        ledger, number = entry.ledger, entry.entry
+        if (ledger, number, -1) >= self._end:
+            return True
+        self._seen.add(ledger, number)
+        if metadata.encrypted:
+            raise InvalidRequest(
+                f"{self._split.shard}: entry {ledger}:{number} is encrypted, and this reader has no keys. "
+                "Topics with end-to-end encryption cannot be read yet."
+            )
+        if metadata.marker_type is None:
+            if metadata.num_chunks > 1:
+                self._take_chunk(entry, metadata)
+            elif self._keeps(entry, metadata):
+                self._add(entry, metadata)
+        after = (ledger, number + 1)
+        return (*after, -1) >= self._end or (self._last_span is not None and after >= self._last_span)
+
+    def _keeps(self, entry: Entry, metadata: EntryMetadata) -> bool:
+        if (
+            self._filter is None
+            or self._filter.start_ms <= self._time(self._filter, entry, metadata) < self._filter.end_ms
+        ):
+            return True
+        self._filtered += metadata.num_messages or 1
+        return False
+
+    def _time(self, row_filter: RowFilter, entry: Entry, metadata: EntryMetadata) -> int:
+        if row_filter.column == "publish_time":
+            return metadata.publish_ms
+        if entry.broker is None or entry.broker.timestamp_ms is None:
+            raise InvalidRequest(
+                f"{self._split.shard}: entry {entry.ledger}:{entry.entry} has no broker time to filter by. "
+                "The broker must note it and show it to clients (exposingBrokerEntryMetadataToClientEnabled)."
+            )
+        return entry.broker.timestamp_ms
+
+    def _add(self, entry: Entry, metadata: EntryMetadata) -> None:
+        """To the decoder; the window's edges may lie inside a batch."""
+        place = (entry.ledger, entry.entry)
+        first, end = 0, None
+        if place == self._start[:2]:
+            first = max(0, self._start[2])
+            if metadata.num_messages is None and self._start[2] >= 0:
+                self._filtered += 1
+                return
+        if place == self._end[:2] and metadata.num_messages is not None:
+            end = max(0, self._end[2])
+        self._pending += 1
+        self._decoder.add(
+            *place,
+            _broker(entry),
+            metadata,
+            entry.payload,
+            first_batch_index=first,
+            end_batch_index=end,
+        )
+
+    def _take_chunk(self, entry: Entry, metadata: EntryMetadata) -> None:
+        """A message belongs to the split that holds its last chunk."""
+        place = (entry.ledger, entry.entry)
+        whole = self._chunks.add(metadata, place, entry.payload)
+        if whole is None or not self._keeps(entry, metadata):
+            return
+        if whole.payload is None:
+            found = look_back(self._endpoint, self._split.shard, metadata, whole.places[0], place)
+            if found is None:
+                self._lose(entry, metadata, whole)
+                return
+            whole = found
+        if whole.payload is not None:
+            self._add_whole(entry, metadata, whole.places[0], whole.payload)
+
+    def _add_whole(self, entry: Entry, metadata: EntryMetadata, first: Place, payload: bytes) -> None:
+        if metadata.total_size and len(payload) != metadata.total_size:
+            raise CorruptFrame(
+                f"{self._split.shard}: the chunks up to entry {entry.ledger}:{entry.entry} hold {len(payload)} bytes, "
+                f"their message {metadata.total_size}"
+            )
+        self._pending += 1
+        self._decoder.add(entry.ledger, entry.entry, _broker(entry), metadata, payload, first_chunk=first)
+
+    def _lose(self, entry: Entry, metadata: EntryMetadata, whole: Whole) -> None:
+        """Its first chunks are no longer stored."""
+        if self._on_loss == "fail":
+            raise EventsLost(
+                self._split.shard,
+                Position.of(*whole.places[0], -1),
+                Position.of(entry.ledger, entry.entry + 1, -1),
+                f"a message of {metadata.total_size} bytes",
+                f"of its {metadata.num_chunks} chunks the first ones are no longer stored",
+            )
+        self._lost += sum((*place, -1) >= self._start for place in whole.places)
+
+    def _gone(self) -> EventsLost:
+        return EventsLost(
+            self._split.shard,
+            self._split.start,
+            self._split.end,
+            f"{self._split.bytes} bytes",
+            "the topic does not exist any more",
+        )
+
+    def _is_full(self) -> bool:
+        decoder = self._decoder
+        return (
+            decoder.pending_bytes >= FLUSH_BYTES or decoder.pending_rows >= FLUSH_ROWS or self._pending >= FLUSH_ENTRIES
+        )
+
+    def _flush(self) -> Iterator[pa.RecordBatch]:
+        self._pending = 0
+        yield from self._decoder.flush()
+
+
+def _broker(entry: Entry) -> tuple[int, int] | None:
+    broker = entry.broker
+    if broker is None or broker.timestamp_ms is None or broker.index is None:
+        return None
+    return broker.timestamp_ms, broker.index

@@ -1,0 +1,204 @@
+"""Connections to a segment store, blocking and asynchronous, over the codec of `wire.py`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import ssl
+import time
+from types import TracebackType
+from typing import Self
+
+from airflow_provider_streams.errors import AuthenticationFailed, ProtocolError, SystemUnavailable
+from airflow_provider_streams.systems.pravega import wire
+from airflow_provider_streams.systems.pravega.auth import Endpoint
+
+Address = tuple[str, int]
+
+_CONNECT_SECONDS = 5.0
+_KEEP_ALIVE_SECONDS = 10.0
+_HEADER = wire.HEADER.size
+
+
+class ConnectionLost(SystemUnavailable):
+    """The connection broke, or nothing came in time; another one may do."""
+
+    def __init__(self, address: Address, detail: str) -> None:
+        super().__init__(f"Pravega's segment store at {address[0]}:{address[1]}", detail)
+
+
+class Connection:
+    """One socket. Not for several threads."""
+
+    def __init__(self, endpoint: Endpoint, address: Address) -> None:
+        self.address = address
+        self._header = memoryview(bytearray(_HEADER))
+        self._socket = _connected(endpoint, address)
+        try:
+            self.send(wire.Hello())
+            check_hello(self.receive(endpoint.request_timeout_seconds), address)
+        except BaseException:
+            self.close()
+            raise
+
+    def send(self, *messages: wire.Message) -> None:
+        """Send messages as one write.
+
+        Raises:
+            ConnectionLost: the connection broke.
+        """
+        try:
+            self._socket.sendall(b"".join(map(wire.encode, messages)))
+        except OSError as error:
+            raise ConnectionLost(self.address, _reason(error)) from error
+
+    def receive(self, seconds: float) -> wire.Message:
+        """The next message that means something here; keeps an idle connection alive meanwhile.
+
+        Raises:
+            ConnectionLost: the connection broke, or nothing came for `seconds`.
+            CorruptFrame: bytes that are no frame.
+        """
+        deadline = time.monotonic() + seconds
+        while True:
+            self._fill(self._header, deadline)
+            kind, length = wire.frame_size(self._header)
+            payload = memoryview(bytearray(length))
+            self._fill(payload, deadline)
+            message = wire.decode(kind, payload)
+            if message is not None and not isinstance(message, wire.KeepAlive):
+                return message
+
+    def _fill(self, target: memoryview, deadline: float) -> None:
+        filled, size = 0, len(target)
+        while filled < size:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise ConnectionLost(self.address, "nothing came in time")
+            try:
+                self._socket.settimeout(min(left, _KEEP_ALIVE_SECONDS))
+                got = self._socket.recv_into(target[filled:])
+            except TimeoutError:
+                self.send(wire.KeepAlive())
+                continue
+            except OSError as error:
+                raise ConnectionLost(self.address, _reason(error)) from error
+            if not got:
+                raise ConnectionLost(self.address, "it closed the connection")
+            filled += got
+
+    def close(self) -> None:
+        """Close the socket."""
+        with contextlib.suppress(OSError):
+            self._socket.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        self.close()
+
+
+def _connected(endpoint: Endpoint, address: Address) -> socket.socket:
+    try:
+        plain = socket.create_connection(address, timeout=min(_CONNECT_SECONDS, endpoint.request_timeout_seconds))
+    except OSError as error:
+        raise ConnectionLost(address, _reason(error)) from error
+    try:
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        plain.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        if endpoint.tls:
+            return endpoint.ssl_context().wrap_socket(plain, server_hostname=address[0])
+    except ssl.SSLCertVerificationError as error:
+        plain.close()
+        raise _untrusted(address, error) from error
+    except OSError as error:
+        plain.close()
+        raise ConnectionLost(address, _reason(error)) from error
+    return plain
+
+
+class AsyncConnection:
+    """The same for an event loop."""
+
+    def __init__(self, address: Address, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.address = address
+        self._reader, self._writer = reader, writer
+
+    @classmethod
+    async def open(cls, endpoint: Endpoint, address: Address) -> Self:
+        """Connect and greet.
+
+        Raises:
+            ConnectionLost: there is no way to it.
+        """
+        context = endpoint.ssl_context() if endpoint.tls else None
+        try:
+            async with asyncio.timeout(min(_CONNECT_SECONDS, endpoint.request_timeout_seconds)):
+                reader, writer = await asyncio.open_connection(*address, ssl=context)
+        except ssl.SSLCertVerificationError as error:
+            raise _untrusted(address, error) from error
+        except OSError as error:  # TimeoutError is one
+            raise ConnectionLost(address, _reason(error)) from error
+        connection = cls(address, reader, writer)
+        try:
+            await connection.send(wire.Hello())
+            check_hello(await connection.receive(endpoint.request_timeout_seconds), address)
+        except BaseException:
+            await connection.close()
+            raise
+        return connection
+
+    async def send(self, *messages: wire.Message) -> None:
+        """See `Connection.send`."""
+        try:
+            self._writer.write(b"".join(map(wire.encode, messages)))
+            await self._writer.drain()
+        except OSError as error:
+            raise ConnectionLost(self.address, _reason(error)) from error
+
+    async def receive(self, seconds: float) -> wire.Message:
+        """See `Connection.receive`."""
+        try:
+            async with asyncio.timeout(seconds):
+                while True:
+                    kind, length = wire.frame_size(await self._reader.readexactly(_HEADER))
+                    message = wire.decode(kind, memoryview(await self._reader.readexactly(length)))
+                    if message is not None and not isinstance(message, wire.KeepAlive):
+                        return message
+        except TimeoutError as error:
+            raise ConnectionLost(self.address, "nothing came in time") from error
+        except (OSError, asyncio.IncompleteReadError) as error:
+            raise ConnectionLost(self.address, "it closed the connection") from error
+
+    async def close(self) -> None:
+        """Close the socket."""
+        self._writer.close()
+        with contextlib.suppress(OSError):
+            await self._writer.wait_closed()
+
+
+def check_hello(message: wire.Message, address: Address) -> None:
+    """Whether the store speaks our versions.
+
+    Raises:
+        ProtocolError: it does not.
+    """
+    if not isinstance(message, wire.Hello):
+        raise ProtocolError(f"{address[0]}:{address[1]} is no Pravega segment store: it greets with {message!r:.80}")
+    if message.low > wire.VERSION_HIGH or message.high < wire.VERSION_LOW:
+        raise ProtocolError(
+            f"the segment store at {address[0]}:{address[1]} speaks versions {message.low} to {message.high}, "
+            f"this package {wire.VERSION_LOW} to {wire.VERSION_HIGH}"
+        )
+
+
+def _untrusted(address: Address, error: ssl.SSLCertVerificationError) -> AuthenticationFailed:
+    return AuthenticationFailed(
+        f"the segment store at {address[0]}:{address[1]}", f"its certificate is not accepted: {error.verify_message}"
+    )
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or type(error).__name__

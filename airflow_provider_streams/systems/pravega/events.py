@@ -1,0 +1,188 @@
+"""Stored bytes to events: finds the frames in a block, and hands their payloads to Arrow as a whole.
+
+A segment is a plain sequence of `int32 0, int32 length, payload`. There is no mark to find the next event by, so
+reading must begin at an event, and every event is found from the one before it.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from airflow_provider_streams.errors import ProtocolError
+
+HEADER_BYTES = 8
+_HEADER = struct.Struct(">Q")
+_LARGEST = (1 << 31) - 1
+"""An event's type is 0, so its header as one number is its length; anything larger is no event."""
+_SAME_SIZE_PROBE = 16
+
+
+class NotAnEvent(ProtocolError):
+    """The bytes at this offset are not an event's header."""
+
+    def __init__(self, shard: str, offset: int, *, first: bool) -> None:
+        self.shard, self.offset = shard, offset
+        where = "the cut may point inside an event, or the stream" if first else "the stream"
+        super().__init__(
+            f"{shard}: the bytes at offset {offset} are not an event's header: {where} may be a byte stream, "
+            "or a writer stored bytes without framing. Only streams of events can be read."
+        )
+
+
+class EndsInsideEvent(ProtocolError):
+    """The range ends before its last event does."""
+
+    def __init__(self, shard: str, offset: int, end: int) -> None:
+        self.shard, self.offset, self.end = shard, offset, end
+        super().__init__(
+            f"{shard}: the range ends at offset {end}, inside the event at {offset}: the end cut is not a place "
+            "between two events, or the stream is a byte stream. Take a cut from `latest` or from the journal."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """Consecutive whole events of one segment."""
+
+    payloads: pa.BinaryArray
+    offsets: npt.NDArray[np.int64]
+    """Where each event is stored (its header), in bytes of the segment."""
+    end: int
+    """Where the event after the last one starts."""
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    def slices(self, rows: int) -> Iterator[Events]:
+        """Pieces of at most `rows` events, without copying."""
+        for first in range(0, len(self), rows):
+            stop = first + rows
+            end = self.end if stop >= len(self) else int(self.offsets[stop])
+            yield Events(self.payloads.slice(first, rows), self.offsets[first:stop], end)
+
+
+class EventParser:
+    """Takes the bytes of a range, block by block, and gives its events; keeps what is incomplete for the next block.
+
+    Raises:
+        NotAnEvent, EndsInsideEvent: by `feed`, as soon as the bytes show it.
+    """
+
+    def __init__(self, shard: str, start: int, end: int) -> None:
+        self._shard, self._start, self._end = shard, start, end
+        self._at = start
+        """Where the first event stored in `_carried` starts."""
+        self._carried: list[memoryview] = []
+        self._held = 0
+        self._wanted = HEADER_BYTES
+
+    @property
+    def at(self) -> int:
+        """Where the first event starts that was not given yet."""
+        return self._at
+
+    @property
+    def next_byte(self) -> int:
+        """The offset of the byte that must be fed next."""
+        return self._at + self._held
+
+    def restart(self, start: int) -> None:
+        """Forget incomplete bytes, and go on with an event that starts further on."""
+        self._carried, self._held, self._wanted = [], 0, HEADER_BYTES
+        self._at = self._start = start
+
+    def feed(self, block: memoryview) -> Events | None:
+        """The whole events that these bytes complete; None: none yet."""
+        self._carried.append(block)
+        self._held += len(block)
+        if self._held < self._wanted:
+            return None
+        data = self._carried[0] if len(self._carried) == 1 else memoryview(b"".join(self._carried))
+        starts, stop = _walk(data)
+        events = self._events(data, starts, stop) if starts.size else None
+        self._carried, self._held = [data[stop:]] if stop < len(data) else [], len(data) - stop
+        self._at += stop
+        self._wanted = self._next_size(data, stop)
+        return events
+
+    def _events(self, data: memoryview, starts: npt.NDArray[np.int64], stop: int) -> Events:
+        # header, payload, header, payload, ..: a valid binary array over the block as it is; every second one is kept
+        edges = np.empty(2 * len(starts) + 1, dtype=np.int32)
+        edges[:-1:2] = starts
+        edges[1::2] = starts
+        edges[1::2] += HEADER_BYTES
+        edges[-1] = stop
+        buffers = [None, pa.py_buffer(edges.data), pa.py_buffer(data)]
+        both = pa.BinaryArray.from_buffers(pa.binary(), 2 * len(starts), buffers)
+        payloads = cast("pa.BinaryArray", both.take(np.arange(1, 2 * len(starts), 2)))
+        return Events(payloads, starts + self._at, self._at + stop)
+
+    def _next_size(self, data: memoryview, stop: int) -> int:
+        """How many bytes the next event has, as far as known; checks that it can be one."""
+        if len(data) - stop < HEADER_BYTES:
+            return HEADER_BYTES
+        (length,) = _HEADER.unpack_from(data, stop)
+        if length > _LARGEST - HEADER_BYTES:
+            raise NotAnEvent(self._shard, self._at, first=self._at == self._start)
+        size: int = HEADER_BYTES + length
+        if self._at + size > self._end:
+            if self._at == self._start:
+                raise NotAnEvent(self._shard, self._at, first=True)
+            raise EndsInsideEvent(self._shard, self._at, self._end)
+        return size
+
+    def finish(self) -> None:
+        """All bytes of the range were fed.
+
+        Raises:
+            EndsInsideEvent: some bytes at its end are no whole event.
+        """
+        if self._held:
+            raise EndsInsideEvent(self._shard, self._at, self._end)
+
+
+def _walk(data: memoryview) -> tuple[npt.NDArray[np.int64], int]:
+    """Where whole events start in a block that begins with one, and where the last of them ends.
+
+    A header that is none ends the walk: it claims more bytes than any block has.
+    """
+    size = len(data)
+    fixed, at = _same_size(data)
+    starts: list[int] = []
+    add, unpack = starts.append, _HEADER.unpack_from
+    last = size - HEADER_BYTES
+    while at <= last:
+        stop = at + HEADER_BYTES + unpack(data, at)[0]
+        if stop > size:
+            break
+        add(at)
+        at = stop
+    walked = np.array(starts, dtype=np.int64)
+    return (np.concatenate([fixed, walked]) if fixed.size else walked), at
+
+
+def _same_size(data: memoryview) -> tuple[npt.NDArray[np.int64], int]:
+    """The events at the front of a block that are as long as the first one, and where they end.
+
+    Equal headers at equal distances are, one after the other, exactly what a walk would find.
+    """
+    none = np.empty(0, dtype=np.int64), 0
+    if len(data) < HEADER_BYTES:
+        return none
+    header = bytes(data[:HEADER_BYTES])
+    stride = HEADER_BYTES + _HEADER.unpack(header)[0]
+    count = len(data) // stride
+    probe = _SAME_SIZE_PROBE * stride
+    if count <= _SAME_SIZE_PROBE or bytes(data[probe : probe + HEADER_BYTES]) != header:
+        return none
+    rows = np.frombuffer(data, dtype=np.uint8, count=count * stride).reshape(count, stride)[:, :HEADER_BYTES]
+    differs = (rows != rows[0]).any(axis=1)
+    same = int(differs.argmax()) if differs.any() else count
+    return np.arange(0, same * stride, stride, dtype=np.int64), same * stride

@@ -1,0 +1,290 @@
+"""Reads one range of a segment to Arrow batches. It ends because its end was reached, and never asks beyond it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from airflow_provider_streams.errors import (
+    CorruptFrame,
+    NotAuthorized,
+    ProtocolError,
+    ReadStalled,
+    SourceNotFound,
+    StreamsError,
+    SystemUnavailable,
+)
+from airflow_provider_streams.model.plan import Span, Split
+from airflow_provider_streams.model.position import Position
+from airflow_provider_streams.model.receipt import SplitReceipt
+from airflow_provider_streams.systems.pravega import wire
+from airflow_provider_streams.systems.pravega.client import Client, infos
+from airflow_provider_streams.systems.pravega.columns import MAX_ROWS, BatchMaker
+from airflow_provider_streams.systems.pravega.connection import Connection
+from airflow_provider_streams.systems.pravega.events import HEADER_BYTES, EventParser, Events
+from airflow_provider_streams.systems.pravega.names import Segment
+
+_log = logging.getLogger(__name__)
+
+REQUEST_BYTES = 2 * 1024 * 1024
+"""What one request asks for: the most a server answers with."""
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
+_HOPELESS_TRIES = 2
+
+
+class Gone(NamedTuple):
+    """Bytes that are not there any more; reading can go on at `start`."""
+
+    start: int
+
+
+class Retry(NamedTuple):
+    """Something that may pass; the connection is of no use any more."""
+
+    cause: str
+    error: StreamsError | None = None
+    """What to raise when it does not pass."""
+    hopeful: bool = True
+    """Whether waiting may help; otherwise a few tries are enough."""
+
+
+class RangeReader:
+    """The bytes of `[start, end)` of one segment, in order, over as many connections as it takes.
+
+    Keeps several requests on their way. Gives blocks, and `Gone` where bytes are missing.
+    """
+
+    def __init__(self, client: Client, segment: Segment, start: int, end: int) -> None:
+        self._client, self._segment = client, segment
+        self._at, self._end = start, end
+        self._connection: Connection | None = None
+        self._sent: dict[int, tuple[int, int]] = {}
+        """Requests on their way: offset and length, by request id."""
+        self._early: dict[int, memoryview] = {}
+        """Answers to later requests, by offset, that wait for the rest of an earlier one."""
+        self._asked = start
+        self._requests = 0
+
+    def __iter__(self) -> Iterator[memoryview | Gone]:
+        patience = _Patience(self._segment, self._client.endpoint.stall_seconds)
+        while self._at < self._end:
+            answer = self._next(patience.deadline)
+            if isinstance(answer, Retry):
+                self.close()
+                patience.wait(answer, self._at, self._end)
+                continue
+            if isinstance(answer, Gone):
+                self.close()
+                self._at = answer.start
+            yield answer
+            patience.renew()
+
+    def close(self) -> None:
+        """Drop the connection and what was asked on it; a later block is asked again."""
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+        self._sent.clear()
+        self._early.clear()
+
+    def _next(self, deadline: float) -> memoryview | Gone | Retry:
+        try:
+            if self._connection is None:
+                missing = self._open()
+                if missing is not None:
+                    return missing
+            while self._at not in self._early:
+                refusal = self._receive(deadline)
+                if refusal is not None:
+                    return refusal
+        except SourceNotFound:
+            return Gone(self._end)
+        except (SystemUnavailable, CorruptFrame) as error:
+            return Retry(f"{type(error).__name__}", error)
+        block = self._early.pop(self._at)
+        self._at += len(block)
+        self._ask()
+        return block
+
+    def _open(self) -> Gone | None:
+        """Connect, and see whether the range is still there: beyond a segment's end a store would wait for data."""
+        name = self._segment
+        found = self._client.run(infos(name.stream, [name.id])).get(name.id)
+        if found is None or found.write_offset < self._end:
+            return Gone(self._end)  # a shorter segment is another one of that name
+        if found.start_offset > self._at:
+            return Gone(min(found.start_offset, self._end))
+        self._connection = self._client.connect(name)
+        self._asked = self._at
+        self._ask()
+        return None
+
+    def _ask(self) -> None:
+        while self._asked < self._end and len(self._sent) < self._client.endpoint.read_ahead:
+            length = min(REQUEST_BYTES, self._end - self._asked)
+            self._send(self._asked, length)
+            self._asked += length
+
+    def _send(self, offset: int, length: int) -> None:
+        self._requests += 1
+        token = self._client.token(self._segment.stream)
+        message = wire.ReadSegment(self._segment.name, offset, length, token, self._requests)
+        connection = self._connection
+        if connection is not None:
+            connection.send(message)
+            self._sent[self._requests] = (offset, length)
+
+    def _receive(self, deadline: float) -> Gone | Retry | None:
+        connection = self._connection
+        if connection is None:
+            return Retry("no connection")
+        wait = min(deadline - time.monotonic(), self._client.endpoint.request_timeout_seconds)
+        message = connection.receive(max(wait, 0.0))
+        if isinstance(message, wire.SegmentRead):
+            return self._take(message)
+        return self._refused(message)
+
+    def _take(self, message: wire.SegmentRead) -> Retry | None:
+        offset, length = self._sent.pop(message.request_id, (-1, 0))
+        if message.offset != offset:
+            raise ProtocolError(
+                f"{self._segment.name}: an answer at offset {message.offset}, to nothing that was asked"
+            )
+        data = memoryview(message.data)[:length]  # a store gives 8 bytes at least, if need be of the next event
+        if not data:
+            return Retry("an empty answer")
+        self._early[offset] = data
+        if len(data) < length:
+            self._send(offset + len(data), length - len(data))
+        return None
+
+    def _refused(self, message: wire.Message) -> Gone | Retry:
+        name = self._segment.name
+        answer: Gone | Retry
+        match message:
+            case wire.SegmentIsTruncated(_, _, start) if start > self._at:
+                answer = Gone(min(start, self._end))
+            case wire.NoSuchSegment():
+                answer = Gone(self._end)
+            case wire.WrongHost():
+                answer = Retry("the segment moved to another store")
+            case wire.AuthTokenCheckFailed(_, _, wire.TOKEN_EXPIRED):
+                self._client.tokens.forget(self._segment.stream)
+                answer = Retry("the delegation token expired")
+            case wire.AuthTokenCheckFailed():
+                self._client.tokens.forget(self._segment.stream)
+                refused = NotAuthorized("Pravega's segment store", f"read {name}")
+                answer = Retry("the token was refused", refused, hopeful=False)
+            case wire.ErrorMessage(_, _, text):
+                error = ProtocolError(f"{name}: the segment store refuses to read: {text[:200]}")
+                answer = Retry("the read was refused", error, hopeful=False)
+            case _:
+                error = ProtocolError(f"{name}: {type(message).__name__} is no answer to a read")
+                answer = Retry("an answer to something else", error, hopeful=False)
+        return answer
+
+
+class _Patience:
+    """How long a read without progress is tried again."""
+
+    def __init__(self, segment: Segment, stall_seconds: float) -> None:
+        self._segment, self._stall = segment, stall_seconds
+        self.renew()
+
+    @property
+    def deadline(self) -> float:
+        """The monotonic time at which a read without progress has stalled."""
+        return self._since + self._stall
+
+    def renew(self) -> None:
+        """There was progress."""
+        self._since, self._pause, self._hopeless = time.monotonic(), _FIRST_PAUSE, 0
+
+    def wait(self, why: Retry, at: int, end: int) -> None:
+        """Wait before the next try.
+
+        Raises:
+            StreamsError: what `why` says, after a few tries that waiting does not help.
+            ReadStalled: there was no progress for `stall_seconds`.
+        """
+        self._hopeless += not why.hopeful
+        if why.error is not None and self._hopeless >= _HOPELESS_TRIES:
+            raise why.error
+        now = time.monotonic()
+        if now + self._pause > self.deadline:
+            raise ReadStalled(self._segment.name, at, end, now - self._since) from why.error
+        _log.info("%s: %s at offset %d, trying again", self._segment.name, why.cause, at)
+        time.sleep(self._pause)
+        self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+
+
+class PravegaSplitReader:
+    """Reads one split to Arrow batches, once; see `systems.base.SplitReader`.
+
+    Bytes that are no longer there become gaps of the receipt, which `PravegaSystem.explain` turns into `EventsLost`
+    or, when loss is accepted, into a count.
+    """
+
+    def __init__(self, client: Client, split: Split, columns: Sequence[str] | None) -> None:
+        segment = Segment.parse(split.shard)
+        start, end = split.start.parts[0], split.end.parts[0]
+        self._segment, self._index = segment, split.index
+        self._maker = BatchMaker(segment, columns)
+        self._bytes = RangeReader(client, segment, start, end)
+        self._parser = EventParser(segment.name, start, end)
+        self._rows = self._payload = 0
+        self._first: int | None = None
+        self._last: int | None = None
+        self._gaps: list[Span] = []
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        """Batches of whole events, in the order of the segment.
+
+        Raises:
+            NotAnEvent, EndsInsideEvent: the stored bytes are no events, or the range does not end between two.
+            ReadStalled: no progress for `stall_seconds`.
+            AccessError: the system refuses us.
+        """
+        for block in self._bytes:
+            if isinstance(block, Gone):
+                self._gaps.append(Span(self._segment.id, self._parser.at, block.start))
+                self._parser.restart(block.start)
+                continue
+            events = self._parser.feed(block)
+            if events is not None:
+                for part in events.slices(MAX_ROWS):
+                    batch = self._maker.batch(part)
+                    yield batch
+                    self._count(part)
+        self._parser.finish()
+
+    def _count(self, events: Events) -> None:
+        """Count what was given, not what was found: an event that gets lost in between is missed."""
+        if self._first is None:
+            self._first = int(events.offsets[0])
+        self._last = int(events.offsets[-1])
+        self._rows += len(events.payloads)
+        self._payload += pc.sum(pc.binary_length(events.payloads)).as_py()
+
+    @property
+    def receipt(self) -> SplitReceipt:
+        """What was read so far; `entries` are stored bytes, headers included."""
+        return SplitReceipt(
+            self._index,
+            rows=self._rows,
+            bytes=self._payload,
+            entries=self._payload + HEADER_BYTES * self._rows,
+            first=None if self._first is None else Position.of(self._first),
+            last=None if self._last is None else Position.of(self._last),
+            gaps=tuple(self._gaps),
+        )
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._bytes.close()

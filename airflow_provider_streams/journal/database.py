@@ -169,7 +169,7 @@ def _engine(url: URL) -> Engine:
         backend, driver = dialect.name, dialect.driver
         if dialect.is_async:
             raise JournalError(f"the journal needs a blocking driver, {url.drivername} is asynchronous. Name another.")
-        if backend == "sqlite" and (url.database in (None, "", ":memory:") or "mode=memory" in str(url.query)):
+        if backend == "sqlite" and _in_memory(url):
             raise JournalError("a journal in memory forgets what it pinned: write 'sqlite:////path/journal.db'")
         engine = create_engine(
             url,
@@ -187,6 +187,10 @@ def _engine(url: URL) -> Engine:
         event.listen(engine, "connect", _sqlite_connect)
         event.listen(engine, "begin", _sqlite_begin)
     return engine
+
+
+def _in_memory(url: URL) -> bool:
+    return not url.database or ":memory:" in url.database or url.query.get("mode") == "memory"
 
 
 def _timeout(url: URL, backend: str, driver: str) -> dict[str, int]:

@@ -1,14 +1,8 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
-import shutil
-import socket
-import subprocess
-import tempfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from sqlalchemy import NullPool, create_engine, text
@@ -25,34 +19,6 @@ T10 = datetime(2026, 11, 20, 10, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 
 
-@pytest.fixture(scope="session")
-def postgres_url() -> Iterator[str]:
-    """A Postgres of its own on a free port of loopback."""
-    binaries = max(Path("/usr/lib/postgresql").glob("*/bin"), default=None)
-    if binaries is None:
-        pytest.skip("no Postgres is installed")
-    owner = "postgres" if os.geteuid() == 0 else None  # Postgres refuses to run as root
-    # not in pytest's own folder, which every starting pytest closes to other users again
-    with tempfile.TemporaryDirectory(prefix="streams-postgres-") as folder:
-        home = Path(folder)
-        if owner:
-            shutil.chown(home, owner)
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            port = probe.getsockname()[1]
-        options = f"-p {port} -k {home} -c listen_addresses=127.0.0.1 -c max_connections=60 -c fsync=off"
-        control = [binaries / "pg_ctl", "-D", home / "data", "-w", "-l", home / "log"]
-
-        def run(*command: object) -> None:
-            subprocess.run(command, user=owner, cwd=home, check=True, stdout=subprocess.DEVNULL)
-
-        run(binaries / "initdb", "-D", home / "data", "-U", "streams", "--auth=trust", "--no-sync")
-        run(*control, "-o", options, "start")
-        try:
-            yield f"postgresql://streams@127.0.0.1:{port}/postgres"
-        finally:
-            run(*control, "-m", "immediate", "stop")
-
-
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def url(request, tmp_path) -> Iterator[str]:
     """An empty database."""
@@ -60,9 +26,7 @@ def url(request, tmp_path) -> Iterator[str]:
         yield f"sqlite:///{tmp_path / 'journal.db'}"
         return
     server = request.getfixturevalue("postgres_url")
-    engine = create_engine(
-        server.replace("postgresql://", "postgresql+psycopg://"), poolclass=NullPool, isolation_level="AUTOCOMMIT"
-    )
+    engine = create_engine(server, poolclass=NullPool, isolation_level="AUTOCOMMIT")
     name = f"journal_{abs(hash(str(tmp_path))):x}"
     with engine.connect() as connection:
         connection.execute(text(f"CREATE DATABASE {name}"))

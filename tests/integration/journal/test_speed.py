@@ -49,10 +49,11 @@ def test_coverage_of_ten_thousand_windows_takes_less_than_a_second(journal, hour
                 for n, row in enumerate(at, 1)
             ],
         )
-    began = time.perf_counter()
+    # CPU time: other work on the machine must not fail this
+    began = time.process_time()
     coverage = journal.coverage(KEY, "dag.read", start, start + 10_000 * minute, minute)
     counts, gaps, overlaps = coverage.counts, coverage.gaps, coverage.overlaps
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     print(f"coverage of 10,000 windows: {seconds:.2f} s")
     assert counts["covered"] == 10_000 - 1428
     assert len(gaps) == counts["failed"] == 1428

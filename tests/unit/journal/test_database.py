@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+import threading
+import traceback
+
+import pytest
+from sqlalchemy import insert, select, text
+
+from airflow_provider_streams.errors import JournalError, JournalUnavailable, MissingDependency, StreamsError
+from airflow_provider_streams.journal.database import Database
+from airflow_provider_streams.journal.store import Journal
+from airflow_provider_streams.journal.tables import digest, sources
+
+
+@pytest.fixture
+def url(tmp_path):
+    return f"sqlite:///{tmp_path / 'journal.db'}"
+
+
+def source(name: str):
+    return insert(sources).values(digest=digest(name), source_key=name)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "not a url hunter2",
+        "",
+        "sqlite://",
+        "sqlite:///:memory:",
+        "sqlite:///file:x?mode=memory&uri=true",
+        "sqlite+aiosqlite:////tmp/x.db",
+        "postgresql+asyncpg://u:hunter2@h/d",
+        "postgresql+psycopg_async://u:hunter2@h/d",
+        "oraclette://u:hunter2@h/d",
+    ],
+)
+def test_a_url_that_cannot_hold_a_journal_is_refused_without_its_password(url):
+    with pytest.raises(StreamsError) as caught:
+        Database(url)
+    assert isinstance(caught.value, JournalError | MissingDependency)
+    assert "hunter2" not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg"])
+def test_a_server_that_does_not_answer_is_a_passing_error_without_the_password(scheme):
+    url = f"{scheme}://me:hunter2@127.0.0.1:1/db?sslpassword=hunter3"
+    with pytest.raises(JournalUnavailable) as caught:
+        Journal.open(url)
+    said = "".join(traceback.format_exception(caught.value))
+    assert caught.value.retryable
+    assert "postgresql+psycopg://me:***@127.0.0.1:1/db" in said
+    assert "hunter2" not in said
+    assert "hunter3" not in said
+    assert repr(Journal(url)) == "Journal('postgresql+psycopg://me:***@127.0.0.1:1/db')"
+
+
+def test_a_missing_driver_names_the_extra():
+    pytest.importorskip("sqlalchemy")
+    try:
+        import MySQLdb  # noqa: F401
+    except ImportError:
+        with pytest.raises(MissingDependency, match=r"airflow-provider-streams\[mysql\]"):
+            Database("mysql://me@host/db")
+
+
+def test_a_folder_that_does_not_exist_is_an_error_that_names_the_file(tmp_path):
+    with pytest.raises(JournalError, match=r"nowhere/journal\.db"):
+        Journal.open(f"sqlite:///{tmp_path}/nowhere/journal.db")
+
+
+def test_a_file_that_is_no_database_is_an_error(tmp_path):
+    (tmp_path / "journal.db").write_text("no database at all" * 1000)
+    with pytest.raises(JournalError, match="not a database"):
+        Journal.open(f"sqlite:///{tmp_path}/journal.db")
+
+
+def test_errors_show_neither_statements_nor_values(url):
+    database = Database(url)
+    with pytest.raises(JournalError) as caught, database.writing() as connection:
+        connection.execute(text("INSERT INTO nowhere VALUES (:value)"), {"value": "a whole plan"})
+    said = "".join(traceback.format_exception(caught.value))
+    assert "no such table: nowhere" in said
+    assert "a whole plan" not in said
+
+
+def test_making_a_journal_touches_nothing_and_its_first_use_makes_the_tables(tmp_path, url):
+    journal = Journal(url)
+    assert list(tmp_path.iterdir()) == []
+    assert journal.sources() == []
+
+
+def test_a_transaction_that_fails_leaves_nothing(url):
+    database = Database(url)
+
+    def half():
+        with database.writing() as connection:
+            connection.execute(source("half"))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        half()
+    with database.reading() as connection:
+        assert connection.execute(select(sources)).all() == []
+
+
+def test_a_row_is_inserted_once(url):
+    database = Database(url)
+    assert database.insert_once(source("a"))
+    assert not database.insert_once(source("a"))
+
+
+def test_a_refused_row_that_nobody_has_is_an_error_and_not_an_endless_wait(url):
+    database = Database(url)
+    database.insert_once(source("a"))
+    with pytest.raises(JournalError, match="refused"):
+        database.winner(lambda _: None, lambda: source("a"))
+
+
+def test_readers_do_not_wait_for_a_writer_and_see_only_what_is_committed(url):
+    database = Database(url)
+    with database.writing() as connection:
+        connection.execute(source("a"))
+        with database.reading() as other:
+            assert other.execute(select(sources)).all() == []
+    with database.reading() as other:
+        assert len(other.execute(select(sources)).all()) == 1
+
+
+def test_writers_take_turns(url):
+    database = Database(url)
+    database.prepare()
+    inside, entered = threading.Event(), threading.Event()
+
+    def second():
+        inside.wait(30)
+        with database.writing() as connection:
+            entered.set()
+            connection.execute(source("second"))
+
+    thread = threading.Thread(target=second)
+    thread.start()
+    with database.writing() as connection:
+        inside.set()
+        assert not entered.wait(0.3)
+        connection.execute(source("first"))
+    thread.join(30)
+    with database.reading() as connection:
+        assert connection.execute(select(sources.c.source_key).order_by(sources.c.id)).scalars().all() == [
+            "first",
+            "second",
+        ]
+
+
+def test_a_writer_that_waits_too_long_gets_a_passing_error(url, monkeypatch):
+    monkeypatch.setattr("airflow_provider_streams.journal.database.BUSY_SECONDS", 0.1)
+    database = Database(url)
+    with database.writing(), pytest.raises(JournalUnavailable, match="locked"), database.writing():
+        pass
+
+
+def test_a_fork_uses_connections_of_its_own(url):
+    database = Database(url)
+    database.insert_once(source("parent"))
+    child = multiprocessing.get_context("fork").Process(target=database.insert_once, args=(source("child"),))
+    with database.reading() as connection:
+        child.start()
+        child.join(60)
+        assert connection.execute(select(sources.c.source_key)).scalars().all() == ["parent", "child"]
+    assert child.exitcode == 0
+
+
+def test_journal_errors_survive_pickling():
+    error = pickle.loads(pickle.dumps(JournalUnavailable("journal.db: locked")))  # noqa: S301
+    assert (type(error), str(error), error.retryable) == (JournalUnavailable, "journal.db: locked", True)

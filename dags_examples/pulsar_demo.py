@@ -28,7 +28,7 @@ with DAG(
         source=ORDERS,
         window="{{ params.window }}",
         slack=SLACK,
-        sink=ParquetSink(os.environ.get("DEMO_LAKE", "/tmp/lake") + "/orders"),
+        sink=ParquetSink(os.environ.get("DEMO_LAKE", "/lake") + "/orders"),
         reader="demo",
     )
     ready >> read

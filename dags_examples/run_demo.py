@@ -43,6 +43,22 @@ def say(text: str = "") -> None:
 
 
 @contextmanager
+def quiet_stderr(log: Path) -> Iterator[None]:
+    """Spark's and Airflow's own remarks go to a file, which is shown only when the demo fails."""
+    kept = os.dup(2)
+    with log.open("wb") as file:
+        os.dup2(file.fileno(), 2)
+    try:
+        yield
+    except BaseException:
+        say(f"\n-- the end of {log.name}:\n" + log.read_text(errors="replace")[-4000:])
+        raise
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+@contextmanager
 def step(title: str) -> Iterator[None]:
     """A phase of the demo with its time."""
     say(f"\n== {title}")
@@ -133,7 +149,8 @@ def airflow_home(folder: Path, server: PulsarServer) -> None:
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__CORE__UNIT_TEST_MODE": "False",
         "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
-        "AIRFLOW__LOGGING__LOGGING_LEVEL": "WARNING",
+        "AIRFLOW__LOGGING__LOGGING_LEVEL": "ERROR",
+        "PYTHONWARNINGS": "ignore",
         "AIRFLOW_CONN_PULSAR_DEMO": json.dumps(connection),
         "DEMO_LAKE": str(folder / "lake"),
     }
@@ -158,15 +175,28 @@ def load_dag() -> Any:
 
 
 def run_window(dag: Any, start: datetime, end: datetime) -> dict[str, Any]:
-    """One DAG run; its receipt in short, as Airflow's XCom has it."""
+    """One DAG run; prints the plan that it pinned, returns its receipt in short, as Airflow's XCom has it."""
     from airflow.utils.state import DagRunState
 
-    run = dag.test(
-        logical_date=datetime.now(UTC), run_conf={"window": f"{start.isoformat()}/{end.isoformat()}"}
-    )
+    run = dag.test(logical_date=datetime.now(UTC), run_conf={"window": f"{start.isoformat()}/{end.isoformat()}"})
     if run.state != DagRunState.SUCCESS:
         sys.exit(f"the run of window {start:%H:%M:%S} ended as {run.state}")
+    show_plan(start, end)
     return run.get_task_instance("read").xcom_pull(task_ids="read")
+
+
+def show_plan(start: datetime, end: datetime) -> None:
+    """The pinned plan as a person checks it."""
+    from airflow_provider_streams import PulsarSource, Window
+    from airflow_provider_streams.hooks.journal import open_journal
+    from airflow_provider_streams.model.plan_table import plan_table
+
+    source = PulsarSource(TOPIC, conn_id="pulsar_demo")
+    with open_journal() as journal:
+        plan = journal.pinned(source.key, "demo", Window(start, end))
+    if plan is None:
+        sys.exit("the plan was not pinned")
+    say(plan_table(plan) + "\n")
 
 
 def show_receipt(number: int, receipt: dict[str, Any]) -> None:
@@ -203,7 +233,9 @@ def prove(lake: Path, published: Published) -> None:
     numbers = pc.cast(pc.list_element(pc.split_pattern(pc.cast(table["value"], "string"), " "), 0), "int64")
     distinct = pc.count_distinct(numbers).as_py()
     low_high = pc.min_max(numbers).as_py()
-    say(f"   landed rows {table.num_rows:,}, distinct numbers {distinct:,}, from {low_high['min']} to {low_high['max']:,}")
+    say(
+        f"   landed rows {table.num_rows:,}, distinct numbers {distinct:,}, from {low_high['min']} to {low_high['max']:,}"
+    )
     complete = table.num_rows == distinct == published.events
     if not complete or (low_high["min"], low_high["max"]) != (0, published.events - 1):
         sys.exit("PROOF FAILED: not every number landed exactly once")
@@ -268,7 +300,7 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=200_000)
     arguments = parser.parse_args()
     for system in arguments.system:
-        with tempfile.TemporaryDirectory(prefix="streams-demo-") as folder:
+        with tempfile.TemporaryDirectory(prefix="streams-demo-") as folder, quiet_stderr(Path(folder) / "demo.log"):
             DEMOS[system](Path(folder), arguments.events)
 
 

@@ -1,11 +1,17 @@
-"""Every test session has its own, empty AIRFLOW_HOME: it must be set before anything imports Airflow."""
+"""Every test session has its own, empty AIRFLOW_HOME, set before anything imports Airflow; and a broker's REST side."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -24,6 +30,68 @@ os.environ |= {
 def airflow_home() -> Path:
     """This session's AIRFLOW_HOME."""
     return _HOME
+
+
+@dataclass
+class RestSide:
+    """What a broker's admin API answers, by path below `/admin/v2/`: a body, or a status, a body, and headers."""
+
+    url: str
+    answers: dict[str, object] = field(default_factory=dict)
+    seen: list[str] = field(default_factory=list)
+    """Paths asked for."""
+    authorizations: set[str | None] = field(default_factory=set)
+    outage: int = 0
+    """So many requests are answered 503 before the others."""
+
+    def answer(self, path: str) -> tuple[int, bytes, dict[str, str]]:
+        """Status, body and headers."""
+        if self.outage:
+            self.outage -= 1
+            return 503, b'{"reason": "the bundle is unloading"}', {}
+        found = self.answers.get(path, (404, {"reason": f"{path} not found"}))
+        status, body, *headers = found if isinstance(found, tuple) else (200, found)
+        content = body.encode() if isinstance(body, str) else json.dumps(body).encode()
+        return status, content, headers[0] if headers else {}
+
+
+@pytest.fixture
+def rest_side() -> Iterator[RestSide]:
+    """A stand-in for a broker's admin API on loopback."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            path = urlsplit(self.path).path.removeprefix("/admin/v2/")
+            side.seen.append(path)
+            side.authorizations.add(self.headers.get("Authorization"))
+            status, body, headers = side.answer(path)
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    side = RestSide(f"http://127.0.0.1:{server.server_port}")
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield side
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def pulsar_connection(rest_side: RestSide, monkeypatch: pytest.MonkeyPatch) -> RestSide:
+    """The connection `pulsar_default` leads to `rest_side`, with the token `token-5d2c`."""
+    extra = {"admin_url": rest_side.url, "request_timeout_seconds": 5}
+    connection = {"conn_type": "pulsar", "host": "127.0.0.1", "port": 1, "password": "token-5d2c", "extra": extra}
+    monkeypatch.setenv("AIRFLOW_CONN_PULSAR_DEFAULT", json.dumps(connection))
+    return rest_side
 
 
 def pytest_unconfigure() -> None:

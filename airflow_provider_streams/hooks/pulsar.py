@@ -11,7 +11,7 @@ from airflow_provider_streams.hooks import pulsar_questions as questions
 from airflow_provider_streams.hooks.backlog import Backlog
 from airflow_provider_streams.hooks.base import StreamHook
 from airflow_provider_streams.hooks.pulsar_questions import Question, Topic
-from airflow_provider_streams.hooks.readiness import Readiness, WindowQuestion, transactions_done
+from airflow_provider_streams.hooks.readiness import Readiness, WindowQuestion, time_decides
 from airflow_provider_streams.model.basis import Cuts
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.source import PulsarSource, full_topic_name
@@ -21,6 +21,7 @@ from airflow_provider_streams.systems.pulsar.admin.answers import InternalStats,
 from airflow_provider_streams.systems.pulsar.admin.client import AdminClient, AsyncAdminClient
 from airflow_provider_streams.systems.pulsar.admin.exchange import Patience
 from airflow_provider_streams.systems.pulsar.auth import Address, Endpoint
+from airflow_provider_streams.systems.pulsar.readiness import NotReady, entries_before_end, window_ready
 from airflow_provider_streams.systems.pulsar.wire.connection import Connection
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ class PulsarHook(StreamHook):
             return waiting
         if not isinstance(question.basis, Cuts):
             topics = self._ask(questions.topics_of(cast("PulsarSource", question.source)))
-            if transactions_done(self._ask(questions.stats(topics)).values()):
+            if time_decides(question, self._ask(questions.stats(topics)).values()):
                 return Readiness(ready=True)
         return super().readiness(question)
 
@@ -150,12 +151,16 @@ class PulsarHook(StreamHook):
         """As `readiness`, for an event loop: one request per topic and call, after the first."""
         if waiting := question.wait(datetime.now(UTC)):
             return waiting
-        if not isinstance(question.basis, Cuts):
-            topics = await self._known_topics(cast("PulsarSource", question.source))
-            if transactions_done((await self._aask(questions.stats(topics))).values()):
-                return Readiness(ready=True)
-        # which entries an open transaction holds back is the planner's knowledge: several calls, off the loop
-        return await super().areadiness(question)
+        if isinstance(question.basis, Cuts):
+            return await super().areadiness(question)
+        source = cast("PulsarSource", question.source)
+        topics = await self._known_topics(source)
+        stats = await self._aask(questions.stats(topics))
+        if time_decides(question, stats.values()):
+            return Readiness(ready=True)
+        held = await entries_before_end(await self._aadmin(), source, question.window, question.slack)
+        answer = window_ready(datetime.now(UTC), question.window, question.slack, held)
+        return Readiness(ready=False, reason=answer.reason) if isinstance(answer, NotReady) else Readiness(ready=True)
 
     def test_connection(self) -> tuple[bool, str]:
         """Whether the admin API and the brokers accept us; the message holds no secret."""

@@ -91,9 +91,12 @@ def ask_planner(system: StreamSystem, question: WindowQuestion) -> Readiness:
     return Readiness(ready=True)
 
 
-def transactions_done(topics: Iterable[TopicStats]) -> bool:
-    """Whether no transaction is open: then time alone decided the end of a window that has passed."""
-    return all(not topic.open_transactions for topic in topics)
+def time_decides(question: WindowQuestion, topics: Iterable[TopicStats]) -> bool:
+    """Whether a window whose time has passed is ready for that alone.
+
+    Open transactions may hold back events of the window. A chained one ends at the tail, wherever that is.
+    """
+    return question.basis == "chained" or all(not topic.open_transactions for topic in topics)
 
 
 def _plain(cut: str | Mapping[str, str] | None) -> str | dict[str, str] | None:

@@ -1,0 +1,33 @@
+"""Each full hour of a topic, once it is complete, as one folder of Parquet files."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime, timedelta
+
+from airflow.sdk import DAG, CronPartitionTimetable
+
+from airflow_provider_streams import ParquetSink, PulsarSource
+from airflow_provider_streams.operators.read import ReadWindowOperator
+from airflow_provider_streams.retry import stream_retry_policy
+from airflow_provider_streams.sensors.window import WindowReadySensor
+
+EVENTS = PulsarSource("shop/orders/events", conn_id="pulsar_default")
+HOUR = timedelta(hours=1)
+
+with DAG(
+    "pulsar_hourly",
+    # run_offset=-1: at 11:00 the partition that began at 10:00; it is backfilled by partition date
+    schedule=CronPartitionTimetable("@hourly", timezone="UTC", run_offset=-1),
+    start_date=datetime(2026, 11, 1, tzinfo=UTC),
+    default_args={"retries": 3, "retry_policy": stream_retry_policy(timedelta(minutes=2))},
+    doc_md=__doc__,
+) as dag:
+    complete = WindowReadySensor(task_id="complete", source=EVENTS, window_length=HOUR, deferrable=True)
+    read = ReadWindowOperator(
+        task_id="read",
+        source=EVENTS,
+        window_length=HOUR,
+        sink=ParquetSink(os.environ.get("LAKE", "/lake") + "/orders"),
+    )
+    complete >> read

@@ -1,0 +1,145 @@
+"""Airflow's four processes on loopback, with their own home and a copy of the migrated database."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+COMPONENTS = ("api-server", "scheduler", "dag-processor", "triggerer")
+HEALTH = ("metadatabase", "scheduler", "triggerer", "dag_processor")
+DAGS = Path(__file__).parent / "dags"
+
+
+@dataclass
+class AirflowStack:
+    """A running Airflow."""
+
+    home: Path
+    port: int
+    truth: Path
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    token: str = ""
+
+    def call(self, method: str, path: str, body: object = None) -> Any:
+        """One call of the REST API."""
+        answer = httpx.request(
+            method,
+            f"http://localhost:{self.port}{path}",
+            json=body,
+            headers={"Authorization": f"Bearer {self.token}"} if self.token else {},
+            timeout=30,
+        )
+        answer.raise_for_status()
+        return answer.json()
+
+    def until(self, what: str, condition: Callable[[], Any], seconds: float = 60) -> Any:
+        """Wait until a condition gives something; what it gave."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            with contextlib.suppress(httpx.HTTPError, KeyError):
+                if found := condition():
+                    return found
+            time.sleep(0.2)
+        pytest.fail(f"after {seconds} s: {what}\n{self.tail()}")
+
+    def tail(self) -> str:
+        """The end of what the components said."""
+        logs = sorted(self.home.glob("*.out"))
+        return "\n".join(f"== {log.name}\n" + "\n".join(log.read_text().splitlines()[-15:]) for log in logs)
+
+    def task_logs(self) -> str:
+        """Every task's and trigger's log."""
+        return "\n".join(log.read_text() for log in (self.home / "logs").rglob("*.log*") if log.is_file())
+
+
+@pytest.fixture(scope="module")
+def airflow_stack(migrated_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AirflowStack]:
+    """api-server, scheduler, dag-processor and triggerer, healthy; the DAGs of `dags/`; stopped afterwards."""
+    home = tmp_path_factory.mktemp("airflow-stack")
+    shutil.copy(migrated_database, home / "airflow.db")
+    shutil.copytree(DAGS, home / "dags", ignore=shutil.ignore_patterns("__pycache__"))
+    stack = AirflowStack(home, _free_port(), home / "truth.json")
+    environment = _environment(stack)
+    try:
+        for component in COMPONENTS:
+            with (home / f"{component}.out").open("wb") as out:
+                command = [sys.executable, "-m", "airflow", component]
+                stack.processes.append(
+                    subprocess.Popen(command, env=environment, stdout=out, stderr=out, start_new_session=True)
+                )
+        stack.until("the components are not healthy", lambda: _healthy(stack), 120)
+        stack.token = stack.call("GET", "/auth/token")["access_token"]
+        yield stack
+    finally:
+        _stop(stack.processes)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def _healthy(stack: AirflowStack) -> bool:
+    health = stack.call("GET", "/api/v2/monitor/health")
+    return all(health[name]["status"] == "healthy" for name in HEALTH)
+
+
+def _environment(stack: AirflowStack) -> dict[str, str]:
+    fake = {"conn_type": "fake", "extra": {"truth": str(stack.truth), "token": CANARY}}
+    return {
+        **os.environ,
+        "AIRFLOW_HOME": str(stack.home),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(stack.home / "dags"),
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{stack.home}/airflow.db",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
+        "AIRFLOW__API__PORT": str(stack.port),
+        "AIRFLOW__API__HOST": "127.0.0.1",
+        "AIRFLOW__API__WORKERS": "1",
+        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://localhost:{stack.port}/execution/",
+        "AIRFLOW__API_AUTH__JWT_SECRET": "one secret for all four components",
+        "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": str(_free_port()),
+        "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": str(_free_port()),
+        "AIRFLOW__CORE__PARALLELISM": "2",
+        "AIRFLOW__SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "0.2",
+        "AIRFLOW__SCHEDULER__PARSING_CLEANUP_INTERVAL": "3",
+        "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "5",
+        "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "5",
+        "AIRFLOW__DAG_PROCESSOR__PARSING_PROCESSES": "1",
+        "AIRFLOW_CONN_FAKE_DEFAULT": json.dumps(fake),
+        "STREAMS_TEST_LAKE": str(stack.home / "lake"),
+    }
+
+
+CANARY = "canary-7b1e5c20"
+
+
+@pytest.fixture(scope="module")
+def canary() -> str:
+    """The token of the connection `fake_default`."""
+    return CANARY
+
+
+def _stop(processes: list[subprocess.Popen[bytes]]) -> None:
+    for process in processes:
+        process.terminate()
+    for process in processes:
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from airflow_provider_streams import PulsarSource
+from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.hooks.base import (
+    HOOKS,
+    SOURCES,
+    StreamHook,
+    hook_for,
+    merge_options,
+    source_from_json,
+    source_of,
+    source_to_json,
+)
+from airflow_provider_streams.systems.base import SYSTEMS, Option
+from airflow_provider_streams.testing.fake import FakeSource, FakeSystem
+
+OPTIONS = (Option("url", "", aliases=("service.url",)), Option("token", "", secret=True), Option("token_file", ""))
+
+
+def test_the_first_layer_that_names_an_option_wins():
+    layers = ({"url": "a"}, {"url": "b", "token": "t"}, {"token": "u", "token_file": "f"})
+    assert merge_options(OPTIONS, layers) == {"url": "a", "token": "t", "token_file": "f"}
+
+
+def test_of_exclusive_options_only_the_first_layers_are_taken():
+    layers = ({"token_file": "f"}, {"token": "t"})
+    assert merge_options(OPTIONS, layers, frozenset({"token", "token_file"})) == {"token_file": "f"}
+
+
+def test_empty_values_count_as_not_given_and_unknown_ones_are_dropped():
+    assert merge_options(OPTIONS, ({"url": "", "token": None, "color": "red"}, {"url": "b"})) == {"url": "b"}
+
+
+def test_aliases_are_compared_without_case():
+    assert merge_options(OPTIONS, ({"Service.URL": "a"},)) == {"url": "a"}
+
+
+def test_form_values_become_option_texts():
+    assert merge_options(OPTIONS, ({"url": True, "token": 5, "token_file": ["a", "b"]},)) == {
+        "url": "true",
+        "token": "5",
+        "token_file": "a,b",
+    }
+
+
+def test_options_come_from_the_argument_the_connection_and_the_environment_in_this_order(monkeypatch):
+    extra = {"events": 10, "shards": 3}
+    monkeypatch.setenv("AIRFLOW_CONN_FAKE_DEFAULT", json.dumps({"conn_type": "fake", "extra": extra}))
+    monkeypatch.setenv("STREAMS_FAKE_SHARDS", "4")
+    monkeypatch.setenv("STREAMS_FAKE_VALUE_BYTES", "99")
+    hook = StreamHook("fake_default", system="fake", options={"events": "5"})
+    assert hook.options() == {"events": "5", "shards": "3", "value_bytes": "99"}
+    assert isinstance(hook.system(), FakeSystem)
+
+
+async def test_an_event_loop_gets_the_same_options(monkeypatch):
+    monkeypatch.setenv("AIRFLOW_CONN_FAKE_DEFAULT", json.dumps({"conn_type": "fake", "extra": {"events": 10}}))
+    hook = StreamHook("fake_default", system="fake")
+    assert await hook.aoptions() == hook.options() == {"events": "10"}
+
+
+def test_secret_options_are_masked_in_airflows_logs(monkeypatch):
+    from airflow.sdk.log import redact
+
+    monkeypatch.setenv(
+        "AIRFLOW_CONN_FAKE_DEFAULT", json.dumps({"conn_type": "fake", "extra": {"auth.token": "very-secret-9b1"}})
+    )
+    StreamHook("fake_default", system="fake").options()
+    assert redact("the token is very-secret-9b1") == "the token is ***"
+
+
+def test_a_missing_connection_is_named_with_the_fix():
+    with pytest.raises(InvalidRequest, match=r"'nowhere' does not exist.*airflow connections add nowhere"):
+        StreamHook("nowhere", system="fake").options()
+
+
+async def test_a_missing_connection_is_named_in_an_event_loop_too():
+    with pytest.raises(InvalidRequest, match="'nowhere' does not exist"):
+        await StreamHook("nowhere", system="fake").aoptions()
+
+
+def test_every_hook_and_source_is_of_a_known_system():
+    assert HOOKS.keys() <= SYSTEMS.keys()
+    assert SOURCES.keys() == SYSTEMS.keys()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        PulsarSource("orders"),
+        PulsarSource(["a", "b/c/d"], conn_id="other"),
+        PulsarSource(pattern="shop/orders/.*"),
+        FakeSource("numbers", conn_id="c"),
+    ],
+)
+def test_a_source_survives_a_triggers_serialization(source):
+    assert source_from_json(json.loads(json.dumps(source_to_json(source)))) == source
+
+
+def test_an_unknown_system_is_refused():
+    with pytest.raises(InvalidRequest, match=r"known: .*pulsar"):
+        source_of("kafka", ["a"], "c")
+
+
+def test_a_system_without_a_hook_of_its_own_takes_its_connections_extras():
+    assert type(hook_for(FakeSource())) is StreamHook

@@ -334,7 +334,7 @@ def delete_stream(stream: str) -> Call[bool]:
 def scale(
     stream: str, sealed: Iterable[int], ranges: Iterable[tuple[float, float]], timestamp_ms: int
 ) -> Call[int | None]:
-    """Replace open segments by new ones that own the same key space; the epoch in which they start.
+    """Replace open segments by new ones that own the same key space; the epoch that this ends, for `scale_done`.
 
     None: some of the segments are sealed already, for example by the same request sent before.
     """
@@ -357,7 +357,7 @@ def scale(
 
 
 def scale_done(stream: str, epoch: int) -> Call[bool]:
-    """Whether the scaling that ends this epoch (the one before the answer of `scale`) is over."""
+    """Whether the scaling that ends this epoch (the answer of `scale`) is over."""
 
     def parse(answer: pb.StatusAnswer) -> bool:
         if answer.status in (0, 1):

@@ -38,8 +38,8 @@ _OPTIONS: tuple[tuple[str, Any], ...] = (
     ("grpc.use_local_subchannel_pool", 1),
     # a restarted controller is found within a second, not after minutes of backoff
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 1000),
-    ("grpc.max_reconnect_backoff_ms", 1000),
+    ("grpc.min_reconnect_backoff_ms", 10_000),  # how long one attempt may take
+    ("grpc.max_reconnect_backoff_ms", 1_000),
 )
 _PASSING = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED})
 _MISSING_SCOPE = re.compile(r"get entry: key: \S+ table: _system/_tables/scopes\b")

@@ -262,6 +262,7 @@ class PravegaSplitReader:
                     batch = self._maker.batch(part)
                     yield batch
                     self._count(part)
+        self.close()
         self._parser.finish()
 
     def _count(self, events: Events) -> None:

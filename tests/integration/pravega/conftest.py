@@ -1,0 +1,207 @@
+"""Pravega's own Java client as an independent peer, and a scope of our own on a real server."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import struct
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airflow_provider_streams.model.plan import OnLoss, Plan, PlanRequest
+from airflow_provider_streams.model.receipt import Receipt, compare
+from airflow_provider_streams.model.source import PravegaSource
+from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.systems.pravega import calls, cuts
+from airflow_provider_streams.systems.pravega.names import Segment
+from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
+from airflow_provider_streams.systems.pravega.system import PravegaSystem
+from airflow_provider_streams.testing.servers import PravegaServer
+from airflow_provider_streams.testing.servers.java import start_java
+from airflow_provider_streams.testing.servers.waiting import wait_until
+
+SOURCE = Path(__file__).parent / "java" / "Peer.java"
+_QUIET = """<configuration><appender name="out" class="ch.qos.logback.core.ConsoleAppender">
+<encoder><pattern>%p %c{0}: %m%n</pattern></encoder></appender>
+<root level="OFF"><appender-ref ref="out"/></root></configuration>"""
+
+
+class PeerFailed(RuntimeError):
+    """The Java client threw."""
+
+
+class Peer:
+    """A JVM with Pravega's client: one command, one answer."""
+
+    def __init__(self, server: PravegaServer, logging: Path, user: str = "admin") -> None:
+        logging.write_text(_QUIET)
+        properties = {
+            "controller": server.controller_uri,
+            "logback.configurationFile": str(logging),
+            **server.client_properties(user),
+        }
+        self._process = start_java(SOURCE, [f"{k}={v}" for k, v in properties.items()], server.classpath)
+
+    def ask(self, *words: object) -> dict[str, Any]:
+        self.tell(*words)
+        return self.answer()
+
+    def tell(self, *words: object) -> None:
+        assert self._process.stdin
+        self._process.stdin.write(" ".join(map(str, words)) + "\n")
+        self._process.stdin.flush()
+
+    def answer(self) -> dict[str, Any]:
+        assert self._process.stdout
+        for line in self._process.stdout:
+            if line.startswith("> "):
+                answer: dict[str, Any] = json.loads(line[2:])
+                if "error" in answer:
+                    raise PeerFailed(answer["error"])
+                return answer
+        raise PeerFailed("the JVM ended")
+
+    def digests(self, stream: str, start: StreamCut | None, end: StreamCut | None) -> dict[int, tuple[Any, ...]]:
+        """Per segment that is not empty: start, end, events, SHA-256 of length-prefixed payloads."""
+        texts = ["unbounded" if cut is None else cut.to_text() for cut in (start, end)]
+        answer = self.ask("digest", *stream.split("/"), *texts)
+        return {int(key): tuple(value) for key, value in answer.items() if value[0] != value[1]}
+
+    def write(self, stream: str, count: int, size: int = 100, keys: int = 10, tag: str = "e") -> None:
+        self.ask("write", *stream.split("/"), count, size, keys, tag)
+
+    def close(self) -> None:
+        with self._process as process:
+            assert process.stdin
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.close()
+            try:
+                process.wait(20)
+            except TimeoutError:
+                process.kill()
+
+
+@pytest.fixture(scope="session")
+def peer(pravega_server: PravegaServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Peer]:
+    peer = Peer(pravega_server, tmp_path_factory.mktemp("peer") / "logback.xml")
+    yield peer
+    peer.close()
+
+
+WINDOW = Window(datetime(2026, 11, 20, 10, tzinfo=UTC), datetime(2026, 11, 20, 11, tzinfo=UTC))
+
+
+class Lab:
+    """What tests do with one server: write nothing themselves, but plan, read, compare and rescale."""
+
+    def __init__(self, system: PravegaSystem, scope: str) -> None:
+        self.system, self.scope = system, scope
+        self.call, self.run = system.client.call, system.client.run
+
+    def create(self, name: str = "s") -> str:
+        """A fresh stream of one segment."""
+        stream = f"{self.scope}/{name}"
+        assert self.call(calls.create_stream(stream))
+        return stream
+
+    def head(self, stream: str) -> StreamCut:
+        return self.run(cuts.head(stream))
+
+    def tail(self, stream: str) -> StreamCut:
+        return self.run(cuts.tail(stream))
+
+    def plan(self, stream: str, start: StreamCut | None = None, end: StreamCut | None = None, **more: Any) -> Plan:
+        given = PlanRequest(
+            PravegaSource(stream),
+            WINDOW,
+            "tests",
+            basis="cuts",
+            start_cut=None if start is None else start.to_model(),
+            end_cut=None if end is None else end.to_model(),
+        )
+        return self.system.plan(replace(given, **more))
+
+    def read(self, plan: Plan, on_loss: OnLoss = "fail") -> tuple[list[bytes], Receipt]:
+        """All events in plan order, and the receipt."""
+        events: list[bytes] = []
+        receipts = []
+        for split in plan.splits:
+            with contextlib.closing(self.system.read(plan, split)) as reader:
+                for batch in reader:
+                    events += batch.column("event").to_pylist()
+                receipts.append(reader.receipt)
+        return events, compare(plan, self.system.explain(plan, receipts, on_loss=on_loss), seconds=0)
+
+    def digests(self, plan: Plan) -> dict[int, tuple[Any, ...]]:
+        """As `Peer.digests`, by our reader; every split's receipt is compared."""
+        found: dict[int, tuple[Any, ...]] = {}
+        receipts = []
+        for split in plan.splits:
+            digest, count = hashlib.sha256(), 0
+            with contextlib.closing(self.system.read(plan, split, ["event"])) as reader:
+                for batch in reader:
+                    for event in batch.column("event").to_pylist():
+                        digest.update(struct.pack(">i", len(event)) + event)
+                        count += 1
+                receipts.append(reader.receipt)
+            found[Segment.parse(split.shard).id] = (
+                split.start.parts[0],
+                split.end.parts[0],
+                count,
+                digest.hexdigest(),
+            )
+        compare(plan, receipts, seconds=0)
+        return found
+
+    def rescale(self, stream: str, sealed: list[int], ranges: list[tuple[float, float]]) -> None:
+        """Replace segments and wait until it is done."""
+        epochs: list[int] = []
+
+        def started() -> bool:
+            epoch = self.call(calls.scale(stream, sealed, ranges, int(datetime.now(UTC).timestamp() * 1000)))
+            epochs.extend([] if epoch is None else [epoch])
+            return bool(epochs)
+
+        wait_until(started, "the scaling to start", 30)
+        wait_until(lambda: self.call(calls.scale_done(stream, epochs[0])), "the scaling to end", 30)
+
+    def split(self, stream: str) -> None:
+        """Split the open segment that owns most keys."""
+        one = max(self.call(calls.current_segments(stream)), key=lambda s: s.high - s.low)
+        middle = (one.low + one.high) / 2
+        self.rescale(stream, [one.segment_id], [(one.low, middle), (middle, one.high)])
+
+    def merge(self, stream: str) -> None:
+        """Merge the two open segments that own the lowest keys."""
+        first, second = sorted(self.call(calls.current_segments(stream)), key=lambda s: s.low)[:2]
+        self.rescale(stream, [first.segment_id, second.segment_id], [(first.low, second.high)])
+
+    def roll(self, stream: str) -> None:
+        """Replace every open segment by one with the same keys."""
+        current = self.call(calls.current_segments(stream))
+        self.rescale(stream, [s.segment_id for s in current], [(s.low, s.high) for s in current])
+
+
+@pytest.fixture
+def system(pravega_server: PravegaServer) -> Iterator[PravegaSystem]:
+    options = {"controller": pravega_server.controller_uri, "request_timeout_seconds": "20", "stall_seconds": "20"}
+    system = PravegaSystem.from_options(options)
+    yield system
+    system.close()
+
+
+@pytest.fixture
+def lab(system: PravegaSystem, pravega_scope: str) -> Lab:
+    return Lab(system, pravega_scope)
+
+
+@pytest.fixture
+def stream(lab: Lab) -> str:
+    """A fresh stream of one segment."""
+    return lab.create()

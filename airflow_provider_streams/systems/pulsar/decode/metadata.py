@@ -24,7 +24,7 @@ class EntryMetadata(NamedTuple):
     uncompressed_size: int = 0
     """Bytes of the payload when decompressed (of all chunks together)."""
     event_ms: int | None = None
-    """None also for 0, which clients send when no event time is set."""
+    """None also for 0, which clients send when no event time is set, and for what no timestamp can hold."""
     key: bytes | None = None
     """None also where the producer marked the key as null."""
     key_b64: bool = False
@@ -70,7 +70,7 @@ def parse_metadata(view: bytes | bytearray | memoryview) -> EntryMetadata:
 _FIELDS: protobuf.Table = {
     1: ("producer", protobuf.as_bytes),
     2: ("sequence_id", protobuf.as_int64),
-    3: ("publish_ms", protobuf.as_uint),
+    3: ("publish_ms", protobuf.as_certain_time),
     4: ("properties", protobuf.as_pairs),
     5: ("replicated_from", protobuf.as_bytes),
     6: ("key", protobuf.as_bytes),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 VARINT, BYTES = 0, 2
 _LAST = 0x7F
@@ -15,6 +15,9 @@ _UINT64 = (1 << 64) - 1
 Convert = Callable[[int | bytes], object]
 Table = Mapping[int, tuple[str, Convert]]
 """Field number to the name and the converter of its value."""
+
+LATEST_MS: Final = (1 << 63) // 1000 - 1
+"""The last millisecond that a timestamp column, which counts microseconds, can hold."""
 
 
 class Malformed(ValueError):
@@ -129,8 +132,17 @@ def as_flag(value: int | bytes) -> bool:
 
 
 def as_time(value: int | bytes) -> int | None:
-    """Milliseconds since 1970; None for 0, which Pulsar's clients send for an unset time."""
-    return as_uint(value) or None
+    """Milliseconds since 1970; None for 0, which Pulsar's clients send for an unset time, and beyond `LATEST_MS`."""
+    millis = as_uint(value)
+    return millis if 0 < millis <= LATEST_MS else None
+
+
+def as_certain_time(value: int | bytes) -> int:
+    """Milliseconds since 1970 that a timestamp can hold."""
+    millis = as_uint(value)
+    if millis > LATEST_MS:
+        raise Malformed(f"{millis} ms is beyond every calendar")
+    return millis
 
 
 def as_presence(value: int | bytes) -> bool:

@@ -1,0 +1,121 @@
+"""Rows and their entries to Arrow columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from airflow_provider_streams.systems.pulsar.decode import arrays
+from airflow_provider_streams.systems.pulsar.decode.arrays import Array
+from airflow_provider_streams.systems.pulsar.decode.columns import COLUMNS
+from airflow_provider_streams.systems.pulsar.decode.entry import Entry
+from airflow_provider_streams.systems.pulsar.decode.loads import Ints
+from airflow_provider_streams.systems.pulsar.decode.protobuf import LATEST_MS, write_varint
+from airflow_provider_streams.systems.pulsar.decode.rows import Rows
+
+MESSAGE_COLUMNS: Final = frozenset({"value", "key", "event_time", "properties", "ordering_key", "sequence_id"})
+"""Those that a message's own header and value decide."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where each row comes from: its entry (by number) and its batch index (-1: none)."""
+
+    entries: Sequence[Entry]
+    partition: int
+    owner: Ints
+    index: Ints
+
+    def column(self, name: str) -> Array:
+        """One of the columns that the entry and the place in it decide."""
+        return _ORIGIN_COLUMNS[name](self)
+
+    def each(self, values: Iterable[int]) -> Ints:
+        """One value per entry, for each of its rows."""
+        return np.fromiter(values, np.int64, len(self.entries))[self.owner]
+
+    def each_text(self, kind: pa.DataType, values: Sequence[bytes | None]) -> Array:
+        """One text per entry, for each of its rows."""
+        return arrays.taken(kind, values, self.owner)
+
+
+def message_columns(rows: Rows, data: bytes) -> dict[str, Array]:
+    """The value, and those of the other `MESSAGE_COLUMNS` that `rows` has room for."""
+    columns = {"value": arrays.binary(pa.binary(), data, rows.value_start, rows.value_end, ~rows.null_value)}
+    if rows.key_start is not None and rows.key_end is not None:
+        columns["key"] = arrays.binary(pa.string(), data, rows.key_start, rows.key_end, rows.key_start >= 0)
+    if rows.ordering_start is not None and rows.ordering_end is not None:
+        spans = (rows.ordering_start, rows.ordering_end, rows.ordering_start >= 0)
+        columns["ordering_key"] = arrays.binary(pa.binary(), data, *spans)
+    if rows.event_ms is not None:
+        known = (rows.event_ms > 0) & (rows.event_ms <= LATEST_MS)
+        columns["event_time"] = arrays.times(rows.event_ms, known)
+    if rows.sequence is not None:
+        columns["sequence_id"] = arrays.numbers(pa.int64(), rows.sequence, rows.sequence_set)
+    if rows.properties is not None:
+        found = rows.properties
+        names = arrays.binary(pa.string(), data, found.name_start, found.name_end)
+        values = arrays.binary(pa.string(), data, found.value_start, found.value_end)
+        columns["properties"] = arrays.maps(np.bincount(found.row, minlength=len(rows)), names, values)
+    return columns
+
+
+def absent_columns(count: int, columns: Collection[str]) -> dict[str, Array]:
+    """Those of the `MESSAGE_COLUMNS`, but the value, as they are for messages that set none of them."""
+    found = {name: arrays.absent(COLUMNS[name], count) for name in MESSAGE_COLUMNS & set(columns) - {"value"}}
+    if "properties" in found:
+        nothing = arrays.listed([]).cast(pa.string())
+        found["properties"] = arrays.maps(np.zeros(count, np.int64), nothing, nothing)
+    return found
+
+
+def _broker(origin: Origin, part: int) -> Array:
+    limits = (LATEST_MS, (1 << 63) - 1)
+    values = [None if e.broker is None or e.broker[part] > limits[part] else e.broker[part] for e in origin.entries]
+    known = origin.each(value is not None for value in values) != 0
+    numbers = origin.each(value or 0 for value in values)
+    return arrays.times(numbers, known) if part == 0 else arrays.numbers(pa.int64(), numbers, known)
+
+
+def _message_ids(origin: Origin) -> Array:
+    """Serialized MessageIdData, byte for byte what Pulsar's clients give."""
+    entry_part = origin.each_text(pa.binary(), [_entry_id(entry, origin.partition) for entry in origin.entries])
+    most = int(origin.index.max(initial=0))
+    indexes = [b"\x20" + write_varint(index) for index in range(most + 1)]
+    index_part = arrays.taken(pa.binary(), [b"", *indexes], origin.index + 1)
+    tails = origin.each_text(pa.binary(), [_id_tail(entry) for entry in origin.entries])
+    ids: Array = pc.binary_join_element_wise(entry_part, index_part, tails, b"")  # type: ignore[call-overload]
+    return ids
+
+
+def _entry_id(entry: Entry, partition: int) -> bytes:
+    place = b"\x18" + write_varint(partition) if partition >= 0 else b""
+    return b"\x08" + write_varint(entry.ledger) + b"\x10" + write_varint(entry.entry) + place
+
+
+def _id_tail(entry: Entry) -> bytes:
+    if entry.metadata.num_messages is not None:
+        return b"\x30" + write_varint(entry.metadata.num_messages)
+    if entry.first_chunk is None:
+        return b""
+    first = b"\x08" + write_varint(entry.first_chunk[0]) + b"\x10" + write_varint(entry.first_chunk[1])
+    return b"\x3a" + write_varint(len(first)) + first
+
+
+_ORIGIN_COLUMNS: Mapping[str, Callable[[Origin], Array]] = {
+    "publish_time": lambda o: arrays.times(o.each(e.metadata.publish_ms for e in o.entries)),
+    "ledger": lambda o: arrays.numbers(pa.int64(), o.each(e.ledger for e in o.entries)),
+    "entry": lambda o: arrays.numbers(pa.int64(), o.each(e.entry for e in o.entries)),
+    "batch_index": lambda o: arrays.numbers(pa.int32(), o.index.astype(np.int32)),
+    "producer": lambda o: o.each_text(pa.string(), [e.metadata.producer for e in o.entries]),
+    "schema_version": lambda o: o.each_text(pa.binary(), [e.metadata.schema_version for e in o.entries]),
+    "replicated_from": lambda o: o.each_text(pa.string(), [e.metadata.replicated_from for e in o.entries]),
+    "broker_time": lambda o: _broker(o, 0),
+    "broker_index": lambda o: _broker(o, 1),
+    "message_id": _message_ids,
+}

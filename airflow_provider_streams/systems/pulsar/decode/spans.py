@@ -1,0 +1,145 @@
+"""Any entries to rows: one buffer of all payloads, and where in it the parts of each message lie."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from itertools import chain
+from typing import Final
+
+import numpy as np
+
+from airflow_provider_streams.systems.pulsar.decode import single, starts
+from airflow_provider_streams.systems.pulsar.decode.entry import Entry
+from airflow_provider_streams.systems.pulsar.decode.headers import HeaderParser
+from airflow_provider_streams.systems.pulsar.decode.loads import PADDING, Ints, Loads
+from airflow_provider_streams.systems.pulsar.decode.protobuf import Malformed
+from airflow_provider_streams.systems.pulsar.decode.rows import PropertySpans, Rows
+from airflow_provider_streams.systems.pulsar.decode.walk import Message, walk
+
+WALK, SINGLE, STRIDE, LANES, HOP = range(5)
+PATHS: Final = ("walk", "single", "stride", "lanes", "hop")
+"""How the starts of an entry's messages were found; `walk` also read their headers one by one."""
+
+
+class MalformedEntry(Exception):
+    """A payload that is no batch of as many messages as its metadata state."""
+
+    def __init__(self, entry: Entry, why: Malformed) -> None:
+        self.entry, self.why = entry, why
+        super().__init__(str(why))
+
+
+class SpanReader:
+    """Reads all `entries` into `rows`, whose spans lie in `data`."""
+
+    def __init__(self, entries: Sequence[Entry], columns: Collection[str]) -> None:
+        self._entries = entries
+        self._path = np.fromiter((WALK if entry.is_batch else SINGLE for entry in entries), np.int64, len(entries))
+        self._stored = np.fromiter((entry.stored for entry in entries), np.int64, len(entries))
+        self._first_row = np.cumsum(self._stored) - self._stored
+        heads = [
+            b"" if entry.is_batch else single.header(entry.metadata, len(entry.payload), columns) for entry in entries
+        ]
+        payloads = [entry.payload for entry in entries]
+        lengths = np.fromiter(map(len, chain(heads, payloads)), np.int64, 2 * len(entries)).reshape(2, -1).sum(axis=0)
+        self._end = np.cumsum(lengths)
+        self._begin = self._end - lengths
+        self.data = b"".join([*chain.from_iterable(zip(heads, payloads, strict=True)), PADDING])
+        self._loads = Loads(self.data)
+        self.rows = Rows.of(np.repeat(np.arange(len(entries)), self._stored), columns)
+
+    @property
+    def paths(self) -> Counter[str]:
+        """How many entries were read in which way."""
+        counts = np.bincount(self._path, minlength=len(PATHS)).tolist()
+        return Counter({path: count for path, count in zip(PATHS, counts, strict=True) if count})
+
+    def read(self) -> None:
+        """Fill `rows`.
+
+        Raises:
+            MalformedEntry: naming an entry that is none.
+        """
+        self._find_starts()
+        parser = HeaderParser(self._loads, self.rows, self._ends())
+        chosen = np.flatnonzero((self._path != WALK)[self.rows.owner])
+        odd = parser.parse(chosen)
+        self._path[self.rows.owner[chosen[odd]]] = WALK
+        walked = [self._walk(int(number)) for number in np.flatnonzero(self._path == WALK)]
+        if self.rows.properties is not None:
+            parsed = parser.properties()
+            parsed = parsed.keep((self._path != WALK)[self.rows.owner[parsed.row]])
+            self.rows.properties = PropertySpans.joined([parsed, *walked])
+
+    def _find_starts(self) -> None:
+        """Fill `rows.begin`, by the cheapest way that fits; what no way fits stays with `WALK`."""
+        single_ones = self._path == SINGLE
+        self.rows.begin[self._first_row[single_ones]] = self._begin[single_ones]
+        for number in np.flatnonzero(~single_ones & (self._stored >= starts.FEWEST_STRIDES)).tolist():
+            self._path[number] = self._stride(number)
+        left = np.flatnonzero(self._path == WALK)
+        if len(left) >= starts.FEWEST_LANES:
+            batches = np.stack([self._begin[left], self._end[left], self._stored[left]])
+            found = starts.lanes(self._loads, batches, self._first_row[left], self.rows.begin)
+            self._path[left[found]] = LANES
+        for number in np.flatnonzero(self._path == WALK).tolist():
+            self._path[number] = self._hop(number)
+
+    def _stride(self, number: int) -> int:
+        begin, end, count = self._place(number)
+        step = starts.stride(self._loads, begin, end, count)
+        if step is None:
+            return WALK
+        self.rows.begin[self._rows_of(number)] = np.arange(begin, end, step)
+        return STRIDE
+
+    def _hop(self, number: int) -> int:
+        begin, end, count = self._place(number)
+        found = starts.hop(self.data, begin, end, count)
+        if found is None:
+            return WALK
+        self.rows.begin[self._rows_of(number)] = found
+        return HOP
+
+    def _place(self, number: int) -> tuple[int, int, int]:
+        """Begin, end and count of a batch."""
+        return int(self._begin[number]), int(self._end[number]), int(self._stored[number])
+
+    def _rows_of(self, number: int) -> slice:
+        first = int(self._first_row[number])
+        return slice(first, first + int(self._stored[number]))
+
+    def _ends(self) -> Ints:
+        """Where each message must end: at the next one of its batch, or at the end of its batch."""
+        ends = np.empty_like(self.rows.begin)
+        ends[:-1] = self.rows.begin[1:]
+        filled = self._stored > 0
+        ends[(self._first_row + self._stored - 1)[filled]] = self._end[filled]
+        return ends
+
+    def _walk(self, number: int) -> PropertySpans:
+        begin, end, count = self._place(number)
+        row = int(self._first_row[number])
+        try:
+            messages = list(walk(self.data, begin, end, count))
+        except Malformed as error:
+            raise MalformedEntry(self._entries[number], error) from error
+        found: list[tuple[int, int, int, int, int]] = []
+        for message in messages:
+            self.rows.put(row, begin, message, self.data)
+            found += _property_spans(self.data, row, begin, message)
+            begin, row = message.end, row + 1
+        return PropertySpans.of(found)
+
+
+def _property_spans(data: bytes, row: int, at: int, message: Message) -> list[tuple[int, int, int, int, int]]:
+    """Where the properties of a message lie: their bytes, found again from `at` on in their order."""
+    spans = []
+    for name, value in message.properties:
+        name_start = data.find(name, at, message.start)
+        name_end = name_start + len(name)
+        value_start = data.find(value, name_end, message.start)
+        at = value_start + len(value)
+        spans.append((row, name_start, name_end, value_start, at))
+    return spans

@@ -1,0 +1,116 @@
+"""Where the messages of batches start: only their lengths are followed, nothing else is looked at.
+
+Three ways, by what is cheapest for a batch. What they find is a well-founded guess: one whose last message does not
+end where its batch ends is refused here, and `headers` checks every single message again.
+"""
+
+from __future__ import annotations
+
+from struct import Struct, error
+from typing import Final
+
+import numpy as np
+
+from airflow_provider_streams.systems.pulsar.decode.loads import Flags, Ints, Loads
+from airflow_provider_streams.systems.pulsar.decode.protobuf import Malformed, read_varint
+
+FEWEST_LANES: Final = 32
+"""Below this many batches side by side, Python's steps are faster than numpy's."""
+
+FEWEST_STRIDES: Final = 64
+"""For batches of fewer messages, asking whether all have one size costs more than it saves."""
+
+LENGTH: Final = Struct(">I")
+PROPERTIES, KEY, SIZE = 0x0A, 0x12, 0x18
+"""Tags of SingleMessageMetadata, in the order of their fields."""
+
+
+def stride(loads: Loads, start: int, end: int, count: int) -> int | None:
+    """How many bytes each message of the batch takes, if all begin alike and one size fits; else None."""
+    step, rest = divmod(end - start, count)
+    if rest or hop(loads.data, start, start + step, 1) is None:
+        return None
+    heads = loads.words[start:end:step]
+    return None if ((heads ^ heads[0]) & _ALIKE).any() else step
+
+
+def hop(data: bytes, at: int, end: int, count: int) -> list[int] | None:
+    """The starts of `count` messages from `at`, one Python step each; None if they do not end at `end`."""
+    starts = []
+    try:
+        for _ in range(count):
+            starts.append(at)
+            field = at + 4
+            body = field + LENGTH.unpack_from(data, at)[0]
+            while data[field] in _BEFORE_SIZE:
+                length = data[field + 1]
+                field += 2
+                if length > _LAST:
+                    length, field = read_varint(data, field - 1)
+                field += length
+            if data[field] != SIZE:
+                return None
+            size = data[field + 1]
+            if size > _LAST:
+                size, _ = read_varint(data, field + 1)
+            at = body + size
+    except (IndexError, error, Malformed):
+        return None
+    return starts if at == end else None
+
+
+def lanes(loads: Loads, batches: Ints, rows: Ints, out: Ints) -> Flags:
+    """Walk many batches side by side: one numpy step takes one message of each.
+
+    `batches` is (3, n): starts, ends, counts; the starts of batch b go to `out[rows[b]:][:counts[b]]`. Understood are
+    headers below 256 bytes, keys below 128 and values below 16 KiB. Returns which batches ended where they should.
+    """
+    order = np.argsort(-batches[2], kind="stable")
+    starts, ends, counts = batches[:, order]
+    # sorted by count, the batches still on their way are always the first ones
+    going = np.searchsorted(-counts, -np.arange(1, counts[0] + 1), side="right")
+    steps = int(np.count_nonzero(going >= FEWEST_LANES))
+    at = np.stack([starts, ends, rows[order]])
+    places = _step(loads.words.view(np.int64), at, going[:steps].tolist(), out)
+    done = places == ends
+    for lane in range(int(going[steps]) if steps < len(going) else 0):
+        rest = hop(loads.data, int(places[lane]), int(ends[lane]), int(counts[lane]) - steps)
+        done[lane] = rest is not None
+        if rest is not None:
+            row = int(rows[order[lane]])
+            out[row + steps : row + int(counts[lane])] = rest
+    ended = np.empty(len(order), np.bool_)
+    ended[order] = done
+    return ended
+
+
+def _step(words: Ints, lanes: Ints, going: list[int], out: Ints) -> Ints:
+    """Step `lanes` (3, n: places, ends, rows), of each step's `going` the first; returns where each came to."""
+    for active in going:
+        place, end, row = lanes[:, :active]
+        out[row] = place
+        row += 1
+        head = words[place]  # 4 bytes length of the header, tag, length of the key
+        key = ((head >> 40) & 0xFF) + 2
+        key *= ((head >> 32) & 0xFF) == KEY
+        key += place
+        size = _SIZES[(words[key + 4] >> 8) & 0xFFFF]  # behind the tag of the size
+        place += (head >> 24) & 0xFF
+        place += size
+        np.minimum(place, end, out=place)
+    places: Ints = lanes[0]
+    return places
+
+
+def _sizes() -> Ints:
+    """The varint, and 4 for the header's length, of any two bytes; longer varints end far beyond every batch."""
+    low, high = np.arange(1 << 16) & 0xFF, np.arange(1 << 16) >> 8
+    sizes = np.where(low <= _LAST, low, (low & _LAST) | (high << 7)) + 4
+    sizes[(low > _LAST) & (high > _LAST)] = 1 << 40
+    return sizes.astype(np.int64)
+
+
+_LAST: Final = 0x7F
+_ALIKE: Final = np.uint64(0x0000_FFFF_FFFF_FFFF)
+_BEFORE_SIZE: Final = (PROPERTIES, KEY)
+_SIZES: Final = _sizes()

@@ -1,0 +1,119 @@
+"""Batches whose messages all have one size and no header field that matters: their values are columns of a matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from airflow_provider_streams.systems.pulsar.decode.arrays import Array, buffer
+from airflow_provider_streams.systems.pulsar.decode.compression import Payload
+from airflow_provider_streams.systems.pulsar.decode.entry import Entry
+from airflow_provider_streams.systems.pulsar.decode.loads import Ints
+from airflow_provider_streams.systems.pulsar.decode.protobuf import Malformed, read_varint
+from airflow_provider_streams.systems.pulsar.decode.starts import LENGTH
+
+FEWEST_MESSAGES: Final = 64
+"""Smaller batches are cheaper in company, many at a time."""
+
+LONGEST_HEADER: Final = 64
+
+_TEXT = {0x0A: "properties", 0x12: "key", 0x3A: "ordering_key"}
+_NUMBER = {0x28: "event_time", 0x30: "", 0x40: "sequence_id"}
+"""Tags of SingleMessageMetadata that a matrix may have, if the column that each feeds is not asked for."""
+_SIZE: Final = 0x18
+_LENGTH_MASK: Final = b"\xff" * 4
+
+
+class Matrix(NamedTuple):
+    """Messages of `stride` bytes each, whose values begin `head` bytes after them."""
+
+    stride: int
+    head: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of each value."""
+        return self.stride - self.head
+
+
+def matrices(entries: Sequence[Entry], columns: Collection[str]) -> list[Matrix] | None:
+    """The matrix of each entry, if all of them are one that feeds no other of these columns than the value."""
+    found = []
+    for entry in entries:
+        whole = entry.is_batch and not entry.metadata.compacted_batch_indexes
+        matrix = _matrix(entry.payload, entry.stored, columns) if whole else None
+        if matrix is None:
+            return None
+        found.append(matrix)
+    return found
+
+
+def values(entries: Sequence[Entry], found: Sequence[Matrix], counts: Ints) -> Array:
+    """The values of the messages asked for, `counts` of each entry, copied once from the payloads."""
+    sizes = np.fromiter((matrix.size for matrix in found), np.int64, len(found))
+    offsets = np.zeros(int(counts.sum()) + 1, np.int32)
+    np.cumsum(np.repeat(sizes, counts), out=offsets[1:])
+    data = np.empty(offsets[-1], np.uint8)
+    at = 0
+    for entry, (stride, head), count in zip(entries, found, counts.tolist(), strict=True):
+        size = stride - head
+        if not size or not count:
+            continue
+        begin = max(entry.first, 0) * stride + head
+        source = np.ndarray((count, size), np.uint8, entry.payload, begin, (stride, 1))
+        data[at : at + count * size].reshape(count, size)[...] = source
+        at += count * size
+    return pa.Array.from_buffers(pa.binary(), len(offsets) - 1, [None, buffer(offsets), buffer(data)])
+
+
+def _matrix(payload: Payload, count: int, columns: Collection[str]) -> Matrix | None:
+    if count < FEWEST_MESSAGES:
+        return None
+    stride, rest = divmod(len(payload), count)
+    head = LENGTH.unpack_from(payload)[0] + LENGTH.size
+    if rest or head > min(stride, LONGEST_HEADER):
+        return None
+    matrix = Matrix(stride, head)
+    mask = _mask(bytes(payload[LENGTH.size : head]), matrix.size, columns)
+    return matrix if mask is not None and _alike(payload, count, stride, _LENGTH_MASK + mask) else None
+
+
+def _mask(header: bytes, size: int, columns: Collection[str]) -> bytes | None:
+    """Which bits every header of the batch must share with this one for its fields to lie at the same places.
+
+    None: it has a field that feeds a column, drops a message, is unknown, or its value is not of `size` bytes.
+    """
+    mask = b""
+    stated = -1
+    try:
+        while len(mask) < len(header):
+            tag = header[len(mask)]
+            number, after = read_varint(header, len(mask) + 1)
+            if tag == _SIZE:
+                mask, stated = mask.ljust(after, b"\xff"), number
+            elif tag in _TEXT and _TEXT[tag] not in columns:
+                mask = mask.ljust(after, b"\xff") + bytes(number)
+            elif tag in _NUMBER and _NUMBER[tag] not in columns:
+                mask = (mask + b"\xff").ljust(after, b"\x80")
+            else:
+                return None
+    except (IndexError, Malformed):
+        return None
+    return mask if stated == size and len(mask) == len(header) else None
+
+
+def _alike(payload: Payload, count: int, stride: int, mask: bytes) -> bool:
+    """Whether the bits of `mask` are the same at the beginning of all messages."""
+    word = 8
+    if stride < word:
+        return False
+    for at in range(0, len(mask), word):
+        place = min(at, stride - word)
+        bits = np.uint64(int.from_bytes(mask[place : place + word], "little"))
+        heads = np.ndarray((count,), "<u8", payload, place, (stride,))
+        if ((heads ^ heads[0]) & bits).any():
+            return False
+    return True

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.systems.pulsar.auth import OPTIONS, Address, Endpoint, parse_service_url
+
+URL = "pulsar://broker:6650"
+
+
+def test_options_are_the_fields_of_an_endpoint():
+    assert [option.name for option in OPTIONS] == list(Endpoint.__slots__)
+    assert [option.name for option in OPTIONS if option.secret] == ["token"]
+
+
+@pytest.mark.parametrize("name", ["service_url", "service.url", "serviceUrl", "SERVICEURL", "SERVICE_URL"])
+def test_names_are_compared_without_case_and_peers_names_are_aliases(name):
+    assert Endpoint.from_options({name: URL, "unknown": "x"}) == Endpoint(URL)
+
+
+def test_options_round_trip_with_secrets():
+    endpoint = Endpoint(
+        "pulsar+ssl://a:1,b:2",
+        "https://a:8443",
+        token="secret",
+        tls_ca_file="/ca",
+        tls_verify_hostname=False,
+        allowed_hosts=("x", "y"),
+        rewrite_redirects=True,
+        listener_name="outside",
+        request_timeout_seconds=1.5,
+        stall_seconds=7,
+    )
+    assert Endpoint.from_options(endpoint.to_options()) == endpoint
+    assert Endpoint(URL).to_options() == {"service_url": URL}
+    assert pickle.loads(pickle.dumps(endpoint)) == endpoint  # noqa: S301 - our own
+
+
+def test_the_token_is_in_no_text():
+    endpoint = Endpoint(URL, token="hidden-token")
+    assert "hidden-token" not in repr(endpoint) + str(endpoint)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"service_url": ""},
+        {"service_url": "http://broker:8080"},
+        {"service_url": "broker:6650"},
+        {"service_url": "pulsar://"},
+        {"service_url": "pulsar://a,,b"},
+        {"service_url": "pulsar://broker:port"},
+        {"service_url": "pulsar://broker:99999"},
+        {"service_url": "pulsar://user:hidden-token@broker"},
+        {"service_url": URL, "admin_url": "broker:8080"},
+        {"service_url": URL, "admin_url": "http://user:hidden-token@broker"},
+        {"service_url": URL, "token": "hidden-token", "token_file": "/f"},
+        {"service_url": URL, "tls_cert_file": "/c"},
+        {"service_url": URL, "tls_verify_hostname": "perhaps"},
+        {"service_url": URL, "stall_seconds": "soon"},
+        {"service_url": URL, "stall_seconds": "0"},
+        {"service_url": URL, "request_timeout_seconds": "nan"},
+        {"service_url": URL, "request_timeout_seconds": "inf"},
+    ],
+)
+def test_malformed_settings_are_refused_without_showing_secrets(options):
+    with pytest.raises(InvalidRequest) as caught:
+        Endpoint.from_options(options)
+    assert "hidden-token" not in str(caught.value)
+
+
+def test_several_hosts_with_default_ports():
+    assert parse_service_url("pulsar://a,b:7000,[::1]") == (
+        Address("a", 6650),
+        Address("b", 7000),
+        Address("::1", 6650),
+    )
+    assert parse_service_url("pulsar+ssl://a/") == (Address("a", 6651, tls=True),)
+    assert str(Address("::1", 6651, tls=True)) == "pulsar+ssl://[::1]:6651"
+
+
+def test_a_token_is_read_when_it_is_used(tmp_path, monkeypatch):
+    file = tmp_path / "token"
+    file.write_text("one\n")
+    from_file, from_env = Endpoint(URL, token_file=str(file)), Endpoint(URL, token_env="OUR_TOKEN")
+    assert from_file.token_value() == "one"
+    file.write_text("two")
+    assert from_file.token_value() == "two"
+    monkeypatch.setenv("OUR_TOKEN", "three")
+    assert from_env.token_value() == "three"
+    assert Endpoint(URL, token="four").token_value() == "four"
+    assert Endpoint(URL).token_value() is None
+
+
+def test_a_token_that_is_not_there_names_its_place(tmp_path):
+    with pytest.raises(InvalidRequest, match="OUR_MISSING_TOKEN"):
+        Endpoint(URL, token_env="OUR_MISSING_TOKEN").token_value()
+    with pytest.raises(InvalidRequest, match=r"nowhere"):
+        Endpoint(URL, token_file=str(tmp_path / "nowhere")).token_value()
+
+
+def test_one_description_serves_rest_and_wire(tmp_path):
+    endpoint = Endpoint(URL, token="jwt")
+    assert endpoint.headers() == {"Authorization": "Bearer jwt", "X-Pulsar-Auth-Method-Name": "token"}
+    assert (endpoint.auth_method, endpoint.auth_data()) == ("token", b"jwt")
+    certificate = Endpoint(URL, tls_cert_file="/c", tls_key_file="/k")
+    assert (certificate.auth_method, certificate.auth_data()) == ("tls", b"")
+    assert certificate.headers() == {"X-Pulsar-Auth-Method-Name": "tls"}
+    assert (Endpoint(URL).auth_method, Endpoint(URL).headers()) == ("", {})
+    with pytest.raises(InvalidRequest, match="/c"):
+        certificate.ssl_context()
+
+
+def test_the_official_client_takes_our_arguments():
+    pulsar = pytest.importorskip("pulsar")
+    endpoint = Endpoint("pulsar+ssl://127.0.0.1:1", token="jwt", tls_ca_file="/ca", listener_name="l")
+    arguments = endpoint.client_arguments()
+    assert arguments["tls_validate_hostname"] is True
+    assert "jwt" not in repr(arguments)
+    pulsar.Client(**arguments).close()
+
+
+def test_certificates_are_always_checked_and_names_by_default():
+    import ssl
+
+    assert Endpoint(URL).ssl_context().check_hostname
+    lax = Endpoint(URL, tls_verify_hostname=False).ssl_context()
+    assert (lax.check_hostname, lax.verify_mode) == (False, ssl.CERT_REQUIRED)
+
+
+def test_only_allowed_hosts_receive_credentials():
+    assert Endpoint(URL).may_receive_credentials("anything")
+    narrow = Endpoint(URL, allowed_hosts=("Other",))
+    assert narrow.may_receive_credentials("BROKER")
+    assert narrow.may_receive_credentials("other")
+    assert not narrow.may_receive_credentials("evil")

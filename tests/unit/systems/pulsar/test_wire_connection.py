@@ -1,0 +1,289 @@
+from __future__ import annotations
+
+import datetime as dt
+import ipaddress
+import socket
+import ssl
+
+import pytest
+
+from airflow_provider_streams.errors import (
+    AuthenticationFailed,
+    InvalidRequest,
+    NotAuthorized,
+    ProtocolError,
+    SourceNotFound,
+    SystemUnavailable,
+)
+from airflow_provider_streams.model.position import Position
+from airflow_provider_streams.systems.pulsar.auth import Address, Endpoint
+from airflow_provider_streams.systems.pulsar.wire import broker as broker_module
+from airflow_provider_streams.systems.pulsar.wire import commands as c
+from airflow_provider_streams.systems.pulsar.wire import connection as connection_module
+from airflow_provider_streams.systems.pulsar.wire.broker import BrokerClient
+from airflow_provider_streams.systems.pulsar.wire.connection import Connection
+
+TOPIC = "persistent://public/default/t"
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch):
+    monkeypatch.setattr(broker_module.time, "sleep", lambda _: None)
+
+
+def ask(fake, **settings):
+    with BrokerClient(Endpoint(fake.url, **settings)) as client:
+        return client.last_message_id(TOPIC)
+
+
+def test_the_token_is_shown_and_refreshed_when_challenged(fake_broker, tmp_path):
+    file = tmp_path / "token"
+    file.write_text("first")
+    endpoint = Endpoint(fake_broker.url, token_file=str(file))
+
+    def challenge(asked):
+        file.write_text("second")
+        return [
+            c.AuthChallenge("4", c.AuthData("token", b"PulsarAuthRefresh"), 19),
+            c.PartitionsAnswer(2, asked.request_id),
+        ]
+
+    fake_broker.answers[c.Partitions] = challenge
+    with BrokerClient(endpoint) as client:
+        assert client.partitions(TOPIC) == 2
+        assert client.partitions(TOPIC) == 2  # by now the broker has our answer
+    connect = fake_broker.of(c.Connect)[0]
+    assert (connect.auth_method, connect.auth_data, connect.feature_flags.auth_refresh) == ("token", b"first", True)
+    assert fake_broker.of(c.AuthResponse)[0].response == c.AuthData("token", b"second")
+
+
+def test_without_credentials_none_are_sent(fake_broker):
+    ask(fake_broker)
+    connect = fake_broker.of(c.Connect)[0]
+    assert (connect.auth_method, connect.auth_data) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("number", "kind", "tries"),
+    [(3, AuthenticationFailed, 1), (4, NotAuthorized, 1), (11, SourceNotFound, 1), (6, SystemUnavailable, 6)],
+)
+@pytest.mark.parametrize("command", [c.Connect, c.Lookup, c.Subscribe, c.LastMessageId])
+def test_refusals_are_typed_and_only_passing_ones_are_asked_again(fake_broker, command, number, kind, tries):
+    fake_broker.answers[command] = lambda asked: [c.Error(getattr(asked, "request_id", -1), number, "why")]
+    with pytest.raises(kind):
+        ask(fake_broker)
+    assert len(fake_broker.of(command)) == tries
+
+
+def test_a_passing_failure_passes(fake_broker):
+    refusals = [6, 6]
+
+    def subscribe(asked):
+        return [c.Error(asked.request_id, refusals.pop(), "unloading") if refusals else c.Success(asked.request_id)]
+
+    fake_broker.answers[c.Subscribe] = subscribe
+    fake_broker.tail = (3, 4)
+    assert ask(fake_broker) == Position.of(3, 4, -1)
+
+
+def test_pings_are_answered(fake_broker):
+    fake_broker.answers[c.Partitions] = lambda asked: [c.Ping(), c.PartitionsAnswer(0, asked.request_id)]
+    with BrokerClient(Endpoint(fake_broker.url)) as client:
+        client.partitions(TOPIC)
+        client.topics("public/default")
+    assert fake_broker.of(c.Pong)
+
+
+def test_a_broker_that_does_not_answer_pings_is_gone(fake_broker, monkeypatch):
+    monkeypatch.setattr(connection_module, "PING_SECONDS", 0.05)
+    fake_broker.answers[c.Ping] = lambda _: []
+    endpoint = Endpoint(fake_broker.url)
+    connection = Connection(endpoint.addresses[0], endpoint)
+    with pytest.raises(SystemUnavailable, match="PING"):
+        connection.exchange({1: c.Ping()})
+    connection.close()
+    assert fake_broker.of(c.Ping)
+
+
+def test_a_missing_answer_is_unavailability_in_bounded_time(fake_broker):
+    fake_broker.answers[c.Lookup] = lambda _: []
+    with pytest.raises(SystemUnavailable, match="no answer to Lookup"):
+        ask(fake_broker, request_timeout_seconds=0.05)
+
+
+def test_lookups_follow_redirects_with_their_authority(fake_brokers):
+    owner, service = fake_brokers(tail=(9, 9)), fake_brokers()
+    service.answers[c.Lookup] = lambda asked: [c.LookupAnswer(owner.url, "", 0, asked.request_id, authoritative=True)]
+    assert ask(service) == Position.of(9, 9, -1)
+    assert owner.of(c.Lookup)[0].authoritative
+    assert not service.of(c.Lookup)[0].authoritative
+    assert not service.of(c.Subscribe)
+
+
+def test_redirects_in_a_circle_end(fake_broker):
+    fake_broker.answers[c.Lookup] = lambda asked: [c.LookupAnswer(fake_broker.url, "", 0, asked.request_id)]
+    with pytest.raises(SystemUnavailable, match="redirects"):
+        ask(fake_broker)
+
+
+def test_a_proxy_is_told_which_broker_is_meant(fake_broker):
+    fake_broker.answers[c.Lookup] = lambda asked: [
+        c.LookupAnswer("pulsar://inside:6650", "", 1, asked.request_id, proxy_through_service_url=True)
+    ]
+    ask(fake_broker)
+    assert [connect.proxy_to_broker_url for connect in fake_broker.of(c.Connect)] == [None, "inside:6650"]
+
+
+def test_a_broker_behind_nat_is_called_at_the_given_host(fake_broker):
+    fake_broker.answers[c.Lookup] = lambda asked: [
+        c.LookupAnswer(f"pulsar://inside.invalid:{fake_broker.port}", "", 1, asked.request_id)
+    ]
+    fake_broker.tail = (1, 1)
+    assert ask(fake_broker, rewrite_redirects=True) == Position.of(1, 1, -1)
+
+
+def test_credentials_go_to_allowed_hosts_only(fake_brokers):
+    other, service = fake_brokers(), fake_brokers()
+    service.answers[c.Lookup] = lambda asked: [
+        c.LookupAnswer(other.url.replace("127.0.0.1", "localhost"), "", 1, asked.request_id)
+    ]
+    with pytest.raises(InvalidRequest, match="allowed_hosts"):
+        ask(service, token="jwt", allowed_hosts=("elsewhere",))
+    assert not other.heard
+    ask(service, token="jwt", allowed_hosts=("localhost",))
+    assert other.of(c.Connect)[0].auth_data == b"jwt"
+
+
+def test_the_listener_name_is_asked_for(fake_broker):
+    ask(fake_broker, listener_name="outside")
+    assert fake_broker.of(c.Lookup)[0].listener_name == "outside"
+
+
+def test_the_next_host_is_tried_when_one_is_down(fake_broker):
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    fake_broker.tail = (1, 2)
+    url = f"pulsar://127.0.0.1:{port},127.0.0.1:{fake_broker.port}"
+    with BrokerClient(Endpoint(url)) as client:
+        assert client.last_message_id(TOPIC) == Position.of(1, 2, -1)
+
+
+@pytest.mark.parametrize(("host", "hint"), [("127.0.0.1", "refused"), ("nowhere.invalid", "unknown")])
+def test_hosts_that_cannot_be_reached_say_why(host, hint):
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    with pytest.raises(SystemUnavailable, match=hint), BrokerClient(Endpoint(f"pulsar://{host}:{port}")) as client:
+        client.partitions(TOPIC)
+
+
+def test_many_topics_are_asked_over_one_connection(fake_broker):
+    fake_broker.tail = (5, 6)
+    topics = [f"{TOPIC}-partition-{number}" for number in range(250)]
+    with BrokerClient(Endpoint(fake_broker.url)) as client:
+        assert client.last_message_ids(topics) == dict.fromkeys(topics, Position.of(5, 6, -1))
+    assert len(fake_broker.of(c.Connect)) == 1
+    assert len(fake_broker.of(c.CloseConsumer)) == 250
+    assert len({x.subscription for x in fake_broker.of(c.Subscribe)}) == 250
+
+
+def test_an_empty_topic_has_no_last_message(fake_broker):
+    fake_broker.tail = None
+    assert ask(fake_broker) is None
+
+
+def test_the_entry_before_is_where_a_cursor_stands(fake_broker):
+    fake_broker.mark_delete = (3, 4)
+    with BrokerClient(Endpoint(fake_broker.url)) as client:
+        assert client.entry_before(TOPIC, Position.of(7, 0, -1)) == Position.of(3, 4, -1)
+        assert fake_broker.subscriptions() == [(7, 0)]
+        fake_broker.mark_delete = (7, -1)
+        assert client.entry_before(TOPIC, Position.of(7, 0, -1)) is None
+
+
+def test_topics_are_sorted(fake_broker):
+    with BrokerClient(Endpoint(fake_broker.url)) as client:
+        assert client.topics("public/default") == ("a", "b")
+
+
+@pytest.mark.parametrize(("raw", "hint"), [(b"HTTP/1.1 400\r\n", "HTTP"), (b"\x15\x03\x01\x00\x02\x02", "TLS")])
+def test_a_wrong_port_is_named(fake_broker, raw, hint):
+    fake_broker.raw = raw
+    with pytest.raises(ProtocolError, match=hint) as caught:
+        ask(fake_broker)
+    assert not caught.value.retryable
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    """Files of a self-signed certificate and its key, for localhost and 127.0.0.1 only."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    now = dt.datetime.now(dt.UTC)
+    names = x509.SubjectAlternativeName([x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    signed = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - dt.timedelta(days=1))
+        .not_valid_after(now + dt.timedelta(days=1))
+        .add_extension(names, critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    folder = tmp_path_factory.mktemp("tls")
+    (folder / "cert.pem").write_bytes(signed.public_bytes(serialization.Encoding.PEM))
+    (folder / "key.pem").write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    return str(folder / "cert.pem"), str(folder / "key.pem")
+
+
+@pytest.fixture
+def tls_broker(fake_brokers, certificate):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificate)
+    context.load_verify_locations(certificate[0])
+    return fake_brokers(tls=context, tail=(1, 2))
+
+
+def test_tls_with_our_certificate_authority(tls_broker, certificate):
+    with BrokerClient(Endpoint(tls_broker.url_tls, tls_ca_file=certificate[0])) as client:
+        assert client.last_message_id(TOPIC) == Position.of(1, 2, -1)
+
+
+def test_tls_with_a_client_certificate(tls_broker, certificate):
+    tls_broker.tls.verify_mode = ssl.CERT_REQUIRED
+    cert, key = certificate
+    with BrokerClient(Endpoint(tls_broker.url_tls, tls_ca_file=cert, tls_cert_file=cert, tls_key_file=key)) as client:
+        client.last_message_id(TOPIC)
+    connect = tls_broker.of(c.Connect)[0]
+    assert (connect.auth_method, connect.auth_data) == ("tls", b"")
+
+
+def test_an_unknown_certificate_is_refused_before_anything_is_sent(tls_broker):
+    with (
+        pytest.raises(ProtocolError, match="tls_ca_file"),
+        BrokerClient(Endpoint(tls_broker.url_tls, token="x")) as client,
+    ):
+        client.last_message_id(TOPIC)
+    assert not tls_broker.heard
+
+
+def test_a_certificate_for_another_host_is_refused_unless_told_otherwise(tls_broker, certificate, monkeypatch):
+    real = socket.create_connection
+    monkeypatch.setattr(socket, "create_connection", lambda address, *rest: real(("127.0.0.1", address[1]), *rest))
+    address = Address("other.example", tls_broker.port, tls=True)
+    with pytest.raises(ProtocolError, match=r"other\.example"):
+        Connection(address, Endpoint(tls_broker.url_tls, tls_ca_file=certificate[0]))
+    Connection(address, Endpoint(tls_broker.url_tls, tls_ca_file=certificate[0], tls_verify_hostname=False)).close()
+
+
+def test_tls_to_a_plain_port_is_named(fake_broker):
+    with pytest.raises(ProtocolError, match="TLS"):
+        Connection(Address("localhost", fake_broker.port, tls=True), Endpoint(fake_broker.url))

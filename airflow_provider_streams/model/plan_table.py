@@ -1,104 +1,112 @@
-"""A plan as a table that a person can check before anything is read."""
+"""A plan as a table that a person can check, for any log."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 
 from airflow_provider_streams.model.plan import Plan, Range
 
-MOST_ROWS = 40
-"""Ranges shown; of a plan with more, those worth a look come first."""
+MAX_ROWS = 50
+"""A plan of more shards shows those with something to say, then the first ones."""
 
-_HEAD = ("shard", "start", "end", "entries", "bytes", "tasks", "first kept", "verdict")
-_RIGHT = frozenset({"entries", "bytes", "tasks"})
-
-
-def plan_table(plan: Plan) -> str:
-    """Each range with its positions, size, tasks, first kept position and verdict; then the totals."""
-    tasks = Counter(split.shard for split in plan.splits)
-    shown = _worth_a_look(plan.ranges)
-    rows = [_HEAD, *(_row(one, tasks[one.shard], plan) for one in shown)]
-    lines = [_title(plan), *(f"  {line}" for line in _aligned(rows))]
-    if len(shown) < len(plan.ranges):
-        lines.append(f"  .. and {len(plan.ranges) - len(shown)} more ranges, ok or empty")
-    lines += [f"  lost: {loss.shard} [{loss.start}, {loss.end}): {loss.cause}" for loss in plan.losses]
-    lines.append(f"  total {_totals(plan)}   fingerprint {plan.fingerprint}")
-    return "\n".join(lines)
+_UNITS = ("kB", "MB", "GB", "TB", "PB")
+_STEP = 1000
+_SMALL = 10
+_NUMERIC = {"entries", "bytes", "tasks"}
+_PLAIN = {"ok", "empty"}
 
 
-def size_text(count: int) -> str:
-    """Bytes in the largest unit that keeps the number readable: `512 B`, `63 MB`, `1.4 GB`."""
-    size, units = float(count), ("B", "kB", "MB", "GB", "TB")
-    for unit in units[:-1]:
-        if size < 1000:  # noqa: PLR2004 - decimal units
-            return _size(size, unit)
-        size /= 1000
-    return _size(size, units[-1])
+def plan_table(plan: Plan, *, max_rows: int = MAX_ROWS) -> str:
+    """Shards, positions, sizes, tasks, first kept positions and verdicts of a plan, and its totals.
+
+    Args:
+        plan: the plan.
+        max_rows: how many shards to show at most; the others are counted.
+    """
+    shown = _shown(plan.ranges, max_rows)
+    lines = [_title(plan), *_columns(plan, shown)]
+    if hidden := len(plan.ranges) - len(shown):
+        lines.append(
+            f" .. and {hidden:,} more shards, all of them ok or empty"
+            if _all_plain(plan, shown)
+            else f" .. and {hidden:,} more shards"
+        )
+    lines += [f" lost  {loss.shard} {loss.start} .. {loss.end}: {loss.cause}" for loss in plan.losses]
+    return "\n".join([*lines, _totals(plan)])
 
 
-def _size(size: float, unit: str) -> str:
-    return f"{size:.1f} {unit}" if size < 10 and unit != "B" else f"{size:.0f} {unit}"  # noqa: PLR2004 - two digits
+def bytes_text(size: int) -> str:
+    """A size for people, in decimal units: `999 B`, `1.5 MB`, `63 MB`."""
+    value = float(size)
+    if value < _STEP:
+        return f"{size} B"
+    for unit in _UNITS:
+        value /= _STEP
+        if round(value, 1) < _STEP or unit == _UNITS[-1]:
+            return f"{value:.1f} {unit}" if value < _SMALL else f"{value:,.0f} {unit}"
+    raise AssertionError("the last unit ends the loop")
 
 
 def _title(plan: Plan) -> str:
-    names = ", ".join(plan.source.names[:3]) + (
-        f" and {len(plan.source.names) - 3} more" if plan.source.names[3:] else ""
-    )
-    kept = f"   keeping {plan.filter.column} in the window" if plan.filter else ""
-    return f"{plan.source.system}  {names}   window {plan.window}   basis {plan.basis}   reader {plan.reader}{kept}"
+    rows = f"   rows by {plan.filter.column}" if plan.filter else ""
+    names = ", ".join(plan.source.names)
+    return f"{plan.source.system}  {names}   window {plan.window}   basis {plan.basis}{rows}"
 
 
-def _row(one: Range, tasks: int, plan: Plan) -> tuple[str, ...]:
-    return (
-        _short(one.shard, plan),
-        str(one.start),
-        str(one.end),
-        "-" if one.entries is None else f"{one.entries:,}",
-        size_text(one.bytes),
-        str(tasks),
-        "-" if one.first_kept is None else str(one.first_kept),
-        _verdict(one.verdict),
-    )
-
-
-def _verdict(verdict: str) -> str:
-    """Calm ones as they are; the first word of one that needs attention in capitals."""
-    if verdict in ("ok", "empty", "unknown"):
-        return verdict
-    word, colon, rest = verdict.partition(":")
-    return f"{word.upper()}{colon}{rest}"
-
-
-def _short(shard: str, plan: Plan) -> str:
-    """A shard of the only topic is told by its end; of several, by its name."""
-    if len(plan.source.names) == 1:
-        return shard.removeprefix(plan.source.names[0]).lstrip("-/") or shard.rpartition("/")[2]
-    return shard.removeprefix("persistent://")
-
-
-def _worth_a_look(ranges: tuple[Range, ...]) -> list[Range]:
-    if len(ranges) <= MOST_ROWS:
+def _shown(ranges: Sequence[Range], max_rows: int) -> list[Range]:
+    if len(ranges) <= max_rows:
         return list(ranges)
-    ranked = sorted(ranges, key=lambda one: (one.verdict in ("ok", "empty"), -one.bytes))
-    chosen = {one.shard for one in ranked[:MOST_ROWS]}
-    return [one for one in ranges if one.shard in chosen][:MOST_ROWS]
+    telling = sorted(range(len(ranges)), key=lambda index: (ranges[index].verdict in _PLAIN, index))
+    return [ranges[index] for index in sorted(telling[:max_rows])]
+
+
+def _all_plain(plan: Plan, shown: Sequence[Range]) -> bool:
+    told = sum(part.verdict not in _PLAIN for part in shown)
+    return told == sum(part.verdict not in _PLAIN for part in plan.ranges)
+
+
+def _columns(plan: Plan, shown: Sequence[Range]) -> Iterable[str]:
+    tasks = Counter(split.shard for split in plan.splits)
+    prefix = _common_folder([part.shard for part in plan.ranges])
+    columns: dict[str, list[str]] = {
+        "shard": [part.shard.removeprefix(prefix) for part in shown],
+        "start": [str(part.start) for part in shown],
+        "end": [str(part.end) for part in shown],
+        "entries": ["" if part.entries is None else f"{part.entries:,}" for part in shown],
+        "bytes": [bytes_text(part.bytes) for part in shown],
+        "tasks": [str(tasks[part.shard]) for part in shown],
+        "first kept": ["" if part.first_kept is None else str(part.first_kept) for part in shown],
+        "verdict": [part.verdict for part in shown],
+    }
+    if not _counts_entries(plan):
+        del columns["entries"]
+    widths = {name: max(len(name), *map(len, cells)) if cells else len(name) for name, cells in columns.items()}
+    rows = [list(columns), *zip(*columns.values(), strict=True)]
+    for row in rows:
+        cells = [
+            cell.rjust(widths[name]) if name in _NUMERIC else cell.ljust(widths[name])
+            for name, cell in zip(columns, row, strict=True)
+        ]
+        yield f" {'  '.join(cells)}".rstrip()
+
+
+def _counts_entries(plan: Plan) -> bool:
+    """Where bytes are what is counted, they need no second column."""
+    return any(part.entries is not None and part.entries != part.bytes for part in plan.ranges)
+
+
+def _common_folder(names: Sequence[str]) -> str:
+    """What all names begin with, up to its last slash."""
+    if not names:
+        return ""
+    first, last = min(names), max(names)
+    same = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
+    return first[: first.rfind("/", 0, same) + 1]
 
 
 def _totals(plan: Plan) -> str:
-    counted = [one.entries for one in plan.ranges if one.entries is not None]
-    entries = f"{sum(counted):,} entries, " if counted else ""
-    events = f"about {plan.estimate.events:,} events, " if plan.estimate.events is not None else ""
-    tasks = f"{len(plan.splits)} task{'s' if len(plan.splits) != 1 else ''}"
-    return f"{entries}{events}{size_text(plan.estimate.bytes)}, {tasks}"
-
-
-def _aligned(rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
-    table = list(rows)
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    for row in table:
-        cells = (
-            cell.rjust(width) if name in _RIGHT else cell.ljust(width)
-            for name, cell, width in zip(_HEAD, row, widths, strict=True)
-        )
-        yield "  ".join(cells).rstrip()
+    entries = sum(part.entries or 0 for part in plan.ranges)
+    counted = f"{entries:,} entries, " if _counts_entries(plan) else ""
+    size = bytes_text(plan.estimate.bytes)
+    return f" total {counted}{size}, {len(plan.splits):,} tasks   fingerprint {plan.fingerprint[:12]}"

@@ -23,8 +23,8 @@ from airflow_provider_streams.systems.pulsar.layout import EARLIEST
 from airflow_provider_streams.systems.pulsar.names import parent_of
 from airflow_provider_streams.systems.pulsar.retention import (
     Evidence,
+    doubt_in_window,
     doubt_since_position,
-    doubt_since_time,
     verdict,
 )
 from airflow_provider_streams.systems.pulsar.splitting import Piece, split
@@ -41,8 +41,8 @@ from airflow_provider_streams.systems.pulsar.survey import (
 
 T = TypeVar("T")
 
-_FILTERED = {"publish": "publish_time", "event": "event_time"}
-"""Bases that look a time up, and the column whose values then decide each row."""
+_FILTERED = {"publish": "publish_time"}
+"""Bases that look a time up, and the column whose values then decide each entry."""
 
 
 def utc_now() -> datetime:
@@ -101,6 +101,11 @@ class Planner:
             InvalidRequest: cuts that do not fit the source.
         """
         source = _pulsar_source(request)
+        if request.basis == "event":
+            raise InvalidRequest(
+                f"{request.source}: Pulsar's entries carry publish times, so windows have the basis 'publish'; "
+                "filter rows by event_time in a transform, over a window with enough slack"
+            )
         now = self._clock()
         check_time(request, now)
         listed = await shards_of(self._admin, source)
@@ -164,7 +169,7 @@ def check_time(request: PlanRequest, now: datetime) -> None:
     Raises:
         WindowNotReady: not yet.
     """
-    wait = {"chained": timedelta(0), "publish": request.slack, "event": request.slack}.get(request.basis)
+    wait = {"chained": timedelta(0), "publish": request.slack}.get(request.basis)
     if wait is not None and now < request.window.end + wait:
         ready = request.window.end + wait
         raise WindowNotReady(request.source, request.window, f"it is certain at {ready.isoformat()} at the earliest")
@@ -217,7 +222,7 @@ def _is_doubtful(request: PlanRequest, shard: Shard, bounds: Bounds) -> bool:
 
 def _doubt(request: PlanRequest, bounds: Bounds, evidence: Evidence, now: datetime) -> str:
     if request.basis in _FILTERED:
-        return doubt_since_time(evidence, request.window.start, request.slack, now)
+        return doubt_in_window(evidence, request.window, request.slack, now)
     return doubt_since_position(evidence, bounds.start)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from airflow_provider_streams.model.position import Position
+from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.pulsar.admin.answers import InternalInfo, InternalStats, Retention
 from airflow_provider_streams.systems.pulsar.layout import Layout, after
 
@@ -46,8 +47,8 @@ def nothing_removed(evidence: Evidence) -> bool:
     return info is not None and bool(ledgers) and info.version <= len(ledgers)
 
 
-def doubt_since_time(evidence: Evidence, start: datetime, slack: timedelta, now: datetime) -> str:
-    """Why it is not certain that everything published since `start` is still held; "": it is.
+def doubt_in_window(evidence: Evidence, window: Window, slack: timedelta, now: datetime) -> str:
+    """Why it is not certain that everything published in a window is still held; "": it is.
 
     Only asked when the time's position is the head: an older entry that is still held proves that nothing after it
     was removed.
@@ -55,9 +56,9 @@ def doubt_since_time(evidence: Evidence, start: datetime, slack: timedelta, now:
     if evidence.stats is None or nothing_removed(evidence):
         return ""
     first = evidence.first_published
-    if first is not None and first < start:
+    if (first is not None and first < window.start) or _is_younger(evidence.info, window.end + slack):
         return ""
-    since = start - slack
+    since = window.start - slack
     if _still_retained(evidence.retention, since, now) or _unchanged_since(evidence.stats, evidence.info, since):
         return ""
     held = f"the first message still held was published at {first.isoformat()}" if first else "no message is held"
@@ -69,6 +70,11 @@ def _still_retained(retention: Retention | None, since: datetime, now: datetime)
     if retention is None or retention.bytes is not None:
         return False
     return retention.seconds is None or since > now - timedelta(seconds=retention.seconds)
+
+
+def _is_younger(info: InternalInfo | None, moment: datetime) -> bool:
+    """The topic did not exist before that time."""
+    return info is not None and info.created is not None and info.created >= moment
 
 
 def _unchanged_since(stats: InternalStats, info: InternalInfo | None, since: datetime) -> bool:

@@ -1,0 +1,206 @@
+"""A Pulsar cluster in a dictionary, as far as planning can see: entries with publish times, behind a mock transport."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from urllib.parse import unquote
+
+import httpx
+
+from airflow_provider_streams.model.position import Position
+from airflow_provider_streams.systems.pulsar.admin.client import AsyncAdminClient
+from airflow_provider_streams.systems.pulsar.admin.exchange import Patience
+from airflow_provider_streams.systems.pulsar.auth import Endpoint
+from airflow_provider_streams.systems.pulsar.planner import Planner, run
+
+ENDPOINT = Endpoint("pulsar://broker:6650", admin_url="http://broker:8080")
+EPOCH_MS = 1_795_000_000_000
+
+
+def at_ms(ms: int) -> datetime:
+    return datetime.fromtimestamp(ms / 1000, UTC)
+
+
+def iso(ms: int) -> str:
+    return at_ms(ms).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+@dataclass(frozen=True)
+class Stored:
+    """One entry: `event`, `marker`, `aborted` or `open`."""
+
+    publish_ms: int
+    kind: str = "event"
+
+
+@dataclass
+class Topic:
+    """Ledgers in order; the last one is open."""
+
+    ledgers: dict[int, list[Stored]] = field(default_factory=lambda: {1: []})
+    created_ms: int = EPOCH_MS
+    modified_ms: int = EPOCH_MS
+    version: int | None = None
+    retention: dict | None = field(default_factory=lambda: {"retentionTimeInMinutes": -1, "retentionSizeInMB": -1})
+    compacted: int = -1
+    cursors: dict[str, str] = field(default_factory=dict)
+    state: str = "LedgerOpened"
+    trimmed: tuple[int, int] | None = None
+
+    @classmethod
+    def of(cls, entries: list[Stored], per_ledger: int = 5, first_ledger: int = 10) -> Topic:
+        chunks = [entries[i : i + per_ledger] for i in range(0, len(entries), per_ledger)] or [[]]
+        # ledger ids grow, and are not consecutive
+        return cls({first_ledger + 3 * i: chunk for i, chunk in enumerate(chunks)})
+
+    def trim(self, ledgers: int, modified_ms: int) -> None:
+        for ledger in list(self.ledgers)[:ledgers]:
+            gone = self.ledgers.pop(ledger)
+            self.trimmed = (ledger, len(gone) - 1)
+        self.version = (self.version or len(self.ledgers) + ledgers) + 1
+        self.modified_ms = modified_ms
+
+    @property
+    def entries(self) -> list[tuple[int, int, Stored]]:
+        return [(ledger, i, entry) for ledger, stored in self.ledgers.items() for i, entry in enumerate(stored)]
+
+    @property
+    def end(self) -> tuple[int, int]:
+        ledger = list(self.ledgers)[-1]
+        return ledger, len(self.ledgers[ledger])
+
+    @property
+    def last_message(self) -> Position | None:
+        last = None
+        for ledger, number, entry in self.entries:
+            if entry.kind == "open":
+                break
+            if entry.kind == "event":
+                last = Position.of(ledger, number, -1)
+        if last is None and self.trimmed and not any(e.kind == "event" for *_, e in self.entries):
+            return Position.of(*self.trimmed, -1)
+        return last
+
+    def held_back(self, ledger: int, number: int) -> bool:
+        return any(e.kind == "open" and (led, n) <= (ledger, number) for led, n, e in self.entries)
+
+    def message_id(self, ms: int) -> tuple[int, int]:
+        return next(((led, n) for led, n, e in self.entries if e.publish_ms >= ms), self.end)
+
+    def internal_stats(self) -> dict:
+        *closed, (open_id, open_entries) = self.ledgers.items()
+        lac = next(((led, n) for led, n, _ in reversed(self.entries)), self.trimmed or (open_id, -1))
+        return {
+            "currentLedgerEntries": len(open_entries),
+            "currentLedgerSize": 100 * len(open_entries),
+            "lastLedgerCreatedTimestamp": iso(self.modified_ms),
+            "lastConfirmedEntry": f"{lac[0]}:{lac[1]}",
+            "state": self.state,
+            "ledgers": [{"ledgerId": k, "entries": len(v), "size": 100 * len(v)} for k, v in closed]
+            + [{"ledgerId": open_id, "entries": 0, "size": 0}],
+            "cursors": {name: {"markDeletePosition": mark} for name, mark in self.cursors.items()},
+            "compactedLedger": {"ledgerId": self.compacted, "entries": -1, "size": -1},
+        }
+
+    def internal_info(self) -> dict:
+        *closed, (open_id, _) = self.ledgers.items()
+        return {
+            "version": len(self.ledgers) if self.version is None else self.version,
+            "creationDate": iso(self.created_ms),
+            "modificationDate": iso(self.modified_ms),
+            "ledgers": [
+                {"ledgerId": k, "entries": len(v), "size": 1, "timestamp": max((e.publish_ms for e in v), default=0)}
+                for k, v in closed
+            ]
+            + [{"ledgerId": open_id, "timestamp": EPOCH_MS * 2}],
+            "cursors": {name: {} for name in self.cursors},
+        }
+
+    def peek(self, ledger: int, number: int) -> httpx.Response:
+        if ledger not in self.ledgers:
+            return refuse(404, "Message id not found")
+        if number >= len(self.ledgers[ledger]):
+            return refuse(500, "\n --- An unexpected error ---\n\nMessage: LastConfirmedEntry is 1:1\n\nStacktrace: x")
+        entry = self.ledgers[ledger][number]
+        headers = {
+            "X-Pulsar-Message-ID": f"{ledger}:{number}",
+            "X-Pulsar-publish-time": iso(entry.publish_ms),
+            "X-Pulsar-txn-aborted": str(entry.kind == "aborted").lower(),
+            "X-Pulsar-txn-uncommitted": str(self.held_back(ledger, number)).lower(),
+        }
+        if entry.kind == "marker":
+            headers["X-Pulsar-marker-type"] = "21"
+        return httpx.Response(200, headers=headers)
+
+
+def refuse(status: int, reason: str) -> httpx.Response:
+    return httpx.Response(status, json={"reason": reason})
+
+
+@dataclass
+class Cluster:
+    topics: dict[str, Topic] = field(default_factory=dict)
+    partitions: dict[str, int] = field(default_factory=dict)
+    requests: list[str] = field(default_factory=list)
+
+    def add(self, name: str, topic: Topic) -> Topic:
+        self.topics[f"persistent://public/default/{name}"] = topic
+        return topic
+
+    def handle(self, request: httpx.Request) -> httpx.Response:
+        path = unquote(request.url.path)
+        self.requests.append(f"{request.method} {path}")
+        if path == "/admin/v2/clusters":
+            return httpx.Response(200, json=["standalone"])
+        match = re.fullmatch(r"/admin/v2/persistent/([^/]+/[^/]+)(?:/([^/]+)(?:/(.+))?)?", path)
+        assert match, path
+        if match[2] is None:
+            return httpx.Response(200, json=list(self.topics))
+        if match[2] == "partitioned" and match[3] is None:
+            return httpx.Response(200, json=list(self.partitions))
+        return self._topic(f"persistent://{match[1]}/{match[2]}", match[3])
+
+    def _topic(self, name: str, call: str) -> httpx.Response:
+        if name in self.partitions and call == "partitions":
+            return httpx.Response(200, json={"partitions": self.partitions[name]})
+        topic = self.topics.get(name) or (Topic() if name in self.partitions and call == "retention" else None)
+        if topic is None:
+            return refuse(404, f"Topic {name} not found")
+        kind, _, rest = call.partition("/")
+        return {
+            "ledger": lambda: topic.peek(*map(int, rest.split("/entry/"))),
+            "messageid": lambda: httpx.Response(
+                200, json=dict(zip(("ledgerId", "entryId"), topic.message_id(int(rest)), strict=True))
+            ),
+            "partitions": lambda: httpx.Response(200, json={"partitions": 0}),
+            "internalStats": lambda: httpx.Response(200, json=topic.internal_stats()),
+            "internal-info": lambda: httpx.Response(200, json=topic.internal_info()),
+            "retention": lambda: (
+                httpx.Response(200, json=topic.retention)
+                if topic.retention is not None
+                else refuse(403, "Unauthorized to validateNamespacePolicyOperation for operation [READ]")
+            ),
+        }[kind]()
+
+    def last_messages(self, shards) -> dict[str, Position | None]:
+        return {shard: self.topics[shard].last_message for shard in shards}
+
+    def ask(self, work, *, now: datetime | None = None):
+        """Run `work(planner)` against this cluster."""
+
+        async def inner():
+            transport = httpx.MockTransport(self.handle)
+            async with AsyncAdminClient(ENDPOINT, transport=transport, patience=Patience(2, 0, 0)) as admin:
+                clock = {} if now is None else {"clock": lambda: now}
+                return await work(Planner(admin, self.last_messages, cluster="here", **clock))
+
+        return run(inner())
+
+    def plan(self, request, *, now: datetime | None = None):
+        return self.ask(lambda planner: planner.plan(request), now=now)
+
+
+def replace_kind(entries: list[Stored], kinds: list[str]) -> list[Stored]:
+    return [replace(entry, kind=kind) for entry, kind in zip(entries, kinds, strict=True)]

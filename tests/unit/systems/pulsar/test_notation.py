@@ -1,0 +1,71 @@
+import base64
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.model.position import Position
+from airflow_provider_streams.systems.pulsar.notation import parse_position
+from airflow_provider_streams.systems.pulsar.wire.commands import MessageId
+
+PLAIN = "persistent://a/b/c"
+THIRD = f"{PLAIN}-partition-3"
+
+
+@pytest.mark.parametrize(
+    ("text", "position"),
+    [
+        ("43:3", (43, 3, -1)),
+        ("43:3:-1", (43, 3, -1)),
+        ("43:3:-1:2", (43, 3, 2)),
+        ("-1:-1", (-1, -1, -1)),
+        ("after 43:3", (43, 4, -1)),
+        ("AFTER  43:3:-1:2", (43, 3, 3)),
+        ('{"ledgerId": 43, "entryId": 3, "partitionIndex": -1, "batchIndex": -1}', (43, 3, -1)),
+        (base64.b64encode(bytes.fromhex("082b100020013005")).decode(), (43, 0, 1)),
+        ("after " + base64.b64encode(bytes.fromhex("082b100020013005")).decode(), (43, 0, 2)),
+        # the last of five: the place after it is the next entry
+        ("after " + base64.b64encode(bytes.fromhex("082b100020043005")).decode(), (43, 1, -1)),
+        # a chunked message: the id of its last chunk, the first chunk in field 7
+        (base64.b64encode(bytes.fromhex("086910033a0408691001")).decode(), (105, 3, -1)),
+    ],
+)
+def test_every_notation_names_its_position(text, position):
+    assert parse_position(text, PLAIN) == Position.of(*position)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "43", "43:", "x:y", "1:2:3:4:5", "{}", '{"ledgerId": 1}', "====", "abcd", "CCs", "[1]"]
+)
+def test_anything_else_is_refused_with_the_notations(text):
+    with pytest.raises(InvalidRequest, match="ledger:entry"):
+        parse_position(text, PLAIN)
+
+
+def test_an_id_of_another_partition_is_refused():
+    assert parse_position("43:3:3", THIRD) == Position.of(43, 3, -1)
+    for shard, text in ((THIRD, "43:3:2"), (PLAIN, "43:3:2")):
+        with pytest.raises(InvalidRequest, match="partition 2"):
+            parse_position(text, shard)
+
+
+@given(st.integers(0, 2**63 - 1), st.integers(0, 2**62), st.integers(-1, 1000), st.integers(1, 1000))
+def test_serialized_ids_and_json_agree(ledger, entry, index, size):
+    data = MessageId(ledger, entry, 3, index, size if index >= 0 else None).to_bytes()
+    written = json.dumps({"ledgerId": ledger, "entryId": entry, "partitionIndex": 3, "batchIndex": index})
+    expected = Position.of(ledger, entry, index)
+    assert parse_position(base64.b64encode(data).decode(), THIRD) == expected
+    assert parse_position(base64.urlsafe_b64encode(data).decode().rstrip("="), THIRD) == expected
+    assert parse_position(written, THIRD) == expected
+    assert parse_position(f"after {written}", THIRD) > expected
+
+
+@given(st.text(max_size=30))
+def test_no_text_does_anything_but_parse_or_be_refused(text):
+    try:
+        position = parse_position(text, PLAIN)
+    except InvalidRequest:
+        return
+    assert len(position.parts) == 3

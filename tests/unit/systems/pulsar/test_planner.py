@@ -1,0 +1,334 @@
+import asyncio
+from datetime import timedelta
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from airflow_provider_streams.errors import InvalidRequest, SourceNotFound, StartTrimmed, WindowNotReady
+from airflow_provider_streams.model.cut import Cut
+from airflow_provider_streams.model.plan import Plan, PlanRequest
+from airflow_provider_streams.model.source import PravegaSource, PulsarSource
+from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.systems.pulsar.layout import EARLIEST, at
+from tests.unit.systems.pulsar.cluster import EPOCH_MS, Cluster, Stored, Topic, at_ms
+
+NAME = "persistent://public/default/t"
+NOW = at_ms(EPOCH_MS + 10**7)
+
+
+def window(start_ms, end_ms):
+    return Window(at_ms(EPOCH_MS + start_ms), at_ms(EPOCH_MS + end_ms))
+
+
+def request(start_ms=0, end_ms=1000, *, source=None, slack_ms=0, **given):
+    slack = timedelta(milliseconds=slack_ms)
+    return PlanRequest(source or PulsarSource("t"), window(start_ms, end_ms), "reader", slack=slack, **given)
+
+
+def cluster_of(*publish_ms, kinds=None, per_ledger=5):
+    kinds = kinds or ["event"] * len(publish_ms)
+    cluster = Cluster()
+    stored = [Stored(EPOCH_MS + ms, kind) for ms, kind in zip(publish_ms, kinds, strict=True)]
+    cluster.add("t", Topic.of(stored, per_ledger))
+    return cluster
+
+
+def planned_entries(plan):
+    found = [
+        (split.shard, span.run, entry)
+        for split in plan.splits
+        for span in split.spans
+        for entry in range(span.first, span.end)
+    ]
+    assert len(found) == len(set(found)), "two splits hold one entry"
+    return found
+
+
+def read_entries(cluster, plan):
+    """What a faithful reader would give: planned, deliverable, kept by the filter."""
+    rows = []
+    for shard, ledger, entry in planned_entries(plan):
+        stored = cluster.topics[shard].ledgers[ledger][entry]
+        keeps = plan.filter is None or plan.filter.start_ms <= stored.publish_ms < plan.filter.end_ms
+        if stored.kind == "event" and keeps:
+            rows.append((shard, ledger, entry))
+    return rows
+
+
+def test_a_publish_window_holds_its_entries_and_slack_on_both_sides():
+    cluster = cluster_of(*range(0, 1000, 100))
+    plan = cluster.plan(request(300, 600, slack_ms=100), now=NOW)
+    assert len(planned_entries(plan)) == 5
+    assert len(read_entries(cluster, plan)) == 3
+    assert plan.ranges[0].verdict == "ok"
+    assert plan.source.cluster == "standalone"
+    assert plan.source.names == (NAME,)
+
+
+def test_a_plan_survives_json():
+    plan = cluster_of(*range(0, 1000, 100)).plan(request(300, 600), now=NOW)
+    assert Plan.from_json(plan.to_json()) == plan
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.data())
+def test_adjacent_windows_share_no_event_and_miss_none(data):
+    slack = data.draw(st.integers(0, 50), label="slack")
+    steps = data.draw(st.lists(st.integers(0, 40), min_size=1, max_size=40))
+    sorted_ms = [sum(steps[: i + 1]) for i in range(len(steps))]
+    # out of order by at most slack
+    shifted = [ms + data.draw(st.integers(0, slack)) for ms in sorted_ms]
+    kinds = data.draw(
+        st.lists(st.sampled_from(["event", "event", "marker", "aborted"]), min_size=len(steps), max_size=len(steps))
+    )
+    cluster = cluster_of(*shifted, kinds=kinds, per_ledger=data.draw(st.integers(1, 7)))
+    edges = sorted(data.draw(st.sets(st.integers(-10, max(shifted) + 20), min_size=2, max_size=6)))
+    rows = []
+    for start, end in pairwise(edges):
+        rows += read_entries(cluster, cluster.plan(request(start, end, slack_ms=slack), now=NOW))
+    topic = cluster.topics[NAME]
+    expected = [
+        (NAME, ledger, entry)
+        for ledger, entry, stored in topic.entries
+        if stored.kind == "event" and edges[0] <= stored.publish_ms - EPOCH_MS < edges[-1]
+    ]
+    assert sorted(rows) == expected
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.data())
+def test_chained_windows_tile_while_the_topic_grows(data):
+    cluster = Cluster()
+    topic = cluster.add("t", Topic())
+    rows, cut, ledger = [], None, 1
+    for number in range(data.draw(st.integers(1, 6))):
+        for kind in data.draw(st.lists(st.sampled_from(["event", "event", "marker", "aborted", "roll"]), max_size=8)):
+            if kind == "roll":
+                ledger += 2
+                topic.ledgers[ledger] = []
+                topic.version = len(topic.ledgers)
+            else:
+                topic.ledgers[ledger].append(Stored(EPOCH_MS + number, kind))
+        plan = cluster.plan(request(number, number + 1, basis="chained", start_cut=cut), now=NOW)
+        assert cut is None or plan.start_cut == cut
+        rows += read_entries(cluster, plan)
+        cut = plan.end_cut
+    assert rows == [(NAME, led, n) for led, n, stored in topic.entries if stored.kind == "event"]
+
+
+def test_a_window_is_not_ready_before_its_end_and_slack_have_passed():
+    cluster = cluster_of(0, 100)
+    ready = at_ms(EPOCH_MS + 1500)
+    with pytest.raises(WindowNotReady, match="earliest"):
+        cluster.plan(request(0, 1000, slack_ms=500), now=ready - timedelta(milliseconds=1))
+    assert cluster.requests == [], "nothing has to be asked to know that"
+    assert cluster.plan(request(0, 1000, slack_ms=500), now=ready)
+
+
+def test_an_idle_topic_is_ready_and_empty_once_the_time_has_passed():
+    plan = cluster_of(0, 100).plan(request(5000, 6000), now=NOW)
+    assert plan.is_empty
+    assert plan.ranges[0].verdict == "empty"
+    assert plan.start_cut == plan.end_cut
+
+
+@pytest.mark.parametrize("basis", ["publish", "chained"])
+def test_an_empty_topic_is_an_empty_plan(basis):
+    plan = cluster_of().plan(request(basis=basis), now=NOW)
+    assert plan.is_empty
+    assert plan.losses == ()
+
+
+def test_an_open_transaction_before_the_end_is_not_ready():
+    cluster = cluster_of(0, 100, 200, 300, kinds=["event", "open", "event", "event"])
+    with pytest.raises(WindowNotReady, match="open transaction"):
+        cluster.plan(request(0, 1000), now=NOW)
+    # before the transaction everything is final
+    assert len(read_entries(cluster, cluster.plan(request(0, 100), now=NOW))) == 1
+
+
+def test_markers_at_the_tail_do_not_hold_a_window_back():
+    cluster = cluster_of(0, 100, 200, kinds=["event", "aborted", "marker"])
+    plan = cluster.plan(request(0, 1000), now=NOW)
+    assert len(read_entries(cluster, plan)) == 1
+    assert plan.end_cut[NAME] == at(10, 1)
+
+
+def test_a_transaction_that_commits_while_we_ask_is_read():
+    cluster = cluster_of(0, 100, 200, kinds=["event", "open", "marker"])
+    topic, asked = cluster.topics[NAME], []
+
+    def last_messages(shards):
+        last = dict.fromkeys(shards, topic.last_message)
+        if not asked:
+            # it ends between the first question for the tail and the look at what stands behind it
+            topic.ledgers[10][1] = Stored(EPOCH_MS + 100, "event")
+        asked.append(shards)
+        return last
+
+    cluster.last_messages = last_messages
+    plan = cluster.plan(request(0, 1000), now=NOW)
+    assert len(read_entries(cluster, plan)) == 2
+    assert len(asked) == 2
+
+
+def trimmed_cluster():
+    cluster = cluster_of(*range(0, 2000, 100))
+    topic = cluster.topics[NAME]
+    topic.retention = {"retentionTimeInMinutes": 0, "retentionSizeInMB": 0}
+    topic.created_ms, topic.modified_ms = EPOCH_MS - 1000, EPOCH_MS + 1900
+    topic.trim(2, topic.modified_ms)
+    return cluster
+
+
+def test_a_trimmed_start_is_an_error_naming_shard_and_position():
+    with pytest.raises(StartTrimmed) as caught:
+        trimmed_cluster().plan(request(500, 1500), now=NOW)
+    assert caught.value.shard == NAME
+    assert caught.value.available == at(16, 0)
+    assert "on_loss='record'" in str(caught.value)
+
+
+def test_a_window_after_what_was_trimmed_is_no_loss():
+    cluster = trimmed_cluster()
+    plan = cluster.plan(request(1100, 1500), now=NOW)
+    assert plan.losses == ()
+    assert len(read_entries(cluster, plan)) == 4
+
+
+def test_an_accepted_loss_is_recorded_and_the_rest_planned():
+    cluster = trimmed_cluster()
+    plan = cluster.plan(request(500, 1500, on_loss="record"), now=NOW)
+    assert [(loss.shard, loss.start, loss.end) for loss in plan.losses] == [(NAME, EARLIEST, at(16, 0))]
+    assert plan.ranges[0].verdict.startswith("lost: ")
+    assert len(read_entries(cluster, plan)) == 5
+
+
+def test_a_chain_whose_place_was_trimmed_is_a_loss():
+    cluster = trimmed_cluster()
+    before = Cut({NAME: at(10, 3)})
+    with pytest.raises(StartTrimmed, match="ledger 10 is gone"):
+        cluster.plan(request(basis="chained", start_cut=before), now=NOW)
+    plan = cluster.plan(request(basis="chained", start_cut=before, on_loss="record"), now=NOW)
+    assert plan.start_cut[NAME] == at(16, 0)
+    assert [(loss.start, loss.end) for loss in plan.losses] == [(at(10, 3), at(16, 0))]
+    assert len(read_entries(cluster, plan)) == 10
+
+
+def test_given_cuts_decide_alone_and_nothing_is_filtered():
+    cluster = cluster_of(*range(0, 1000, 100))
+    start, end = Cut({NAME: at(10, 2)}), Cut({NAME: at(13, 1)})
+    for basis in ("cuts", "append"):
+        plan = cluster.plan(request(5000, 6000, basis=basis, start_cut=start, end_cut=end), now=NOW)
+        assert plan.filter is None
+        assert (plan.start_cut, plan.end_cut) == (start, end)
+        assert len(read_entries(cluster, plan)) == 4
+
+
+def test_an_end_cut_beyond_the_tail_is_not_ready():
+    cluster = cluster_of(0, 100)
+    with pytest.raises(WindowNotReady, match="beyond the tail"):
+        cluster.plan(request(basis="cuts", end_cut=Cut({NAME: at(10, 3)})), now=NOW)
+
+
+def partitioned(count=3, missing=()):
+    cluster = Cluster(partitions={NAME: count})
+    for number in range(count):
+        if number not in missing:
+            stored = [Stored(EPOCH_MS + ms) for ms in range(0, 1000, 100)]
+            cluster.add(f"t-partition-{number}", Topic.of(stored, first_ledger=100 * (number + 1)))
+    return cluster
+
+
+def test_every_partition_is_a_shard_and_the_plan_names_the_topic():
+    cluster = partitioned()
+    plan = cluster.plan(request(0, 500), now=NOW)
+    assert [part.shard for part in plan.ranges] == [f"{NAME}-partition-{n}" for n in range(3)]
+    assert plan.source.names == (NAME,)
+    assert len(read_entries(cluster, plan)) == 15
+
+
+def test_one_partition_can_be_read_alone():
+    plan = partitioned().plan(request(0, 500, source=PulsarSource("t-partition-2")), now=NOW)
+    assert [part.shard for part in plan.ranges] == [f"{NAME}-partition-2"]
+
+
+@pytest.mark.parametrize("basis", ["publish", "chained"])
+def test_a_partition_not_made_yet_is_empty(basis):
+    cluster = partitioned(missing=(1,))
+
+    def last_messages(shards):
+        if missing := set(shards) - cluster.topics.keys():
+            raise SourceNotFound(missing.pop())
+        return Cluster.last_messages(cluster, shards)
+
+    cluster.last_messages = last_messages
+    plan = cluster.plan(request(0, 500, basis=basis), now=NOW)
+    assert [part.verdict for part in plan.ranges] == ["ok", "empty", "ok"]
+    assert plan.start_cut[f"{NAME}-partition-1"] == EARLIEST
+
+
+def test_a_chain_starts_new_partitions_at_their_head():
+    cluster = partitioned(2)
+    first = cluster.plan(request(0, 1, basis="chained"), now=NOW)
+    cluster.partitions[NAME] = 3
+    cluster.add("t-partition-2", Topic.of([Stored(EPOCH_MS)] * 4))
+    plan = cluster.plan(request(1, 2, basis="chained", start_cut=first.end_cut), now=NOW)
+    assert len(read_entries(cluster, plan)) == 4
+
+
+def test_a_chain_over_a_topic_that_is_gone_is_a_loss():
+    cluster = partitioned(2)
+    first = cluster.plan(request(0, 1, basis="chained"), now=NOW)
+    cluster.partitions[NAME] = 1
+    with pytest.raises(StartTrimmed, match="no longer exists"):
+        cluster.plan(request(1, 2, basis="chained", start_cut=first.end_cut), now=NOW)
+    accepted = request(1, 2, basis="chained", start_cut=first.end_cut, on_loss="record")
+    assert [loss.shard for loss in cluster.plan(accepted, now=NOW).losses] == [f"{NAME}-partition-1"]
+
+
+def test_a_pattern_is_resolved_and_recorded():
+    cluster = cluster_of(0)
+    cluster.add("other", Topic())
+    cluster.add("tt", Topic())
+    plan = cluster.plan(request(source=PulsarSource(pattern="t+")), now=NOW)
+    assert plan.source.names == (NAME, f"{NAME}t")
+
+
+@pytest.mark.parametrize("source", [PulsarSource("missing"), PulsarSource(pattern="nothing-.*")])
+def test_a_missing_topic_is_not_found(source):
+    with pytest.raises(SourceNotFound):
+        cluster_of(0).plan(request(source=source), now=NOW)
+
+
+def test_nothing_but_get_is_ever_sent():
+    cluster = trimmed_cluster()
+    cluster.plan(request(500, 1500, on_loss="record"), now=NOW)
+    assert {line.partition(" ")[0] for line in cluster.requests} == {"GET"}
+
+
+def test_retention_that_may_not_be_read_is_unknown():
+    cluster = cluster_of(*range(0, 1000, 100))
+    cluster.topics[NAME].retention = None
+    assert cluster.plan(request(300, 600), now=NOW).ranges[0].verdict == "unknown"
+
+
+def test_a_certain_window_asks_for_no_proof():
+    cluster = cluster_of(*range(0, 1000, 100))
+    cluster.plan(request(300, 600), now=NOW)
+    assert not [line for line in cluster.requests if "internal-info" in line or "ledger/" in line]
+
+
+def test_the_basis_event_and_other_systems_are_refused():
+    with pytest.raises(InvalidRequest, match="publish"):
+        cluster_of(0).plan(request(basis="event"), now=NOW)
+    with pytest.raises(InvalidRequest, match="not a Pulsar source"):
+        cluster_of(0).plan(request(source=PravegaSource("a/b")), now=NOW)
+
+
+async def test_planning_works_inside_a_running_loop():
+    cluster = cluster_of(*range(0, 1000, 100))
+    assert asyncio.get_running_loop()
+    assert len(planned_entries(cluster.plan(request(300, 600), now=NOW))) == 3

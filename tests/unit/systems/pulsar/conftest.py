@@ -101,6 +101,8 @@ class FakeBroker:
     raw: bytes = b""
     """Sent instead of any answer."""
     tls: ssl.SSLContext | None = None
+    falls_back: bool = False
+    """Feeds every consumer from the first entry."""
 
     def __post_init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -171,7 +173,7 @@ class FakeBroker:
 
     def _feed(self, sock: socket.socket, consumer_id: int, start: tuple[int, int]) -> None:
         fault = self.faults.popleft() if self.faults else None
-        rest = [entry for entry in self.entries if entry.place >= start]
+        rest = [entry for entry in self.entries if entry.place >= start or self.falls_back]
         if fault and fault.what == "again":
             rest = rest[: fault.after] + rest
         for number, stored in enumerate(rest):

@@ -12,7 +12,7 @@ Faults (option `fault`, several separated by commas):
 | `trim:<shard>:<n>` | finds, while reading, that everything before n is gone |
 | `fail:<shard>` | fails once, `SystemUnavailable`; later attempts succeed (needs `truth`) |
 | `crash:<shard>` | kills its process once (needs `truth`) |
-| `slow:<milliseconds>` | waits before each batch |
+| `slow:<milliseconds>` | waits before each batch but the first |
 """
 
 from __future__ import annotations
@@ -301,7 +301,7 @@ class FakeReader:
         self._misbehave()
         (start,), (end,) = self._split.start.parts, self._split.end.parts
         for first in range(start, end, self._truth.batch_rows):
-            for (milliseconds,) in self._truth.faults("slow"):
+            for (milliseconds,) in self._truth.faults("slow") if first > start else ():
                 time.sleep(milliseconds / 1000)
             batch = self._batch(range(first, min(first + self._truth.batch_rows, end)))
             if batch.num_rows:

@@ -1,0 +1,92 @@
+"""One Spark session for all tests of this folder, and plans of the fake system for it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airflow_provider_streams.model.plan import Plan, PlanRequest
+from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.spark.spec import JobSpec
+from airflow_provider_streams.testing.fake import EPOCH, FakeSource, FakeSystem, dump
+
+# PySpark 4.2 warns about pandas 3, which no test here uses; py4j leaves its sockets to the collector.
+_IGNORED = ("ignore:PySpark does not yet fully support pandas:FutureWarning", "ignore::ResourceWarning")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.spark)
+            for ignored in _IGNORED:
+                item.add_marker(pytest.mark.filterwarnings(ignored))
+
+
+@pytest.fixture(scope="session")
+def spark():
+    from airflow_provider_streams.spark.embedded import embedded_session
+
+    # tests import their transforms from here, and so must the workers
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(Path(__file__).parent)]))
+    sys.path.insert(0, str(Path(__file__).parent))
+    conf = {"spark.sql.shuffle.partitions": "2", "spark.driver.memory": "1g", "spark.log.level": "OFF"}
+    session = embedded_session(conf, quick_start=True)
+    yield session
+    session.stop()
+
+
+@dataclass
+class Stream:
+    """A fake stream, described by a file that every process reads."""
+
+    truth: Path
+    facts: dict[str, Any] = field(default_factory=dict)
+    token: str = ""
+
+    def set(self, **facts: Any) -> None:
+        """Change what the server holds from now on."""
+        self.facts |= facts
+        dump(self.truth, **self.facts)
+
+    @property
+    def options(self) -> dict[str, str]:
+        return {"truth": str(self.truth)} | ({"token": self.token} if self.token else {})
+
+    @property
+    def system(self) -> FakeSystem:
+        return FakeSystem.from_options(self.options)
+
+    def plan(self, start_minute: float = 10, end_minute: float = 20, **request: Any) -> Plan:
+        window = Window(EPOCH + timedelta(minutes=start_minute), EPOCH + timedelta(minutes=end_minute))
+        return self.system.plan(PlanRequest(FakeSource(), window, "tests", **{"target_split_bytes": 4000, **request}))
+
+    def spec(self, plan: Plan | None = None, **how: Any) -> JobSpec:
+        return JobSpec(plan or self.plan(), options=self.options, **how)
+
+    @property
+    def numbers(self) -> list[tuple[str, int]]:
+        """The events of the default plan: `(shard, number)`, sorted."""
+        return [(f"numbers-{shard}", number) for shard in range(2) for number in range(600, 1200)]
+
+
+@pytest.fixture
+def stream(tmp_path: Path) -> Stream:
+    """2 shards of 3,000 events, one per second; the default plan holds 600 of each."""
+    made = Stream(tmp_path / "truth.json")
+    made.set(events=3000)
+    return made
+
+
+WAYS = {"driver": 1 << 25, "tasks": 0}
+"""`small_plan_bytes` that choose the two ways to read."""
+
+
+@pytest.fixture(params=list(WAYS))
+def way(request: pytest.FixtureRequest) -> int:
+    return WAYS[request.param]

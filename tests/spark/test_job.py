@@ -1,0 +1,175 @@
+"""A plan in, a receipt out: proof before commit, whatever happens to the tasks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from airflow_provider_streams.errors import (
+    AuthenticationFailed,
+    EventsLost,
+    InvalidRequest,
+    ReceiptMismatch,
+    SinkError,
+    StreamsError,
+    SystemUnavailable,
+)
+from airflow_provider_streams.model.sink import ParquetSink
+from airflow_provider_streams.spark.job import run
+
+CANARY = "canary-5f1c9a7e"
+
+
+def rows_of(spark, lake: Path) -> list[tuple[str, int]]:
+    return sorted((row["shard"], row["number"]) for row in spark.read.parquet(str(lake)).collect())
+
+
+def environment_page(spark) -> str:
+    """What Spark's UI shows under "Environment"."""
+    info = spark.sparkContext._jsc.sc().statusStore().environmentInfo()
+    parts = (info.sparkProperties(), info.systemProperties(), info.hadoopProperties(), info.metricsProperties())
+    return "".join(part.mkString("\n") for part in parts)
+
+
+def test_a_window_lands_with_its_receipt(spark, stream, way: int, tmp_path: Path) -> None:
+    receipt = run(stream.spec(sink=ParquetSink(str(tmp_path / "lake")), small_plan_bytes=way), spark)
+    assert (receipt.rows, receipt.verdict, receipt.fingerprint) == (1200, "complete", stream.plan().fingerprint)
+    assert rows_of(spark, tmp_path / "lake") == stream.numbers
+
+
+def test_a_second_run_replaces_the_window_and_no_other(spark, stream, way: int, tmp_path: Path) -> None:
+    sink = ParquetSink(str(tmp_path / "lake"))
+    for plan in (stream.plan(10, 20), stream.plan(20, 30), stream.plan(10, 20)):
+        run(stream.spec(plan, sink=sink, small_plan_bytes=way), spark)
+    counts = {
+        row["window_start"]: row["count"]
+        for row in spark.read.parquet(sink.path).groupBy("window_start").count().collect()
+    }
+    assert counts == {"20261120T101000Z": 1200, "20261120T102000Z": 1200}
+    assert not list((tmp_path / "lake" / "_staging").iterdir())
+
+
+def test_an_empty_window_replaces_a_full_one_and_keeps_the_schema(spark, stream, way: int, tmp_path: Path) -> None:
+    sink = ParquetSink(str(tmp_path / "lake"))
+    plan = stream.plan()
+    run(stream.spec(plan, sink=sink, small_plan_bytes=way), spark)
+    empty = replace(plan, splits=(), ranges=(), end_cut=plan.start_cut)
+    assert run(stream.spec(empty, sink=sink, small_plan_bytes=way), spark).rows == 0
+    table = spark.read.parquet(sink.path)
+    assert (table.count(), table.columns) == (0, ["value", "publish_time", "shard", "number", "window_start"])
+
+
+@pytest.mark.parametrize("case", [("drop:1:700", ReceiptMismatch), ("trim:0:700", EventsLost)])
+def test_a_read_that_misses_an_event_fails_and_commits_nothing(
+    spark, stream, way: int, tmp_path: Path, case: tuple[str, type[StreamsError]]
+) -> None:
+    fault, error = case
+    lake = tmp_path / "lake"
+    run(stream.spec(sink=ParquetSink(str(lake)), small_plan_bytes=way), spark)
+    before = sorted(path for path in lake.rglob("*"))
+    stream.set(fault=fault)
+    with pytest.raises(error, match="numbers-"):
+        run(stream.spec(sink=ParquetSink(str(lake)), small_plan_bytes=way), spark)
+    assert sorted(path for path in lake.rglob("*")) == before
+
+
+def test_loss_can_be_accepted_and_is_counted(spark, stream, way: int) -> None:
+    stream.set(fault="trim:0:700")
+    receipt = run(stream.spec(on_loss="record", small_plan_bytes=way), spark)
+    assert receipt.verdict == "loss recorded"
+    assert (receipt.rows, receipt.totals["lost"]) == (1100, 160)  # 60 of the 160 were slack
+
+
+def test_a_passing_failure_is_retried_by_spark(spark, stream) -> None:
+    stream.set(fault="fail:0,fail:1")
+    assert run(stream.spec(small_plan_bytes=0), spark).rows == 1200
+    assert Path(f"{stream.truth}.fail-1").exists()
+
+
+def test_a_killed_worker_is_retried_by_spark(spark, stream) -> None:
+    stream.set(fault="crash:1")
+    assert run(stream.spec(small_plan_bytes=0), spark).rows == 1200
+    assert Path(f"{stream.truth}.crash-1").exists()
+
+
+def test_a_passing_failure_in_the_driver_keeps_its_class(spark, stream) -> None:
+    stream.set(fault="fail:0")
+    with pytest.raises(SystemUnavailable, match="numbers-0") as caught:
+        run(stream.spec(), spark)
+    assert caught.value.retryable
+
+
+@pytest.mark.parametrize("case", [("nothing", 0), ("first_three", 3), ("per_shard", 2), ("with_itself", 2400)])
+def test_the_receipt_is_of_the_read_whatever_the_transform_keeps(
+    spark, stream, way: int, tmp_path: Path, case: tuple[str, int]
+) -> None:
+    transform, rows = case
+    sink = ParquetSink(str(tmp_path / "lake"))
+    plan = stream.plan(target_split_bytes=1 << 20)
+    spec = stream.spec(plan, sink=sink, transform=f"transforms:{transform}", small_plan_bytes=way)
+    assert run(spec, spark).rows == 1200
+    assert spark.read.parquet(sink.path).count() == rows
+
+
+def test_a_transform_that_does_not_exist_is_named(spark, stream) -> None:
+    with pytest.raises(InvalidRequest, match="transforms:typo"):
+        run(stream.spec(transform="transforms:typo"), spark)
+
+
+def test_a_column_that_the_folders_give_is_refused(spark, stream, tmp_path: Path) -> None:
+    with pytest.raises(SinkError, match="window_start"):
+        run(stream.spec(sink=ParquetSink(str(tmp_path)), transform="transforms:window_start"), spark)
+    assert not list((tmp_path).glob("window_start=*"))
+
+
+def test_a_users_own_failure_stays_what_it_is(spark, stream, tmp_path: Path) -> None:
+    from pyspark.errors import PythonException
+
+    with pytest.raises(PythonException, match="a user's function fails"):
+        run(stream.spec(sink=ParquetSink(str(tmp_path)), transform="transforms:fails_in_python"), spark)
+    assert not list(tmp_path.glob("_staging/*"))
+
+
+def test_rows_that_did_not_reach_this_machine_are_missed(
+    spark, stream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from airflow_provider_streams.spark.sinks import ParquetWriter
+
+    stage = ParquetWriter.stage
+
+    def stage_and_lose(self, df) -> None:
+        stage(self, df)
+        next(self._staged.glob("*.parquet")).unlink()
+
+    monkeypatch.setattr(ParquetWriter, "stage", stage_and_lose)
+    with pytest.raises(SinkError, match="1200 rows"):
+        run(stream.spec(sink=ParquetSink(str(tmp_path))), spark)
+
+
+def test_a_secret_reaches_the_readers_and_nothing_else(spark, stream, way: int, capfd) -> None:
+    stream.set(password=CANARY)
+    stream.token = CANARY
+    spec = stream.spec(small_plan_bytes=way)
+    assert run(spec, spark).rows == 1200
+    shown = [
+        repr(spec),
+        str(spec.to_json()),
+        str(spec.plan.to_json()),
+        str(spark.sparkContext.getConf().getAll()),
+        environment_page(spark),
+        Path("/proc/self/cmdline").read_text(),
+        "".join(capfd.readouterr()),
+    ]
+    assert "spark.driver.host" in environment_page(spark)
+    assert not [text for text in shown if CANARY in text]
+
+
+def test_a_wrong_secret_is_not_in_the_error(spark, stream, way: int) -> None:
+    plan = stream.plan()
+    stream.set(password="the right one")
+    stream.token = CANARY
+    with pytest.raises(AuthenticationFailed) as caught:
+        run(stream.spec(plan, small_plan_bytes=way), spark)
+    assert CANARY not in f"{caught.value!r}{caught.value.__cause__!r}"

@@ -1,0 +1,179 @@
+"""One job, three places to run it: each ships what it needs, and shows no secret on the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow.dataset as ds
+import pytest
+
+from airflow_provider_streams.model.sink import ParquetSink
+from airflow_provider_streams.spark.spec import JobSpec
+from airflow_provider_streams.testing.servers.waiting import wait_until
+
+HERE = Path(__file__).parent
+CANARY = "canary-0d3b9c41"
+
+
+@pytest.fixture(scope="module")
+def clusters():
+    sys.path.insert(0, str(HERE))
+    import clusters
+
+    return clusters
+
+
+@pytest.fixture(scope="module")
+def python(clusters, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return clusters.clean_python(tmp_path_factory.mktemp("python"))
+
+
+@dataclass
+class Launched:
+    result: dict[str, object]
+    output: str
+    command_lines: set[str]
+
+
+def start(
+    folder: Path, spec: JobSpec, conn_id: str = "", conn: str = "", conf: dict[str, str] | None = None
+) -> Launched:
+    """Launch a job in a process of its own, and note every command line that is public meanwhile."""
+    folder.mkdir(exist_ok=True)
+    (folder / "spec.json").write_text(json.dumps(spec.to_json()))
+    arguments = [sys.executable, str(HERE / "launching.py"), str(folder / "spec.json"), str(folder / "result.json")]
+    if conn_id:
+        arguments += [conn_id, json.dumps(conf or {})]
+    environment = {
+        **os.environ,
+        **spec.secret_environment(),
+        "AIRFLOW_HOME": str(folder / "airflow"),
+        f"AIRFLOW_CONN_{conn_id.upper()}": conn,
+        "PYTHONPATH": str(HERE),
+    }
+    seen: set[str] = set()
+    with (folder / "output").open("w+") as output:
+        child = subprocess.Popen(arguments, env=environment, stdout=output, stderr=subprocess.STDOUT)
+        while True:
+            seen.update(command_lines())
+            try:
+                child.wait(0.2)
+                break
+            except subprocess.TimeoutExpired:
+                continue
+        output.seek(0)
+        text = output.read()
+    assert (folder / "result.json").exists(), text
+    return Launched(json.loads((folder / "result.json").read_text()), text, seen)
+
+
+def command_lines() -> Iterator[str]:
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            yield file.read_text(errors="replace").replace("\0", " ")
+        except OSError:
+            continue
+
+
+def landed(lake: Path) -> list[tuple[str, int]]:
+    table = ds.dataset(lake, format="parquet", partitioning="hive").to_table(columns=["shard", "number"])
+    return sorted((row["shard"], row["number"]) for row in table.to_pylist())
+
+
+@pytest.fixture
+def secretive(stream):
+    """The stream asks for a password, so that a read proves that the secret arrived."""
+    stream.set(password=CANARY)
+    stream.token = CANARY
+    return stream
+
+
+def assert_landed_without_a_trace(launched: Launched, stream, lake: Path) -> None:
+    assert "receipt" in launched.result, f"{launched.result}\n{launched.output}"
+    assert launched.result["receipt"]["totals"]["rows"] == 1200
+    assert landed(lake) == stream.numbers
+    assert CANARY not in launched.output
+    assert not [line for line in launched.command_lines if CANARY in line]
+
+
+def test_embedded_reads_in_its_own_process(secretive, tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    launched = start(tmp_path / "run", secretive.spec(sink=ParquetSink(str(lake))))
+    assert_landed_without_a_trace(launched, secretive, lake)
+
+
+def test_spark_submit_ships_what_a_clean_worker_lacks(clusters, python: Path, secretive, tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    spec = secretive.spec(sink=ParquetSink(str(lake)), small_plan_bytes=0, transform="transforms:with_itself")
+    conf = {
+        "spark.pyspark.python": str(python),
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.ui.enabled": "false",
+    }
+    with clusters.standalone(tmp_path) as port:
+        conn = f"spark://127.0.0.1:{port}"
+        good = start(tmp_path / "run", spec, "cluster", conn, conf)
+        wrong = secretive.plan()
+        secretive.set(fault="drop:0:700")
+        bad = start(tmp_path / "bad", secretive.spec(wrong, small_plan_bytes=0), "cluster", conn, conf)
+    assert "receipt" in good.result, f"{good.result}\n{good.output}"
+    assert good.result["receipt"]["totals"]["rows"] == 1200
+    assert CANARY not in good.output
+    assert not [line for line in good.command_lines if CANARY in line]
+    assert [line for line in good.command_lines if "--py-files" in line]
+    assert len(landed(lake)) == 2400
+    assert bad.result["error"] == "ReceiptMismatch", bad.output
+    assert "0:700" in str(bad.result["message"])
+
+
+def test_spark_connect_ships_what_a_clean_server_lacks(clusters, python: Path, secretive, tmp_path: Path) -> None:
+    with clusters.connect_server(tmp_path, python) as port:
+        conn = f"spark-connect://127.0.0.1:{port}"
+        plan = secretive.plan()
+        for way in (0, 1 << 25):
+            lake = tmp_path / f"lake-{way}"
+            spec = secretive.spec(plan, sink=ParquetSink(str(lake)), small_plan_bytes=way)
+            assert_landed_without_a_trace(start(tmp_path / f"run-{way}", spec, "connect", conn), secretive, lake)
+        secretive.set(fault="trim:0:700")
+        bad = start(tmp_path / "bad", secretive.spec(plan, small_plan_bytes=0), "connect", conn)
+    assert bad.result["error"] == "EventsLost", bad.output
+
+
+def test_a_killed_driver_leaves_the_old_window_and_the_retry_the_new(stream, tmp_path: Path) -> None:
+    """kill -9 of the driver, its JVM and its workers while rows are read; then the same job again."""
+    lake = tmp_path / "lake"
+    # batches that Spark's pipes do not hold back, so that tasks write before they wait
+    stream.set(value_bytes=4000, batch_rows=100)
+    plan = stream.plan(target_split_bytes=1 << 24)
+    spec = stream.spec(plan, sink=ParquetSink(str(lake)), small_plan_bytes=0)
+    assert "receipt" in start(tmp_path / "first", spec).result
+    before = sorted(lake.rglob("*"))
+    stream.set(fault="slow:60000")
+    folder = tmp_path / "killed"
+    folder.mkdir()
+    (folder / "spec.json").write_text(json.dumps(spec.to_json()))
+    child = subprocess.Popen(
+        [sys.executable, str(HERE / "launching.py"), str(folder / "spec.json"), str(folder / "result.json")],
+        env={**os.environ, "AIRFLOW_HOME": str(folder), "PYTHONPATH": str(HERE)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    wait_until(lambda: list(lake.glob("_staging/*/_temporary/0/_temporary/*")), "tasks that write", seconds=60)
+    os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+    assert not (folder / "result.json").exists()
+    assert [path for path in before if not path.exists()] == []
+    assert landed(lake) == stream.numbers
+    stream.set(fault="")
+    assert "receipt" in start(tmp_path / "again", spec).result
+    assert landed(lake) == stream.numbers
+    assert not list((lake / "_staging").iterdir())

@@ -53,14 +53,14 @@ def test_positions_past_a_ledgers_end_continue_in_the_next():
     assert LAYOUT.spans(EARLIEST, Position.of(40, 1, -1)) == (Span(40, 0, 1),)
 
 
-@given(layouts(), st.data())
+@given(layouts(500), st.data())
 def test_spans_of_entry_bounds_are_exactly_the_entries_between(layout, data):
     start, end = sorted([data.draw(places(layout)), data.draw(places(layout))])
     expected = {e for e in entries_of(layout) if start <= Position.of(*e, -1) < end}
     assert entries_in(layout.spans(start, end)) == expected
 
 
-@given(layouts(), st.data())
+@given(layouts(500), st.data())
 def test_adjacent_ranges_share_no_entry_and_miss_none(layout, data):
     bounds = sorted(data.draw(st.lists(places(layout), min_size=3, max_size=6)))
     parts = [entries_in(layout.spans(a, b)) for a, b in pairwise(bounds)]

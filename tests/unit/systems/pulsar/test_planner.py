@@ -72,7 +72,7 @@ def test_a_plan_survives_json():
     assert Plan.from_json(plan.to_json()) == plan
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.data())
 def test_adjacent_windows_share_no_event_and_miss_none(data):
     slack = data.draw(st.integers(0, 50), label="slack")
@@ -97,7 +97,7 @@ def test_adjacent_windows_share_no_event_and_miss_none(data):
     assert sorted(rows) == expected
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.data())
 def test_chained_windows_tile_while_the_topic_grows(data):
     cluster = Cluster()

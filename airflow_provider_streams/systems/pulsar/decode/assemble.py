@@ -89,8 +89,8 @@ def _message_ids(origin: Origin) -> Array:
     indexes = [b"\x20" + write_varint(index) for index in range(most + 1)]
     index_part = arrays.taken(pa.binary(), [b"", *indexes], origin.index + 1)
     tails = origin.each_text(pa.binary(), [_id_tail(entry) for entry in origin.entries])
-    ids: Array = pc.binary_join_element_wise(entry_part, index_part, tails, b"")  # type: ignore[call-overload]
-    return ids
+    nothing = arrays.taken(pa.binary(), [b""], np.zeros(len(origin.owner), np.int64))  # a plain b"" imports pandas
+    return pc.binary_join_element_wise(entry_part, index_part, tails, nothing)
 
 
 def _entry_id(entry: Entry, partition: int) -> bytes:

@@ -1,0 +1,522 @@
+"""Entries written by a small encoder of our own come back as the same rows, whatever way the decoder takes."""
+
+from __future__ import annotations
+
+import random
+import struct
+import subprocess
+import sys
+import zlib
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+import pulsar
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from airflow_provider_streams.errors import CorruptFrame, InvalidRequest
+from airflow_provider_streams.systems.pulsar.decode import (
+    COLUMNS,
+    DEFAULT_COLUMNS,
+    Decoder,
+    EntryMetadata,
+    arrow_schema,
+)
+from airflow_provider_streams.systems.pulsar.decode import decoder as decoder_module
+from airflow_provider_streams.systems.pulsar.decode.protobuf import Malformed
+from airflow_provider_streams.systems.pulsar.decode.walk import walk
+
+TOPIC = "persistent://shop/orders/events"
+ALL = tuple(COLUMNS)
+PUBLISHED = 1_763_700_000_123
+COMPRESSIONS = {"none": 0, "lz4": 1, "zlib": 2, "zstd": 3, "snappy": 4}
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What a producer says about one message."""
+
+    value: bytes = b""
+    key: bytes | None = None
+    properties: tuple[tuple[bytes, bytes], ...] = ()
+    event_ms: int | None = None
+    ordering_key: bytes | None = None
+    sequence_id: int | None = None
+    null_value: bool = False
+    null_key: bool = False
+    compacted_out: bool = False
+    unknown: bytes = b""
+
+
+def varint(number):
+    number %= 1 << 64
+    return bytes([number]) if number < 128 else bytes([number % 128 + 128]) + varint(number // 128)
+
+
+def text(tag, data):
+    return b"" if data is None else bytes([tag]) + varint(len(data)) + data
+
+
+def number(tag, value):
+    return b"" if value is None else bytes([tag]) + varint(value)
+
+
+def message(sent):
+    header = b"".join(
+        [
+            *(text(0x0A, text(0x0A, name) + text(0x12, value)) for name, value in sent.properties),
+            text(0x12, sent.key),
+            number(0x18, len(sent.value)),
+            number(0x20, 1 if sent.compacted_out else None),
+            number(0x28, sent.event_ms),
+            text(0x3A, sent.ordering_key),
+            number(0x40, sent.sequence_id),
+            number(0x48, 1 if sent.null_value else None),
+            number(0x50, 1 if sent.null_key else None),
+            sent.unknown,
+        ]
+    )
+    return struct.pack(">I", len(header)) + header + sent.value
+
+
+def batch(messages):
+    return b"".join(map(message, messages))
+
+
+def compressed(payload, compression):
+    if compression == 0:
+        return payload
+    if compression == 2:
+        return zlib.compress(payload)
+    return pa.Codec({1: "lz4_raw", 3: "zstd", 4: "snappy"}[compression]).compress(payload, asbytes=True)
+
+
+def add_batch(decoder, ledger, entry, messages, compression=0, **options):
+    payload = batch(messages)
+    metadata = EntryMetadata(
+        PUBLISHED + entry,
+        producer=b"p-%d" % ledger,
+        num_messages=len(messages),
+        compression=compression,
+        uncompressed_size=len(payload),
+        schema_version=None if entry % 2 else b"\0\0\0\7",
+        replicated_from=b"eu" if entry % 3 else None,
+    )
+    broker = (PUBLISHED + 7, entry * 10) if entry % 2 else None
+    decoder.add(ledger, entry, broker, metadata, memoryview(compressed(payload, compression)), **options)
+    kept = [(i, m) for i, m in enumerate(messages) if not m.compacted_out]
+    return [row(metadata, broker, ledger, entry, i, m) for i, m in kept]
+
+
+def add_single(decoder, ledger, entry, sent, compression=0):
+    metadata = EntryMetadata(
+        PUBLISHED + entry,
+        producer=b"alone",
+        sequence_id=sent.sequence_id,
+        compression=compression,
+        uncompressed_size=len(sent.value),
+        event_ms=sent.event_ms,
+        key=None if sent.null_key else sent.key,
+        ordering_key=sent.ordering_key,
+        properties=sent.properties,
+        null_value=sent.null_value,
+    )
+    decoder.add(ledger, entry, None, metadata, compressed(sent.value, compression))
+    return [row(metadata, None, ledger, entry, -1, sent)]
+
+
+def moment(millis):
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=millis)
+
+
+def readable(data):
+    return None if data is None else data.decode(errors="replace")
+
+
+def row(metadata, broker, ledger, entry, index, sent):
+    start = b"\x08" + varint(ledger) + b"\x10" + varint(entry) + b"\x18\x03"
+    of_batch = b"\x20" + varint(index) + b"\x30" + varint(metadata.num_messages) if index >= 0 else b""
+    return {
+        "value": None if sent.null_value else sent.value,
+        "key": None if sent.null_key else readable(sent.key),
+        "publish_time": moment(metadata.publish_ms),
+        "event_time": moment(sent.event_ms) if sent.event_ms else None,
+        "topic": TOPIC,
+        "partition": 3,
+        "ledger": ledger,
+        "entry": entry,
+        "batch_index": index,
+        "properties": [(readable(name), readable(value)) for name, value in sent.properties],
+        "ordering_key": sent.ordering_key,
+        "producer": readable(metadata.producer),
+        "sequence_id": sent.sequence_id,
+        "schema_version": metadata.schema_version,
+        "broker_time": moment(broker[0]) if broker else None,
+        "broker_index": broker[1] if broker else None,
+        "replicated_from": readable(metadata.replicated_from),
+        "message_id": start + of_batch,
+    }
+
+
+def decoded(decoder):
+    batches = decoder.flush()
+    for each in batches:
+        each.validate(full=True)
+        assert each.schema == decoder.schema
+    return [found for each in batches for found in each.to_pylist()]
+
+
+def of(columns, rows):
+    return [{name: each[name] for name in columns} for each in rows]
+
+
+def random_bytes(dice, low, high):
+    return dice.randbytes(dice.randint(low, high))
+
+
+def maybe(dice, value):
+    return value if dice.random() < 0.5 else None
+
+
+def uniform(dice, count):
+    size = dice.choice([1, 7, 100, 300])
+    return [Sent(dice.randbytes(size), sequence_id=1000 + i) for i in range(count)]
+
+
+def unkeyed(dice, count):
+    return [Sent(random_bytes(dice, 0, 300), sequence_id=i) for i in range(count)]
+
+
+def keyed(dice, count):
+    return [Sent(random_bytes(dice, 0, 200), key=maybe(dice, b"k%d" % i), sequence_id=i) for i in range(count)]
+
+
+def same_keys(dice, count):
+    return [Sent(dice.randbytes(60), key=b"key-%04d" % i, sequence_id=5000 + i) for i in range(count)]
+
+
+def rich(dice, count):
+    pairs = [(b"name", b""), (b"", b"value" * 40), ("schlüssel".encode(), b"\xff"), (b"name-2", b"name")]
+    return [
+        Sent(
+            b"" if (dead := dice.random() < 0.1) else random_bytes(dice, 0, 90),
+            key=dice.choice([None, b"", b"k", "ключ".encode(), b"x" * 300]),
+            properties=tuple(dice.sample(pairs, dice.randint(0, 3))),
+            event_ms=dice.choice([None, 0, 1, 1_700_000_000_000]),
+            ordering_key=maybe(dice, random_bytes(dice, 0, 20)),
+            sequence_id=dice.choice([None, 0, 127, 128, 1 << 48, 1 << 49, 1 << 56, (1 << 63) - 1, -1]),
+            null_value=dead,
+            null_key=dice.random() < 0.1,
+            compacted_out=dice.random() < 0.1,
+        )
+        for _ in range(count)
+    ]
+
+
+def strange(dice, count):
+    return [replace(m, unknown=dice.choice([b"", number(0x78, 5), text(0x6A, b"new")])) for m in rich(dice, count)]
+
+
+SHAPES = [uniform, unkeyed, keyed, same_keys, rich, strange]
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    seed=st.integers(0, 2**32),
+    shapes=st.lists(st.sampled_from(SHAPES), min_size=1, max_size=3),
+    entries=st.integers(1, 70),
+    most=st.sampled_from([1, 3, 20, 90]),
+    compression=st.sampled_from(sorted(COMPRESSIONS.values())),
+    columns=st.lists(st.sampled_from(ALL), min_size=1, unique=True),
+)
+def test_any_mix_of_entries_comes_back_as_it_was_sent(seed, shapes, entries, most, compression, columns):
+    dice, decoder, expected = random.Random(seed), Decoder(columns, TOPIC, 3), []
+    for entry in range(entries):
+        messages = dice.choice(shapes)(dice, dice.randint(0, most))
+        if len(messages) == 1 and dice.random() < 0.5:
+            expected += add_single(decoder, 9, entry, replace(messages[0], compacted_out=False), compression)
+        else:
+            expected += add_batch(decoder, 9, entry, messages, dice.choice([0, compression]))
+        if dice.random() < 0.05:
+            assert decoded(decoder) == of(columns, expected)
+            expected = []
+    assert decoded(decoder) == of(columns, expected)
+    assert sum(decoder.paths.values()) == entries
+
+
+@pytest.mark.parametrize(
+    ("shape", "count", "entries", "columns", "path"),
+    [
+        (uniform, 100, 3, DEFAULT_COLUMNS, "uniform"),
+        (same_keys, 100, 3, ["value", "ledger"], "uniform"),
+        (uniform, 100, 3, ALL, "stride"),
+        (same_keys, 100, 3, DEFAULT_COLUMNS, "stride"),
+        (keyed, 20, 40, DEFAULT_COLUMNS, "lanes"),
+        (unkeyed, 200, 33, ALL, "lanes"),
+        (keyed, 300, 2, DEFAULT_COLUMNS, "hop"),
+        (rich, 30, 3, ALL, "hop"),
+        (strange, 200, 3, ALL, "walk"),
+    ],
+)
+def test_each_shape_of_entries_takes_the_way_made_for_it(shape, count, entries, columns, path):
+    dice, decoder, expected = random.Random(1), Decoder(columns, TOPIC, 3), []
+    for entry in range(entries):
+        expected += add_batch(decoder, 4, entry, shape(dice, count))
+    assert decoded(decoder) == of(columns, expected)
+    assert decoder.paths == {path: entries}
+
+
+@pytest.mark.parametrize("sizes", [[5], [700] + [3] * 60, [1000, 2] * 40, [0, 0, 40]])
+def test_batches_of_unlike_counts_step_side_by_side(sizes):
+    dice, decoder, expected = random.Random(2), Decoder(ALL, TOPIC, 3), []
+    for entry, size in enumerate(sizes):
+        expected += add_batch(decoder, 4, entry, keyed(dice, size))
+    assert decoded(decoder) == expected
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS.values(), ids=COMPRESSIONS)
+def test_singles_and_batches_of_every_compression_keep_their_order(compression):
+    dice, decoder, expected = random.Random(3), Decoder(None, TOPIC, 3), []
+    for entry in range(50):
+        expected += add_single(decoder, 4, 2 * entry, rich(dice, 1)[0], compression)
+        expected += add_batch(decoder, 4, 2 * entry + 1, keyed(dice, 4), compression)
+    assert decoded(decoder) == of(DEFAULT_COLUMNS, expected)
+    assert decoder.paths["single"] == 50
+
+
+@pytest.mark.parametrize("shape", [uniform, keyed, rich])
+@pytest.mark.parametrize(("first", "end"), [(0, 1), (3, 90), (99, 100), (50, 50), (0, 1000), (70, 20)])
+def test_only_messages_inside_the_asked_batch_indexes_become_rows(shape, first, end):
+    dice, decoder = random.Random(4), Decoder(None, TOPIC, 3)
+    before = add_batch(decoder, 4, 0, shape(dice, 100))
+    expected = add_batch(decoder, 4, 1, shape(dice, 100), first_batch_index=first, end_batch_index=end)
+    asked = before + [each for each in expected if first <= each["batch_index"] < end]
+    assert decoded(decoder) == of(DEFAULT_COLUMNS, asked)
+    totals = decoder.totals
+    assert totals.rows == len(asked)
+    assert totals.rows + totals.compacted + totals.outside == 200
+    assert totals.outside == 100 - max(min(end, 100) - first, 0)
+
+
+def test_totals_add_up_over_flushes():
+    dice, decoder = random.Random(5), Decoder(["key"], TOPIC, 3)
+    expected = []
+    for entry in range(4):
+        expected += add_batch(decoder, 4, entry, rich(dice, 50))
+        decoder.flush()
+    totals = decoder.totals
+    assert (totals.rows, totals.compacted) == (len(expected), 200 - len(expected))
+    assert totals.bytes == sum(len(each["value"] or b"") for each in expected)
+    assert totals.first == (4, 0, expected[0]["batch_index"])
+    assert totals.last == (4, 3, expected[-1]["batch_index"])
+
+
+def test_pending_counts_what_a_flush_would_hold():
+    decoder = Decoder(None, TOPIC, 3)
+    messages = [Sent(b"x" * 1000)] * 100
+    add_batch(decoder, 1, 0, messages, COMPRESSIONS["zstd"])
+    add_single(decoder, 1, 1, Sent(b"abc"))
+    assert (decoder.pending_rows, decoder.pending_bytes) == (101, len(batch(messages)) + 3)
+    decoder.flush()
+    assert (decoder.pending_rows, decoder.pending_bytes) == (0, 0)
+    assert decoder.flush() == []
+
+
+def test_messages_that_compaction_left_out_of_the_payload_keep_the_indexes_of_the_others():
+    decoder = Decoder(["value", "batch_index", "message_id"], TOPIC, -1)
+    metadata = EntryMetadata(PUBLISHED, num_messages=9, compacted_batch_indexes=(1, 4, 8))
+    payload = batch([Sent(b"one"), Sent(b"four"), Sent(b"eight")])
+    decoder.add(1, 2, None, metadata, payload, end_batch_index=8)
+    rows = decoded(decoder)
+    assert [(each["value"], each["batch_index"]) for each in rows] == [(b"one", 1), (b"four", 4)]
+    assert rows[1]["message_id"] == b"\x08\x01\x10\x02\x20\x04\x30\x09"
+    assert (decoder.totals.compacted, decoder.totals.outside) == (6, 1)
+
+
+def test_batches_have_at_most_ten_thousand_rows():
+    decoder = Decoder(None, TOPIC, 3)
+    for entry in range(25):
+        add_batch(decoder, 1, entry, [Sent(b"v", sequence_id=1)] * 1000)
+    assert [each.num_rows for each in decoder.flush()] == [10_000, 10_000, 5_000]
+
+
+def test_batches_hold_four_mebibytes_unless_one_message_is_larger():
+    decoder = Decoder(None, TOPIC, 3)
+    for entry, size in enumerate([1, 3_000_000, 3_000_000, 9_000_000, 1_000_000, 1_000_000]):
+        add_single(decoder, 1, entry, Sent(bytes(size)))
+    assert [each["entry"].to_pylist() for each in decoder.flush()] == [[0, 1], [2], [3], [4, 5]]
+
+
+def test_payloads_beyond_a_group_are_decoded_apart_and_in_order(monkeypatch):
+    monkeypatch.setattr(decoder_module, "GROUP_BYTES", 2000)
+    dice, decoder, expected = random.Random(6), Decoder(ALL, TOPIC, 3), []
+    for entry in range(60):
+        expected += add_batch(decoder, 4, entry, rich(dice, dice.choice([1, 2, 100])))
+    assert decoded(decoder) == expected
+
+
+@pytest.mark.parametrize(("partition", "index", "size"), [(-1, 1, 5), (0, 300, 1000), (7, 0, 1)])
+def test_message_ids_are_those_of_the_official_client(partition, index, size):
+    decoder = Decoder(["message_id"], TOPIC, partition)
+    add_batch(decoder, 43, 7, [Sent(b"v")] * size)
+    found = pulsar.MessageId.deserialize(decoded(decoder)[index]["message_id"])
+    assert (found.ledger_id(), found.entry_id(), found.partition(), found.batch_index()) == (43, 7, partition, index)
+    assert found.serialize() == decoder_ids(partition, size)[index]
+
+
+def decoder_ids(partition, size):
+    decoder = Decoder(["message_id"], TOPIC, partition)
+    add_batch(decoder, 43, 7, [Sent(b"v")] * size)
+    return [each["message_id"] for each in decoded(decoder)]
+
+
+def test_message_ids_of_batches_and_chunks_are_the_observed_ones():
+    decoder = Decoder(["message_id"], TOPIC, -1)
+    add_batch(decoder, 43, 0, [Sent(b"v")] * 5)
+    decoder.add(105, 3, None, EntryMetadata(PUBLISHED, num_chunks=3), b"joined", first_chunk=(105, 1))
+    ids = [each["message_id"].hex() for each in decoded(decoder)]
+    assert (ids[1], ids[5]) == ("082b100020013005", "086910033a0408691001")
+
+
+def test_text_that_is_not_utf8_is_replaced_not_passed_on():
+    decoder = Decoder(["key", "producer", "properties"], TOPIC, 3)
+    add_single(decoder, 1, 1, Sent(b"", key=b"\xff\xfek", properties=((b"\x80", b"ok"),)))
+    assert decoded(decoder) == [{"key": "��k", "producer": "alone", "properties": [("�", "ok")]}]
+
+
+def test_event_times_no_timestamp_can_hold_are_null():
+    decoder = Decoder(["event_time"], TOPIC, 3)
+    messages = [Sent(b"", event_ms=ms) for ms in (1, 1 << 62, (1 << 64) - 1, 1 << 48)]
+    decoder.add(1, 1, None, EntryMetadata(PUBLISHED, num_messages=4), batch(messages))
+    times = decoder.flush()[0]["event_time"].cast(pa.int64()).to_pylist()
+    assert times == [1000, None, None, (1 << 48) * 1000]
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        EntryMetadata(PUBLISHED, marker_type=10),
+        EntryMetadata(PUBLISHED, encrypted=True),
+        EntryMetadata(PUBLISHED, uuid=b"u", num_chunks=2),
+    ],
+)
+def test_entries_without_readable_rows_are_refused(metadata):
+    with pytest.raises(InvalidRequest, match="4:2"):
+        Decoder(None, TOPIC, 3).add(4, 2, None, metadata, b"payload")
+
+
+@pytest.mark.parametrize(
+    ("payload", "metadata"),
+    [
+        (batch([Sent(b"a")] * 3), EntryMetadata(PUBLISHED, num_messages=2)),
+        (batch([Sent(b"a")] * 3), EntryMetadata(PUBLISHED, num_messages=4)),
+        (batch([Sent(b"a")] * 3), EntryMetadata(PUBLISHED, num_messages=0)),
+        (batch([Sent(b"a")] * 3), EntryMetadata(PUBLISHED, num_messages=1 << 40)),
+        (batch([Sent(b"a" * 99)] * 99)[:-1], EntryMetadata(PUBLISHED, num_messages=99)),
+        (struct.pack(">I", 3) + b"\x40\x01\x48" + b"a", EntryMetadata(PUBLISHED, num_messages=1)),
+        (batch([Sent(b"a")] * 3), EntryMetadata(PUBLISHED, num_messages=3, compacted_batch_indexes=(0, 0, 1))),
+        (batch([Sent(b"a")] * 3), EntryMetadata(PUBLISHED, num_messages=3, compacted_batch_indexes=(0, 1, 3))),
+        (b"x", EntryMetadata(PUBLISHED, compression=9)),
+        (b"x", EntryMetadata(PUBLISHED, compression=1, uncompressed_size=1 << 40)),
+        *(
+            (compressed(b"value" * 9, kind), EntryMetadata(PUBLISHED, compression=kind, uncompressed_size=size))
+            for kind in COMPRESSIONS.values()
+            if kind
+            for size in (0, 44, 46)
+        ),
+    ],
+)
+def test_a_payload_that_is_not_what_its_metadata_state_is_named(payload, metadata):
+    decoder = Decoder(None, TOPIC, 3)
+    with pytest.raises(CorruptFrame, match=r"events \(partition 3\): entry 4:2 "):
+        decoder.add(4, 2, None, metadata, payload) or decoder.flush()
+
+
+def walked(payload, count):
+    """What the plain walk makes of a payload; None: it is malformed."""
+    try:
+        found = walk(payload, 0, len(payload), count)
+        return [
+            (None if m.null_value else payload[m.start : m.end], readable(m.key), m.sequence_id, m.ordering_key)
+            for m in found
+            if not m.compacted_out
+        ]
+    except Malformed:
+        return None
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    seed=st.integers(0, 2**32),
+    shape=st.sampled_from(SHAPES),
+    count=st.sampled_from([1, 4, 70]),
+    entries=st.sampled_from([1, 3, 40]),
+    hits=st.integers(1, 3),
+)
+def test_damaged_batches_are_read_as_the_walk_reads_them_or_named(seed, shape, count, entries, hits):
+    dice = random.Random(seed)
+    decoder = Decoder(["value", "key", "sequence_id", "ordering_key", "properties"], TOPIC, 3)
+    expected = []
+    for entry in range(entries):
+        payload = bytearray(batch(shape(dice, count)))
+        if entry == entries // 2:
+            for _ in range(hits):
+                at = dice.randrange(min(len(payload), dice.choice([12, len(payload)])))
+                payload[at] = dice.choice([0, 1, 0x0A, 0x12, 0x18, 0x7F, 0x80, 0xFF, dice.randrange(256)])
+        metadata = EntryMetadata(PUBLISHED, num_messages=count)
+        expected.append(walked(bytes(payload), count))
+        decoder.add(1, entry, None, metadata, payload)
+    if None in expected:
+        with pytest.raises(CorruptFrame, match=f"entry 1:{entries // 2} "):
+            decoder.flush()
+    else:
+        rows = [tuple(each.values())[:4] for each in decoded(decoder)]
+        assert rows == [each for found in expected for each in found]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    compression=st.sampled_from([1, 2, 3, 4]),
+    size=st.integers(0, 300),
+    single=st.booleans(),
+)
+def test_damaged_compressed_payloads_raise_nothing_but_corrupt_frame(seed, compression, size, single):
+    dice = random.Random(seed)
+    payload = batch(keyed(dice, 5))
+    data = bytearray(compressed(payload, compression))
+    data[dice.randrange(len(data))] ^= dice.randrange(1, 256)
+    stated = dice.choice([len(payload), size])
+    metadata = EntryMetadata(
+        PUBLISHED, num_messages=None if single else 5, compression=compression, uncompressed_size=stated
+    )
+    decoder = Decoder(None, TOPIC, 3)
+    try:
+        decoder.add(1, 1, None, metadata, data)
+        rows = decoded(decoder)
+    except CorruptFrame:
+        return
+    assert len(rows) == (1 if single else 5)
+
+
+def test_unknown_columns_are_refused_by_name():
+    with pytest.raises(InvalidRequest, match=r"unknown Pulsar columns \['offset'\]; known: value, key"):
+        arrow_schema(["value", "offset"])
+    with pytest.raises(InvalidRequest, match="twice"):
+        arrow_schema(["value", "value"])
+
+
+def test_decoding_does_not_import_pandas():
+    code = (
+        "import sys\n"
+        "from airflow_provider_streams.systems.pulsar.decode import COLUMNS, Decoder, EntryMetadata\n"
+        "for columns in (None, list(COLUMNS)):\n"
+        "    d = Decoder(columns, 'persistent://a/b/c', 1)\n"
+        "    d.add(1, 1, (5, 6), EntryMetadata(1, key=b'k', properties=((b'n', b'v'),)), b'v')\n"
+        "    d.add(1, 2, None, EntryMetadata(1, num_messages=99), b'\\0\\0\\0\\2\\x18\\1v' * 99)\n"
+        "    assert sum(b.num_rows for b in d.flush()) == 100\n"
+        "assert 'pandas' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -156,7 +156,7 @@ def test_a_killed_driver_leaves_the_old_window_and_the_retry_the_new(stream, tmp
     spec = stream.spec(plan, sink=ParquetSink(str(lake)), small_plan_bytes=0)
     assert "receipt" in start(tmp_path / "first", spec).result
     before = sorted(lake.rglob("*"))
-    stream.set(fault="slow:60000")
+    stream.set(fault="slow:600000")
     folder = tmp_path / "killed"
     folder.mkdir()
     (folder / "spec.json").write_text(json.dumps(spec.to_json()))
@@ -167,9 +167,11 @@ def test_a_killed_driver_leaves_the_old_window_and_the_retry_the_new(stream, tmp
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    wait_until(lambda: list(lake.glob("_staging/*/_temporary/0/_temporary/*")), "tasks that write", seconds=60)
-    os.killpg(child.pid, signal.SIGKILL)
-    child.wait()
+    try:
+        wait_until(lambda: list(lake.glob("_staging/*/_temporary/0/_temporary/*/*")), "tasks that write", seconds=180)
+    finally:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
     assert not (folder / "result.json").exists()
     assert [path for path in before if not path.exists()] == []
     assert landed(lake) == stream.numbers

@@ -1,0 +1,55 @@
+"""A typed error comes back from Spark's text as the class it was."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_provider_streams.errors import EventsLost, InvalidRequest, StreamsError, SystemUnavailable
+from airflow_provider_streams.spark.failures import one_line, rebuild, redact, typed
+
+TRACEBACK = """An exception was thrown from the Python worker:
+Traceback (most recent call last):
+  File "source.py", line 1, in read
+airflow_provider_streams.errors.SystemUnavailable: it = {message}
+ SQLSTATE: 38000
+\tat org.apache.spark.api.python.BasePythonRunner
+"""
+
+
+def test_an_error_in_a_traceback_keeps_its_class_and_message() -> None:
+    found = typed(RuntimeError(TRACEBACK.format(message="broker-1 is away")), [])
+    assert type(found) is SystemUnavailable
+    assert found.retryable
+    assert str(found) == "it = broker-1 is away"
+
+
+def test_an_error_first_in_the_text_is_found_too() -> None:
+    spoken = RuntimeError("Job aborted: airflow_provider_streams.errors.EventsLost: gone")
+    assert typed(spoken, []) is spoken, "only at the begin of a line, or a user's words would be taken for ours"
+    assert type(typed(RuntimeError("\nairflow_provider_streams.errors.EventsLost: gone"), [])) is EventsLost
+
+
+def test_other_errors_are_left_alone() -> None:
+    error = ValueError("a user's mistake")
+    assert typed(error, ["hunter2-hunter2"]) is error
+
+
+@pytest.mark.parametrize("error", [ValueError("token hunter2-hunter2"), InvalidRequest("token hunter2-hunter2")])
+def test_secrets_never_stay_in_an_error(error: Exception) -> None:
+    found = typed(error, ["hunter2-hunter2", ""])
+    assert isinstance(found, StreamsError)
+    assert "hunter2" not in f"{found}{found!r}"
+    assert isinstance(found, InvalidRequest) == isinstance(error, InvalidRequest)
+
+
+def test_a_message_becomes_one_line() -> None:
+    assert str(one_line(InvalidRequest("two\n  lines"))) == "two lines"
+
+
+@pytest.mark.parametrize("name", ["NoSuchError", "annotations", "__name__"])
+def test_an_unknown_class_becomes_the_root(name: str) -> None:
+    assert type(rebuild(name, "x")) is StreamsError
+
+
+def test_the_longer_of_two_nested_secrets_is_replaced_first() -> None:
+    assert redact("abcd-efgh", ["abcd", "abcd-efgh"]) == "***"

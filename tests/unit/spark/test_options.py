@@ -1,0 +1,61 @@
+"""The names of options, and what they make of a read."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.spark.options import READ_OPTIONS, SOURCE_OPTIONS, ReadOptions
+from airflow_provider_streams.systems.base import SYSTEMS, load_system
+from airflow_provider_streams.testing.fake import EPOCH, FakeSystem
+
+WINDOW = {"window_start": EPOCH.isoformat(), "window_end": (EPOCH + timedelta(minutes=1)).isoformat()}
+
+
+def parse(**given: str) -> ReadOptions:
+    return ReadOptions.parse(FakeSystem, given)
+
+
+def test_names_are_compared_without_case_and_know_their_aliases() -> None:
+    assert parse(WINDOW_START="x", EndingTime="y", eVeNts="3") == ReadOptions(
+        {"window_start": "x", "window_end": "y"}, {"events": "3"}
+    )
+
+
+def test_an_unknown_name_is_refused_without_its_value() -> None:
+    with pytest.raises(InvalidRequest, match="did you mean 'token'") as caught:
+        parse(tokn="hunter2")
+    assert "hunter2" not in str(caught.value)
+
+
+def test_options_show_no_secret() -> None:
+    assert "hunter2" not in repr(parse(token="hunter2"))
+
+
+def test_a_window_is_planned_by_publish_time_unless_said_otherwise() -> None:
+    plan = parse(**WINDOW, events="600").plan(FakeSystem({"events": "600"}))
+    assert (plan.basis, plan.filter is not None, plan.reader) == ("publish", True, "spark")
+
+
+def test_cuts_alone_are_read_without_a_filter_up_to_the_tail() -> None:
+    plan = parse(start_cut="5", events="50").plan(FakeSystem({"events": "50"}))
+    assert (plan.basis, plan.filter, plan.estimate.events) == ("cuts", None, 90)
+
+
+def test_loss_is_refused_unless_it_is_accepted() -> None:
+    assert parse().on_loss == "fail"
+    assert parse(on_loss="record").on_loss == parse(failOnDataLoss="false").on_loss == "record"
+    assert parse(failOnDataLoss="TRUE").on_loss == "fail"
+    with pytest.raises(InvalidRequest, match="on_loss"):
+        _ = parse(on_loss="ignore").on_loss
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_no_two_options_of_a_format_share_a_name(system: str) -> None:
+    own = load_system(system).options
+    names = [name.lower() for option in (*READ_OPTIONS, *own) for name in {option.name, *option.aliases}]
+    assert sorted(names) == sorted(set(names))
+    sources = {name.lower() for option in SOURCE_OPTIONS for name in (option.name, *option.aliases)}
+    assert not sources & {name.lower() for option in READ_OPTIONS for name in (option.name, *option.aliases)}

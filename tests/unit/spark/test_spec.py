@@ -1,0 +1,37 @@
+"""A job's description travels without its secrets, which travel beside it."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+import pytest
+
+from airflow_provider_streams.errors import PreflightFailed
+from airflow_provider_streams.model.plan import PlanRequest
+from airflow_provider_streams.model.sink import ParquetSink
+from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.spark.spec import JobSpec
+from airflow_provider_streams.testing.fake import EPOCH, FakeSource, FakeSystem
+
+
+@pytest.fixture
+def spec() -> JobSpec:
+    window = Window(EPOCH, EPOCH + timedelta(minutes=1))
+    plan = FakeSystem({}).plan(PlanRequest(FakeSource(), window, "r"))
+    return JobSpec(plan, ParquetSink("/lake"), ("value",), "m:f", "record", {"token": "hunter2", "events": "100"}, 5)
+
+
+def test_it_survives_the_way_to_another_process(spec: JobSpec) -> None:
+    text = json.dumps(spec.to_json())
+    assert JobSpec.from_json(json.loads(text), spec.secret_environment()) == spec
+
+
+def test_its_texts_hold_no_secret(spec: JobSpec) -> None:
+    assert "hunter2" not in json.dumps(spec.to_json()) + repr(spec)
+    assert spec.secret_environment() == {"STREAMS_SECRET_TOKEN": "hunter2"}
+
+
+def test_a_secret_that_did_not_arrive_is_named(spec: JobSpec) -> None:
+    with pytest.raises(PreflightFailed, match="STREAMS_SECRET_TOKEN"):
+        JobSpec.from_json(spec.to_json(), {})

@@ -1,0 +1,104 @@
+"""Who may import whom, read from the source; and what the package's front door loads."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import airflow_provider_streams
+
+PACKAGE = "airflow_provider_streams"
+ROOT = Path(airflow_provider_streams.__file__).parent
+
+MAY_IMPORT = {
+    "errors": set(),
+    "model": {"errors"},
+    "systems": {"errors", "model", "formats"},
+    "formats": {"errors", "model"},
+    "spark": {"errors", "model", "systems", "formats"},
+    "journal": {"errors", "model"},
+}
+"""Room to the other rooms of this package that it may import; rooms not named here are Airflow's side."""
+
+SHIPPED = ("errors", "model", "systems", "formats", "spark", "testing.fake")
+"""What runs on executors, which have no Airflow."""
+
+CLIENTS = {"pulsar", "grpc", "google", "httpx", "pyspark", "pyarrow", "numpy", "sqlalchemy", "airflow", "socket", "ssl"}
+
+
+def modules(room: str) -> list[Path]:
+    path = ROOT.joinpath(*room.split("."))
+    return sorted(path.rglob("*.py")) if path.is_dir() else [path.with_suffix(".py")]
+
+
+def imports(file: Path) -> Iterator[str]:
+    """Every imported module of a file, wherever in it, except under `if TYPE_CHECKING`."""
+    tree = ast.parse(file.read_text())
+    skipped: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            skipped.update(id(inner) for inner in ast.walk(node))
+    for node in ast.walk(tree):
+        if id(node) in skipped:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def rooms_of(file: Path) -> set[str]:
+    """The rooms of this package that a file imports."""
+    parts = (name.split(".") for name in imports(file))
+    return {part[1] for part in parts if part[0] == PACKAGE and len(part) > 1} - {"__version__"}
+
+
+@pytest.mark.parametrize("room", MAY_IMPORT)
+def test_a_room_imports_only_the_rooms_below_it(room: str) -> None:
+    allowed = MAY_IMPORT[room] | {room}
+    wrong = {str(file.relative_to(ROOT)): rooms_of(file) - allowed for file in modules(room)}
+    assert {file: rooms for file, rooms in wrong.items() if rooms} == {}
+
+
+@pytest.mark.parametrize("room", SHIPPED)
+def test_what_is_shipped_to_executors_never_imports_airflow(room: str) -> None:
+    wrong = [file for file in modules(room) if any(name.split(".")[0] == "airflow" for name in imports(file))]
+    assert wrong == []
+
+
+def test_the_model_imports_no_client() -> None:
+    wrong = {file.name: {name.split(".")[0] for name in imports(file)} & CLIENTS for file in modules("model")}
+    assert {file: clients for file, clients in wrong.items() if clients} == {}
+
+
+def test_only_spark_and_testing_import_pyspark_at_the_top() -> None:
+    """Airflow's side imports PySpark in the functions that use it, if at all: DAG files are parsed all the time."""
+    wrong = []
+    for file in ROOT.rglob("*.py"):
+        if file.relative_to(ROOT).parts[0] == "spark":
+            continue
+        body = ast.parse(file.read_text()).body
+        top = [node for node in body if isinstance(node, ast.Import | ast.ImportFrom)]
+        wrong += [file for node in top if "pyspark" in ast.unparse(node)]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        f"import {PACKAGE}",
+        f"from {PACKAGE}.provider_info import get_provider_info; get_provider_info()",
+        f"import {PACKAGE}.spark",
+        f"from {PACKAGE} import ParquetSink, PulsarSource, Window",
+    ],
+)
+def test_the_front_door_loads_nothing_heavy(statement: str) -> None:
+    code = f"{statement}\nimport sys\nprint(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    heavy = {"airflow", "pyspark", "pyarrow", "numpy", "pandas", "grpc", "httpx", "sqlalchemy", "pulsar", "alembic"}
+    assert heavy & set(done.stdout.split()) == set()

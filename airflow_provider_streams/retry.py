@@ -32,8 +32,8 @@ def error_event(error: StreamsError) -> dict[str, Any]:
 
 def error_from_event(event: dict[str, Any]) -> StreamsError:
     """The typed, terminal error that a trigger reported."""
-    kind = getattr(errors, event["error_type"], StreamsError)
-    return _rebuild(kind, event["message"], {})
+    kinds = {kind.__name__: kind for kind in _leaves_first(StreamsError)}
+    return _rebuild(kinds.get(event["error_type"], StreamsError), event["message"], {})
 
 
 @contextmanager

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+
+import pytest
+
+from airflow_provider_streams.cli import get_streams_cli_commands
+from airflow_provider_streams.model.receipt import Receipt, compare
+
+WINDOW = "2026-11-20T10:00Z/2026-11-20T10:00:10Z"
+
+
+@pytest.fixture
+def streams(tmp_path, monkeypatch):
+    """Runs `airflow streams ..` in this process."""
+    from airflow.cli.cli_parser import _add_command
+
+    connection = {"conn_type": "fake", "extra": {"events": "60", "password": "", "token": "canary-77aa"}}
+    monkeypatch.setenv("AIRFLOW_CONN_FAKE_DEFAULT", json.dumps(connection))
+    journal = {"conn_type": "sqlite", "host": str(tmp_path / "journal.db")}
+    monkeypatch.setenv("AIRFLOW_CONN_STREAMS_JOURNAL", json.dumps(journal))
+    monkeypatch.setenv("_AIRFLOW_PROCESS_CONTEXT", "")
+    parser = argparse.ArgumentParser(prog="airflow")
+    subparsers = parser.add_subparsers()
+    for command in get_streams_cli_commands():
+        _add_command(subparsers, command)
+
+    def run(*arguments: str) -> None:
+        args = parser.parse_args(["streams", *arguments])
+        args.func(args)
+
+    return run
+
+
+@pytest.fixture
+def no_spark(monkeypatch):
+    """Reads without Spark."""
+    from airflow_provider_streams.hooks import spark
+    from airflow_provider_streams.systems.base import load_system
+
+    def launch(spec, conn_id) -> Receipt:
+        system = load_system(spec.plan.source.system).from_options(spec.options)
+        readers = [system.read(spec.plan, split, spec.columns) for split in spec.plan.splits]
+        for reader in readers:
+            list(reader)
+        return compare(spec.plan, [reader.receipt for reader in readers], seconds=0.1)
+
+    monkeypatch.setattr(spark, "launch", launch)
+
+
+def test_a_plan_is_shown_as_a_table(streams, capsys):
+    streams("plan", "fake", "numbers", "--window", WINDOW, "--slack", "0")
+    shown = capsys.readouterr().out
+    assert "first kept" in shown
+    assert "20 entries" in shown
+    assert "canary-77aa" not in shown
+
+
+def test_a_plan_is_shown_as_json_and_pins_nothing(streams, capsys):
+    streams("plan", "fake", "numbers", "--window", WINDOW, "--slack", "0", "--output", "json")
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["end_cut"] == {"numbers-0": "10", "numbers-1": "10"}
+    with pytest.raises(SystemExit):
+        streams("coverage")
+
+
+def test_a_read_is_recorded_and_shown_by_coverage(streams, no_spark, tmp_path, capsys):
+    streams("read", "fake", "numbers", "--window", WINDOW, "--slack", "0", "--path", str(tmp_path / "lake"))
+    assert "20 rows, complete" in capsys.readouterr().out
+    span = ("--start", "2026-11-20T10:00Z", "--end", "2026-11-20T10:00:20Z")
+    streams("coverage", "--source", "numbers", *span)
+    assert "covered" in capsys.readouterr().out
+    streams("coverage", "--reader", "cli", *span, "--output", "json")
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["source"], row["reader"]) == ("fake:fake_default:numbers", "cli")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("plan", "fake", "numbers", "--window", "yesterday"), "InvalidWindow: 'yesterday' is not a window"),
+        (("plan", "fake", "numbers", "--window", "2026-11-20T10:00Z/2026-11-21T10:00Z"), "WindowNotReady: numbers"),
+        (("plan", "kafka", "numbers", "--window", WINDOW), "InvalidRequest: no stream system 'kafka'"),
+        (("plan", "--window", WINDOW), "InvalidRequest: name the source"),
+        (("plan", "--topic", "non-persistent://a/b/c", "--window", WINDOW), "InvalidName: 'non-persistent"),
+        (("plan", "--topic", "a", "--conn-id", "nowhere", "--window", WINDOW), "InvalidRequest: connection 'nowhere'"),
+        (("coverage", "--start", "soon"), "InvalidWindow: 'soon' is not a time"),
+        (("coverage",), "InvalidRequest: the journal knows no such source"),
+    ],
+)
+def test_an_error_is_one_line_and_exit_code_1(streams, capsys, arguments, message):
+    with pytest.raises(SystemExit) as ended:
+        streams(*arguments)
+    assert ended.value.code == 1
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert line.startswith(message)
+
+
+def test_declaring_the_commands_costs_every_airflow_command_nothing():
+    code = (
+        "import sys, airflow.cli.cli_config; before = set(sys.modules); "
+        "import airflow_provider_streams.cli as c; c.get_streams_cli_commands(); "
+        "print(sorted(n for n in set(sys.modules) - before if not n.startswith('airflow_provider_streams')))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert ran.stdout.splitlines()[-1] == "[]"

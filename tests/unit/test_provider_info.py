@@ -1,0 +1,137 @@
+"""What Airflow discovers: a mistake here breaks every `airflow` command."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import airflow
+import jsonschema
+import pytest
+from airflow.sdk import Asset
+
+from airflow_provider_streams.hooks.pulsar import PulsarHook
+from airflow_provider_streams.provider_info import get_provider_info
+from airflow_provider_streams.systems.pulsar.auth import OPTIONS
+
+INFO = get_provider_info()
+(PULSAR,) = INFO["connection-types"]
+
+
+@pytest.mark.parametrize("schema", ["provider_info.schema.json", "provider.yaml.schema.json"])
+def test_it_fulfils_airflows_schemas(schema):
+    rules = json.loads((Path(airflow.__file__).parent / schema).read_text())
+    document = dict(INFO)
+    if schema == "provider.yaml.schema.json":
+        # keys of a source tree, which an installed package does not have
+        rules["required"] = [key for key in rules["required"] if key in document]
+        for integration in document["integrations"]:
+            assert integration["integration-name"]
+    jsonschema.validate(document, rules)
+
+
+def test_conn_fields_fulfil_the_schema_that_alone_describes_them():
+    rules = json.loads((Path(airflow.__file__).parent / "provider.yaml.schema.json").read_text())
+    form = rules["properties"]["connection-types"]["items"]
+    jsonschema.validate(PULSAR, {**form, "definitions": rules.get("definitions", {})})
+
+
+def test_its_name_is_the_installed_distribution():
+    distribution = metadata.distribution(INFO["package-name"])
+    assert distribution.metadata["Name"] == INFO["package-name"]
+    (entry,) = distribution.entry_points.select(group="apache_airflow_provider")
+    assert entry.value == "airflow_provider_streams.provider_info:get_provider_info"
+
+
+def dotted_paths(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for child in value.values():
+            yield from dotted_paths(child)
+    elif isinstance(value, list):
+        for child in value:
+            yield from dotted_paths(child)
+    elif isinstance(value, str) and value.startswith("airflow_provider_streams."):
+        yield value
+
+
+@pytest.mark.parametrize("path", sorted(set(dotted_paths(INFO))))
+def test_every_dotted_path_can_be_imported(path):
+    try:
+        importlib.import_module(path)
+    except ModuleNotFoundError:
+        module, _, attribute = path.rpartition(".")
+        assert callable(getattr(importlib.import_module(module), attribute))
+
+
+def test_the_hook_and_the_connection_type_agree():
+    assert PULSAR["hook-class-name"] == f"{PulsarHook.__module__}.{PulsarHook.__qualname__}"
+    assert (PULSAR["connection-type"], PULSAR["hook-name"]) == (PulsarHook.conn_type, PulsarHook.hook_name)
+    assert PulsarHook(**{PulsarHook.conn_name_attr: "other"}).conn_id == "other"
+
+
+def test_the_form_has_a_field_for_every_option_but_the_token():
+    assert PULSAR["conn-fields"].keys() == {option.name for option in OPTIONS} - {"token"}
+    assert PULSAR["ui-field-behaviour"]["placeholders"].keys() <= {
+        *PULSAR["conn-fields"],
+        "host",
+        "port",
+        "password",
+    }
+
+
+def test_the_forms_defaults_are_the_options():
+    defaults = {option.name: option.default for option in OPTIONS if option.default}
+    fields = {name: field["schema"] for name, field in PULSAR["conn-fields"].items()}
+    assert {name: str(rule["default"]).lower() for name, rule in fields.items() if "default" in rule} == defaults
+
+
+def test_airflow_masks_every_secret_option_by_its_name():
+    from airflow.sdk._shared.secrets_masker.secrets_masker import should_hide_value_for_key
+
+    for option in OPTIONS:
+        assert not option.secret or should_hide_value_for_key(option.name)
+
+
+def test_modules_and_integrations_fit():
+    known = {integration["integration-name"] for integration in INFO["integrations"]}
+    for kind in ("hooks", "operators", "sensors", "triggers"):
+        assert {entry["integration-name"] for entry in INFO[kind]} <= known
+
+
+def test_asset_uris_lose_credentials_and_need_a_name():
+    assert Asset(uri="pulsar://me@cluster/shop/orders/events").uri == "pulsar://cluster/shop/orders/events"
+    assert Asset(uri="pravega://c/scope/stream").uri == "pravega://c/scope/stream"
+    with pytest.raises(ValueError, match="write a stream's asset"):
+        Asset(uri="pulsar://cluster")
+
+
+def test_discovery_imports_nothing_of_airflow_and_nothing_heavy():
+    code = (
+        "import sys, airflow_provider_streams.provider_info as info; info.get_provider_info(); "
+        "print(sorted({name.partition('.')[0] for name in sys.modules} & {'airflow', 'httpx', 'pyarrow', 'numpy'}))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "[]\n"
+
+
+def test_airflow_lists_the_provider_without_a_warning():
+    ran = subprocess.run(
+        [sys.executable, "-m", "airflow", "providers", "get", "airflow-provider-streams", "--full", "--output", "json"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert "hooks.pulsar.PulsarHook" in ran.stdout
+    assert "warning" not in (ran.stdout + ran.stderr).lower()
+
+
+@pytest.mark.parametrize("option", ["journal_conn_id", "poll_interval", "small_plan_bytes"])
+def test_settings_have_defaults_that_airflow_knows(option):
+    from airflow.configuration import conf
+
+    assert conf.get("streams", option) == INFO["config"]["streams"]["options"][option]["default"]

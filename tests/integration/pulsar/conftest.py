@@ -1,0 +1,163 @@
+"""Writing with the official client, and plans by hand from what the broker says it stores."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from airflow_provider_streams.model.cut import Cut
+from airflow_provider_streams.model.plan import Estimate, Plan, SourceRef, Span, Split
+from airflow_provider_streams.model.position import Position
+from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.systems.pulsar.auth import Endpoint
+from airflow_provider_streams.systems.pulsar.reader import PulsarSplitReader
+
+COLUMNS = ("value", "key", "publish_time", "event_time", "ledger", "entry", "batch_index", "properties", "message_id")
+NOW = dt.datetime(2026, 11, 20, tzinfo=dt.UTC)
+
+Row = tuple[Any, ...]
+
+
+@dataclass
+class Workbench:
+    """One broker and one namespace of it."""
+
+    server: Any
+    namespace: str
+    client: Any
+
+    @property
+    def endpoint(self) -> Endpoint:
+        return Endpoint(self.server.service_url, self.server.admin_url)
+
+    def topic(self, name: str = "t", partitions: int | None = None) -> str:
+        return self.server.create_topic(f"{self.namespace}/{name}-{random.getrandbits(32):x}", partitions)
+
+    def path(self, topic: str) -> str:
+        return topic.replace("://", "/", 1)
+
+    def write(
+        self, topic: str, values: Sequence[bytes], *, batch: int = 1, send: Callable | None = None, **settings: Any
+    ) -> None:
+        """`send(number)` may add keyword arguments of each message."""
+        batching = {"batching_enabled": batch > 1}
+        if batch > 1:
+            batching |= {"batching_max_messages": batch, "batching_max_publish_delay_ms": 10_000}
+        producer = self.client.create_producer(topic, block_if_queue_full=True, **{**batching, **settings})
+        for number, value in enumerate(values):
+            producer.send_async(value, lambda *_: None, **(send(number) if send else {}))
+            if batch > 1 and (number + 1) % batch == 0:
+                producer.flush()
+        producer.flush()
+        producer.close()
+
+    def spans(self, topic: str) -> tuple[Span, ...]:
+        stats = self.server.admin("GET", f"{self.path(topic)}/internalStats")
+        counts = {ledger["ledgerId"]: ledger["entries"] for ledger in stats["ledgers"]}
+        last = max(counts)
+        counts[last] = counts[last] or stats["currentLedgerEntries"]
+        return tuple(Span(ledger, 0, entries) for ledger, entries in sorted(counts.items()) if entries)
+
+    def subscriptions(self, topic: str) -> list[str]:
+        return self.server.admin("GET", f"{self.path(topic)}/subscriptions")
+
+    def unload(self, topic: str) -> None:
+        self.server.admin("PUT", f"{self.path(topic)}/unload")
+
+    def split(self, topic: str, start: Position | None = None, end: Position | None = None) -> Split:
+        """Everything stored between two positions, by default all of it."""
+        stored = self.spans(topic)
+        start = start or Position.of(stored[0].run, 0, -1)
+        end = end or Position.of(stored[-1].run, stored[-1].end, -1)
+        inside = []
+        for span in stored:
+            first = max(0, start.parts[1]) if span.run == start.parts[0] else 0
+            last = span.end
+            if span.run == end.parts[0]:
+                last = min(last, end.parts[1] + (end.parts[2] >= 0))
+            if start.parts[0] <= span.run <= end.parts[0] and first < last:
+                inside.append(Span(span.run, first, last))
+        return Split(0, topic, start, end, 1, tuple(inside))
+
+    def plan(self, split: Split) -> Plan:
+        cuts = Cut({split.shard: split.start}), Cut({split.shard: split.end})
+        window = Window(NOW, NOW + dt.timedelta(hours=1))
+        source = SourceRef("pulsar", "standalone", (split.shard,))
+        return Plan("tests", source, window, "cuts", None, *cuts, (), (split,), Estimate(1), NOW, cuts[0])
+
+    def reader(self, split: Split, columns: Sequence[str] = COLUMNS, **settings: Any) -> PulsarSplitReader:
+        return PulsarSplitReader(self.endpoint, self.plan(split), split, columns, **settings)
+
+    @staticmethod
+    def row(row: dict[str, Any]) -> Row:
+        return our_row(row)
+
+    def read(self, split: Split) -> tuple[list[Row], PulsarSplitReader]:
+        reader = self.reader(split)
+        return [our_row(row) for batch in reader for row in batch.to_pylist()], reader
+
+    def peer(self, topic: str) -> list[Row]:
+        """The same rows by the official client."""
+        import pulsar
+
+        reader = self.client.create_reader(topic, pulsar.MessageId.earliest, receiver_queue_size=1000)
+        rows = []
+        while reader.has_message_available():
+            rows.append(peer_row(reader.read_next(10_000)))
+        reader.close()
+        return rows
+
+
+def our_row(row: dict[str, Any]) -> Row:
+    event = row["event_time"]
+    return (
+        (row["ledger"], row["entry"], row["batch_index"]),
+        row["value"],
+        row["key"] or "",
+        dict(row["properties"] or []),
+        milliseconds(row["publish_time"]),
+        milliseconds(event) if event else 0,
+        row["message_id"],
+    )
+
+
+def peer_row(message: Any) -> Row:
+    identity = message.message_id()
+    return (
+        (identity.ledger_id(), identity.entry_id(), identity.batch_index()),
+        message.data(),
+        message.partition_key(),
+        message.properties(),
+        message.publish_timestamp(),
+        message.event_timestamp(),
+        identity.serialize(),
+    )
+
+
+def milliseconds(moment: dt.datetime) -> int:
+    return (moment - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(milliseconds=1)
+
+
+@pytest.fixture(scope="session")
+def pulsar_peer(pulsar_server: Any) -> Iterator[Any]:
+    client_module = pytest.importorskip("pulsar")
+    client = client_module.Client(**Endpoint(pulsar_server.service_url).client_arguments())
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def bench(pulsar_server: Any, pulsar_peer: Any, pulsar_namespace: str) -> Workbench:
+    return Workbench(pulsar_server, pulsar_namespace, pulsar_peer)
+
+
+@pytest.fixture(scope="session")
+def noise() -> bytes:
+    """Random bytes to cut values from."""
+    return os.urandom(1 << 20)

@@ -43,12 +43,13 @@ class Server(ABC):
     """How long it may take to end in good order."""
     user: str | None = None
     """The account the process runs under; None for our own."""
+    _http: httpx.Client
+    """For the server's REST API, from `start()` to `stop()`."""
 
     def __init__(self) -> None:
         self.port = dict(zip(self.ports, free_ports(len(self.ports)), strict=True))
         self._home: Path | None = None
         self._process: ServerProcess | None = None
-        self._http = httpx.Client(trust_env=False, timeout=30)
 
     @abstractmethod
     def prepare(self) -> None:
@@ -94,6 +95,7 @@ class Server(ABC):
             return self
         if self._home is None:
             self._home = Path(tempfile.mkdtemp(prefix=f"{type(self).__name__.lower()}-"))
+            self._http = httpx.Client(trust_env=False, timeout=30)
             self.prepare()
         self._process = ServerProcess(
             self.command(),
@@ -111,6 +113,7 @@ class Server(ABC):
         if self._process is not None:
             self._process.stop(self.grace_seconds)
         if self._home is not None:
+            self._http.close()
             shutil.rmtree(self._home, ignore_errors=True)
         self._process = self._home = None
 
@@ -144,7 +147,6 @@ class Server(ABC):
 
     def __exit__(self, *_exception: object) -> None:
         self.stop()
-        self._http.close()
 
     def _running(self) -> ServerProcess:
         if self._process is None:

@@ -1,0 +1,75 @@
+# Every workflow from a fresh clone. Needs Python 3.11 or newer, and Java 17 or newer for Spark and the servers.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+VENV := .venv
+PY := $(VENV)/bin/python
+# The version the lock file was proven with comes first. Another: make PYTHON=python3.13 env
+PYTHONS := $(PYTHON) python3.11 python3.12 python3.13 python3.14 python3
+EVENTS ?= 200000
+# More for pytest: make test ARGS="-k ledger -x"
+ARGS ?=
+WITHOUT_SERVERS := not pulsar and not pravega and not spark and not stack and not postgres
+
+.PHONY: help env servers lint format test test-fast bench demo demo-pravega docs clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+env: ## .venv with everything the lock file names (again only when it changed)
+	@wanted=$$(cat uv.lock pyproject.toml | cksum | tr ' ' '-'); \
+	if [[ ! -x $(PY) || "$$(cat $(VENV)/.synced 2>/dev/null || true)" != "$$wanted" ]]; then \
+		$(MAKE) --silent $(VENV)/bin/uv; \
+		UV_PROJECT_ENVIRONMENT=$(VENV) $(VENV)/bin/uv sync --frozen --all-extras --no-extra mysql --python $(PY); \
+		echo "$$wanted" > $(VENV)/.synced; \
+	fi
+
+$(VENV)/bin/uv:
+	@for candidate in $(PYTHONS); do \
+		if "$$candidate" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+			echo "$$("$$candidate" --version): making $(VENV)"; \
+			"$$candidate" -m venv $(VENV); \
+			exec $(PY) -m pip install --quiet --disable-pip-version-check uv; \
+		fi; \
+	done; \
+	echo "No Python of version 3.11 or newer (with venv) on PATH. Install one (Debian, Ubuntu: apt-get install" \
+		"python3 python3-venv), or name it: make PYTHON=/path/to/python3" >&2; \
+	exit 1
+
+servers: env ## fetch the servers of tests and demo (once, into the user's cache)
+	@$(PY) -m airflow_provider_streams.testing.servers fetch
+
+lint: env ## ruff, mypy, and the documentation built strictly
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/mkdocs --quiet build --strict --config-file docs/mkdocs.yml --site-dir $(CURDIR)/site
+
+format: env ## let ruff repair what it can
+	$(VENV)/bin/ruff check --fix .
+	$(VENV)/bin/ruff format .
+
+test: servers ## every test, with real servers, Spark and Airflow
+	$(PY) -m pytest $(ARGS)
+
+test-fast: env ## the tests that start nothing
+	$(PY) -m pytest -m "$(WITHOUT_SERVERS)" $(ARGS)
+
+bench: servers ## side by side with the peers on this machine; prints the ratios
+	$(PY) -m tests.bench $(ARGS)
+
+demo: servers ## windows of a real Pulsar broker through Airflow and Spark (EVENTS=200000)
+	$(PY) dags_examples/run_demo.py pulsar --events $(EVENTS)
+
+demo-pravega: servers ## the same with Pravega
+	$(PY) dags_examples/run_demo.py pravega --events $(EVENTS)
+
+docs: env ## serve the documentation, rebuilt as it changes
+	$(VENV)/bin/mkdocs serve --config-file docs/mkdocs.yml
+
+clean: ## remove what was built here, and .venv
+	rm -rf $(VENV) site dist .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log .demo
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import shutil
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -15,7 +17,7 @@ from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.spark.swap import ASIDE_SUFFIX, recover, replace_folder
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 WRITERS: dict[str, str] = {"parquet": "airflow_provider_streams.spark.sinks:ParquetWriter"}
 """A sink's kind to the dotted path of its writer, imported when used."""
@@ -80,6 +82,24 @@ def _writer_type(kind: str) -> type[Writer]:
     return writer
 
 
+_UTC_TIMESTAMPS = ("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+"""Spark's default, INT96, has no time zone: other readers would take the times for local ones."""
+
+
+@contextmanager
+def _setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
+    """A session's setting for a while; it is the user's session."""
+    before = spark.conf.get(name, None)
+    spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        if before is None:
+            spark.conf.unset(name)
+        else:
+            spark.conf.set(name, before)
+
+
 class ParquetWriter:
     """`<path>/window_start=<label>/*.parquet`, each window replaced by exchanging two folders' names."""
 
@@ -100,7 +120,8 @@ class ParquetWriter:
             )
         self._staging.mkdir(parents=True, exist_ok=True)
         recover(self._target, self._staging, f"{self._label}-")
-        df.write.option("compression", self._sink.compression).parquet(f"file://{self._staged}")
+        with _setting(df.sparkSession, *_UTC_TIMESTAMPS):
+            df.write.option("compression", self._sink.compression).parquet(f"file://{self._staged}")
 
     def commit(self, receipt: Receipt, rows: int | None) -> None:  # noqa: ARG002 - the proof that the read agrees
         """See `Writer`."""

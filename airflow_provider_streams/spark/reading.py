@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Protocol
@@ -119,46 +120,55 @@ def read_table(spec: JobSpec) -> tuple[pa.Table, list[SplitReceipt]]:
     schema = system_type.from_options(spec.options).schema(spec.columns)
     threads = min(_THREADS, len(spec.plan.splits)) or 1
     shares = [spec.plan.splits[first::threads] for first in range(threads)]
-    budget = _MOST_BYTES // threads
+    stop = threading.Event()
     with ThreadPoolExecutor(threads, thread_name_prefix="streams-read") as pool:
-        parts = [pool.submit(_read_share, system_type, spec, share, budget) for share in shares]
-        read_splits = sorted((one for part in parts for one in part.result()), key=lambda one: one[0].index)
+        parts = [
+            pool.submit(_read_share, system_type, spec, share, _Limit(_MOST_BYTES // threads, stop)) for share in shares
+        ]
+        try:
+            read_splits = sorted((one for part in parts for one in part.result()), key=lambda one: one[0].index)
+        except BaseException:
+            stop.set()  # a failure, or the task's end: the other threads leave at their next batch
+            raise
     batches = [batch for _, batches in read_splits for batch in batches]
     return pa.Table.from_batches(batches, schema=schema), [receipt for receipt, _ in read_splits]
 
 
 def _read_share(
-    system_type: type[StreamSystem], spec: JobSpec, splits: Sequence[Split], budget: int
+    system_type: type[StreamSystem], spec: JobSpec, splits: Sequence[Split], limit: _Limit
 ) -> list[tuple[SplitReceipt, list[pa.RecordBatch]]]:
     system = system_type.from_options(spec.options)
-    done = []
     try:
-        for split in splits:
-            receipt, batches = _read_split(system, spec.plan, split, spec.columns, budget)
-            budget -= sum(batch.nbytes for batch in batches)
-            done.append((receipt, batches))
+        return [_read_split(system, spec.plan, split, spec.columns, limit) for split in splits]
     finally:
         system.close()
-    return done
 
 
 def _read_split(
-    system: StreamSystem, plan: Plan, split: Split, columns: Sequence[str] | None, budget: int
+    system: StreamSystem, plan: Plan, split: Split, columns: Sequence[str] | None, limit: _Limit
 ) -> tuple[SplitReceipt, list[pa.RecordBatch]]:
     reader = system.read(plan, split, columns)
     try:
-        batches = list(_within(budget, reader))
+        batches = list(limit.pass_on(reader))
         return reader.receipt, batches
     finally:
         reader.close()
 
 
-def _within(budget: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        budget -= batch.nbytes
-        if budget < 0:
-            raise TooLarge
-        yield batch
+class _Limit:
+    """What one thread may still hold, and whether it shall go on."""
+
+    def __init__(self, size: int, stop: threading.Event) -> None:
+        self._left, self._stop = size, stop
+
+    def pass_on(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            self._left -= batch.nbytes
+            if self._left < 0:
+                raise TooLarge
+            if self._stop.is_set():
+                return
+            yield batch
 
 
 def _source_options(spec: JobSpec) -> dict[str, str]:

@@ -94,7 +94,7 @@ class PlanReader(DataSourceReader):
     def __getstate__(self) -> dict[str, object]:
         """A task gets its own split only: thousands of others would be sent with each."""
         plan = self._reading.plan
-        return {"_reading": replace(self._reading, plan=replace(plan, splits=(), ranges=(), losses=()))}
+        return {"_reading": replace(self._reading, plan=replace(plan, splits=(), ranges=()))}
 
     def partitions(self) -> list[SplitPartition]:
         """One per split; nothing is asked of the system here, for Spark may call it several times."""
@@ -145,7 +145,8 @@ class _Receipts:
 
 def one_split(plan: Plan, split: Split) -> Plan:
     """The plan of one split alone, renumbered to 0."""
-    return replace(plan, splits=(replace(split, index=0),), ranges=(), losses=())
+    losses = tuple(loss for loss in plan.losses if loss.shard == split.shard)
+    return replace(plan, splits=(replace(split, index=0),), ranges=(), losses=losses)
 
 
 def _receipt_row(schema: pa.Schema, receipt: SplitReceipt) -> pa.RecordBatch:

@@ -123,7 +123,7 @@ def test_spark_submit_ships_what_a_clean_worker_lacks(clusters, python: Path, se
         good = start(tmp_path / "run", spec, "cluster", conn, conf)
         wrong = secretive.plan()
         secretive.set(fault="drop:0:700")
-        bad = start(tmp_path / "bad", secretive.spec(wrong, small_plan_bytes=0), "cluster", conn, conf)
+        bad = start(tmp_path / "bad", secretive.spec(wrong), "cluster", conn, conf)
     assert "receipt" in good.result, f"{good.result}\n{good.output}"
     assert good.result["receipt"]["totals"]["rows"] == 1200
     assert CANARY not in good.output

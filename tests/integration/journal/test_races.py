@@ -4,40 +4,88 @@ import multiprocessing
 import os
 import signal
 import time
+from datetime import timedelta
 
-from sqlalchemy import insert, inspect
+import pytest
+from sqlalchemy import insert, inspect, select
 
+from airflow_provider_streams.journal.database import Database
 from airflow_provider_streams.journal.store import Journal
-from airflow_provider_streams.journal.tables import metadata, sources
+from airflow_provider_streams.journal.tables import edges, metadata, pins, sources
+from airflow_provider_streams.model.cut import Cut
+from airflow_provider_streams.model.position import Position
 
+HOUR = timedelta(hours=1)
 KEY = "pulsar:pulsar_default:persistent://shop/orders/events"
 TASK = {"dag_id": "dag", "run_id": "manual__1", "task_id": "read", "try_number": 1}
 
 
-def test_of_sixteen_different_plans_at_once_one_is_pinned_and_all_get_it(url, at_once, hour, plan_of):
+@pytest.fixture
+def all_insert_at_once(monkeypatch):
+    """Holds inserts into a table back until `count` processes stand before theirs: each has read that none is there."""
+
+    def hold(table, count):
+        barrier = multiprocessing.get_context("fork").Barrier(count)
+        insert_once = Database.insert_once
+
+        def held(self, statement):
+            if statement.table is table:
+                barrier.wait(60)
+            return insert_once(self, statement)
+
+        monkeypatch.setattr(Database, "insert_once", held)
+
+    return hold
+
+
+def generations(url):
+    with Journal(url)._database.reading() as connection:
+        return connection.execute(select(pins.c.generation).order_by(pins.c.generation)).scalars().all()
+
+
+def test_of_sixteen_different_plans_at_once_one_is_pinned_and_all_get_it(
+    url, at_once, all_insert_at_once, hour, plan_of
+):
+    offered = [plan_of(hour(0), number, 100) for number in range(16)]
+    all_insert_at_once(pins, 16)
+
     def pin(number):
         with Journal.open(url) as journal:
-            return journal.pin(KEY, plan_of(hour(0), number, 100)).fingerprint
+            return journal.pin(KEY, offered[number]).fingerprint
 
     answers = at_once(16, pin)
 
-    offered = {plan_of(hour(0), number, 100).fingerprint for number in range(16)}
     with Journal(url) as journal:
         pinned = journal.pinned(KEY, "dag.read", hour(0))
     assert set(answers) == {pinned.fingerprint}
-    assert pinned.fingerprint in offered
+    assert pinned in offered
+    assert generations(url) == [1]
 
 
-def test_of_replans_at_once_one_replaces_the_pin_and_all_get_a_pinned_plan(journal, url, at_once, hour, plan_of):
-    journal.pin(KEY, plan_of(hour(0), 0, 100))
-    for first in (1, 101):
-        # forked with an open journal on purpose: connections must not be shared with the parent
-        answers = at_once(12, lambda n, first=first: journal.replan(KEY, plan_of(hour(0), first + n, 300)).fingerprint)
-        with Journal(url) as other:
-            newest = other.pinned(KEY, "dag.read", hour(0)).fingerprint
-        assert newest in answers
-        assert newest in {plan_of(hour(0), first + n, 300).fingerprint for n in range(12)}
-        assert set(answers) <= {plan_of(hour(0), first + n, 300).fingerprint for n in range(12)}
+def test_of_replans_at_once_one_replaces_the_pin_and_all_get_it(url, at_once, all_insert_at_once, hour, plan_of):
+    offered = [plan_of(hour(0), number, 100) for number in range(12)]
+    # forked with a used journal on purpose: connections must not be shared with the parent
+    journal = Journal.open(url)
+    journal.pin(KEY, plan_of(hour(0), 50, 100))
+    all_insert_at_once(pins, 12)
+
+    answers = at_once(12, lambda number: journal.replan(KEY, offered[number]).fingerprint)
+
+    replaced = journal.pinned(KEY, "dag.read", hour(0))
+    assert set(answers) == {replaced.fingerprint}
+    assert replaced in offered
+    assert generations(url) == [1, 2]
+
+
+def test_replans_whenever_they_come_leave_one_history_whose_end_counts(url, at_once, hour, plan_of):
+    offered = [plan_of(hour(0), number, 100) for number in range(12)]
+    journal = Journal.open(url)
+
+    answers = at_once(12, lambda number: journal.replan(KEY, offered[number]).fingerprint)
+
+    assert set(answers) <= {plan.fingerprint for plan in offered}
+    assert journal.pinned(KEY, "dag.read", hour(0)).fingerprint in answers
+    assert generations(url) == list(range(1, len(set(answers)) + 1))
 
 
 def test_eight_processes_that_open_an_empty_database_at_once_find_one_schema(url, at_once):
@@ -68,17 +116,21 @@ def test_windows_read_at_once_all_end_covered(journal, at_once, hour, plan_of, r
     assert coverage.counts["covered"] == 4
 
 
-def test_a_moment_asked_for_at_once_gets_one_cut(journal, at_once, hour, plan_of):
-    moment = hour(0).start
-    cut = plan_of(hour(0)).start_cut
+def test_a_moment_asked_for_at_once_gets_one_cut(journal, url, at_once, all_insert_at_once, hour):
+    moment, cut = hour(0).start, Cut({"s": Position.of(7)})
+    all_insert_at_once(edges, 10)
 
     def ask(number):
-        if number % 2:
-            journal.record_cut(KEY, cut, sampled_from=moment, sampled_to=moment, recorder=f"r{number}")
-        return (found := journal.cut_at(KEY, moment)) and found.id
+        # later numbers began earlier: whoever looks sees another first cut
+        at = moment + timedelta(seconds=100 - number)
+        journal.record_cut(KEY, cut, sampled_from=at, sampled_to=at, recorder=f"r{number}")
+        return journal.cut_at(KEY, moment).id
 
-    answers = {answer for answer in at_once(10, ask) if answer is not None}
-    assert answers == {journal.cut_at(KEY, moment).id}
+    journal.record_cut(KEY, cut, sampled_from=moment + HOUR, sampled_to=moment + HOUR, recorder="first")
+    answers = at_once(10, ask)
+    assert set(answers) == {journal.cut_at(KEY, moment).id}
+    with Journal(url)._database.reading() as connection:
+        assert len(connection.execute(select(edges)).all()) == 1
 
 
 def test_a_process_killed_between_pin_and_start_leaves_its_plan_to_the_retry(journal, hour, plan_of, receipt_of):

@@ -173,17 +173,18 @@ def test_a_terminated_topic_ends(bench, beyond):
 
 def test_unloads_in_the_middle_lose_and_repeat_nothing(bench, monkeypatch):
     topic = bench.topic()
-    bench.write(topic, texts(4000), batch=10)
+    bench.write(topic, texts(600), batch=2)
+    bench.write(topic, texts(600))
     expected = bench.peer(topic)
     # small permits: the broker cannot send everything before the first unload
-    monkeypatch.setattr(feed_module, "PERMITS", 100)
+    monkeypatch.setattr(feed_module, "PERMITS", 40)
     monkeypatch.setattr(reader_module, "FLUSH_ENTRIES", 1)
     split = bench.split(topic)
     reader = bench.reader(split)
     rows = []
     for number, batch in enumerate(reader):
         rows += map(bench.row, batch.to_pylist())
-        if number % 2 == 0:
+        if number % 5 == 0:
             bench.unload(topic)
     assert rows == expected
     assert reader.reconnects >= 3

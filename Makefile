@@ -46,7 +46,7 @@ lint: env ## ruff, mypy, and the documentation built strictly
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
-	$(VENV)/bin/mkdocs --quiet build --strict --config-file docs/mkdocs.yml --site-dir $(CURDIR)/site
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs --quiet build --strict --config-file docs/mkdocs.yml --site-dir $(CURDIR)/site
 
 format: env ## let ruff repair what it can
 	$(VENV)/bin/ruff check --fix .

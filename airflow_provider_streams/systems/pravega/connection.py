@@ -80,7 +80,8 @@ class Connection:
                 self._socket.settimeout(min(left, _KEEP_ALIVE_SECONDS))
                 got = self._socket.recv_into(target[filled:])
             except TimeoutError:
-                self.send(wire.KeepAlive())
+                if time.monotonic() < deadline:
+                    self.send(wire.KeepAlive())
                 continue
             except OSError as error:
                 raise ConnectionLost(self.address, _reason(error)) from error

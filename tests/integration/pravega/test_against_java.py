@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import random
+import secrets
 import time
 
 import pytest
@@ -32,8 +34,8 @@ def loaded(lab, peer, stream):
 
 def test_random_windows_of_a_stream_that_scales_under_load_equal_the_java_batch_client(lab, peer, loaded):
     stream, cuts, written = loaded
-    seed = random.randrange(1 << 32)
-    draw = random.Random(seed)
+    seed = secrets.randbits(32)
+    draw = random.Random(seed)  # noqa: S311 - repeatable by its seed
     for _ in range(20):
         first, second = sorted(draw.sample(range(len(cuts)), 2))
         start, end = cuts[first], cuts[second]
@@ -49,7 +51,7 @@ def test_thirty_consecutive_tail_cuts_tile_exactly(lab, loaded):
     whole = lab.plan(stream, cuts[0], cuts[-1])
     covered: dict[str, list[tuple[int, int]]] = {}
     rows = 0
-    for start, end in zip(cuts, cuts[1:], strict=False):
+    for start, end in itertools.pairwise(cuts):
         plan = lab.plan(stream, start, end)
         rows += lab.read(plan)[1].rows
         for one in plan.splits:

@@ -119,20 +119,21 @@ class StreamHook(BaseHook):
 
         return load_system(self.system_name)
 
+    def _known_options(self) -> tuple[Option, ...]:
+        return self._system_class().options
+
     def _fields(self, connection: Connection) -> Mapping[str, object]:  # noqa: ARG002 - for subclasses
         """Options that the connection's own fields (host, port, password) hold."""
         return {}
 
     def _merge(self, connection: Connection, extra: Mapping[str, object]) -> dict[str, str]:
-        known = self._system_class().options
+        known = self._known_options()
         prefix = f"STREAMS_{self.system_name.upper()}_"
         environment = {option.name: os.environ.get(prefix + option.name.upper()) for option in known}
         return merge_options(known, (self._given, extra, self._fields(connection), environment), self.exclusive_options)
 
     def _secrets(self, merged: Mapping[str, str]) -> list[str]:
-        return [
-            merged[option.name] for option in self._system_class().options if option.secret and option.name in merged
-        ]
+        return [merged[option.name] for option in self._known_options() if option.secret and option.name in merged]
 
     def _no_connection(self) -> InvalidRequest:
         return InvalidRequest(

@@ -15,14 +15,14 @@ from airflow_provider_streams.hooks.readiness import Readiness, WindowQuestion, 
 from airflow_provider_streams.model.basis import Cuts
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.source import PulsarSource, full_topic_name
+from airflow_provider_streams.systems.base import Option
 from airflow_provider_streams.systems.pulsar import names
 from airflow_provider_streams.systems.pulsar.admin import requests
 from airflow_provider_streams.systems.pulsar.admin.answers import InternalStats, MessageId, TopicStats
 from airflow_provider_streams.systems.pulsar.admin.client import AdminClient, AsyncAdminClient
 from airflow_provider_streams.systems.pulsar.admin.exchange import Patience
-from airflow_provider_streams.systems.pulsar.auth import Address, Endpoint
+from airflow_provider_streams.systems.pulsar.auth import OPTIONS, Address, Endpoint
 from airflow_provider_streams.systems.pulsar.readiness import NotReady, entries_before_end, window_ready
-from airflow_provider_streams.systems.pulsar.wire.connection import Connection
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection as AirflowConnection
@@ -191,6 +191,10 @@ class PulsarHook(StreamHook):
             await self._async_client.close()
             self._async_client = None
 
+    def _known_options(self) -> tuple[Option, ...]:
+        # the system's own, without loading its readers: a triggerer needs none
+        return OPTIONS
+
     def _fields(self, connection: AirflowConnection) -> Mapping[str, object]:
         return {"service_url": _service_url(connection.host, connection.port), "token": connection.password}
 
@@ -221,6 +225,8 @@ def greet(endpoint: Endpoint) -> Address:
         AuthenticationFailed: the credentials are refused.
         SystemUnavailable: none of the brokers answers.
     """
+    from airflow_provider_streams.systems.pulsar.wire.connection import Connection  # noqa: PLC0415 - loads Arrow
+
     silent: list[str] = []
     for address in endpoint.addresses:
         try:

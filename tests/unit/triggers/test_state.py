@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -131,3 +133,13 @@ def test_no_poll_before_it_can_help():
 def test_pauses_after_failures_are_bounded_and_jittered(failures, interval):
     seconds = backoff_seconds(failures, interval)
     assert interval / 2 <= seconds <= max(120, interval)
+
+
+def test_a_triggerer_loads_neither_arrow_nor_spark():
+    code = (
+        "import sys, airflow_provider_streams.triggers.pulsar, airflow_provider_streams.triggers.window; "
+        "import airflow_provider_streams.hooks.pulsar; "
+        "print(sorted({name.partition('.')[0] for name in sys.modules} & {'pyarrow', 'numpy', 'pyspark', 'pulsar'}))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert ran.stdout.splitlines()[-1] == "[]"

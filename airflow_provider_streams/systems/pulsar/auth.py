@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import math
 import os
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -175,6 +178,17 @@ class Endpoint:
         if not value:
             raise InvalidRequest(f"no token in {self.token_file or 'the environment variable ' + self.token_env}")
         return value
+
+    def token_expiry(self) -> datetime | None:
+        """When the token says that it expires, unverified; None: it is no JWT, or does not say."""
+        parts = (self.token_value() or "").split(".")
+        if len(parts) != 3:  # noqa: PLR2004 - header, claims, signature
+            return None
+        try:
+            claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+            return datetime.fromtimestamp(claims["exp"], UTC)
+        except (ValueError, TypeError, KeyError, OverflowError, OSError):
+            return None
 
     @property
     def auth_method(self) -> str:

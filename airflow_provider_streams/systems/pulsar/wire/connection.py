@@ -6,6 +6,7 @@ import socket
 import ssl
 import time
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Final
 
 from airflow_provider_streams import __version__
@@ -25,7 +26,7 @@ from airflow_provider_streams.systems.pulsar.wire.commands import (
     Ping,
     Pong,
 )
-from airflow_provider_streams.systems.pulsar.wire.failures import server_error
+from airflow_provider_streams.systems.pulsar.wire.failures import AUTHENTICATION, server_error
 from airflow_provider_streams.systems.pulsar.wire.frames import FRAME_SLACK, Frame, FrameBuffer, encode_frame
 
 CLIENT_VERSION: Final = f"airflow-provider-streams {__version__}"
@@ -163,11 +164,19 @@ class Connection:
         self.send(Connect(CLIENT_VERSION, auth_data, PROTOCOL_VERSION, method or None, target, _FLAGS))
         answer = self._first_answer()
         if isinstance(answer, Error):
-            raise server_error(answer.error, answer.message, where=self.where, action="connect")
+            message = answer.message + (self._expired() if answer.error == AUTHENTICATION else "")
+            raise server_error(answer.error, message, where=self.where, action="connect")
         if not isinstance(answer, Connected):
             raise ProtocolError(f"{self.where} answers CONNECT with {type(answer).__name__}")
         if answer.max_message_size:
             self.buffer.longest = answer.max_message_size + FRAME_SLACK
+
+    def _expired(self) -> str:
+        """Brokers do not tell an expired token from a wrong one."""
+        expiry = self._endpoint.token_expiry()
+        if expiry is None or expiry > datetime.now(UTC):
+            return ""
+        return f"; the token expired at {expiry.isoformat()}"
 
     def _first_answer(self) -> Command:
         until = time.monotonic() + self._timeout

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import base64
+import datetime as dt
 import pickle
 
 import pytest
@@ -137,3 +139,12 @@ def test_only_allowed_hosts_receive_credentials():
     assert narrow.may_receive_credentials("BROKER")
     assert narrow.may_receive_credentials("other")
     assert not narrow.may_receive_credentials("evil")
+
+
+def test_a_token_tells_when_it_expires():
+    def jwt(claims):
+        return "e30." + base64.urlsafe_b64encode(claims).decode().rstrip("=") + ".sig"
+
+    assert Endpoint(URL, token=jwt(b'{"exp": 86400}')).token_expiry() == dt.datetime(1970, 1, 2, tzinfo=dt.UTC)
+    for odd in (jwt(b"{}"), jwt(b"[]"), jwt(b'{"exp": 1e99}'), jwt(b'{"exp": "x"}'), "a.b.c", "plain", ""):
+        assert Endpoint(URL, token=odd).token_expiry() is None

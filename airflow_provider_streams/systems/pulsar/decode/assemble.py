@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from airflow_provider_streams.systems.pulsar.decode import arrays
 from airflow_provider_streams.systems.pulsar.decode.arrays import Array
 from airflow_provider_streams.systems.pulsar.decode.columns import COLUMNS
-from airflow_provider_streams.systems.pulsar.decode.entry import Entry
+from airflow_provider_streams.systems.pulsar.decode.entry import Entry, Group
 from airflow_provider_streams.systems.pulsar.decode.loads import Ints
 from airflow_provider_streams.systems.pulsar.decode.protobuf import LATEST_MS, write_varint
 from airflow_provider_streams.systems.pulsar.decode.rows import Rows
@@ -26,7 +26,7 @@ MESSAGE_COLUMNS: Final = frozenset({"value", "key", "event_time", "properties", 
 class Origin:
     """Where each row comes from: its entry (by number) and its batch index (-1: none)."""
 
-    entries: Sequence[Entry]
+    group: Group
     partition: int
     owner: Ints
     index: Ints
@@ -35,9 +35,9 @@ class Origin:
         """One of the columns that the entry and the place in it decide."""
         return _ORIGIN_COLUMNS[name](self)
 
-    def each(self, values: Iterable[int]) -> Ints:
+    def each(self, values: Sequence[int]) -> Ints:
         """One value per entry, for each of its rows."""
-        return np.fromiter(values, np.int64, len(self.entries))[self.owner]
+        return np.array(values, np.int64)[self.owner]
 
     def each_text(self, kind: pa.DataType, values: Sequence[bytes | None]) -> Array:
         """One text per entry, for each of its rows."""
@@ -76,19 +76,21 @@ def absent_columns(count: int, columns: Collection[str]) -> dict[str, Array]:
 
 def _broker(origin: Origin, part: int) -> Array:
     limits = (LATEST_MS, (1 << 63) - 1)
-    values = [None if e.broker is None or e.broker[part] > limits[part] else e.broker[part] for e in origin.entries]
-    known = origin.each(value is not None for value in values) != 0
-    numbers = origin.each(value or 0 for value in values)
+    brokers = [entry.broker for entry in origin.group.entries]
+    noted = [None if broker is None else broker[part] for broker in brokers]
+    values = [value if value is not None and 0 <= value <= limits[part] else None for value in noted]
+    known = origin.each([value is not None for value in values]) != 0
+    numbers = origin.each([value or 0 for value in values])
     return arrays.times(numbers, known) if part == 0 else arrays.numbers(pa.int64(), numbers, known)
 
 
 def _message_ids(origin: Origin) -> Array:
     """Serialized MessageIdData, byte for byte what Pulsar's clients give."""
-    entry_part = origin.each_text(pa.binary(), [_entry_id(entry, origin.partition) for entry in origin.entries])
+    entry_part = origin.each_text(pa.binary(), [_entry_id(entry, origin.partition) for entry in origin.group.entries])
     most = int(origin.index.max(initial=0))
     indexes = [b"\x20" + write_varint(index) for index in range(most + 1)]
     index_part = arrays.taken(pa.binary(), [b"", *indexes], origin.index + 1)
-    tails = origin.each_text(pa.binary(), [_id_tail(entry) for entry in origin.entries])
+    tails = origin.each_text(pa.binary(), [_id_tail(entry) for entry in origin.group.entries])
     nothing = arrays.taken(pa.binary(), [b""], np.zeros(len(origin.owner), np.int64))  # a plain b"" imports pandas
     return pc.binary_join_element_wise(entry_part, index_part, tails, nothing)
 
@@ -108,13 +110,13 @@ def _id_tail(entry: Entry) -> bytes:
 
 
 _ORIGIN_COLUMNS: Mapping[str, Callable[[Origin], Array]] = {
-    "publish_time": lambda o: arrays.times(o.each(e.metadata.publish_ms for e in o.entries)),
-    "ledger": lambda o: arrays.numbers(pa.int64(), o.each(e.ledger for e in o.entries)),
-    "entry": lambda o: arrays.numbers(pa.int64(), o.each(e.entry for e in o.entries)),
+    "publish_time": lambda o: arrays.times(o.each([m.publish_ms for m in o.group.metadata])),
+    "ledger": lambda o: arrays.numbers(pa.int64(), o.group.ledgers[o.owner]),
+    "entry": lambda o: arrays.numbers(pa.int64(), o.group.numbers[o.owner]),
     "batch_index": lambda o: arrays.numbers(pa.int32(), o.index.astype(np.int32)),
-    "producer": lambda o: o.each_text(pa.string(), [e.metadata.producer for e in o.entries]),
-    "schema_version": lambda o: o.each_text(pa.binary(), [e.metadata.schema_version for e in o.entries]),
-    "replicated_from": lambda o: o.each_text(pa.string(), [e.metadata.replicated_from for e in o.entries]),
+    "producer": lambda o: o.each_text(pa.string(), [m.producer for m in o.group.metadata]),
+    "schema_version": lambda o: o.each_text(pa.binary(), [m.schema_version for m in o.group.metadata]),
+    "replicated_from": lambda o: o.each_text(pa.string(), [m.replicated_from for m in o.group.metadata]),
     "broker_time": lambda o: _broker(o, 0),
     "broker_index": lambda o: _broker(o, 1),
     "message_id": _message_ids,

@@ -12,8 +12,8 @@ from airflow_provider_streams.systems.pulsar.decode.protobuf import Malformed, r
 
 NONE, LZ4, ZLIB, ZSTD, SNAPPY = range(5)
 
-LARGEST_PAYLOAD = (1 << 31) - (1 << 16)
-"""Bytes of one entry, decompressed: Arrow's binary columns count in int32."""
+LARGEST_PAYLOAD = 1 << 31
+"""More than any column can hold: nothing as large is worth decompressing."""
 
 _NAMES: dict[int, Literal["lz4_raw", "zstd", "snappy"]] = {LZ4: "lz4_raw", ZSTD: "zstd", SNAPPY: "snappy"}
 
@@ -28,7 +28,7 @@ def decompress(payload: Payload, compression: int, size: int) -> Payload:
     """
     if compression == NONE:
         size = len(payload)
-    if size > LARGEST_PAYLOAD:
+    if size >= LARGEST_PAYLOAD:
         raise Malformed(f"a payload of {size} bytes is larger than a column can hold")
     if compression == NONE:
         return payload

@@ -14,7 +14,7 @@ from airflow_provider_streams.errors import CorruptFrame, InvalidRequest
 from airflow_provider_streams.systems.pulsar.decode import arrays
 from airflow_provider_streams.systems.pulsar.decode.columns import arrow_schema
 from airflow_provider_streams.systems.pulsar.decode.compression import Payload, decompress
-from airflow_provider_streams.systems.pulsar.decode.entry import Entry, stored_messages
+from airflow_provider_streams.systems.pulsar.decode.entry import Broker, Entry, Group, stored_messages, text_size
 from airflow_provider_streams.systems.pulsar.decode.group import Decoded, decode_group
 from airflow_provider_streams.systems.pulsar.decode.loads import Ints
 from airflow_provider_streams.systems.pulsar.decode.metadata import EntryMetadata
@@ -25,8 +25,11 @@ BATCH_ROWS: Final = 10_000
 BATCH_BYTES: Final = 4 << 20
 """Limits of one record batch; a single message may be larger."""
 
-GROUP_BYTES: Final = 256 << 20
-"""Payloads decoded together; Arrow's offsets, being int32, end at eight times as many."""
+GROUP_BYTES: Final = 64 << 20
+"""Entries decoded together; what a flush needs in memory is some three times as much."""
+
+LARGEST_ENTRY: Final = (1 << 31) - (1 << 20)
+"""Arrow's offsets are int32; a little room is for headers."""
 
 Place = tuple[int, int, int]
 
@@ -73,7 +76,7 @@ class Decoder:
         self,
         ledger: int,
         entry: int,
-        broker: tuple[int, int] | None,
+        broker: Broker,
         metadata: EntryMetadata,
         payload: Payload,
         *,
@@ -84,8 +87,8 @@ class Decoder:
         """Take one entry: a batch, a single message, or a chunked message whose payloads the caller has joined.
 
         `payload` is as it was sent, still compressed; an uncompressed one is kept, not copied: it must not change
-        before the next flush. `broker` is (time in ms, index). Of a batch, only the messages with
-        `first_batch_index <= index < end_batch_index` become rows. A chunked message has the position of its last
+        before the next flush. `broker` is what the broker noted: (time in ms, index). Of a batch, only those messages
+        with `first_batch_index <= index < end_batch_index` become rows. A chunked message has the position of its last
         chunk; `first_chunk` is (ledger, entry) of its first.
 
         Raises:
@@ -96,16 +99,20 @@ class Decoder:
             raise InvalidRequest(f"{ledger}:{entry} is a marker, a lone chunk or encrypted: it has no row to decode")
         try:
             data = decompress(payload, metadata.compression, metadata.uncompressed_size)
-            stored = stored_messages(metadata, len(data))
+            stored, size = stored_messages(metadata, len(data)), len(data) + text_size(metadata)
+            if size > LARGEST_ENTRY:
+                raise Malformed(f"its {size} bytes are more than a column can hold")  # noqa: TRY301 - as the others
         except Malformed as error:
             raise self._corrupt(ledger, entry, error) from error
-        first, end = 0, 1
+        first, end, is_batch = 0, 1, metadata.num_messages is not None
         if metadata.num_messages is not None:
             end = metadata.num_messages if end_batch_index is None else min(end_batch_index, metadata.num_messages)
             first = min(max(first_batch_index, 0), end)
-        self._pending.append(Entry(ledger, entry, broker, metadata, data, stored, first, end, first_chunk))
+        self._pending.append(
+            Entry(ledger, entry, broker, metadata, data, size, is_batch, stored, first, end, first_chunk)
+        )
         self.pending_rows += stored
-        self.pending_bytes += len(data)
+        self.pending_bytes += size
 
     def flush(self) -> list[pa.RecordBatch]:
         """Decode and let go what was added: batches of at most 10,000 rows and about 4 MiB, in the entries' order.
@@ -117,24 +124,25 @@ class Decoder:
         self.pending_rows = self.pending_bytes = 0
         batches: list[pa.RecordBatch] = []
         for entries in _groups(pending):
+            group = Group.of(entries)
             try:
-                decoded = decode_group(entries, self._partition, self._columns)
+                decoded = decode_group(group, self._partition, self._columns)
             except MalformedEntry as error:
                 raise self._corrupt(error.entry.ledger, error.entry.entry, error.why) from error
-            self._count(entries, decoded)
+            self._count(group, decoded)
             batches += self._batches(decoded)
         return batches
 
-    def _count(self, entries: Sequence[Entry], decoded: Decoded) -> None:
+    def _count(self, group: Group, decoded: Decoded) -> None:
         totals, owner, index = self.totals, decoded.origin.owner, decoded.origin.index
-        asked = sum(entry.asked for entry in entries)
+        asked = int(group.asked.sum())
         totals.rows += len(owner)
         totals.bytes += decoded.value_bytes
-        totals.outside += sum(entry.messages for entry in entries) - asked
+        totals.outside += int(group.messages.sum()) - asked
         totals.compacted += asked - len(owner)
         self.paths += decoded.paths
         if len(owner):
-            first, last = ((*entries[owner[row]][:2], int(index[row])) for row in (0, -1))
+            first, last = ((*group.entries[owner[row]][:2], int(index[row])) for row in (0, -1))
             totals.first, totals.last = totals.first or first, last
 
     def _batches(self, decoded: Decoded) -> Iterator[pa.RecordBatch]:
@@ -159,10 +167,10 @@ def _groups(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
     """Cut into pieces of about `GROUP_BYTES`; a larger entry is a piece of its own."""
     begin = size = 0
     for number, entry in enumerate(entries):
-        size += len(entry.payload)
+        size += entry.size
         if size > GROUP_BYTES and number > begin:
             yield entries[begin:number]
-            begin, size = number, len(entry.payload)
+            begin, size = number, entry.size
     if entries:
         yield entries[begin:]
 

@@ -1,10 +1,15 @@
-"""An entry on its way through a decoder."""
+"""Entries on their way through a decoder: one, and a group of them in columns."""
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Self
+
+import numpy as np
 
 from airflow_provider_streams.systems.pulsar.decode.compression import Payload
+from airflow_provider_streams.systems.pulsar.decode.loads import Flags, Ints
 from airflow_provider_streams.systems.pulsar.decode.metadata import EntryMetadata
 from airflow_provider_streams.systems.pulsar.decode.protobuf import Malformed
 
@@ -12,41 +17,72 @@ _SHORTEST_MESSAGE: Final = 6
 _INT32_END: Final = 1 << 31
 
 
+Broker = tuple[int | None, int | None] | None
+"""What the broker noted: its time (ms) and the entry's index, each None where it did not."""
+
+
 class Entry(NamedTuple):
     """One stored unit, decompressed: a batch, or a single message (which a chunked one has become)."""
 
     ledger: int
     entry: int
-    broker: tuple[int, int] | None
-    """Broker time (ms) and index."""
+    broker: Broker
     metadata: EntryMetadata
     payload: Payload
+    size: int
+    """Bytes it will take, texts of its metadata included."""
+    is_batch: bool
+    """Whether its messages have headers of their own."""
     stored: int
-    """Messages in the payload."""
+    """Messages in the payload: fewer than the batch had, where compaction took some out."""
     first: int
     end: int
     """The messages asked for: those with `first <= batch index < end`; a single message counts as index 0."""
     first_chunk: tuple[int, int] | None
 
-    @property
-    def is_batch(self) -> bool:
-        """Whether its messages have headers of their own."""
-        return self.metadata.num_messages is not None
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Entries decoded together, in columns: `ledgers[i]` is that of the entry number i."""
+
+    entries: Sequence[Entry]
+    metadata: Sequence[EntryMetadata]
+    payloads: Sequence[Payload]
+    ledgers: Ints
+    numbers: Ints
+    is_batch: Flags
+    messages: Ints
+    """How many each held before any compaction."""
+    stored: Ints
+    first: Ints
+    end: Ints
+
+    @classmethod
+    def of(cls, entries: Sequence[Entry]) -> Self:
+        """From at least one entry."""
+        ledgers, numbers, _, metadata, payloads, _, is_batch, stored, first, end, _ = zip(*entries, strict=True)
+        return cls(
+            entries,
+            metadata,
+            payloads,
+            _ints(ledgers),
+            _ints(numbers),
+            np.array(is_batch, np.bool_),
+            np.array([1 if each.num_messages is None else each.num_messages for each in metadata]),
+            _ints(stored),
+            _ints(first),
+            _ints(end),
+        )
 
     @property
-    def messages(self) -> int:
-        """How many it held before any compaction."""
-        return 1 if self.metadata.num_messages is None else self.metadata.num_messages
-
-    @property
-    def asked(self) -> int:
-        """How many of those are asked for."""
+    def asked(self) -> Ints:
+        """How many of those of each entry are asked for."""
         return self.end - self.first
 
     @property
-    def is_whole(self) -> bool:
-        """Whether every message that is stored is asked for."""
-        return self.asked == self.messages
+    def first_row(self) -> Ints:
+        """The number of each entry's first message among all that are stored."""
+        return np.cumsum(self.stored) - self.stored
 
 
 def stored_messages(metadata: EntryMetadata, size: int) -> int:
@@ -64,3 +100,13 @@ def stored_messages(metadata: EntryMetadata, size: int) -> int:
     if stored * _SHORTEST_MESSAGE > size or count >= _INT32_END:
         raise Malformed(f"{size} bytes cannot hold {stored} messages")
     return stored
+
+
+def text_size(metadata: EntryMetadata) -> int:
+    """Bytes of the texts that a single message has in its metadata."""
+    size = len(metadata.key or b"") + len(metadata.ordering_key or b"")
+    return size + sum(len(name) + len(value) for name, value in metadata.properties)
+
+
+def _ints(values: Iterable[int]) -> Ints:
+    return np.fromiter(values, np.int64)

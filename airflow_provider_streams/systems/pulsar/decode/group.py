@@ -11,7 +11,7 @@ import numpy as np
 from airflow_provider_streams.systems.pulsar.decode import uniform
 from airflow_provider_streams.systems.pulsar.decode.arrays import Array
 from airflow_provider_streams.systems.pulsar.decode.assemble import Origin, absent_columns, message_columns
-from airflow_provider_streams.systems.pulsar.decode.entry import Entry
+from airflow_provider_streams.systems.pulsar.decode.entry import Group
 from airflow_provider_streams.systems.pulsar.decode.loads import Ints
 from airflow_provider_streams.systems.pulsar.decode.spans import SpanReader
 
@@ -29,59 +29,52 @@ class Decoded(NamedTuple):
     """How many entries were decoded in which way."""
 
 
-def decode_group(entries: Sequence[Entry], partition: int, columns: Collection[str]) -> Decoded:
+def decode_group(group: Group, partition: int, columns: Collection[str]) -> Decoded:
     """The rows of these entries, in their order.
 
     Raises:
         MalformedEntry: a payload is no batch of as many messages as its metadata state.
     """
-    matrices = uniform.matrices(entries, columns)
+    matrices = uniform.matrices(group, columns)
     if matrices is None:
-        return _by_spans(entries, partition, columns)
-    return _by_matrices(entries, matrices, partition, columns)
+        return _by_spans(group, partition, columns)
+    return _by_matrices(group, matrices, partition, columns)
 
 
-def _by_matrices(
-    entries: Sequence[Entry], matrices: Sequence[uniform.Matrix], partition: int, columns: Collection[str]
-) -> Decoded:
-    counts = np.fromiter((entry.asked for entry in entries), np.int64, len(entries))
-    first = np.fromiter((entry.first for entry in entries), np.int64, len(entries))
-    owner = np.repeat(np.arange(len(entries)), counts)
-    index = np.arange(len(owner)) - (np.cumsum(counts) - counts - first)[owner]
-    origin = Origin(entries, partition, owner, index)
+def _by_matrices(group: Group, matrices: Sequence[uniform.Matrix], partition: int, columns: Collection[str]) -> Decoded:
+    counts = group.asked
+    owner = np.repeat(np.arange(len(counts)), counts)
+    index = np.arange(len(owner)) - (np.cumsum(counts) - counts - group.first)[owner]
     found = absent_columns(len(owner), columns)
-    found["value"] = uniform.values(entries, matrices, counts)
-    value_bytes = sum(matrix.size * count for matrix, count in zip(matrices, counts.tolist(), strict=True))
-    stored = origin.each(matrix.stride for matrix in matrices)
-    return Decoded(origin, found, stored, value_bytes, Counter(uniform=len(entries)))
+    found["value"] = uniform.values(group, matrices)
+    sizes = np.array([matrix.size for matrix in matrices])
+    strides = np.array([matrix.stride for matrix in matrices])
+    origin = Origin(group, partition, owner, index)
+    return Decoded(origin, found, strides[owner], int(sizes @ counts), Counter(uniform=len(counts)))
 
 
-def _by_spans(entries: Sequence[Entry], partition: int, columns: Collection[str]) -> Decoded:
-    reader = SpanReader(entries, columns)
+def _by_spans(group: Group, partition: int, columns: Collection[str]) -> Decoded:
+    reader = SpanReader(group, columns)
     reader.read()
     rows = reader.rows
-    index = _batch_indexes(entries, rows.owner)
+    index = _batch_indexes(group, rows.owner)
     kept = ~rows.compacted_out
-    if not all(entry.is_whole for entry in entries):
-        first = np.fromiter((entry.first for entry in entries), np.int64, len(entries))[rows.owner]
-        end = np.fromiter((entry.end for entry in entries), np.int64, len(entries))[rows.owner]
-        kept &= (index < 0) | ((first <= index) & (index < end))
+    if (group.asked != group.messages).any():
+        kept &= (index < 0) | ((group.first[rows.owner] <= index) & (index < group.end[rows.owner]))
     if not kept.all():
         rows, index = rows.keep(kept), index[kept]
     sizes = rows.value_end - rows.value_start
     value_bytes = int(sizes.sum(where=~rows.null_value))
-    origin = Origin(entries, partition, rows.owner, index)
+    origin = Origin(group, partition, rows.owner, index)
     stored = rows.value_end - rows.begin
     return Decoded(origin, message_columns(rows, reader.data), stored, value_bytes, reader.paths)
 
 
-def _batch_indexes(entries: Sequence[Entry], owner: Ints) -> Ints:
+def _batch_indexes(group: Group, owner: Ints) -> Ints:
     """The batch index of each stored message; -1: its entry is no batch."""
-    stored = np.fromiter((entry.stored for entry in entries), np.int64, len(entries))
-    first_row = np.cumsum(stored) - stored
-    batch = np.fromiter((entry.is_batch for entry in entries), np.bool_, len(entries))
-    index = np.where(batch[owner], np.arange(len(owner)) - first_row[owner], -1)
-    for number, entry in enumerate(entries):
-        if entry.metadata.compacted_batch_indexes:
-            index[first_row[number] :][: entry.stored] = entry.metadata.compacted_batch_indexes
+    first_row = group.first_row
+    index = np.where(group.is_batch[owner], np.arange(len(owner)) - first_row[owner], -1)
+    for row, metadata in zip(first_row.tolist(), group.metadata, strict=True):
+        if metadata.compacted_batch_indexes:
+            index[row : row + len(metadata.compacted_batch_indexes)] = metadata.compacted_batch_indexes
     return index

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 from airflow_provider_streams.errors import CorruptFrame
 from airflow_provider_streams.systems.pulsar.decode import protobuf
-from airflow_provider_streams.systems.pulsar.decode.protobuf import Malformed, collect
+from airflow_provider_streams.systems.pulsar.decode.protobuf import Malformed, collect, read_varint
 
 Pairs = tuple[tuple[bytes, bytes], ...]
 
@@ -58,6 +59,9 @@ def parse_metadata(view: bytes | bytearray | memoryview) -> EntryMetadata:
         CorruptFrame: the bytes are no protobuf message, a field has the wrong type, or the publish time is missing.
     """
     data = bytes(view)
+    common = _parse_common(data)
+    if common is not None:
+        return common
     try:
         values = collect(data, 0, len(data), _FIELDS)
         if values.pop("null_partition_key", False):
@@ -66,6 +70,57 @@ def parse_metadata(view: bytes | bytearray | memoryview) -> EntryMetadata:
     except (Malformed, TypeError) as error:  # TypeError: no publish_ms
         raise CorruptFrame(f"the metadata of an entry ({len(data)} bytes) cannot be parsed: {error}") from error
 
+
+def _parse_common(data: bytes) -> EntryMetadata | None:
+    """The same, twice as fast, for what most entries are; None: a field is not among the common ones."""
+    found: dict[int, int] = {}
+    texts: dict[int, bytes] = {}
+    at, end = 0, len(data)
+    try:
+        while at < end:
+            tag, number = data[at], data[at + 1]
+            at += 2
+            if number > _LAST:
+                if tag == _PUBLISH_TIME:
+                    number, at = _six_byte_varint(data[at - 1 : at + 5]), at + 5
+                else:
+                    number, at = read_varint(data, at - 1)
+            if tag in _COMMON_NUMBERS and number <= protobuf.LATEST_MS:
+                found[tag] = number
+            elif tag in _COMMON_TEXTS:
+                texts[tag] = data[at : at + number]
+                at += number
+            else:
+                return None
+        if at != end:
+            return None
+        return EntryMetadata(
+            found[_PUBLISH_TIME],
+            texts.get(0x0A, b""),
+            found.get(0x10),
+            found.get(0x58),
+            found.get(0x40, 0),
+            found.get(0x48, 0),
+            found.get(0x60) or None,
+            texts.get(0x32),
+        )
+    except (IndexError, KeyError, Malformed):
+        return None
+
+
+@lru_cache(maxsize=4096)
+def _six_byte_varint(data: bytes) -> int:
+    """The times from 2004 to 2109 have six bytes, and many entries share a millisecond."""
+    number, end = read_varint(data, 0)
+    if end != len(data):
+        raise Malformed("a time of another width")
+    return number
+
+
+_LAST: Final = 0x7F
+_PUBLISH_TIME: Final = 0x18
+_COMMON_NUMBERS: Final = frozenset({0x10, _PUBLISH_TIME, 0x40, 0x48, 0x58, 0x60})
+_COMMON_TEXTS: Final = frozenset({0x0A, 0x32})
 
 _FIELDS: protobuf.Table = {
     1: ("producer", protobuf.as_bytes),

@@ -10,7 +10,8 @@ from typing import Final
 import numpy as np
 
 from airflow_provider_streams.systems.pulsar.decode import single, starts
-from airflow_provider_streams.systems.pulsar.decode.entry import Entry
+from airflow_provider_streams.systems.pulsar.decode.compression import Payload
+from airflow_provider_streams.systems.pulsar.decode.entry import Entry, Group
 from airflow_provider_streams.systems.pulsar.decode.headers import HeaderParser
 from airflow_provider_streams.systems.pulsar.decode.loads import PADDING, Ints, Loads
 from airflow_provider_streams.systems.pulsar.decode.protobuf import Malformed
@@ -33,21 +34,16 @@ class MalformedEntry(Exception):
 class SpanReader:
     """Reads all `entries` into `rows`, whose spans lie in `data`."""
 
-    def __init__(self, entries: Sequence[Entry], columns: Collection[str]) -> None:
-        self._entries = entries
-        self._path = np.fromiter((WALK if entry.is_batch else SINGLE for entry in entries), np.int64, len(entries))
-        self._stored = np.fromiter((entry.stored for entry in entries), np.int64, len(entries))
-        self._first_row = np.cumsum(self._stored) - self._stored
-        heads = [
-            b"" if entry.is_batch else single.header(entry.metadata, len(entry.payload), columns) for entry in entries
-        ]
-        payloads = [entry.payload for entry in entries]
-        lengths = np.fromiter(map(len, chain(heads, payloads)), np.int64, 2 * len(entries)).reshape(2, -1).sum(axis=0)
+    def __init__(self, group: Group, columns: Collection[str]) -> None:
+        self._entries = group.entries
+        self._path = np.where(group.is_batch, WALK, SINGLE)
+        self._stored, self._first_row = group.stored, group.first_row
+        lengths, parts = _parts(group, columns)
         self._end = np.cumsum(lengths)
         self._begin = self._end - lengths
-        self.data = b"".join([*chain.from_iterable(zip(heads, payloads, strict=True)), PADDING])
+        self.data = b"".join([*parts, PADDING])
         self._loads = Loads(self.data)
-        self.rows = Rows.of(np.repeat(np.arange(len(entries)), self._stored), columns)
+        self.rows = Rows.of(np.repeat(np.arange(len(self._stored)), self._stored), columns)
 
     @property
     def paths(self) -> Counter[str]:
@@ -131,6 +127,20 @@ class SpanReader:
             found += _property_spans(self.data, row, begin, message)
             begin, row = message.end, row + 1
         return PropertySpans.of(found)
+
+
+def _parts(group: Group, columns: Collection[str]) -> tuple[Ints, Sequence[Payload]]:
+    """What makes up the buffer, and how many bytes each entry has in it: single messages get a header each."""
+    sizes = [len(payload) for payload in group.payloads]
+    lengths = np.array(sizes)
+    if group.is_batch.all():
+        return lengths, group.payloads
+    heads = [
+        b"" if metadata.num_messages is not None else single.header(metadata, size, columns)
+        for metadata, size in zip(group.metadata, sizes, strict=True)
+    ]
+    lengths += [len(head) for head in heads]
+    return lengths, list(chain.from_iterable(zip(heads, group.payloads, strict=True)))
 
 
 def _property_spans(data: bytes, row: int, at: int, message: Message) -> list[tuple[int, int, int, int, int]]:

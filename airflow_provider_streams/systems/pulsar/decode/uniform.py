@@ -10,13 +10,12 @@ import pyarrow as pa
 
 from airflow_provider_streams.systems.pulsar.decode.arrays import Array, buffer
 from airflow_provider_streams.systems.pulsar.decode.compression import Payload
-from airflow_provider_streams.systems.pulsar.decode.entry import Entry
-from airflow_provider_streams.systems.pulsar.decode.loads import Ints
+from airflow_provider_streams.systems.pulsar.decode.entry import Group
 from airflow_provider_streams.systems.pulsar.decode.protobuf import Malformed, read_varint
 from airflow_provider_streams.systems.pulsar.decode.starts import LENGTH
 
-FEWEST_MESSAGES: Final = 64
-"""Smaller batches are cheaper in company, many at a time."""
+FEWEST_MESSAGES: Final = 32
+"""Batches of fewer messages, on average, are cheaper in company, many at a time."""
 
 LONGEST_HEADER: Final = 64
 
@@ -39,38 +38,39 @@ class Matrix(NamedTuple):
         return self.stride - self.head
 
 
-def matrices(entries: Sequence[Entry], columns: Collection[str]) -> list[Matrix] | None:
+def matrices(group: Group, columns: Collection[str]) -> list[Matrix] | None:
     """The matrix of each entry, if all of them are one that feeds no other of these columns than the value."""
+    if group.stored.mean() < FEWEST_MESSAGES or not group.is_batch.all():
+        return None
     found = []
-    for entry in entries:
-        whole = entry.is_batch and not entry.metadata.compacted_batch_indexes
-        matrix = _matrix(entry.payload, entry.stored, columns) if whole else None
-        if matrix is None:
+    for payload, stored, metadata in zip(group.payloads, group.stored.tolist(), group.metadata, strict=True):
+        matrix = _matrix(payload, stored, columns)
+        if matrix is None or metadata.compacted_batch_indexes:
             return None
         found.append(matrix)
     return found
 
 
-def values(entries: Sequence[Entry], found: Sequence[Matrix], counts: Ints) -> Array:
-    """The values of the messages asked for, `counts` of each entry, copied once from the payloads."""
-    sizes = np.fromiter((matrix.size for matrix in found), np.int64, len(found))
+def values(group: Group, found: Sequence[Matrix]) -> Array:
+    """The values of the messages asked for, copied once from the payloads."""
+    counts = group.asked
+    sizes = np.array([matrix.size for matrix in found])
     offsets = np.zeros(int(counts.sum()) + 1, np.int32)
     np.cumsum(np.repeat(sizes, counts), out=offsets[1:])
     data = np.empty(offsets[-1], np.uint8)
     at = 0
-    for entry, (stride, head), count in zip(entries, found, counts.tolist(), strict=True):
-        size = stride - head
-        if not size or not count:
-            continue
-        begin = max(entry.first, 0) * stride + head
-        source = np.ndarray((count, size), np.uint8, entry.payload, begin, (stride, 1))
-        data[at : at + count * size].reshape(count, size)[...] = source
-        at += count * size
+    for payload, matrix, first, count in zip(group.payloads, found, group.first.tolist(), counts.tolist(), strict=True):
+        shape = (count, matrix.size)
+        end = at + count * matrix.size
+        if end > at:
+            source = np.ndarray(shape, np.uint8, payload, first * matrix.stride + matrix.head, (matrix.stride, 1))
+            data[at:end].reshape(shape)[...] = source
+            at = end
     return pa.Array.from_buffers(pa.binary(), len(offsets) - 1, [None, buffer(offsets), buffer(data)])
 
 
 def _matrix(payload: Payload, count: int, columns: Collection[str]) -> Matrix | None:
-    if count < FEWEST_MESSAGES:
+    if not count:
         return None
     stride, rest = divmod(len(payload), count)
     head = LENGTH.unpack_from(payload)[0] + LENGTH.size

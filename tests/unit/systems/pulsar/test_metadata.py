@@ -1,0 +1,154 @@
+"""Metadata written field by field, by an encoder of our own, comes back as it was written."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_provider_streams.errors import CorruptFrame
+from airflow_provider_streams.systems.pulsar.decode import EntryMetadata, parse_metadata
+
+INT64 = st.integers(-(2**63), 2**63 - 1)
+UINT64 = st.integers(0, 2**64 - 1)
+UINT31 = st.integers(0, 2**31 - 1)
+MILLIS = st.integers(0, 2**63 // 1000 - 1)
+BYTES = st.binary(max_size=200)
+
+FIELDS = {
+    "producer": (1, BYTES),
+    "sequence_id": (2, INT64),
+    "publish_ms": (3, MILLIS),
+    "properties": (4, st.lists(st.tuples(BYTES, BYTES), min_size=1, max_size=3).map(tuple)),
+    "replicated_from": (5, BYTES),
+    "key": (6, BYTES),
+    "compression": (8, st.integers(0, 4)),
+    "uncompressed_size": (9, UINT31),
+    "num_messages": (11, UINT31),
+    "event_ms": (12, st.integers(1, 2**63 // 1000 - 1)),
+    "schema_version": (16, BYTES),
+    "key_b64": (17, st.just(value=True)),
+    "ordering_key": (18, BYTES),
+    "marker_type": (20, UINT31),
+    "txn_least": (22, UINT64),
+    "txn_most": (23, UINT64),
+    "highest_sequence_id": (24, INT64),
+    "null_value": (25, st.just(value=True)),
+    "uuid": (26, BYTES),
+    "num_chunks": (27, UINT31),
+    "total_size": (28, UINT31),
+    "chunk_id": (29, UINT31),
+    "compacted_batch_indexes": (31, st.lists(UINT31, min_size=1, max_size=4).map(tuple)),
+}
+
+
+def varint(number):
+    number %= 1 << 64
+    return bytes([number]) if number < 128 else bytes([number % 128 + 128]) + varint(number // 128)
+
+
+def encoded(number, value):
+    if isinstance(value, tuple):
+        return b"".join(encoded(number, each if isinstance(each, int) else pair(*each)) for each in value)
+    if isinstance(value, bytes):
+        return varint(number << 3 | 2) + varint(len(value)) + value
+    return varint(number << 3) + varint(int(value))
+
+
+def pair(name, value):
+    return encoded(1, name) + encoded(2, value)
+
+
+def written(values):
+    return b"".join(encoded(FIELDS[name][0], value) for name, value in values.items())
+
+
+COMMON = ("producer", "sequence_id", "num_messages", "compression", "uncompressed_size", "event_ms", "key")
+
+
+def any_values(names):
+    required = {"publish_ms": st.one_of(st.integers(1_600_000_000_000, 1_900_000_000_000), MILLIS)}
+    return st.fixed_dictionaries(required, optional={name: FIELDS[name][1] for name in names})
+
+
+@given(st.one_of(any_values(COMMON), any_values(name for name in FIELDS if name != "publish_ms")), st.data())
+def test_every_field_in_any_order_comes_back(values, data):
+    shuffled = dict(data.draw(st.permutations(list(values.items()))))
+    assert parse_metadata(memoryview(written(shuffled))) == EntryMetadata(**values)
+
+
+@given(any_values(COMMON))
+def test_unknown_fields_are_skipped(values):
+    unknown = (
+        encoded(32, b"schema id") + encoded(19, 5) + varint(40 << 3 | 5) + b"1234" + varint(41 << 3 | 1) + bytes(8)
+    )
+    assert parse_metadata(unknown + written(values)) == EntryMetadata(**values)
+
+
+@given(any_values(COMMON), st.data())
+def test_damaged_metadata_raise_nothing_but_corrupt_frame(values, data):
+    raw = bytearray(written(values))
+    at = data.draw(st.integers(0, len(raw) - 1))
+    raw[at] = data.draw(st.integers(0, 255))
+    cut = data.draw(st.integers(0, len(raw)))
+    try:
+        found = parse_metadata(raw[:cut])
+    except CorruptFrame:
+        return
+    assert isinstance(found.publish_ms, int)
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_are_metadata_or_a_corrupt_frame(raw):
+    try:
+        found = parse_metadata(raw)
+    except CorruptFrame:
+        return
+    assert found.publish_ms >= 0
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"",
+        encoded(1, b"producer"),
+        encoded(3, b"a text"),
+        encoded(3, 5) + encoded(1, 7),
+        encoded(3, 5)[:-1],
+        encoded(3, 5) + encoded(1, b"producer")[:-1],
+        encoded(3, 5) + encoded(4, b"\x0a\x05abc"),
+        encoded(3, 5) + varint(9 << 3) + b"\xff" * 10 + b"\1",
+        encoded(3, 5) + b"\x00\x00",
+        encoded(3, 5) + varint(7 << 3 | 3),
+        encoded(3, 2**63 // 1000),
+    ],
+)
+def test_what_is_no_metadata_is_a_corrupt_frame(raw):
+    with pytest.raises(CorruptFrame, match="metadata of an entry"):
+        parse_metadata(raw)
+
+
+def test_unset_and_impossible_event_times_are_none():
+    for millis in (0, 2**63 // 1000, 2**64 - 1):
+        assert parse_metadata(encoded(3, 5) + encoded(12, millis)).event_ms is None
+
+
+def test_a_key_marked_as_null_is_none():
+    assert parse_metadata(encoded(3, 5) + encoded(6, b"") + encoded(30, 1)).key is None
+    assert parse_metadata(encoded(3, 5) + encoded(6, b"") + encoded(30, 0)).key == b""
+
+
+def test_compacted_indexes_may_be_packed():
+    packed = encoded(31, varint(1) + varint(300))
+    assert parse_metadata(encoded(3, 5) + packed).compacted_batch_indexes == (1, 300)
+
+
+def test_encryption_keys_mark_an_entry_as_encrypted():
+    assert parse_metadata(encoded(3, 5) + encoded(13, encoded(1, b"name"))).encrypted
+
+
+def test_the_result_does_not_hold_the_frame():
+    frame = bytearray(written({"publish_ms": 5, "producer": b"p", "key": b"k"}))
+    found = parse_metadata(memoryview(frame))
+    frame[:] = bytes(len(frame))
+    assert (found.producer, found.key) == (b"p", b"k")

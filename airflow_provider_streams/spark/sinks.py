@@ -14,7 +14,7 @@ from airflow_provider_streams.errors import InvalidRequest, SinkError
 from airflow_provider_streams.model.receipt import Receipt
 from airflow_provider_streams.model.sink import ParquetSink, Sink
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.spark.swap import ASIDE_SUFFIX, recover, replace_folder
+from airflow_provider_streams.spark.swap import recover, replace_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -157,15 +157,3 @@ class ParquetWriter:
         """What crashed attempts at this window left, now that it is replaced."""
         for leftover in self._staging.glob(f"{self._label}-*"):
             shutil.rmtree(leftover, ignore_errors=True)
-
-
-__all__ = [
-    "ASIDE_SUFFIX",
-    "STAGING",
-    "WINDOW_COLUMN",
-    "WRITERS",
-    "ParquetWriter",
-    "Writer",
-    "sink_from_json",
-    "writer_of",
-]

@@ -569,7 +569,8 @@ def _group(action: str, group: Group) -> Callable[[pb.GroupAnswer], Group]:
     def parse(answer: pb.GroupAnswer) -> Group:
         refused: dict[int, Failure] = {2: lambda: SourceNotFound(f"hold {group.subscriber}")}
         _done(action, answer.status, refused, group.subscriber)
-        return Group(group.scope, group.name, answer.settings.group_id, answer.settings.generation)
+        found = answer.settings  # the answer of a creation leaves the id out
+        return Group(group.scope, group.name, found.group_id or group.group_id, found.generation)
 
     return parse
 

@@ -7,6 +7,7 @@ import getpass
 import json
 import os
 import sys
+import warnings
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -42,7 +43,10 @@ def command(action: Callable[[Namespace], None]) -> Callable[[Namespace], None]:
         # as `airflow connections get` does: without it only connections of the environment are found
         os.environ["_AIRFLOW_PROCESS_CONTEXT"] = "server"
         try:
-            action(args)
+            with warnings.catch_warnings():
+                # Airflow prints Python's warnings to stdout, into what another program may be reading
+                warnings.simplefilter("ignore")
+                action(args)
         except StreamsError as error:
             print(f"{type(error).__name__}: {error}", file=sys.stderr)
             raise SystemExit(1) from error

@@ -4,6 +4,7 @@ import argparse
 import json
 import subprocess
 import sys
+import warnings
 
 import pytest
 
@@ -44,6 +45,7 @@ def no_spark(monkeypatch):
     def launch(spec, conn_id) -> Receipt:
         system = load_system(spec.plan.source.system).from_options(spec.options)
         readers = [system.read(spec.plan, split, spec.columns) for split in spec.plan.splits]
+        warnings.warn("as PySpark does", FutureWarning, stacklevel=1)
         for reader in readers:
             list(reader)
         return compare(spec.plan, [reader.receipt for reader in readers], seconds=0.1)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.pulsar.admin import requests
-from airflow_provider_streams.systems.pulsar.admin.answers import EntryId, MessageId, SubscriptionStats, TopicStats
+from airflow_provider_streams.systems.pulsar.admin.answers import EntryId, MessageId
 from airflow_provider_streams.systems.pulsar.admin.client import AsyncAdminClient, together
 from airflow_provider_streams.systems.pulsar.admin.peek import PeekedEntry
 from airflow_provider_streams.systems.pulsar.cuts import lookup_ms
@@ -69,33 +69,3 @@ async def _before(admin: AsyncAdminClient, shard: str, until_ms: int) -> PeekedE
             return None
         entry = EntryId(older[-1].ledger, older[-1].entries - 1)
     return await admin(requests.peek(shard, entry.ledger, entry.entry))
-
-
-@dataclass(frozen=True, slots=True)
-class Backlog:
-    """What a subscription has not acknowledged. Entries are stored units: a batch counts once."""
-
-    entries: int
-    bytes: int
-    age: timedelta | None
-    """Since the oldest unacknowledged entry was published; None: nothing is, or brokers do not tell."""
-
-
-def backlog(parts: Iterable[SubscriptionStats], now: datetime) -> Backlog:
-    """A subscription's backlog over all topics and partitions it is on."""
-    stats = list(parts)
-    oldest = min((part.oldest_publish_ms for part in stats if part.oldest_publish_ms is not None), default=None)
-    return Backlog(
-        entries=sum(part.entries for part in stats),
-        bytes=sum(part.bytes or 0 for part in stats),
-        age=None if oldest is None else max(timedelta(0), now - datetime.fromtimestamp(oldest / 1000, UTC)),
-    )
-
-
-async def subscription_stats(
-    admin: AsyncAdminClient, source: PulsarSource, subscription: str
-) -> tuple[SubscriptionStats, ...]:
-    """The first argument of `backlog`, from every shard on which the subscription exists."""
-    listed = await shards_of(admin, source)
-    found: list[TopicStats] = await admin.all(requests.stats(shard.name) for shard in listed)
-    return tuple(stats.subscriptions[subscription] for stats in found if subscription in stats.subscriptions)

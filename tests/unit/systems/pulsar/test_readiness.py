@@ -4,13 +4,10 @@ import pytest
 
 from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.systems.pulsar.admin.answers import SubscriptionStats
 from airflow_provider_streams.systems.pulsar.admin.peek import PeekedEntry
 from airflow_provider_streams.systems.pulsar.readiness import (
-    Backlog,
     NotReady,
     Ready,
-    backlog,
     entries_before_end,
     window_ready,
 )
@@ -66,15 +63,3 @@ def test_an_open_transaction_after_the_window_does_not_matter():
         return await entries_before_end(planner._admin, PulsarSource("t"), WINDOW, SLACK)
 
     assert window_ready(at_ms(EPOCH_MS + 9000), WINDOW, SLACK, cluster.ask(ask)) == Ready()
-
-
-def stats(entries, size, oldest):
-    return SubscriptionStats(entries, size, oldest, 0, True, 0)
-
-
-def test_a_backlog_adds_up_and_is_as_old_as_its_oldest_entry():
-    now = at_ms(EPOCH_MS + 60_000)
-    parts = [stats(5, 100, EPOCH_MS + 30_000), stats(7, None, EPOCH_MS), stats(0, 0, None)]
-    assert backlog(parts, now) == Backlog(12, 100, timedelta(minutes=1))
-    assert backlog([], now) == Backlog(0, 0, None)
-    assert backlog([stats(1, 1, EPOCH_MS + 90_000)], now).age == timedelta(0)

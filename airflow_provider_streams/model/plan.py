@@ -232,11 +232,11 @@ class Plan:
             PlanMismatch: another version, a missing part, or a fingerprint that is not the plan's own.
         """
         try:
-            plan = cls._from_json(data)
+            plan, fingerprint = cls._from_json(data), str(data["fingerprint"])
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise PlanMismatch(f"this is not a plan: {type(error).__name__}: {error}") from error
-        if plan.fingerprint != data["fingerprint"]:
-            raise PlanMismatch(f"plan {data['fingerprint'][:12]} was changed after it was made")
+        if plan.fingerprint != fingerprint:
+            raise PlanMismatch(f"plan {fingerprint[:12]} was changed after it was made")
         return plan
 
     @classmethod

@@ -1,0 +1,131 @@
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from airflow_provider_streams.errors import InvalidRequest, PlanMismatch
+from airflow_provider_streams.model.cut import Cut
+from airflow_provider_streams.model.plan import Plan, PlanRequest, RowFilter, SourceRef, Span, Split
+from airflow_provider_streams.model.position import Position
+from airflow_provider_streams.model.source import PulsarSource
+from airflow_provider_streams.model.window import Window
+from tests.unit.model.values import cuts, moments, plans, windows
+
+WINDOW = Window(datetime(2026, 11, 20, 10, tzinfo=UTC), datetime(2026, 11, 20, 11, tzinfo=UTC))
+
+
+def through_json(plan):
+    return Plan.from_json(json.loads(json.dumps(plan.to_json())))
+
+
+@settings(max_examples=40)
+@given(plans())
+def test_a_plan_survives_json_exactly(plan):
+    again = through_json(plan)
+    assert again == plan
+    assert again.fingerprint == plan.fingerprint
+    assert again.to_json() == plan.to_json()
+
+
+@settings(max_examples=40)
+@given(plans(), st.data())
+def test_the_fingerprint_does_not_see_how_a_plan_is_split_or_when_it_was_made(plan, data):
+    other = data.draw(plans())
+    same = replace(
+        plan,
+        reader=other.reader,
+        window=other.window,
+        ranges=other.ranges,
+        splits=other.splits,
+        estimate=other.estimate,
+        observed_at=data.draw(moments),
+        head=other.head,
+        losses=other.losses,
+    )
+    assert same.fingerprint == plan.fingerprint
+
+
+@settings(max_examples=40)
+@given(plans(), st.data())
+def test_the_fingerprint_sees_everything_that_decides_the_rows(plan, data):
+    other = data.draw(cuts)
+    changed = [
+        replace(plan, start_cut=other),
+        replace(plan, end_cut=other),
+        replace(plan, source=replace(plan.source, cluster=plan.source.cluster + "x")),
+        replace(plan, source=replace(plan.source, names=(*plan.source.names, "x"))),
+        replace(plan, source=replace(plan.source, system=plan.source.system + "x")),
+        replace(plan, filter=RowFilter("publish_time", 1, 2) if plan.filter is None else None),
+    ]
+    for candidate in changed:
+        assert (candidate.fingerprint == plan.fingerprint) == (
+            (candidate.start_cut, candidate.end_cut, candidate.source, candidate.filter)
+            == (plan.start_cut, plan.end_cut, plan.source, plan.filter)
+        )
+
+
+@settings(max_examples=40)
+@given(plans())
+def test_a_plan_that_was_changed_is_refused(plan):
+    data = plan.to_json()
+    data["end_cut"] = {**data["end_cut"], "another shard": "1:2"}
+    if Cut.from_json(data["end_cut"]) == plan.end_cut:
+        return
+    with pytest.raises(PlanMismatch, match="changed"):
+        Plan.from_json(data)
+
+
+@settings(max_examples=40)
+@given(plans(), st.data())
+def test_a_plan_with_a_missing_part_is_refused(plan, data):
+    whole = plan.to_json()
+    name = data.draw(st.sampled_from(sorted(whole)))
+    del whole[name]
+    with pytest.raises(PlanMismatch):
+        Plan.from_json(whole)
+
+
+@settings(max_examples=40)
+@given(plans())
+def test_a_plan_of_another_version_is_refused(plan):
+    with pytest.raises(PlanMismatch, match="version"):
+        Plan.from_json({**plan.to_json(), "version": 99})
+
+
+@settings(max_examples=40)
+@given(plans())
+def test_splits_are_numbered(plan):
+    place = Position.of(0)
+    with pytest.raises(PlanMismatch, match="numbered"):
+        replace(plan, splits=(*plan.splits, Split(len(plan.splits) + 1, "x", place, place, 0)))
+
+
+@pytest.mark.parametrize("text", [{}, {"version": 1}, {"version": 1, "source": 5}])
+def test_other_json_is_no_plan(text):
+    with pytest.raises(PlanMismatch):
+        Plan.from_json(text)
+
+
+def test_a_split_counts_its_spans_or_is_not_countable():
+    place = Position.of(0)
+    assert Split(0, "x", place, place, 1, (Span(1, 3, 7), Span(2, 0, 1))).entries == 5
+    assert Split(0, "x", place, place, 1).entries is None
+
+
+@given(windows())
+def test_a_request_refuses_what_cannot_be(window):
+    source = PulsarSource("t")
+    with pytest.raises(InvalidRequest, match="slack"):
+        PlanRequest(source, window, "r", slack=timedelta(microseconds=-1))
+    with pytest.raises(InvalidRequest, match="target_split_bytes"):
+        PlanRequest(source, window, "r", target_split_bytes=0)
+
+
+def test_values_cannot_be_changed():
+    with pytest.raises(AttributeError):
+        SourceRef("pulsar", "c", ()).cluster = "d"
+    with pytest.raises(AttributeError):
+        PlanRequest(PulsarSource("t"), WINDOW, "r").reader = "other"

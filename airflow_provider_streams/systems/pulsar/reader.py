@@ -39,8 +39,8 @@ class PulsarSplitReader:
         plan: The plan; its filter decides which rows are kept.
         split: The part of it to read.
         columns: The columns to give, in this order; None: the default ones.
-        on_loss: Whether a large message whose first chunks are gone fails the read; None: as the plan accepted
-            losses of this shard, or not.
+        on_loss: Whether the read fails when the topic is gone, or the first chunks of a large message are; None: as
+            the plan accepted losses of this shard, or not.
 
     Raises:
         InvalidRequest: an unknown column, or a filter on a time that entries do not have.
@@ -80,7 +80,9 @@ class PulsarSplitReader:
                     break
             yield from self._flush()
         except SourceNotFound as error:
-            raise self._gone() from error
+            if self._on_loss == "fail":
+                raise self._gone() from error
+            yield from self._flush()
         finally:
             self.close()
 
@@ -225,8 +227,5 @@ class PulsarSplitReader:
         yield from self._decoder.flush()
 
 
-def _broker(entry: Entry) -> tuple[int, int] | None:
-    broker = entry.broker
-    if broker is None or broker.timestamp_ms is None or broker.index is None:
-        return None
-    return broker.timestamp_ms, broker.index
+def _broker(entry: Entry) -> tuple[int | None, int | None] | None:
+    return (entry.broker.timestamp_ms, entry.broker.index) if entry.broker else None

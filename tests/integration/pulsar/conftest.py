@@ -157,6 +157,21 @@ def bench(pulsar_server: Any, pulsar_peer: Any, pulsar_namespace: str) -> Workbe
     return Workbench(pulsar_server, pulsar_namespace, pulsar_peer)
 
 
+@pytest.fixture
+def bench_of() -> Iterator[Callable[[Any], Workbench]]:
+    """A workbench at a broker of one's own."""
+    client_module = pytest.importorskip("pulsar")
+    clients = []
+
+    def make(server: Any) -> Workbench:
+        clients.append(client_module.Client(**Endpoint(server.service_url).client_arguments()))
+        return Workbench(server, "public/default", clients[-1])
+
+    yield make
+    for client in clients:
+        client.close()
+
+
 @pytest.fixture(scope="session")
 def noise() -> bytes:
     """Random bytes to cut values from."""

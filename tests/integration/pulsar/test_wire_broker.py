@@ -29,7 +29,7 @@ def test_the_last_message_is_that_of_the_official_client(bench, asking):
         assert asking.last_message_id(topic) == Position.of(*bench.peer(topic)[-1][0])
 
 
-def test_the_last_message_is_none_after_all_was_trimmed_or_names_what_is_gone(bench, asking):
+def test_a_compacted_view_of_a_topic_that_was_never_compacted_ends_there_too(bench, asking):
     topic = bench.topic()
     bench.write(topic, [b"x"] * 3)
     last = asking.last_message_id(topic)

@@ -227,6 +227,14 @@ def test_a_topic_that_is_gone_is_lost_events(fake_broker):
         read(fake_broker, split_of((3, 0, -1), (3, 1, -1)))
 
 
+def test_a_topic_that_is_gone_is_a_gap_where_losses_are_accepted(fake_broker, build):
+    fake_broker.answers[c.Subscribe] = lambda asked: [c.Error(asked.request_id, 11, "no topic")]
+    split = split_of((3, 0, -1), (3, 2, -1), (3, 0, 2))
+    loss = Loss(TOPIC, Position.of(1, 0, -1), split.start, "trimmed")
+    rows, reader = read(fake_broker, split, losses=(loss,))
+    assert (rows, reader.receipt.gaps) == ([], (Span(3, 0, 2),))
+
+
 def test_a_topic_that_migrated_says_where_to(fake_broker):
     fake_broker.answers[c.LastMessageId] = lambda _: [c.TopicMigrated(1, 1, "pulsar://blue:6650")]
     with pytest.raises(StreamsError, match="pulsar://blue:6650"):

@@ -22,18 +22,18 @@ LEDGER_ENTRIES = 50
 @pytest.fixture(scope="session")
 def pulsar_server() -> Iterator[PulsarServer]:
     """A Pulsar broker with small ledgers, transactions and infinite retention; topics must be created."""
-    from airflow_provider_streams.testing.servers import PulsarServer
+    from airflow_provider_streams.testing.servers import QUICK_START, PulsarServer
 
-    with PulsarServer(ledger_entries=LEDGER_ENTRIES, transactions=True) as server:
+    with PulsarServer(ledger_entries=LEDGER_ENTRIES, jvm=QUICK_START, transactions=True) as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def pulsar_auth_server() -> Iterator[PulsarServer]:
     """A Pulsar broker that asks for tokens (`server.token(role)`) and permissions (`server.grant`)."""
-    from airflow_provider_streams.testing.servers import PulsarServer
+    from airflow_provider_streams.testing.servers import QUICK_START, PulsarServer
 
-    with PulsarServer(ledger_entries=LEDGER_ENTRIES, token_auth=True) as server:
+    with PulsarServer(ledger_entries=LEDGER_ENTRIES, jvm=QUICK_START, token_auth=True) as server:
         yield server
 
 
@@ -58,9 +58,9 @@ def pulsar_unchanged(pulsar_server: PulsarServer) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def pravega_server() -> Iterator[PravegaServer]:
     """A Pravega server without authentication; scopes and streams must be created."""
-    from airflow_provider_streams.testing.servers import PravegaServer
+    from airflow_provider_streams.testing.servers import QUICK_START, PravegaServer
 
-    with PravegaServer() as server:
+    with PravegaServer(jvm=QUICK_START) as server:
         yield server
 
 

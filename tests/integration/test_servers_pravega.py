@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from airflow_provider_streams.testing.servers import PravegaServer
+from airflow_provider_streams.testing.servers import QUICK_START, PravegaServer
 from airflow_provider_streams.testing.servers.java import run_java
 
 pytestmark = pytest.mark.pravega
@@ -62,7 +62,7 @@ def test_scopes_and_streams_are_made_and_a_java_peer_writes(pravega_server, prav
 
 def test_a_killed_server_comes_back_empty_on_its_ports_and_accounts_decide_who_may_write(peer):
     permissions = {"prn::/scope:s": "READ", "prn::/scope:s/stream:t": "READ"}
-    with PravegaServer(accounts={"reader": permissions}) as server:
+    with PravegaServer(accounts={"reader": permissions}, jvm=QUICK_START) as server:
         server.create_scope("s")
         server.kill()
         server.start()

@@ -8,7 +8,7 @@ import pulsar
 import pytest
 
 from airflow_provider_streams.testing.plugin import LEDGER_ENTRIES
-from airflow_provider_streams.testing.servers import PulsarServer, wait_until
+from airflow_provider_streams.testing.servers import QUICK_START, PulsarServer, wait_until
 from airflow_provider_streams.testing.servers.java import run_java
 
 pytestmark = pytest.mark.pulsar
@@ -96,7 +96,7 @@ def test_a_java_peer_reads_what_we_wrote(pulsar_server, pulsar_namespace, tmp_pa
 
 
 def test_data_outlives_a_crash_and_a_restart():
-    with PulsarServer(ledger_entries=10) as server:
+    with PulsarServer(ledger_entries=10, jvm=QUICK_START) as server:
         topic = server.create_topic("public/default/kept")
         publish(server, topic, 25)
         server.kill()

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from airflow_provider_streams.testing.servers.base import Server, ServerFailed
 from airflow_provider_streams.testing.servers.fetch import FetchFailed
-from airflow_provider_streams.testing.servers.java import JavaFailed, JavaMissing
+from airflow_provider_streams.testing.servers.java import QUICK_START, JavaFailed, JavaMissing
 from airflow_provider_streams.testing.servers.postgres import PostgresMissing, PostgresServer
 from airflow_provider_streams.testing.servers.pravega import PravegaServer
 from airflow_provider_streams.testing.servers.pulsar import PulsarServer
@@ -21,6 +21,7 @@ from airflow_provider_streams.testing.servers.schema_registry import SchemaRegis
 from airflow_provider_streams.testing.servers.waiting import wait_until
 
 __all__ = [
+    "QUICK_START",
     "FetchFailed",
     "JavaFailed",
     "JavaMissing",

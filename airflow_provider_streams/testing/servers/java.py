@@ -17,6 +17,8 @@ from pathlib import Path
 from airflow_provider_streams.testing.servers.cache import cached
 
 MINIMUM_VERSION = 17
+# Half the CPU until a server is ready, but slow code ever after: for tests, not for measurements.
+QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 
 class JavaMissing(RuntimeError):

@@ -55,6 +55,7 @@ class PulsarServer(Server):
         token_auth: Authentication and authorization by token; `token(role)` makes tokens, `ADMIN_ROLE` may do
             everything, others what `grant` allows.
         heap: The most heap the JVM takes, as `-Xmx` writes it.
+        jvm: The JVM's other flags; `java.QUICK_START` halves the CPU a start takes.
     """
 
     title: ClassVar[str] = f"Pulsar {VERSION}"
@@ -69,10 +70,11 @@ class PulsarServer(Server):
         interceptors: bool = False,
         token_auth: bool = False,
         heap: str = "1g",
+        jvm: Sequence[str] = ("-XX:+UseG1GC",),
     ) -> None:
         super().__init__()
         self.token_auth = token_auth
-        self._heap = heap
+        self._heap, self._jvm = heap, tuple(jvm)
         self._key = secrets.token_bytes(32)
         self._settings = {
             **_SETTINGS,
@@ -189,7 +191,7 @@ class PulsarServer(Server):
             "PULSAR_LOG_DIR": str(self.home / "logs"),
             "PULSAR_LOG_IMMEDIATE_FLUSH": "true",
             "PULSAR_MEM": f"-Xms128m -Xmx{self._heap} -XX:MaxDirectMemorySize=1g",
-            "PULSAR_GC": "-XX:+UseG1GC",
+            "PULSAR_GC": " ".join(self._jvm),
             "PULSAR_GC_LOG": "-Xlog:disable",
         }
 

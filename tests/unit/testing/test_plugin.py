@@ -42,18 +42,8 @@ def test_reads(pulsar_unchanged):
 
 def test_a_broker_left_changed_fails_the_test_that_changed_it(tmp_path):
     (tmp_path / "test_changing.py").write_text(CHANGING)
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "--rootdir",
-        str(tmp_path),
-        str(tmp_path),
-    ]
-    told = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    pytest_here = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--rootdir", str(tmp_path)]
+    told = subprocess.run([*pytest_here, str(tmp_path)], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert told.returncode == 1, told.stdout
     assert "the test changed the broker's topics or subscriptions" in told.stdout
     assert "1 passed, 1 error" in told.stdout

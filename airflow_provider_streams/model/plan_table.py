@@ -51,7 +51,7 @@ def bytes_text(size: int) -> str:
 def _title(plan: Plan) -> str:
     rows = f"   rows by {plan.filter.column}" if plan.filter else ""
     names = ", ".join(plan.source.names)
-    return f"{plan.source.system}  {names}   window {plan.window}   basis {plan.basis}{rows}"
+    return f"{plan.source.system}  {names}   window {plan.window}   basis {plan.basis}   reader {plan.reader}{rows}"
 
 
 def _shown(ranges: Sequence[Range], max_rows: int) -> list[Range]:
@@ -77,7 +77,7 @@ def _columns(plan: Plan, shown: Sequence[Range]) -> Iterable[str]:
         "bytes": [bytes_text(part.bytes) for part in shown],
         "tasks": [str(tasks[part.shard]) for part in shown],
         "first kept": ["" if part.first_kept is None else str(part.first_kept) for part in shown],
-        "verdict": [part.verdict for part in shown],
+        "verdict": [_verdict(part.verdict) for part in shown],
     }
     if not _counts_entries(plan):
         del columns["entries"]
@@ -89,6 +89,12 @@ def _columns(plan: Plan, shown: Sequence[Range]) -> Iterable[str]:
             for name, cell in zip(columns, row, strict=True)
         ]
         yield f" {'  '.join(cells)}".rstrip()
+
+
+def _verdict(verdict: str) -> str:
+    """The first word in capitals where it calls for attention."""
+    word, colon, why = verdict.partition(":")
+    return f"{word.upper()}:{why}" if colon else verdict
 
 
 def _counts_entries(plan: Plan) -> bool:

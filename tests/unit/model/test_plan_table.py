@@ -34,7 +34,8 @@ def test_the_table_says_what_will_be_read():
     plan = plan_of("ok", "edge: 14 min to expiry")
     title, header, first, second, totals = plan_table(plan).splitlines()
     assert title == (
-        f"pulsar  {TOPIC}   window 2026-11-20T10:00:00Z/2026-11-20T11:00:00Z   basis publish   rows by publish_time"
+        f"pulsar  {TOPIC}   window 2026-11-20T10:00:00Z/2026-11-20T11:00:00Z   basis publish   reader r"
+        "   rows by publish_time"
     )
     assert re.split(r"\s{2,}", header.strip()) == [
         "shard",
@@ -48,7 +49,7 @@ def test_the_table_says_what_will_be_read():
     ]
     cells = re.split(r"\s{2,}", first.strip())
     assert cells == ["events-partition-0", "31044:118:-1", "31051:7:-1", "41,207", "63 MB", "2", "30988:0:-1", "ok"]
-    assert second.endswith("edge: 14 min to expiry")
+    assert second.endswith("EDGE: 14 min to expiry")
     assert totals == f" total 82,414 entries, 126 MB, 4 tasks   fingerprint {plan.fingerprint[:12]}"
 
 

@@ -55,6 +55,7 @@ def _run(spec: JobSpec, spark: SparkSession) -> Receipt:
     _log.info("reading %d splits, about %d bytes, of plan %s", len(plan.splits), plan.estimate.bytes, plan.fingerprint)
     read = reading.read(spec, spark)
     df = _transform(spec.transform)(read.df)
+    read.expect_unread()
     if spec.sink is None:
         df.write.format("noop").mode("overwrite").save()
         return _proven(spec, read.receipts(), started)

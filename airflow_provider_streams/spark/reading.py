@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
+from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.plan import Plan, Split
 from airflow_provider_streams.model.receipt import SplitReceipt
 from airflow_provider_streams.spark.options import RECEIPT_COLUMN
@@ -35,6 +36,13 @@ class Read(Protocol):
     """A plan being read."""
 
     df: DataFrame
+
+    def expect_unread(self) -> None:
+        """Called between the transform and the sink.
+
+        Raises:
+            InvalidRequest: the transform ran an action: the receipts would prove that pass, not the sink's.
+        """
 
     def receipts(self) -> list[SplitReceipt]:
         """What the splits saw, after the first action on `df` has ended."""
@@ -63,6 +71,9 @@ class TableRead:
         table, self._receipts = read_table(spec)
         self.df: DataFrame = spark.createDataFrame(table, schema=from_arrow_schema(table.schema))
 
+    def expect_unread(self) -> None:
+        """See `Read`; the rows are here already, and every pass has the same."""
+
     def receipts(self) -> list[SplitReceipt]:
         """See `Read`."""
         return self._receipts
@@ -83,6 +94,14 @@ class SourceRead:
         self._observation = Observation("streams receipts")
         receipts = F.collect_list(RECEIPT_COLUMN).alias("receipts")
         self.df: DataFrame = _rows(self._source.observe(self._observation, receipts))
+
+    def expect_unread(self) -> None:
+        """See `Read`."""
+        if _is_over(self._observation):
+            raise InvalidRequest(
+                "the transform ran a Spark action (count, collect, write, ..), so the stream would be read twice and "
+                "only the first pass be proven: return a DataFrame and leave the action to the sink"
+            )
 
     def receipts(self) -> list[SplitReceipt]:
         """See `Read`.
@@ -107,6 +126,12 @@ def observed(observation: Observation) -> dict[str, Any]:
     except Exception:  # noqa: BLE001 - Spark 4.2 fails an assertion of its own, as a Java error, instead of answering
         return {}
     return found
+
+
+def _is_over(observation: Observation) -> bool:
+    """Whether an action has passed by; asking `get` would wait for one. Connect's client fills a dictionary."""
+    java = getattr(observation, "_jo", None)
+    return bool(java.future().isCompleted() if java is not None else getattr(observation, "_result", None))
 
 
 def read_table(spec: JobSpec) -> tuple[pa.Table, list[SplitReceipt]]:

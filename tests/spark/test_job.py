@@ -113,6 +113,14 @@ def test_the_receipt_is_of_the_read_whatever_the_transform_keeps(
     assert spark.read.parquet(sink.path).count() == rows
 
 
+def test_a_transform_that_reads_by_itself_is_refused(spark, stream, tmp_path: Path) -> None:
+    """Its receipts would prove its own pass, and the sink's pass would go unproven."""
+    spec = stream.spec(sink=ParquetSink(str(tmp_path)), transform="transforms:acts", small_plan_bytes=0)
+    with pytest.raises(InvalidRequest, match="ran a Spark action"):
+        run(spec, spark)
+    assert not list(tmp_path.glob("window_start=*"))
+
+
 def test_a_transform_that_does_not_exist_is_named(spark, stream) -> None:
     with pytest.raises(InvalidRequest, match="transforms:typo"):
         run(stream.spec(transform="transforms:typo"), spark)

@@ -21,6 +21,9 @@ from airflow_provider_streams.testing.servers.waiting import wait_until
 HERE = Path(__file__).parent
 CANARY = "canary-0d3b9c41"
 
+# each starts several JVMs: a minute on a quiet machine, many on a busy one
+pytestmark = pytest.mark.timeout(900)
+
 
 @pytest.fixture(scope="module")
 def clusters():

@@ -21,6 +21,11 @@ def with_itself(df):
     return df.join(df.select(F.col("number").alias("twin")), F.col("number") == F.col("twin")).drop("twin")
 
 
+def acts(df):
+    df.count()
+    return df
+
+
 def window_start(df):
     return df.withColumn("Window_Start", df.shard)
 

@@ -56,7 +56,8 @@ class HeaderParser:
         loads, rows = self._loads, self._rows
         begin, ends = rows.begin[chosen], self._ends[chosen]
         body = begin + 4 + loads.lengths[begin]
-        np.minimum(body, ends, out=body)  # a header that reaches too far fails below: its value cannot end at `ends`
+        odd |= body > ends
+        np.minimum(body, ends, out=body)
         at = begin + 4
         word = self._skip_properties(chosen, at, body, odd)
         word = self._skip_key(chosen, at, word, body, odd)

@@ -455,6 +455,16 @@ def test_a_payload_that_is_not_what_its_metadata_state_is_named(payload, metadat
         decoder.add(4, 2, None, metadata, payload) or decoder.flush()
 
 
+def test_a_header_longer_than_its_batch_is_seen_even_if_no_value_follows():
+    decoder = Decoder(["value"], TOPIC, 3)
+    for entry in range(40):
+        payload = bytearray(batch([Sent(b"", sequence_id=5)]))
+        payload[2] = 0xFF if entry == 7 else 0
+        decoder.add(1, entry, None, EntryMetadata(PUBLISHED, num_messages=1), payload)
+    with pytest.raises(CorruptFrame, match="entry 1:7 "):
+        decoder.flush()
+
+
 def walked(payload, count):
     """What the plain walk makes of a payload; None: it is malformed."""
     try:

@@ -192,6 +192,7 @@ def test_a_silent_server_is_a_stall_naming_where(fake_broker, build):
     with pytest.raises(ReadStalled) as caught:
         read(fake_broker, split_of((3, 0, -1), (8, 2, -1), (3, 0, 3), (8, 0, 2)), stall_seconds=0.4)
     assert caught.value.retryable
+    assert fake_broker.subscriptions() == [(3, 0), (3, 2)]
     assert (caught.value.shard, caught.value.at, caught.value.end) == (TOPIC, Position.of(3, 2), Position.of(8, 2, -1))
 
 

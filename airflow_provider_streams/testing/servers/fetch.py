@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import shutil
 import subprocess
@@ -74,9 +75,13 @@ def fetch(bundle: Bundle) -> Path:
 def _build(bundle: Bundle, into: Path) -> None:
     work = into / ".fetch"
     work.mkdir()
-    maven = shutil.which("mvn")
-    command = maven_command(maven, bundle, work, into) if maven else ivy_command(_ivy_jar(bundle), bundle, work, into)
-    _run(bundle, command, work, into)
+    if maven := shutil.which("mvn"):
+        _run(bundle, "Maven", maven_command(maven, bundle, work, into), into)
+    else:
+        # Kept when the fetch fails: Ivy asks for hundreds of modules one by one, and goes on where it was.
+        downloads = into.parent / f"{bundle.key}.ivy"
+        _run(bundle, "PySpark's Ivy", ivy_command(_ivy_jar(bundle), bundle, work, into, downloads), into, downloads)
+        shutil.rmtree(downloads, ignore_errors=True)
     shutil.rmtree(work)
     for archive in into.glob("*.tar.gz"):
         _tell(f"{bundle.title}: unpacking {archive.name}")
@@ -84,24 +89,27 @@ def _build(bundle: Bundle, into: Path) -> None:
             files.extractall(into, filter="data")
         archive.unlink()
     if not any(into.iterdir()):
-        raise FetchFailed(bundle.title, f"{Path(command[0]).name} succeeded but left no files")
+        raise FetchFailed(bundle.title, "the tool succeeded but left no files")
 
 
-def _run(bundle: Bundle, command: Sequence[str], work: Path, into: Path) -> None:
-    """Run the tool to its end, with a line of progress now and then."""
-    _tell(f"{bundle.title}: fetching with {Path(command[0]).name} into {into.parent} (once)")
+def _run(bundle: Bundle, tool: str, command: Sequence[str], *places: Path) -> None:
+    """Run the tool to its end, with a line of progress now and then: what is in `places` so far."""
+    _tell(f"{bundle.title}: fetching with {tool} into {places[0].parent} (once)")
     started = time.monotonic()
-    log = work / "log"
-    with log.open("wb") as out, subprocess.Popen(command, cwd=work, stdout=out, stderr=subprocess.STDOUT) as process:
+    log = places[0] / ".fetch" / "log"
+    with (
+        log.open("wb") as out,
+        subprocess.Popen(command, cwd=log.parent, stdout=out, stderr=subprocess.STDOUT) as process,
+    ):
         try:
             while _still_running(process) and time.monotonic() - started < _GIVE_UP_SECONDS:
-                _tell(f"{bundle.title}: {time.monotonic() - started:.0f} s, {_megabytes(into):.0f} MB in place")
+                _tell(f"{bundle.title}: {time.monotonic() - started:.0f} s, {_megabytes(*places):.0f} MB")
         finally:
             process.kill()
     if process.returncode:
         tail = "\n".join(log.read_text(errors="replace").splitlines()[-25:])
-        raise FetchFailed(bundle.title, f"{Path(command[0]).name} ended with code {process.returncode}:\n{tail}")
-    _tell(f"{bundle.title}: {_megabytes(into):.0f} MB in {time.monotonic() - started:.0f} s")
+        raise FetchFailed(bundle.title, f"{tool} ended with code {process.returncode}:\n{tail}")
+    _tell(f"{bundle.title}: {_megabytes(places[0]):.0f} MB in {time.monotonic() - started:.0f} s")
 
 
 def _still_running(process: subprocess.Popen[bytes]) -> bool:
@@ -112,8 +120,14 @@ def _still_running(process: subprocess.Popen[bytes]) -> bool:
     return False
 
 
-def _megabytes(directory: Path) -> float:
-    return sum(file.stat().st_size for file in directory.rglob("*") if file.is_file()) / 1e6
+def _megabytes(*directories: Path) -> float:
+    """The files that are there now; some come and go meanwhile."""
+    total = 0
+    for directory in directories:
+        for file in directory.rglob("*"):
+            with contextlib.suppress(FileNotFoundError):
+                total += file.lstat().st_size
+    return total / 1e6
 
 
 def _tell(line: str) -> None:
@@ -166,14 +180,14 @@ def _ivy_jar(bundle: Bundle) -> Path:
     )
 
 
-def ivy_command(jar: Path, bundle: Bundle, work: Path, into: Path) -> list[str]:
+def ivy_command(jar: Path, bundle: Bundle, work: Path, into: Path, downloads: Path) -> list[str]:
     """The command that retrieves the bundle's files `into` a directory; writes its module below `work`."""
     module = work / "ivy.xml"
     module.write_text(ivy_module(bundle))
     types = sorted({"jar", "bundle", *(artifact.type for artifact in bundle.artifacts)})
     pattern = f"{into}/[organisation]-[artifact]-[revision](-[classifier]).[ext]"
     ivy = [find_java(), "-cp", str(jar), "org.apache.ivy.Main", "-ivy", str(module), "-retrieve", pattern]
-    return [*ivy, "-types", *types]
+    return [*ivy, "-cache", str(downloads), "-types", *types]
 
 
 def ivy_module(bundle: Bundle) -> str:

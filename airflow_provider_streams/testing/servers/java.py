@@ -57,6 +57,12 @@ def find_java(program: str = "java") -> str:
     return path
 
 
+def java_home() -> Path | None:
+    """The directory that JAVA_HOME means, found from `java` when it is not set; None when its place tells nothing."""
+    home = Path(find_java()).resolve().parent.parent
+    return home if (home / "lib" / "modules").exists() else None
+
+
 @cache
 def _version(path: str) -> int:
     told = subprocess.run([path, "-version"], capture_output=True, text=True, check=False)

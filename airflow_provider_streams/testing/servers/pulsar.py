@@ -13,6 +13,7 @@ import httpx
 from airflow_provider_streams.testing.servers import tokens
 from airflow_provider_streams.testing.servers.base import Server
 from airflow_provider_streams.testing.servers.fetch import Artifact, Bundle, fetch
+from airflow_provider_streams.testing.servers.java import java_home
 from airflow_provider_streams.testing.servers.process import LOOPBACK
 
 VERSION = "4.0.8"
@@ -185,8 +186,11 @@ class PulsarServer(Server):
 
     def environment(self) -> Mapping[str, str]:
         """Small memory, quiet collector, logs below `home`."""
+        home = java_home()
         return {
             **super().environment(),
+            # Pulsar's script finds Java by itself only where `which` is installed.
+            **({"JAVA_HOME": str(home)} if home else {}),
             "PULSAR_STANDALONE_CONF": str(self.home / "standalone.conf"),
             "PULSAR_LOG_DIR": str(self.home / "logs"),
             "PULSAR_LOG_IMMEDIATE_FLUSH": "true",

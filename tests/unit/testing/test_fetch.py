@@ -87,7 +87,7 @@ def test_an_artifact_without_dependencies_is_not_resolved_further():
 
 
 def test_ivy_takes_bundles_as_jars_and_the_types_we_name(tools, tmp_path):
-    command = ivy_command(Path("ivy.jar"), BUNDLE, tmp_path, tmp_path / "into")
+    command = ivy_command(Path("ivy.jar"), BUNDLE, tmp_path, tmp_path / "into", tmp_path / "downloads")
     assert command[command.index("-types") + 1 :] == ["bundle", "jar", "tar.gz"]
     assert command[0] == str(tools / "java")
 
@@ -110,7 +110,7 @@ def test_maven_is_used_where_it_is_and_archives_are_unpacked(tools, tmp_path, ca
     place = fetch.fetch(BUNDLE)
     assert [path.name for path in place.iterdir()] == ["thing-1"]
     assert (place / "thing-1" / "run").stat().st_mode & 0o111
-    assert "Thing 1: fetching with mvn" in capsys.readouterr().err
+    assert "Thing 1: fetching with Maven" in capsys.readouterr().err
 
     (tools / "mvn").unlink()
     assert fetch.fetch(BUNDLE) == place, "what is in the cache needs no tool"
@@ -119,7 +119,9 @@ def test_maven_is_used_where_it_is_and_archives_are_unpacked(tools, tmp_path, ca
 
 def test_a_failed_fetch_tells_the_tools_last_words_and_leaves_nothing(tools, fresh_cache):
     script(tools / "mvn", "echo no route to host; exit 7")
-    with pytest.raises(FetchFailed, match=r"(?s)Thing 1 could not be fetched.*mvn ended with code 7.*no route to host"):
+    with pytest.raises(
+        FetchFailed, match=r"(?s)Thing 1.*Maven ended with code 7.*no route to host"
+    ):
         fetch.fetch(BUNDLE)
     assert [path.name for path in fresh_cache.iterdir()] == [f"{BUNDLE.key}.lock"]
 

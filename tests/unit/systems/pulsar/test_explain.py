@@ -73,6 +73,13 @@ def test_entries_of_a_removed_ledger_are_lost():
     assert compare(plan, [found], seconds=1).verdict == "loss recorded"
 
 
+def test_more_gaps_than_are_asked_about_in_one_go_are_all_explained(monkeypatch):
+    monkeypatch.setattr(explaining, "TOGETHER", 3)
+    cluster, plan = planned()
+    (found,) = explain(cluster, plan, [report(plan, GAPS)])
+    assert found.explained == {"aborted": 2, "marker": 2}
+
+
 def test_an_entry_that_cannot_be_looked_at_stays_a_gap():
     cluster, plan = planned()
     (found,) = explain(cluster, plan, [report(plan, [Span(13, 90, 92)])])

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from airflow_provider_streams.systems.pulsar.decode import Decoder, parse_metadata
 from airflow_provider_streams.systems.pulsar.decode.protobuf import write_varint
 
-FLUSH_BYTES = 16 << 20
+FLUSH_BYTES, FLUSH_ENTRIES = 16 << 20, 4096
+"""As the split reader flushes."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ def _round(blocks: list[tuple[bytes, memoryview]], columns: list[str] | None) ->
     began = time.process_time()
     for number, (metadata, payload) in enumerate(blocks):
         decoder.add(7, number, None, parse_metadata(metadata), payload)
-        if decoder.pending_bytes >= FLUSH_BYTES:
+        if decoder.pending_bytes >= FLUSH_BYTES or not (number + 1) % FLUSH_ENTRIES:
             decoder.flush()
     decoder.flush()
     return time.process_time() - began, decoder

@@ -105,7 +105,9 @@ def stored_messages(metadata: EntryMetadata, size: int) -> int:
 def text_size(metadata: EntryMetadata) -> int:
     """Bytes of the texts that a single message has in its metadata."""
     size = len(metadata.key or b"") + len(metadata.ordering_key or b"")
-    return size + sum(len(name) + len(value) for name, value in metadata.properties)
+    for name, value in metadata.properties:
+        size += len(name) + len(value)
+    return size
 
 
 def _ints(values: Iterable[int]) -> Ints:

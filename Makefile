@@ -68,7 +68,7 @@ demo-pravega: servers ## the same with Pravega
 	$(PY) dags_examples/run_demo.py pravega --events $(EVENTS)
 
 docs: env ## serve the documentation, rebuilt as it changes
-	$(VENV)/bin/mkdocs serve --config-file docs/mkdocs.yml
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs serve --config-file docs/mkdocs.yml
 
 clean: ## remove what was built here, and .venv
 	rm -rf $(VENV) site dist .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log .demo

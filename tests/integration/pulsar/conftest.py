@@ -60,8 +60,10 @@ class Workbench:
     def spans(self, topic: str) -> tuple[Span, ...]:
         stats = self.server.admin("GET", f"{self.path(topic)}/internalStats")
         counts = {ledger["ledgerId"]: ledger["entries"] for ledger in stats["ledgers"]}
-        last = max(counts)
-        counts[last] = counts[last] or stats["currentLedgerEntries"]
+        # the open ledger is listed with zeros; `currentLedgerEntries` may still be the count of the one before it
+        ledger, entry = map(int, stats["lastConfirmedEntry"].split(":"))
+        if counts.get(ledger) == 0:
+            counts[ledger] = entry + 1
         return tuple(Span(ledger, 0, entries) for ledger, entries in sorted(counts.items()) if entries)
 
     def subscriptions(self, topic: str) -> list[str]:

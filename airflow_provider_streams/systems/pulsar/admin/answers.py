@@ -114,13 +114,15 @@ class InternalStats:
             Ledger(row["ledgerId"], max(row["entries"], 0), max(row["size"], 0), bool(row.get("offloaded")))
             for row in data["ledgers"]
         ]
-        if rows and not rows[-1].entries:
-            # only the open ledger is listed with zeros; its counts stand apart
-            rows[-1] = Ledger(rows[-1].ledger, data["currentLedgerEntries"], data["currentLedgerSize"])
+        last = EntryId.parse(data["lastConfirmedEntry"])
+        if rows and not rows[-1].entries and rows[-1].ledger == last.ledger:
+            # only the open ledger is listed with zeros. Its counts stand apart, and while a ledger is being closed they
+            # are still the old one's beside the new one's number: the last entry's place says what is stored
+            rows[-1] = Ledger(rows[-1].ledger, last.entry + 1, data["currentLedgerSize"])
         compacted = (data.get("compactedLedger") or {}).get("ledgerId", -1)
         return cls(
             ledgers=tuple(rows),
-            last_confirmed=EntryId.parse(data["lastConfirmedEntry"]),
+            last_confirmed=last,
             state=data["state"],
             last_ledger_created=parse_time(data.get("lastLedgerCreatedTimestamp")),
             compacted_ledger=None if compacted == -1 else compacted,

@@ -55,6 +55,16 @@ def test_a_full_last_ledger_without_a_next_one_keeps_its_counts():
     assert InternalStats.read(answer(full)).ledgers[-1] == Ledger(41, 20, 780, True)
 
 
+def test_a_new_ledger_does_not_inherit_the_count_of_the_one_just_closed():
+    # seen on a real broker: the ledger list is newer than the current counts
+    rolled = [
+        *STATS["ledgers"][:2],
+        {"ledgerId": 42, "entries": 11, "size": 441},
+        {"ledgerId": 43, "entries": 0, "size": 0},
+    ]
+    assert InternalStats.read(answer({**STATS, "ledgers": rolled})).ledgers[-1] == Ledger(43, 0, 0)
+
+
 def test_terminated_and_compacted_topics_are_seen():
     stats = InternalStats.read(answer({**STATS, "state": "Terminated", "compactedLedger": {"ledgerId": 38}}))
     assert stats.terminated

@@ -4,6 +4,7 @@
     ├── InvalidRequest           what was asked cannot be done as asked
     │   ├── InvalidName          a name this system cannot have, or one we refuse to read
     │   ├── InvalidWindow        a span of time that is not a window
+    │   ├── NoCutNearby          no cut was recorded near enough to a window's edge
     │   └── MissingDependency    an optional client is not installed
     ├── WindowNotReady           the window's end is not certain yet                       (retryable)
     ├── AccessError              the stream system refuses us
@@ -50,6 +51,17 @@ class InvalidName(InvalidRequest):
 
 class InvalidWindow(InvalidRequest):
     """A span of time that is not a window."""
+
+
+class NoCutNearby(InvalidRequest):
+    """No cut was recorded near enough to a window's edge."""
+
+    def __init__(self, source: object, moment: object, detail: str) -> None:
+        self.source, self.moment = source, moment
+        super().__init__(
+            f"{source}: no recorded cut is near enough to {moment}: {detail}. No event is lost: a greater max_skew "
+            "moves this edge for both windows beside it, or read between your own Cuts(start, end)."
+        )
 
 
 class MissingDependency(InvalidRequest):

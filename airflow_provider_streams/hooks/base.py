@@ -14,7 +14,8 @@ from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowNotFoundException
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.hooks.readiness import Readiness, WindowQuestion, ask_planner
+from airflow_provider_streams.hooks.journal import aopen_journal, open_journal
+from airflow_provider_streams.hooks.readiness import Readiness, WindowQuestion, ask_journal, ask_planner
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 HOOKS: dict[str, str] = {
     "pulsar": "airflow_provider_streams.hooks.pulsar:PulsarHook",
+    "pravega": "airflow_provider_streams.hooks.pravega:PravegaHook",
 }
 """System to hook, imported when used. A system without a line here takes its options from the connection's extras."""
 
@@ -100,11 +102,17 @@ class StreamHook(BaseHook):
         Raises:
             AccessError, SystemUnavailable: the system refuses or does not answer.
         """
+        if question.basis == "append":
+            with open_journal() as journal:
+                return ask_journal(journal, question)
         with closing(self.system()) as system:
             return ask_planner(system, question)
 
     async def areadiness(self, question: WindowQuestion) -> Readiness:
         """As `readiness`, for an event loop; a system with a native asynchronous answer overrides it."""
+        if question.basis == "append":
+            with closing(await aopen_journal()) as journal:
+                return await asyncio.to_thread(ask_journal, journal, question)
         with closing(await self.asystem()) as system:
             return await asyncio.to_thread(ask_planner, system, question)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,19 +40,43 @@ def open_journal(conn_id: str | None = None) -> Journal:
     return Journal.open(journal_url(conn_id or conf.get("streams", "journal_conn_id", fallback=DEFAULT_CONN_ID)))
 
 
+async def aopen_journal(conn_id: str | None = None) -> Journal:
+    """As `open_journal`, for an event loop; the journal's own calls block, so run them in a thread.
+
+    Raises:
+        JournalError: as `open_journal`.
+    """
+    from airflow_provider_streams.journal.store import Journal  # noqa: PLC0415
+
+    conn_id = conn_id or conf.get("streams", "journal_conn_id", fallback=DEFAULT_CONN_ID)
+    try:
+        connection = await BaseHook.aget_connection(conn_id)
+    except AirflowNotFoundException:
+        return await asyncio.to_thread(Journal.open, _embedded_url())
+    return await asyncio.to_thread(Journal.open, _connection_url(connection, conn_id, await connection.aextra_dejson()))
+
+
 def journal_url(conn_id: str, get_connection: Callable[[str], Connection] = BaseHook.get_connection) -> str:
     """The SQLAlchemy URL of a connection, password included; without that connection, the embedded SQLite file.
 
     Raises:
         JournalError: the connection's type is not a database's.
     """
-    from sqlalchemy.engine import URL  # noqa: PLC0415
-
     try:
         connection = get_connection(conn_id)
     except AirflowNotFoundException:
-        home = Path(os.environ.get("AIRFLOW_HOME", "~/airflow")).expanduser()
-        return f"sqlite:///{home / 'streams_journal.db'}"
+        return _embedded_url()
+    return _connection_url(connection, conn_id, connection.extra_dejson)
+
+
+def _embedded_url() -> str:
+    home = Path(os.environ.get("AIRFLOW_HOME", "~/airflow")).expanduser()
+    return f"sqlite:///{home / 'streams_journal.db'}"
+
+
+def _connection_url(connection: Connection, conn_id: str, extra: Mapping[str, object]) -> str:
+    from sqlalchemy.engine import URL  # noqa: PLC0415
+
     driver = DRIVERS.get((connection.conn_type or "").lower())
     if driver is None:
         raise JournalError(
@@ -60,7 +85,7 @@ def journal_url(conn_id: str, get_connection: Callable[[str], Connection] = Base
         )
     if driver == "sqlite":
         return f"sqlite:///{connection.host or connection.schema or ''}"
-    query = {name: str(value) for name, value in connection.extra_dejson.items() if isinstance(value, str | int)}
+    query = {name: str(value) for name, value in extra.items() if isinstance(value, str | int)}
     url = URL.create(
         driver,
         username=connection.login,

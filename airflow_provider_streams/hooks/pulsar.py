@@ -12,7 +12,6 @@ from airflow_provider_streams.hooks.backlog import Backlog
 from airflow_provider_streams.hooks.base import StreamHook
 from airflow_provider_streams.hooks.pulsar_questions import Question, Topic
 from airflow_provider_streams.hooks.readiness import Readiness, WindowQuestion, time_decides
-from airflow_provider_streams.model.basis import Cuts
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.source import PulsarSource, full_topic_name
 from airflow_provider_streams.systems.base import Option
@@ -141,7 +140,7 @@ class PulsarHook(StreamHook):
         """Whether a window's end is certain: its time has passed, and no transaction is open before it."""
         if waiting := question.wait(datetime.now(UTC)):
             return waiting
-        if not isinstance(question.basis, Cuts):
+        if question.basis in ("publish", "chained"):
             topics = self._ask(questions.topics_of(cast("PulsarSource", question.source)))
             if time_decides(question, self._ask(questions.stats(topics)).values()):
                 return Readiness(ready=True)
@@ -151,7 +150,7 @@ class PulsarHook(StreamHook):
         """As `readiness`, for an event loop: one request per topic and call, after the first."""
         if waiting := question.wait(datetime.now(UTC)):
             return waiting
-        if isinstance(question.basis, Cuts):
+        if question.basis not in ("publish", "chained"):
             return await super().areadiness(question)
         source = cast("PulsarSource", question.source)
         topics = await self._known_topics(source)

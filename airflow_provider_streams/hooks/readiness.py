@@ -8,12 +8,13 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Self
 
 from airflow_provider_streams.errors import WindowNotReady
-from airflow_provider_streams.model.basis import BasisLike, Cuts
+from airflow_provider_streams.model.basis import MAX_SKEW, BasisLike, Cuts
 from airflow_provider_streams.model.plan import PlanRequest
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.model.window import Window
 
 if TYPE_CHECKING:
+    from airflow_provider_streams.journal.store import Journal
     from airflow_provider_streams.systems.base import StreamSystem
     from airflow_provider_streams.systems.pulsar.admin.answers import TopicStats
 
@@ -34,12 +35,14 @@ class WindowQuestion:
     window: Window
     basis: BasisLike = "publish"
     slack: timedelta = timedelta(seconds=60)
+    max_skew: timedelta = MAX_SKEW
+    """Basis `append`: how much later than an edge its cut may be recorded."""
 
     @property
     def not_before(self) -> datetime:
         """The first moment at which the answer can be yes; nothing has to be asked earlier."""
-        if isinstance(self.basis, Cuts):
-            return datetime.fromtimestamp(0, UTC)
+        if isinstance(self.basis, Cuts) or self.basis == "event":
+            return datetime.fromtimestamp(0, UTC)  # events may carry any time
         return self.window.end + self.slack if self.basis == "publish" else self.window.end
 
     def wait(self, now: datetime) -> Readiness | None:
@@ -53,7 +56,12 @@ class WindowQuestion:
         basis: Any = self.basis
         if isinstance(basis, Cuts):
             basis = {"start": _plain(basis.start), "end": _plain(basis.end)}
-        return {"window": str(self.window), "basis": basis, "slack_seconds": self.slack.total_seconds()}
+        return {
+            "window": str(self.window),
+            "basis": basis,
+            "slack_seconds": self.slack.total_seconds(),
+            "max_skew_seconds": self.max_skew.total_seconds(),
+        }
 
     @classmethod
     def from_json(cls, source: Source, data: Mapping[str, Any]) -> Self:
@@ -61,7 +69,13 @@ class WindowQuestion:
         basis = data["basis"]
         if isinstance(basis, Mapping):
             basis = Cuts(basis["start"], basis["end"])
-        return cls(source, Window.parse(data["window"]), basis, timedelta(seconds=data["slack_seconds"]))
+        return cls(
+            source,
+            Window.parse(data["window"]),
+            basis,
+            timedelta(seconds=data["slack_seconds"]),
+            timedelta(seconds=data["max_skew_seconds"]),
+        )
 
 
 def plan_request(system: StreamSystem, question: WindowQuestion, reader: str) -> PlanRequest:
@@ -86,6 +100,23 @@ def ask_planner(system: StreamSystem, question: WindowQuestion) -> Readiness:
         return waiting
     try:
         system.plan(replace(plan_request(system, question, "readiness"), on_loss="record"))
+    except WindowNotReady as not_ready:
+        return Readiness(ready=False, reason=not_ready.reason)
+    return Readiness(ready=True)
+
+
+def ask_journal(journal: Journal, question: WindowQuestion) -> Readiness:
+    """Basis `append`: ready when the cuts of both edges are recorded; the system is not asked at all.
+
+    Raises:
+        NoCutNearby: an edge's cut can never be near enough.
+    """
+    from airflow_provider_streams.journal.append import recorded_edges  # noqa: PLC0415 - SQL when used
+
+    if waiting := question.wait(datetime.now(UTC)):
+        return waiting
+    try:
+        recorded_edges(journal, question.source, question.window, question.max_skew)
     except WindowNotReady as not_ready:
         return Readiness(ready=False, reason=not_ready.reason)
     return Readiness(ready=True)

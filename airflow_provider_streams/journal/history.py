@@ -24,7 +24,7 @@ def window_states(connection: Connection, reader_id: int, span: Window) -> Itera
     """The state of every window known in the span."""
     newest: dict[_Key, RowMapping] = {}
     # not the plans: they may be megabytes each
-    of_pin = (pins.c.window_start, pins.c.window_end, pins.c.id, pins.c.fingerprint, pins.c.generation)
+    of_pin = (column for column in pins.c if column.name != "plan")
     statement = select(*of_pin).where(_touches(pins, reader_id, span)).order_by(pins.c.generation)
     for row in connection.execute(statement).mappings():
         newest[row["window_start"], row["window_end"]] = row
@@ -47,7 +47,9 @@ def _state(window: Window, pin: RowMapping | None, tries: list[RowMapping]) -> W
     counting = [row for row in tries if row["pin_id"] is None or (pin and row["pin_id"] == pin["id"])]
     if not counting:
         cause = "planned again, not read yet" if tries else "planned, not read yet"
-        return WindowState(window, "missing", cause=cause, fingerprint=fingerprint, attempts=len(tries))
+        return WindowState(
+            window, "missing", cause=cause, fingerprint=fingerprint, attempts=len(tries), skew_seconds=_skew(pin)
+        )
     covered = [row for row in counting if row["state"] == "covered"]
     decisive = (covered or counting)[-1]
     return WindowState(
@@ -59,7 +61,14 @@ def _state(window: Window, pin: RowMapping | None, tries: list[RowMapping]) -> W
         fingerprint=fingerprint,
         attempts=len(tries),
         run=run_ref(decisive),
+        skew_seconds=_skew(pin),
     )
+
+
+def _skew(pin: RowMapping | None) -> tuple[float, float] | None:
+    if pin is None or pin["start_skew_ms"] is None:
+        return None
+    return pin["start_skew_ms"] / 1000, pin["end_skew_ms"] / 1000
 
 
 def _cause(row: RowMapping) -> str:

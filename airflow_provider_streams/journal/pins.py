@@ -49,6 +49,8 @@ def insertion(reader_id: int, plan: Plan, generation: int) -> Insert:
         fingerprint=plan.fingerprint,
         pinned_at=datetime.now(UTC),
         plan=json.dumps(plan.to_json(), separators=(",", ":")),
+        start_skew_ms=None if plan.skew_seconds is None else round(plan.skew_seconds[0] * 1000),
+        end_skew_ms=None if plan.skew_seconds is None else round(plan.skew_seconds[1] * 1000),
     )
 
 

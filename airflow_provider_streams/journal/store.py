@@ -9,7 +9,7 @@ from typing import Self
 from sqlalchemy import Connection
 
 from airflow_provider_streams.journal import cuts, history, names, pins, runs
-from airflow_provider_streams.journal.cuts import RecordedCut
+from airflow_provider_streams.journal.cuts import CutHistory, GoOn, RecordedCut
 from airflow_provider_streams.journal.database import Database
 from airflow_provider_streams.journal.runs import Failure, Run, Task
 from airflow_provider_streams.model.coverage import Coverage
@@ -211,15 +211,31 @@ class Journal:
     # Recorded cuts
 
     def record_cut(
-        self, source_key: str, cut: Cut, *, sampled_from: datetime, sampled_to: datetime, recorder: str
-    ) -> int:
-        """Remember a source's tail, sampled between two times; its number.
+        self,
+        source_key: str,
+        cut: Cut,
+        *,
+        sampled_from: datetime,
+        sampled_to: datetime,
+        recorder: str,
+        go_on: GoOn | None = Cut.extend,
+    ) -> int | None:
+        """Remember a source's tail, sampled between two times, as its next entry; its number, from 1.
+
+        None: another recorder has been quicker, so it is not needed. `go_on` is the source's rule of order, its
+        system's `go_on`; None takes the cut whatever came before.
 
         Raises:
-            InvalidRequest: it ended before it began, or a naive time.
+            InvalidRequest: it ended before it began, a naive time, or a tail before one that was sampled earlier.
         """
         return cuts.record(
-            self._database, source_key, cut, sampled_from=sampled_from, sampled_to=sampled_to, recorder=recorder
+            self._database,
+            source_key,
+            cut,
+            sampled_from=sampled_from,
+            sampled_to=sampled_to,
+            recorder=recorder,
+            go_on=go_on,
         )
 
     def cut_at(self, source_key: str, moment: datetime) -> RecordedCut | None:
@@ -227,9 +243,25 @@ class Journal:
 
         Everyone who ever asks for a moment gets the same one, so adjacent windows share it. The caller judges its
         `skew`: a recorder that stood still leaves a cut much later than the moment.
+
+        Raises:
+            NoCutNearby: it may have been pruned.
         """
         return cuts.cut_at(self._database, source_key, moment)
 
-    def prune_cuts(self, before: datetime) -> int:
-        """Forget cuts sampled before this time; how many. Choose it before the oldest window still to be read."""
-        return cuts.prune(self._database, before)
+    def recorded_cuts(self, source_key: str, limit: int) -> list[RecordedCut]:
+        """The last cuts recorded of a source, oldest first."""
+        with self._database.reading() as connection:
+            return cuts.recorded(connection, source_key, limit)
+
+    def cut_histories(self) -> list[CutHistory]:
+        """Every source with recorded cuts, by name."""
+        with self._database.reading() as connection:
+            return cuts.histories(connection)
+
+    def prune_cuts(self, before: datetime, source_key: str | None = None) -> int:
+        """Forget cuts sampled before this time, of one source or of all; how many.
+
+        Choose it before the oldest window still to be read. The last cut of a source always stays.
+        """
+        return cuts.prune(self._database, before, source_key)

@@ -105,10 +105,15 @@ pins = Table(
     Column("fingerprint", String(DIGEST_LENGTH), nullable=False),
     Column("pinned_at", Moment, nullable=False),
     Column("plan", LargeText, nullable=False),
+    Column("start_skew_ms", BigInteger),
+    Column("end_skew_ms", BigInteger),
     UniqueConstraint("reader_id", "window_start", "window_end", "generation", name="streams_pins_once"),
     **_MYSQL,
 )
-"""Pinned plans; the greatest generation of a window counts, the others are history."""
+"""Pinned plans; the greatest generation of a window counts, the others are history.
+
+The skews say how much later than the window's edges its recorded cuts were sampled; no basis but `append` has them.
+"""
 
 runs = Table(
     "streams_runs",
@@ -146,10 +151,16 @@ cuts = Table(
     Column("sampled_to", Moment, nullable=False),
     Column("recorder", Text, nullable=False),
     Column("cut", LargeText, nullable=False),
+    Column("sequence", BigInteger),
     Index("streams_cuts_by_time", "source_id", "sampled_from"),
+    Index("streams_cuts_in_order", "source_id", "sequence", unique=True),
     **_MYSQL,
 )
-"""Recorded tails of sources, for the basis `append`."""
+"""Recorded tails of sources, for the basis `append`.
+
+A source's entries are numbered 1, 2, 3, .. in `sequence`, without a gap but for pruned ones. Each was sampled later
+than the one before it, and lies at or behind it in every shard.
+"""
 
 edges = Table(
     "streams_edges",

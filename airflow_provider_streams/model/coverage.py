@@ -67,6 +67,8 @@ class WindowState:
     attempts: int = 0
     """Runs of this window so far, whatever became of them."""
     run: RunRef | None = None
+    skew_seconds: tuple[float, float] | None = None
+    """How much later than the window's start and end its recorded cuts were sampled (basis `append`)."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -79,6 +81,7 @@ class WindowState:
             "fingerprint": self.fingerprint,
             "attempts": self.attempts,
             "run": self.run.to_json() if self.run else None,
+            "skew_seconds": list(self.skew_seconds) if self.skew_seconds else None,
         }
 
     @property

@@ -37,6 +37,16 @@ class Cut(Mapping[str, Position]):
         """Shard name to position text."""
         return {shard: str(position) for shard, position in self.positions.items()}
 
+    def extend(self, later: Cut) -> Cut | None:
+        """The cut to go on with after this one, of a source whose shards never end: `later`, and what it leaves out.
+
+        A shard that `later` does not name (its topic was deleted, or could not be seen) stays where it was.
+        None: some shard of `later` lies before its place here.
+        """
+        if any(position < self[shard] for shard, position in later.items() if shard in self):
+            return None
+        return Cut({**self.positions, **later.positions})
+
     @classmethod
     def from_json(cls, data: Mapping[str, str]) -> Self:
         """The reverse of `to_json`."""

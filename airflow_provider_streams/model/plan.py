@@ -155,6 +155,8 @@ class Plan:
     observed_at: datetime
     head: Cut
     losses: tuple[Loss, ...] = ()
+    skew_seconds: tuple[float, float] | None = None
+    """How much later than the window's start and end its recorded cuts were sampled (basis `append`)."""
     version: int = field(default=VERSION)
 
     def __post_init__(self) -> None:
@@ -221,6 +223,7 @@ class Plan:
             "losses": [
                 {"shard": x.shard, "start": str(x.start), "end": str(x.end), "cause": x.cause} for x in self.losses
             ],
+            "skew_seconds": list(self.skew_seconds) if self.skew_seconds else None,
             "fingerprint": self.fingerprint,
         }
 
@@ -281,6 +284,7 @@ class Plan:
                 Loss(x["shard"], Position.parse(x["start"]), Position.parse(x["end"]), x["cause"])
                 for x in data["losses"]
             ),
+            skew_seconds=tuple(data["skew_seconds"]) if data["skew_seconds"] else None,
         )
 
 

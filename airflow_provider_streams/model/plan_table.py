@@ -51,7 +51,13 @@ def bytes_text(size: int) -> str:
 def _title(plan: Plan) -> str:
     rows = f"   rows by {plan.filter.column}" if plan.filter else ""
     names = ", ".join(plan.source.names)
-    return f"{plan.source.system}  {names}   window {plan.window}   basis {plan.basis}   reader {plan.reader}{rows}"
+    basis = f"{plan.basis}{_edges(plan)}"
+    return f"{plan.source.system}  {names}   window {plan.window}   basis {basis}   reader {plan.reader}{rows}"
+
+
+def _edges(plan: Plan) -> str:
+    """How much later than the window's edges its cuts were sampled."""
+    return " (edges {:+.1f} s, {:+.1f} s)".format(*plan.skew_seconds) if plan.skew_seconds else ""
 
 
 def _shown(ranges: Sequence[Range], max_rows: int) -> list[Range]:

@@ -15,6 +15,7 @@ _MARGIN = 16
 _CAUSES = 10
 _CAUSE_WIDTH = 200
 _DAY = timedelta(days=1)
+_NOTABLE_SKEW_SECONDS = 60.0
 
 
 def draw(coverage: Coverage, title: str = "", *, horizon: datetime | None = None, width: int = 100) -> str:
@@ -26,6 +27,7 @@ def draw(coverage: Coverage, title: str = "", *, horizon: datetime | None = None
     if horizon is not None:
         lines.append(f"oldest time the stream still serves: {horizon.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}")
     lines.extend(_causes(coverage.select("failed", "lost")))
+    lines.extend(_moved(coverage.windows))
     lines.append("  ".join(f"{mark} {state}" for state, mark in MARKS.items()))
     return "\n".join(lines)
 
@@ -121,3 +123,16 @@ def _causes(windows: Sequence[WindowState]) -> Iterator[str]:
         yield f"{MARKS[item.state]} {item.window}: {cause}"
     if len(windows) > _CAUSES:
         yield f"and {len(windows) - _CAUSES} more failed or lost windows"
+
+
+def _moved(windows: Iterable[WindowState]) -> Iterator[str]:
+    """Windows whose edges lie notably later than they say: nobody recorded cuts then."""
+    moved = [
+        (item, item.skew_seconds)
+        for item in windows
+        if item.skew_seconds and max(item.skew_seconds) > _NOTABLE_SKEW_SECONDS
+    ]
+    for item, (start, end) in moved[:_CAUSES]:
+        yield f">> {item.window}: start moved by {start:+.1f} s, end by {end:+.1f} s: no cut was recorded earlier"
+    if len(moved) > _CAUSES:
+        yield f"and {len(moved) - _CAUSES} more windows with moved edges"

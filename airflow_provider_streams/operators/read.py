@@ -13,7 +13,7 @@ from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.base import hook_for
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.hooks.readiness import WindowQuestion
-from airflow_provider_streams.model.basis import BasisLike, Cuts
+from airflow_provider_streams.model.basis import MAX_SKEW, BasisLike, Cuts, check_basis, default_basis
 from airflow_provider_streams.model.plan import DEFAULT_SPLIT_BYTES, OnLoss, Plan
 from airflow_provider_streams.model.receipt import Receipt
 from airflow_provider_streams.model.sink import Sink
@@ -46,8 +46,10 @@ class ReadWindowOperator(BaseOperator):
         window: an explicit window, or its text `start/end` (templated). Default: the run's partition, then its
             data interval.
         window_length: the length of the run's partition, with `CronPartitionTimetable`.
-        basis: how a time becomes a position: `publish`, `chained`, or the user's own `Cuts(start, end)`.
+        basis: how a time becomes a position: `publish`, `append`, `event`, `chained`, or the user's own
+            `Cuts(start, end)`. Default: the system's, `publish` for Pulsar and `append` for Pravega.
         slack: how far publish times may be out of order; read on both sides of the window, then filtered exactly.
+        max_skew: basis `append`: how much later than the window's edges their cuts may have been recorded.
         sink: where the rows land; None: nowhere, unless `transform` writes them.
         transform: `package.module:function` (templated) that takes and gives a Spark DataFrame; imported by Spark.
         columns: the columns to read; None: the system's default ones.
@@ -72,8 +74,9 @@ class ReadWindowOperator(BaseOperator):
         source: Source,
         window: Window | str | None = None,
         window_length: timedelta | None = None,
-        basis: BasisLike = "publish",
+        basis: BasisLike | None = None,
         slack: timedelta = timedelta(seconds=60),
+        max_skew: timedelta = MAX_SKEW,
         sink: Sink | None = None,
         transform: str | None = None,
         columns: Sequence[str] | None = None,
@@ -90,8 +93,9 @@ class ReadWindowOperator(BaseOperator):
         self.source = source
         self.window = window
         self.window_length = window_length
-        self.basis = basis
+        self.basis = basis or default_basis(source.system)
         self.slack = slack
+        self.max_skew = max_skew
         self.sink = sink
         self.transform = transform
         self.columns = columns
@@ -127,7 +131,7 @@ class ReadWindowOperator(BaseOperator):
     def _window_read(self, resolved: ResolvedWindow, context: Context) -> WindowRead:
         ti = context["ti"]
         return WindowRead(
-            WindowQuestion(self.source, resolved.window, self.basis, self.slack),
+            WindowQuestion(self.source, resolved.window, self.basis, self.slack, self.max_skew),
             self.reader or f"{ti.dag_id}.{ti.task_id}",
             self.on_loss,
             self.target_split_bytes,
@@ -181,8 +185,8 @@ def check_choices(*, source: object, basis: object, on_loss: str = "fail") -> No
     """
     if not isinstance(source, Source):
         raise InvalidRequest(f"source must be one like PulsarSource('topic'), got {type(source).__name__}")
-    if not isinstance(basis, Cuts) and basis not in ("publish", "chained"):
-        raise InvalidRequest(f"basis must be 'publish', 'chained' or Cuts(start, end), got {basis!r}")
+    if basis is not None:
+        check_basis(source.system, basis)
     if on_loss not in ("fail", "record"):
         raise InvalidRequest(f"on_loss must be 'fail' or 'record', got {on_loss!r}")
 

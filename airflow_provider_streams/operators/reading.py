@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.configuration import conf
@@ -52,12 +53,15 @@ def fresh_plan(journal: Journal, system: StreamSystem, read: WindowRead) -> Plan
     Raises:
         WindowNotReady, StartTrimmed, AccessError, SystemUnavailable: as `StreamSystem.plan`.
         InvalidRequest: basis `chained`, and a later window of this reader is covered already.
+        NoCutNearby: basis `append`, and no cut was recorded near enough to an edge.
     """
     request = replace(
         plan_request(system, read.question, read.reader),
         on_loss=read.on_loss,
         target_split_bytes=read.target_split_bytes,
     )
+    if request.basis == "append":
+        return _between_recorded_cuts(journal, system, request, read.question.max_skew)
     if request.basis == "chained":
         request = _chained(journal, request)
     return system.plan(request)
@@ -79,6 +83,20 @@ def pinned_plan(journal: Journal, system: StreamSystem, read: WindowRead, *, rep
         return journal.replan(read.source_key, fresh_plan(journal, system, read))
     pinned = journal.pinned(read.source_key, read.reader, read.question.window)
     return pinned or journal.pin(read.source_key, fresh_plan(journal, system, read))
+
+
+def _between_recorded_cuts(journal: Journal, system: StreamSystem, request: PlanRequest, max_skew: timedelta) -> Plan:
+    """The plan between the recorded cuts of a window's edges, marked with how much later these were sampled.
+
+    Raises:
+        WindowNotReady: the window has not ended, or no cut was recorded since.
+        NoCutNearby: an edge's cut is further off than `max_skew`.
+    """
+    from airflow_provider_streams.journal.append import recorded_edges  # noqa: PLC0415 - SQL when used
+
+    edges = recorded_edges(journal, request.source, request.window, max_skew)
+    plan = system.plan(replace(request, start_cut=edges.start.cut, end_cut=edges.end.cut))
+    return replace(plan, skew_seconds=edges.skew_seconds)
 
 
 def _chained(journal: Journal, request: PlanRequest) -> PlanRequest:
@@ -181,5 +199,6 @@ def summary(plan: Plan, receipt: Receipt | None, sink: Sink | None) -> dict[str,
         "verdict": receipt.verdict if receipt else "planned",
         "totals": receipt.totals if receipt else {},
         "losses": len(plan.losses),
+        "skew_seconds": list(plan.skew_seconds) if plan.skew_seconds else None,
         "target": sink.asset_uri if sink else None,
     }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_streams.hooks.base import hook_for, source_to_json
 from airflow_provider_streams.hooks.readiness import WindowQuestion
-from airflow_provider_streams.model.basis import BasisLike
+from airflow_provider_streams.model.basis import MAX_SKEW, BasisLike, default_basis
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.operators.read import check_choices
@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 
 class WindowReadySensor(StateSensor):
-    """Waits until a window's end is certain: its time and the slack have passed, and nothing in it is still open.
+    """Waits until a window's end is certain.
+
+    Basis `publish`: its time and the slack have passed, and nothing in it is still open. Basis `append`: its end's
+    cut is recorded. Basis `event`: the stream's watermark has passed it.
 
     It asks the same question as `ReadWindowOperator` with the same arguments, and consumes nothing.
 
@@ -36,6 +39,7 @@ class WindowReadySensor(StateSensor):
         window_length: the length of the run's partition, with `CronPartitionTimetable`.
         basis: as the read's.
         slack: as the read's.
+        max_skew: as the read's.
 
     Returns (XCom):
         `window`.
@@ -50,8 +54,9 @@ class WindowReadySensor(StateSensor):
         source: Source,
         window: Window | str | None = None,
         window_length: timedelta | None = None,
-        basis: BasisLike = "publish",
+        basis: BasisLike | None = None,
         slack: timedelta = timedelta(seconds=60),
+        max_skew: timedelta = MAX_SKEW,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -59,8 +64,9 @@ class WindowReadySensor(StateSensor):
         self.source = source
         self.window = window
         self.window_length = window_length
-        self.basis = basis
+        self.basis = basis or default_basis(source.system)
         self.slack = slack
+        self.max_skew = max_skew
 
     def ask(self, context: Context) -> Answer:
         """Poll once."""
@@ -78,4 +84,4 @@ class WindowReadySensor(StateSensor):
 
     def _question(self, context: Context) -> WindowQuestion:
         resolved = resolve_window(self.window, self.window_length, RunFacts.of(context))
-        return WindowQuestion(self.source, resolved.window, self.basis, self.slack)
+        return WindowQuestion(self.source, resolved.window, self.basis, self.slack, self.max_skew)

@@ -81,6 +81,19 @@ class StreamSystem(Protocol):
     def parse_cut(self, source: Source, text: str | Mapping[str, str]) -> Cut:
         """A user's cut: `earliest`, `latest`, or per shard a position in one of the system's notations."""
 
+    def tail(self, source: Source) -> Cut:
+        """A cut just after every event that was acknowledged before the call; later ones may lie before it, too.
+
+        Shards are asked one after the other. Never before an earlier tail, while the source is not made anew.
+
+        Raises:
+            SourceNotFound: no such source.
+            AccessError, SystemUnavailable: the system refuses or does not answer.
+        """
+
+    def go_on(self, earlier: Cut, tail: Cut) -> Cut | None:
+        """The cut to record after an earlier one, given a tail; None: the tail lies before it in some shard. Pure."""
+
     def plan(self, request: PlanRequest) -> Plan:
         """Resolve a window to positions.
 

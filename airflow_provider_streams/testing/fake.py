@@ -209,6 +209,15 @@ class FakeSystem:
         number = {"earliest": truth.head, "latest": truth.events}.get(text)
         return _cut(truth, source, int(text) if number is None else number)
 
+    def tail(self, source: Source) -> Cut:
+        """See `StreamSystem`: after the last event."""
+        truth = self._authenticated()
+        return _cut(truth, source, truth.events)
+
+    def go_on(self, earlier: Cut, tail: Cut) -> Cut | None:
+        """See `StreamSystem`."""
+        return earlier.extend(tail)
+
     def plan(self, request: PlanRequest) -> Plan:
         """See `StreamSystem`."""
         truth = self._authenticated()
@@ -378,7 +387,7 @@ def _cut(truth: Truth, source: Source, number: int) -> Cut:
 
 def _cuts(truth: Truth, request: PlanRequest) -> tuple[Cut, Cut]:
     window, source = request.window, request.source
-    by_time = request.basis in ("publish", "append", "event")
+    by_time = request.basis in ("publish", "event")
     if by_time and window.end > truth.end_time:
         raise WindowNotReady(source, window, f"events are known only until {truth.end_time.isoformat()}")
     slack = request.slack if request.basis == "publish" else timedelta(0)

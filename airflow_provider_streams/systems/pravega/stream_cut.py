@@ -131,6 +131,19 @@ class StreamCut:
             raise ProtocolError(f"a binary stream cut names no stream: {error}") from error
 
 
+def follows(earlier: Cut, later: Cut) -> bool:
+    """Whether a tail lies at or behind an earlier tail of the same stream, in every segment.
+
+    Holds for tails only: these name all segments of one epoch. Every epoch makes a segment, so the greatest epoch that
+    a tail's segments were made in is the stream's; segments that only one of the two names were sealed, or made, in
+    between.
+    """
+    if any(position < earlier[shard] for shard, position in later.items() if shard in earlier):
+        return False
+    before, after = (max((Segment.parse(shard).epoch for shard in cut), default=-1) for cut in (earlier, later))
+    return after > before or (after == before and earlier.keys() == later.keys())
+
+
 def _inflated(value: str) -> str:
     try:
         raw = base64.b64decode(value.strip(), validate=True)

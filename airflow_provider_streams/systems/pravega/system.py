@@ -15,7 +15,7 @@ from airflow_provider_streams.systems.base import Option
 from airflow_provider_streams.systems.pravega import auth
 from airflow_provider_streams.systems.pravega.auth import Endpoint
 from airflow_provider_streams.systems.pravega.names import Segment
-from airflow_provider_streams.systems.pravega.stream_cut import UNBOUNDED, StreamCut
+from airflow_provider_streams.systems.pravega.stream_cut import UNBOUNDED, StreamCut, follows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -94,6 +94,16 @@ class PravegaSystem:
         if not cut.offsets:
             raise InvalidRequest(f"the cut of {stream} names no segment: the tail of a sealed stream; write 'latest'")
         return cut.to_model()
+
+    def tail(self, source: Source) -> Cut:
+        """See `StreamSystem` and `cuts.tail`."""
+        from airflow_provider_streams.systems.pravega import cuts  # noqa: PLC0415 - gRPC when used
+
+        return self.client.run(cuts.tail(_stream(source))).to_model()
+
+    def go_on(self, earlier: Cut, tail: Cut) -> Cut | None:
+        """See `StreamSystem` and `stream_cut.follows`."""
+        return tail if follows(earlier, tail) else None
 
     def plan(self, request: PlanRequest) -> Plan:
         """See `StreamSystem` and `planner.plan`."""

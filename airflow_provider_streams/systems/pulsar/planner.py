@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -94,6 +94,8 @@ class Planner:
         check_time(request, now)
         listed = await shards_of(self._admin, source)
         cluster = await cluster_of(self._admin, self._cluster)
+        if request.basis == "append":
+            listed = _present_at_end(request, listed)
         request = _with_new_shards(request, listed)
         shards = await self._surveyed(request, listed)
         retention = await retention_of(self._admin, shards)
@@ -162,6 +164,8 @@ def check_time(request: PlanRequest, now: datetime) -> None:
 def _with_new_shards(request: PlanRequest, listed: Sequence[ShardName]) -> PlanRequest:
     """The request, its cuts checked. A chain starts a shard that is new to it at the head: nothing is skipped."""
     known = {shard.name: shard for shard in listed}
+    if request.basis == "append" and request.start_cut is not None and request.end_cut is not None:
+        return _recorded(request, known)
     if request.basis != "chained" or request.start_cut is None:
         cuts.check_shards(known, request.start_cut, request.end_cut)
         return request
@@ -170,6 +174,29 @@ def _with_new_shards(request: PlanRequest, listed: Sequence[ShardName]) -> PlanR
         raise StartTrimmed(gone[0], request.start_cut[gone[0]], "nothing", "the topic no longer exists")
     cuts.check_shards(known, request.end_cut)
     return request
+
+
+def _present_at_end(request: PlanRequest, listed: tuple[ShardName, ...]) -> tuple[ShardName, ...]:
+    """A shard that its end cut does not name was made later: all of it belongs to later windows."""
+    end = request.end_cut
+    return listed if end is None else tuple(shard for shard in listed if shard.name in end)
+
+
+def _recorded(request: PlanRequest, known: Mapping[str, object]) -> PlanRequest:
+    """The request with recorded cuts that fit: a shard that was made in between is read from its beginning.
+
+    Raises:
+        StartTrimmed: a topic was deleted, some of whose events belong to the window, and loss is not accepted.
+    """
+    start, end = request.start_cut or Cut({}), request.end_cut or Cut({})
+    gone = [shard for shard in end if shard not in known and end[shard] != start.get(shard)]
+    if gone and request.on_loss == "fail":
+        raise StartTrimmed(gone[0], start.get(gone[0], EARLIEST), "nothing", "the topic no longer exists")
+    return replace(
+        request,
+        start_cut=Cut({shard: start.get(shard, EARLIEST) for shard in (*known, *gone)}),
+        end_cut=Cut({shard: end[shard] for shard in known}),
+    )
 
 
 def _times(request: PlanRequest) -> tuple[int, int] | None:

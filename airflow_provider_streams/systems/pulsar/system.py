@@ -77,6 +77,15 @@ class PulsarSystem:
         """
         return run(self._cut(_pulsar_source(source), _written(text)))
 
+    def tail(self, source: Source) -> Cut:
+        """See `StreamSystem` and `cuts.tail`: behind the last readable message of each partition."""
+        named = _pulsar_source(source)
+        return run(self._with_planner(lambda planner: planner.cut_at(named, cuts.tail)))
+
+    def go_on(self, earlier: Cut, tail: Cut) -> Cut | None:
+        """See `StreamSystem`: a partition that cannot be seen any more keeps its place."""
+        return earlier.extend(tail)
+
     def plan(self, request: PlanRequest) -> Plan:
         """See `Planner.plan`."""
         return run(self._with_planner(lambda planner: planner.plan(request)))

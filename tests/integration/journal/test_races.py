@@ -5,6 +5,7 @@ import os
 import signal
 import time
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 from sqlalchemy import insert, inspect, select
@@ -121,8 +122,7 @@ def test_a_moment_asked_for_at_once_gets_one_cut(journal, url, at_once, all_inse
     all_insert_at_once(edges, 10)
 
     def ask(number):
-        # later numbers began earlier: whoever looks sees another first cut
-        at = moment + timedelta(seconds=100 - number)
+        at = moment + HOUR + timedelta(seconds=number)
         journal.record_cut(KEY, cut, sampled_from=at, sampled_to=at, recorder=f"r{number}")
         return journal.cut_at(KEY, moment).id
 
@@ -131,6 +131,24 @@ def test_a_moment_asked_for_at_once_gets_one_cut(journal, url, at_once, all_inse
     assert set(answers) == {journal.cut_at(KEY, moment).id}
     with Journal(url)._database.reading() as connection:
         assert len(connection.execute(select(edges)).all()) == 1
+
+
+def test_recorders_at_once_leave_one_line_of_cuts(journal, at_once, hour):
+    moment = hour(0).start
+
+    def recording(number):
+        at = moment + timedelta(seconds=number)
+        tail = Cut({"a": Position.of(number), "b": Position.of(2 * number)})
+        until = at + timedelta(seconds=5)  # longer than it takes the next one to begin
+        return journal.record_cut(KEY, tail, sampled_from=at, sampled_to=until, recorder=f"r{number}")
+
+    numbers = [number for number in at_once(12, recording) if number is not None]
+    entries = journal.recorded_cuts(KEY, 100)
+    assert sorted(numbers) == [entry.sequence for entry in entries] == list(range(1, len(entries) + 1))
+    for before, after in pairwise(entries):
+        assert before.sampled_from < after.sampled_from
+        assert before.cut.extend(after.cut) == after.cut
+    assert entries[-1].recorder == "r11", "the last one to begin is always taken"
 
 
 def test_a_process_killed_between_pin_and_start_leaves_its_plan_to_the_retry(journal, hour, plan_of, receipt_of):

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import update
 
-from airflow_provider_streams.errors import InvalidRequest, JournalError, PlanMismatch
+from airflow_provider_streams.errors import InvalidRequest, JournalError, NoCutNearby, PlanMismatch
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.journal.tables import pins
 from airflow_provider_streams.model.cut import Cut
@@ -324,7 +324,7 @@ def test_daily_windows_over_hourly_ones_are_allowed_and_shown_as_overlaps(journa
 def test_the_cut_at_a_moment_is_the_first_whose_sampling_began_at_or_after_it(journal, hour):
     start, second = hour(0).start, timedelta(seconds=1)
     cut = {n: Cut({"s": Position.of(7, n, -1)}) for n in range(3)}
-    for n in (2, 0, 1):
+    for n in range(3):
         at = start + 60 * n * second
         journal.record_cut(KEY, cut[n], sampled_from=at, sampled_to=at + second, recorder="recorder")
     journal.record_cut("other", Cut({}), sampled_from=start, sampled_to=start, recorder="r")
@@ -343,8 +343,39 @@ def test_a_cut_stored_late_does_not_change_an_edge_that_was_given_away(journal, 
     quick, slow = (Cut({"s": Position.of(7, n, -1)}) for n in range(2))
     journal.record_cut(KEY, quick, sampled_from=start + 2 * second, sampled_to=start + 3 * second, recorder="quick")
     assert journal.cut_at(KEY, start).cut == quick
-    journal.record_cut(KEY, slow, sampled_from=start, sampled_to=start + 9 * second, recorder="slow")
+    late = journal.record_cut(KEY, slow, sampled_from=start, sampled_to=start + 9 * second, recorder="slow")
+    assert late is None
     assert journal.cut_at(KEY, start).cut == quick
+    assert [entry.recorder for entry in journal.recorded_cuts(KEY, 10)] == ["quick"]
+
+
+def test_overlapping_samplings_never_leave_cuts_that_cross(journal, hour):
+    start, second = hour(0).start, timedelta(seconds=1)
+    first, crossing = (Cut({"a": Position.of(a), "b": Position.of(b)}) for a, b in ((5, 5), (6, 4)))
+    journal.record_cut(KEY, first, sampled_from=start, sampled_to=start + 9 * second, recorder="one")
+    taken = journal.record_cut(
+        KEY, crossing, sampled_from=start + second, sampled_to=start + 2 * second, recorder="two"
+    )
+    assert taken is None
+    assert journal.cut_at(KEY, start + second) is None
+
+
+def test_a_tail_that_went_back_is_an_error_until_the_source_is_declared_made_again(journal, hour):
+    start, second = hour(0).start, timedelta(seconds=1)
+    journal.record_cut(KEY, Cut({"s": Position.of(9)}), sampled_from=start, sampled_to=start, recorder="r")
+    later = {"sampled_from": start + second, "sampled_to": start + second, "recorder": "r"}
+    with pytest.raises(InvalidRequest, match="deleted and made again"):
+        journal.record_cut(KEY, Cut({"s": Position.of(1)}), **later)
+    assert journal.record_cut(KEY, Cut({"s": Position.of(1)}), **later, go_on=None) == 2
+
+
+def test_a_shard_that_a_later_tail_does_not_name_keeps_its_place(journal, hour):
+    start, second = hour(0).start, timedelta(seconds=1)
+    both, one = Cut({"a": Position.of(1), "b": Position.of(2)}), Cut({"a": Position.of(4)})
+    for n, cut in enumerate((both, one)):
+        at = start + n * second
+        journal.record_cut(KEY, cut, sampled_from=at, sampled_to=at, recorder="r")
+    assert journal.cut_at(KEY, start + second).cut == Cut({"a": Position.of(4), "b": Position.of(2)})
 
 
 def test_pruning_forgets_old_cuts_and_keeps_the_edges_of_the_others(journal, hour):
@@ -356,10 +387,20 @@ def test_pruning_forgets_old_cuts_and_keeps_the_edges_of_the_others(journal, hou
     kept = journal.cut_at(KEY, start + 1.5 * minute)
     assert kept.cut == Cut({"s": Position.of(2)})
     assert journal.prune_cuts(start) == 0
+    assert journal.prune_cuts(start + 2 * minute, "another source") == 0
     assert journal.prune_cuts(start + 2 * minute) == 2
     assert journal.prune_cuts(start + 2 * minute) == 0
     assert journal.cut_at(KEY, start + 1.5 * minute) == kept
     assert journal.cut_at(KEY, start + 2 * minute) == kept
+    assert journal.cut_at(KEY, start + 2.5 * minute).cut == Cut({"s": Position.of(3)})
+    # the pruned entry of this moment may have been given to the window before it
+    for moment in (start, start + minute, start + 1.9 * minute):
+        with pytest.raises(NoCutNearby, match="pruned"):
+            journal.cut_at(KEY, moment)
+    assert journal.prune_cuts(start + 99 * minute) == 1
+    assert [entry.sequence for entry in journal.recorded_cuts(KEY, 10)] == [4]
+    (history,) = journal.cut_histories()
+    assert (history.source_key, history.count, history.first) == (KEY, 1, start + 3 * minute)
 
 
 def test_a_cut_sampled_backwards_or_at_naive_times_is_refused(journal, hour):

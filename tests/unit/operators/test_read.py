@@ -18,7 +18,7 @@ ORDERS = PulsarSource("shop/orders/events")
 HEAVY = ("pyspark", "pyarrow", "numpy", "pulsar", "grpc", "pandas", "deltalake")
 
 
-@pytest.mark.parametrize("wrong", [{"source": "orders"}, {"basis": "append"}, {"on_loss": "ignore"}])
+@pytest.mark.parametrize("wrong", [{"source": "orders"}, {"basis": "event"}, {"on_loss": "ignore"}])
 def test_what_cannot_work_is_refused_when_the_dag_is_parsed(wrong):
     with pytest.raises(InvalidRequest):
         ReadWindowOperator(task_id="read", **{"source": ORDERS, **wrong})

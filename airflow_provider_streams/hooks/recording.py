@@ -1,0 +1,121 @@
+"""Sampling the tails of sources and storing them: what the operator, the trigger and the command line share."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_streams.errors import StreamsError
+from airflow_provider_streams.model.cut import Cut
+from airflow_provider_streams.model.source import Source
+
+if TYPE_CHECKING:
+    from airflow_provider_streams.journal.store import Journal
+    from airflow_provider_streams.systems.base import StreamSystem
+
+Clock = Callable[[], datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The tail of a source, sampled between two times of the recorder's clock."""
+
+    source: Source
+    cut: Cut
+    sampled_from: datetime
+    sampled_to: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What became of one source at one tick."""
+
+    source: Source
+    sample: Sample | None = None
+    sequence: int | None = None
+    """The number of its entry; None: it was not stored, because of `error`, or as another recorder was quicker."""
+    error: StreamsError | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {
+            "source": self.source.key,
+            "sequence": self.sequence,
+            "sampled_from": self.sample.sampled_from.isoformat() if self.sample else None,
+            "sampled_to": self.sample.sampled_to.isoformat() if self.sample else None,
+            "error": f"{type(self.error).__name__}: {self.error}" if self.error else None,
+        }
+
+
+def utc_now() -> datetime:
+    """The recorder's clock; that of all recorders and of Airflow's scheduler should agree."""
+    return datetime.now(UTC)
+
+
+def sample(system: StreamSystem, source: Source, clock: Clock = utc_now) -> Sample:
+    """The tail now, and the span of time in which its shards were asked.
+
+    The span is measured by a clock that cannot step: an adjustment in between would make it too short.
+    """
+    began, since = clock(), time.monotonic()
+    cut = system.tail(source)
+    return Sample(source, cut, began, began + timedelta(seconds=time.monotonic() - since))
+
+
+def store(journal: Journal, system: StreamSystem, taken: Sample, recorder: str, *, anew: bool = False) -> int | None:
+    """Store a sample as the source's next entry; its number, or None if another recorder was quicker.
+
+    Args:
+        journal: where to.
+        system: knows the source's rule of order.
+        taken: the sample.
+        recorder: who took it.
+        anew: the source was deleted and made again: take it, although it lies before an earlier one.
+
+    Raises:
+        InvalidRequest: it lies before an earlier one.
+    """
+    return journal.record_cut(
+        taken.source.key,
+        taken.cut,
+        sampled_from=taken.sampled_from,
+        sampled_to=taken.sampled_to,
+        recorder=recorder,
+        go_on=None if anew else system.go_on,
+    )
+
+
+def record(
+    journal: Journal, systems: Mapping[str, StreamSystem], sources: Iterable[Source], recorder: str
+) -> list[Recorded]:
+    """Sample and store each source, one after the other; what fails for one of them keeps nobody else from it.
+
+    Args:
+        journal: where to.
+        systems: by connection id.
+        sources: what to sample.
+        recorder: who samples.
+    """
+    return [_record(journal, systems[source.conn_id], source, recorder) for source in sources]
+
+
+def _record(journal: Journal, system: StreamSystem, source: Source, recorder: str) -> Recorded:
+    taken = None
+    try:
+        taken = sample(system, source)
+        return Recorded(source, taken, store(journal, system, taken, recorder))
+    except StreamsError as error:
+        return Recorded(source, taken, error=error)
+
+
+def next_tick(now: datetime, every: timedelta) -> datetime:
+    """The first multiple of `every` since 1970 after `now`.
+
+    On a clock of whole minutes, a window that starts at a full hour gets a cut sampled right at its edge.
+    """
+    seconds = every.total_seconds()
+    return datetime.fromtimestamp((math.floor(now.timestamp() / seconds) + 1) * seconds, UTC)

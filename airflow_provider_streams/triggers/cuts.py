@@ -1,0 +1,120 @@
+"""Records cuts on a clock, in the triggerer, all the time or for a while."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, closing
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow.triggers.base import BaseEventTrigger, TriggerEvent
+
+from airflow_provider_streams.errors import StreamsError
+from airflow_provider_streams.hooks.base import hook_for, source_from_json
+from airflow_provider_streams.hooks.journal import aopen_journal
+from airflow_provider_streams.hooks.recording import Recorded, next_tick, record, utc_now
+
+if TYPE_CHECKING:
+    from airflow_provider_streams.model.source import Source
+    from airflow_provider_streams.systems.base import StreamSystem
+
+
+class RecordCutsTrigger(BaseEventTrigger):
+    """Samples the tails of sources at every full multiple of an interval, and stores them in the journal.
+
+    Without an end it runs for ever and fires nothing, not even when a source fails: that is logged once, and tried
+    again at the next tick. So it can be the watcher of an asset (`AssetWatcher(name, trigger)`), which Airflow keeps
+    running as long as the DAG that names the asset is active; or `RecordCutsOperator` waits for its end.
+    Any number of recorders may run for the same source.
+
+    Args:
+        sources: what to sample, each as `hooks.base.source_to_json` gives it.
+        every_seconds: the interval; about the greatest skew of a window's edge.
+        recorder: the name to leave beside the entries.
+        until: when to end (ISO 8601); None: never.
+        keep_seconds: forget entries older than this; None: keep all.
+    """
+
+    def __init__(
+        self,
+        sources: list[dict[str, Any]],
+        every_seconds: float = 60.0,
+        recorder: str = "trigger",
+        until: str | None = None,
+        keep_seconds: float | None = None,
+    ) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # Airflow's is not annotated
+        self.sources, self.every_seconds, self.recorder = sources, every_seconds, recorder
+        self.until, self.keep_seconds = until, keep_seconds
+        self._failing: dict[str, str] = {}
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """Class path and arguments; no secret."""
+        return (
+            "airflow_provider_streams.triggers.cuts.RecordCutsTrigger",
+            {
+                "sources": self.sources,
+                "every_seconds": self.every_seconds,
+                "recorder": self.recorder,
+                "until": self.until,
+                "keep_seconds": self.keep_seconds,
+            },
+        )
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        """Record until the end; then fires once, with the number of entries stored and refused."""
+        sources = [source_from_json(data) for data in self.sources]
+        end = datetime.fromisoformat(self.until) if self.until else None
+        every = timedelta(seconds=self.every_seconds)
+        stored = ticks = 0
+        while end is None or utc_now() < end:
+            stored += await self._tick(sources)
+            ticks += 1
+            tick = next_tick(utc_now(), every)
+            await sleep_until(tick if end is None else min(tick, end))
+        payload = {"status": "success", "ticks": ticks, "stored": stored, "failing": dict(self._failing)}
+        yield TriggerEvent(payload)  # type: ignore[no-untyped-call]  # Airflow's is not annotated
+
+    async def _tick(self, sources: list[Source]) -> int:
+        try:
+            results = await self._record(sources)
+        except StreamsError as error:
+            # the journal, or a connection: nothing is lost, the next tick is only a later one
+            self.log.warning("No cut was recorded, trying again: %s", error)
+            return 0
+        for result in results:
+            self._note(result)
+        return sum(result.sequence is not None for result in results)
+
+    async def _record(self, sources: list[Source]) -> list[Recorded]:
+        async with AsyncExitStack() as stack:
+            # opened anew each time: credentials may change, and a minute is long for an idle connection
+            systems: dict[str, StreamSystem] = {}
+            for source in sources:
+                if source.conn_id not in systems:
+                    systems[source.conn_id] = stack.enter_context(closing(await hook_for(source).asystem()))
+            journal = stack.enter_context(closing(await aopen_journal()))
+            results = await asyncio.to_thread(record, journal, systems, sources, self.recorder)
+            if self.keep_seconds is not None:
+                before = utc_now() - timedelta(seconds=self.keep_seconds)
+                for source in sources:
+                    await asyncio.to_thread(journal.prune_cuts, before, source.key)
+        return results
+
+    def _note(self, result: Recorded) -> None:
+        """A failure is logged when it begins and when it ends, not at every tick."""
+        key, failing = result.source.key, self._failing
+        if result.error is None:
+            if failing.pop(key, None):
+                self.log.info("Cuts of %s are recorded again", result.source)
+            return
+        if failing.get(key) != type(result.error).__name__:
+            self.log.warning("No cut of %s was recorded, trying again at every tick: %s", result.source, result.error)
+        failing[key] = type(result.error).__name__
+
+
+async def sleep_until(moment: datetime) -> None:
+    """Sleep until the wall clock has reached a time: never less, as a sampling must not begin before its tick."""
+    while (left := (moment - utc_now()).total_seconds()) > 0:  # noqa: ASYNC110 - a sleep may end early by a wall clock
+        await asyncio.sleep(left)

@@ -1,0 +1,57 @@
+"""What Airflow loads: the page in its navigation, and the routes below `/streams`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from airflow.plugins_manager import AirflowPlugin
+
+from airflow_provider_streams import __version__
+
+URL_PREFIX = "/streams"
+
+_Message = MutableMapping[str, Any]
+
+
+class StreamsApp:
+    """The routes, imported when the first request comes.
+
+    Every Airflow process loads every plugin, but only the api-server serves requests: the others never import FastAPI.
+    """
+
+    async def __call__(
+        self,
+        scope: _Message,
+        receive: Callable[[], Awaitable[_Message]],
+        send: Callable[[_Message], Awaitable[None]],
+    ) -> None:
+        """Serve one request (ASGI)."""
+        # a first import takes a while, which the server's loop should not wait for
+        app = await asyncio.to_thread(_load)
+        await app(scope, receive, send)
+
+
+def _load() -> Any:
+    from airflow_provider_streams.plugin.api import app  # noqa: PLC0415 - see StreamsApp
+
+    return app
+
+
+class StreamsPlugin(AirflowPlugin):
+    """The page `Streams` under Browse."""
+
+    name = "streams"
+    # noqa below: AirflowPlugin declares both as they stand here
+    fastapi_apps: list[Any] = [{"app": StreamsApp(), "url_prefix": URL_PREFIX, "name": "Streams"}]  # noqa: RUF012
+    react_apps: list[Any] = [  # noqa: RUF012
+        {
+            "name": "Streams",
+            # relative: it must work wherever a proxy puts Airflow
+            "bundle_url": f"streams/static/main.js?v={__version__}",
+            "destination": "nav",
+            "url_route": "streams",
+            "category": "browse",
+        }
+    ]

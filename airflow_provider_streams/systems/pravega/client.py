@@ -7,6 +7,7 @@ sensors and triggers share one rule.
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,7 +44,14 @@ class SegmentQuery:
     segment_ids: tuple[int, ...]
 
 
-Question: TypeAlias = Call[Any] | SegmentQuery
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Asks nothing, for a while: for rules that wait until what they began has ended."""
+
+    seconds: float
+
+
+Question: TypeAlias = Call[Any] | SegmentQuery | Pause
 Steps: TypeAlias = Generator[Question, Any, T]
 """A rule that asks questions, gets their answers, and returns a value."""
 
@@ -143,13 +151,14 @@ def _by_store(addresses: Mapping[int, Address]) -> dict[Address, list[int]]:
 
 
 class Client:
-    """The blocking edge. Connects when used; not for several threads."""
+    """The blocking edge. Connects when used; several threads may ask."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
         self.tokens = Tokens()
         self._controller = Controller(endpoint, Credentials(endpoint))
         self._stores: dict[Address, Connection] = {}
+        self._lock = threading.Lock()
 
     def call(self, call: Call[T]) -> T:
         """See `Controller.call`."""
@@ -167,7 +176,7 @@ class Client:
                 return value
             answer = failure = None
             try:
-                answer = self._infos(question) if isinstance(question, SegmentQuery) else self.call(question)
+                answer = self._answer(question)
             except Exception as error:  # noqa: BLE001 - the rule decides what a failure means
                 failure = error
 
@@ -184,13 +193,23 @@ class Client:
         """
         return Connection(self.endpoint, self.call(calls.store_of(segment.stream, segment.id)))
 
+    def _answer(self, question: Question) -> Any:
+        match question:
+            case SegmentQuery():
+                return self._infos(question)
+            case Pause(seconds):
+                return time.sleep(seconds)
+            case _:
+                return self.call(question)
+
     def _infos(self, query: SegmentQuery) -> dict[int, SegmentInfo]:
         answers = _Answers(query)
         while answers.left:
             token = self.token(query.stream)
             addresses = {key: self.call(calls.store_of(query.stream, key)) for key in answers.left}
-            for address, keys in _by_store(addresses).items():
-                self._ask_store(answers, address, keys, token)
+            with self._lock:
+                for address, keys in _by_store(addresses).items():
+                    self._ask_store(answers, address, keys, token)
             time.sleep(answers.pause(self.tokens))
         return answers.found
 
@@ -244,7 +263,7 @@ class AsyncClient:
                 return value
             answer = failure = None
             try:
-                answer = await (self._infos(question) if isinstance(question, SegmentQuery) else self.call(question))
+                answer = await self._answer(question)
             except Exception as error:  # noqa: BLE001 - the rule decides what a failure means
                 failure = error
 
@@ -252,6 +271,15 @@ class AsyncClient:
         """See `Client.token`."""
         known = self.tokens.known(stream)
         return self.tokens.learn(stream, await self.call(calls.delegation_token(stream))) if known is None else known
+
+    async def _answer(self, question: Question) -> Any:
+        match question:
+            case SegmentQuery():
+                return await self._infos(question)
+            case Pause(seconds):
+                return await asyncio.sleep(seconds)
+            case _:
+                return await self.call(question)
 
     async def _infos(self, query: SegmentQuery) -> dict[int, SegmentInfo]:
         answers = _Answers(query)

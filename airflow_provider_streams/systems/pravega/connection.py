@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import socket
 import ssl
+import struct
 import time
 from types import TracebackType
 from typing import Self
@@ -77,9 +78,8 @@ class Connection:
             if left <= 0:
                 raise ConnectionLost(self.address, "nothing came in time")
             try:
-                self._socket.settimeout(min(left, _KEEP_ALIVE_SECONDS))
-                got = self._socket.recv_into(target[filled:])
-            except TimeoutError:
+                got = self._receive_into(target[filled:], min(left, _KEEP_ALIVE_SECONDS))
+            except (TimeoutError, BlockingIOError):
                 if time.monotonic() < deadline:
                     self.send(wire.KeepAlive())
                 continue
@@ -88,6 +88,19 @@ class Connection:
             if not got:
                 raise ConnectionLost(self.address, "it closed the connection")
             filled += got
+
+    def _receive_into(self, target: memoryview, seconds: float) -> int:
+        if isinstance(self._socket, ssl.SSLSocket):
+            self._socket.settimeout(seconds)
+            return self._socket.recv_into(target)
+        # the kernel fills the whole target before it wakes us: a busy interpreter would make us wait for each piece
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _timeval(seconds))
+        return self._socket.recv_into(target, 0, socket.MSG_WAITALL)
+
+    def abort(self) -> None:
+        """Make another thread's `receive` fail now."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Close the socket."""
@@ -117,7 +130,14 @@ def _connected(endpoint: Endpoint, address: Address) -> socket.socket:
     except OSError as error:
         plain.close()
         raise ConnectionLost(address, _reason(error)) from error
+    plain.settimeout(None)
+    plain.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(endpoint.request_timeout_seconds))
     return plain
+
+
+def _timeval(seconds: float) -> bytes:
+    whole = int(seconds)
+    return struct.pack("@ll", whole, max(int((seconds - whole) * 1_000_000), 0 if whole else 1))
 
 
 class AsyncConnection:

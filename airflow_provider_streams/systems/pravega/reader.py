@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -23,6 +24,7 @@ from airflow_provider_streams.model.plan import Span, Split
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.receipt import SplitReceipt
 from airflow_provider_streams.systems.pravega import wire
+from airflow_provider_streams.systems.pravega.ahead import Ahead
 from airflow_provider_streams.systems.pravega.client import Client, infos
 from airflow_provider_streams.systems.pravega.columns import MAX_ROWS, BatchMaker
 from airflow_provider_streams.systems.pravega.connection import Connection
@@ -36,6 +38,7 @@ REQUEST_BYTES = 2 * 1024 * 1024
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 _HOPELESS_TRIES = 2
+_BLOCKS_AHEAD = 1
 
 
 class Gone(NamedTuple):
@@ -70,20 +73,31 @@ class RangeReader:
         """Answers to later requests, by offset, that wait for the rest of an earlier one."""
         self._asked = start
         self._requests = 0
+        self._cancelled = threading.Event()
 
     def __iter__(self) -> Iterator[memoryview | Gone]:
-        patience = _Patience(self._segment, self._client.endpoint.stall_seconds)
-        while self._at < self._end:
-            answer = self._next(patience.deadline)
-            if isinstance(answer, Retry):
-                self.close()
-                patience.wait(answer, self._at, self._end)
-                continue
-            if isinstance(answer, Gone):
-                self.close()
-                self._at = answer.start
-            yield answer
-            patience.renew()
+        patience = _Patience(self._segment, self._client.endpoint.stall_seconds, self._cancelled)
+        try:
+            while self._at < self._end and not self._cancelled.is_set():
+                answer = self._next(patience.deadline)
+                if isinstance(answer, Retry):
+                    self.close()
+                    patience.wait(answer, self._at, self._end)
+                    continue
+                if isinstance(answer, Gone):
+                    self.close()
+                    self._at = answer.start
+                yield answer
+                patience.renew()
+        finally:
+            self.close()
+
+    def cancel(self) -> None:
+        """End an iteration that another thread runs, soon."""
+        self._cancelled.set()
+        connection = self._connection
+        if connection is not None:
+            connection.abort()
 
     def close(self) -> None:
         """Drop the connection and what was asked on it; a later block is asked again."""
@@ -103,13 +117,13 @@ class RangeReader:
                 refusal = self._receive(deadline)
                 if refusal is not None:
                     return refusal
+            self._ask()
         except SourceNotFound:
             return Gone(self._end)
         except (SystemUnavailable, CorruptFrame) as error:
             return Retry(f"{type(error).__name__}", error)
         block = self._early.pop(self._at)
         self._at += len(block)
-        self._ask()
         return block
 
     def _open(self) -> Gone | None:
@@ -142,7 +156,7 @@ class RangeReader:
 
     def _receive(self, deadline: float) -> Gone | Retry | None:
         connection = self._connection
-        if connection is None:
+        if connection is None or self._cancelled.is_set():
             return Retry("no connection")
         wait = min(deadline - time.monotonic(), self._client.endpoint.request_timeout_seconds)
         message = connection.receive(max(wait, 0.0))
@@ -193,8 +207,8 @@ class RangeReader:
 class _Patience:
     """How long a read without progress is tried again."""
 
-    def __init__(self, segment: Segment, stall_seconds: float) -> None:
-        self._segment, self._stall = segment, stall_seconds
+    def __init__(self, segment: Segment, stall_seconds: float, cancelled: threading.Event) -> None:
+        self._segment, self._stall, self._cancelled = segment, stall_seconds, cancelled
         self.renew()
 
     @property
@@ -220,7 +234,7 @@ class _Patience:
         if now + self._pause > self.deadline:
             raise ReadStalled(self._segment.name, at, end, now - self._since) from why.error
         _log.info("%s: %s at offset %d, trying again", self._segment.name, why.cause, at)
-        time.sleep(self._pause)
+        self._cancelled.wait(self._pause)
         self._pause = min(2 * self._pause, _LONGEST_PAUSE)
 
 
@@ -237,6 +251,7 @@ class PravegaSplitReader:
         self._segment, self._index = segment, split.index
         self._maker = BatchMaker(segment, columns)
         self._bytes = RangeReader(client, segment, start, end)
+        self._ahead = Ahead(self._bytes, _BLOCKS_AHEAD)
         self._parser = EventParser(segment.name, start, end)
         self._rows = self._payload = 0
         self._first: int | None = None
@@ -251,19 +266,23 @@ class PravegaSplitReader:
             ReadStalled: no progress for `stall_seconds`.
             AccessError: the system refuses us.
         """
-        for block in self._bytes:
-            if isinstance(block, Gone):
-                self._gaps.append(Span(self._segment.id, self._parser.at, block.start))
-                self._parser.restart(block.start)
-                continue
-            events = self._parser.feed(block)
-            if events is not None:
-                for part in events.slices(MAX_ROWS):
-                    batch = self._maker.batch(part)
-                    yield batch
-                    self._count(part)
-        self.close()
+        try:
+            for block in self._ahead:
+                yield from self._batches(block)
+        finally:
+            self.close()
         self._parser.finish()
+
+    def _batches(self, block: memoryview | Gone) -> Iterator[pa.RecordBatch]:
+        if isinstance(block, Gone):
+            self._gaps.append(Span(self._segment.id, self._parser.at, block.start))
+            self._parser.restart(block.start)
+            return
+        events = self._parser.feed(block)
+        if events is not None:
+            for part in events.slices(MAX_ROWS):
+                yield self._maker.batch(part)
+                self._count(part)
 
     def _count(self, events: Events) -> None:
         """Count what was given, not what was found: an event that gets lost in between is missed."""
@@ -287,5 +306,6 @@ class PravegaSplitReader:
         )
 
     def close(self) -> None:
-        """Close the connection."""
-        self._bytes.close()
+        """End the read, also in the middle, and close its connection."""
+        self._bytes.cancel()
+        self._ahead.close()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, runtime_checkable
+from datetime import timedelta
+from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 from airflow_provider_streams.errors import InvalidName, InvalidRequest
 
@@ -85,21 +86,31 @@ class PravegaSource:
     Args:
         stream: `scope/stream`.
         conn_id: the Airflow connection.
+        event_time_unit: basis `event`: the unit of the times that its writers note, since 1970: `s`, `ms` or `us`.
 
     Raises:
         InvalidName: not a scope and a stream, or a character that Pravega's names cannot have.
+        InvalidRequest: an unknown unit.
     """
 
     system: ClassVar[str] = "pravega"
 
     stream: str
     conn_id: str = "pravega_default"
+    event_time_unit: Literal["s", "ms", "us"] = "ms"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "stream", scoped_stream_name(self.stream))
+        if self.event_time_unit not in _UNITS:
+            raise InvalidRequest(f"event_time_unit is one of {', '.join(_UNITS)}, got {self.event_time_unit!r}")
 
     def __str__(self) -> str:
         return self.stream
+
+    @property
+    def unit(self) -> timedelta:
+        """The unit of the times that its writers note."""
+        return _UNITS[self.event_time_unit]
 
     @property
     def key(self) -> str:
@@ -112,6 +123,7 @@ class PravegaSource:
         return f"pravega://{self.conn_id}/{self.stream}"
 
 
+_UNITS = {"s": timedelta(seconds=1), "ms": timedelta(milliseconds=1), "us": timedelta(microseconds=1)}
 _SCOPE = re.compile(r"_?[A-Za-z0-9.-]{1,255}")
 _STREAM = re.compile(r"_?[A-Za-z0-9.-]{1,250}")
 

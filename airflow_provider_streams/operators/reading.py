@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.configuration import conf
@@ -15,10 +15,14 @@ from airflow_provider_streams.hooks.readiness import WindowQuestion, plan_reques
 from airflow_provider_streams.model.plan import DEFAULT_SPLIT_BYTES, OnLoss, Plan, PlanRequest
 from airflow_provider_streams.model.receipt import Receipt
 from airflow_provider_streams.model.sink import Sink
+from airflow_provider_streams.model.window import Window
 
 if TYPE_CHECKING:
     from airflow_provider_streams.journal.store import Journal
     from airflow_provider_streams.systems.base import StreamSystem
+
+
+_ALWAYS = Window(datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +117,21 @@ def _chained(journal: Journal, request: PlanRequest) -> PlanRequest:
             "Set max_active_runs=1, and backfill with basis='publish'"
         )
     return replace(request, start_cut=last.end_cut)
+
+
+def covered_without_gap(journal: Journal, source_key: str, reader: str) -> Plan | None:
+    """The plan of the last window before the first one of this reader that is not covered; None: none is.
+
+    A later covered window does not count: what lies before it is still unread.
+    """
+    last: Window | None = None
+    for item in journal.coverage(source_key, reader, _ALWAYS.start, _ALWAYS.end).windows:
+        if last is None and item.state == "missing" and not item.fingerprint:
+            continue  # the time before its first window
+        if item.state != "covered" or (last is not None and item.window.start > last.end):
+            break
+        last = item.window if last is None or item.window.end > last.end else last
+    return None if last is None else journal.pinned(source_key, reader, last)
 
 
 @contextmanager

@@ -107,8 +107,10 @@ class PravegaSystem:
 
     def plan(self, request: PlanRequest) -> Plan:
         """See `StreamSystem` and `planner.plan`."""
-        from airflow_provider_streams.systems.pravega import planner  # noqa: PLC0415 - gRPC when used
+        from airflow_provider_streams.systems.pravega import planner, watermarks  # noqa: PLC0415 - gRPC when used
 
+        if request.basis == "event" and isinstance(request.source, PravegaSource):
+            request = watermarks.resolve(request, request.source, self.client)
         return self.client.run(planner.plan(request, stream=_stream(request.source), cluster=self.endpoint.cluster))
 
     def schema(self, columns: Sequence[str] | None) -> pa.Schema:

@@ -1,0 +1,85 @@
+"""Make a boundary in a Pravega stream itself, and record it as a cut."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, cast
+
+from airflow.sdk import BaseOperator
+
+from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.hooks.base import hook_for
+from airflow_provider_streams.hooks.journal import open_journal
+from airflow_provider_streams.model.source import PravegaSource
+from airflow_provider_streams.operators.rolling import roll_epoch
+from airflow_provider_streams.retry import terminal_errors
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from airflow_provider_streams.systems.pravega.system import PravegaSystem
+
+
+class PravegaRollEpochOperator(BaseOperator):
+    """Ends all open segments of a stream at a tick, one to one, and records their ends as the tick's cut.
+
+    An opt-in that takes the place of a recorder: windows of basis `append` between two ticks then are sets of sealed
+    segments, whose bytes and lengths never change. It changes the stream: write permission is needed, each tick makes
+    as many segments as there are, and a fixed scaling policy is wanted, as auto-scaling ends segments, too. Repeating
+    a tick does no harm. Writers go on; acknowledgements wait for some tenths of a second.
+
+    Args:
+        source: the stream.
+        at: the tick (aware, or ISO 8601; templated); default: the time the run was due, `dag_run.run_after`.
+        recorder: the name to leave beside the entry; default `dag_id.task_id`.
+
+    Returns (XCom):
+        `cut, segments, sequence, is_edge`: the ends, as text that the Java client reads, and the segments that ended;
+        `is_edge` is false where another recorder's cut stands for the tick.
+    """
+
+    template_fields: Sequence[str] = ("at", "recorder")
+    ui_color = "#efe3f5"
+
+    def __init__(
+        self, *, source: PravegaSource, at: datetime | str | None = None, recorder: str | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        if not isinstance(source, PravegaSource):
+            raise InvalidRequest(f"source must be a PravegaSource, got {type(source).__name__}")
+        self.source, self.at, self.recorder = source, at, recorder
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Roll, and record.
+
+        Raises:
+            InvalidRequest: the tick has not come yet, or is no time.
+            SystemUnavailable: the scaling does not end; a retry goes on with it.
+        """
+        recorder = self.recorder or f"{context['ti'].dag_id}.{context['ti'].task_id}"
+        with terminal_errors(), open_journal() as journal, closing(hook_for(self.source).system()) as system:
+            tick = _moment(self.at, context)
+            rolled = roll_epoch(journal, cast("PravegaSystem", system), self.source, tick, recorder)
+        self.log.info("Ended %s", ", ".join(segment.name for segment in rolled.cut.segments))
+        if not rolled.is_edge:
+            self.log.warning("Another recorder's cut stands for this tick: windows do not end at this boundary")
+        return rolled.to_json()
+
+
+def _moment(at: datetime | str | None, context: Mapping[str, Any]) -> datetime:
+    if at is None:
+        due: datetime = context["dag_run"].run_after
+        return due
+    moment = at if isinstance(at, datetime) else _parsed(at)
+    if moment.tzinfo is None:
+        raise InvalidRequest(f"at must carry a time zone, got {moment.isoformat()}")
+    return moment
+
+
+def _parsed(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError as error:
+        raise InvalidRequest(f"at={text!r} is not a time: write it like 2026-11-20T10:00Z") from error

@@ -1,0 +1,74 @@
+"""The steps of rolling a Pravega stream, without Airflow's context."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.hooks.recording import sample, utc_now
+from airflow_provider_streams.model.source import PravegaSource
+
+if TYPE_CHECKING:
+    from airflow_provider_streams.journal.store import Journal
+    from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
+    from airflow_provider_streams.systems.pravega.system import PravegaSystem
+
+
+@dataclass(frozen=True, slots=True)
+class Rolled:
+    """A boundary in a stream."""
+
+    cut: StreamCut
+    """The ends of the segments that were open at the tick; they are sealed, and never move."""
+    sequence: int | None
+    """The number of its entry in the journal; None: it was there, or a recorder was quicker."""
+    is_edge: bool
+    """Whether windows that start or end at the tick do so at this boundary."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values; the cut as the Java client's text."""
+        segments = [segment.name.rpartition("/")[2] for segment in self.cut.segments]
+        return {
+            "cut": self.cut.to_text(),
+            "segments": segments,
+            "sequence": self.sequence,
+            "is_edge": self.is_edge,
+        }
+
+
+def roll_epoch(journal: Journal, system: PravegaSystem, source: PravegaSource, tick: datetime, recorder: str) -> Rolled:
+    """End the segments that were open at a tick, and record their ends as the tick's cut; any number of times.
+
+    Which segments is decided once: their tail is sampled at or after the tick and stored before the stream is touched.
+    Whoever repeats the tick (a retry after a kill, whenever it was) ends the same ones, which does no harm.
+
+    Raises:
+        InvalidRequest: the tick has not come yet, or a segment is not held any more.
+        SystemUnavailable: the scaling does not end.
+    """
+    from airflow_provider_streams.systems.pravega import epoch  # noqa: PLC0415 - gRPC when used
+    from airflow_provider_streams.systems.pravega.stream_cut import StreamCut  # noqa: PLC0415
+
+    key = f"{source.key}#epoch"
+    order = journal.cut_at(key, tick)
+    if order is None:
+        taken = sample(system, source)
+        span = {"sampled_from": taken.sampled_from, "sampled_to": taken.sampled_to}
+        journal.record_cut(key, taken.cut, **span, recorder=recorder, go_on=system.go_on)
+        order = journal.cut_at(key, tick)
+    if order is None:
+        raise InvalidRequest(f"{source}: the tick {tick.isoformat()} has not come yet")
+    chosen = StreamCut.from_model(source.stream, order.cut)
+    cut = system.client.run(epoch.roll(source.stream, chosen.offsets.keys()))
+    sequence = journal.record_cut(
+        source.key,
+        cut.to_model(),
+        sampled_from=order.sampled_from,
+        sampled_to=utc_now(),
+        recorder=recorder,
+        go_on=system.go_on,
+    )
+    edge = journal.cut_at(source.key, tick)
+    return Rolled(cut, sequence, edge is not None and edge.cut == cut.to_model())

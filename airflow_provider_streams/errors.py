@@ -15,6 +15,8 @@
     │   └── ReadStalled          a connection went silent before its split was read         (retryable)
     ├── ProtocolError            bytes or answers that no server should send
     │   └── CorruptFrame         a frame's checksum or structure is wrong                   (retryable)
+    ├── ProcessFailed            the server gave up something it does in the background
+    ├── RetentionAtRisk          the stream may drop events before they are read
     ├── DataLoss                 the stream no longer holds what the window needs
     │   ├── StartTrimmed         the window starts before the first position still held
     │   └── EventsLost           events inside the window vanished
@@ -147,6 +149,25 @@ class CorruptFrame(ProtocolError):
     """A frame's checksum or structure is wrong."""
 
     retryable = True
+
+
+class ProcessFailed(StreamsError):
+    """The server gave up something it does in the background."""
+
+    def __init__(self, name: str, process: str, detail: str = "") -> None:
+        self.name, self.process = name, process
+        super().__init__(
+            f"{name}: its {process} failed: {detail or 'the server gives no cause'}. "
+            "See the server's log, and start it again."
+        )
+
+
+class RetentionAtRisk(StreamsError):
+    """The stream may drop events before they are read."""
+
+    def __init__(self, source: object, detail: str) -> None:
+        self.source = source
+        super().__init__(f"{source}: {detail}. Keep data for longer, hold it with a pin, or read sooner.")
 
 
 class DataLoss(StreamsError):

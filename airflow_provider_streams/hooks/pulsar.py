@@ -10,6 +10,7 @@ from airflow_provider_streams.errors import StreamsError, SystemUnavailable
 from airflow_provider_streams.hooks import pulsar_questions as questions
 from airflow_provider_streams.hooks.backlog import Backlog
 from airflow_provider_streams.hooks.base import StreamHook
+from airflow_provider_streams.hooks.pulsar_conditions import Condition, Finding
 from airflow_provider_streams.hooks.pulsar_questions import Question, Topic
 from airflow_provider_streams.hooks.readiness import Readiness, WindowQuestion, time_decides
 from airflow_provider_streams.model.cut import Cut
@@ -121,6 +122,14 @@ class PulsarHook(StreamHook):
     async def abacklog_of(self, source: PulsarSource, subscription: str) -> Backlog:
         """As `backlog_of`, for an event loop: one request per topic and call, after the first."""
         return await self._aask(questions.backlog(await self._known_topics(source), subscription))
+
+    def find(self, source: PulsarSource, condition: Condition) -> Finding:
+        """Whether a condition is met now."""
+        return self._ask(condition.ask(self._ask(questions.topics_of(source))))
+
+    async def afind(self, source: PulsarSource, condition: Condition) -> Finding:
+        """As `find`, for an event loop."""
+        return await self._aask(condition.ask(await self._known_topics(source)))
 
     async def apartitions(self, topic: str) -> int:
         """As `partitions`, for an event loop."""

@@ -1,7 +1,8 @@
-"""Wait until a subscription's backlog has formed, or has drained."""
+"""Wait for a subscription's backlog, or for a state of topics. Nothing is consumed or changed."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import closing
 from datetime import timedelta
@@ -10,9 +11,22 @@ from typing import TYPE_CHECKING, Any, cast
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.backlog import BacklogLimit, Direction
 from airflow_provider_streams.hooks.base import hook_for, source_to_json
+from airflow_provider_streams.hooks.pulsar_conditions import (
+    CaughtUp,
+    Condition,
+    Finished,
+    NoOldTransactions,
+    Terminated,
+    condition_to_json,
+)
 from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.sensors.state import StateSensor
-from airflow_provider_streams.triggers.pulsar import PulsarBacklogTrigger, backlog_answer
+from airflow_provider_streams.triggers.pulsar import (
+    PulsarBacklogTrigger,
+    PulsarConditionTrigger,
+    backlog_answer,
+    finding_answer,
+)
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -59,9 +73,7 @@ class PulsarBacklogSensor(StateSensor):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if (topic is None) == (source is None):
-            raise InvalidRequest("PulsarBacklogSensor takes a topic or a source, one of them")
-        self.source = source or PulsarSource(topic or (), conn_id=conn_id)
+        self.source = _source(topic, source, conn_id)
         self.subscription = subscription
         self.limit = BacklogLimit(entries, bytes, age, direction)
 
@@ -76,3 +88,131 @@ class PulsarBacklogSensor(StateSensor):
         return PulsarBacklogTrigger(
             source_to_json(self.source), self.subscription, self.limit.to_json(), self.poke_interval
         )
+
+
+def _source(topic: str | None, source: PulsarSource | None, conn_id: str) -> PulsarSource:
+    if (topic is None) == (source is None):
+        raise InvalidRequest("the sensor takes a topic or a source, one of them")
+    return source or PulsarSource(topic or (), conn_id=conn_id)
+
+
+class PulsarConditionSensor(StateSensor):
+    """What the sensors on a condition share.
+
+    Args:
+        topic: the topic, named as in `PulsarSource`; or give `source`.
+        source: instead of `topic`, several topics or a pattern; the condition must be met by all of them.
+        conn_id: the Airflow connection, with `topic`.
+    """
+
+    ui_color = "#e3f1d8"
+
+    def __init__(
+        self,
+        *,
+        topic: str | None = None,
+        source: PulsarSource | None = None,
+        conn_id: str = "pulsar_default",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.source = _source(topic, source, conn_id)
+
+    @abstractmethod
+    def condition(self) -> Condition:
+        """What is waited for."""
+
+    def ask(self, context: Context) -> Answer:  # noqa: ARG002 - all sensors' shape
+        """Poll once."""
+        with closing(cast("PulsarHook", hook_for(self.source))) as hook:
+            return finding_answer(hook.find(self.source, self.condition()))
+
+    def trigger(self, context: Context) -> PulsarConditionTrigger:  # noqa: ARG002 - all sensors' shape
+        """The trigger that goes on asking."""
+        return PulsarConditionTrigger(
+            source_to_json(self.source), condition_to_json(self.condition()), self.poke_interval
+        )
+
+
+class PulsarTerminatedSensor(PulsarConditionSensor):
+    """Waits until topics are terminated: what they hold is all they will ever hold.
+
+    Returns (XCom):
+        `last`: each partition's last entry.
+    """
+
+    def condition(self) -> Condition:
+        """What is waited for."""
+        return Terminated()
+
+
+class PulsarCompactionSensor(PulsarConditionSensor):
+    """Waits until the compaction of every partition has succeeded; fails where the broker gave up.
+
+    The broker knows the last compaction since it loaded the topic.
+
+    Returns (XCom):
+        `process, shards`.
+    """
+
+    def condition(self) -> Condition:
+        """What is waited for."""
+        return Finished("compaction")
+
+
+class PulsarOffloadSensor(PulsarConditionSensor):
+    """Waits until the offload of every partition has succeeded; fails where the broker gave up.
+
+    Returns (XCom):
+        `process, shards`.
+    """
+
+    def condition(self) -> Condition:
+        """What is waited for."""
+        return Finished("offload")
+
+
+class PulsarTransactionsSensor(PulsarConditionSensor):
+    """Waits until no transaction that wrote to the topics has been open for longer than a time.
+
+    An open transaction holds back every later event of its partitions. Needs a superuser's token.
+
+    Args:
+        older_than: the age from which on a transaction is waited for.
+
+    Returns (XCom):
+        `open`, an empty list.
+    """
+
+    def __init__(self, *, older_than: timedelta = timedelta(0), **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.older_than = older_than
+        self.condition()
+
+    def condition(self) -> Condition:
+        """What is waited for."""
+        return NoOldTransactions(self.older_than.total_seconds())
+
+
+class PulsarCaughtUpSensor(PulsarConditionSensor):
+    """Waits until a durable subscription has acknowledged everything, or all but a little.
+
+    Args:
+        subscription: its name (templated).
+        entries: so many unread entries (not messages) count as caught up.
+        age: the oldest unread entry may be so old; None: of any age.
+
+    Returns (XCom):
+        `entries, bytes, oldest`.
+    """
+
+    template_fields: Sequence[str] = ("subscription",)
+
+    def __init__(self, *, subscription: str, entries: int = 0, age: timedelta | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.subscription = subscription
+        self.entries, self.age = entries, age
+
+    def condition(self) -> Condition:
+        """What is waited for."""
+        return CaughtUp(self.subscription, self.entries, None if self.age is None else self.age.total_seconds())

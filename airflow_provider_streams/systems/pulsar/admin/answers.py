@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any, Self
+from datetime import UTC, datetime
+from typing import Any, Literal, Self
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +182,8 @@ class SubscriptionStats:
     consumers: int
     durable: bool
     unacked_messages: int
+    properties: Mapping[str, str] = field(default_factory=dict)
+    """What its maker wrote on it."""
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Self:
@@ -194,6 +196,7 @@ class SubscriptionStats:
             consumers=len(data.get("consumers", ())),
             durable=bool(data.get("isDurable", True)),
             unacked_messages=data.get("unackedMessages", 0),
+            properties=dict(data.get("subscriptionProperties") or {}),
         )
 
 
@@ -280,3 +283,39 @@ class TransactionBuffer:
         data = answer.json()
         text = data.get("maxReadPosition")
         return cls(data.get("state", ""), EntryId.parse(text) if text else None, data.get("ongoingTxnSize", 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """Something a broker does in the background: a compaction or an offload."""
+
+    status: Literal["NOT_RUN", "RUNNING", "SUCCESS", "ERROR"]
+    error: str = ""
+
+    @classmethod
+    def read(cls, answer: Answer) -> Self:
+        """From `{"status", "lastError"}`."""
+        data = answer.json()
+        return cls(data["status"], data.get("lastError") or "")
+
+
+@dataclass(frozen=True, slots=True)
+class SlowTransaction:
+    """A transaction that has been open for long."""
+
+    id: str
+    opened: datetime
+    topics: frozenset[str]
+    """Full names of the topics and partitions it wrote to."""
+
+    @classmethod
+    def read_all(cls, answer: Answer) -> tuple[Self, ...]:
+        """From the map that `slowTransactions` answers."""
+        return tuple(
+            cls(
+                name,
+                datetime.fromtimestamp(data["openTimestamp"] / 1000, UTC),
+                frozenset(data.get("producedPartitions") or ()),
+            )
+            for name, data in answer.json().items()
+        )

@@ -1,6 +1,6 @@
 """Every admin call we make, one function each: what to send, and how its answer becomes a value.
 
-None of them creates a topic or a subscription, or changes anything.
+None of them creates a topic or a subscription, or changes anything: those that do are in `changes`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from airflow_provider_streams.systems.pulsar.admin.answers import (
     InternalInfo,
     InternalStats,
     MessageId,
+    Process,
     Retention,
+    SlowTransaction,
     TopicStats,
     TransactionBuffer,
 )
@@ -203,6 +205,16 @@ def subscriptions(topic: str) -> Request[tuple[str, ...]]:
     return Request(f"list the subscriptions of {topic}", _topic(topic, "subscriptions"), _strings, subject=topic)
 
 
+def compaction_status(topic: str) -> Request[Process]:
+    """How the last compaction of a topic or partition went."""
+    return Request(f"ask for the compaction of {topic}", _topic(topic, "compaction"), Process.read, subject=topic)
+
+
+def offload_status(topic: str) -> Request[Process]:
+    """How the last offload of a topic or partition went."""
+    return Request(f"ask for the offload of {topic}", _topic(topic, "offload"), Process.read, subject=topic)
+
+
 # Policies: a user who may only consume may not read them; None then means "not known"
 
 _NOT_ALLOWED: tuple[Condition, ...] = ((401, "unauthorized to"), (403, ""))
@@ -255,6 +267,17 @@ def transaction_buffer(topic: str) -> Request[TransactionBuffer | None]:
         TransactionBuffer.read,
         subject=topic,
         absent=((503, "transaction"), (404, "transaction")),
+    )
+
+
+def slow_transactions(longer_than_ms: int) -> Request[tuple[SlowTransaction, ...] | None]:
+    """The whole cluster's transactions that have been open for longer; for superusers. None: it has none at all."""
+    return Request(
+        f"list the transactions open for longer than {longer_than_ms} ms",
+        f"admin/v3/transactions/slowTransactions/{longer_than_ms}",
+        SlowTransaction.read_all,
+        # no coordinator is loaded before the first transaction
+        absent=((503, "transaction"), (500, "coordinator not found"), (404, "coordinator not found")),
     )
 
 

@@ -1,0 +1,130 @@
+"""Pin subscriptions: durable subscriptions nobody reads from, which keep data until it has been read. Pure.
+
+A pin stands one entry before the place it holds, so that the ledger of that place stays, too: were the ledger before
+it read to its end, the broker would remove it, and with it the proof that nothing is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Self
+
+from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.model.position import Position
+from airflow_provider_streams.systems.pulsar.admin.answers import InternalStats, SubscriptionStats
+from airflow_provider_streams.systems.pulsar.layout import after, at
+
+PREFIX = "streams-pin-"
+"""How a pin's subscription name begins."""
+
+_READER, _POSITION, _PLACED, _SINCE, _PLAN = (
+    "streams.pin.reader",
+    "streams.pin.position",
+    "streams.pin.placed",
+    "streams.pin.since",
+    "streams.pin.plan",
+)
+
+
+def subscription_name(name: str) -> str:
+    """The subscription of the pin of this name.
+
+    Raises:
+        InvalidRequest: an empty name.
+    """
+    if not name.strip():
+        raise InvalidRequest("a pin needs a name")
+    return PREFIX + name
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What is written on a pin's subscription: whom it serves, and from where on it holds the shard."""
+
+    reader: str
+    position: Position
+    placed: datetime
+    """When the pin was placed here: now minus this is its age."""
+    since: datetime | None = None
+    """Start of the first window it holds; None: not a time."""
+    plan: str = ""
+    """Fingerprint of the plan at whose end it stands; empty: none yet."""
+
+    def to_properties(self) -> dict[str, str]:
+        """A subscription's properties."""
+        return {
+            _READER: self.reader,
+            _POSITION: str(self.position),
+            _PLACED: self.placed.astimezone(UTC).isoformat(),
+            _SINCE: self.since.astimezone(UTC).isoformat() if self.since else "",
+            _PLAN: self.plan,
+        }
+
+    @classmethod
+    def of(cls, properties: Mapping[str, str]) -> Self | None:
+        """The mark in a subscription's properties; None: it is not one of our pins."""
+        if _READER not in properties or _POSITION not in properties or _PLACED not in properties:
+            return None
+        since = properties.get(_SINCE)
+        return cls(
+            properties[_READER],
+            Position.parse(properties[_POSITION]),
+            datetime.fromisoformat(properties[_PLACED]),
+            datetime.fromisoformat(since) if since else None,
+            properties.get(_PLAN, ""),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PinSubscription:
+    """A pin on one shard, as the broker has it."""
+
+    shard: str
+    name: str
+    mark: Mark
+    bytes: int | None = None
+    """Stored bytes it keeps; None: not known."""
+    oldest: datetime | None = None
+    """Publish time of the oldest entry it keeps."""
+
+    @classmethod
+    def of(cls, shard: str, subscription: str, stats: SubscriptionStats) -> Self | None:
+        """From a shard's statistics; None: that subscription is no pin."""
+        mark = Mark.of(stats.properties) if subscription.startswith(PREFIX) else None
+        if mark is None:
+            return None
+        oldest_ms = stats.oldest_publish_ms
+        oldest = datetime.fromtimestamp(oldest_ms / 1000, UTC) if oldest_ms else None
+        return cls(shard, subscription.removeprefix(PREFIX), mark, stats.bytes, oldest)
+
+    def age(self, now: datetime) -> timedelta:
+        """For how long it has stood here."""
+        return now - self.mark.placed
+
+    def to_json(self, now: datetime) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {
+            "shard": self.shard,
+            "pin": self.name,
+            "reader": self.mark.reader,
+            "position": str(self.mark.position),
+            "since": self.mark.since.isoformat() if self.mark.since else None,
+            "plan": self.mark.plan,
+            "placed": self.mark.placed.isoformat(),
+            "age_seconds": round(self.age(now).total_seconds()),
+            "bytes": self.bytes,
+            "oldest": self.oldest.isoformat() if self.oldest else None,
+        }
+
+
+def anchor(position: Position) -> Position:
+    """The first entry that a pin leaves unread to hold everything from `position` on: the one before it."""
+    return at(max(position.parts[0], 0), max(position.parts[1] - 1, 0))
+
+
+def is_held(stats: InternalStats, subscription: str, position: Position) -> bool:
+    """Whether that subscription keeps everything from a position on: it has not read past it."""
+    mark = stats.cursors.get(subscription)
+    return mark is not None and after(mark) <= position

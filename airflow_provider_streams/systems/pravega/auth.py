@@ -24,6 +24,16 @@ OPTIONS: tuple[Option, ...] = (
         aliases=("controllerUri", "controller_uri"),
     ),
     Option("scope", "The scope of streams that are named without one"),
+    Option(
+        "rest_url",
+        "The controllers' REST API, http://host:9091 or https://..: only health is asked there",
+        aliases=("restUrl",),
+    ),
+    Option(
+        "schema_registry",
+        "Schema Registry: http://host:9092 or https://..",
+        aliases=("schemaRegistry", "schema_registry_uri", "schemaRegistryUri"),
+    ),
     Option("auth_method", "none, basic, bearer or keycloak; default: what the given credentials need"),
     Option("username", "The user's name (basic)"),
     Option("password", "The user's password (basic)", secret=True),
@@ -54,6 +64,8 @@ class Endpoint:
 
     controller: str
     scope: str = ""
+    rest_url: str = ""
+    schema_registry: str = ""
     auth_method: str = ""
     username: str = ""
     password: str = field(default="", repr=False)
@@ -69,6 +81,8 @@ class Endpoint:
         parse_controller(self.controller)
         if self.auth_method not in ("", *METHODS):
             raise InvalidRequest(f"auth_method is one of {', '.join(METHODS)}, got {self.auth_method!r}")
+        for name in ("rest_url", "schema_registry"):
+            _check_http(name, getattr(self, name))
         for name in _NEEDS[self.method]:
             if not getattr(self, name):
                 raise InvalidRequest(f"auth_method {self.method} needs the option {name}")
@@ -172,6 +186,15 @@ def _address(part: str) -> tuple[str, int]:
     if not host or split.path or split.query:
         raise InvalidRequest(f"{part!r} in controller: each host is written host or host:port")
     return host, port or _PORT
+
+
+def _check_http(name: str, url: str) -> None:
+    if not url:
+        return
+    if not url.startswith(("http://", "https://")) or "@" in url:
+        raise InvalidRequest(
+            f"{name} must start with http:// or https:// and hold no credentials, got {_without_credentials(url)!r}"
+        )
 
 
 def _without_credentials(uri: str) -> str:

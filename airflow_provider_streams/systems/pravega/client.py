@@ -20,6 +20,7 @@ from airflow_provider_streams.systems.pravega.calls import Call
 from airflow_provider_streams.systems.pravega.connection import Address, AsyncConnection, Connection, ConnectionLost
 from airflow_provider_streams.systems.pravega.controller import AsyncController, Controller
 from airflow_provider_streams.systems.pravega.names import Segment
+from airflow_provider_streams.systems.pravega.small_read import BytesQuery, SmallRead
 
 T = TypeVar("T")
 
@@ -51,7 +52,7 @@ class Pause:
     seconds: float
 
 
-Question: TypeAlias = Call[Any] | SegmentQuery | Pause
+Question: TypeAlias = Call[Any] | SegmentQuery | BytesQuery | Pause
 Steps: TypeAlias = Generator[Question, Any, T]
 """A rule that asks questions, gets their answers, and returns a value."""
 
@@ -197,6 +198,8 @@ class Client:
         match question:
             case SegmentQuery():
                 return self._infos(question)
+            case BytesQuery():
+                return self._bytes(question)
             case Pause(seconds):
                 return time.sleep(seconds)
             case _:
@@ -212,6 +215,20 @@ class Client:
                     self._ask_store(answers, address, keys, token)
             time.sleep(answers.pause(self.tokens))
         return answers.found
+
+    def _bytes(self, query: BytesQuery) -> bytes:
+        reading = SmallRead(query)
+        while reading.left:
+            token = self.token(query.segment.stream)
+            address = self.call(calls.store_of(query.segment.stream, query.segment.id))
+            try:
+                with Connection(self.endpoint, address) as connection:
+                    connection.send(reading.request(token))
+                    reading.take(connection.receive(self.endpoint.request_timeout_seconds))
+            except ConnectionLost:
+                reading.lost()
+            time.sleep(reading.pause(self.tokens))
+        return bytes(reading.data)
 
     def _ask_store(self, answers: _Answers, address: Address, keys: list[int], token: str) -> None:
         try:
@@ -276,6 +293,8 @@ class AsyncClient:
         match question:
             case SegmentQuery():
                 return await self._infos(question)
+            case BytesQuery():
+                return await self._bytes(question)
             case Pause(seconds):
                 return await asyncio.sleep(seconds)
             case _:
@@ -290,6 +309,23 @@ class AsyncClient:
                 await self._ask_store(answers, address, keys, token)
             await asyncio.sleep(answers.pause(self.tokens))
         return answers.found
+
+    async def _bytes(self, query: BytesQuery) -> bytes:
+        reading = SmallRead(query)
+        while reading.left:
+            token = await self.token(query.segment.stream)
+            address = await self.call(calls.store_of(query.segment.stream, query.segment.id))
+            try:
+                connection = await AsyncConnection.open(self.endpoint, address)
+                try:
+                    await connection.send(reading.request(token))
+                    reading.take(await connection.receive(self.endpoint.request_timeout_seconds))
+                finally:
+                    await connection.close()
+            except ConnectionLost:
+                reading.lost()
+            await asyncio.sleep(reading.pause(self.tokens))
+        return bytes(reading.data)
 
     async def _ask_store(self, answers: _Answers, address: Address, keys: list[int], token: str) -> None:
         try:

@@ -1,0 +1,409 @@
+"""A connection to Pravega."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
+
+from airflow_provider_streams.errors import InvalidRequest, StreamsError
+from airflow_provider_streams.hooks.base import StreamHook
+from airflow_provider_streams.model.cut import Cut
+from airflow_provider_streams.model.source import PravegaSource, scoped_stream_name
+from airflow_provider_streams.systems.base import Option
+from airflow_provider_streams.systems.pravega.auth import OPTIONS, Endpoint
+from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
+from airflow_provider_streams.systems.pravega.stream_settings import IfExists, StreamSettings
+
+if TYPE_CHECKING:
+    from airflow.sdk import Connection as AirflowConnection
+
+    from airflow_provider_streams.model.basis import CutText
+    from airflow_provider_streams.systems.pravega.administration import Change, Made, Truncated
+    from airflow_provider_streams.systems.pravega.calls import Call, KeyedSegment, Settings
+    from airflow_provider_streams.systems.pravega.client import AsyncClient, Client, Steps
+    from airflow_provider_streams.systems.pravega.questions import StreamState, Unread
+    from airflow_provider_streams.systems.pravega.scaling import Choice
+    from airflow_provider_streams.systems.pravega.system import PravegaSystem
+
+T = TypeVar("T")
+
+
+class PravegaHook(StreamHook):
+    """A connection to Pravega: what streams hold, and their administration.
+
+    Host and port are the controller, the schema is the scope of streams named without one, login and password are
+    those of the user; every option of `systems.pravega.auth.OPTIONS` may be an extra. Streams are named
+    `scope/stream`, or by their name alone where the connection has a scope. No question creates anything; a typo in
+    a name is `SourceNotFound`.
+
+    Everything is a rule that both edges run: `run` and `arun` take those of `systems.pravega.questions`, `.cuts`,
+    `.administration` and `.scaling`, and `call` and `acall` one call to the controller, of `systems.pravega.calls`.
+    The named methods are the most common of them.
+
+    Args:
+        conn_id: the Airflow connection, of type `pravega`.
+        options: settings that win over the connection's.
+    """
+
+    conn_name_attr = "conn_id"
+    default_conn_name = "pravega_default"
+    conn_type = "pravega"
+    hook_name = "Pravega"
+    exclusive_options: ClassVar[frozenset[str]] = frozenset({"password", "token", "keycloak_file"})
+
+    def __init__(self, conn_id: str = default_conn_name, *, options: Mapping[str, str] | None = None) -> None:
+        super().__init__(conn_id, system="pravega", options=options)
+        self._client: Client | None = None
+        self._async_client: AsyncClient | None = None
+
+    def endpoint(self) -> Endpoint:
+        """Where the cluster is and who we are there.
+
+        Raises:
+            InvalidRequest: a setting is missing or malformed.
+        """
+        return Endpoint.from_options(self.options())
+
+    def system(self) -> PravegaSystem:
+        """The system behind the connection; close it. It connects when used."""
+        return cast("PravegaSystem", super().system())
+
+    # Rules and calls, on both edges
+
+    @property
+    def client(self) -> Client:
+        """Asks the controller and the segment stores; not for several threads.
+
+        Raises:
+            MissingDependency: grpcio is not installed.
+        """
+        if self._client is None:
+            from airflow_provider_streams.systems.pravega.client import Client  # noqa: PLC0415 - gRPC when used
+
+            self._client = Client(self.endpoint())
+        return self._client
+
+    def get_conn(self) -> Client:
+        """As `client`."""
+        return self.client
+
+    async def aclient(self) -> AsyncClient:
+        """The same for an event loop, which it belongs to from here on."""
+        if self._async_client is None:
+            from airflow_provider_streams.systems.pravega.client import AsyncClient  # noqa: PLC0415 - gRPC when used
+
+            self._async_client = AsyncClient(Endpoint.from_options(await self.aoptions()))
+        return self._async_client
+
+    def run(self, rule: Steps[T]) -> T:
+        """The value of a rule."""
+        return self.client.run(rule)
+
+    async def arun(self, rule: Steps[T]) -> T:
+        """As `run`, for an event loop."""
+        return await (await self.aclient()).run(rule)
+
+    def call(self, call: Call[T]) -> T:
+        """The answer to one call to the controller."""
+        return self.client.call(call)
+
+    async def acall(self, call: Call[T]) -> T:
+        """As `call`, for an event loop."""
+        return await (await self.aclient()).call(call)
+
+    def stream(self, name: str) -> str:
+        """`scope/stream` of a name with or without the scope.
+
+        Raises:
+            InvalidName: Pravega cannot have such a stream.
+            InvalidRequest: neither the name nor the connection says a scope.
+        """
+        return full_stream_name(name, self.client.endpoint.scope, self.conn_id)
+
+    async def astream(self, name: str) -> str:
+        """As `stream`, for an event loop."""
+        return full_stream_name(name, (await self.aclient()).endpoint.scope, self.conn_id)
+
+    # Questions
+
+    def scopes(self) -> tuple[str, ...]:
+        """Every scope but Pravega's own; needs a permission of its own."""
+        from airflow_provider_streams.systems.pravega import questions  # noqa: PLC0415
+
+        return self.run(questions.scopes())
+
+    def streams(self, scope: str | None = None, *, tag: str = "") -> tuple[str, ...]:
+        """Every `scope/stream` of a scope (default: the connection's), with a tag if one is given."""
+        from airflow_provider_streams.systems.pravega import questions  # noqa: PLC0415
+
+        return self.run(questions.streams(self._scope(scope), tag))
+
+    async def astreams(self, scope: str | None = None, *, tag: str = "") -> tuple[str, ...]:
+        """As `streams`, for an event loop."""
+        from airflow_provider_streams.systems.pravega import questions  # noqa: PLC0415
+
+        scope = scope or (await self.aclient()).endpoint.scope
+        return await self.arun(questions.streams(_given(scope, self.conn_id), tag))
+
+    def exists(self, stream: str) -> bool:
+        """Whether there is such a stream."""
+        from airflow_provider_streams.systems.pravega import calls  # noqa: PLC0415
+
+        return self.call(calls.stream_exists(self.stream(stream)))
+
+    async def aexists(self, stream: str) -> bool:
+        """As `exists`, for an event loop."""
+        from airflow_provider_streams.systems.pravega import calls  # noqa: PLC0415
+
+        return await self.acall(calls.stream_exists(await self.astream(stream)))
+
+    def describe(self, stream: str) -> StreamState:
+        """Settings, tags, head, tail and open segments of a stream."""
+        from airflow_provider_streams.systems.pravega import questions  # noqa: PLC0415
+
+        return self.run(questions.describe(self.stream(stream)))
+
+    async def adescribe(self, stream: str) -> StreamState:
+        """As `describe`, for an event loop."""
+        from airflow_provider_streams.systems.pravega import questions  # noqa: PLC0415
+
+        return await self.arun(questions.describe(await self.astream(stream)))
+
+    def settings(self, stream: str) -> Settings:
+        """A stream's configuration: scaling, retention, tags."""
+        from airflow_provider_streams.systems.pravega import calls  # noqa: PLC0415
+
+        return self.call(calls.stream_settings(self.stream(stream)))
+
+    def head(self, stream: str) -> Cut:
+        """The cut at the first event still held."""
+        from airflow_provider_streams.systems.pravega import cuts  # noqa: PLC0415
+
+        return self.run(cuts.head(self.stream(stream))).to_model()
+
+    def tail(self, stream: str) -> Cut:
+        """A cut just after every event acknowledged before the call; of a sealed stream its end."""
+        from airflow_provider_streams.systems.pravega import cuts  # noqa: PLC0415
+
+        return self.run(cuts.tail(self.stream(stream))).to_model()
+
+    async def ahead(self, stream: str) -> Cut:
+        """As `head`, for an event loop."""
+        from airflow_provider_streams.systems.pravega import cuts  # noqa: PLC0415
+
+        return (await self.arun(cuts.head(await self.astream(stream)))).to_model()
+
+    async def atail(self, stream: str) -> Cut:
+        """As `tail`, for an event loop."""
+        from airflow_provider_streams.systems.pravega import cuts  # noqa: PLC0415
+
+        return (await self.arun(cuts.tail(await self.astream(stream)))).to_model()
+
+    def cut(self, stream: str, cut: CutText) -> Cut:
+        """A cut from `earliest`, `latest`, the text of any Pravega client, or offsets by segment (also as JSON).
+
+        Raises:
+            InvalidRequest: none of these, or of another stream.
+        """
+        if isinstance(cut, str) and cut.lstrip().startswith("{"):
+            cut = _offsets(cut)
+        with closing(self.system()) as system:
+            return system.parse_cut(PravegaSource(self.stream(stream), conn_id=self.conn_id), cut)
+
+    def cut_text(self, stream: str, cut: Cut) -> str:
+        """The text of a cut as every Pravega client takes it."""
+        return StreamCut.from_model(self.stream(stream), cut).to_text()
+
+    def unread(self, stream: str, start: Cut | None = None) -> Unread:
+        """What lies between a cut (None: the head) and the tail, in stored bytes."""
+        from airflow_provider_streams.systems.pravega import questions  # noqa: PLC0415
+
+        name = self.stream(stream)
+        return self.run(questions.unread(name, _stream_cut(name, start)))
+
+    async def aunread(self, stream: str, start: Cut | None = None) -> Unread:
+        """As `unread`, for an event loop."""
+        from airflow_provider_streams.systems.pravega import questions  # noqa: PLC0415
+
+        name = await self.astream(stream)
+        return await self.arun(questions.unread(name, _stream_cut(name, start)))
+
+    # Administration
+
+    def create_scope(self, scope: str | None = None) -> bool:
+        """Make a scope (default: the connection's); False: it was there."""
+        from airflow_provider_streams.systems.pravega import calls  # noqa: PLC0415
+
+        return self.call(calls.create_scope(self._scope(scope)))
+
+    def create_stream(
+        self,
+        stream: str,
+        change: Change | None = None,
+        *,
+        if_exists: IfExists = "keep",
+        make_scope: bool = False,
+        rescale: bool = False,
+    ) -> Made:
+        """Make a stream; see `systems.pravega.administration.create`.
+
+        Args:
+            stream: its name.
+            change: `StreamSettings(..)` of `systems.pravega.stream_settings`, or a function of the default
+                settings (one segment, no retention).
+            if_exists: keep it as it is, update its settings, or fail.
+            make_scope: make its scope as well.
+            rescale: an update may scale it to the number of segments that its fixed policy says.
+        """
+        from airflow_provider_streams.systems.pravega import administration  # noqa: PLC0415
+
+        rule = administration.create(
+            self.stream(stream),
+            change or StreamSettings(),
+            if_exists=if_exists,
+            make_scope=make_scope,
+            rescale=rescale,
+        )
+        return self.run(rule)
+
+    def change_settings(self, stream: str, change: Change, *, rescale: bool = False) -> Made:
+        """Change a stream's settings; what the change leaves alone stays.
+
+        Raises:
+            InvalidRequest: the update would scale the stream, and `rescale` does not allow it.
+        """
+        from airflow_provider_streams.systems.pravega import administration  # noqa: PLC0415
+
+        return self.run(administration.change_settings(self.stream(stream), change, rescale=rescale))
+
+    def set_tags(self, stream: str, tags: Iterable[str]) -> Made:
+        """Give a stream these tags, and no others."""
+        return self.change_settings(stream, StreamSettings(tags=tuple(tags)))
+
+    def truncate(self, stream: str, cut: Cut) -> Truncated:
+        """Drop everything before a cut; nothing, if the stream starts there already."""
+        from airflow_provider_streams.systems.pravega import administration  # noqa: PLC0415
+
+        name = self.stream(stream)
+        return self.run(administration.truncate(name, StreamCut.from_model(name, cut)))
+
+    def seal(self, stream: str) -> Cut:
+        """End a stream for good; its end."""
+        from airflow_provider_streams.systems.pravega import administration  # noqa: PLC0415
+
+        return self.run(administration.seal(self.stream(stream))).to_model()
+
+    def delete_stream(self, stream: str) -> bool:
+        """Remove a sealed stream; False: it was not there."""
+        from airflow_provider_streams.systems.pravega import calls  # noqa: PLC0415
+
+        return self.call(calls.delete_stream(self.stream(stream)))
+
+    def scale(self, stream: str, choose: Choice) -> tuple[KeyedSegment, ...]:
+        """Scale a stream and wait for the end; its open segments afterwards.
+
+        Args:
+            stream: its name.
+            choose: `to_count(n)`, `split(segment)` or `merge(segments)` of `systems.pravega.scaling`.
+        """
+        from airflow_provider_streams.systems.pravega import scaling  # noqa: PLC0415
+
+        return self.run(scaling.scale(self.stream(stream), choose))
+
+    # Health
+
+    def health(self) -> dict[str, str]:
+        """Each service that the connection names, and what it says: `up`, or why not; no secret.
+
+        Raises:
+            InvalidRequest: a setting is missing or malformed.
+        """
+        from airflow_provider_streams.systems.pravega.health import health  # noqa: PLC0415
+
+        return {service: str(answer) for service, answer in health(self.client).items()}
+
+    def test_connection(self) -> tuple[bool, str]:
+        """Whether the cluster accepts us; the message holds no secret."""
+        try:
+            return self._test()
+        except StreamsError as error:
+            return False, str(error)
+        except Exception as error:  # noqa: BLE001 - Airflow shows this text unmasked: foreign errors may quote secrets
+            return False, f"{type(error).__name__} while connecting; the API server's log has more"
+
+    def _test(self) -> tuple[bool, str]:
+        from airflow_provider_streams.systems.pravega.health import health  # noqa: PLC0415
+
+        answers = health(self.client)
+        for answer in answers.values():
+            if isinstance(answer, StreamsError):
+                raise answer
+        shown = ", ".join(f"{service} {answer}" for service, answer in answers.items())
+        return True, f"Pravega at {self.client.endpoint.controller} accepts us: {shown}."
+
+    def close(self) -> None:
+        """Close what blocking calls opened."""
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+    async def aclose(self) -> None:
+        """Close what asynchronous calls opened."""
+        if self._async_client is not None:
+            await self._async_client.close()
+            self._async_client = None
+
+    def _scope(self, scope: str | None) -> str:
+        return _given(scope or self.client.endpoint.scope, self.conn_id)
+
+    def _known_options(self) -> tuple[Option, ...]:
+        # the system's own, without loading its readers: a triggerer needs none
+        return OPTIONS
+
+    def _fields(self, connection: AirflowConnection) -> Mapping[str, object]:
+        return {
+            "controller": _controller(connection.host, connection.port),
+            "scope": connection.schema,
+            "username": connection.login,
+            "password": connection.password,
+        }
+
+
+def full_stream_name(name: str, scope: str, conn_id: str) -> str:
+    """`scope/stream` of a name with or without the scope.
+
+    Raises:
+        InvalidName: Pravega cannot have such a stream.
+        InvalidRequest: no scope is known.
+    """
+    return scoped_stream_name(name if "/" in name else f"{_given(scope, conn_id)}/{name}")
+
+
+def _given(scope: str, conn_id: str) -> str:
+    if not scope:
+        raise InvalidRequest(
+            f"no scope: name streams 'scope/stream', or give connection {conn_id!r} one (its field Schema, or the "
+            "environment variable PRAVEGA_SCOPE)"
+        )
+    return scope
+
+
+def _offsets(text: str) -> dict[str, str]:
+    """Offsets by segment from JSON: what a template makes of a cut in XCom with `| tojson`."""
+    try:
+        return {str(segment): str(offset) for segment, offset in json.loads(text).items()}
+    except json.JSONDecodeError as error:
+        raise InvalidRequest(f"a cut as text is JSON; in a template end it with `| tojson` ({error})") from error
+
+
+def _stream_cut(stream: str, cut: Cut | None) -> StreamCut | None:
+    return None if cut is None else StreamCut.from_model(stream, cut)
+
+
+def _controller(host: str | None, port: int | None) -> str:
+    if not host:
+        return ""
+    address = host if "://" in host else f"tcp://{host}"
+    return f"{address}:{port}" if port and not address.rpartition(":")[2].isdigit() else address

@@ -1,0 +1,247 @@
+"""Wait for the state of a Pravega stream: sealed segments or stream, a recorded cut, so many unread bytes.
+
+None of these sensors reads events, creates anything, or needs more than permission to read.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_streams.errors import InvalidRequest, InvalidWindow
+from airflow_provider_streams.hooks.backlog import Direction
+from airflow_provider_streams.hooks.journal import open_journal
+from airflow_provider_streams.hooks.pravega import PravegaHook
+from airflow_provider_streams.model.source import PravegaSource
+from airflow_provider_streams.retry import terminal_errors
+from airflow_provider_streams.sensors.state import StateSensor
+from airflow_provider_streams.triggers.pravega import (
+    BacklogReached,
+    Condition,
+    PravegaCutTrigger,
+    PravegaStateTrigger,
+    SegmentsSealed,
+    StreamSealed,
+    WatermarkReached,
+    condition_to_json,
+    cut_answer,
+)
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from airflow_provider_streams.model.basis import CutText
+    from airflow_provider_streams.triggers.state import Answer
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class _PravegaSensor(StateSensor):
+    """What the sensors of Pravega share: a stream on a connection."""
+
+    template_fields: Sequence[str] = ("stream",)
+    ui_color = "#e3f1d8"
+
+    def __init__(
+        self,
+        *,
+        stream: str | None = None,
+        source: PravegaSource | None = None,
+        conn_id: str = PravegaHook.default_conn_name,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        if (stream is None) == (source is None):
+            raise InvalidRequest(f"{type(self).__name__} takes a stream or a source, one of them")
+        self.stream = source.stream if source else stream or ""
+        self.conn_id = source.conn_id if source else conn_id
+
+
+class _ConditionSensor(_PravegaSensor):
+    """Waits until a condition on the stream is met."""
+
+    @abstractmethod
+    def condition(self, hook: PravegaHook) -> Condition:
+        """What to wait for, with every template rendered.
+
+        Raises:
+            InvalidRequest: that cannot be waited for.
+        """
+
+    def ask(self, context: Context) -> Answer:  # noqa: ARG002 - all sensors' shape
+        """Poll once."""
+        with closing(PravegaHook(self.conn_id)) as hook:
+            return hook.run(self.condition(hook).rule(hook.stream(self.stream)))
+
+    def trigger(self, context: Context) -> PravegaStateTrigger:  # noqa: ARG002 - all sensors' shape
+        """The trigger that goes on asking."""
+        with terminal_errors(), closing(PravegaHook(self.conn_id)) as hook:
+            condition = self.condition(hook)
+        return PravegaStateTrigger(self.conn_id, self.stream, condition_to_json(condition), self.poke_interval)
+
+
+class PravegaSegmentSealedSensor(_ConditionSensor):
+    """Waits until segments have ended: they were split, merged or rolled, or their stream was sealed.
+
+    What a sealed segment holds never changes. A segment also ends when a transaction that was begun before a scaling
+    is committed after it; then a copy with another epoch takes its place.
+
+    Args:
+        stream: the stream (templated), `scope/stream` or a name in the connection's scope; or give `source`.
+        source: instead of `stream`.
+        segments: one or several (templated): qualified names, or in short `5.#epoch.2`.
+        conn_id: the Airflow connection, with `stream`.
+
+    Returns (XCom):
+        `stream, ends`: the length in bytes of each segment that is still held.
+    """
+
+    template_fields: Sequence[str] = ("stream", "segments")
+
+    def __init__(self, *, segments: str | Sequence[str], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.segments = segments
+
+    def condition(self, hook: PravegaHook) -> Condition:  # noqa: ARG002 - all conditions' shape
+        """Every segment has ended."""
+        return SegmentsSealed((self.segments,) if isinstance(self.segments, str) else tuple(self.segments))
+
+
+class PravegaStreamSealedSensor(_ConditionSensor):
+    """Waits until a stream has ended: nothing will be written to it any more.
+
+    Args:
+        stream: the stream (templated), `scope/stream` or a name in the connection's scope; or give `source`.
+        source: instead of `stream`.
+        conn_id: the Airflow connection, with `stream`.
+
+    Returns (XCom):
+        `stream, cut, cut_text`: the stream's end, by segment and as Pravega's clients write it.
+    """
+
+    def condition(self, hook: PravegaHook) -> Condition:  # noqa: ARG002 - all conditions' shape
+        """The stream has ended."""
+        return StreamSealed()
+
+
+class PravegaBacklogSensor(_ConditionSensor):
+    """Waits until so many bytes lie between a cut and the tail, or until no more than so many do.
+
+    The bytes are stored ones: each event takes 8 more than its payload. Nothing is read to count them.
+
+    Args:
+        stream: the stream (templated), `scope/stream` or a name in the connection's scope; or give `source`.
+        source: instead of `stream`.
+        cut: where to count from (templated): the XCom `end_cut` of a read, the text of a stream cut, `earliest` or
+            `latest` (the tail when first asked, so not with `mode="reschedule"`). Default: the head, so all that
+            the stream holds.
+        bytes: the limit.
+        direction: `at_least` waits until enough has come, `at_most` until no more is left, as after a truncation.
+        conn_id: the Airflow connection, with `stream`.
+
+    Returns (XCom):
+        `stream, bytes, lost_bytes, cut, cut_text`: the cut is the tail that was counted to.
+    """
+
+    template_fields: Sequence[str] = ("stream", "cut")
+
+    def __init__(
+        self,
+        *,
+        bytes: int,  # noqa: A002 - the unit is the name
+        cut: CutText | None = None,
+        direction: Direction = "at_least",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        BacklogReached(None, bytes, direction)  # refuses when the DAG is parsed
+        self.cut, self.bytes, self.direction = cut, bytes, direction
+        self._from: Mapping[str, str] | None = None
+
+    def condition(self, hook: PravegaHook) -> Condition:
+        """So many bytes; `latest` is resolved once."""
+        if self.cut is not None and self._from is None:
+            self._from = hook.cut(self.stream, self.cut).to_json() or None
+        return BacklogReached(self._from, self.bytes, self.direction)
+
+
+class PravegaWatermarkSensor(_ConditionSensor):
+    """Waits until the writers of a stream have noted a time: everything they noted before it is written.
+
+    Pravega writes watermarks only while writers note times (Java: `noteTime`, `automaticallyNoteTime`, or the time of
+    a transaction's commit). Reading `_MARK<stream>` needs a permission of its own.
+
+    Args:
+        stream: the stream (templated), `scope/stream` or a name in the connection's scope; or give `source`.
+        source: instead of `stream`; its `event_time_unit` is that of the writers' times.
+        moment: the time (templated), aware, or its text in ISO 8601 with an offset.
+        conn_id: the Airflow connection, with `stream`.
+
+    Returns (XCom):
+        `stream, lower, upper, cut, cut_text`: the newest watermark, its times in the writers' unit.
+    """
+
+    template_fields: Sequence[str] = ("stream", "moment")
+
+    def __init__(self, *, moment: datetime | str, source: PravegaSource | None = None, **kwargs: Any) -> None:
+        super().__init__(source=source, **kwargs)
+        self.moment = moment
+        self.unit = (source or PravegaSource("any/stream")).unit
+
+    def condition(self, hook: PravegaHook) -> Condition:  # noqa: ARG002 - all conditions' shape
+        """The newest watermark is not before the time."""
+        since = aware(self.moment) - _EPOCH
+        return WatermarkReached(-(-since // self.unit))
+
+
+class PravegaCutAvailableSensor(_PravegaSensor):
+    """Waits until the journal holds a cut of a stream that was sampled at or after a time.
+
+    That cut is the one which windows of basis `append` take for this time, once and for all. The stream itself is
+    not asked: a recorder (`RecordCutsOperator`) must run.
+
+    Args:
+        stream: the stream (templated), `scope/stream` or a name in the connection's scope; or give `source`.
+        source: instead of `stream`.
+        moment: the time (templated), aware, or its text in ISO 8601 with an offset.
+        conn_id: the Airflow connection, with `stream`.
+
+    Returns (XCom):
+        `stream, cut, cut_text, sampled_from, sampled_to, skew_seconds, recorder`.
+    """
+
+    template_fields: Sequence[str] = ("stream", "moment")
+
+    def __init__(self, *, moment: datetime | str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.moment = moment
+
+    def ask(self, context: Context) -> Answer:  # noqa: ARG002 - all sensors' shape
+        """Poll once."""
+        moment = aware(self.moment)
+        with closing(PravegaHook(self.conn_id)) as hook:
+            source = PravegaSource(hook.stream(self.stream), conn_id=self.conn_id)
+        with open_journal() as journal:
+            return cut_answer(journal, source, moment)
+
+    def trigger(self, context: Context) -> PravegaCutTrigger:  # noqa: ARG002 - all sensors' shape
+        """The trigger that goes on asking."""
+        return PravegaCutTrigger(self.conn_id, self.stream, aware(self.moment).isoformat(), self.poke_interval)
+
+
+def aware(moment: datetime | str) -> datetime:
+    """A time from a time or its text.
+
+    Raises:
+        InvalidWindow: no time, or one without an offset.
+    """
+    try:
+        found = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
+    except ValueError as error:
+        raise InvalidWindow(f"{moment!r} is not a time: write it like 2026-11-20T10:00:00Z") from error
+    if found.tzinfo is None:
+        raise InvalidWindow(f"{moment} has no time zone: write it like 2026-11-20T10:00:00Z")
+    return found

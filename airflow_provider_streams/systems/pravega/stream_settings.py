@@ -1,0 +1,85 @@
+"""A stream's settings as users say them: what is not said stays as it is. Loads no client."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Literal, get_args
+
+from airflow_provider_streams.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from airflow_provider_streams.systems.pravega.calls import Retention, Scaling, Settings
+
+IfExists = Literal["keep", "update", "fail"]
+"""What becomes of a stream that exists already."""
+
+
+def check_if_exists(choice: str) -> None:
+    """Refuse another word.
+
+    Raises:
+        InvalidRequest: naming the known ones.
+    """
+    if choice not in get_args(IfExists):
+        raise InvalidRequest(f"if_exists must be one of {', '.join(get_args(IfExists))}, got {choice!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSettings:
+    """Settings to make or change; None: as it is. Applied to a stream's own, it gives those it should have.
+
+    Raises:
+        InvalidRequest: two rates, two kinds of retention, or a number that cannot be.
+    """
+
+    segments: int | None = None
+    """How many; with a rate, how many at least."""
+    events_per_second: int | None = None
+    """Scale by this rate of each segment."""
+    kilobytes_per_second: int | None = None
+    scale_factor: int = 2
+    """With a rate: in how many parts a hot segment is split."""
+    retain: timedelta | None = None
+    retain_bytes: int | None = None
+    tags: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.events_per_second is not None and self.kilobytes_per_second is not None:
+            raise InvalidRequest("a stream scales by events_per_second or by kilobytes_per_second, not by both")
+        if self.retain is not None and self.retain_bytes is not None:
+            raise InvalidRequest("a stream retains by time or by size, not by both: give retain or retain_bytes")
+        numbers = (self.segments, self.events_per_second, self.kilobytes_per_second, self.retain_bytes)
+        spans = () if self.retain is None else (self.retain,)
+        if any(number is not None and number < 1 for number in numbers) or any(span <= timedelta(0) for span in spans):
+            raise InvalidRequest("segments, rates and retention must be positive")
+        if self.scale_factor < 2:  # noqa: PLR2004 - the smallest split
+            raise InvalidRequest(f"scale_factor must be at least 2, got {self.scale_factor}")
+
+    def __call__(self, current: Settings) -> Settings:
+        """The settings that a stream with these ones should have."""
+        return replace(
+            current,
+            scaling=self._scaling(current.scaling),
+            retention=self._retention(current.retention),
+            tags=current.tags if self.tags is None else tuple(sorted(set(self.tags))),
+        )
+
+    def _scaling(self, current: Scaling) -> Scaling:
+        from airflow_provider_streams.systems.pravega.calls import Scaling, ScalingKind  # noqa: PLC0415 - protobuf
+
+        segments = self.segments or current.min_segments
+        if self.events_per_second is not None:
+            return Scaling(ScalingKind.EVENTS_RATE, self.events_per_second, self.scale_factor, segments)
+        if self.kilobytes_per_second is not None:
+            return Scaling(ScalingKind.BYTES_RATE, self.kilobytes_per_second, self.scale_factor, segments)
+        return replace(current, min_segments=segments)
+
+    def _retention(self, current: Retention) -> Retention:
+        from airflow_provider_streams.systems.pravega.calls import Retention, RetentionKind  # noqa: PLC0415 - protobuf
+
+        if self.retain is not None:
+            return Retention(RetentionKind.TIME, self.retain // timedelta(milliseconds=1))
+        if self.retain_bytes is not None:
+            return Retention(RetentionKind.SIZE, self.retain_bytes)
+        return current

@@ -24,8 +24,14 @@ READ_OPTIONS: tuple[Option, ...] = (
         "window_start", "the window's first moment, ISO 8601 with offset, or milliseconds", aliases=("startingTime",)
     ),
     Option("window_end", "the first moment after the window", aliases=("endingTime",)),
-    Option("start_cut", "earliest, or positions by shard as JSON", aliases=("startingOffsets", "startingCut")),
-    Option("end_cut", "latest, or positions by shard as JSON", aliases=("endingOffsets", "endingCut")),
+    Option(
+        "start_cut",
+        "earliest, or positions by shard as JSON",
+        aliases=("startingOffsets", "startingCut", "start_stream_cut"),
+    ),
+    Option(
+        "end_cut", "latest, or positions by shard as JSON", aliases=("endingOffsets", "endingCut", "end_stream_cut")
+    ),
     Option("basis", "publish, append, event or cuts; default: publish with a window, cuts with cuts"),
     Option("slack_seconds", "how far around the window events are looked for (basis publish)", "60"),
     Option("columns", "comma separated; default: the system's default columns"),

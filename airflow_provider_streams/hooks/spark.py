@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from airflow_provider_streams.model.receipt import Receipt
+    from airflow_provider_streams.spark.chunk import ChunkSpec, WindowResult
     from airflow_provider_streams.spark.spec import JobSpec
+
+    Work = JobSpec | ChunkSpec
 
 _log = logging.getLogger(__name__)
 
@@ -46,8 +49,8 @@ sys.exit(main())
 class Launcher(Protocol):
     """One way to reach a Spark."""
 
-    def run(self, spec: JobSpec) -> Receipt:
-        """Run one job to its end."""
+    def run(self, work: Work) -> Any:
+        """Run one job to its end: the receipt of a window, or the results of a chunk."""
 
     def stop(self) -> None:
         """End the running job from another thread or a signal handler; does nothing when none runs."""
@@ -69,10 +72,27 @@ def launch(spec: JobSpec, conn_id: str | None = None, *, conf: Mapping[str, str]
         PreflightFailed: this Spark cannot run the job.
         StreamsError: as `spark.job.run`.
     """
+    receipt: Receipt = _launch(spec, conn_id, conf)
+    return receipt
+
+
+def launch_chunk(
+    chunk: ChunkSpec, conn_id: str | None = None, *, conf: Mapping[str, str] | None = None
+) -> list[WindowResult]:
+    """As `launch`, for many windows; what became of each, in order.
+
+    Raises:
+        StreamsError: what concerns all windows alike, see `spark.many.run_chunk`.
+    """
+    results: list[WindowResult] = _launch(chunk, conn_id, conf)
+    return results
+
+
+def _launch(work: Work, conn_id: str | None, conf: Mapping[str, str] | None) -> Any:
     launcher = launcher_for(conn_id, conf=conf)
     _running.append(launcher)
     try:
-        return launcher.run(spec)
+        return launcher.run(work)
     finally:
         _running.remove(launcher)
 
@@ -113,13 +133,15 @@ class _SessionLauncher:
     def __init__(self) -> None:
         self._tag = f"streams-{uuid.uuid4().hex}"
 
-    def _run(self, spec: JobSpec, session: SparkSession) -> Receipt:
-        from airflow_provider_streams.spark.job import run  # noqa: PLC0415 - PySpark is loaded when it is used
+    def _run(self, work: Work, session: SparkSession) -> Any:
+        from airflow_provider_streams.spark.chunk import ChunkSpec  # noqa: PLC0415 - PySpark is loaded when it is used
+        from airflow_provider_streams.spark.job import run  # noqa: PLC0415
+        from airflow_provider_streams.spark.many import run_chunk  # noqa: PLC0415
 
         self._session = session
         session.addTag(self._tag)
         try:
-            return run(spec, session)
+            return run_chunk(work, session) if isinstance(work, ChunkSpec) else run(work, session)
         finally:
             session.removeTag(self._tag)
             self._session = None
@@ -143,13 +165,13 @@ class EmbeddedLauncher(_SessionLauncher):
         super().__init__()
         self._conf = conf
 
-    def run(self, spec: JobSpec) -> Receipt:
+    def run(self, work: Work) -> Any:
         """See `Launcher`."""
         from airflow_provider_streams.spark.embedded import embedded_session  # noqa: PLC0415 - as above
 
-        session = embedded_session(self._conf, quick_start=spec.is_small)
+        session = embedded_session(self._conf, quick_start=work.is_small)
         _log.info("Spark %s runs in this process", session.version)
-        return self._run(spec, session)
+        return self._run(work, session)
 
 
 class ConnectLauncher(_SessionLauncher):
@@ -159,14 +181,14 @@ class ConnectLauncher(_SessionLauncher):
         super().__init__()
         self._conn_id, self._token, self._conf = conn_id, token, conf
 
-    def run(self, spec: JobSpec) -> Receipt:
+    def run(self, work: Work) -> Any:
         """See `Launcher`."""
         from airflow_provider_streams.spark.failures import typed  # noqa: PLC0415 - as above
 
         try:
-            return self._run(spec, self._connect())
+            return self._run(work, self._connect())
         except Exception as error:
-            known = typed(error, [self._token or "", *spec.secrets.values()])
+            known = typed(error, [self._token or "", *work.secrets.values()])
             if known is error:
                 raise
             raise known from None
@@ -203,7 +225,7 @@ class SubmitLauncher:
         self._is_local = "local" in master
         self._hook: Any = None
 
-    def run(self, spec: JobSpec) -> Receipt:
+    def run(self, work: Work) -> Any:
         """See `Launcher`."""
         from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook  # noqa: PLC0415 - optional
 
@@ -214,24 +236,24 @@ class SubmitLauncher:
             program, spec_file, result_file = (Path(folder) / name for name in ("job.py", "spec.json", "result.json"))
             program.write_text(_ENTRY)
             spec_file.touch(mode=0o600)
-            spec_file.write_text(json.dumps(spec.to_json()))
+            spec_file.write_text(json.dumps(work.to_json()))
             self._hook = SparkSubmitHook(
                 conf=self._conf,
                 conn_id=self._conn_id,
-                name=f"streams {spec.plan.fingerprint[:12]}",
+                name=_title(work),
                 py_files=str(ring_archive()),
                 application_args=["--spec", str(spec_file), "--result", str(result_file)],
             )
             try:
-                self._hook.submit(str(program), env=self._environment(spec))
+                self._hook.submit(str(program), env=self._environment(work))
             except Exception as error:
-                known = _result(result_file) or typed(error, spec.secrets.values())
+                known = _result(result_file) or typed(error, work.secrets.values())
                 if known is error:
                     raise
                 raise known from None
             finally:
                 self._hook = None
-            return _receipt(result_file)
+            return _answer(result_file)
 
     def stop(self) -> None:
         """See `Launcher`."""
@@ -239,15 +261,15 @@ class SubmitLauncher:
         if hook is not None:
             hook.on_kill()
 
-    def _environment(self, spec: JobSpec) -> dict[str, str]:
+    def _environment(self, work: Work) -> dict[str, str]:
         """The child's: secrets travel here, for a command line is public. Set by `Popen`, in every master alike."""
         here = str(Path(sys.executable).parent)
-        environment = {**os.environ, **spec.secret_environment()}
+        environment = {**os.environ, **work.secret_environment()}
         environment["PATH"] = f"{environment.get('PATH', os.defpath)}{os.pathsep}{here}"
         environment.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
         if self._is_local:
             environment["PYSPARK_PYTHON"] = sys.executable
-        folder = _folder_of(spec.transform)
+        folder = _folder_of(work.transform)
         if folder:
             environment["PYTHONPATH"] = os.pathsep.join(filter(None, [environment.get("PYTHONPATH"), folder]))
         return environment
@@ -293,14 +315,20 @@ def _result(result_file: Path) -> Exception | None:
     return rebuild(error["type"], error["message"]) if error else None
 
 
-def _receipt(result_file: Path) -> Receipt:
+def _answer(result_file: Path) -> Any:
     from airflow_provider_streams.model.receipt import Receipt  # noqa: PLC0415 - as above
+    from airflow_provider_streams.spark.chunk import results_from_json  # noqa: PLC0415
 
     if not result_file.exists():
         raise PreflightFailed("spark-submit ended without an error and without a result: see its output above")
-    return Receipt.from_json(_only_receipt(json.loads(result_file.read_text())))
+    result = json.loads(result_file.read_text())
+    return results_from_json(result["results"]) if "results" in result else Receipt.from_json(result["receipt"])
 
 
-def _only_receipt(result: dict[str, Any]) -> dict[str, Any]:
-    receipt: dict[str, Any] = result["receipt"]
-    return receipt
+def _title(work: Work) -> str:
+    """What Spark's UI calls the application."""
+    from airflow_provider_streams.spark.chunk import ChunkSpec  # noqa: PLC0415 - as above
+
+    if isinstance(work, ChunkSpec):
+        return f"streams {len(work.specs)} windows from {work.how.plan.window.label}"
+    return f"streams {work.plan.fingerprint[:12]}"

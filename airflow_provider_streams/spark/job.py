@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_streams.errors import InvalidRequest, StreamsError
 from airflow_provider_streams.model.receipt import Receipt, SplitReceipt, compare
 from airflow_provider_streams.spark import failures, preflight, reading, sinks
+from airflow_provider_streams.spark.observing import observed
 from airflow_provider_streams.spark.spec import JobSpec
 from airflow_provider_streams.systems.base import load_system
 
@@ -54,7 +55,7 @@ def _run(spec: JobSpec, spark: SparkSession) -> Receipt:
     plan = spec.plan
     _log.info("reading %d splits, about %d bytes, of plan %s", len(plan.splits), plan.estimate.bytes, plan.fingerprint)
     read = reading.read(spec, spark)
-    df = _transform(spec.transform)(read.df)
+    df = transform_of(spec.transform)(read.df)
     read.expect_unread()
     if spec.sink is None:
         df.write.format("noop").mode("overwrite").save()
@@ -78,7 +79,7 @@ def _stage(df: DataFrame, writer: sinks.Writer) -> int | None:
 
     written = Observation("streams rows written")
     writer.stage(df.observe(written, F.count(F.lit(1)).alias("rows")))
-    rows = reading.observed(written).get("rows")
+    rows = observed(written).get("rows")
     return None if rows is None else int(rows)
 
 
@@ -92,7 +93,12 @@ def _proven(spec: JobSpec, receipts: list[SplitReceipt], started: float) -> Rece
     return compare(spec.plan, explained, seconds=time.monotonic() - started)
 
 
-def _transform(path: str | None) -> Callable[[DataFrame], DataFrame]:
+def transform_of(path: str | None) -> Callable[[DataFrame], DataFrame]:
+    """The user's function; None: rows stay as they are.
+
+    Raises:
+        InvalidRequest: it cannot be imported.
+    """
     if path is None:
         return lambda df: df
     module, _, name = path.partition(":")
@@ -109,7 +115,8 @@ def _transform(path: str | None) -> Callable[[DataFrame], DataFrame]:
 def main(argv: list[str] | None = None) -> int:
     """`--spec <file> --result <file>`; secrets come from the environment (`STREAMS_SECRET_<OPTION>`).
 
-    The result is `{"receipt": ..}` or `{"error": {"type", "message"}}`; the exit code says which.
+    The result is `{"receipt": ..}`, of a chunk `{"results": [..]}`, or `{"error": {"type", "message"}}`; the exit code
+    says which.
     """
     parser = argparse.ArgumentParser(prog="streams-job")
     parser.add_argument("--spec", type=Path, required=True)
@@ -117,24 +124,29 @@ def main(argv: list[str] | None = None) -> int:
     given = parser.parse_args(argv)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     try:
-        result: dict[str, Any] = {"receipt": _main(given.spec).to_json()}
+        result = _main(json.loads(given.spec.read_text()))
     except StreamsError as error:
         result = {"error": {"type": type(error).__name__, "message": str(error)}}
     draft = given.result.with_name(given.result.name + ".draft")
     draft.write_text(json.dumps(result))
     draft.rename(given.result)
-    return 0 if "receipt" in result else 1
+    return 1 if "error" in result else 0
 
 
-def _main(spec_file: Path) -> Receipt:
+def _main(data: dict[str, Any]) -> dict[str, Any]:
     from pyspark.sql import SparkSession  # noqa: PLC0415 - only where Spark runs
 
-    spec = JobSpec.from_json(json.loads(spec_file.read_text()), os.environ)
-    for name in spec.secret_environment():
+    from airflow_provider_streams.spark.chunk import ChunkSpec, results_to_json  # noqa: PLC0415 - it builds on this
+    from airflow_provider_streams.spark.many import run_chunk  # noqa: PLC0415
+
+    work = (ChunkSpec if "plans" in data else JobSpec).from_json(data, os.environ)
+    for name in work.secret_environment():
         os.environ.pop(name)
     spark = SparkSession.builder.getOrCreate()
     try:
-        return run(spec, spark)
+        if isinstance(work, ChunkSpec):
+            return {"results": results_to_json(run_chunk(work, spark))}
+        return {"receipt": run(work, spark).to_json()}
     finally:
         spark.stop()
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.plan import Plan, Split
 from airflow_provider_streams.model.receipt import SplitReceipt
+from airflow_provider_streams.spark.observing import observed
 from airflow_provider_streams.spark.options import RECEIPT_COLUMN
 from airflow_provider_streams.spark.spec import JobSpec
 from airflow_provider_streams.systems.base import StreamSystem, load_system
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _THREADS = 4
-_MOST_BYTES = 256 * 1024 * 1024
+MOST_BYTES = 256 * 1024 * 1024
 """A compressed plan can be small and its rows not: beyond this, Spark's tasks read it."""
 
 
@@ -58,7 +59,7 @@ def read(spec: JobSpec, spark: SparkSession) -> Read:
         try:
             return TableRead(spec, spark)
         except TooLarge:
-            _log.info("the rows exceed %d bytes: Spark's tasks read them", _MOST_BYTES)
+            _log.info("the rows exceed %d bytes: Spark's tasks read them", MOST_BYTES)
     return SourceRead(spec, spark)
 
 
@@ -109,23 +110,14 @@ class SourceRead:
         When the transform let Spark skip splits (a filter that is always false, a limit), nothing came from them: the
         source is then read once more, for the receipts alone.
         """
-        found = _distinct(observed(self._observation).get("receipts") or ())
+        found = distinct(observed(self._observation).get("receipts") or ())
         if len(found) < self._splits:
             _log.warning(
                 "Spark skipped %d of %d splits: reading for the receipts", self._splits - len(found), self._splits
             )
             rows = self._source.filter(f"{RECEIPT_COLUMN} is not null").select(RECEIPT_COLUMN).collect()
-            found = _distinct(row[0] for row in rows)
+            found = distinct(row[0] for row in rows)
         return found
-
-
-def observed(observation: Observation) -> dict[str, Any]:
-    """What was observed by an action that succeeded; nothing, if the optimizer removed the observation."""
-    try:
-        found: dict[str, Any] = observation.get
-    except Exception:  # noqa: BLE001 - Spark 4.2 fails an assertion of its own, as a Java error, instead of answering
-        return {}
-    return found
 
 
 def _is_over(observation: Observation) -> bool:
@@ -148,7 +140,7 @@ def read_table(spec: JobSpec) -> tuple[pa.Table, list[SplitReceipt]]:
     stop = threading.Event()
     with ThreadPoolExecutor(threads, thread_name_prefix="streams-read") as pool:
         parts = [
-            pool.submit(_read_share, system_type, spec, share, _Limit(_MOST_BYTES // threads, stop)) for share in shares
+            pool.submit(_read_share, system_type, spec, share, _Limit(MOST_BYTES // threads, stop)) for share in shares
         ]
         try:
             read_splits = sorted((one for part in parts for one in part.result()), key=lambda one: one[0].index)
@@ -212,7 +204,7 @@ def _rows(df: DataFrame) -> DataFrame:
     return df.filter(f"{RECEIPT_COLUMN} is null").drop(RECEIPT_COLUMN)
 
 
-def _distinct(texts: Iterable[Any]) -> list[SplitReceipt]:
+def distinct(texts: Iterable[Any]) -> list[SplitReceipt]:
     """One receipt per split: a split read twice (a self-join, a lost executor) reports twice; the worse one counts."""
     worst: dict[int, SplitReceipt] = {}
     for receipt in (SplitReceipt.from_json(json.loads(text)) for text in texts):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -14,6 +14,7 @@ from airflow_provider_streams.errors import InvalidRequest, SinkError
 from airflow_provider_streams.model.receipt import Receipt
 from airflow_provider_streams.model.sink import ParquetSink, Sink
 from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.spark.observing import observed
 from airflow_provider_streams.spark.swap import recover, replace_folder
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class Writer(Protocol):
 
 def writer_of(sink: Sink, window: Window) -> Writer:
     """The writer of a sink's kind."""
-    return _writer_type(sink.kind)(sink, window)
+    return writer_type(sink.kind)(sink, window)
 
 
 def sink_from_json(data: dict[str, Any]) -> Sink:
@@ -69,11 +70,16 @@ def sink_from_json(data: dict[str, Any]) -> Sink:
     Raises:
         InvalidRequest: an unknown kind.
     """
-    sink: Sink = _writer_type(data["kind"]).sink_type.from_json(data)  # type: ignore[attr-defined]  # each sink has it
+    sink: Sink = writer_type(data["kind"]).sink_type.from_json(data)  # type: ignore[attr-defined]  # each sink has it
     return sink
 
 
-def _writer_type(kind: str) -> type[Writer]:
+def writer_type(kind: str) -> type[Writer]:
+    """The class that writes a kind of sink. One that has `stage_together` can write many windows in one pass.
+
+    Raises:
+        InvalidRequest: an unknown kind.
+    """
     try:
         module, _, name = WRITERS[kind].partition(":")
     except KeyError:
@@ -114,14 +120,49 @@ class ParquetWriter:
 
     def stage(self, df: DataFrame) -> None:
         """See `Writer`."""
-        if WINDOW_COLUMN in (name.lower() for name in df.columns):
-            raise SinkError(
-                self._sink.path, f"the rows have a column {WINDOW_COLUMN!r}, which the table's folders already give"
-            )
-        self._staging.mkdir(parents=True, exist_ok=True)
-        recover(self._target, self._staging, f"{self._label}-")
-        with _setting(df.sparkSession, *_UTC_TIMESTAMPS):
-            df.write.option("compression", self._sink.compression).parquet(f"file://{self._staged}")
+        self.prepare(df)
+        self._write(df, self._staged)
+
+    def stage_together(self, writers: Mapping[int, ParquetWriter], df: DataFrame, column: str) -> None:
+        """Stage several windows of this sink in one pass, by a column that tells the number of each row's window.
+
+        Each of the writers then goes on as after its own `stage`.
+
+        Raises:
+            SinkError: they cannot be written, or not all of them arrived here.
+        """
+        for writer in writers.values():
+            writer.prepare(df)
+        together = self._staged.with_name(self._staged.name + ".together")
+        parts = {number: together / f"{column}={number}" for number in writers}
+        try:
+            rows = self._write_together(df, column, together)
+            self._check_count(rows, sorted(together.rglob("*.parquet")))
+            if not all(part.exists() for part in parts.values()):
+                self._write(df.drop(column).limit(0), together / "empty")
+            for number, writer in writers.items():
+                writer.take(parts[number], together / "empty")
+        finally:
+            shutil.rmtree(together, ignore_errors=True)
+
+    def _write_together(self, df: DataFrame, column: str, folder: Path) -> int | None:
+        """How many rows Spark wrote into a folder per window; None: it did not say."""
+        from pyspark.sql import Observation  # noqa: PLC0415 - only where Spark runs
+        from pyspark.sql import functions as F  # noqa: N812, PLC0415
+
+        written = Observation("streams rows of windows")
+        self._write(df.observe(written, F.count(F.lit(1)).alias("rows")), folder, column)
+        self._check_success(folder)
+        rows = observed(written).get("rows")
+        return None if rows is None else int(rows)
+
+    def take(self, rows: Path, empty: Path) -> None:
+        """Make a part of a common folder this writer's own staged one."""
+        if rows.exists():
+            rows.rename(self._staged)
+            (self._staged / "_SUCCESS").touch()
+        else:
+            shutil.copytree(empty, self._staged)
 
     def commit(self, receipt: Receipt, rows: int | None) -> None:  # noqa: ARG002 - the proof that the read agrees
         """See `Writer`."""
@@ -136,17 +177,43 @@ class ParquetWriter:
         """See `Writer`."""
         shutil.rmtree(self._staged, ignore_errors=True)
 
+    def prepare(self, df: DataFrame) -> None:
+        """Refuse rows that the table cannot hold; make room for what will be staged.
+
+        Raises:
+            SinkError: they have a column that the folders' names give.
+        """
+        if WINDOW_COLUMN in (name.lower() for name in df.columns):
+            raise SinkError(
+                self._sink.path, f"the rows have a column {WINDOW_COLUMN!r}, which the table's folders already give"
+            )
+        self._staging.mkdir(parents=True, exist_ok=True)
+        recover(self._target, self._staging, f"{self._label}-")
+
+    def _write(self, df: DataFrame, folder: Path, *partition_columns: str) -> None:
+        with _setting(df.sparkSession, *_UTC_TIMESTAMPS):
+            writer = df.write.partitionBy(*partition_columns) if partition_columns else df.write
+            writer.option("compression", self._sink.compression).parquet(f"file://{folder}")
+
     def _check(self, rows: int | None) -> None:
         """What tasks wrote must be here: a folder that is not mounted everywhere keeps their files elsewhere."""
-        import pyarrow.parquet as pq  # noqa: PLC0415 - only where a table is written
+        self._check_success(self._staged)
+        files = sorted(self._staged.glob("*.parquet"))
+        if not files:
+            raise SinkError(self._sink.path, "not one of the files that Spark wrote is here")
+        self._check_count(rows, files)
 
-        if not (self._staged / "_SUCCESS").exists():
+    def _check_success(self, folder: Path) -> None:
+        if not (folder / "_SUCCESS").exists():
             raise SinkError(
                 self._sink.path, "what Spark wrote is not here: the path must be mounted on this machine too"
             )
-        files = sorted(self._staged.glob("*.parquet"))
+
+    def _check_count(self, rows: int | None, files: Sequence[Path]) -> None:
+        import pyarrow.parquet as pq  # noqa: PLC0415 - only where a table is written
+
         written = sum(pq.ParquetFile(file).metadata.num_rows for file in files)
-        if not files or rows not in (None, written):
+        if rows not in (None, written):
             raise SinkError(
                 self._sink.path,
                 f"Spark wrote {rows} rows, {written} are here in {len(files)} files: "

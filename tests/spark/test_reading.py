@@ -46,7 +46,7 @@ def test_an_empty_plan_gives_an_empty_frame_with_the_schema(spark, stream, way: 
 
 
 def test_rows_that_outgrow_the_driver_are_read_by_tasks(spark, stream, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "_MOST_BYTES", 10_000)
+    monkeypatch.setattr(reading, "MOST_BYTES", 10_000)
     read = reading.read(stream.spec(), spark)
     assert isinstance(read, reading.SourceRead)
     assert read.df.count() == 1200

@@ -1,0 +1,134 @@
+"""The Data Source behind a chunk: the splits of many plans in one scan, each row marked with its window's number."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from airflow_provider_streams.errors import StreamsError
+from airflow_provider_streams.model.plan import Plan, Split
+from airflow_provider_streams.spark.failures import one_line
+from airflow_provider_streams.spark.options import RECEIPT_COLUMN
+from airflow_provider_streams.spark.source import one_split
+from airflow_provider_streams.spark.spec import JobSpec, secret_variable
+from airflow_provider_streams.systems.base import load_system
+
+NUMBER_COLUMN = "_window"
+"""Which window of the chunk a row belongs to, from 0."""
+
+_SPEC = "spec"
+
+
+def source_options(specs: tuple[JobSpec, ...]) -> dict[str, str]:
+    """What the source is told; secrets are options of their own, which Spark's plans redact."""
+    chunk = {**specs[0].to_json(), "plans": [spec.plan.to_json() for spec in specs]}
+    return {_SPEC: json.dumps(chunk, separators=(",", ":")), **specs[0].secret_environment()}
+
+
+class WindowsDataSource(DataSource):
+    """Reads the plans of a chunk. For this package's own job: users read one plan with their system's format."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        super().__init__(dict(options))
+        given = {name.lower(): value for name, value in options.items()}
+        data = json.loads(given[_SPEC])
+        environment = {secret_variable(name): given[secret_variable(name).lower()] for name in data["secrets"]}
+        plans = [Plan.from_json(plan) for plan in data.pop("plans")]
+        spec = JobSpec.from_json(data, environment)
+        self._reading = _Reading(plans, replace(spec, plan=replace(spec.plan, splits=(), ranges=())), _schema(spec))
+
+    @classmethod
+    def name(cls) -> str:
+        """The format's name."""
+        return "streams_windows"
+
+    def schema(self) -> StructType:
+        """The asked columns, the window's number, and the receipts' column."""
+        return from_arrow_schema(self._reading.schema)
+
+    def reader(self, schema: StructType) -> WindowsReader:  # noqa: ARG002 - its own
+        """A reader of all plans."""
+        return WindowsReader(self._reading)
+
+
+@dataclass(frozen=True)
+class WindowPartition(InputPartition):
+    """One split of one window, with its plan."""
+
+    number: int
+    plan: Plan
+    split: Split
+
+
+@dataclass(frozen=True)
+class _Reading:
+    plans: list[Plan]
+    spec: JobSpec
+    schema: pa.Schema
+
+
+class WindowsReader(DataSourceReader):
+    """Spreads the splits of all plans over tasks; a task reads one."""
+
+    def __init__(self, reading: _Reading) -> None:
+        self._reading = reading
+
+    def __getstate__(self) -> dict[str, object]:
+        """A task has its own plan in its partition: the others are not sent with it."""
+        return {"_reading": replace(self._reading, plans=[])}
+
+    def partitions(self) -> list[WindowPartition]:
+        """One per split, in order of the windows."""
+        return [
+            WindowPartition(number, one_split(plan, split), split)
+            for number, plan in enumerate(self._reading.plans)
+            for split in plan.splits
+        ]
+
+    def read(self, partition: WindowPartition | None) -> Iterator[pa.RecordBatch]:  # type: ignore[override]  # ours only
+        """The split's batches; then its receipt, as a row."""
+        if partition is None:  # Spark makes one partition of nothing out of an empty list
+            return
+        schema, spec = self._reading.schema, self._reading.spec
+        system = load_system(spec.plan.source.system).from_options(spec.options)
+        try:
+            reader = system.read(partition.plan, partition.plan.splits[0], spec.columns)
+            try:
+                for batch in reader:
+                    yield _marked(schema, batch, partition.number)
+                receipt = replace(reader.receipt, index=partition.split.index)
+            finally:
+                reader.close()
+            text = json.dumps({"window": partition.number, "receipt": receipt.to_json()})
+            yield _receipt_row(schema, partition.number, text)
+        except StreamsError as error:
+            raise one_line(error) from None
+        finally:
+            system.close()
+
+
+def _schema(spec: JobSpec) -> pa.Schema:
+    system = load_system(spec.plan.source.system).from_options(spec.options)
+    try:
+        schema = system.schema(spec.columns)
+    finally:
+        system.close()
+    return schema.append(pa.field(NUMBER_COLUMN, pa.int32())).append(pa.field(RECEIPT_COLUMN, pa.string()))
+
+
+def _marked(schema: pa.Schema, batch: pa.RecordBatch, number: int) -> pa.RecordBatch:
+    extra: list[pa.Array[Any]] = [pa.array([number] * len(batch), pa.int32()), pa.nulls(len(batch), pa.string())]
+    return pa.RecordBatch.from_arrays([*batch.columns, *extra], schema=schema)
+
+
+def _receipt_row(schema: pa.Schema, number: int, text: str) -> pa.RecordBatch:
+    nulls: list[pa.Array[Any]] = [pa.nulls(1, column.type) for column in schema][:-2]
+    own: list[pa.Array[Any]] = [pa.array([number], pa.int32()), pa.array([text], pa.string())]
+    return pa.RecordBatch.from_arrays([*nulls, *own], schema=schema)

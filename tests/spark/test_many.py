@@ -1,0 +1,182 @@
+"""Many windows in one job: each proven and put in place on its own, whatever becomes of the others."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from airflow_provider_streams.errors import AuthenticationFailed, InvalidRequest, SinkError
+from airflow_provider_streams.model.receipt import Receipt
+from airflow_provider_streams.model.sink import ParquetSink
+from airflow_provider_streams.spark import many, reading
+from airflow_provider_streams.spark.chunk import ChunkSpec, WindowFailure, results_from_json, results_to_json
+from airflow_provider_streams.spark.many import run_chunk
+
+MINUTES = 6
+
+
+def chunk(stream, minutes: int = MINUTES, **how) -> ChunkSpec:
+    """The first minutes of the stream: 120 events each."""
+    plans = [stream.plan(minute, minute + 1) for minute in range(minutes)]
+    return ChunkSpec.of(plans, stream.spec(plans[0], **how))
+
+
+def landed(lake: Path) -> dict[int, list[tuple[str, int]]]:
+    """The events of each window's folder, by its minute."""
+    import pyarrow.parquet as pq
+
+    found = {}
+    for folder in sorted(lake.glob("window_start=*")):
+        rows = [row for file in folder.glob("*.parquet") for row in pq.ParquetFile(file).read().to_pylist()]
+        found[int(folder.name[-5:-3])] = sorted((row["shard"], row["number"]) for row in rows)
+    return found
+
+
+def truth(minute: int) -> list[tuple[str, int]]:
+    return [(f"numbers-{shard}", minute * 60 + n) for shard in range(2) for n in range(60)]
+
+
+def test_every_window_lands_in_its_own_place_with_its_own_receipt(spark, stream, way: int, tmp_path: Path) -> None:
+    spec = chunk(stream, sink=ParquetSink(str(tmp_path / "lake")), small_plan_bytes=way)
+    results = run_chunk(spec, spark)
+    assert [result.rows for result in results] == [120] * MINUTES
+    assert [result.fingerprint for result in results] == [one.plan.fingerprint for one in spec.specs]
+    assert landed(tmp_path / "lake") == {minute: truth(minute) for minute in range(MINUTES)}
+    assert not list((tmp_path / "lake" / "_staging").iterdir())
+
+
+def test_a_chunk_and_single_jobs_leave_the_same_tables(spark, stream, way: int, tmp_path: Path) -> None:
+    from airflow_provider_streams.spark.job import run
+
+    together, alone = (ParquetSink(str(tmp_path / name)) for name in ("together", "alone"))
+    spec = chunk(stream, 2, sink=together, small_plan_bytes=way)
+    results = run_chunk(spec, spark)
+    singles = [run(one, spark) for one in chunk(stream, 2, sink=alone, small_plan_bytes=way).specs]
+    assert [result.splits for result in results] == [single.splits for single in singles]
+    tables = [spark.read.parquet(sink.path) for sink in (together, alone)]
+    assert tables[0].schema == tables[1].schema
+    assert sorted(map(str, tables[0].collect())) == sorted(map(str, tables[1].collect()))
+
+
+def test_a_window_that_misses_an_event_fails_alone(spark, stream, way: int, tmp_path: Path) -> None:
+    stream.set(fault="drop:1:130")
+    results = run_chunk(chunk(stream, sink=ParquetSink(str(tmp_path / "lake")), small_plan_bytes=way), spark)
+    # slack: the event is looked at for the windows beside its own as well
+    assert [isinstance(result, WindowFailure) for result in results] == [False, True, True, True, False, False]
+    assert {result.error_type for result in results[1:4]} == {"ReceiptMismatch"}
+    assert landed(tmp_path / "lake") == {minute: truth(minute) for minute in (0, 4, 5)}
+    assert not list((tmp_path / "lake" / "_staging").iterdir())
+
+
+def test_a_lost_window_fails_alone_and_says_so(spark, stream, way: int, tmp_path: Path) -> None:
+    spec = chunk(stream, sink=ParquetSink(str(tmp_path / "lake")), small_plan_bytes=way)
+    stream.set(fault="trim:0:30")
+    results = run_chunk(spec, spark)
+    assert [(result.error_type, result.lost) for result in results[:2]] == [("EventsLost", True)] * 2
+    assert landed(tmp_path / "lake") == {minute: truth(minute) for minute in range(2, MINUTES)}
+
+
+def test_a_failure_of_the_common_pass_is_halved_until_it_stands_alone(
+    spark, stream, way: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passes = []
+    run = many._Together.run
+
+    def fail_with_minute_3(self):
+        windows = [spec.plan.window for spec in self._chunk.specs]
+        passes.append(len(windows))
+        if any(window.start.minute == 3 for window in windows):
+            raise RuntimeError("as a bug of somebody's would")
+        return run(self)
+
+    monkeypatch.setattr(many._Together, "run", fail_with_minute_3)
+    results = run_chunk(chunk(stream, sink=ParquetSink(str(tmp_path / "lake")), small_plan_bytes=way), spark)
+    assert [isinstance(result, Receipt) for result in results] == [True, True, True, False, True, True]
+    assert (results[3].error_type, results[3].message) == ("RuntimeError", "see the log of the Spark job")
+    assert landed(tmp_path / "lake").keys() == {0, 1, 2, 4, 5}
+    assert passes == [6, 3, 3, 1, 2]
+
+
+def test_windows_without_rows_replace_full_ones_and_keep_the_schema(spark, stream, way: int, tmp_path: Path) -> None:
+    sink = ParquetSink(str(tmp_path / "lake"))
+    run_chunk(chunk(stream, 3, sink=sink, small_plan_bytes=way), spark)
+    stream.set(events=60, now="2026-11-20T11:00:00+00:00")
+    results = run_chunk(chunk(stream, 3, sink=sink, small_plan_bytes=way), spark)
+    assert [result.rows for result in results] == [120, 0, 0]
+    table = spark.read.parquet(sink.path)
+    assert table.columns == ["value", "publish_time", "shard", "number", "window_start"]
+    assert landed(tmp_path / "lake") == {0: truth(0), 1: [], 2: []}
+
+
+@pytest.mark.parametrize("case", [("per_shard", 2), ("nothing", 0), ("first_three", 3)])
+def test_a_transform_sees_one_window_at_a_time(spark, stream, way: int, tmp_path: Path, case: tuple[str, int]) -> None:
+    transform, rows = case
+    sink = ParquetSink(str(tmp_path / "lake"))
+    results = run_chunk(chunk(stream, 3, sink=sink, small_plan_bytes=way, transform=f"transforms:{transform}"), spark)
+    assert [result.rows for result in results] == [120] * 3
+    counts = spark.read.parquet(sink.path).groupBy("window_start").count().collect()
+    assert [row["count"] for row in counts] == ([rows] * 3 if rows else [])
+
+
+def test_without_a_sink_windows_are_proven_and_nothing_is_kept(spark, stream, way: int) -> None:
+    assert [result.rows for result in run_chunk(chunk(stream, 3, small_plan_bytes=way), spark)] == [120] * 3
+
+
+def test_rows_that_outgrow_the_driver_are_read_by_tasks(
+    spark, stream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "MOST_BYTES", 10_000)
+    run_chunk(chunk(stream, sink=ParquetSink(str(tmp_path / "lake"))), spark)
+    assert landed(tmp_path / "lake") == {minute: truth(minute) for minute in range(MINUTES)}
+
+
+def test_what_concerns_all_windows_stops_at_once(spark, stream, way: int, tmp_path: Path) -> None:
+    spec = chunk(stream, sink=ParquetSink(str(tmp_path / "lake")), small_plan_bytes=way)
+    with pytest.raises(InvalidRequest, match="transforms:typo"):
+        run_chunk(
+            ChunkSpec.of(
+                [one.plan for one in spec.specs], stream.spec(transform="transforms:typo", sink=spec.how.sink)
+            ),
+            spark,
+        )
+    stream.set(password="another")
+    with pytest.raises(AuthenticationFailed):
+        run_chunk(spec, spark)
+    assert not list((tmp_path / "lake").glob("window_start=*"))
+
+
+def test_rows_that_did_not_reach_this_machine_are_missed(
+    spark, stream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from airflow_provider_streams.spark.sinks import ParquetWriter
+
+    write = ParquetWriter._write
+
+    def write_and_lose(self, df, folder: Path, *columns: str) -> None:
+        write(self, df, folder, *columns)
+        next(folder.rglob("*.parquet")).unlink()
+
+    monkeypatch.setattr(ParquetWriter, "_write", write_and_lose)
+    with pytest.raises(SinkError, match="720 rows"):
+        run_chunk(chunk(stream, sink=ParquetSink(str(tmp_path))), spark)
+
+
+def test_a_chunk_travels_as_json_without_its_secrets(stream) -> None:
+    stream.token = "canary-33aa"
+    spec = chunk(stream, 2, columns=("value",), on_loss="record")
+    text = json.dumps(spec.to_json())
+    assert "canary-33aa" not in text
+    back = ChunkSpec.from_json(json.loads(text), spec.secret_environment())
+    assert back.specs == spec.specs
+    assert back.how.options["token"] == "canary-33aa"
+
+
+def test_results_travel_as_json() -> None:
+    results = [
+        Receipt("f" * 32, (), 1.0, "complete"),
+        WindowFailure("EventsLost", "gone", lost=True),
+        WindowFailure("ReadStalled", "silent", retryable=True),
+    ]
+    assert results_from_json(json.loads(json.dumps(results_to_json(results)))) == results

@@ -1,0 +1,333 @@
+// The page: windows of every source on one axis. Airflow loads this file and renders `globalThis.Streams`.
+
+import { HEIGHT, Row } from "./lane.js";
+import { DARK, LIGHT, swatch } from "./paint.js";
+import { Backfill, Detail } from "./panel.js";
+import { Store } from "./store.js";
+import { install, isDark, watchTheme } from "./style.js";
+import { DAY, MEANING, STATES, clock, count, fromInput, h, plural, ticks, toInput } from "./words.js";
+
+const { Fragment, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState, useSyncExternalStore } = globalThis.React;
+
+const RANGES = [
+  ["day", "Day", DAY],
+  ["week", "Week", 7 * DAY],
+  ["month", "Month", 30 * DAY],
+];
+const LEAST = 300;
+const SNIPPET = `read = ReadWindowOperator(
+    task_id="read",
+    source=PulsarSource("shop/orders/events"),
+    sink=ParquetSink("/lake/orders"),
+)`;
+
+const seconds = () => Date.now() / 1000;
+
+function latest(length) {
+  // whole minutes: a view that moves with every poll would be drawn anew each time
+  const end = Math.ceil(seconds() / 60) * 60;
+  return { start: end - length, end: end + length * 0.02 };
+}
+
+function useTheme() {
+  const [dark, setDark] = useState(isDark);
+  useEffect(() => watchTheme(() => setDark(isDark())), []);
+  return dark;
+}
+
+/** The last of `length` seconds, moving with the clock, or a span somebody chose. */
+function useView() {
+  const [chosen, setChosen] = useState({ kind: "day", span: null });
+  const [minute, setMinute] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => setMinute(Math.ceil(seconds() / 60)), 5000);
+    return () => clearInterval(timer);
+  }, []);
+  const view = useMemo(() => {
+    const range = RANGES.find(([kind]) => kind === chosen.kind);
+    return range ? latest(range[2]) : chosen.span;
+  }, [chosen, chosen.kind === "custom" ? 0 : minute]);
+  const show = useCallback((start, end) => setChosen({ kind: "custom", span: { start, end: Math.max(end, start + LEAST) } }), []);
+  return { view, kind: chosen.kind, pick: (kind) => setChosen({ kind, span: null }), show };
+}
+
+function useWidth() {
+  const [width, setWidth] = useState(0);
+  const observer = useRef(null);
+  const ref = useCallback((element) => {
+    observer.current?.disconnect();
+    if (!element) return;
+    setWidth(element.clientWidth);
+    observer.current = new ResizeObserver(() => setWidth(element.clientWidth));
+    observer.current.observe(element);
+  }, []);
+  return [ref, width];
+}
+
+/** One tooltip for all lanes, moved without rendering anything else. */
+function Tooltip({ handle }) {
+  const [shown, setShown] = useState(null);
+  const box = useRef(null);
+  handle.current = { show: (x, lane, content) => setShown({ x, lane, content }), hide: () => setShown(null) };
+  useLayoutEffect(() => {
+    if (!shown || !box.current) return;
+    const { offsetWidth, offsetHeight, style } = box.current;
+    const left = Math.min(Math.max(8, shown.x - offsetWidth / 2), innerWidth - offsetWidth - 8);
+    const below = shown.lane.bottom + 8;
+    const top = below + offsetHeight < innerHeight ? below : shown.lane.top - offsetHeight - 8;
+    style.left = `${left}px`;
+    style.top = `${top}px`;
+  }, [shown]);
+  return shown && h("div", { ref: box, className: "st-tip", role: "tooltip" }, shown.content);
+}
+
+function Swatch({ state, palette }) {
+  const canvas = useRef(null);
+  useLayoutEffect(() => swatch(canvas.current, state, palette), [state, palette]);
+  return h("canvas", { ref: canvas, "aria-hidden": true });
+}
+
+function Legend({ tally, palette, only, setOnly }) {
+  return h(
+    "div",
+    { className: "st-legend", role: "group", "aria-label": "States of the windows shown" },
+    STATES.map((state, at) =>
+      h(
+        "button",
+        { key: state, type: "button", "aria-pressed": only === state, title: `${MEANING[state]}. Press to see only these.`, onClick: () => setOnly(only === state ? null : state) },
+        h(Swatch, { state, palette }),
+        h("span", null, state),
+        h("b", { "data-count": state }, count(tally.counts[at])),
+      ),
+    ),
+    h("span", { className: "st-legend-other", title: "A plan is pinned for the window, and it was not read yet" }, h("i", { className: "st-key-pin" }), `pinned, not read ${count(tally.planned)}`),
+    h("span", { className: "st-legend-other", title: "What is older the stream no longer holds" }, h("i", { className: "st-key-horizon" }), "beyond retention"),
+    h("span", { className: "st-legend-other" }, h("i", { className: "st-key-now" }), "now"),
+  );
+}
+
+function Custom({ view, show }) {
+  const bound = (name, other) =>
+    h("input", {
+      type: "datetime-local",
+      className: "st-input",
+      "aria-label": `${name} of the range, UTC`,
+      title: "UTC",
+      value: toInput(view[name]),
+      onChange: (event) => {
+        const at = fromInput(event.target.value);
+        if (Number.isNaN(at) || (name === "start" ? at >= view.end : at <= view.start)) return;
+        show(name === "start" ? at : view.start, name === "end" ? at : view.end);
+      },
+    });
+  return h(Fragment, null, bound("start"), h("span", { className: "st-muted" }, "to"), bound("end"));
+}
+
+function Tools({ view, kind, pick, show, filter, setFilter }) {
+  const zoom = (factor) => {
+    const middle = (view.start + view.end) / 2;
+    const half = ((view.end - view.start) / 2) * factor;
+    show(middle - half, middle + half);
+  };
+  const pan = (share) => {
+    const by = (view.end - view.start) * share;
+    show(view.start + by, view.end + by);
+  };
+  const button = (label, text, onClick) => h("button", { type: "button", className: "st-button st-icon", "aria-label": label, title: label, onClick }, text);
+  return h(
+    "div",
+    { className: "st-tools" },
+    h("input", { className: "st-input", type: "search", placeholder: "Filter sources", "aria-label": "Filter sources", value: filter, onChange: (event) => setFilter(event.target.value) }),
+    h(
+      "div",
+      { className: "st-segments", role: "radiogroup", "aria-label": "Range" },
+      RANGES.map(([name, label]) => h("button", { key: name, type: "button", role: "radio", "aria-checked": kind === name, onClick: () => pick(name) }, label)),
+      h("button", { type: "button", role: "radio", "aria-checked": kind === "custom", onClick: () => show(view.start, view.end) }, "Custom"),
+    ),
+    kind === "custom" && h(Custom, { view, show }),
+    h("div", { className: "st-joined" }, button("Earlier", "‹", () => pan(-0.5)), button("Zoom out", "−", () => zoom(2)), button("Zoom in", "+", () => zoom(0.5)), button("Later", "›", () => pan(0.5))),
+  );
+}
+
+function Axis({ lines, view, width, axis }) {
+  return h(
+    "div",
+    { className: "st-axis" },
+    h("div", { className: "st-axis-head" }, "Source"),
+    h(
+      "div",
+      { className: "st-axis-ticks", ref: axis, role: "presentation" },
+      lines.map(({ at, strong, label }) => {
+        const left = ((at - view.start) / (view.end - view.start)) * width;
+        return left > 18 && left < width - 18 && h("span", { key: at, className: strong ? "st-tick st-strong" : "st-tick", style: { left: `${left}px` } }, label);
+      }),
+    ),
+    h("div", { className: "st-axis-head st-right" }, "Covered"),
+    h("div", { className: "st-axis-head st-right", title: "Time since the end of the last covered window" }, "Lag"),
+  );
+}
+
+function Empty({ filtered }) {
+  if (filtered) return h("div", { className: "st-empty" }, h("h2", null, "No source matches"), h("p", { className: "st-muted" }, "Change the filter to see the others."));
+  return h(
+    "div",
+    { className: "st-empty" },
+    h("h2", null, "No windows yet"),
+    h("p", { className: "st-muted" }, "The first window that a task plans or reads appears here by itself. Windows of DAGs that you may not read are not shown."),
+    h("pre", null, SNIPPET),
+  );
+}
+
+function Failed({ problem, retry }) {
+  const login = problem.status === 401;
+  return h(
+    "div",
+    { className: "st-empty", role: "alert" },
+    h("h2", null, login ? "Signed out" : problem.status === 403 ? "Nothing you may see" : "The streams cannot be shown"),
+    h("p", { className: "st-muted" }, problem.message),
+    h("p", { style: { marginTop: "18px" } }, h("button", { type: "button", className: "st-button st-primary", onClick: login ? () => location.reload() : retry }, login ? "Sign in" : "Try again")),
+  );
+}
+
+function Waiting() {
+  return h(
+    "div",
+    { "aria-busy": true, "aria-label": "Loading" },
+    [0, 1, 2, 3].map((at) => h("div", { key: at, className: "st-row" }, h("div", { className: "st-lines" }, h("i"), h("i")), h("div", { className: "st-lane", style: { height: `${HEIGHT}px` } }, h("div", { className: "st-skeleton" })), h("div"), h("div"))),
+  );
+}
+
+function Status({ state, problem }) {
+  const words = state.phase === "loading" ? "Loading" : `${plural(state.sources.length, "source")}, updated ${clock(Math.floor(state.updated))} UTC`;
+  return h("div", { className: "st-status" }, h("i", { className: problem ? "st-live st-stale" : "st-live" }), words);
+}
+
+function inAll(tables, shown, view) {
+  const sum = { counts: new Array(STATES.length).fill(0), planned: 0 };
+  for (const { id } of shown) {
+    const one = tables.get(id)?.tally(view.start, view.end);
+    if (!one) continue;
+    one.counts.forEach((number, at) => (sum.counts[at] += number));
+    sum.planned += one.planned;
+  }
+  return sum;
+}
+
+/** What the lanes may ask the page for; the same object for good, so that lanes are not drawn anew. */
+function useActs(root, shown, view, show, setPanel) {
+  const now = useRef({});
+  now.current = { shown, view, show };
+  return useMemo(() => {
+    const lane = (id) => root.current?.querySelector(`.st-lane[data-source="${id}"]`);
+    return {
+      open: (id, window) => setPanel({ kind: "window", id, window }),
+      select: (id, window) => setPanel({ kind: "span", id, window }),
+      close: () => setPanel(null),
+      focus: (id, step) => {
+        const ids = now.current.shown.map((source) => source.id);
+        lane(ids[ids.indexOf(id) + step])?.focus();
+      },
+      reveal: (start, end) => {
+        const { view: seen, show: move } = now.current;
+        const length = seen.end - seen.start;
+        if (start < seen.start) move(start - length * 0.1, start + length * 0.9);
+        else if (end > seen.end) move(end - length * 0.9, end + length * 0.1);
+      },
+      lane,
+    };
+  }, []);
+}
+
+function Side({ panel, state, act }) {
+  const source = panel && state.sources.find(({ id }) => id === panel.id);
+  if (!source) return null;
+  const close = () => {
+    act.close();
+    act.lane(panel.id)?.focus({ preventScroll: true });
+  };
+  const { start, end } = panel.window;
+  if (panel.kind === "span") return h(Backfill, { source, window: panel.window, close });
+  const columns = state.tables.get(source.id);
+  let at = columns ? columns.from(start) : -1;
+  while (columns && at < columns.size && columns.start[at] === start && columns.end[at] !== end) at += 1;
+  const one = columns && at < columns.size && columns.start[at] === start ? columns.describe(at) : null;
+  return h(Detail, { source, window: panel.window, one, horizon: state.horizons.get(source.id)?.horizon, close });
+}
+
+function Streams() {
+  const [store] = useState(() => new Store());
+  const state = useSyncExternalStore(store.subscribe, store.snapshot);
+  const { view, kind, pick, show } = useView();
+  const [filter, setFilter] = useState("");
+  const [only, setOnly] = useState(null);
+  const [panel, setPanel] = useState(null);
+  const [axis, width] = useWidth();
+  const root = useRef(null);
+  const handle = useRef(null);
+  const tip = useMemo(() => ({ show: (...all) => handle.current?.show(...all), hide: () => handle.current?.hide() }), []);
+  const dark = useTheme();
+  const palette = dark ? DARK : LIGHT;
+  useEffect(() => store.start(), [store]);
+  useEffect(() => store.look(view), [store, view]);
+  const lines = useMemo(() => ticks(view, width), [view, width]);
+  const needle = filter.trim().toLowerCase();
+  const shown = useMemo(() => state.sources.filter(({ key, reader }) => `${key} ${reader}`.toLowerCase().includes(needle)), [state.sources, needle]);
+  const tally = useMemo(() => inAll(state.tables, shown, view), [state.tables, shown, view]);
+  const act = useActs(root, shown, view, show, setPanel);
+  // whole minutes are enough for lags, and keep unchanged rows from being drawn
+  const now = Math.floor((state.updated || seconds()) / 60) * 60;
+
+  const zoomKeys = (event) => {
+    if (event.target.tagName === "INPUT" || event.ctrlKey || event.metaKey) return;
+    const factor = { "+": 0.5, "=": 0.5, "-": 2 }[event.key];
+    if (!factor) return;
+    const middle = (view.start + view.end) / 2;
+    const half = ((view.end - view.start) / 2) * factor;
+    show(middle - half, middle + half);
+  };
+
+  const rows = shown.map((source) =>
+    h(Row, {
+      key: source.id,
+      source,
+      columns: state.tables.get(source.id),
+      view,
+      width,
+      palette,
+      horizon: state.horizons.get(source.id)?.horizon,
+      now,
+      only,
+      lines,
+      selected: panel?.id === source.id ? panel.window : null,
+      act,
+      tip,
+    }),
+  );
+  const body = {
+    loading: () => h(Waiting),
+    failed: () => h(Failed, { problem: state.problem, retry: () => store.refresh() }),
+    ready: () => (shown.length ? rows : h(Empty, { filtered: needle !== "" && state.sources.length > 0 })),
+  }[state.phase]();
+  return h(
+    "div",
+    { ref: root, className: dark ? "st-page st-dark" : "st-page", "data-phase": state.phase, onKeyDown: zoomKeys },
+    h("div", { className: "st-head" }, h("div", { className: "st-head-words" }, h("h1", null, "Stream coverage"), h(Status, { state, problem: state.problem })), h(Tools, { view, kind, pick, show, filter, setFilter })),
+    h(Legend, { tally, palette, only, setOnly }),
+    state.problem && state.phase === "ready" && h("div", { className: "st-banner", role: "status" }, h("span", null, `${state.problem.message} What you see is from ${clock(Math.floor(state.updated))} UTC.`), h("button", { type: "button", className: "st-button", onClick: () => store.refresh() }, "Try now")),
+    h(
+      "div",
+      { className: "st-main" },
+      h("div", { className: "st-table" }, h(Axis, { lines, view, width, axis }), body, shown.length > 0 && state.phase === "ready" && h(Hint)),
+      h(Side, { panel, state, act }),
+    ),
+    h(Tooltip, { handle }),
+  );
+}
+
+function Hint() {
+  const key = (name) => h("kbd", null, name);
+  return h("p", { className: "st-hint" }, "Click a window for its run and receipt; drag over several to preview a backfill. By keyboard: ", key("←"), " ", key("→"), " move, ", key("Shift"), " selects, ", key("Enter"), " opens, ", key("n"), " ", key("p"), " next and previous problem, ", key("+"), " ", key("−"), " zoom. All times are UTC.");
+}
+
+install();
+globalThis.Streams = Streams;

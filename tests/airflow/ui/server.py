@@ -1,0 +1,112 @@
+"""Airflow's api-server alone, with users of different rights, on a copy of the migrated database."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+from airflow_provider_streams.testing.servers import wait_until
+from airflow_provider_streams.testing.servers.process import ServerProcess, free_ports
+
+HERE = Path(__file__).parent
+CANARY = "canary-51fe07aa"
+"""In every connection's password and extras, and in the journal's address."""
+PASSWORD = "a password of a test"
+USERS = {"admin": "admin", "shopkeeper": "viewer", "stranger": "viewer"}
+"""See `rights.py` for what they may read."""
+
+
+@dataclass
+class ApiServer:
+    """A running api-server."""
+
+    home: Path
+    port: int
+    process: ServerProcess
+
+    @property
+    def url(self) -> str:
+        return f"http://localhost:{self.port}"
+
+    @property
+    def journal_url(self) -> str:
+        return f"sqlite:///{self.home / 'journal.db'}"
+
+    def token(self, user: str) -> str:
+        """What a user's browser keeps in the cookie `_token`."""
+        answer = httpx.post(f"{self.url}/auth/token", json={"username": user, "password": PASSWORD}, timeout=30)
+        answer.raise_for_status()
+        return str(answer.json()["access_token"])
+
+    def get(self, path: str, user: str | None, **headers: str) -> httpx.Response:
+        """One request below `/streams` as a user, or as nobody."""
+        if user:
+            headers["Authorization"] = f"Bearer {self.token(user)}"
+        return httpx.get(f"{self.url}/streams/{path}", headers=headers, timeout=30)
+
+
+@contextmanager
+def api_server(database: Path) -> Iterator[ApiServer]:
+    """The server with an empty journal; stopped afterwards."""
+    home = Path(tempfile.mkdtemp(prefix="streams-page-"))
+    shutil.copy(database, home / "airflow.db")
+    (home / "dags").mkdir()
+    (home / "plugins").mkdir()
+    shutil.copy(HERE / "rights.py", home / "plugins" / "rights.py")
+    (home / "passwords.json").write_text(json.dumps(dict.fromkeys(USERS, PASSWORD)))
+    (port,) = free_ports(1)
+    process = ServerProcess(
+        [sys.executable, "-m", "airflow", "api-server", "--port", str(port), "--host", "127.0.0.1", "--workers", "1"],
+        log=home / "api-server.out",
+        directory=home,
+        environment=_environment(home),
+        scratch=home,
+    )
+    server = ApiServer(home, port, process)
+    try:
+        wait_until(lambda: _answers(server), f"the api-server\n{process.log_tail()}", 120)
+        yield server
+    finally:
+        process.stop(10)
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def _answers(server: ApiServer) -> bool:
+    if server.process.exit_code is not None:
+        raise RuntimeError(server.process.log_tail())
+    with contextlib.suppress(httpx.TransportError):
+        return httpx.get(f"{server.url}/api/v2/version", timeout=30).status_code == httpx.codes.OK
+    return False
+
+
+def _environment(home: Path) -> dict[str, str]:
+    journal = {"conn_type": "sqlite", "host": str(home / "journal.db"), "password": CANARY, "extra": {"key": CANARY}}
+    pulsar = {"conn_type": "pulsar", "host": "127.0.0.1", "port": 1, "password": CANARY, "extra": {"admin_url": "http://127.0.0.1:1"}}  # fmt: skip
+    return {
+        **os.environ,
+        "PYTHONPATH": str(home / "plugins"),
+        "AIRFLOW_HOME": str(home),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(home / "dags"),
+        "AIRFLOW__CORE__PLUGINS_FOLDER": str(home / "plugins"),
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home}/airflow.db",
+        "AIRFLOW__CORE__AUTH_MANAGER": "rights.Rights",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "False",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": ",".join(f"{user}:{role}" for user, role in USERS.items()),
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(home / "passwords.json"),
+        "AIRFLOW__API_AUTH__JWT_SECRET": "one secret for this server",
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW_CONN_STREAMS_JOURNAL": json.dumps(journal),
+        "AIRFLOW_CONN_PULSAR_DEFAULT": json.dumps(pulsar),
+        "AIRFLOW_CONN_PRAVEGA_DEFAULT": json.dumps({**pulsar, "conn_type": "pravega"}),
+    }

@@ -1,0 +1,217 @@
+"""A journal with a past: sources whose windows were covered, failed, lost or forgotten, written in bulk."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import insert
+
+from airflow_provider_streams.journal import names
+from airflow_provider_streams.journal.database import Database
+from airflow_provider_streams.journal.tables import pins, runs
+from airflow_provider_streams.model.cut import Cut
+from airflow_provider_streams.model.plan import Estimate, Plan, Range, SourceRef, Span, Split
+from airflow_provider_streams.model.position import Position
+from airflow_provider_streams.model.receipt import SplitReceipt, compare
+from airflow_provider_streams.model.window import Window
+
+HOUR = timedelta(hours=1)
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """One reader of one source, and what became of its windows; indexes count back from the newest window, 1."""
+
+    key: str
+    reader: str
+    count: int
+    length: timedelta = HOUR
+    rows: int = 40_000
+    missing: frozenset[int] = frozenset()
+    failed: frozenset[int] = frozenset()
+    lost: frozenset[int] = frozenset()
+    running: frozenset[int] = frozenset()
+    planned: frozenset[int] = frozenset()
+    retried: frozenset[int] = frozenset()
+
+    @property
+    def dag_id(self) -> str:
+        return self.reader.rpartition(".")[0]
+
+    @property
+    def task_id(self) -> str:
+        return self.reader.rpartition(".")[2]
+
+
+def the_shop() -> list[Chapter]:
+    """What the pictures of the documentation show: a few sources, each with its own trouble."""
+
+    def span(first: int, last: int) -> frozenset[int]:
+        return frozenset(range(first, last + 1))
+
+    pulsar, pravega = "pulsar:pulsar_default:persistent://", "pravega:pravega_default:"
+    return [
+        Chapter(f"{pulsar}shop/orders/events", "shop_orders.read", 720, rows=81_197, running=span(1, 1), failed=span(8, 9), missing=span(15, 17), retried=span(3, 3) | span(30, 31), lost=span(700, 712)),
+        Chapter(f"{pulsar}shop/orders/returns", "shop_orders.read_returns", 720, rows=3_204, failed=span(170, 171), missing=span(400, 419)),
+        Chapter(f"{pulsar}shop/payments/settled", "shop_payments.read", 720, rows=22_410, planned=span(1, 2), missing=span(60, 61)),
+        Chapter(f"{pulsar}shop/stock/movements", "shop_stock.every_quarter", 2880, timedelta(minutes=15), rows=9_130, missing=span(20, 23) | span(41, 41), failed=span(30, 30), running=span(1, 1)),
+        Chapter(f"{pulsar}web/clicks/raw", "web_clicks.read", 720, rows=1_204_000, lost=span(19, 24), missing=span(12, 13)),
+        Chapter(f"{pravega}factory/sensors", "factory.read_sensors", 720, rows=640_000, failed=span(5, 5) | span(90, 96)),
+        Chapter(f"{pravega}factory/alarms", "factory.read_alarms", 720, rows=212),
+        Chapter(f"{pravega}fleet/positions", "fleet.daily", 30, timedelta(days=1), rows=18_400_000, missing=span(4, 4)),
+    ]  # fmt: skip
+
+
+def a_crowd(sources: int, windows: int, seed: int = 1) -> list[Chapter]:
+    """Many sources with many hourly windows, one in twelve of which is not covered."""
+    random_ = random.Random(seed)
+
+    def some() -> frozenset[int]:
+        return frozenset(random_.sample(range(1, windows), windows // 48))
+
+    return [
+        Chapter(f"pulsar:pulsar_default:persistent://load/topics/t{number:03}", f"load.read_{number:03}", windows, missing=some(), failed=some(), lost=some(), planned=some())
+        for number in range(sources)
+    ]  # fmt: skip
+
+
+def write(url: str, chapters: Iterable[Chapter], now: datetime, seed: int = 7) -> None:
+    """Add the chapters to the journal; the newest window of each ends with the last whole length before `now`."""
+    random_ = random.Random(seed)
+    database = Database(url)
+    try:
+        for chapter in chapters:
+            reader_id = names.ensure_reader(database, chapter.key, chapter.reader)
+            with database.writing() as connection:
+                first = _next_id(connection.exec_driver_sql("SELECT max(id) FROM streams_pins").scalar())
+                pinned, tries = _rows(chapter, reader_id, now, random_, first)
+                connection.execute(insert(pins), pinned)
+                connection.execute(insert(runs), tries)
+    finally:
+        database.close()
+
+
+def _next_id(greatest: int | None) -> int:
+    return (greatest or 0) + 1
+
+
+def _rows(
+    chapter: Chapter, reader_id: int, now: datetime, random_: random.Random, first: int
+) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
+    pinned: list[dict[str, object]] = []
+    tries: list[dict[str, object]] = []
+    for index, window in _windows(chapter, now):
+        if index in chapter.missing:
+            continue
+        plan = make_plan(chapter, window, round(chapter.rows * random_.uniform(0.6, 1.3)), index)
+        if index not in chapter.lost:
+            pinned.append(_pin(first + len(pinned), reader_id, window, plan))
+        if index not in chapter.planned:
+            pin_id = None if index in chapter.lost else first + len(pinned) - 1
+            tries += _tries(chapter, reader_id, index, window, plan, pin_id, random_)
+    return pinned, tries
+
+
+def _windows(chapter: Chapter, now: datetime) -> Iterator[tuple[int, Window]]:
+    newest = now - (now - datetime(1970, 1, 1, tzinfo=UTC)) % chapter.length
+    for index in range(chapter.count, 0, -1):
+        end = newest - (index - 1) * chapter.length
+        yield index, Window(end - chapter.length, end)
+
+
+def make_plan(chapter: Chapter, window: Window, rows: int, number: int) -> Plan:
+    """A plan of one shard and one split that holds so many rows of 100 bytes."""
+    system, _, rest = chapter.key.partition(":")
+    shard = f"{rest.partition(':')[2]}-partition-0"
+    start, end = Position((number, 0, -1)), Position((number, rows, -1))
+    span = Span(number, 0, rows)
+    return Plan(
+        reader=chapter.reader,
+        source=SourceRef(system, "main", (rest.partition(":")[2],)),
+        window=window,
+        basis="publish",
+        filter=None,
+        start_cut=Cut({shard: start}),
+        end_cut=Cut({shard: end}),
+        ranges=(Range(shard, start, end, rows * 100, rows),),
+        splits=(Split(0, shard, start, end, rows * 100, (span,)),),
+        estimate=Estimate(rows * 100, rows),
+        observed_at=window.end + timedelta(minutes=2),
+        head=Cut({shard: Position((0, 0, -1))}),
+    )
+
+
+def _pin(pin_id: int, reader_id: int, window: Window, plan: Plan) -> dict[str, object]:
+    return {
+        "id": pin_id,
+        "reader_id": reader_id,
+        "window_start": window.start,
+        "window_end": window.end,
+        "generation": 1,
+        "fingerprint": plan.fingerprint,
+        "pinned_at": plan.observed_at,
+        "plan": json.dumps(plan.to_json()),
+    }
+
+
+def _tries(
+    chapter: Chapter,
+    reader_id: int,
+    index: int,
+    window: Window,
+    plan: Plan,
+    pin_id: int | None,
+    random_: random.Random,
+) -> list[dict[str, object]]:
+    started = window.end + timedelta(minutes=2, seconds=random_.randrange(30))
+    one: dict[str, object] = {
+        "reader_id": reader_id,
+        "window_start": window.start,
+        "window_end": window.end,
+        "pin_id": pin_id,
+        "dag_id": chapter.dag_id,
+        "run_id": f"scheduled__{window.end:%Y-%m-%dT%H:%M:%S+00:00}",
+        "task_id": chapter.task_id,
+        "map_index": -1,
+        "try_number": 1,
+        "started_at": started,
+        "finished_at": started + timedelta(seconds=random_.uniform(9, 45)),
+        "rows": 0,
+        "bytes": 0,
+        "verdict": None,
+        "error_type": None,
+        "error_message": None,
+        "receipt": None,
+    }
+    if index in chapter.running:
+        return [{**one, "state": "running", "finished_at": None}]
+    failed = {
+        **one,
+        "state": "failed",
+        "error_type": "ReadStalled",
+        "error_message": f"{plan.ranges[0].shard}: nothing came for 60 s at {index}:118. The broker may be overloaded; "
+        "the task will try again from the same plan.",
+    }
+    if index in chapter.failed:
+        return [failed, {**failed, "try_number": 2}]
+    if index in chapter.lost:
+        message = f"{plan.ranges[0].shard}: window starts at {index}:0, first available is {index + 9}:0. Move the window, or accept the loss with on_loss='record'."
+        return [{**one, "state": "lost", "error_type": "StartTrimmed", "error_message": message}]
+    split = plan.splits[0]
+    entries = split.entries or 0
+    receipt = compare(
+        plan, [SplitReceipt(0, rows=entries, bytes=split.bytes, entries=entries)], seconds=random_.uniform(5, 30)
+    )
+    done = {
+        **one,
+        "state": "covered",
+        "rows": receipt.rows,
+        "bytes": receipt.bytes,
+        "verdict": receipt.verdict,
+        "receipt": json.dumps(receipt.to_json()),
+    }
+    return [failed, {**done, "try_number": 2}] if index in chapter.retried else [done]

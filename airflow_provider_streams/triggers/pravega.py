@@ -233,10 +233,9 @@ def condition_to_json(condition: Condition) -> dict[str, Any]:
 
 def condition_from_json(data: Mapping[str, Any]) -> Condition:
     """The reverse of `condition_to_json`."""
-    values = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in data.items() if name != "kind"
-    }
-    return _CONDITIONS[str(values.pop("kind"))](**values)
+    values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in data.items()}
+    kind = values.pop("kind")
+    return _CONDITIONS[kind](**values)
 
 
 def _cut_facts(cut: StreamCut) -> dict[str, Any]:

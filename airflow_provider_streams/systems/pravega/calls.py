@@ -541,7 +541,7 @@ def _settings_value(answer: pb.StreamSettings) -> Settings:
     return Settings(
         Scaling(ScalingKind(scaling.kind), scaling.target_rate, scaling.factor, scaling.min_segments),
         Retention(RetentionKind(retention.kind), retention.minimum, retention.maximum),
-        tuple(answer.tags.names),
+        tuple(sorted(answer.tags.names)),  # servers keep them in no order
         answer.timestamp_aggregation_ms,
         answer.rollover_bytes,
     )

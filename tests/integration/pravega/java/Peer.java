@@ -164,6 +164,21 @@ public class Peer {
         return "{\"events\":" + count + "}";
     }
 
+    /** note scope stream count pause step: events "0:", "step:", .., whose time is noted, a pause after each. */
+    static String note(String[] a) throws Exception {
+        try (EventStreamClientFactory factory = EventStreamClientFactory.withScope(a[1], CONFIG);
+             EventStreamWriter<ByteBuffer> writer =
+                 factory.createEventWriter(a[2], new Raw(), EventWriterConfig.builder().build())) {
+            for (int i = 0; i < Integer.parseInt(a[3]); i++) {
+                long time = i * Long.parseLong(a[5]);
+                writer.writeEvent("k", ByteBuffer.wrap((time + ":").getBytes())).get();
+                writer.noteTime(time);
+                Thread.sleep(Long.parseLong(a[4]));
+            }
+        }
+        return "{}";
+    }
+
     static final AtomicBoolean RUNNING = new AtomicBoolean();
     static final AtomicLong WRITTEN = new AtomicLong();
     static final AtomicLong COMMITTED = new AtomicLong();
@@ -251,6 +266,7 @@ public class Peer {
             case "write": return write(a);
             case "load": return load(a);
             case "stop": return stop();
+            case "note": return note(a);
             default: throw new IllegalArgumentException(a[0]);
         }
     }

@@ -1,0 +1,276 @@
+"""Windows of time over recorded cuts on a real server: every event is in exactly one, whatever befalls recorders."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from datetime import timedelta
+from itertools import pairwise
+
+import pytest
+
+from airflow_provider_streams.errors import InvalidRequest, NoCutNearby, SourceNotFound, StartTrimmed, WindowNotReady
+from airflow_provider_streams.journal.store import Journal
+from airflow_provider_streams.model.source import PravegaSource
+from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.operators.rolling import roll_epoch
+from airflow_provider_streams.systems.pravega import calls, hold, watermarks
+from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
+from airflow_provider_streams.systems.pravega.system import PravegaSystem
+from airflow_provider_streams.testing.servers.waiting import wait_until
+from tests.integration.recording import AppendWindows, Recorders, now
+
+pytestmark = pytest.mark.pravega
+
+SECOND = timedelta(seconds=1)
+
+
+@pytest.fixture
+def url(tmp_path):
+    return f"sqlite:///{tmp_path / 'journal.db'}"
+
+
+@pytest.fixture
+def source(stream):
+    return PravegaSource(stream)
+
+
+@pytest.fixture
+def recorders(url, source, pravega_server):
+    return Recorders(url, source, {"controller": pravega_server.controller_uri})
+
+
+@pytest.fixture
+def windows(url, system, source):
+    return AppendWindows(url, system, source)
+
+
+def numbers(events) -> Counter[str]:
+    """Which of the numbered events these are, and how often."""
+    return Counter(re.match(rb"[a-z]+\d+-\d+:", event).group().decode() for event in events)
+
+
+class Writing:
+    """Batches of numbered events, acknowledged one after the other, and what was written."""
+
+    def __init__(self, peer, stream) -> None:
+        self.peer, self.stream = peer, stream
+        self.written: Counter[str] = Counter()
+        self.batches = 0
+
+    def batch(self, count=150) -> None:
+        tag = f"e{self.batches}-"
+        self.batches += 1
+        self.peer.write(self.stream, count, tag=tag)
+        self.written += Counter(f"{tag}{number}:" for number in range(count))
+
+
+def test_no_event_is_lost_or_doubled_by_what_befalls_recorders(lab, peer, stream, recorders, windows):
+    seed = random.randrange(10**6)  # noqa: S311 - a test's seed
+    chance = random.Random(seed)  # noqa: S311 - a test's seed
+    writing = Writing(peer, stream)
+    start = now()
+    recorders.once("first")
+    with recorders.running("one", "two"):
+        for act in (lab.split, lab.split, lab.merge):
+            writing.batch()
+            act(stream)
+            writing.batch()
+    gap_start = now()
+    writing.batch()
+    recorders.killed()
+    lab.split(stream)
+    writing.batch()
+    gap_end = now()
+    with recorders.running("one", "three"):
+        for _ in range(4):
+            writing.batch()
+    recorders.once("last")
+    end = windows.journal.recorded_cuts(windows.source.key, 1)[0].sampled_from
+    between = sorted(start + chance.random() * (end - start) for _ in range(8))
+    edges = [start, *between, gap_start + (gap_end - gap_start) / 2, end]
+    plans = [windows.plan(*pair) for pair in pairwise(sorted(edges))]
+    for before, after in pairwise(plans):
+        assert after.start_cut == before.end_cut, seed
+    read = [lab.read(plan)[0] for plan in plans]
+    assert numbers(event for events in read for event in events) == writing.written, seed
+
+
+def test_a_recorder_that_stood_still_moves_the_edge_and_says_so(lab, peer, stream, recorders, windows):
+    writing = Writing(peer, stream)
+    start = now()
+    recorders.once("r")
+    (first,) = windows.journal.recorded_cuts(windows.source.key, 1)
+    allowed = first.skew(start)
+    writing.batch()
+    edge = now()
+    while now() - edge <= allowed:
+        writing.batch()
+    before_restart, restart = writing.written.total(), now()
+    recorders.once("r")
+    writing.batch()
+    with pytest.raises(NoCutNearby, match="no recorder ran in between"):
+        windows.plan(start, edge, max_skew=allowed)
+    first = windows.plan(start, edge)
+    assert first.skew_seconds[1] >= (restart - edge).total_seconds() > 0
+    assert len(lab.read(first)[0]) == before_restart, "the edge lies at the end of the gap"
+    with pytest.raises(WindowNotReady, match="no cut was recorded at or after its end; the last one is of"):
+        windows.plan(edge, now())
+    recorders.once("r")
+    last = windows.journal.recorded_cuts(windows.source.key, 1)[0].sampled_from
+    second = windows.plan(edge, last)
+    assert second.start_cut == first.end_cut
+    assert len(lab.read(second)[0]) == 150
+
+
+def test_everything_acknowledged_before_an_edge_is_before_it(lab, peer, stream, recorders, windows):
+    writing = Writing(peer, stream)
+    start = now()
+    recorders.once("r")
+    with recorders.running("one", "two"):
+        edges = [start]
+        for _ in range(5):
+            writing.batch(40)
+            edges.append(now())
+    recorders.once("last")
+    for number, (begin, end) in enumerate(pairwise(edges)):
+        found = numbers(lab.read(windows.plan(begin, end))[0])
+        assert all(name.startswith((f"e{number}-", f"e{number + 1}-")) for name in found), found
+
+
+def test_a_window_without_a_recorder_says_what_is_missing(windows, stream):
+    with pytest.raises(WindowNotReady, match="RecordCutsOperator"):
+        windows.plan(now() - SECOND, now())
+
+
+def test_recording_creates_nothing_and_a_typo_is_an_error(lab, stream, recorders, windows):
+    before = lab.call(calls.list_streams(lab.scope)).names
+    recorders.once("r")
+    with pytest.raises(SourceNotFound):
+        lab.system.tail(PravegaSource(f"{stream}s"))
+    assert lab.call(calls.list_streams(lab.scope)).names == before
+
+
+def test_a_stream_made_again_is_recorded_only_when_that_is_said(lab, peer, stream, recorders, windows):
+    peer.write(stream, 10)
+    recorders.once("r")
+    assert lab.call(calls.seal_stream(stream))
+    recorders.once("r")
+    assert lab.call(calls.delete_stream(stream))
+    assert lab.call(calls.create_stream(stream))
+    recorders.once("r")
+    (error,) = recorders.errors
+    assert isinstance(error, InvalidRequest)
+    assert "--anew" in str(error)
+
+
+# The rolling epoch
+
+
+def test_a_rolled_window_is_a_set_of_sealed_segments_equal_to_javas(lab, peer, stream, windows):
+    journal, system, source = windows.journal, windows.system, windows.source
+    lab.split(stream)
+    ticks = []
+    for _ in range(3):
+        peer.write(stream, 100)
+        ticks.append(now())
+        rolled = roll_epoch(journal, system, source, ticks[-1], "roll")
+        assert rolled.is_edge
+        assert len(rolled.cut.segments) == 2
+    assert [entry.sequence for entry in journal.recorded_cuts(source.key, 9)] == [1, 2, 3]
+    for begin, end in pairwise(ticks):
+        plan = windows.plan(begin, end)
+        assert sum(digest[2] for digest in lab.digests(plan).values()) == 100
+        start, stop = (StreamCut.from_model(stream, cut) for cut in (plan.start_cut, plan.end_cut))
+        assert lab.digests(plan) == peer.digests(stream, start, stop)
+        assert all(not lab.call(calls.segment_open(stream, segment.id)) for segment in stop.segments)
+
+
+def test_repeating_a_tick_rolls_once(lab, peer, stream, windows, monkeypatch):
+    journal, system, source, tick = windows.journal, windows.system, windows.source, now()
+    peer.write(stream, 10)
+    kept = Journal.record_cut
+
+    def dies(self, key, cut, **facts):
+        if key == source.key:
+            raise KeyboardInterrupt
+        return kept(self, key, cut, **facts)
+
+    monkeypatch.setattr(Journal, "record_cut", dies)
+    with pytest.raises(KeyboardInterrupt):
+        roll_epoch(journal, system, source, tick, "roll")
+    monkeypatch.undo()
+    segments = lab.call(calls.current_segments(stream))
+    peer.write(stream, 10)
+    first = roll_epoch(journal, system, source, tick, "roll")
+    again = roll_epoch(journal, system, source, tick, "roll")
+    assert lab.call(calls.current_segments(stream)) == segments, "nothing was rolled again"
+    assert (first.cut, first.is_edge, again.sequence) == (again.cut, True, None)
+    assert first.cut.offsets == {0: 10 * 108}
+    with pytest.raises(InvalidRequest, match="has not come yet"):
+        roll_epoch(journal, system, source, now() + timedelta(hours=1), "roll")
+
+
+def test_a_roll_goes_on_when_auto_scaling_was_quicker(lab, stream, windows, monkeypatch):
+    lab.split(stream)
+    tick = now()
+    tail = PravegaSystem.tail
+
+    def then_split(self, of):
+        cut = tail(self, of)
+        lab.split(stream)
+        return cut
+
+    monkeypatch.setattr(PravegaSystem, "tail", then_split)
+    before = {one.segment_id for one in lab.call(calls.current_segments(stream))}
+    rolled = roll_epoch(windows.journal, windows.system, windows.source, tick, "roll")
+    assert rolled.cut.offsets.keys() == before
+    assert not before & {one.segment_id for one in lab.call(calls.current_segments(stream))}
+
+
+# Holds
+
+
+def test_a_hold_is_made_once_moved_and_released(lab, peer, stream):
+    name = hold.name_for("my_dag.read_orders")
+    assert name == "my-dag.read-orders"
+    subscriber = f"{lab.scope}/{name}"
+    with pytest.raises(SourceNotFound, match="hold my-dag"):
+        lab.run(hold.move(stream, name, lab.head(stream)))
+    assert lab.run(hold.place(stream, name))
+    assert not lab.run(hold.place(stream, name)), "it is there already"
+    assert lab.call(calls.list_holds(stream)) == (subscriber,)
+    peer.write(stream, 10)
+    lab.run(hold.move(stream, name, lab.tail(stream)))
+    other = lab.create("other")
+    assert not lab.run(hold.release(other, name)), "a hold of another stream is left alone"
+    assert lab.run(hold.release(stream, name))
+    assert not lab.run(hold.release(stream, name))
+    assert lab.call(calls.list_holds(stream)) == ()
+
+
+# Watermarks
+
+
+def test_marks_narrow_a_window_of_event_time_to_a_superset(lab, peer, stream, source):
+    peer.ask("note", *stream.split("/"), 40, 200, 1000)
+    wait_until(lambda: len(watermarks.marks(lab.system.client, stream)) >= 4, "watermarks", 60)
+    found = watermarks.marks(lab.system.client, stream)
+    assert found[0].lower <= found[0].upper < found[-1].lower
+    every, _ = lab.read(lab.plan(stream))
+    times = [int(event.split(b":")[0]) for event in every]
+    assert times == [1000 * number for number in range(40)]
+    since, until = found[1].upper + 1, found[-2].lower
+    window = Window(*(watermarks._EPOCH + timedelta(milliseconds=ms) for ms in (since, until)))
+    plan = lab.plan(stream, basis="event", window=window)
+    read = {int(event.split(b":")[0]) for event in lab.read(plan)[0]}
+    assert {time for time in times if since <= time < until} <= read
+    assert len(read) < 40, "and it is narrower than the stream"
+    later = Window(window.start, window.start + timedelta(days=1))
+    with pytest.raises(WindowNotReady, match="have noted times up to"):
+        lab.plan(stream, basis="event", window=later)
+    assert lab.call(calls.truncate_stream(stream, found[0].cut.offsets))
+    first = Window(watermarks._EPOCH, window.end)
+    with pytest.raises(StartTrimmed, match="no watermark before the window"):
+        lab.plan(stream, basis="event", window=first)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import fields
@@ -16,6 +15,7 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.journal import aopen_journal, open_journal
 from airflow_provider_streams.hooks.readiness import Readiness, WindowQuestion, ask_journal, ask_planner
+from airflow_provider_streams.hooks.settings import Layer, Setting, environment, given_values, layer, resolve
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection
@@ -42,7 +42,8 @@ class StreamHook(BaseHook):
     """A connection to a stream system.
 
     Each option of the system comes from the first of these that names it: the argument `options`, the connection
-    (its fields, then its extras), the environment variable `STREAMS_<SYSTEM>_<OPTION>`, the system's default.
+    (its extras, then its fields), the environment (see `hooks.settings`), the system's default. The system's default
+    connection (`pravega_default`) need not exist, if arguments or the environment say enough.
 
     Args:
         conn_id: the Airflow connection.
@@ -64,16 +65,7 @@ class StreamHook(BaseHook):
         Raises:
             InvalidRequest: the connection does not exist.
         """
-        from airflow.sdk.log import mask_secret  # noqa: PLC0415
-
-        try:
-            connection = self.get_connection(self.conn_id)
-        except AirflowNotFoundException as error:
-            raise self._no_connection() from error
-        merged = self._merge(connection, connection.extra_dejson)
-        for secret in self._secrets(merged):
-            mask_secret(secret)
-        return merged
+        return given_values(self.settings())
 
     async def aoptions(self) -> dict[str, str]:
         """As `options`, for an event loop."""
@@ -81,12 +73,31 @@ class StreamHook(BaseHook):
 
         try:
             connection = await self.aget_connection(self.conn_id)
+            layers = self._of_connection(connection, await connection.aextra_dejson())
         except AirflowNotFoundException as error:
-            raise self._no_connection() from error
-        merged = self._merge(connection, await connection.aextra_dejson())
-        for secret in self._secrets(merged):
+            layers = self._without_connection(error)
+        settings = self._resolve(layers)
+        for secret in _secrets(settings):
             await amask_secret(secret)
-        return merged
+        return given_values(settings)
+
+    def settings(self) -> dict[str, Setting]:
+        """Every option of the system with its value and where that comes from; secrets as in `options`.
+
+        Raises:
+            InvalidRequest: the connection does not exist.
+        """
+        from airflow.sdk.log import mask_secret  # noqa: PLC0415
+
+        try:
+            connection = self.get_connection(self.conn_id)
+            layers = self._of_connection(connection, connection.extra_dejson)
+        except AirflowNotFoundException as error:
+            layers = self._without_connection(error)
+        settings = self._resolve(layers)
+        for secret in _secrets(settings):
+            mask_secret(secret)
+        return settings
 
     def system(self) -> StreamSystem:
         """The system behind the connection; it connects when used."""
@@ -134,14 +145,27 @@ class StreamHook(BaseHook):
         """Options that the connection's own fields (host, port, password) hold."""
         return {}
 
-    def _merge(self, connection: Connection, extra: Mapping[str, object]) -> dict[str, str]:
-        known = self._known_options()
-        prefix = f"STREAMS_{self.system_name.upper()}_"
-        environment = {option.name: os.environ.get(prefix + option.name.upper()) for option in known}
-        return merge_options(known, (self._given, extra, self._fields(connection), environment), self.exclusive_options)
+    def _of_connection(self, connection: Connection, extra: Mapping[str, object]) -> list[Layer]:
+        origin = f"connection {self.conn_id},"
+        return [layer(extra, f"{origin} extra"), layer(self._fields(connection), f"{origin} field of")]
 
-    def _secrets(self, merged: Mapping[str, str]) -> list[str]:
-        return [merged[option.name] for option in self._known_options() if option.secret and option.name in merged]
+    def _without_connection(self, error: AirflowNotFoundException) -> list[Layer]:
+        """No layers, where the connection is not needed.
+
+        Raises:
+            InvalidRequest: a connection of this name was meant, or nothing else says anything.
+        """
+        known = self._known_options()
+        if self.conn_id != f"{self.system_name}_default" or not (
+            self._given or any(environment(self.system_name, known))
+        ):
+            raise self._no_connection() from error
+        return []
+
+    def _resolve(self, connection: Iterable[Layer]) -> dict[str, Setting]:
+        known = self._known_options()
+        layers = (layer(self._given, "argument"), *connection, *environment(self.system_name, known))
+        return resolve(known, layers, self.exclusive_options)
 
     def _no_connection(self) -> InvalidRequest:
         return InvalidRequest(
@@ -150,39 +174,8 @@ class StreamHook(BaseHook):
         )
 
 
-def merge_options(
-    known: Iterable[Option], layers: Iterable[Mapping[str, object]], exclusive: frozenset[str] = frozenset()
-) -> dict[str, str]:
-    """Every known option that some layer names (by its name or an alias, case ignored); the first layer wins.
-
-    Empty values count as not given. Of the `exclusive` ones, only those of the first layer that names any are taken.
-    """
-    options = tuple(known)
-    merged: dict[str, str] = {}
-    for layer in layers:
-        decided = bool(exclusive & merged.keys())
-        for name, value in _named(options, layer).items():
-            if name not in merged and not (decided and name in exclusive):
-                merged[name] = value
-    return merged
-
-
-def _named(options: Iterable[Option], layer: Mapping[str, object]) -> dict[str, str]:
-    folded = {name.lower(): _text(value) for name, value in layer.items() if value not in (None, "")}
-    found: dict[str, str] = {}
-    for option in options:
-        for name in (option.name, *option.aliases):
-            if folded.get(name.lower()):
-                found.setdefault(option.name, folded[name.lower()])
-    return found
-
-
-def _text(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, list | tuple):
-        return ",".join(map(str, value))
-    return str(value)
+def _secrets(settings: Mapping[str, Setting]) -> list[str]:
+    return [setting.value for setting in settings.values() if setting.option.secret and setting.value]
 
 
 def hook_for(source: Source) -> StreamHook:

@@ -171,7 +171,7 @@ class PravegaHook(StreamHook):
 
         return await self.arun(questions.describe(await self.astream(stream)))
 
-    def settings(self, stream: str) -> Settings:
+    def stream_settings(self, stream: str) -> Settings:
         """A stream's configuration: scaling, retention, tags."""
         from airflow_provider_streams.systems.pravega import calls  # noqa: PLC0415
 

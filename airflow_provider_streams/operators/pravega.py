@@ -243,7 +243,7 @@ class PravegaScaleOperator(_StreamOperator):
         self, hook: PravegaHook, stream: str, before: Sequence[KeyedSegment], after: Sequence[KeyedSegment]
     ) -> None:
         self.log.info("%s has %d open segments, it had %d", stream, len(after), len(before))
-        scaling = hook.settings(stream).scaling
+        scaling = hook.stream_settings(stream).scaling
         if scaling.kind == 0 and scaling.min_segments != len(after):
             self.log.warning(
                 "The fixed scaling policy of %s says %d segments: the next update of its settings scales it back. "

@@ -128,7 +128,7 @@ def test_the_connection_test_asks_every_service(hook, pravega_server, monkeypatc
 def test_settings_that_are_not_changed_stay(hook, stream):
     hook.change_settings("s", StreamSettings(retain=timedelta(days=2), tags=("red",)))
     assert hook.set_tags("s", ["blue", "red"]).updated
-    settings = hook.settings("s")
+    settings = hook.stream_settings("s")
     assert (settings.tags, settings.retention.kind) == (("blue", "red"), RetentionKind.TIME)
     assert settings.retention.minimum == 2 * 24 * 3600 * 1000
     assert not hook.set_tags("s", ["red", "blue"]).updated, "nothing to do"
@@ -140,7 +140,7 @@ def test_an_update_that_would_scale_the_stream_is_refused(hook, stream):
     with pytest.raises(InvalidRequest, match="would scale it at once"):
         hook.set_tags("s", ["red"])
     assert hook.describe("s").segments == split, "refused before anything was done"
-    assert hook.settings("s").tags == ()
+    assert hook.stream_settings("s").tags == ()
     hook.change_settings("s", StreamSettings(segments=2, tags=("red",)))
     assert hook.describe("s").segments == split
     assert hook.change_settings("s", StreamSettings(segments=1), rescale=True).updated
@@ -156,7 +156,7 @@ def test_a_stream_is_created_once_and_updated_on_request(hook, pravega_scope):
     assert len(hook.describe("made").segments) == 3
     assert make(segments=1) == {"stream": name, "created": False, "updated": False}
     assert make(tags=["red"], if_exists="update")["updated"]
-    assert (hook.settings("made").tags, hook.settings("made").retention.minimum) == (("red",), 1 << 20)
+    assert (hook.stream_settings("made").tags, hook.stream_settings("made").retention.minimum) == (("red",), 1 << 20)
     with pytest.raises(InvalidRequest, match="exists already") as caught:
         make(if_exists="fail")
     assert isinstance(caught.value, AirflowFailException)

@@ -11,11 +11,11 @@ from airflow_provider_streams.hooks.base import (
     SOURCES,
     StreamHook,
     hook_for,
-    merge_options,
     source_from_json,
     source_of,
     source_to_json,
 )
+from airflow_provider_streams.hooks.settings import merge_options
 from airflow_provider_streams.systems.base import SYSTEMS, Option
 from airflow_provider_streams.testing.fake import FakeSource, FakeSystem
 
@@ -76,6 +76,15 @@ def test_secret_options_are_masked_in_airflows_logs(monkeypatch):
 
 def test_a_missing_connection_is_named_with_the_fix():
     with pytest.raises(InvalidRequest, match=r"'nowhere' does not exist.*airflow connections add nowhere"):
+        StreamHook("nowhere", system="fake").options()
+
+
+def test_the_default_connection_need_not_exist_if_the_environment_says_enough(monkeypatch):
+    with pytest.raises(InvalidRequest, match="'fake_default' does not exist"):
+        StreamHook("fake_default", system="fake").options()
+    monkeypatch.setenv("STREAMS_FAKE_EVENTS", "7")
+    assert StreamHook("fake_default", system="fake").options() == {"events": "7"}
+    with pytest.raises(InvalidRequest, match="'nowhere' does not exist"):
         StreamHook("nowhere", system="fake").options()
 
 

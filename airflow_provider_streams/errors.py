@@ -20,6 +20,7 @@
     ├── DataLoss                 the stream no longer holds what the window needs
     │   ├── StartTrimmed         the window starts before the first position still held
     │   └── EventsLost           events inside the window vanished
+    ├── BackfillIncomplete       some windows of a backfill are not covered                (retryable)
     ├── ReceiptMismatch          what was read does not agree with the plan
     ├── PreflightFailed          Spark's side cannot run the read
     ├── SinkError                the table could not be written
@@ -31,6 +32,8 @@
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 
 class StreamsError(Exception):
@@ -194,6 +197,25 @@ class EventsLost(DataLoss):
             f"{shard}: {size} of [{start}, {end}) can no longer be read: {cause}. "
             "Accept the loss with on_loss='record', or restore the data."
         )
+
+
+class BackfillIncomplete(StreamsError):
+    """Some windows of a backfill are not covered; the others are."""
+
+    retryable = True
+
+    def __init__(self, source: object, covered: int, failures: Mapping[str, str], *, retryable: bool) -> None:
+        self.source, self.covered, self.failures, self.retryable = source, covered, dict(failures), retryable
+        shown = [f"{window}: {cause}" for window, cause in list(failures.items())[:_FAILURES_SHOWN]]
+        if len(failures) > _FAILURES_SHOWN:
+            shown.append(f"and {len(failures) - _FAILURES_SHOWN} more")
+        super().__init__(
+            f"{source}: {covered} windows are covered, {len(failures)} are not. {'; '.join(shown)}. "
+            "Run it again to try those alone; accept what is lost with on_loss='record'."
+        )
+
+
+_FAILURES_SHOWN = 5
 
 
 class ReceiptMismatch(StreamsError):

@@ -62,6 +62,7 @@ def _state(window: Window, pin: RowMapping | None, tries: list[RowMapping]) -> W
         attempts=len(tries),
         run=run_ref(decisive),
         skew_seconds=_skew(pin),
+        late_rows=decisive["late_rows"] if covered else None,
     )
 
 

@@ -150,6 +150,12 @@ def fail_unplanned(connection: Connection, reader_id: int, window: Window, task:
     return _insert(connection, reader_id, window, task, started_at=_now(), **failure.to_row())
 
 
+def count_late(connection: Connection, run: int, rows: int) -> None:
+    """How many rows of its window appeared after a covered run had read it. Does nothing for any other run."""
+    _lock(connection, readers.c.id == _reader_of(connection, run))
+    connection.execute(update(runs).where(runs.c.id == run, runs.c.state == "covered").values(late_rows=rows))
+
+
 def of_window(connection: Connection, reader_id: int | None, window: Window) -> tuple[Run, ...]:
     """Every run of a window, oldest first."""
     statement = _joined().where(_same_window(reader_id, window)).order_by(runs.c.id)

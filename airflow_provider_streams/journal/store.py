@@ -182,6 +182,15 @@ class Journal:
         with self._database.writing() as connection:
             return runs.fail_unplanned(connection, reader_id, window, task, Failure(error_type, message, lost))
 
+    def count_late(self, run: int, rows: int) -> None:
+        """Note how many rows of its window appeared after a covered run had read it; a later count replaces it.
+
+        Raises:
+            JournalError: no such run.
+        """
+        with self._database.writing() as connection:
+            runs.count_late(connection, run, rows)
+
     def runs(self, source_key: str, reader: str, window: Window) -> tuple[Run, ...]:
         """Every run of a window with its receipt or cause, oldest first."""
         with self._database.reading() as connection:

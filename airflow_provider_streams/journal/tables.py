@@ -137,10 +137,14 @@ runs = Table(
     Column("error_type", Text),
     Column("error_message", Text),
     Column("receipt", LargeText),
+    Column("late_rows", BigInteger),
     Index("streams_runs_by_window", "reader_id", "window_start", "window_end"),
     **_MYSQL,
 )
-"""Every try to cover a window: `running`, `covered`, `failed` or `lost`. No pin: it failed before it had a plan."""
+"""Every try to cover a window: `running`, `covered`, `failed` or `lost`. No pin: it failed before it had a plan.
+
+`late_rows` of a covered one: rows of its window that appeared after it was read; null: not counted.
+"""
 
 cuts = Table(
     "streams_cuts",

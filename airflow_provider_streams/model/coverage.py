@@ -69,6 +69,8 @@ class WindowState:
     run: RunRef | None = None
     skew_seconds: tuple[float, float] | None = None
     """How much later than the window's start and end its recorded cuts were sampled (basis `append`)."""
+    late_rows: int | None = None
+    """Rows of the window that appeared after it was read, by the last recount; None: never recounted."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -82,6 +84,7 @@ class WindowState:
             "attempts": self.attempts,
             "run": self.run.to_json() if self.run else None,
             "skew_seconds": list(self.skew_seconds) if self.skew_seconds else None,
+            "late_rows": self.late_rows,
         }
 
     @property
@@ -158,6 +161,11 @@ class Coverage:
         """Payload bytes of all covered windows."""
         return sum(item.bytes for item in self.windows)
 
+    @property
+    def late_rows(self) -> int:
+        """Rows that appeared after their windows were read, as far as they were recounted."""
+        return sum(item.late_rows or 0 for item in self.windows)
+
     @cached_property
     def covered(self) -> tuple[Window, ...]:
         """The covered time inside `span`, merged: together with `gaps` it is exactly `span`."""
@@ -183,6 +191,10 @@ class Coverage:
         """All of `span` is covered."""
         return not self.gaps
 
+    def beyond(self, horizon: datetime) -> tuple[WindowState, ...]:
+        """The windows that are not covered and start before the oldest time the stream can still serve."""
+        return tuple(item for item in self.windows if item.state != "covered" and item.window.start < horizon)
+
     def select(self, *states: State) -> tuple[WindowState, ...]:
         """The windows in any of these states, in order of time."""
         return tuple(item for item in self.windows if item.state in states)
@@ -199,13 +211,20 @@ class Coverage:
 
         return draw(self, title, horizon=horizon, width=width)
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain JSON values: span, counts, totals, windows, gaps, overlaps, next missing window."""
+    def to_json(self, *, horizon: datetime | None = None) -> dict[str, Any]:
+        """Plain JSON values: span, counts, totals, windows, gaps, overlaps, next missing window.
+
+        Args:
+            horizon: the oldest time the stream can still serve; counts the windows that are beyond it unread.
+        """
         return {
             **self.span.to_json(),
             "counts": dict(self.counts),
             "rows": self.rows,
             "bytes": self.bytes,
+            "late_rows": self.late_rows,
+            "horizon": _iso(horizon),
+            "beyond_horizon": None if horizon is None else len(self.beyond(horizon)),
             "windows": [item.to_json() for item in self.windows],
             "gaps": [gap.to_json() for gap in self.gaps],
             "overlaps": [overlap.to_json() for overlap in self.overlaps],

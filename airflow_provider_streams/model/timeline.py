@@ -28,6 +28,7 @@ def draw(coverage: Coverage, title: str = "", *, horizon: datetime | None = None
         lines.append(f"oldest time the stream still serves: {horizon.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}")
     lines.extend(_causes(coverage.select("failed", "lost")))
     lines.extend(_moved(coverage.windows))
+    lines.extend(_late(coverage))
     lines.append("  ".join(f"{mark} {state}" for state, mark in MARKS.items()))
     return "\n".join(lines)
 
@@ -123,6 +124,15 @@ def _causes(windows: Sequence[WindowState]) -> Iterator[str]:
         yield f"{MARKS[item.state]} {item.window}: {cause}"
     if len(windows) > _CAUSES:
         yield f"and {len(windows) - _CAUSES} more failed or lost windows"
+
+
+def _late(coverage: Coverage) -> Iterator[str]:
+    """Windows that would hold more rows if they were read again."""
+    late = [item for item in coverage.windows if item.late_rows]
+    for item in late[:_CAUSES]:
+        yield f"++ {item.window}: {item.late_rows:,} rows appeared after it was read"
+    if len(late) > _CAUSES:
+        yield f"and {len(late) - _CAUSES} more windows with late rows, {coverage.late_rows:,} rows in all"
 
 
 def _moved(windows: Iterable[WindowState]) -> Iterator[str]:

@@ -139,7 +139,7 @@ class ReadWindowOperator(BaseOperator):
 
     def _read(self, read: WindowRead, context: Context) -> tuple[Plan, Receipt | None]:
         hook = hook_for(self.source)
-        ids = _ids(context)
+        ids = run_ids(context)
         with open_journal() as journal:
             with recorded_planning(journal, read, ids), closing(hook.system()) as system:
                 plan = pinned_plan(journal, system, read, replan=self.replan)
@@ -167,9 +167,9 @@ class ReadWindowOperator(BaseOperator):
 
     def _add_assets(self) -> None:
         """The source is this task's inlet, the sink its outlet: beside what the user gave."""
-        self.inlets = _with(self.inlets, Asset(uri=self.source.asset_uri))
+        self.inlets = with_asset(self.inlets, self.source.asset_uri)
         if self.sink is not None:
-            self.outlets = _with(self.outlets, Asset(uri=self.sink.asset_uri))
+            self.outlets = with_asset(self.outlets, self.sink.asset_uri)
 
     def _announce(self, context: Context, result: dict[str, Any]) -> None:
         if self.sink is not None:
@@ -191,12 +191,15 @@ def check_choices(*, source: object, basis: object, on_loss: str = "fail") -> No
         raise InvalidRequest(f"on_loss must be 'fail' or 'record', got {on_loss!r}")
 
 
-def _with(assets: Any, asset: Asset) -> list[Any]:
+def with_asset(assets: Any, uri: str) -> list[Any]:
+    """A task's inlets or outlets, and one more beside what the user gave."""
+    asset = Asset(uri=uri)
     given = list(assets) if isinstance(assets, list | tuple) else [assets] if assets else []
     return given if asset in given else [*given, asset]
 
 
-def _ids(context: Context) -> RunIds:
+def run_ids(context: Context) -> RunIds:
+    """Who reads, as the journal records it."""
     ti = context["ti"]
     mapped = getattr(ti, "map_index", None)
     return RunIds(ti.dag_id, ti.run_id, ti.task_id, ti.try_number, -1 if mapped is None else mapped)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar, Protocol, Self
 
 from airflow_provider_streams.errors import InvalidRequest
@@ -35,6 +36,10 @@ class Option:
     secret: bool = False
     aliases: tuple[str, ...] = ()
     """Names that other connectors gave to it, accepted by the Spark source; compared without case."""
+
+
+Recorded = Callable[[], Iterable[tuple[datetime, Cut]]]
+"""Recorded cuts with the time their sampling began, oldest first."""
 
 
 class SplitReader(Protocol):
@@ -93,6 +98,20 @@ class StreamSystem(Protocol):
 
     def go_on(self, earlier: Cut, tail: Cut) -> Cut | None:
         """The cut to record after an earlier one, given a tail; None: the tail lies before it in some shard. Pure."""
+
+    def horizon(self, source: Source, recorded: Recorded | None = None) -> datetime | None:
+        """The retention horizon: windows that start at or after it are surely still held whole.
+
+        None: nothing was ever removed, or it cannot be told.
+
+        Args:
+            source: the source.
+            recorded: its recorded cuts, oldest first, for systems whose events carry no time; asked only by these.
+
+        Raises:
+            SourceNotFound: no such source.
+            AccessError, SystemUnavailable: the system refuses or does not answer.
+        """
 
     def plan(self, request: PlanRequest) -> Plan:
         """Resolve a window to positions.

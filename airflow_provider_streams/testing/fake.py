@@ -52,7 +52,7 @@ from airflow_provider_streams.model.plan import (
 )
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.receipt import SplitReceipt
-from airflow_provider_streams.systems.base import Option
+from airflow_provider_streams.systems.base import Option, Recorded
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -106,6 +106,9 @@ class Truth:
     """Until when publishing is known to be over; None: one interval after the last event."""
     marker_every: int = 0
     """Every so many-th entry is a marker: stored, and never delivered. 0: none."""
+    late_every: int = 0
+    """Every so many-th event is late: stored in its place, published `late_by_ms` earlier. 0: none."""
+    late_by_ms: int = 600_000
     batch_rows: int = 1000
     fault: str = ""
     password: str = field(default="", repr=False)
@@ -114,14 +117,19 @@ class Truth:
     @property
     def end_time(self) -> datetime:
         """See `now`."""
-        return self.now or self.time_of(self.events)
+        return self.now or self.stored_at(self.events)
 
     def time_of(self, number: int) -> datetime:
         """When this event was published."""
+        is_late = self.late_every and number % self.late_every == self.late_every - 1
+        return self.stored_at(number) - timedelta(milliseconds=self.late_by_ms if is_late else 0)
+
+    def stored_at(self, number: int) -> datetime:
+        """When this event came to lie in its place."""
         return self.epoch + timedelta(milliseconds=number * self.interval_ms)
 
     def at(self, moment: datetime) -> int:
-        """The first event published at or after a moment, within `[0, events]`."""
+        """The first event stored at or after a moment, within `[0, events]`."""
         number = -((self.epoch - moment) // timedelta(milliseconds=self.interval_ms))
         return min(max(number, 0), self.events)
 
@@ -217,6 +225,11 @@ class FakeSystem:
     def go_on(self, earlier: Cut, tail: Cut) -> Cut | None:
         """See `StreamSystem`."""
         return earlier.extend(tail)
+
+    def horizon(self, source: Source, recorded: Recorded | None = None) -> datetime | None:  # noqa: ARG002 - it knows
+        """See `StreamSystem`: when the first event still held was published."""
+        truth = self._authenticated()
+        return truth.stored_at(truth.head) if truth.head else None
 
     def plan(self, request: PlanRequest) -> Plan:
         """See `StreamSystem`."""

@@ -15,7 +15,9 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_streams.errors import StreamsError
 from airflow_provider_streams.model.receipt import Receipt, compare
+from airflow_provider_streams.spark.chunk import WindowFailure, concerns_all
 from airflow_provider_streams.systems.base import load_system
 
 BUNDLE = "testing"
@@ -74,6 +76,7 @@ class Launches:
 
     specs: list[Any] = field(default_factory=list)
     tables: list[list[dict[str, Any]]] = field(default_factory=list)
+    chunks: list[Any] = field(default_factory=list)
     cancelled: int = 0
     tamper: Callable[[list[Any]], list[Any]] = lambda receipts: receipts
 
@@ -100,7 +103,20 @@ def spark_stand_in(monkeypatch: pytest.MonkeyPatch) -> Launches:
         launches.tables.append(rows)
         return receipt
 
+    def launch_chunk(chunk: Any, conn_id: str | None) -> list[Any]:
+        launches.chunks.append(chunk)
+        results: list[Any] = []
+        for spec in chunk.specs:
+            try:
+                results.append(launch(spec, conn_id))
+            except StreamsError as error:
+                if concerns_all(error):
+                    raise
+                results.append(WindowFailure.of(error))
+        return results
+
     monkeypatch.setattr(spark, "launch", launch)
+    monkeypatch.setattr(spark, "launch_chunk", launch_chunk)
     return launches
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from airflow_provider_streams.errors import EventsLost, InvalidRequest
@@ -11,7 +12,7 @@ from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import OnLoss, Plan, PlanRequest, Span, Split
 from airflow_provider_streams.model.receipt import SplitReceipt
 from airflow_provider_streams.model.source import PravegaSource, Source
-from airflow_provider_streams.systems.base import Option
+from airflow_provider_streams.systems.base import Option, Recorded
 from airflow_provider_streams.systems.pravega import auth
 from airflow_provider_streams.systems.pravega.auth import Endpoint
 from airflow_provider_streams.systems.pravega.names import Segment
@@ -104,6 +105,13 @@ class PravegaSystem:
     def go_on(self, earlier: Cut, tail: Cut) -> Cut | None:
         """See `StreamSystem` and `stream_cut.follows`."""
         return tail if follows(earlier, tail) else None
+
+    def horizon(self, source: Source, recorded: Recorded | None = None) -> datetime | None:
+        """See `StreamSystem`: when the oldest recorded cut that is still held was sampled; events carry no time."""
+        from airflow_provider_streams.systems.pravega import cuts  # noqa: PLC0415 - gRPC when used
+
+        head = self.client.run(cuts.head(_stream(source))).to_model()
+        return next((moment for moment, cut in (recorded() if recorded else ()) if follows(head, cut)), None)
 
     def plan(self, request: PlanRequest) -> Plan:
         """See `StreamSystem` and `planner.plan`."""

@@ -25,6 +25,7 @@ from airflow_provider_streams.systems.pulsar.retention import (
     Evidence,
     doubt_in_window,
     doubt_since_position,
+    held_since,
 )
 from airflow_provider_streams.systems.pulsar.survey import (
     LastMessages,
@@ -111,6 +112,13 @@ class Planner:
         listed = await shards_of(self._admin, source)
         shards = await survey(self._admin, self._last_messages, listed, None)
         return Cut({shard.name: rule(shard) for shard in shards})
+
+    async def horizon(self, source: PulsarSource) -> datetime | None:
+        """The time from which on every shard surely still holds what was published; None: nothing was removed."""
+        listed = await shards_of(self._admin, source)
+        shards = await survey(self._admin, self._last_messages, listed, None)
+        found = await together(evidence_of(self._admin, shard, None, doubtful=True) for shard in shards)
+        return max((moment for evidence in found if (moment := held_since(evidence)) is not None), default=None)
 
     async def _surveyed(self, request: PlanRequest, listed: Sequence[ShardName]) -> list[Shard]:
         shards = await survey(self._admin, self._last_messages, listed, _times(request))

@@ -65,6 +65,17 @@ def doubt_in_window(evidence: Evidence, window: Window, slack: timedelta, now: d
     return f"{held}, and older ones may have been removed: {_rule(evidence.retention)}"
 
 
+def held_since(evidence: Evidence) -> datetime | None:
+    """The time from which on everything published is surely still held; None: nothing was removed, or unknown.
+
+    An older entry that is still held proves that nothing after it was removed. Where no entry is held, whatever was
+    removed lay in ledgers before the one that is open now.
+    """
+    if evidence.stats is None or nothing_removed(evidence):
+        return None
+    return evidence.first_published or evidence.stats.last_ledger_created
+
+
 def _still_retained(retention: Retention | None, since: datetime, now: datetime) -> bool:
     """The retention rule keeps everything since then."""
     if retention is None or retention.bytes is not None:

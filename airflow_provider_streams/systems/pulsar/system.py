@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
 
 from airflow_provider_streams.errors import InvalidRequest
@@ -12,7 +13,7 @@ from airflow_provider_streams.model.plan import OnLoss, Plan, PlanRequest, Split
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.receipt import SplitReceipt
 from airflow_provider_streams.model.source import PulsarSource, Source, full_topic_name
-from airflow_provider_streams.systems.base import Option, SplitReader
+from airflow_provider_streams.systems.base import Option, Recorded, SplitReader
 from airflow_provider_streams.systems.pulsar import cuts
 from airflow_provider_streams.systems.pulsar.admin.client import AsyncAdminClient
 from airflow_provider_streams.systems.pulsar.auth import OPTIONS, Endpoint
@@ -85,6 +86,11 @@ class PulsarSystem:
     def go_on(self, earlier: Cut, tail: Cut) -> Cut | None:
         """See `StreamSystem`: a partition that cannot be seen any more keeps its place."""
         return earlier.extend(tail)
+
+    def horizon(self, source: Source, recorded: Recorded | None = None) -> datetime | None:  # noqa: ARG002 - it knows
+        """See `StreamSystem` and `Planner.horizon`."""
+        named = _pulsar_source(source)
+        return run(self._with_planner(lambda planner: planner.horizon(named)))
 
     def plan(self, request: PlanRequest) -> Plan:
         """See `Planner.plan`."""

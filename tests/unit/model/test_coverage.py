@@ -183,7 +183,8 @@ def test_json_carries_what_a_page_needs():
             "started": "2026-11-20T00:00:00Z",
             "finished": "2026-11-20T00:01:00Z",
         },
-            "skew_seconds": None,
+        "skew_seconds": None,
+        "late_rows": None,
     }
     assert data["counts"] == {"covered": 1, "running": 1, "lost": 0, "failed": 0, "missing": 1}
     assert (data["rows"], data["bytes"]) == (7, 70)

@@ -1,0 +1,311 @@
+"""A backfill before it reads: which windows, in which jobs, and what that will cost. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Literal, get_args
+
+from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.model.coverage import Coverage, RunRef, WindowState
+from airflow_provider_streams.model.plan import Plan
+from airflow_provider_streams.model.plan_table import bytes_text
+from airflow_provider_streams.model.window import Window
+
+Select = Literal["missing", "failed", "lost", "late", "all"]
+"""Which windows a backfill reads.
+
+| select | windows |
+|---|---|
+| `missing` | all that are not covered, but for lost ones while a loss is not accepted |
+| `failed` | those that were tried and failed, or whose run was killed |
+| `lost` | those whose events the stream no longer held |
+| `late` | covered ones of which rows appeared after they were read |
+| `all` | every window, covered ones too |
+
+A window that another task is reading at this moment is left to it.
+"""
+
+SELECTS: tuple[Select, ...] = get_args(Select)
+
+MAX_BYTES: Final = 4 * 1024**3
+"""Stored bytes that one Spark job reads."""
+MAX_WINDOWS: Final = 200
+"""Windows that one Spark job reads."""
+NOMINAL_BYTES_PER_SECOND: Final = 50e6
+"""Assumed where no covered window tells how fast reading is."""
+JOB_SECONDS: Final = 10.0
+"""What starting one Spark job takes, roughly."""
+
+Verdict = Literal["ok", "part lost", "lost", "failed", "not ready"]
+
+_MAX_LINES = 50
+
+
+def parse_select(select: str | Iterable[str]) -> frozenset[Select]:
+    """One name, or several.
+
+    Raises:
+        InvalidRequest: an unknown one, or none.
+    """
+    names = [select] if isinstance(select, str) else list(select)
+    unknown = [name for name in names if name not in SELECTS]
+    if unknown or not names:
+        raise InvalidRequest(f"select must be one or several of {', '.join(SELECTS)}; got {select!r}")
+    return frozenset(names)  # type: ignore[arg-type]  # checked above
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The rule that picks windows.
+
+    Args:
+        select: see `Select`.
+        accepts_loss: lost windows can be covered after all, with what is left of them.
+        is_own: whether a run is an earlier try of the backfill that asks, so that it goes on with its windows.
+        is_alive: whether a run that has not ended is still at work. One that is not was killed.
+    """
+
+    select: frozenset[Select]
+    accepts_loss: bool = False
+    is_own: Callable[[RunRef], bool] = lambda run: False  # noqa: ARG005 - nobody's
+    is_alive: Callable[[RunRef], bool] = lambda run: False  # noqa: ARG005 - a guess: reading twice does no harm
+
+    def of(self, coverage: Coverage, span: Window) -> tuple[WindowState, ...]:
+        """The chosen windows that lie wholly in a span, in order of time."""
+        inside = (item for item in coverage.windows if span.start <= item.window.start and item.window.end <= span.end)
+        return tuple(item for item in inside if self.takes(item))
+
+    def takes(self, item: WindowState) -> bool:
+        """Whether one window is chosen."""
+        own = item.run is not None and self.is_own(item.run)
+        if item.state == "covered":
+            return ("all" in self.select and not own) or ("late" in self.select and bool(item.late_rows))
+        if item.state == "running" and item.run is not None and not own and self.is_alive(item.run):
+            return False
+        return own or bool(self.select & self._names(item))
+
+    def _names(self, item: WindowState) -> set[Select]:
+        """By which names a window that is not covered is chosen."""
+        if item.state == "lost":
+            return {"lost", "all", "missing"} if self.accepts_loss else {"lost", "all"}
+        if item.state in ("failed", "running"):
+            return {"failed", "missing", "all"}
+        # one that was read and then planned again: a try at its late rows that did not come to reading
+        return {"missing", "all", "late"} if item.attempts else {"missing", "all"}
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedWindow:
+    """One chosen window, planned."""
+
+    window: Window
+    state: str
+    """What the journal said of it before."""
+    verdict: Verdict
+    bytes: int = 0
+    tasks: int = 0
+    fingerprint: str = ""
+    cause: str = ""
+    """Why it cannot be read, or not whole."""
+    error_type: str = ""
+    retryable: bool = False
+
+    @classmethod
+    def of(cls, item: WindowState, plan: Plan) -> PlannedWindow:
+        """A window that can be read."""
+        lost = plan.losses
+        cause = (
+            "" if not lost else f"{lost[0].shard}: {lost[0].cause}" + (f" and {len(lost) - 1} more" * (len(lost) > 1))
+        )
+        return cls(
+            item.window,
+            item.state,
+            "part lost" if lost else "ok",
+            plan.estimate.bytes,
+            len(plan.splits),
+            plan.fingerprint,
+            cause,
+        )
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether there is a plan to read."""
+        return self.verdict in ("ok", "part lost")
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {
+            **self.window.to_json(),
+            "state": self.state,
+            "verdict": self.verdict,
+            "bytes": self.bytes,
+            "tasks": self.tasks,
+            "fingerprint": self.fingerprint,
+            "cause": self.cause,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much one Spark job reads.
+
+    Raises:
+        InvalidRequest: a limit that is not positive.
+    """
+
+    max_bytes: int = MAX_BYTES
+    max_windows: int = MAX_WINDOWS
+
+    def __post_init__(self) -> None:
+        if self.max_bytes <= 0 or self.max_windows <= 0:
+            raise InvalidRequest(f"max_bytes and max_windows must be positive, got {self}")
+
+    def pack(self, windows: Iterable[PlannedWindow]) -> Iterator[list[PlannedWindow]]:
+        """Jobs in order of time. A window that is larger than a job's limit has one of its own."""
+        job: list[PlannedWindow] = []
+        size = 0
+        for item in windows:
+            if job and (size + item.bytes > self.max_bytes or len(job) == self.max_windows):
+                yield job
+                job, size = [], 0
+            job.append(item)
+            size += item.bytes
+        if job:
+            yield job
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a backfill would read."""
+
+    span: Window
+    select: tuple[str, ...]
+    windows: tuple[PlannedWindow, ...]
+    limits: Limits = field(default_factory=Limits)
+    horizon: datetime | None = None
+    """The oldest time the stream can still serve; None: not known, or nothing was removed."""
+    bytes_per_second: float | None = None
+    """How fast this reader's windows were read so far; None: none was."""
+
+    @property
+    def readable(self) -> tuple[PlannedWindow, ...]:
+        """The windows that will be read."""
+        return tuple(item for item in self.windows if item.is_readable)
+
+    @property
+    def jobs(self) -> tuple[list[PlannedWindow], ...]:
+        """The Spark jobs that will read them, one after the other."""
+        return tuple(self.limits.pack(self.readable))
+
+    @property
+    def bytes(self) -> int:
+        """Stored bytes to read."""
+        return sum(item.bytes for item in self.readable)
+
+    @property
+    def tasks(self) -> int:
+        """Spark tasks that read them."""
+        return sum(item.tasks for item in self.readable)
+
+    @property
+    def minutes(self) -> float:
+        """How long it will take, roughly."""
+        return (self.bytes / (self.bytes_per_second or NOMINAL_BYTES_PER_SECOND) + len(self.jobs) * JOB_SECONDS) / 60
+
+    def having(self, *verdicts: Verdict) -> tuple[PlannedWindow, ...]:
+        """The windows of these verdicts."""
+        return tuple(item for item in self.windows if item.verdict in verdicts)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values; windows by their text `start/end`, readable ones first."""
+        return {
+            **self.span.to_json(),
+            "select": list(self.select),
+            "windows": [str(item.window) for item in self.readable],
+            "bytes": self.bytes,
+            "tasks": self.tasks,
+            "jobs": len(self.jobs),
+            "minutes": round(self.minutes, 1),
+            "horizon": self.horizon.astimezone(UTC).isoformat().replace("+00:00", "Z") if self.horizon else None,
+            "beyond_horizon": [str(item.window) for item in self.having("lost", "part lost")],
+            "not_ready": [str(item.window) for item in self.having("not ready")],
+            "failed": [str(item.window) for item in self.having("failed")],
+            "details": [item.to_json() for item in self.windows],
+        }
+
+    def as_text(self) -> str:
+        """A table for logs and terminals, and its sums."""
+        lines = [f"backfill of {self.span}, select {' and '.join(self.select)}"]
+        if self.windows:
+            lines += _table(self.windows)
+        lines.append(
+            f" total {len(self.readable):,} windows, {bytes_text(self.bytes)}, {self.tasks:,} tasks, "
+            f"{len(self.jobs)} Spark jobs, about {self.minutes:.1f} minutes"
+        )
+        for verdict, what in _LEFT_OUT.items():
+            if found := self.having(verdict):
+                lines.append(f" {len(found):,} {what}: {_spans(found)}")
+        if self.horizon is not None:
+            lines.append(f" oldest time the stream still serves: {self.horizon.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}")
+        return "\n".join(lines)
+
+
+_LEFT_OUT: Final[dict[Verdict, str]] = {
+    "part lost": "of them only in part, the rest is beyond the horizon",
+    "lost": "beyond the horizon, cannot be read",
+    "failed": "cannot be planned",
+    "not ready": "not ready yet, left for later",
+}
+
+
+def _table(windows: Sequence[PlannedWindow]) -> Iterator[str]:
+    telling = [item for item in windows if item.verdict != "ok"]
+    shown = set(telling[:_MAX_LINES]) | set(windows[: max(0, _MAX_LINES - len(telling))])
+    rows: list[tuple[str, str, str, str, str, str]] = [
+        (str(item.window), item.state, bytes_text(item.bytes), str(item.tasks), item.verdict, item.cause)
+        for item in windows
+        if item in shown
+    ]
+    rows.insert(0, ("window", "was", "bytes", "tasks", "verdict", ""))
+    widths = [max(len(row[column]) for row in rows) for column in range(5)]
+    for start, state, size, tasks, verdict, cause in rows:
+        cells = (
+            start.ljust(widths[0]),
+            state.ljust(widths[1]),
+            size.rjust(widths[2]),
+            tasks.rjust(widths[3]),
+            verdict.ljust(widths[4]),
+            cause,
+        )
+        yield f" {'  '.join(cells)}".rstrip()
+    if len(windows) > len(shown):
+        yield f" .. and {len(windows) - len(shown):,} more windows"
+
+
+def _spans(windows: Sequence[PlannedWindow]) -> str:
+    """Windows that touch, as one stretch of time."""
+    stretches: list[Window] = []
+    for item in windows:
+        if stretches and stretches[-1].end == item.window.start:
+            stretches[-1] = Window(stretches[-1].start, item.window.end)
+        else:
+            stretches.append(item.window)
+    shown = ", ".join(str(stretch) for stretch in stretches[:5])
+    return shown if len(stretches) <= 5 else f"{shown} and {len(stretches) - 5} more"  # noqa: PLR2004 - as above
+
+
+def reading_speed(windows: Sequence[WindowState]) -> float | None:
+    """Bytes per second of the covered windows so far; None: none tells. Runs at the same moment count once."""
+    spans = sorted(
+        (item.run.started, item.run.finished)
+        for item in windows
+        if item.state == "covered" and item.run and item.run.started and item.run.finished
+    )
+    busy, until = timedelta(0), datetime.min.replace(tzinfo=UTC)
+    for started, finished in spans:
+        busy += max(timedelta(0), finished - max(started, until))
+        until = max(until, finished)
+    size = sum(item.bytes for item in windows if item.state == "covered")
+    return size / busy.total_seconds() if size and busy else None

@@ -1,0 +1,226 @@
+"""Fill what is missing of a span of time, many windows in one Spark job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import BaseOperator
+
+from airflow_provider_streams.errors import InvalidRequest, InvalidWindow
+from airflow_provider_streams.hooks.journal import open_journal
+from airflow_provider_streams.model.backfill import MAX_BYTES, MAX_WINDOWS, Limits, Selection, parse_select
+from airflow_provider_streams.model.basis import MAX_SKEW, BasisLike, Cuts, default_basis
+from airflow_provider_streams.model.coverage import RunRef
+from airflow_provider_streams.model.plan import DEFAULT_SPLIT_BYTES, OnLoss
+from airflow_provider_streams.model.sink import Sink
+from airflow_provider_streams.model.source import Source
+from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.operators.backfilling import Backfill, Backfiller, Outcome, summary
+from airflow_provider_streams.operators.read import check_choices, run_ids, with_asset
+from airflow_provider_streams.operators.reading import Landing, RunIds
+from airflow_provider_streams.retry import terminal_errors
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+_AT_WORK = {"running", "deferred", "queued", "scheduled", "up_for_retry", "up_for_reschedule", "restarting"}
+"""States of a task instance that may yet cover its window."""
+
+
+class BackfillWindowsOperator(BaseOperator):
+    """Reads the windows of a span of time that are not covered yet, many in one Spark job, each proven on its own.
+
+    First it previews: which windows, how many bytes, tasks and minutes, and what lies beyond the retention horizon.
+    Then every plan is pinned, and jobs of at most `max_bytes` are read one after the other. A window is recorded as
+    covered as soon as its job's receipts agree; one that fails or is lost does not hold up the others, and fails the
+    task at the end. A retry, after a failure or a kill, goes on with what is not covered.
+
+    Args:
+        source: what to read.
+        start: where the first window starts: an aware datetime, or its ISO 8601 text (templated).
+        end: where the last window ends, at the latest (templated).
+        window_length: the length of a window.
+        select: `missing` (all that are not covered), `failed`, `lost`, `late`, `all`; one or several. Windows that
+            another task is reading are left to it.
+        basis: as the read's; not `chained`, which needs its windows one after the other.
+        slack: as the read's.
+        max_skew: as the read's.
+        sink: where the rows land; each window is replaced on its own.
+        transform: as the read's; it sees one window at a time.
+        columns: as the read's.
+        spark_conn_id: as the read's.
+        reader: the name under which windows are covered: that of the task that reads them otherwise. Default
+            `dag_id.task_id`.
+        on_loss: as the read's; with `record`, windows that are lost are read for what is left of them.
+        lookback: how long after a window's end its late rows may be stored: covered windows are recounted, the late
+            rows shown in the coverage, and read again with `select="late"`. None: late rows are not looked for.
+        replan: plan anew what is pinned.
+        dry_run: preview, return it, and stop; pins and reads nothing.
+        max_bytes: stored bytes that one Spark job reads.
+        max_windows: windows that one Spark job reads.
+        target_split_bytes: stored bytes that one Spark task reads.
+
+    Returns (XCom):
+        `windows, bytes, tasks, jobs, minutes, horizon, beyond_horizon, not_ready, verdict, covered, rows, failures,
+        late_rows` and more; the texts of the windows also under the key `windows`, for `.expand(window=..)`.
+    """
+
+    template_fields: Sequence[str] = ("start", "end", "select", "reader", "transform", "columns", "spark_conn_id")
+    ui_color = "#d3ecf0"
+
+    def __init__(
+        self,
+        *,
+        source: Source,
+        start: datetime | str,
+        end: datetime | str,
+        window_length: timedelta,
+        select: str | Sequence[str] = "missing",
+        basis: BasisLike | None = None,
+        slack: timedelta = timedelta(seconds=60),
+        max_skew: timedelta = MAX_SKEW,
+        sink: Sink | None = None,
+        transform: str | None = None,
+        columns: Sequence[str] | None = None,
+        spark_conn_id: str | None = None,
+        reader: str | None = None,
+        on_loss: OnLoss = "fail",
+        lookback: timedelta | None = None,
+        replan: bool = False,
+        dry_run: bool = False,
+        max_bytes: int = MAX_BYTES,
+        max_windows: int = MAX_WINDOWS,
+        target_split_bytes: int = DEFAULT_SPLIT_BYTES,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        check_choices(source=source, basis=basis, on_loss=on_loss)
+        if isinstance(basis, Cuts) or basis == "chained":
+            raise InvalidRequest("a backfill reads windows of time, in any order: basis must be 'publish' or 'append'")
+        if window_length <= timedelta(0):
+            raise InvalidWindow(f"window_length must be positive, got {window_length}")
+        self.source = source
+        self.start, self.end, self.window_length = start, end, window_length
+        self.select = select
+        self.basis = basis or default_basis(source.system)
+        self.slack, self.max_skew = slack, max_skew
+        self.sink = sink
+        self.transform = transform
+        self.columns = columns
+        self.spark_conn_id = spark_conn_id
+        self.reader = reader
+        self.on_loss = on_loss
+        self.lookback = lookback
+        self.replan = replan
+        self.dry_run_only = dry_run
+        self.limits = Limits(max_bytes, max_windows)
+        self.target_split_bytes = target_split_bytes
+        self.inlets = with_asset(self.inlets, source.asset_uri)
+        if sink is not None:
+            self.outlets = with_asset(self.outlets, sink.asset_uri)
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Recount, preview, pin, read, record.
+
+        Raises:
+            BackfillIncomplete: some windows are not covered; retried only if some failure may pass by itself.
+            StreamsError: what concerns all windows alike.
+        """
+        with terminal_errors(), open_journal() as journal:
+            landing = Landing(
+                self.sink, self.transform, tuple(self.columns) if self.columns else None, self.spark_conn_id
+            )
+            backfiller = Backfiller(journal, self._backfill(context), run_ids(context), landing)
+            late_rows = backfiller.recount()
+            preview = backfiller.preview(pin=not self.dry_run_only)
+            self.log.info("Preview\n%s", preview.as_text())
+            context["ti"].xcom_push(key="windows", value=[str(item.window) for item in preview.readable])
+            if self.dry_run_only:
+                return summary(preview, None, late_rows)
+            outcome = backfiller.run(preview, done=self._log_job)
+            self.log.info("Coverage\n%s", backfiller.coverage().as_text(str(self.source), horizon=preview.horizon))
+            backfiller.check(outcome)
+        return summary(preview, outcome, late_rows)
+
+    def on_kill(self) -> None:
+        """Cancel the Spark work of this task."""
+        from airflow_provider_streams.hooks.spark import cancel  # noqa: PLC0415
+
+        cancel()
+
+    def _backfill(self, context: Context) -> Backfill:
+        ti = context["ti"]
+        return Backfill(
+            source=self.source,
+            span=Window(_moment(self.start), _moment(self.end)),
+            length=self.window_length,
+            reader=self.reader or f"{ti.dag_id}.{ti.task_id}",
+            selection=Selection(
+                parse_select(self.select),
+                accepts_loss=self.on_loss == "record",
+                is_own=_OwnTries(run_ids(context), self._first_try(ti)).__contains__,
+                is_alive=_AtWork(ti).__contains__,
+            ),
+            basis=self.basis,
+            slack=self.slack,
+            max_skew=self.max_skew,
+            on_loss=self.on_loss,
+            target_split_bytes=self.target_split_bytes,
+            replan=self.replan,
+            lookback=self.lookback,
+            limits=self.limits,
+        )
+
+    def _first_try(self, ti: Any) -> int:
+        """The first try since the task was last cleared, which raises `max_tries` by the tries so far."""
+        return max(1, int(getattr(ti, "max_tries", 0) or 0) - (self.retries or 0) + 1)
+
+    def _log_job(self, number: int, outcome: Outcome) -> None:
+        self.log.info(
+            "Job %d: %d windows covered, %d rows; %d failed",
+            number,
+            len(outcome.covered),
+            outcome.rows,
+            len(outcome.failures),
+        )
+
+
+class _OwnTries:
+    """The runs that earlier tries of this very task instance left in the journal, since it was last cleared."""
+
+    def __init__(self, ids: RunIds, first_try: int) -> None:
+        self._ids, self._first = ids, first_try
+
+    def __contains__(self, run: object) -> bool:
+        ids = self._ids
+        return (
+            isinstance(run, RunRef)
+            and (run.dag_id, run.run_id, run.task_id, run.map_index)
+            == (ids.dag_id, ids.run_id, ids.task_id, ids.map_index)
+            and run.try_number >= self._first
+        )
+
+
+class _AtWork:
+    """The runs whose task instance Airflow still sees at work."""
+
+    def __init__(self, ti: Any) -> None:
+        self._ti = ti
+
+    def __contains__(self, run: object) -> bool:
+        if not isinstance(run, RunRef):
+            return False
+        states = self._ti.get_task_states(dag_id=run.dag_id, task_ids=[run.task_id], run_ids=[run.run_id])
+        name = run.task_id if run.map_index < 0 else f"{run.task_id}_{run.map_index}"
+        return states.get(run.run_id, {}).get(name) in _AT_WORK
+
+
+def _moment(value: datetime | str) -> datetime:
+    if isinstance(value, datetime):
+        return value
+    try:
+        return datetime.fromisoformat(value.strip())
+    except ValueError as error:
+        raise InvalidWindow(f"{value!r} is not a time: write it like 2026-11-20T10:00Z") from error

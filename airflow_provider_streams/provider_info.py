@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 INTEGRATION = "Apache Pulsar"
+PRAVEGA = "Pravega"
 
 
 def get_provider_info() -> dict[str, Any]:
@@ -15,12 +16,21 @@ def get_provider_info() -> dict[str, Any]:
         "description": "Exact, retryable windows of Apache Pulsar and Pravega, read with PySpark.",
         "integrations": [
             {"integration-name": INTEGRATION, "external-doc-url": "https://pulsar.apache.org/", "tags": ["apache"]},
+            {"integration-name": PRAVEGA, "external-doc-url": "https://cncf.pravega.io/", "tags": ["service"]},
         ],
         "hooks": [
             {"integration-name": INTEGRATION, "python-modules": ["airflow_provider_streams.hooks.pulsar"]},
+            {"integration-name": PRAVEGA, "python-modules": ["airflow_provider_streams.hooks.pravega"]},
         ],
         "operators": [
             {"integration-name": INTEGRATION, "python-modules": ["airflow_provider_streams.operators.read"]},
+            {
+                "integration-name": PRAVEGA,
+                "python-modules": [
+                    "airflow_provider_streams.operators.cuts",
+                    "airflow_provider_streams.operators.pravega",
+                ],
+            },
         ],
         "sensors": [
             {
@@ -30,6 +40,7 @@ def get_provider_info() -> dict[str, Any]:
                     "airflow_provider_streams.sensors.pulsar",
                 ],
             },
+            {"integration-name": PRAVEGA, "python-modules": ["airflow_provider_streams.sensors.pravega"]},
         ],
         "triggers": [
             {
@@ -39,8 +50,15 @@ def get_provider_info() -> dict[str, Any]:
                     "airflow_provider_streams.triggers.pulsar",
                 ],
             },
+            {
+                "integration-name": PRAVEGA,
+                "python-modules": [
+                    "airflow_provider_streams.triggers.cuts",
+                    "airflow_provider_streams.triggers.pravega",
+                ],
+            },
         ],
-        "connection-types": [_pulsar_connection()],
+        "connection-types": [_pulsar_connection(), _pravega_connection()],
         "asset-uris": [
             {"schemes": ["pulsar", "pravega"], "handler": "airflow_provider_streams.asset_uris.sanitize_stream_uri"},
         ],
@@ -83,6 +101,55 @@ def _pulsar_connection() -> dict[str, Any]:
             "listener_name": _text("Listener name", "The brokers' advertised listener to ask for"),
             "request_timeout_seconds": _number("Request timeout", "Seconds that one request may take", 30),
             "stall_seconds": _number("Stall limit", "Seconds that a read may make no progress", 60),
+        },
+    }
+
+
+def _pravega_connection() -> dict[str, Any]:
+    return {
+        "connection-type": "pravega",
+        "hook-class-name": "airflow_provider_streams.hooks.pravega.PravegaHook",
+        "hook-name": "Pravega",
+        "ui-field-behaviour": {
+            "hidden-fields": [],
+            "relabeling": {"host": "Controller host", "port": "Controller port", "schema": "Scope", "login": "User"},
+            "placeholders": {
+                "host": "controller.example.com",
+                "port": "9090",
+                "schema": "of streams that are named without one",
+                "login": "empty without authentication",
+                "controller": "tls://controller-1:9090,controller-2:9090",
+                "rest_url": "https://controller.example.com:9091",
+                "schema_registry": "https://registry.example.com:9092",
+                "keycloak_file": "/run/secrets/keycloak.json",
+                "tls_ca_file": "/etc/ssl/pravega-ca.pem",
+            },
+        },
+        "conn-fields": {
+            "controller": _text(
+                "Controller", "tcp:// or tls://, several hosts between commas; wins over host and port"
+            ),
+            "rest_url": _text("REST URL", "The controllers' REST API: only health is asked there"),
+            "schema_registry": _text("Schema Registry", "http:// or https://"),
+            "auth_method": {
+                "label": "Authentication",
+                "description": "Default: what the given credentials need",
+                "schema": {
+                    "type": ["string", "null"],
+                    "enum": [None, "none", "basic", "bearer", "keycloak"],
+                },
+            },
+            "token": {
+                "label": "Bearer token",
+                "description": "A token of your identity provider (bearer)",
+                "schema": {"type": ["string", "null"], "format": "password"},
+            },
+            "keycloak_file": _text("Keycloak file", "The client's adapter configuration (JSON)"),
+            "tls_ca_file": _text("CA file", "Certificates (PEM) to trust instead of the system's"),
+            "tls_verify_hostname": _flag("Verify host names", default=True),
+            "request_timeout_seconds": _number("Request timeout", "Seconds that one request may take", 30),
+            "stall_seconds": _number("Stall limit", "Seconds that a read may make no progress", 60),
+            "read_ahead": _number("Read ahead", "Requests of 2 MiB that a read keeps on their way", 2),
         },
     }
 

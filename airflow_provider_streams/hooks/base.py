@@ -180,10 +180,15 @@ def _secrets(settings: Mapping[str, Setting]) -> list[str]:
 
 def hook_for(source: Source) -> StreamHook:
     """The hook of a source's connection."""
-    path = HOOKS.get(source.system)
+    return hook_of(source.system, source.conn_id)
+
+
+def hook_of(system: str, conn_id: str) -> StreamHook:
+    """The hook of a system's connection."""
+    path = HOOKS.get(system)
     if path is None:
-        return StreamHook(source.conn_id, system=source.system)
-    hook: StreamHook = _load(path)(source.conn_id)
+        return StreamHook(conn_id, system=system)
+    hook: StreamHook = _load(path)(conn_id)
     return hook
 
 

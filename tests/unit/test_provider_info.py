@@ -16,12 +16,17 @@ import jsonschema
 import pytest
 from airflow.sdk import Asset
 
+from airflow_provider_streams.hooks.pravega import PravegaHook
 from airflow_provider_streams.hooks.pulsar import PulsarHook
 from airflow_provider_streams.provider_info import get_provider_info
-from airflow_provider_streams.systems.pulsar.auth import OPTIONS
+from airflow_provider_streams.systems.pravega.auth import OPTIONS as PRAVEGA_OPTIONS
+from airflow_provider_streams.systems.pulsar.auth import OPTIONS as PULSAR_OPTIONS
 
 INFO = get_provider_info()
-(PULSAR,) = INFO["connection-types"]
+FORMS = {form["connection-type"]: form for form in INFO["connection-types"]}
+FIELDS = {"pulsar": {"token"}, "pravega": {"scope", "username", "password"}}
+"""Options that Airflow's own fields hold: password, schema, login."""
+SYSTEMS = [("pulsar", PulsarHook, PULSAR_OPTIONS), ("pravega", PravegaHook, PRAVEGA_OPTIONS)]
 
 
 @pytest.mark.parametrize("schema", ["provider_info.schema.json", "provider.yaml.schema.json"])
@@ -36,10 +41,11 @@ def test_it_fulfils_airflows_schemas(schema):
     jsonschema.validate(document, rules)
 
 
-def test_conn_fields_fulfil_the_schema_that_alone_describes_them():
+@pytest.mark.parametrize("system", FORMS)
+def test_conn_fields_fulfil_the_schema_that_alone_describes_them(system):
     rules = json.loads((Path(airflow.__file__).parent / "provider.yaml.schema.json").read_text())
     form = rules["properties"]["connection-types"]["items"]
-    jsonschema.validate(PULSAR, {**form, "definitions": rules.get("definitions", {})})
+    jsonschema.validate(FORMS[system], {**form, "definitions": rules.get("definitions", {})})
 
 
 def test_its_name_is_the_installed_distribution():
@@ -69,32 +75,34 @@ def test_every_dotted_path_can_be_imported(path):
         assert callable(getattr(importlib.import_module(module), attribute))
 
 
-def test_the_hook_and_the_connection_type_agree():
-    assert PULSAR["hook-class-name"] == f"{PulsarHook.__module__}.{PulsarHook.__qualname__}"
-    assert (PULSAR["connection-type"], PULSAR["hook-name"]) == (PulsarHook.conn_type, PulsarHook.hook_name)
-    assert PulsarHook(**{PulsarHook.conn_name_attr: "other"}).conn_id == "other"
+@pytest.mark.parametrize(("system", "hook", "_options"), SYSTEMS)
+def test_the_hook_and_the_connection_type_agree(system, hook, _options):
+    form = FORMS[system]
+    assert form["hook-class-name"] == f"{hook.__module__}.{hook.__qualname__}"
+    assert (form["connection-type"], form["hook-name"]) == (hook.conn_type, hook.hook_name)
+    assert hook(**{hook.conn_name_attr: "other"}).conn_id == "other"
 
 
-def test_the_form_has_a_field_for_every_option_but_the_token():
-    assert PULSAR["conn-fields"].keys() == {option.name for option in OPTIONS} - {"token"}
-    assert PULSAR["ui-field-behaviour"]["placeholders"].keys() <= {
-        *PULSAR["conn-fields"],
-        "host",
-        "port",
-        "password",
-    }
+@pytest.mark.parametrize(("system", "_hook", "options"), SYSTEMS)
+def test_the_form_has_a_field_for_every_option(system, _hook, options):
+    form = FORMS[system]
+    assert form["conn-fields"].keys() == {option.name for option in options} - FIELDS[system]
+    own = {"host", "port", "login", "password", "schema"} - set(form["ui-field-behaviour"]["hidden-fields"])
+    assert form["ui-field-behaviour"]["placeholders"].keys() <= {*form["conn-fields"], *own}
 
 
-def test_the_forms_defaults_are_the_options():
-    defaults = {option.name: option.default for option in OPTIONS if option.default}
-    fields = {name: field["schema"] for name, field in PULSAR["conn-fields"].items()}
+@pytest.mark.parametrize(("system", "_hook", "options"), SYSTEMS)
+def test_the_forms_defaults_are_the_options(system, _hook, options):
+    defaults = {option.name: option.default for option in options if option.default}
+    fields = {name: field["schema"] for name, field in FORMS[system]["conn-fields"].items()}
     assert {name: str(rule["default"]).lower() for name, rule in fields.items() if "default" in rule} == defaults
 
 
-def test_airflow_masks_every_secret_option_by_its_name():
+@pytest.mark.parametrize(("_system", "_hook", "options"), SYSTEMS)
+def test_airflow_masks_every_secret_option_by_its_name(_system, _hook, options):
     from airflow.sdk._shared.secrets_masker.secrets_masker import should_hide_value_for_key
 
-    for option in OPTIONS:
+    for option in options:
         assert not option.secret or should_hide_value_for_key(option.name)
 
 
@@ -127,6 +135,7 @@ def test_airflow_lists_the_provider_without_a_warning():
         text=True,
     )
     assert "hooks.pulsar.PulsarHook" in ran.stdout
+    assert "hooks.pravega.PravegaHook" in ran.stdout
     assert "warning" not in (ran.stdout + ran.stderr).lower()
 
 

@@ -1,0 +1,57 @@
+"""What `airflow streams config` does: the settings of a connection, and where each of them comes from."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Mapping
+
+from airflow_provider_streams.cli_actions import command
+from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.hooks.base import HOOKS, SOURCES, StreamHook, hook_of
+from airflow_provider_streams.hooks.settings import Setting
+
+
+@command
+def config(args: Namespace) -> None:
+    """Show settings, secrets masked. Of several systems, those without a connection are named and passed over."""
+    asked = args.system or sorted(HOOKS)
+    if args.conn_id and len(asked) != 1:
+        raise InvalidRequest("--conn-id belongs to one system: name it, for example: config pravega --conn-id prod")
+    found: dict[str, Mapping[str, Setting] | str] = {}
+    for system in asked:
+        hook = _hook(system, args.conn_id)
+        try:
+            found[system] = hook.settings()
+        except InvalidRequest as error:
+            if len(asked) == 1:
+                raise
+            found[system] = str(error)
+    if args.output == "json":
+        sys.stdout.write(json.dumps({system: _to_json(settings) for system, settings in found.items()}, indent=2))
+        sys.stdout.write("\n")
+        return
+    for system, settings in found.items():
+        title = f"{system}   connection {args.conn_id or system + '_default'}"
+        lines = [f" {settings}"] if isinstance(settings, str) else _table(settings)
+        sys.stdout.write("\n".join((title, *lines)) + "\n\n")
+
+
+def _hook(system: str, conn_id: str | None) -> StreamHook:
+    if system not in SOURCES:
+        raise InvalidRequest(f"no stream system {system!r}; known: {', '.join(sorted(SOURCES))}")
+    return hook_of(system, conn_id or f"{system}_default")
+
+
+def _to_json(settings: Mapping[str, Setting] | str) -> object:
+    if isinstance(settings, str):
+        return {"error": settings}
+    return {name: {"value": setting.shown, "from": setting.origin} for name, setting in settings.items()}
+
+
+def _table(settings: Mapping[str, Setting]) -> Iterator[str]:
+    rows = [("option", "value", "from"), *((name, one.shown or "-", one.origin) for name, one in settings.items())]
+    first, second = (max(len(row[column]) for row in rows) for column in (0, 1))
+    for name, value, origin in rows:
+        yield f" {name:{first}}  {value:{second}}  {origin}"

@@ -20,12 +20,64 @@ SOURCE = (
 )
 WINDOW = (
     _arg("--window", required=True, help="start/end, like 2026-11-20T10:00Z/2026-11-20T11:00Z"),
-    _arg("--basis", default="publish", choices=("publish", "chained"), help="how a time becomes a position"),
+    _arg(
+        "--basis",
+        choices=("publish", "append", "event", "chained"),
+        help="how a time becomes a position; default: the system's (publish for Pulsar, append for Pravega)",
+    ),
+    _arg(
+        "--max-skew",
+        type=float,
+        default=300.0,
+        metavar="SECONDS",
+        help="basis append: how much later than an edge its cut may be recorded; default 300",
+    ),
     _arg("--slack", type=float, default=60.0, metavar="SECONDS", help="disorder of publish times; default 60"),
     _arg("--reader", default="cli", help="the name under which windows are covered; default cli"),
     _arg("--on-loss", default="fail", choices=("fail", "record"), help="what to do when events are gone"),
 )
 OUTPUT = _arg("--output", default="table", choices=("table", "json"), help="default table")
+
+
+CUTS = GroupCommand(
+    name="cuts",
+    help="List, record and decode cuts: places in streams that windows of time are read between",
+    subcommands=(
+        ActionCommand(
+            name="list",
+            help="Show which sources have recorded cuts, or the last cuts of one",
+            func=lazy_load_command("airflow_provider_streams.cli_cuts.list_"),
+            args=(
+                *SOURCE,
+                _arg("--limit", type=int, default=20, help="how many of the last cuts; default 20"),
+                _arg("--scaling", action="store_true", help="Pravega: show when its segments changed instead"),
+                OUTPUT,
+            ),
+        ),
+        ActionCommand(
+            name="record",
+            help="Sample the tail of a source now, and store it",
+            func=lazy_load_command("airflow_provider_streams.cli_cuts.record"),
+            args=(
+                *SOURCE,
+                _arg("--recorder", help="the name to leave beside it; default cli:<user>"),
+                _arg("--anew", action="store_true", help="the source was deleted and made again: start over"),
+                OUTPUT,
+            ),
+        ),
+        ActionCommand(
+            name="decode",
+            help="Show the positions in a Pravega stream cut's text, or in a Pulsar message id",
+            func=lazy_load_command("airflow_provider_streams.cli_cuts.decode"),
+            args=(
+                _arg("system", choices=("pravega", "pulsar"), help="whose notation it is"),
+                _arg("text", help="the text"),
+                _arg("--shard", default="", help="Pulsar: the partition's full name, to check the id's against"),
+                OUTPUT,
+            ),
+        ),
+    ),
+)
 
 
 def get_streams_cli_commands() -> list[CLICommand]:
@@ -35,6 +87,7 @@ def get_streams_cli_commands() -> list[CLICommand]:
             name="streams",
             help="Plan, read and account for windows of streams",
             subcommands=(
+                CUTS,
                 ActionCommand(
                     name="plan",
                     help="Show what reading a window would read; pins and reads nothing",
@@ -67,11 +120,21 @@ def get_streams_cli_commands() -> list[CLICommand]:
                         OUTPUT,
                     ),
                 ),
+                ActionCommand(
+                    name="config",
+                    help="Show the settings of a connection, and where each of them comes from",
+                    func=_action("config", module="cli_settings"),
+                    args=(
+                        _arg("system", nargs="*", metavar="SYSTEM", help="for example: pravega; default: every system"),
+                        _arg("--conn-id", help="the Airflow connection; default <system>_default"),
+                        OUTPUT,
+                    ),
+                ),
             ),
         )
     ]
 
 
-def _action(name: str) -> Callable[..., Any]:
-    command: Callable[..., Any] = lazy_load_command(f"airflow_provider_streams.cli_actions.{name}")
+def _action(name: str, module: str = "cli_actions") -> Callable[..., Any]:
+    command: Callable[..., Any] = lazy_load_command(f"airflow_provider_streams.{module}.{name}")
     return command

@@ -18,6 +18,7 @@ from airflow_provider_streams.errors import InvalidRequest, InvalidWindow, Strea
 from airflow_provider_streams.hooks.base import hook_for, source_of
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.hooks.readiness import WindowQuestion
+from airflow_provider_streams.model.basis import check_basis, default_basis
 from airflow_provider_streams.model.sink import ParquetSink
 from airflow_provider_streams.model.source import PulsarSource, Source
 from airflow_provider_streams.model.window import Window
@@ -106,11 +107,21 @@ def coverage(args: Namespace) -> None:
 
 
 def _window_read(args: Namespace) -> WindowRead:
-    question = WindowQuestion(_source(args), Window.parse(args.window), args.basis, timedelta(seconds=args.slack))
+    source = source_of_args(args)
+    basis = args.basis or default_basis(source.system)
+    check_basis(source.system, basis)
+    question = WindowQuestion(
+        source, Window.parse(args.window), basis, timedelta(seconds=args.slack), timedelta(seconds=args.max_skew)
+    )
     return WindowRead(question, args.reader, args.on_loss)
 
 
-def _source(args: Namespace) -> Source:
+def source_of_args(args: Namespace) -> Source:
+    """The source that a command's arguments name.
+
+    Raises:
+        InvalidRequest: none, or no such system.
+    """
     system, *names = args.source or ["pulsar"]
     names += args.topic
     conn_id = args.conn_id or f"{system}_default"

@@ -13,6 +13,13 @@ from airflow.sdk import BaseOperator
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.pravega import PravegaHook
 from airflow_provider_streams.model.source import PravegaSource
+from airflow_provider_streams.operators.cuts import RecordCutsOperator
+from airflow_provider_streams.operators.epoch import PravegaRollEpochOperator
+from airflow_provider_streams.operators.hold import (
+    PravegaHoldOperator,
+    PravegaMoveHoldOperator,
+    PravegaReleaseHoldOperator,
+)
 from airflow_provider_streams.retry import terminal_errors
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
 from airflow_provider_streams.systems.pravega.stream_settings import IfExists, StreamSettings, check_if_exists
@@ -24,6 +31,18 @@ if TYPE_CHECKING:
     from airflow_provider_streams.model.cut import Cut
     from airflow_provider_streams.systems.pravega.calls import KeyedSegment
     from airflow_provider_streams.systems.pravega.scaling import Choice
+
+__all__ = [
+    "PravegaCreateStreamOperator",
+    "PravegaHoldOperator",
+    "PravegaMoveHoldOperator",
+    "PravegaReleaseHoldOperator",
+    "PravegaRollEpochOperator",
+    "PravegaScaleOperator",
+    "PravegaSealStreamOperator",
+    "PravegaTruncateOperator",
+    "RecordCutsOperator",
+]
 
 
 class _StreamOperator(BaseOperator):

@@ -80,6 +80,28 @@ def test_a_read_is_recorded_and_shown_by_coverage(streams, no_spark, tmp_path, c
     assert (row["source"], row["reader"]) == ("fake:fake_default:numbers", "cli")
 
 
+def test_settings_are_shown_with_their_origin_and_without_secrets(streams, capsys, monkeypatch):
+    monkeypatch.setenv("STREAMS_FAKE_SHARDS", "3")
+    streams("config", "fake", "--output", "json")
+    shown = json.loads(capsys.readouterr().out)["fake"]
+    assert shown["events"] == {"value": "60", "from": "connection fake_default, extra events"}
+    assert shown["shards"] == {"value": "3", "from": "environment STREAMS_FAKE_SHARDS"}
+    assert shown["token"] == {"value": "***", "from": "connection fake_default, extra token"}
+    assert shown["value_bytes"]["from"] == "not set"
+    streams("config", "fake")
+    table = capsys.readouterr().out
+    assert "connection fake_default, extra events" in table
+    assert "canary-77aa" not in table
+
+
+def test_settings_of_every_system_are_shown_with_what_is_missing(streams, capsys, monkeypatch):
+    monkeypatch.setenv("PRAVEGA_CONTROLLER_URI", "tcp://c:9090")
+    streams("config")
+    shown = capsys.readouterr().out
+    assert "environment PRAVEGA_CONTROLLER_URI" in shown
+    assert "connection 'pulsar_default' does not exist" in shown
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -90,6 +112,9 @@ def test_a_read_is_recorded_and_shown_by_coverage(streams, no_spark, tmp_path, c
         (("plan", "--topic", "non-persistent://a/b/c", "--window", WINDOW), "InvalidName: 'non-persistent"),
         (("plan", "--topic", "a", "--conn-id", "nowhere", "--window", WINDOW), "InvalidRequest: connection 'nowhere'"),
         (("coverage", "--start", "soon"), "InvalidWindow: 'soon' is not a time"),
+        (("config", "kafka"), "InvalidRequest: no stream system 'kafka'"),
+        (("config", "--conn-id", "x"), "InvalidRequest: --conn-id belongs to one system"),
+        (("config", "pulsar", "--conn-id", "nowhere"), "InvalidRequest: connection 'nowhere'"),
         (("coverage",), "InvalidRequest: the journal knows no such source"),
     ],
 )
@@ -109,3 +134,46 @@ def test_declaring_the_commands_costs_every_airflow_command_nothing():
     )
     ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert ran.stdout.splitlines()[-1] == "[]"
+
+
+def test_cuts_are_recorded_listed_and_read_between(streams, no_spark, tmp_path, capsys):
+    streams("cuts", "list")
+    assert "no cut was ever recorded" in capsys.readouterr().out
+    for number in (1, 2):
+        streams("cuts", "record", "fake", "numbers", "--recorder", "me", "--output", "json")
+        (row,) = json.loads(capsys.readouterr().out)
+        assert row["sequence"] == number
+    streams("cuts", "list", "--output", "json")
+    (history,) = json.loads(capsys.readouterr().out)
+    assert (history["source"], history["cuts"]) == ("fake:fake_default:numbers", 2)
+    streams("cuts", "list", "fake", "numbers", "--output", "json")
+    entries = json.loads(capsys.readouterr().out)
+    assert [entry["recorder"] for entry in entries] == ["me", "me"]
+    assert json.loads(entries[-1]["cut"]) == {"numbers-0": "60", "numbers-1": "60"}
+    streams("cuts", "list", "fake", "numbers")
+    assert "sampled_from" in capsys.readouterr().out
+    window = f"{entries[0]['sampled_from']}/{entries[1]['sampled_from']}"
+    streams("plan", "fake", "numbers", "--window", window, "--basis", "append", "--output", "json")
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["basis"], len(shown["skew_seconds"])) == ("append", 2)
+
+
+def test_cuts_of_both_systems_are_decoded(streams, capsys):
+    from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
+
+    streams("cuts", "decode", "pravega", StreamCut("a/b", {5: 77, (2 << 32) + 6: 8}).to_text(), "--output", "json")
+    assert json.loads(capsys.readouterr().out) == [
+        {"stream": "a/b", "segment": "5.#epoch.0", "id": 5, "offset": 77},
+        {"stream": "a/b", "segment": "6.#epoch.2", "id": (2 << 32) + 6, "offset": 8},
+    ]
+    streams("cuts", "decode", "pulsar", "31:4")
+    assert capsys.readouterr().out.split() == ["ledger", "entry", "batch_index", "31", "4", "-1"]
+    with pytest.raises(SystemExit):
+        streams("cuts", "decode", "pravega", "nonsense")
+    assert "InvalidRequest" in capsys.readouterr().err
+
+
+def test_scaling_is_a_hint_for_pravega_alone(streams, capsys):
+    with pytest.raises(SystemExit):
+        streams("cuts", "list", "fake", "numbers", "--scaling")
+    assert "only Pravega streams scale" in capsys.readouterr().err

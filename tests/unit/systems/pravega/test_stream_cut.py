@@ -12,7 +12,7 @@ from airflow_provider_streams.errors import InvalidName, InvalidRequest, Protoco
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.systems.pravega.names import segment_id
-from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
+from airflow_provider_streams.systems.pravega.stream_cut import StreamCut, follows
 
 IDS = st.builds(segment_id, st.integers(0, 5000), st.integers(0, 5000))
 CUTS = st.builds(
@@ -76,3 +76,27 @@ def test_cuts_of_other_streams_and_other_systems_are_refused():
         StreamCut.from_model("a/b", Cut({"a/b/0.#epoch.0": Position.of(1, 2)}))
     with pytest.raises(InvalidName):
         StreamCut.from_model("a/b", Cut({"persistent://a/b/c": Position.of(1)}))
+
+
+def tail(**offsets):
+    """A tail, by `s<number>_<epoch>`."""
+    keys = {name: tuple(map(int, name[1:].split("_"))) for name in offsets}
+    ids = {segment_id(*keys[name]): offset for name, offset in offsets.items()}
+    return StreamCut("a/b", ids).to_model()
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later", "expected"),
+    [
+        (tail(s0_0=5), tail(s0_0=5), True),
+        (tail(s0_0=5, s1_0=5), tail(s0_0=6, s1_0=4), False),  # they cross
+        (tail(s0_0=5), tail(s1_1=0, s2_1=0), True),  # split in between
+        (tail(s1_1=0, s2_1=0), tail(s0_0=900), False),
+        (tail(s0_0=5, s1_0=5), tail(s0_0=5, s2_1=0), True),
+        (tail(s0_0=5, s1_0=5), tail(s0_0=4, s2_1=0), False),  # later by epoch, earlier in a segment
+        (tail(s1_0=5, s2_1=0), tail(s1_0=9, s0_0=9), False),
+        (tail(s0_2=5), tail(s0_4=0), True),  # a transaction that was rolled over
+    ],
+)
+def test_tails_are_ordered_by_offsets_and_epochs(earlier, later, expected):
+    assert follows(earlier, later) is expected

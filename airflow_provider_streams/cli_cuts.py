@@ -1,0 +1,132 @@
+"""What `airflow streams cuts ..` does: list, record and decode cuts."""
+
+from __future__ import annotations
+
+import getpass
+import json
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, cast
+
+from airflow_provider_streams.cli_actions import command, source_of_args
+from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.hooks.base import hook_for
+from airflow_provider_streams.hooks.journal import open_journal
+from airflow_provider_streams.hooks.recording import sample, store
+from airflow_provider_streams.model.source import PravegaSource
+
+if TYPE_CHECKING:
+    from airflow_provider_streams.hooks.pravega import PravegaHook
+    from airflow_provider_streams.journal.cuts import RecordedCut
+    from airflow_provider_streams.model.cut import Cut
+    from airflow_provider_streams.model.source import Source
+
+
+@command
+def list_(args: Namespace) -> None:
+    """Show which sources have recorded cuts, or the last cuts of one."""
+    if not args.source and not args.topic and not args.pattern:
+        with open_journal() as journal:
+            found = journal.cut_histories()
+        rows = [
+            {"source": one.source_key, "cuts": one.count, "first": _time(one.first), "last": _time(one.last)}
+            for one in found
+        ]
+        _show(args, rows, "no cut was ever recorded: see `airflow streams cuts record`")
+        return
+    source = source_of_args(args)
+    if args.scaling:
+        _show(args, list(_scaling(source)), "no scaling event is known")
+        return
+    with open_journal() as journal:
+        entries = journal.recorded_cuts(source.key, args.limit)
+    _show(args, [_entry(source, entry) for entry in entries], f"no cut of {source} was ever recorded")
+
+
+@command
+def record(args: Namespace) -> None:
+    """Sample the tail of a source now, and store it."""
+    source = source_of_args(args)
+    recorder = args.recorder or f"cli:{getpass.getuser()}"
+    with open_journal() as journal, closing(hook_for(source).system()) as system:
+        taken = sample(system, source)
+        sequence = store(journal, system, taken, recorder, anew=args.anew)
+    row = {"sequence": sequence, "sampled_from": _time(taken.sampled_from), "recorder": recorder}
+    if sequence is None:
+        row["note"] = "not stored: another recorder was quicker"
+    _show(args, [{**row, "cut": _text(source, taken.cut)}], "")
+
+
+@command
+def decode(args: Namespace) -> None:
+    """Show the positions in a Pravega stream cut's text, or in a Pulsar message id in any notation."""
+    if args.system == "pravega":
+        from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
+
+        cut = StreamCut.from_text(args.text)
+        rows = [
+            {"stream": cut.stream, "segment": segment.name.rpartition("/")[2], "id": segment.id, "offset": offset}
+            for segment, offset in zip(cut.segments, cut.offsets.values(), strict=True)
+        ]
+        _show(args, rows, f"a cut of {cut.stream} without segments: the tail of a sealed stream")
+        return
+    from airflow_provider_streams.systems.pulsar.notation import parse_position
+
+    ledger, entry, batch_index = parse_position(args.text, args.shard).parts
+    _show(args, [{"ledger": ledger, "entry": entry, "batch_index": batch_index}], "")
+
+
+def _entry(source: Source, entry: RecordedCut) -> dict[str, Any]:
+    span = (entry.sampled_to - entry.sampled_from).total_seconds()
+    return {
+        "sequence": entry.sequence,
+        "sampled_from": _time(entry.sampled_from),
+        "seconds": round(span, 3),
+        "recorder": entry.recorder,
+        "cut": _text(source, entry.cut),
+    }
+
+
+def _text(source: Source, cut: Cut) -> str:
+    """A cut as `Cuts(start, end)` takes it: Pravega's text, or the positions by shard."""
+    if isinstance(source, PravegaSource):
+        from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
+
+        return StreamCut.from_model(source.stream, cut).to_text()
+    return json.dumps(cut.to_json())
+
+
+def _scaling(source: Source) -> Iterator[dict[str, Any]]:
+    from datetime import UTC, datetime
+
+    from airflow_provider_streams.systems.pravega.scalings import scaling_events
+
+    if not isinstance(source, PravegaSource):
+        raise InvalidRequest("only Pravega streams scale: --scaling is for them")
+    endpoint = cast("PravegaHook", hook_for(source)).endpoint()
+    for event in scaling_events(endpoint, source.stream, datetime.fromtimestamp(0, UTC), datetime.now(UTC)):
+        yield {
+            "time": _time(event.moment),
+            "segments": len(event.segments),
+            "splits": event.splits,
+            "merges": event.merges,
+        }
+
+
+def _time(moment: Any) -> str:
+    return str(moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"))
+
+
+def _show(args: Namespace, rows: Sequence[dict[str, Any]], otherwise: str) -> None:
+    if args.output == "json":
+        print(json.dumps(list(rows), indent=2))
+        return
+    if not rows:
+        print(otherwise)
+        return
+    names = list(rows[0])
+    cells = [names, *([str(row[name]) for name in names] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for line in cells:
+        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())

@@ -8,6 +8,7 @@ import socket
 import ssl
 import struct
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
@@ -54,8 +55,12 @@ class Connection:
         except OSError as error:
             raise ConnectionLost(self.address, _reason(error)) from error
 
-    def receive(self, seconds: float) -> wire.Message:
+    def receive(self, seconds: float, allocate: Callable[[int], memoryview] | None = None) -> wire.Message:
         """The next message that means something here; keeps an idle connection alive meanwhile.
+
+        Args:
+            seconds: how long to wait at most.
+            allocate: gives the memory for so many bytes of payload; data stays in it, uncopied.
 
         Raises:
             ConnectionLost: the connection broke, or nothing came for `seconds`.
@@ -65,7 +70,7 @@ class Connection:
         while True:
             self._fill(self._header, deadline)
             kind, length = wire.frame_size(self._header)
-            payload = memoryview(bytearray(length))
+            payload = allocate(length) if allocate else memoryview(bytearray(length))
             self._fill(payload, deadline)
             message = wire.decode(kind, payload)
             if message is not None and not isinstance(message, wire.KeepAlive):

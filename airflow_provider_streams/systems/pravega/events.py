@@ -82,6 +82,7 @@ class EventParser:
         self._carried: list[memoryview] = []
         self._held = 0
         self._wanted = HEADER_BYTES
+        self._payloads = _every_second(0)
 
     @property
     def at(self) -> int:
@@ -98,19 +99,33 @@ class EventParser:
         self._carried, self._held, self._wanted = [], 0, HEADER_BYTES
         self._at = self._start = start
 
-    def feed(self, block: memoryview) -> Events | None:
-        """The whole events that these bytes complete; None: none yet."""
-        self._carried.append(block)
-        self._held += len(block)
+    def feed(self, memory: memoryview, start: int = 0) -> Events | None:
+        """The whole events that the bytes from `start` on complete; None: none yet.
+
+        What lies in front of `start` may be written over: with room there, the few bytes that are left of the block
+        before are moved, instead of both blocks.
+        """
+        self._carried.append(memory[start:])
+        self._held += len(memory) - start
         if self._held < self._wanted:
             return None
-        data = self._carried[0] if len(self._carried) == 1 else memoryview(b"".join(self._carried))
+        data = self._joined(memory, start)
         starts, stop = _walk(data)
         events = self._events(data, starts, stop) if starts.size else None
         self._carried, self._held = [data[stop:]] if stop < len(data) else [], len(data) - stop
         self._at += stop
         self._wanted = self._next_size(data, stop)
         return events
+
+    def _joined(self, memory: memoryview, start: int) -> memoryview:
+        *before, block = self._carried
+        at = first = start - self._held + len(block)
+        if first < 0:
+            return memoryview(b"".join(self._carried))
+        for part in before:
+            memory[at : at + len(part)] = part
+            at += len(part)
+        return memory[first:]
 
     def _events(self, data: memoryview, starts: npt.NDArray[np.int64], stop: int) -> Events:
         # header, payload, header, payload, ..: a valid binary array over the block as it is; every second one is kept
@@ -121,7 +136,9 @@ class EventParser:
         edges[-1] = stop
         buffers = [None, pa.py_buffer(edges.data), pa.py_buffer(data)]
         both = pa.BinaryArray.from_buffers(pa.binary(), 2 * len(starts), buffers)
-        payloads = cast("pa.BinaryArray", both.take(np.arange(1, 2 * len(starts), 2)))
+        if len(self._payloads) < len(starts):
+            self._payloads = _every_second(2 * len(starts))
+        payloads = cast("pa.BinaryArray", both.take(self._payloads.slice(0, len(starts))))
         return Events(payloads, starts + self._at, self._at + stop)
 
     def _next_size(self, data: memoryview, stop: int) -> int:
@@ -146,6 +163,10 @@ class EventParser:
         """
         if self._held:
             raise EndsInsideEvent(self._shard, self._at, self._end)
+
+
+def _every_second(count: int) -> pa.Int64Array:
+    return cast("pa.Int64Array", pa.array(np.arange(1, 2 * count, 2)))
 
 
 def _walk(data: memoryview) -> tuple[npt.NDArray[np.int64], int]:
@@ -182,7 +203,7 @@ def _same_size(data: memoryview) -> tuple[npt.NDArray[np.int64], int]:
     probe = _SAME_SIZE_PROBE * stride
     if count <= _SAME_SIZE_PROBE or bytes(data[probe : probe + HEADER_BYTES]) != header:
         return none
-    rows = np.frombuffer(data, dtype=np.uint8, count=count * stride).reshape(count, stride)[:, :HEADER_BYTES]
-    differs = (rows != rows[0]).any(axis=1)
+    headers = np.ndarray((count,), np.uint64, data, strides=(stride,))
+    differs = headers != headers[0]
     same = int(differs.argmax()) if differs.any() else count
     return np.arange(0, same * stride, stride, dtype=np.int64), same * stride

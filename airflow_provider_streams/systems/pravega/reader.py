@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -38,7 +39,20 @@ REQUEST_BYTES = 2 * 1024 * 1024
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 _HOPELESS_TRIES = 2
-_BLOCKS_AHEAD = 1
+_BLOCKS_AHEAD = 2
+_ROOM = 64 * 1024
+"""Free memory in front of a block, for the start of the event whose end is in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Bytes of a segment: what `memory` holds from `start` on. What lies in front of them is free."""
+
+    memory: memoryview
+    start: int
+
+    def __len__(self) -> int:
+        return len(self.memory) - self.start
 
 
 class Gone(NamedTuple):
@@ -69,13 +83,15 @@ class RangeReader:
         self._connection: Connection | None = None
         self._sent: dict[int, tuple[int, int]] = {}
         """Requests on their way: offset and length, by request id."""
-        self._early: dict[int, memoryview] = {}
+        self._early: dict[int, Block] = {}
         """Answers to later requests, by offset, that wait for the rest of an earlier one."""
+        self._memory = memoryview(b"")
+        """Where the last answer was received to."""
         self._asked = start
         self._requests = 0
         self._cancelled = threading.Event()
 
-    def __iter__(self) -> Iterator[memoryview | Gone]:
+    def __iter__(self) -> Iterator[Block | Gone]:
         patience = _Patience(self._segment, self._client.endpoint.stall_seconds, self._cancelled)
         try:
             while self._at < self._end and not self._cancelled.is_set():
@@ -107,7 +123,7 @@ class RangeReader:
         self._sent.clear()
         self._early.clear()
 
-    def _next(self, deadline: float) -> memoryview | Gone | Retry:
+    def _next(self, deadline: float) -> Block | Gone | Retry:
         try:
             if self._connection is None:
                 missing = self._open()
@@ -159,10 +175,15 @@ class RangeReader:
         if connection is None or self._cancelled.is_set():
             return Retry("no connection")
         wait = min(deadline - time.monotonic(), self._client.endpoint.request_timeout_seconds)
-        message = connection.receive(max(wait, 0.0))
+        message = connection.receive(max(wait, 0.0), self._allocate)
         if isinstance(message, wire.SegmentRead):
             return self._take(message)
         return self._refused(message)
+
+    def _allocate(self, size: int) -> memoryview:
+        # Arrow's allocator gives the same memory again; fresh memory of this size costs more than filling it
+        self._memory = memoryview(pa.allocate_buffer(_ROOM + size)).cast("B")
+        return self._memory[_ROOM:]
 
     def _take(self, message: wire.SegmentRead) -> Retry | None:
         offset, length = self._sent.pop(message.request_id, (-1, 0))
@@ -173,7 +194,8 @@ class RangeReader:
         data = memoryview(message.data)[:length]  # a store gives 8 bytes at least, if need be of the next event
         if not data:
             return Retry("an empty answer")
-        self._early[offset] = data
+        start = pa.py_buffer(data).address - pa.py_buffer(self._memory).address
+        self._early[offset] = Block(self._memory[: start + len(data)], start)
         if len(data) < length:
             self._send(offset + len(data), length - len(data))
         return None
@@ -273,12 +295,12 @@ class PravegaSplitReader:
             self.close()
         self._parser.finish()
 
-    def _batches(self, block: memoryview | Gone) -> Iterator[pa.RecordBatch]:
+    def _batches(self, block: Block | Gone) -> Iterator[pa.RecordBatch]:
         if isinstance(block, Gone):
             self._gaps.append(Span(self._segment.id, self._parser.at, block.start))
             self._parser.restart(block.start)
             return
-        events = self._parser.feed(block)
+        events = self._parser.feed(block.memory, block.start)
         if events is not None:
             for part in events.slices(MAX_ROWS):
                 yield self._maker.batch(part)

@@ -79,28 +79,28 @@ class PulsarHook(StreamHook):
 
     def partitions(self, topic: str) -> int:
         """How many partitions a topic has; 0: it is not partitioned."""
-        return self._ask(questions.topic(full_topic_name(topic))).partitions
+        return self.answer(questions.topic(full_topic_name(topic))).partitions
 
     def stats(self, topic: str) -> TopicStats:
         """Counters and subscriptions of a topic, its partitions summed."""
         name = full_topic_name(topic)
-        found = self._ask(questions.topic(name))
-        return self._ask(questions.stats([found]))[name]
+        found = self.answer(questions.topic(name))
+        return self.answer(questions.stats([found]))[name]
 
     def internal_stats(self, topic: str) -> dict[str, InternalStats]:
         """The ledgers of each partition, by its full name."""
-        return self._ask(questions.internal_stats(full_topic_name(topic)))
+        return self.answer(questions.internal_stats(full_topic_name(topic)))
 
     def last_message_id(self, topic: str) -> dict[str, MessageId]:
         """The last stored entry of each partition; it may be a marker, aborted, or gone already."""
-        return self._ask(questions.last_message_id(full_topic_name(topic)))
+        return self.answer(questions.last_message_id(full_topic_name(topic)))
 
     def position_at(self, topic: str, moment: datetime) -> Cut:
         """In each partition, the place before the first entry published at or after a moment.
 
         Exact only where publish times are in order; a plan looks slack earlier and later, and filters.
         """
-        return self._ask(questions.cut_at(full_topic_name(topic), moment))
+        return self.answer(questions.cut_at(full_topic_name(topic), moment))
 
     def subscriptions(self, topic: str) -> tuple[str, ...]:
         """The names of a topic's subscriptions, sorted."""
@@ -116,42 +116,42 @@ class PulsarHook(StreamHook):
 
     def backlog_of(self, source: PulsarSource, subscription: str) -> Backlog:
         """The same over all topics of a source."""
-        found = self._ask(questions.topics_of(source))
-        return self._ask(questions.backlog(found, subscription))
+        found = self.answer(questions.topics_of(source))
+        return self.answer(questions.backlog(found, subscription))
 
     async def abacklog_of(self, source: PulsarSource, subscription: str) -> Backlog:
         """As `backlog_of`, for an event loop: one request per topic and call, after the first."""
-        return await self._aask(questions.backlog(await self._known_topics(source), subscription))
+        return await self.aanswer(questions.backlog(await self._known_topics(source), subscription))
 
     def find(self, source: PulsarSource, condition: Condition) -> Finding:
         """Whether a condition is met now."""
-        return self._ask(condition.ask(self._ask(questions.topics_of(source))))
+        return self.answer(condition.ask(self.answer(questions.topics_of(source))))
 
     async def afind(self, source: PulsarSource, condition: Condition) -> Finding:
         """As `find`, for an event loop."""
-        return await self._aask(condition.ask(await self._known_topics(source)))
+        return await self.aanswer(condition.ask(await self._known_topics(source)))
 
     async def apartitions(self, topic: str) -> int:
         """As `partitions`, for an event loop."""
-        return (await self._aask(questions.topic(full_topic_name(topic)))).partitions
+        return (await self.aanswer(questions.topic(full_topic_name(topic)))).partitions
 
     async def astats(self, topic: str) -> TopicStats:
         """As `stats`, for an event loop."""
         name = full_topic_name(topic)
-        found = await self._aask(questions.topic(name))
-        return (await self._aask(questions.stats([found])))[name]
+        found = await self.aanswer(questions.topic(name))
+        return (await self.aanswer(questions.stats([found])))[name]
 
     async def aposition_at(self, topic: str, moment: datetime) -> Cut:
         """As `position_at`, for an event loop."""
-        return await self._aask(questions.cut_at(full_topic_name(topic), moment))
+        return await self.aanswer(questions.cut_at(full_topic_name(topic), moment))
 
     def readiness(self, question: WindowQuestion) -> Readiness:
         """Whether a window's end is certain: its time has passed, and no transaction is open before it."""
         if waiting := question.wait(datetime.now(UTC)):
             return waiting
         if question.basis in ("publish", "chained"):
-            topics = self._ask(questions.topics_of(cast("PulsarSource", question.source)))
-            if time_decides(question, self._ask(questions.stats(topics)).values()):
+            topics = self.answer(questions.topics_of(cast("PulsarSource", question.source)))
+            if time_decides(question, self.answer(questions.stats(topics)).values()):
                 return Readiness(ready=True)
         return super().readiness(question)
 
@@ -163,12 +163,20 @@ class PulsarHook(StreamHook):
             return await super().areadiness(question)
         source = cast("PulsarSource", question.source)
         topics = await self._known_topics(source)
-        stats = await self._aask(questions.stats(topics))
+        stats = await self.aanswer(questions.stats(topics))
         if time_decides(question, stats.values()):
             return Readiness(ready=True)
         held = await entries_before_end(await self._aadmin(), source, question.window, question.slack)
         answer = window_ready(datetime.now(UTC), question.window, question.slack, held)
         return Readiness(ready=False, reason=answer.reason) if isinstance(answer, NotReady) else Readiness(ready=True)
+
+    def answer(self, question: Question[T]) -> T:
+        """The answer to a question, like those of `pulsar_questions`."""
+        return questions.ask(self.admin, question)
+
+    async def aanswer(self, question: Question[T]) -> T:
+        """As `answer`, for an event loop; each call is sent once."""
+        return await questions.aask(await self._aadmin(), question)
 
     def test_connection(self) -> tuple[bool, str]:
         """Whether the admin API and the brokers accept us; the message holds no secret."""
@@ -206,12 +214,6 @@ class PulsarHook(StreamHook):
     def _fields(self, connection: AirflowConnection) -> Mapping[str, object]:
         return {"service_url": _service_url(connection.host, connection.port), "token": connection.password}
 
-    def _ask(self, question: Question[T]) -> T:
-        return questions.ask(self.admin, question)
-
-    async def _aask(self, question: Question[T]) -> T:
-        return await questions.aask(await self._aadmin(), question)
-
     async def _aadmin(self) -> AsyncAdminClient:
         if self._async_client is None:
             endpoint = Endpoint.from_options(await self.aoptions())
@@ -222,7 +224,7 @@ class PulsarHook(StreamHook):
     async def _known_topics(self, source: PulsarSource) -> tuple[Topic, ...]:
         """A pattern is resolved at every call, as new topics may match; names only once."""
         if source.pattern or source.key not in self._topics:
-            self._topics[source.key] = await self._aask(questions.topics_of(source))
+            self._topics[source.key] = await self.aanswer(questions.topics_of(source))
         return self._topics[source.key]
 
 

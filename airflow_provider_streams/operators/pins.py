@@ -5,19 +5,18 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks import pulsar_pins
+from airflow_provider_streams.hooks.covered import covered_end
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.hooks.pulsar import PulsarHook
 from airflow_provider_streams.hooks.pulsar_pins import Placement
 from airflow_provider_streams.hooks.pulsar_questions import ask
-from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.operators.windows import RunFacts, resolve_window
@@ -26,11 +25,8 @@ from airflow_provider_streams.retry import terminal_errors
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from airflow_provider_streams.journal.store import Journal
-    from airflow_provider_streams.model.coverage import Coverage
 
 _SLACK = timedelta(seconds=60)
-_FIRST = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class PinOperator(BaseOperator):
@@ -174,49 +170,6 @@ class DropPinOperator(PinOperator):
     def change(self, hook: PulsarHook, context: Context) -> dict[str, Any]:  # noqa: ARG002 - all pin operators' shape
         """See `PinOperator`."""
         return ask(hook.admin, pulsar_pins.drop(self.source, self.pin))
-
-
-@dataclass(frozen=True, slots=True)
-class CoveredEnd:
-    """Where an unbroken row of covered windows ends."""
-
-    time: datetime
-    plan: str
-    """Fingerprint of the last one's plan."""
-    cut: Cut | None = None
-    """Where the next window starts; None: that is looked up by its time."""
-
-
-def covered_end(journal: Journal, source_key: str, reader: str, since: datetime | None) -> CoveredEnd | None:
-    """How far a reader's windows are covered without a break; None: not even the first.
-
-    Args:
-        journal: knows.
-        source_key: the source.
-        reader: whose windows.
-        since: where the row begins; None: at the first window the journal knows.
-    """
-    last = journal.last_covered(source_key, reader)
-    if last is None or (since is not None and last.window.end <= since):
-        return None
-    coverage = journal.coverage(source_key, reader, since or _FIRST, last.window.end)
-    window = _last_in_row(coverage, began=since is not None)
-    plan = None if window is None else journal.pinned(source_key, reader, window)
-    if window is None or plan is None:
-        return None
-    # rows of a window by time lie on both sides of its cuts: the next one begins before this one's end
-    return CoveredEnd(window.end, plan.fingerprint, None if plan.filter else plan.end_cut)
-
-
-def _last_in_row(coverage: Coverage, *, began: bool) -> Window | None:
-    """The last of the covered windows before the first other one; `began`: blank time before them breaks it, too."""
-    last: Window | None = None
-    for item in coverage.windows:
-        if item.state == "covered":
-            last = item.window
-        elif item.attempts or began or last is not None:
-            break
-    return last
 
 
 def _moment(text: str) -> datetime:

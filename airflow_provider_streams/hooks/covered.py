@@ -1,0 +1,59 @@
+"""How far a reader's windows are covered without a break: where pins may move, and what is still waited for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from airflow_provider_streams.model.cut import Cut
+from airflow_provider_streams.model.window import Window
+
+if TYPE_CHECKING:
+    from airflow_provider_streams.journal.store import Journal
+    from airflow_provider_streams.model.coverage import Coverage
+
+_FIRST = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class CoveredEnd:
+    """Where an unbroken row of covered windows ends."""
+
+    time: datetime
+    plan: str
+    """Fingerprint of the last one's plan."""
+    cut: Cut | None = None
+    """Where the next window starts; None: that is looked up by its time."""
+
+
+def covered_end(journal: Journal, source_key: str, reader: str, since: datetime | None) -> CoveredEnd | None:
+    """How far a reader's windows are covered without a break; None: not even the first.
+
+    Args:
+        journal: knows.
+        source_key: the source.
+        reader: whose windows.
+        since: where the row begins; None: at the first window the journal knows.
+    """
+    last = journal.last_covered(source_key, reader)
+    if last is None or (since is not None and last.window.end <= since):
+        return None
+    coverage = journal.coverage(source_key, reader, since or _FIRST, last.window.end)
+    window = _last_in_row(coverage, began=since is not None)
+    plan = None if window is None else journal.pinned(source_key, reader, window)
+    if window is None or plan is None:
+        return None
+    # rows of a window by time lie on both sides of its cuts: the next one begins before this one's end
+    return CoveredEnd(window.end, plan.fingerprint, None if plan.filter else plan.end_cut)
+
+
+def _last_in_row(coverage: Coverage, *, began: bool) -> Window | None:
+    """The last of the covered windows before the first other one; `began`: blank time before them breaks it, too."""
+    last: Window | None = None
+    for item in coverage.windows:
+        if item.state == "covered":
+            last = item.window
+        elif item.attempts or began or last is not None:
+            break
+    return last

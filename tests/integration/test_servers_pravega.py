@@ -52,12 +52,14 @@ def test_it_listens_on_loopback_where_it_can(pravega_server):
     assert set(addresses) == set(pravega_server.port.values())
 
 
-def test_scopes_and_streams_are_made_and_a_java_peer_writes(pravega_server, pravega_scope, peer):
+def test_scopes_and_streams_are_made_and_a_java_peer_writes(pravega_server, pravega_scope, peer, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     assert pravega_server.create_stream(pravega_scope, "orders", segments=3) == f"{pravega_scope}/orders"
     (stream,) = pravega_server.admin("GET", f"scopes/{pravega_scope}/streams")["streams"]
     assert (stream["streamName"], stream["scalingPolicy"]["minSegments"]) == ("orders", 3)
     told = run_java(peer, [pravega_server.controller_uri, pravega_scope, "orders"], pravega_server.classpath)
-    assert "written 10" in told
+    assert told == "written 10\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["Peer.java"], "the client leaves log files"
 
 
 def test_a_killed_server_comes_back_empty_on_its_ports_and_accounts_decide_who_may_write(peer):

@@ -65,8 +65,8 @@ class Server(ABC):
 
     def environment(self) -> Mapping[str, str]:
         """The server's whole environment: a bare one, because some servers log theirs."""
-        kept = ("PATH", "JAVA_HOME", "HOME", "TMPDIR", "LANG")
-        return {name: os.environ[name] for name in kept if name in os.environ}
+        kept = ("PATH", "JAVA_HOME", "HOME", "LANG")
+        return {"TMPDIR": str(self.scratch), **{name: os.environ[name] for name in kept if name in os.environ}}
 
     @property
     def home(self) -> Path:
@@ -74,6 +74,11 @@ class Server(ABC):
         if self._home is None:
             raise RuntimeError(f"{self.title} has not been started")
         return self._home
+
+    @property
+    def scratch(self) -> Path:
+        """For temporary files: those of a killed server go with its `home`."""
+        return self.home / "tmp"
 
     @property
     def running(self) -> bool:
@@ -96,6 +101,7 @@ class Server(ABC):
         if self._home is None:
             self._home = Path(tempfile.mkdtemp(prefix=f"{type(self).__name__.lower()}-"))
             self._http = httpx.Client(trust_env=False, timeout=30)
+            self.scratch.mkdir()
             self.prepare()
         self._process = ServerProcess(
             self.command(),

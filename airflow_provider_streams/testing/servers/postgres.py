@@ -56,7 +56,7 @@ class PostgresServer(Server):
         password_file.touch(mode=0o600)
         password_file.write_text(self._password)
         if self.user is not None:
-            for path in (self.home, password_file):
+            for path in (self.home, self.scratch, password_file):
                 shutil.chown(path, self.user)
         access = ["-U", USER, "--auth=scram-sha-256", f"--pwfile={password_file}", "-E", "UTF8", "--locale=C"]
         command = [find_postgres("initdb"), "-D", str(self.home / "data"), "--no-sync", *access]

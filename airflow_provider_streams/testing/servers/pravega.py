@@ -6,12 +6,14 @@ import base64
 import hashlib
 import secrets
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 import httpx
 
 from airflow_provider_streams.testing.servers import tokens
 from airflow_provider_streams.testing.servers.base import Server
+from airflow_provider_streams.testing.servers.cache import cached
 from airflow_provider_streams.testing.servers.fetch import Artifact, Bundle, fetch
 from airflow_provider_streams.testing.servers.java import find_java
 from airflow_provider_streams.testing.servers.process import LOOPBACK
@@ -38,7 +40,8 @@ ADMIN = "admin"
 DELEGATION_KEY = b"secret"
 
 _QUIET = """<configuration>
-<appender name="out" class="ch.qos.logback.core.ConsoleAppender">
+<statusListener class="ch.qos.logback.core.status.NopStatusListener"/>
+<appender name="out" class="ch.qos.logback.core.ConsoleAppender"><target>System.err</target>
 <encoder><pattern>%d %p [%t] %c{0}: %m%n</pattern></encoder></appender>
 <root level="WARN"><appender-ref ref="out"/></root></configuration>
 """
@@ -91,8 +94,10 @@ class PravegaServer(Server):
 
     @property
     def classpath(self) -> list[str]:
-        """For Java programs that use Pravega's own client (see `java.run_java`)."""
-        return [f"{fetch(BUNDLE)}/*"]
+        """For Java programs that use Pravega's own client (see `java.run_java`); they log warnings, to stderr."""
+        # Ahead of the jars, of which one brings a configuration that fills a file in the current directory.
+        logging = cached(f"pravega-logging-{hashlib.sha256(_QUIET.encode()).hexdigest()[:8]}", _write_logging)
+        return [str(logging), f"{fetch(BUNDLE)}/*"]
 
     @property
     def auth(self) -> bool:
@@ -147,7 +152,6 @@ class PravegaServer(Server):
         """Write the files the server insists on, and the accounts."""
         (self.home / "config").mkdir()
         (self.home / "config" / "standalone-config.properties").touch()
-        (self.home / "logback.xml").write_text(_QUIET)
         accounts = self.home / "accounts"
         accounts.touch(mode=0o600)
         accounts.write_text(
@@ -183,8 +187,8 @@ class PravegaServer(Server):
 
     def _properties(self) -> dict[str, str]:
         return {
+            "java.io.tmpdir": str(self.scratch),
             "singlenode.configurationFile": str(self.home / "server.properties"),
-            "logback.configurationFile": str(self.home / "logback.xml"),
             "singlenode.zk.port": str(self.port["zookeeper"]),
             "singlenode.controller.rpc.port": str(self.port["controller"]),
             "singlenode.segmentStore.port": str(self.port["segment_store"]),
@@ -206,6 +210,10 @@ class PravegaServer(Server):
             "singlenode.security.auth.credentials.pwd": self.password(),
             "singlenode.security.auth.pwdAuthHandler.accountsDb.location": str(self.home / "accounts"),
         }
+
+
+def _write_logging(into: Path) -> None:
+    (into / "logback.xml").write_text(_QUIET)
 
 
 def accounts_line(user: str, password: str, permissions: Mapping[str, str]) -> str:

@@ -197,6 +197,7 @@ class PulsarServer(Server):
             "PULSAR_MEM": f"-Xms128m -Xmx{self._heap} -XX:MaxDirectMemorySize=1g",
             "PULSAR_GC": " ".join(self._jvm),
             "PULSAR_GC_LOG": "-Xlog:disable",
+            "PULSAR_EXTRA_OPTS": f"-Djava.io.tmpdir={self.scratch} -Dpulsar.allocator.exit_on_oom=true",
         }
 
     def is_ready(self) -> bool:

@@ -53,6 +53,7 @@ class SchemaRegistryServer(Server):
     def command(self) -> Sequence[str]:
         """The JVM with the registry's main class."""
         properties = {
+            "java.io.tmpdir": str(self.scratch),
             "schemaRegistry.store.type.name": "InMemory",
             "schemaRegistry.service.rest.listener.port": str(self.port["rest"]),
             "schemaRegistry.service.rest.listener.host.nameOrIp": LOOPBACK,

@@ -18,8 +18,7 @@ SOURCE = (
     _arg("--pattern", help="Pulsar: a regular expression of full topic names, instead of names"),
     _arg("--conn-id", help="the Airflow connection; default <system>_default"),
 )
-WINDOW = (
-    _arg("--window", required=True, help="start/end, like 2026-11-20T10:00Z/2026-11-20T11:00Z"),
+READING = (
     _arg(
         "--basis",
         choices=("publish", "append", "event", "chained"),
@@ -36,6 +35,7 @@ WINDOW = (
     _arg("--reader", default="cli", help="the name under which windows are covered; default cli"),
     _arg("--on-loss", default="fail", choices=("fail", "record"), help="what to do when events are gone"),
 )
+WINDOW = (_arg("--window", required=True, help="start/end, like 2026-11-20T10:00Z/2026-11-20T11:00Z"), *READING)
 OUTPUT = _arg("--output", default="table", choices=("table", "json"), help="default table")
 
 
@@ -80,6 +80,33 @@ CUTS = GroupCommand(
 )
 
 
+BACKFILL = ActionCommand(
+    name="backfill",
+    help="Read the windows of a span that are not covered yet, many in one Spark job; or preview that",
+    func=lazy_load_command("airflow_provider_streams.cli_windows.backfill"),
+    args=(
+        *SOURCE,
+        _arg("--start", required=True, help="ISO 8601; where the first window starts"),
+        _arg("--end", help="ISO 8601; where the last window ends at the latest; default: now"),
+        _arg("--window-length", required=True, metavar="LENGTH", help="like 15m, 1h, 1d"),
+        _arg(
+            "--select",
+            default="missing",
+            help="missing (all that are not covered; default), failed, lost, late, all; several between commas",
+        ),
+        _arg("--dry-run", action="store_true", help="show what would be read; pins and reads nothing"),
+        _arg("--path", help="the folder of the table, absolute"),
+        _arg("--columns", help="columns to read, between commas"),
+        _arg("--lookback", metavar="LENGTH", help="count rows stored so long after their window's end; like 1h"),
+        _arg("--max-bytes", type=int, default=4 * 1024**3, help="stored bytes per Spark job; default 4 GiB"),
+        _arg("--max-windows", type=int, default=200, help="windows per Spark job; default 200"),
+        _arg("--spark-conn-id", help="a Spark connection; default: Spark in this process"),
+        *READING,
+        OUTPUT,
+    ),
+)
+
+
 def get_streams_cli_commands() -> list[CLICommand]:
     """The command group."""
     return [
@@ -111,15 +138,22 @@ def get_streams_cli_commands() -> list[CLICommand]:
                 ActionCommand(
                     name="coverage",
                     help="Show which windows are covered, missing, failed or lost",
-                    func=_action("coverage"),
+                    func=lazy_load_command("airflow_provider_streams.cli_windows.coverage"),
                     args=(
                         _arg("--source", default="", help="only sources whose name contains this"),
                         _arg("--reader", help="only this reader"),
                         _arg("--start", help="ISO 8601; default: 24 hours before the end"),
                         _arg("--end", help="ISO 8601; default: now"),
+                        _arg("--window-length", metavar="LENGTH", help="of missing windows, like 15m, 1h, 1d"),
+                        _arg(
+                            "--offline",
+                            action="store_true",
+                            help="do not ask how far back the streams still reach",
+                        ),
                         OUTPUT,
                     ),
                 ),
+                BACKFILL,
                 ActionCommand(
                     name="config",
                     help="Show the settings of a connection, and where each of them comes from",

@@ -9,12 +9,11 @@ import os
 import sys
 import warnings
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
-from airflow_provider_streams.errors import InvalidRequest, InvalidWindow, StreamsError
+from airflow_provider_streams.errors import InvalidRequest, StreamsError
 from airflow_provider_streams.hooks.base import hook_for, source_of
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.hooks.readiness import WindowQuestion
@@ -31,9 +30,6 @@ from airflow_provider_streams.operators.reading import (
     pinned_plan,
     summary,
 )
-
-if TYPE_CHECKING:
-    from airflow_provider_streams.journal.store import Journal
 
 
 def command(action: Callable[[Namespace], None]) -> Callable[[Namespace], None]:
@@ -89,23 +85,6 @@ def read(args: Namespace) -> None:
         print(f"covered {pinned.window}: {receipt.rows:,} rows, {receipt.verdict}, in {sink.path}")
 
 
-@command
-def coverage(args: Namespace) -> None:
-    """Show which windows of which sources are covered."""
-    start, end = _span(args)
-    with open_journal() as journal:
-        found = list(_sources(journal, args.source, args.reader))
-        if not found:
-            raise InvalidRequest("the journal knows no such source and reader yet: nothing was read")
-        pictures = {key: journal.coverage(*key, start, end) for key in found}
-    if args.output == "json":
-        rows = [{"source": key, "reader": reader, **seen.to_json()} for (key, reader), seen in pictures.items()]
-        print(json.dumps(rows, indent=2, default=str))
-        return
-    for (key, reader), seen in pictures.items():
-        print(f"{key}   reader {reader}\n{seen.as_text()}\n")
-
-
 def _window_read(args: Namespace) -> WindowRead:
     source = source_of_args(args)
     basis = args.basis or default_basis(source.system)
@@ -132,25 +111,5 @@ def source_of_args(args: Namespace) -> Source:
     return source_of(system, names, conn_id)
 
 
-def _span(args: Namespace) -> tuple[datetime, datetime]:
-    end = _moment(args.end) if args.end else datetime.now(UTC)
-    start = _moment(args.start) if args.start else end - timedelta(hours=24)
-    window = Window(start, end)
-    return window.start, window.end
-
-
-def _moment(text: str) -> datetime:
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError as error:
-        raise InvalidWindow(f"{text!r} is not a time: write it like 2026-11-20T10:00Z") from error
-
-
 def _names(text: str | None) -> tuple[str, ...] | None:
     return tuple(name.strip() for name in text.split(",")) if text else None
-
-
-def _sources(journal: Journal, part: str, reader: str | None) -> Iterator[tuple[str, str]]:
-    for key, name in journal.sources():
-        if part in key and reader in (None, name):
-            yield key, name

@@ -51,6 +51,7 @@ def no_spark(monkeypatch):
         return compare(spec.plan, [reader.receipt for reader in readers], seconds=0.1)
 
     monkeypatch.setattr(spark, "launch", launch)
+    monkeypatch.setattr(spark, "launch_chunk", lambda chunk, conn_id: [launch(spec, conn_id) for spec in chunk.specs])
 
 
 def test_a_plan_is_shown_as_a_table(streams, capsys):
@@ -102,9 +103,59 @@ def test_settings_of_every_system_are_shown_with_what_is_missing(streams, capsys
     assert "connection 'pulsar_default' does not exist" in shown
 
 
+SPAN = ("--start", "2026-11-20T10:00Z", "--end", "2026-11-20T10:00:40Z", "--window-length", "10s")
+BACKFILL = ("backfill", "fake", "numbers", *SPAN, "--slack", "0")
+
+
+def test_a_backfill_is_previewed_and_changes_nothing(streams, no_spark, capsys):
+    streams(*BACKFILL, "--dry-run")
+    shown = capsys.readouterr().out
+    assert "total 4 windows, 1.3 kB, 8 tasks, 1 Spark jobs" in shown
+    streams(*BACKFILL, "--dry-run", "--output", "json")
+    assert len(json.loads(capsys.readouterr().out)["windows"]) == 4
+    with pytest.raises(SystemExit):
+        streams("coverage")
+
+
+def test_a_backfill_fills_and_coverage_shows_it(streams, no_spark, tmp_path, capsys):
+    streams(*BACKFILL, "--path", str(tmp_path / "lake"), "--max-windows", "3")
+    shown = capsys.readouterr().out
+    assert "job 1: 3 windows covered, 60 rows" in shown
+    assert "job 2: 1 windows covered, 20 rows" in shown
+    streams("coverage", *SPAN[:3], "2026-11-20T10:01Z", *SPAN[4:], "--output", "json")
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["counts"]["covered"], row["counts"]["missing"], row["horizon"]) == (4, 2, None)
+    streams(*BACKFILL, "--path", str(tmp_path / "lake"), "--output", "json")
+    again = json.loads(capsys.readouterr().out)
+    assert (again["windows"], again["verdict"]) == ([], "complete")
+
+
+def test_coverage_shows_how_far_back_the_stream_reaches(streams, no_spark, tmp_path, monkeypatch, capsys):
+    streams(*BACKFILL, "--path", str(tmp_path / "lake"), "--end", "2026-11-20T10:00:20Z")
+    connection = {"conn_type": "fake", "extra": {"events": "60", "head": "30"}}
+    monkeypatch.setenv("AIRFLOW_CONN_FAKE_DEFAULT", json.dumps(connection))
+    streams("coverage", *SPAN, "--output", "json")
+    captured = capsys.readouterr().out
+    (row,) = json.loads(captured[captured.index("[") :])
+    assert (row["horizon"], row["beyond_horizon"]) == ("2026-11-20T10:00:30Z", 1)
+    streams("coverage", *SPAN)
+    assert "oldest time the stream still serves: 2026-11-20T10:00:30Z" in capsys.readouterr().out
+    streams("coverage", *SPAN, "--output", "json", "--offline")
+    assert json.loads(capsys.readouterr().out)[0]["horizon"] is None
+    monkeypatch.delenv("AIRFLOW_CONN_FAKE_DEFAULT")
+    streams("coverage", *SPAN)
+    said = capsys.readouterr()
+    assert "the retention horizon is not known: InvalidRequest" in said.err
+    assert "covered 2 of 4" in said.out
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (BACKFILL, "InvalidRequest: say where the rows go with --path"),
+        ((*BACKFILL, "--dry-run", "--select", "some"), "InvalidRequest: select must be one or several of missing"),
+        ((*BACKFILL, "--dry-run", "--lookback", "long"), "InvalidWindow: 'long' is not a length of time"),
+        ((*BACKFILL, "--dry-run", "--basis", "chained"), "InvalidRequest: a backfill reads windows of time"),
         (("plan", "fake", "numbers", "--window", "yesterday"), "InvalidWindow: 'yesterday' is not a window"),
         (("plan", "fake", "numbers", "--window", "2026-11-20T10:00Z/2026-11-21T10:00Z"), "WindowNotReady: numbers"),
         (("plan", "kafka", "numbers", "--window", WINDOW), "InvalidRequest: no stream system 'kafka'"),

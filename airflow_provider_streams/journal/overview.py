@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -30,6 +31,8 @@ class Activity:
     """The latest window's end."""
     covered_end: datetime | None
     """The latest covered window's end."""
+    late_rows: int = 0
+    """Rows that appeared after their windows were read, as far as somebody counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,13 @@ def rhythm(connection: Connection, reader_id: int) -> Window | None:
     return max(window for window in recent if window.length == length)
 
 
+def last_basis(connection: Connection, reader_id: int) -> str | None:
+    """The basis of the plan that was pinned last; None: nothing was ever planned."""
+    statement = select(pins.c.plan).where(pins.c.reader_id == reader_id).order_by(pins.c.id.desc()).limit(1)
+    plan = connection.execute(statement).scalar()
+    return None if plan is None else str(json.loads(plan)["basis"])
+
+
 def _most_common(lengths: list[timedelta]) -> timedelta:
     return Counter(lengths).most_common(1)[0][0]
 
@@ -113,12 +123,15 @@ def _activities(connection: Connection, reader_id: int | None) -> dict[int, dict
         func.min(runs.c.window_start),
         func.max(runs.c.window_end),
         func.max(case((runs.c.state == "covered", runs.c.window_end))),
+        func.sum(runs.c.late_rows),
     ).group_by(runs.c.reader_id, runs.c.dag_id)
     if reader_id is not None:
         statement = statement.where(runs.c.reader_id == reader_id)
     found: dict[int, dict[str, Activity]] = defaultdict(dict)
-    for reader, dag_id, last_run, count, running, *moments in connection.execute(statement):
-        found[reader][dag_id] = Activity(last_run, count, int(running), *moments)
+    for reader, dag_id, last_run, count, running, finished, first, last, covered, late in connection.execute(statement):
+        found[reader][dag_id] = Activity(
+            last_run, count, int(running), finished, first, last, covered_end=covered, late_rows=int(late or 0)
+        )
     return found
 
 

@@ -18,13 +18,14 @@ from starlette.types import Scope
 
 from airflow_provider_streams.errors import InvalidWindow, PlanMismatch
 from airflow_provider_streams.journal import history, pins, runs
-from airflow_provider_streams.journal.overview import ReaderOverview, overviews, rhythm
+from airflow_provider_streams.journal.overview import ReaderOverview, last_basis, overviews, rhythm
+from airflow_provider_streams.model.backfill import Select
 from airflow_provider_streams.model.coverage import Coverage
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.plugin.access import Access, AccessDep
 from airflow_provider_streams.plugin.door import JournalDoor
 from airflow_provider_streams.plugin.horizon import Horizons, ask_system
-from airflow_provider_streams.plugin.preview import Select, SourceName, backfill_command, preview
+from airflow_provider_streams.plugin.preview import SourceName, backfill_command, preview
 from airflow_provider_streams.plugin.timeline import columns, coverage_of, next_due
 
 NEIGHBOURHOOD: Final = timedelta(days=7)
@@ -122,7 +123,9 @@ def backfill_preview(
     return {
         **span.to_json(),
         **made.to_json(),
-        "command": backfill_command(one.source_key, one.reader, span, length, select),
+        "command": backfill_command(
+            one.source_key, one.reader, span, length, select, basis=last_basis(connection, one.id)
+        ),
     }
 
 
@@ -183,7 +186,10 @@ def _source(one: ReaderOverview) -> dict[str, Any]:
 
 def _version(one: ReaderOverview) -> str:
     """Another one whenever a run starts or ends or a plan is pinned: runs are only ever added and finished."""
-    runs_ = [(name, each.last_run, each.running, str(each.last_finished)) for name, each in one.by_dag.items()]
+    runs_ = [
+        (name, each.last_run, each.running, str(each.last_finished), each.late_rows)
+        for name, each in one.by_dag.items()
+    ]
     return _digest([one.id, one.last_pin, runs_])
 
 

@@ -73,17 +73,16 @@ class Horizons:
 
 
 def ask_system(key: str) -> datetime | None:
-    """The oldest time the source's system can still serve; None: it cannot say.
+    """The oldest time from which on the source is held whole; None: nothing was removed, or it cannot be told.
 
     Raises:
         StreamsError: the connection is missing, or the system refuses or does not answer.
     """
-    from airflow_provider_streams.hooks.base import hook_for, source_of  # noqa: PLC0415 - only who asks loads clients
-    from airflow_provider_streams.plugin.preview import SourceName  # noqa: PLC0415
+    # only who asks loads clients
+    from airflow_provider_streams.hooks.base import hook_for  # noqa: PLC0415
+    from airflow_provider_streams.hooks.horizon import horizon_of, source_of_key  # noqa: PLC0415
+    from airflow_provider_streams.hooks.journal import open_journal  # noqa: PLC0415
 
-    name = SourceName.of(key)
-    names = name.name.split(",") if name.system == "pulsar" else [name.name]
-    source = source_of(name.system, names, name.conn_id)
-    with closing(hook_for(source).system()) as system:
-        horizon = getattr(system, "horizon", None)
-        return horizon(source) if horizon else None
+    source = source_of_key(key)
+    with open_journal() as journal, closing(hook_for(source).system()) as system:
+        return horizon_of(journal, system, source)

@@ -43,7 +43,7 @@ class StreamsPlugin(AirflowPlugin):
     """The page `Streams` under Browse."""
 
     name = "streams"
-    # noqa below: AirflowPlugin declares both as they stand here
+    # AirflowPlugin declares both as lists
     fastapi_apps: list[Any] = [{"app": StreamsApp(), "url_prefix": URL_PREFIX, "name": "Streams"}]  # noqa: RUF012
     react_apps: list[Any] = [  # noqa: RUF012
         {

@@ -8,22 +8,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from statistics import median
-from typing import Any, Final, Literal, get_args
+from typing import Any
 
+from airflow_provider_streams.hooks.horizon import source_of_key
+from airflow_provider_streams.model.backfill import Select, Selection
+from airflow_provider_streams.model.basis import default_basis
 from airflow_provider_streams.model.coverage import Coverage, State, WindowState
+from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.model.window import Window
 
-Select = Literal["missing", "failed", "all"]
-SELECTS: tuple[Select, ...] = get_args(Select)
-
-CHOSEN: Final[dict[Select, tuple[State, ...]]] = {
-    "missing": ("missing", "lost", "failed"),
-    "failed": ("failed",),
-    "all": ("missing", "lost", "failed", "covered"),
-}
-"""Which states a backfill reads again; running windows are never touched."""
-
 _NEIGHBOURS = 3
+_REPEATABLE = ("publish", "append", "event")
+"""Bases whose windows can be read in any order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +49,8 @@ class Preview:
 
 
 def preview(coverage: Coverage, span: Window, select: Select, horizon: datetime | None) -> Preview:
-    """Of the windows that lie wholly in `span`."""
-    inside = [item for item in coverage.windows if span.start <= item.window.start and item.window.end <= span.end]
-    chosen = tuple(item for item in inside if item.state in CHOSEN[select])
+    """Of the windows that lie wholly in `span`; those that are being read are left to their tasks."""
+    chosen = Selection(frozenset({select}), is_alive=lambda _run: True).of(coverage, span)
     beyond = None if horizon is None else sum(item.window.start < horizon for item in chosen)
     held = [item for item in chosen if horizon is None or item.window.start >= horizon]
     rows, size = _estimate(held, coverage.select("covered"))
@@ -98,15 +93,33 @@ class SourceName:
         return self.name.replace("persistent://", "")
 
 
-def backfill_command(key: str, reader: str, span: Window, length: timedelta, select: Select) -> str:
-    """The command line that fills the span, ready for a shell."""
-    source = SourceName.of(key)
-    names = source.name.split(",") if source.system == "pulsar" else [source.name]
-    words = ["airflow", "streams", "backfill", source.system, *names]
-    words += ["--conn-id", source.conn_id, "--reader", reader]
-    words += ["--start", _iso(span.start), "--end", _iso(span.end)]
-    words += ["--window-length", _duration(length), "--select", select]
-    return shlex.join(words)
+def backfill_command(
+    key: str, reader: str, span: Window, length: timedelta, select: Select, *, basis: str | None = None
+) -> str | None:
+    """The command that previews filling the span, ready for a shell, an option a line.
+
+    It ends in `--dry-run`, because where the rows go only the DAG's author knows. None: windows of this basis follow
+    one on another, or are the user's own positions; no backfill can read them.
+    """
+    source = source_of_key(key)
+    if basis is not None and basis not in _REPEATABLE:
+        return None
+    lines = [["airflow", "streams", "backfill", source.system, *_names(key)]]
+    if isinstance(source, PulsarSource) and source.pattern:
+        lines = [["airflow", "streams", "backfill", "pulsar"], ["--pattern", source.pattern]]
+    lines += [["--conn-id", source.conn_id], ["--reader", reader]]
+    lines += [["--start", _iso(span.start)], ["--end", _iso(span.end)]]
+    lines += [["--window-length", _duration(length)], ["--select", select]]
+    if basis is not None and basis != default_basis(source.system):
+        lines += [["--basis", basis]]
+    if select == "lost":
+        lines += [["--on-loss", "record"]]
+    return " \\\n  ".join(shlex.join(words) for words in [*lines, ["--dry-run"]])
+
+
+def _names(key: str) -> list[str]:
+    name = SourceName.of(key)
+    return name.name.split(",") if name.system == PulsarSource.system else [name.name]
 
 
 def _iso(moment: datetime) -> str:

@@ -72,6 +72,7 @@ def columns(coverage: Coverage) -> dict[str, Any]:
         "state": [STATES.index(item.state) for item in windows],
         "rows": [item.rows for item in windows],
         "bytes": [item.bytes for item in windows],
+        "late": [item.late_rows or 0 for item in windows],
         "attempts": [item.attempts for item in windows],
         "cause": cause,
         "fingerprint": [item.fingerprint[:FINGERPRINT_LENGTH] for item in windows],

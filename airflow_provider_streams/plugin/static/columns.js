@@ -16,6 +16,7 @@ export class Columns {
     this.planned = new Uint8Array(size);
     this.rows = body.rows;
     this.bytes = body.bytes;
+    this.late = body.late;
     this.attempts = body.attempts;
     this.cause = body.cause;
     this.causes = body.causes;
@@ -111,6 +112,7 @@ export class Columns {
       state: STATES[this.state[i]],
       rows: this.rows[i],
       bytes: this.bytes[i],
+      late: this.late[i],
       attempts: this.attempts[i],
       cause: this.causes[this.cause[i]],
       fingerprint: this.fingerprint[i],

@@ -33,6 +33,7 @@ function Tip({ one }) {
       one.attempts > 1 && h("span", { className: "st-muted" }, ` after ${one.attempts} tries`),
     ),
     one.state === "covered" && h("div", null, `${count(one.rows)} rows, ${size(one.bytes)}`),
+    one.late > 0 && h("div", null, `${plural(one.late, "row")} appeared later`),
     one.cause && h("div", { className: "st-tip-cause" }, one.cause),
     one.planned && h("div", null, "A plan is pinned; it was not read yet."),
     one.fingerprint && h("div", { className: "st-mono st-muted" }, `plan ${one.fingerprint}`),
@@ -213,6 +214,8 @@ function Timeline({ source, columns, view, width, palette, horizon, now, only, l
     else if (mark.current) mark.current.style.display = "none";
   }, [columns, outline]);
 
+  // several windows are tinted, a single one is only framed
+  const whole = selected?.kind === "span";
   const chosen = selected && selected.end > view.start && selected.start < view.end && {
     left: `${Math.max(0, x(selected.start)) - 1}px`,
     width: `${Math.max(3, Math.min(width, x(selected.end)) - Math.max(0, x(selected.start)) + 2)}px`,
@@ -246,7 +249,7 @@ function Timeline({ source, columns, view, width, palette, horizon, now, only, l
     },
     !columns && h("div", { className: "st-skeleton" }),
     h("canvas", { ref: canvas, "aria-hidden": true }),
-    chosen && h("div", { className: `st-mark st-mark-chosen`, style: { ...chosen, display: "block" } }),
+    chosen && h("div", { className: `st-mark st-mark-chosen${whole ? " st-mark-span" : ""}`, style: { ...chosen, display: "block" } }),
     h("div", { ref: mark, className: "st-mark", style: { display: "none" } }),
   );
 }

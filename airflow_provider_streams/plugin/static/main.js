@@ -220,8 +220,8 @@ function useActs(root, shown, view, show, setPanel) {
   return useMemo(() => {
     const lane = (id) => root.current?.querySelector(`.st-lane[data-source="${id}"]`);
     return {
-      open: (id, window) => setPanel({ kind: "window", id, window }),
-      select: (id, window) => setPanel({ kind: "span", id, window }),
+      open: (id, window) => setPanel({ kind: "window", id, window, selected: { ...window, kind: "window" } }),
+      select: (id, window) => setPanel({ kind: "span", id, window, selected: { ...window, kind: "span" } }),
       close: () => setPanel(null),
       focus: (id, step) => {
         const ids = now.current.shown.map((source) => source.id);
@@ -298,7 +298,7 @@ function Streams() {
       now,
       only,
       lines,
-      selected: panel?.id === source.id ? panel.window : null,
+      selected: panel?.id === source.id ? panel.selected : null,
       act,
       tip,
     }),

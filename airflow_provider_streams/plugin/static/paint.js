@@ -180,7 +180,7 @@ function windows(pen, scene, x, scale) {
       close(layer);
       open[layer] = { state, left, right, wide: right - left >= 5 };
     }
-    if (right - left >= 13 && LETTER[state]) letters.push(i, layer);
+    if (right - left >= 15 && LETTER[state]) letters.push(i, layer);
     if (columns.planned[i] && right - left >= 3) dots.push((left + right) / 2, layer);
   }
   for (let layer = 0; layer < columns.layers; layer += 1) close(layer);

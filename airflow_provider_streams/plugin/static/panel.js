@@ -1,15 +1,18 @@
 // What stands beside the timeline: one window with its runs and receipts, or a selected span with its backfill.
 
 import { get } from "./client.js";
-import { count, duration, h, iso, moment, plural, size, span } from "./words.js";
+import { count, duration, h, iso, moment, plural, short, size, span } from "./words.js";
 
 const { useEffect, useRef, useState } = globalThis.React;
 
 const SELECTS = [
-  ["missing", "Missing", "windows nobody covered: missing, failed or lost"],
-  ["failed", "Failed", "only windows whose last try failed"],
-  ["all", "All", "every window that is not running, covered ones too"],
+  ["missing", "Missing", "Windows that nobody covered: missing or failed. Lost ones are left out."],
+  ["failed", "Failed", "Windows whose last try failed."],
+  ["lost", "Lost", "Windows that the stream no longer holds whole: reads what is left, and records the loss."],
+  ["late", "Late", "Covered windows of which rows appeared after they were read."],
+  ["all", "All", "Every window that nobody is reading, covered ones too."],
 ];
+const CHAINED = "Windows of this reader begin where the one before ended, or are places that somebody chose: clear their task runs to read them again.";
 const COUNTED = ["rows", "bytes", "entries", "filtered", "duplicates", "quarantined"];
 
 /** Asks once per question, drops answers to earlier ones, and asks again when `version` changes. */
@@ -156,6 +159,7 @@ export function Detail({ source, window: chosen, one, horizon, close }) {
         h("span", { className: `st-badge st-badge-${one.state}` }, one.state),
         one.state === "covered" && h("span", null, `${plural(one.rows, "row")}, ${size(one.bytes)}`),
       ),
+    one?.late > 0 && h("p", { className: "st-note" }, `${plural(one.late, "row")} appeared after the window was read.`),
     one?.cause && one.state !== "failed" && h("p", { className: "st-note" }, one.cause),
     gone &&
       one?.state !== "covered" &&
@@ -185,8 +189,9 @@ function Command({ text }) {
   return h(
     "div",
     { className: "st-command" },
-    h("code", { ref: area }, text),
+    h("code", { ref: area, tabIndex: 0, "aria-label": "Command" }, text),
     h("button", { type: "button", className: "st-button st-primary", onClick: copy }, copied ? "Copied" : "Copy command"),
+    h("p", { className: "st-muted st-small" }, "Nothing is started from this page. The command shows exactly what would be read; to read it, put ", h("code", null, "--path"), " and the folder of the table in place of ", h("code", null, "--dry-run"), "."),
   );
 }
 
@@ -210,8 +215,7 @@ export function Backfill({ source, window: chosen, close }) {
     !body && h(Waiting, { problem }),
     body && body.windows === 0 && h("p", { className: "st-note" }, "Nothing to do: no window in this span is in that state."),
     body && body.windows > 0 && h(Estimate, { body, chosen }),
-    body && body.windows > 0 && h(Command, { text: body.command }),
-    body && body.windows > 0 && h("p", { className: "st-muted st-small" }, "Nothing is started from this page. Run the command where Airflow runs; with --dry-run it only shows what it would do."),
+    body && body.windows > 0 && (body.command ? h(Command, { text: body.command }) : h("p", { className: "st-note" }, CHAINED)),
   );
 }
 
@@ -224,7 +228,7 @@ function Estimate({ body }) {
       "div",
       { className: "st-big" },
       h("div", null, h("b", null, count(body.windows)), h("span", null, body.windows === 1 ? "window" : "windows")),
-      h("div", null, h("b", null, body.rows === null ? "?" : `~${count(body.rows)}`), h("span", null, "rows")),
+      h("div", null, h("b", null, body.rows === null ? "?" : `~${short(body.rows)}`), h("span", null, "rows")),
       h("div", null, h("b", null, body.bytes === null ? "?" : `~${size(body.bytes)}`), h("span", null, "to read")),
     ),
     h("div", { className: "st-chips" }, states.map(([state, number]) => h("span", { key: state, className: `st-badge st-badge-${state}` }, `${count(number)} ${state}`))),

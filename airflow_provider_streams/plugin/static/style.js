@@ -30,9 +30,9 @@ const RULES = `
 .st-page.st-dark { ${DARK} }
 .st-page *, .st-page *::before { box-sizing: border-box; }
 .st-page button, .st-page input { font: inherit; color: inherit; }
-.st-page h1, .st-page h2, .st-page h3, .st-page p, .st-page dl, .st-page dd, .st-page ol { margin: 0; padding: 0; }
+:where(.st-page) :where(h1, h2, h3, p, dl, dd, ol) { margin: 0; padding: 0; }
 .st-muted { color: var(--st-muted); } .st-small { font-size: 12.5px; }
-.st-mono { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; font-size: 12px; }
+.st-mono { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; font-size: 11.5px; }
 .st-break { overflow-wrap: anywhere; }
 .st-ellipsis { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 
@@ -58,7 +58,7 @@ const RULES = `
 .st-segments button[aria-checked="true"] { background: var(--st-raised); color: var(--st-text); box-shadow: 0 1px 2px rgba(0, 0, 0, 0.18), 0 0 0 1px var(--st-line); }
 .st-page :focus-visible { outline: 2px solid var(--st-focus); outline-offset: 2px; }
 
-.st-legend { display: flex; flex-wrap: wrap; gap: 4px 6px; padding: 0 24px 12px; align-items: center; }
+.st-legend { display: flex; flex-wrap: wrap; gap: 4px 6px; padding: 0 24px 12px 16px; align-items: center; }
 .st-legend button { display: inline-flex; align-items: center; gap: 7px; height: 28px; padding: 0 10px 0 8px; border: 1px solid transparent; border-radius: 8px; background: transparent; cursor: pointer; }
 .st-legend button:hover { background: var(--st-hover); }
 .st-legend button[aria-pressed="true"] { border-color: var(--st-line-strong); background: var(--st-soft); }
@@ -99,7 +99,7 @@ const RULES = `
 .st-page .st-lane:focus-visible { outline-offset: 1px; }
 .st-lane canvas { display: block; position: absolute; inset: 0; }
 .st-mark { position: absolute; top: 5px; bottom: 5px; border-radius: 4px; pointer-events: none; border: 2px solid var(--st-text); }
-.st-mark-span, .st-mark-chosen { border-color: var(--st-accent); background: color-mix(in srgb, var(--st-accent) 16%, transparent); top: 2px; bottom: 2px; }
+.st-mark-span, .st-mark-chosen { border-color: var(--st-accent); top: 2px; bottom: 2px; } .st-mark-span { background: color-mix(in srgb, var(--st-accent) 9%, transparent); }
 .st-skeleton { position: absolute; inset: 9px 0; border-radius: 5px; background: linear-gradient(90deg, var(--st-soft), var(--st-line), var(--st-soft)); background-size: 200% 100%; animation: st-shimmer 1.4s linear infinite; }
 @keyframes st-shimmer { from { background-position: 200% 0; } to { background-position: 0 0; } }
 
@@ -115,7 +115,7 @@ const RULES = `
 .st-badge { display: inline-block; padding: 1px 8px; border-radius: 6px; font-size: 12px; font-weight: 600; line-height: 19px; white-space: nowrap; }
 ${["covered", "running", "lost", "failed", "missing"].map((state) => `.st-badge-${state} { background: var(--st-${state}-bg); color: var(--st-${state}-fg); }`).join("\n")}
 .st-chips { display: flex; gap: 6px; flex-wrap: wrap; margin-top: 10px; }
-.st-facts { font-size: 13px; } .st-facts > div { display: grid; grid-template-columns: 128px 1fr; gap: 10px; padding: 3px 0; }
+.st-facts { font-size: 13px; } .st-facts > div { display: grid; grid-template-columns: 112px 1fr; gap: 10px; padding: 3px 0; }
 .st-facts dt { color: var(--st-muted); } .st-facts dd { min-width: 0; }
 .st-runs { list-style: none; display: flex; flex-direction: column; gap: 14px; }
 .st-run { font-size: 13px; display: flex; flex-direction: column; gap: 3px; padding-bottom: 12px; border-bottom: 1px solid var(--st-line); } .st-run:last-child { border: 0; padding: 0; }
@@ -125,8 +125,9 @@ ${["covered", "running", "lost", "failed", "missing"].map((state) => `.st-badge-
 .st-note { padding: 9px 12px; border-radius: 8px; background: var(--st-soft); color: var(--st-muted); font-size: 13px; overflow-wrap: anywhere; } .st-note-bad { background: var(--st-bad-bg); color: var(--st-bad-fg); }
 .st-big { display: grid; grid-template-columns: repeat(3, 1fr); gap: 8px; } .st-big > div { background: var(--st-soft); border-radius: 10px; padding: 10px 12px; min-width: 0; }
 .st-big b { display: block; font-size: 19px; font-weight: 650; letter-spacing: -0.02em; white-space: nowrap; } .st-big span { color: var(--st-muted); font-size: 12.5px; }
-.st-panel .st-note { margin-top: 0; } .st-command { display: flex; flex-direction: column; gap: 10px; align-items: flex-end; }
-.st-command code { width: 100%; padding: 11px 12px; border-radius: 8px; background: var(--st-soft); border: 1px solid var(--st-line); font: 12px/1.6 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; overflow-wrap: anywhere; white-space: pre-wrap; }
+.st-command { display: flex; flex-direction: column; gap: 10px; align-items: flex-end; }
+.st-small code { font: 12px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; white-space: nowrap; }
+.st-command > code { width: 100%; padding: 11px 12px; border-radius: 8px; background: var(--st-soft); border: 1px solid var(--st-line); font: 12px/1.6 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; overflow-x: auto; white-space: pre; }
 .st-lines i { display: block; height: 12px; margin: 8px 0; border-radius: 5px; background: var(--st-line); } .st-lines i:nth-child(2) { width: 80%; } .st-lines i:nth-child(3) { width: 55%; }
 
 .st-empty { padding: 72px 24px; max-width: 620px; margin: 0 auto; text-align: center; } .st-empty h2 { font-size: 18px; font-weight: 650; margin-bottom: 6px; }

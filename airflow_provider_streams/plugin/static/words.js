@@ -29,6 +29,12 @@ const two = (number) => String(number).padStart(2, "0");
 
 export const count = (number) => Math.round(number).toLocaleString("en-US");
 
+/** An estimate: three digits say all that is known. */
+export function short(number) {
+  const grain = 10 ** Math.max(0, Math.floor(Math.log10(Math.max(1, number))) - 2);
+  return count(Math.round(number / grain) * grain);
+}
+
 export function plural(number, word) {
   return `${count(number)} ${word}${number === 1 ? "" : "s"}`;
 }

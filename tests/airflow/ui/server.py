@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -63,7 +62,8 @@ def api_server(database: Path) -> Iterator[ApiServer]:
     shutil.copy(database, home / "airflow.db")
     (home / "dags").mkdir()
     (home / "plugins").mkdir()
-    shutil.copy(HERE / "rights.py", home / "plugins" / "rights.py")
+    for name in ("rights.py", "reach.py"):
+        shutil.copy(HERE / name, home / "plugins" / name)
     (home / "passwords.json").write_text(json.dumps(dict.fromkeys(USERS, PASSWORD)))
     (port,) = free_ports(1)
     process = ServerProcess(
@@ -92,7 +92,8 @@ def _answers(server: ApiServer) -> bool:
 
 def _environment(home: Path) -> dict[str, str]:
     journal = {"conn_type": "sqlite", "host": str(home / "journal.db"), "password": CANARY, "extra": {"key": CANARY}}
-    pulsar = {"conn_type": "pulsar", "host": "127.0.0.1", "port": 1, "password": CANARY, "extra": {"admin_url": "http://127.0.0.1:1"}}  # fmt: skip
+    nobody = {"admin_url": "http://127.0.0.1:1", "request_timeout_seconds": 2}
+    pulsar = {"conn_type": "pulsar", "host": "127.0.0.1", "port": 1, "password": CANARY, "extra": nobody}
     return {
         **os.environ,
         "PYTHONPATH": str(home / "plugins"),

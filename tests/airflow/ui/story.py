@@ -55,33 +55,78 @@ def the_shop() -> list[Chapter]:
 
     pulsar, pravega = "pulsar:pulsar_default:persistent://", "pravega:pravega_default:"
     return [
-        Chapter(f"{pulsar}shop/orders/events", "shop_orders.read", 720, rows=81_197, running=span(1, 1), failed=span(8, 9), missing=span(15, 17), retried=span(3, 3) | span(30, 31), lost=span(700, 712)),
-        Chapter(f"{pulsar}shop/orders/returns", "shop_orders.read_returns", 720, rows=3_204, failed=span(170, 171), missing=span(400, 419)),
-        Chapter(f"{pulsar}shop/payments/settled", "shop_payments.read", 720, rows=22_410, planned=span(1, 2), missing=span(60, 61)),
-        Chapter(f"{pulsar}shop/stock/movements", "shop_stock.every_quarter", 2880, timedelta(minutes=15), rows=9_130, missing=span(20, 23) | span(41, 41), failed=span(30, 30), running=span(1, 1)),
-        Chapter(f"{pulsar}web/clicks/raw", "web_clicks.read", 720, rows=1_204_000, lost=span(19, 24), missing=span(12, 13)),
-        Chapter(f"{pravega}factory/sensors", "factory.read_sensors", 720, rows=640_000, failed=span(5, 5) | span(90, 96)),
+        Chapter(
+            f"{pulsar}shop/orders/events",
+            "shop_orders.read",
+            720,
+            rows=81_197,
+            running=span(1, 1),
+            failed=span(8, 9),
+            missing=span(15, 17),
+            retried=span(3, 3) | span(30, 31),
+            lost=span(700, 712),
+        ),
+        Chapter(
+            f"{pulsar}shop/orders/returns",
+            "shop_orders.read_returns",
+            720,
+            rows=3_204,
+            failed=span(170, 171),
+            missing=span(400, 419),
+        ),
+        Chapter(
+            f"{pulsar}shop/payments/settled",
+            "shop_payments.read",
+            720,
+            rows=22_410,
+            planned=span(1, 2),
+            missing=span(60, 61),
+        ),
+        Chapter(
+            f"{pulsar}shop/stock/movements",
+            "shop_stock.every_quarter",
+            2880,
+            timedelta(minutes=15),
+            rows=9_130,
+            missing=span(20, 23) | span(41, 41),
+            failed=span(30, 30),
+            running=span(1, 1),
+        ),
+        Chapter(
+            f"{pulsar}web/clicks/raw", "web_clicks.read", 720, rows=1_204_000, lost=span(19, 24), missing=span(12, 13)
+        ),
+        Chapter(
+            f"{pravega}factory/sensors", "factory.read_sensors", 720, rows=640_000, failed=span(5, 5) | span(90, 96)
+        ),
         Chapter(f"{pravega}factory/alarms", "factory.read_alarms", 720, rows=212),
         Chapter(f"{pravega}fleet/positions", "fleet.daily", 30, timedelta(days=1), rows=18_400_000, missing=span(4, 4)),
-    ]  # fmt: skip
+    ]
 
 
 def a_crowd(sources: int, windows: int, seed: int = 1) -> list[Chapter]:
     """Many sources with many hourly windows, one in twelve of which is not covered."""
-    random_ = random.Random(seed)
+    random_ = random.Random(seed)  # noqa: S311 - the same past each time
 
     def some() -> frozenset[int]:
         return frozenset(random_.sample(range(1, windows), windows // 48))
 
     return [
-        Chapter(f"pulsar:pulsar_default:persistent://load/topics/t{number:03}", f"load.read_{number:03}", windows, missing=some(), failed=some(), lost=some(), planned=some())
+        Chapter(
+            f"pulsar:pulsar_default:persistent://load/topics/t{number:03}",
+            f"load.read_{number:03}",
+            windows,
+            missing=some(),
+            failed=some(),
+            lost=some(),
+            planned=some(),
+        )
         for number in range(sources)
-    ]  # fmt: skip
+    ]
 
 
 def write(url: str, chapters: Iterable[Chapter], now: datetime, seed: int = 7) -> None:
     """Add the chapters to the journal; the newest window of each ends with the last whole length before `now`."""
-    random_ = random.Random(seed)
+    random_ = random.Random(seed)  # noqa: S311 - the same past each time
     database = Database(url)
     try:
         for chapter in chapters:
@@ -112,7 +157,8 @@ def _rows(
             pinned.append(_pin(first + len(pinned), reader_id, window, plan))
         if index not in chapter.planned:
             pin_id = None if index in chapter.lost else first + len(pinned) - 1
-            tries += _tries(chapter, reader_id, index, window, plan, pin_id, random_)
+            common = _try(chapter, reader_id, window, pin_id, random_)
+            tries += _tries(chapter, index, plan, common, random_)
     return pinned, tries
 
 
@@ -158,17 +204,11 @@ def _pin(pin_id: int, reader_id: int, window: Window, plan: Plan) -> dict[str, o
     }
 
 
-def _tries(
-    chapter: Chapter,
-    reader_id: int,
-    index: int,
-    window: Window,
-    plan: Plan,
-    pin_id: int | None,
-    random_: random.Random,
-) -> list[dict[str, object]]:
+def _try(
+    chapter: Chapter, reader_id: int, window: Window, pin_id: int | None, random_: random.Random
+) -> dict[str, object]:
     started = window.end + timedelta(minutes=2, seconds=random_.randrange(30))
-    one: dict[str, object] = {
+    return {
         "reader_id": reader_id,
         "window_start": window.start,
         "window_end": window.end,
@@ -187,6 +227,11 @@ def _tries(
         "error_message": None,
         "receipt": None,
     }
+
+
+def _tries(
+    chapter: Chapter, index: int, plan: Plan, one: dict[str, object], random_: random.Random
+) -> list[dict[str, object]]:
     if index in chapter.running:
         return [{**one, "state": "running", "finished_at": None}]
     failed = {
@@ -199,7 +244,10 @@ def _tries(
     if index in chapter.failed:
         return [failed, {**failed, "try_number": 2}]
     if index in chapter.lost:
-        message = f"{plan.ranges[0].shard}: window starts at {index}:0, first available is {index + 9}:0. Move the window, or accept the loss with on_loss='record'."
+        message = (
+            f"{plan.ranges[0].shard}: window starts at {index}:0, first available is {index + 9}:0. "
+            "Move the window, or accept the loss with on_loss='record'."
+        )
         return [{**one, "state": "lost", "error_type": "StartTrimmed", "error_message": message}]
     split = plan.splits[0]
     entries = split.entries or 0

@@ -119,9 +119,7 @@ def test_maven_is_used_where_it_is_and_archives_are_unpacked(tools, tmp_path, ca
 
 def test_a_failed_fetch_tells_the_tools_last_words_and_leaves_nothing(tools, fresh_cache):
     script(tools / "mvn", "echo no route to host; exit 7")
-    with pytest.raises(
-        FetchFailed, match=r"(?s)Thing 1.*Maven ended with code 7.*no route to host"
-    ):
+    with pytest.raises(FetchFailed, match=r"(?s)Thing 1.*Maven ended with code 7.*no route to host"):
         fetch.fetch(BUNDLE)
     assert [path.name for path in fresh_cache.iterdir()] == [f"{BUNDLE.key}.lock"]
 

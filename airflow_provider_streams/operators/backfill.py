@@ -64,7 +64,7 @@ class BackfillWindowsOperator(BaseOperator):
 
     Returns (XCom):
         `windows, bytes, tasks, jobs, minutes, horizon, beyond_horizon, not_ready, verdict, covered, rows, failures,
-        late_rows` and more; the texts of the windows also under the key `windows`, for `.expand(window=..)`.
+        late_rows` and more; windows by their texts, as `ReadWindowOperator(window=..)` takes them.
     """
 
     template_fields: Sequence[str] = ("start", "end", "select", "reader", "transform", "columns", "spark_conn_id")
@@ -136,7 +136,6 @@ class BackfillWindowsOperator(BaseOperator):
             late_rows = backfiller.recount()
             preview = backfiller.preview(pin=not self.dry_run_only)
             self.log.info("Preview\n%s", preview.as_text())
-            context["ti"].xcom_push(key="windows", value=[str(item.window) for item in preview.readable])
             if self.dry_run_only:
                 return summary(preview, None, late_rows)
             outcome = backfiller.run(preview, done=self._log_job)

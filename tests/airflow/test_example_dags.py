@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from airflow_provider_streams.testing.fake import EPOCH, FakeSource
 pytestmark = pytest.mark.dagtest
 
 EXAMPLES = Path(__file__).parents[2] / "dags_examples"
+EVERY = sorted([*EXAMPLES.glob("pulsar_*.py"), *EXAMPLES.glob("backfill_*.py")])
 HOUR = Window(EPOCH, EPOCH + timedelta(hours=1))
 
 
@@ -54,7 +56,44 @@ def test_the_explicit_example_shows_and_then_reads_the_same_plan(dag_test, fake,
     assert shown["fingerprint"] == read["fingerprint"]
 
 
-@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("pulsar_*.py")), ids=lambda path: path.stem)
+DAY = {"start": "2026-11-20T10:00Z", "end": "2026-11-20T14:00Z"}
+
+
+def test_the_mapped_backfill_reads_each_missing_window_in_a_task_of_its_own(dag_test, fake, spark_stand_in):
+    fake(events=300, interval_ms=60_000, head=60)
+    dag = example("backfill_mapped")
+    for task in (dag.get_task("preview"), dag.get_task("read")):
+        settings = task.partial_kwargs if task.task_id == "read" else vars(task)
+        settings["source"] = FakeSource("numbers")
+        task.inlets = []
+    run = dag_test(dag, run_conf=DAY)
+    assert run.state == DagRunState.SUCCESS
+    assert [spec.plan.window.start.hour for spec in spark_stand_in.specs] == [11, 12, 13]
+    assert {spec.plan.reader for spec in spark_stand_in.specs} == {"pulsar_hourly.read"}
+
+
+def test_the_approved_backfill_previews_before_it_asks(dag_test, fake, spark_stand_in):
+    """Its question, from the preview's XCom; a person's answer needs the real stack."""
+    from jinja2 import Template
+
+    fake(events=300, interval_ms=60_000, head=30)
+    dag = example("backfill_approved")
+    assert [task.task_id for task in dag.topological_sort()] == ["preview", "approve", "fill"]
+    body = dag.get_task("approve").body
+    asking = on_the_fake_system(dag.partial_subset(task_ids=["preview"], include_upstream=False))
+    asking.dag_id = "backfill_preview"
+    run = dag_test(asking, run_conf=DAY)
+    assert run.state == DagRunState.SUCCESS
+    preview = run.get_task_instance("preview").xcom_pull(task_ids="preview")
+    assert spark_stand_in.chunks == []
+    question = Template(body).render(ti=SimpleNamespace(xcom_pull=lambda **_: preview))
+    assert f"4 windows, {preview['bytes']} bytes in 1 Spark jobs" in question
+    assert "no longer holds all of: 2026-11-20T10:00:00Z/2026-11-20T11:00:00Z." in question
+
+
+@pytest.mark.parametrize(
+    "path", sorted([*EXAMPLES.glob("pulsar_*.py"), *EXAMPLES.glob("backfill_*.py")]), ids=lambda path: path.stem
+)
 def test_every_example_is_a_dag_that_airflow_can_store(path):
     from airflow.serialization.serialized_objects import DagSerialization
 

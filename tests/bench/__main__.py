@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from tests.bench import pulsar_bench
+from tests.bench import pravega_bench, pulsar_bench
 
-BENCHES = {"pulsar": pulsar_bench.run}
+BENCHES = {"pulsar": pulsar_bench.run, "pravega": pravega_bench.run}
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ EVENTS ?= 200000
 ARGS ?=
 WITHOUT_SERVERS := not pulsar and not pravega and not spark and not stack and not postgres
 
-.PHONY: help env servers lint format test test-fast bench demo demo-pravega docs clean
+.PHONY: help env servers lint format test test-fast bench demo demo-pulsar demo-pravega docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,10 +61,13 @@ test-fast: env ## the tests that start nothing
 bench: servers ## side by side with the peers on this machine; prints the ratios
 	$(PY) -m tests.bench $(ARGS)
 
-demo: servers ## windows of a real Pulsar broker through Airflow and Spark (EVENTS=200000)
+demo: servers ## windows of real Pulsar and Pravega servers through Airflow and Spark (EVENTS=200000)
+	$(PY) dags_examples/run_demo.py --events $(EVENTS)
+
+demo-pulsar: servers ## with Pulsar only
 	$(PY) dags_examples/run_demo.py pulsar --events $(EVENTS)
 
-demo-pravega: servers ## the same with Pravega
+demo-pravega: servers ## with Pravega only
 	$(PY) dags_examples/run_demo.py pravega --events $(EVENTS)
 
 docs: env ## serve the documentation, rebuilt as it changes

@@ -48,6 +48,32 @@ def test_events_are_the_same_however_their_bytes_arrive(payloads, sizes, start):
     assert offsets == wanted
 
 
+@settings(max_examples=200)
+@given(PAYLOADS, st.lists(st.tuples(st.integers(1, 200), st.integers(0, 100)), min_size=1, max_size=10))
+def test_room_in_front_of_blocks_changes_nothing_but_the_room(payloads, shapes):
+    data = stored(payloads)
+    parser, found, at = EventParser(SHARD, 0, len(data)), [], 0
+    while at < len(data):
+        size, room = shapes[at % len(shapes)]
+        block = data[at : at + size]
+        memory = memoryview(bytearray(room) + block)
+        events = parser.feed(memory, room)
+        assert memory[room:] == block
+        at += size
+        found += [] if events is None else [events]
+    parser.finish()
+    assert [payload for events in found for payload in events.payloads.to_pylist()] == payloads
+
+
+def test_the_rest_of_a_block_is_moved_to_the_room_in_front_of_the_next_one():
+    data = stored([b"abc"] * 3)
+    parser = EventParser(SHARD, 0, len(data))
+    parser.feed(memoryview(data[:15]))
+    memory = memoryview(bytearray(20) + data[15:])
+    assert parser.feed(memory, 20).payloads.to_pylist() == [b"abc"] * 2
+    assert memory[:20] == bytes(16) + data[11:15]
+
+
 @pytest.mark.parametrize("odd", [0, 1, 15, 16, 17, 40, 99])
 @pytest.mark.parametrize("size", [0, 1, 100])
 def test_one_event_of_another_size_among_equal_ones_is_seen(odd, size):

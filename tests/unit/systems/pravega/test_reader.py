@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import struct
+import threading
 from dataclasses import replace
 
 import pyarrow as pa
@@ -23,6 +24,7 @@ from airflow_provider_streams.systems.pravega.client import infos
 from airflow_provider_streams.systems.pravega.columns import COLUMNS, DEFAULT, MAX_ROWS, schema
 from airflow_provider_streams.systems.pravega.events import EndsInsideEvent, NotAnEvent
 from airflow_provider_streams.systems.pravega.pointer import EventPointer
+from airflow_provider_streams.systems.pravega.reader import _ROOM as ROOM
 from airflow_provider_streams.systems.pravega.reader import PravegaSplitReader
 
 NAME = "scope/stream/0.#epoch.0"
@@ -73,6 +75,24 @@ def test_a_split_is_read_whole_and_its_receipt_counts_stored_bytes(serve):
     assert receipt.first == Position.of(0)
     assert receipt.last == Position.of(len(DATA) - 8 - len(EVENTS[-1]))
     assert receipt.gaps == ()
+
+
+def test_batches_stay_what_they_are_while_memory_is_used_again(serve, monkeypatch):
+    monkeypatch.setattr("airflow_provider_streams.systems.pravega.reader.REQUEST_BYTES", 1000)
+    with contextlib.closing(PravegaSplitReader(serve(DATA), split(), None)) as reader:
+        batches = list(reader)
+    assert len(batches) > 5
+    assert [event for batch in batches for event in batch.column(0).to_pylist()] == EVENTS
+
+
+def test_a_read_holds_a_few_blocks_at_a_time_and_leaves_no_thread(serve, monkeypatch):
+    monkeypatch.setattr("airflow_provider_streams.systems.pravega.reader.REQUEST_BYTES", 100)
+    before = pa.total_allocated_bytes()
+    with contextlib.closing(PravegaSplitReader(serve(DATA), split(), ["event"])) as reader:
+        held = [pa.total_allocated_bytes() - before for _ in reader]
+    assert len(held) > 50
+    assert max(held) < 10 * ROOM
+    assert not [thread for thread in threading.enumerate() if thread.name == "pravega-read"]
 
 
 @pytest.mark.parametrize("read_ahead", [1, 2, 5])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Final
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ from airflow_provider_streams.errors import CorruptFrame, EventsLost, InvalidReq
 from airflow_provider_streams.model.plan import OnLoss, Plan, RowFilter, Split
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.receipt import SplitReceipt
+from airflow_provider_streams.systems.pulsar.ahead import Ahead
 from airflow_provider_streams.systems.pulsar.auth import Endpoint
 from airflow_provider_streams.systems.pulsar.chunks import ChunkCollector, Place, Whole
 from airflow_provider_streams.systems.pulsar.decode import Decoder, EntryMetadata
@@ -23,7 +25,8 @@ from airflow_provider_streams.systems.pulsar.wire.frames import Entry
 FLUSH_BYTES: Final = 16 * 1024 * 1024
 FLUSH_ROWS: Final = 100_000
 FLUSH_ENTRIES: Final = 4096
-"""What is decoded together: enough entries side by side, bounded in memory however small they are."""
+"""What is decoded together: enough entries side by side, bounded in memory however small they are. While one such
+group is decoded, the next one is received."""
 
 FILTERS: Final = ("publish_time", "broker_time")
 
@@ -66,6 +69,7 @@ class PulsarSplitReader:
         self._feed = Feed(endpoint, split.shard, self._start[:2], split.end)  # type: ignore[arg-type]  # three parts
         self._seen = Seen()
         self._chunks = ChunkCollector()
+        self._decoding: Ahead[list[pa.RecordBatch]] | None = None
         self._pending = 0
         self._filtered = 0
         self._lost = 0
@@ -74,15 +78,15 @@ class PulsarSplitReader:
         try:
             for deliveries in self._feed:
                 done = any(self._take(entry, metadata) for entry, metadata in deliveries)
-                if done or self._is_full():
-                    yield from self._flush()
                 if done:
                     break
-            yield from self._flush()
+                if self._is_full():
+                    yield from self._decode_ahead()
+            yield from self._finish()
         except SourceNotFound as error:
             if self._on_loss == "fail":
                 raise self._gone() from error
-            yield from self._flush()
+            yield from self._finish()
         finally:
             self.close()
 
@@ -111,6 +115,8 @@ class PulsarSplitReader:
     def close(self) -> None:
         """Close the connections, at any moment. The broker forgets the subscription with them."""
         self._feed.close()
+        if decoding := self._decoding:
+            decoding.wait()
 
     def _take(self, entry: Entry, metadata: EntryMetadata) -> bool:
         """One entry; True: the split is read."""
@@ -222,9 +228,21 @@ class PulsarSplitReader:
             decoder.pending_bytes >= FLUSH_BYTES or decoder.pending_rows >= FLUSH_ROWS or self._pending >= FLUSH_ENTRIES
         )
 
-    def _flush(self) -> Iterator[pa.RecordBatch]:
+    def _decode_ahead(self) -> Iterator[pa.RecordBatch]:
+        """The batches of the group before this one, which is decoded meanwhile."""
+        before = self._decoded()
         self._pending = 0
+        self._decoding = Ahead(partial(self._decoder.decode, self._decoder.take()))
+        yield from before
+
+    def _finish(self) -> Iterator[pa.RecordBatch]:
+        """What is left: little enough of it is not worth a thread."""
+        yield from self._decoded()
         yield from self._decoder.flush()
+
+    def _decoded(self) -> list[pa.RecordBatch]:
+        decoding, self._decoding = self._decoding, None
+        return decoding.result() if decoding else []
 
 
 def _broker(entry: Entry) -> tuple[int | None, int | None] | None:

@@ -115,15 +115,23 @@ class Decoder:
         self.pending_bytes += size
 
     def flush(self) -> list[pa.RecordBatch]:
-        """Decode and let go what was added: batches of at most 10,000 rows and about 4 MiB, in the entries' order.
+        """Decode and let go what was added; as `decode` does."""
+        return self.decode(self.take())
+
+    def take(self) -> list[Entry]:
+        """Let go what was added, for `decode`: on another thread, if more is to be added meanwhile."""
+        pending, self._pending = self._pending, []
+        self.pending_rows = self.pending_bytes = 0
+        return pending
+
+    def decode(self, taken: Sequence[Entry]) -> list[pa.RecordBatch]:
+        """Batches of at most 10,000 rows and about 4 MiB, in the entries' order. One call at a time.
 
         Raises:
             CorruptFrame: a payload is no batch of as many messages as its metadata state.
         """
-        pending, self._pending = self._pending, []
-        self.pending_rows = self.pending_bytes = 0
         batches: list[pa.RecordBatch] = []
-        for entries in _groups(pending):
+        for entries in _groups(taken):
             group = Group.of(entries)
             try:
                 decoded = decode_group(group, self._partition, self._columns)

@@ -1,0 +1,92 @@
+"""Announces that a Pravega stream holds more than its reader has covered."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import closing
+from typing import Any
+
+from airflow_provider_streams.hooks.journal import aopen_journal
+from airflow_provider_streams.hooks.pravega import PravegaHook
+from airflow_provider_streams.model.cut import Cut
+from airflow_provider_streams.model.source import PravegaSource
+from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
+from airflow_provider_streams.triggers.watching import REPEAT_SECONDS, News, WatchTrigger
+
+
+class PravegaUnreadTrigger(WatchTrigger):
+    """An event while a stream holds at least so many bytes behind the last window that its reader has covered.
+
+    The journal is the reader's position, so nothing is consumed or acknowledged, and the event is repeated until the
+    reader has moved. Read the events with `ReadWindowOperator(basis="chained", reader=..)`.
+
+    The event's payload: `stream, reader, bytes, lost_bytes`, and `start` and `tail`, stream cuts as text.
+
+    Args:
+        stream: `scope/stream`.
+        reader: whose covered windows count.
+        conn_id: the Airflow connection.
+        min_bytes: less than this is no news; each event has 8 bytes more than its payload.
+        poll_interval: seconds between two looks.
+        repeat_seconds: how often the same is announced while the reader has not moved.
+    """
+
+    def __init__(
+        self,
+        *,
+        stream: str,
+        reader: str,
+        conn_id: str = PravegaHook.default_conn_name,
+        min_bytes: int = 1,
+        poll_interval: float = 60.0,
+        repeat_seconds: float = REPEAT_SECONDS,
+    ) -> None:
+        super().__init__(poll_interval, repeat_seconds)
+        self.source = PravegaSource(stream, conn_id=conn_id)
+        self.reader, self.min_bytes = reader, min_bytes
+        self._hook: PravegaHook | None = None
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """Class path and arguments; no secret."""
+        return (
+            "airflow_provider_streams.triggers.pravega_unread.PravegaUnreadTrigger",
+            {
+                "stream": self.source.stream,
+                "reader": self.reader,
+                "conn_id": self.source.conn_id,
+                "min_bytes": self.min_bytes,
+                "poll_interval": self.poll_interval,
+                "repeat_seconds": self.repeat_seconds,
+            },
+        )
+
+    async def look(self) -> News | None:
+        """What lies behind the last covered window."""
+        start = await self._covered()
+        self._hook = self._hook or PravegaHook(self.source.conn_id)
+        unread = await self._hook.aunread(self.source.stream, start)
+        if unread.bytes < max(self.min_bytes, 1):
+            return None
+        payload = {
+            "stream": self.source.stream,
+            "reader": self.reader,
+            "bytes": unread.bytes,
+            "lost_bytes": unread.lost_bytes,
+            "start": _text(self.source.stream, start),
+            "tail": unread.tail.to_text(),
+        }
+        return News((payload["start"], payload["tail"]), payload, again=True)
+
+    async def cleanup(self) -> None:
+        """Close local connections; there is nothing to undo at the server."""
+        if self._hook is not None:
+            await self._hook.aclose()
+
+    async def _covered(self) -> Cut | None:
+        with closing(await aopen_journal()) as journal:
+            last = await asyncio.to_thread(journal.last_covered, self.source.key, self.reader)
+        return None if last is None else last.end_cut
+
+
+def _text(stream: str, cut: Cut | None) -> str | None:
+    return None if cut is None else StreamCut.from_model(stream, cut).to_text()

@@ -91,6 +91,11 @@ class Planner:
                 f"{request.source}: Pulsar's entries carry publish times, so windows have the basis 'publish'; "
                 "filter rows by event_time in a transform, over a window with enough slack"
             )
+        if request.basis == "append" and (request.start_cut is None or request.end_cut is None):
+            raise InvalidRequest(
+                f"{request.source}: basis 'append' needs both cuts of the window: they are recorded in the journal, "
+                "which operators and `airflow streams` ask"
+            )
         now = self._clock()
         check_time(request, now)
         listed = await shards_of(self._admin, source)

@@ -227,6 +227,36 @@ def test_given_cuts_decide_alone_and_nothing_is_filtered():
         assert len(read_entries(cluster, plan)) == 4
 
 
+def test_recorded_cuts_must_both_be_given():
+    cluster = cluster_of(0, 100)
+    for cuts_given in ({}, {"start_cut": Cut({NAME: at(10, 0)})}, {"end_cut": Cut({NAME: at(10, 1)})}):
+        with pytest.raises(InvalidRequest, match="needs both cuts"):
+            cluster.plan(request(basis="append", **cuts_given), now=NOW)
+
+
+def test_a_shard_made_between_recorded_cuts_is_read_from_its_beginning_and_a_later_one_not_at_all():
+    cluster = partitioned()
+    shards = [f"{NAME}-partition-{number}" for number in range(3)]
+    start = Cut({shards[0]: at(100, 2)})
+    end = Cut({shards[0]: at(100, 5), shards[1]: at(200, 4)})
+    plan = cluster.plan(request(basis="append", start_cut=start, end_cut=end), now=NOW)
+    assert {one.shard: one.entries for one in plan.ranges} == {shards[0]: 3, shards[1]: 4}
+
+
+def test_a_topic_that_was_deleted_is_a_loss_only_where_the_window_has_events_of_it():
+    cluster = cluster_of(0, 100)
+    gone = "persistent://public/default/gone"
+    kept = {NAME: at(10, 0)}
+    start = Cut({**kept, gone: at(5, 3)})
+    plan = cluster.plan(request(basis="append", start_cut=start, end_cut=start), now=NOW)
+    assert [one.shard for one in plan.ranges] == [NAME]
+    end = Cut({**kept, gone: at(5, 4)})
+    with pytest.raises(StartTrimmed, match="no longer exists"):
+        cluster.plan(request(basis="append", start_cut=start, end_cut=end), now=NOW)
+    plan = cluster.plan(request(basis="append", start_cut=start, end_cut=end, on_loss="record"), now=NOW)
+    assert [loss.shard for loss in plan.losses] == [gone]
+
+
 def test_an_end_cut_beyond_the_tail_is_not_ready():
     cluster = cluster_of(0, 100)
     with pytest.raises(WindowNotReady, match="beyond the tail"):

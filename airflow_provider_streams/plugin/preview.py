@@ -104,9 +104,8 @@ def backfill_command(
     source = source_of_key(key)
     if basis is not None and basis not in _REPEATABLE:
         return None
-    lines = [["airflow", "streams", "backfill", source.system, *_names(key)]]
-    if isinstance(source, PulsarSource) and source.pattern:
-        lines = [["airflow", "streams", "backfill", "pulsar"], ["--pattern", source.pattern]]
+    pattern = source.pattern if isinstance(source, PulsarSource) else None
+    lines = [["airflow", "streams", "backfill", source.system], ["--pattern", pattern] if pattern else _names(key)]
     lines += [["--conn-id", source.conn_id], ["--reader", reader]]
     lines += [["--start", _iso(span.start)], ["--end", _iso(span.end)]]
     lines += [["--window-length", _duration(length)], ["--select", select]]

@@ -1,4 +1,7 @@
-"""The auth manager of the page's tests: `shopkeeper` reads the DAGs of the shop, `stranger` none, `admin` all."""
+"""The auth manager of the page's tests.
+
+`admin` reads all DAGs, `shopkeeper` those of the shop, `newcomer` those called `new_..`, `stranger` none.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ class Rights(SimpleAuthManager):
         name = user.get_name()
         if name == "stranger":
             return False
-        if name == "shopkeeper" and details is not None and details.id and not details.id.startswith("shop_"):
+        allowed = {"shopkeeper": "shop_", "newcomer": "new_"}.get(name, "")
+        if details is not None and details.id and not details.id.startswith(allowed):
             return False
         return super().is_authorized_dag(method=method, user=user, access_entity=access_entity, details=details)

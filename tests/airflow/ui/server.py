@@ -15,6 +15,7 @@ from pathlib import Path
 
 import httpx
 
+from airflow_provider_streams.journal.database import Database
 from airflow_provider_streams.testing.servers import wait_until
 from airflow_provider_streams.testing.servers.process import ServerProcess, free_ports
 
@@ -22,7 +23,7 @@ HERE = Path(__file__).parent
 CANARY = "canary-51fe07aa"
 """In every connection's password and extras, and in the journal's address."""
 PASSWORD = "a password of a test"
-USERS = {"admin": "admin", "shopkeeper": "viewer", "stranger": "viewer"}
+USERS = {"admin": "admin", "shopkeeper": "viewer", "newcomer": "viewer", "stranger": "viewer"}
 """See `rights.py` for what they may read."""
 
 
@@ -41,6 +42,10 @@ class ApiServer:
     @property
     def journal_url(self) -> str:
         return f"sqlite:///{self.home / 'journal.db'}"
+
+    def log(self) -> str:
+        """All that the server said."""
+        return self.process.log.read_text(errors="replace")
 
     def token(self, user: str) -> str:
         """What a user's browser keeps in the cookie `_token`."""
@@ -75,6 +80,7 @@ def api_server(database: Path) -> Iterator[ApiServer]:
     )
     server = ApiServer(home, port, process)
     try:
+        Database(server.journal_url).prepare()
         wait_until(lambda: _answers(server), f"the api-server\n{process.log_tail()}", 120)
         yield server
     finally:

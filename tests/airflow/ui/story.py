@@ -37,10 +37,12 @@ class Chapter:
     running: frozenset[int] = frozenset()
     planned: frozenset[int] = frozenset()
     retried: frozenset[int] = frozenset()
+    dag: str = ""
+    """Who ran it, if not the DAG that the reader is named for."""
 
     @property
     def dag_id(self) -> str:
-        return self.reader.rpartition(".")[0]
+        return self.dag or self.reader.rpartition(".")[0]
 
     @property
     def task_id(self) -> str:
@@ -263,3 +265,13 @@ def _tries(
         "receipt": json.dumps(receipt.to_json()),
     }
     return [failed, {**done, "try_number": 2}] if index in chapter.retried else [done]
+
+
+def shared() -> list[Chapter]:
+    """One reader of ten windows: the older five read by a DAG of the shop, the newer five by another."""
+    older, newer = frozenset(range(6, 11)), frozenset(range(1, 6))
+    key = "pulsar:pulsar_default:persistent://shop/shared/events"
+    return [
+        Chapter(key, "both", 10, missing=newer, dag="shop_shared"),
+        Chapter(key, "both", 10, missing=older, dag="warehouse"),
+    ]

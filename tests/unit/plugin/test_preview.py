@@ -1,13 +1,19 @@
 from __future__ import annotations
 
 import shlex
+from argparse import ArgumentParser, Namespace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 
-from airflow_provider_streams.model.coverage import Coverage, WindowState
+from airflow_provider_streams.cli import BACKFILL
+from airflow_provider_streams.cli_actions import source_of_args
+from airflow_provider_streams.cli_windows import parse_duration
+from airflow_provider_streams.model.coverage import Coverage, RunRef, WindowState
+from airflow_provider_streams.model.source import PravegaSource, PulsarSource
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.plugin.preview import SELECTS, SourceName, backfill_command, preview
+from airflow_provider_streams.plugin.preview import SourceName, backfill_command, preview
 
 HOUR = timedelta(hours=1)
 T0 = datetime(2026, 11, 20, tzinfo=UTC)
@@ -22,23 +28,28 @@ def day(pattern: str, rows: int = 100) -> Coverage:
     names = {"#": "covered", ".": "missing", "x": "failed", "!": "lost", "~": "running"}
     made = [
         WindowState(
-            window(hour), names[mark], rows=rows if mark == "#" else 0, bytes=rows * 10 * (mark == "#"), attempts=1
+            window(hour),
+            names[mark],
+            rows=rows * (mark == "#"),
+            bytes=rows * 10 * (mark == "#"),
+            run=None if mark == "." else RunRef(hour, "dag", "run", "task", 1),
         )
         for hour, mark in enumerate(pattern)
     ]
     return Coverage.of(made, T0, T0 + len(pattern) * HOUR, HOUR)
 
 
-@pytest.mark.parametrize(("select", "hours"), [("missing", [1, 2, 3]), ("failed", [2]), ("all", [0, 1, 2, 3, 5])])
+@pytest.mark.parametrize(
+    ("select", "hours"), [("missing", [1, 2]), ("failed", [2]), ("lost", [3]), ("all", [0, 1, 2, 3, 5])]
+)
 def test_a_backfill_takes_what_was_asked_for_and_never_a_running_window(select, hours):
     found = preview(day("#.x!~#"), window(0, 6), select, None)
     assert [(one.window.start - T0) / HOUR for one in found.windows] == hours
 
 
 def test_only_windows_that_lie_wholly_in_the_span_count():
-    seen = day("....")
     half = Window(T0 + 0.5 * HOUR, T0 + 2.5 * HOUR)
-    assert [one.window for one in preview(seen, half, "missing", None).windows] == [window(1)]
+    assert [one.window for one in preview(day("...."), half, "missing", None).windows] == [window(1)]
 
 
 def test_sizes_come_from_the_covered_windows_beside():
@@ -74,14 +85,44 @@ def test_a_source_key_comes_apart():
     assert name.title == "shop/orders/events-partition-3"
 
 
-def test_the_command_is_one_line_for_a_shell():
-    command = backfill_command("pravega:my conn:scope/stream", "d.t; rm -rf /", window(2, 24), HOUR, "failed")
-    assert shlex.split(command) == [
-        *("airflow", "streams", "backfill", "pravega", "scope/stream", "--conn-id", "my conn"),
-        *("--reader", "d.t; rm -rf /", "--start", "2026-11-20T02:00:00Z", "--end", "2026-11-21T02:00:00Z"),
-        *("--window-length", "1h", "--select", "failed"),
-    ]
-    assert "\n" not in command
+def arguments(command: str) -> Namespace:
+    """What the command line makes of a command that a shell hands over."""
+    words = shlex.split(command.replace("\\\n", " "))
+    assert words[:3] == ["airflow", "streams", "backfill"]
+    parser = ArgumentParser()
+    for arg in BACKFILL.args:
+        arg.add_to_parser(parser)
+    return parser.parse_args(words[3:])
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        PulsarSource("shop/orders/events", conn_id="prod"),
+        PulsarSource(["a", "b"]),
+        PulsarSource(pattern="persistent://shop/orders/.*"),
+        PravegaSource("scope/stream"),
+    ],
+)
+def test_the_command_line_takes_the_command_and_means_the_same_source(source):
+    args = arguments(backfill_command(source.key, "d.t; rm -rf /", window(2, 24), HOUR, "failed"))
+    assert source_of_args(args).key == source.key
+    assert (args.reader, args.select, args.dry_run) == ("d.t; rm -rf /", "failed", True)
+    assert (args.start, args.end) == ("2026-11-20T02:00:00Z", "2026-11-21T02:00:00Z")
+    assert parse_duration(args.window_length) == HOUR
+
+
+def test_the_command_reads_by_the_basis_of_the_plans_before():
+    made = partial(backfill_command, "pulsar:prod:persistent://a/b/c", "r", window(0), HOUR, "missing")
+    assert arguments(made(basis="append")).basis == "append"
+    assert arguments(made(basis="publish")).basis is None
+    assert made(basis="chained") is None
+
+
+def test_a_lost_window_is_read_only_by_accepting_the_loss():
+    made = partial(backfill_command, "fake:f:n", "r", window(0), HOUR)
+    assert arguments(made("lost")).on_loss == "record"
+    assert arguments(made("missing")).on_loss == "fail"
 
 
 @pytest.mark.parametrize(
@@ -90,7 +131,4 @@ def test_the_command_is_one_line_for_a_shell():
 )
 def test_lengths_are_written_as_people_do(length, text):
     assert f"--window-length {text} " in backfill_command("fake:f:n", "r", window(0), length, "missing")
-
-
-def test_there_are_three_choices():
-    assert SELECTS == ("missing", "failed", "all")
+    assert parse_duration(text) == length

@@ -1,0 +1,187 @@
+"""The page in a real browser, on a real api-server."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.airflow.ui import story
+
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(420)]
+
+DRAWN = "[...document.querySelectorAll('.st-lane')].every((lane) => lane.dataset.windows !== '')"
+WAKE = "document.dispatchEvent(new Event('visibilitychange'))"
+ORDERS = ".st-lane[aria-label*='shop/orders/events']"
+
+
+def drawn(page, rows: int):
+    """The page once all lanes have their windows."""
+    page.wait_for_function(f"document.querySelectorAll('.st-lane').length === {rows} && {DRAWN}")
+    return page
+
+
+def counts(page) -> dict[str, int]:
+    """The legend."""
+    numbers = page.locator(".st-legend [data-count]")
+    return {
+        numbers.nth(at).get_attribute("data-count"): int(numbers.nth(at).inner_text().replace(",", ""))
+        for at in range(numbers.count())
+    }
+
+
+def test_a_month_of_all_sources_is_counted_as_it_was_written(open_page):
+    page = drawn(open_page(), 9)
+    page.get_by_role("radio", name="Month").click()
+    page.wait_for_function("[...document.querySelectorAll('.st-lane')].some((lane) => lane.dataset.windows > 2000)")
+    drawn(page, 9)
+    chapters = [*story.the_shop(), *story.shared()]
+    shown = counts(page)
+    for state in ("failed", "lost", "running"):
+        assert shown[state] == sum(len(getattr(chapter, state)) for chapter in chapters), state
+    # the oldest windows may be just outside of 30 days; no gap lies there
+    unread = sum(len(chapter.missing | chapter.planned) for chapter in story.the_shop())
+    assert 0 <= shown["missing"] - unread <= 9
+    assert shown["covered"] > 6_500
+
+
+def test_there_is_no_element_per_window(open_page):
+    page = drawn(open_page(), 9)
+    few = page.locator(".st-table *").count()
+    page.get_by_role("radio", name="Month").click()
+    page.wait_for_function("[...document.querySelectorAll('.st-lane')].some((lane) => lane.dataset.windows > 2000)")
+    assert page.locator(".st-table *").count() < few + 30
+
+
+def test_the_page_asks_nobody_but_its_own_server(open_page, page_server, chromium):
+    context = chromium.new_context()
+    context.add_cookies([{"name": "_token", "value": page_server.token("admin"), "url": page_server.url}])
+    page = context.new_page()
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(f"{page_server.url}/plugin/streams", wait_until="domcontentloaded")
+    drawn(page, 9)
+    context.close()
+    ours = [url for url in asked if "/streams/" in url]
+    assert any(url.endswith("api/sources") for url in ours)
+    assert {urlsplit(url).hostname for url in asked if not url.startswith(("data:", "blob:"))} == {"localhost"}
+
+
+def test_the_page_follows_the_theme(open_page):
+    background = "getComputedStyle(document.querySelector('.st-page')).backgroundColor"
+    light = drawn(open_page(scheme="light"), 9)
+    dark = drawn(open_page(scheme="dark"), 9)
+    assert light.evaluate(background) == "rgb(255, 255, 255)"
+    assert max(map(int, re.findall(r"\d+", dark.evaluate(background)))) < 60
+    light.evaluate("document.documentElement.className = 'dark'")
+    light.wait_for_selector(".st-page.st-dark")
+    assert light.evaluate(background) == dark.evaluate(background)
+
+
+def test_a_click_leads_to_the_run_and_its_receipt(open_page):
+    page = drawn(open_page(), 9)
+    lane = page.locator(ORDERS)
+    box = lane.bounding_box()
+    # the last window but one: two before the one that is running
+    hour = box["width"] / (24 * 1.02)
+    now = datetime.now(UTC)
+    back = (now.minute / 60) + 2.5
+    page.mouse.move(box["x"] + box["width"] / 1.02 - back * hour, box["y"] + box["height"] / 2)
+    page.wait_for_selector(".st-tip >> text=covered")
+    page.mouse.down()
+    page.mouse.up()
+    page.wait_for_selector(".st-panel .st-runs")
+    link = page.locator(".st-panel .st-link").first
+    assert re.search(r"/dags/shop_orders/runs/scheduled__.*/tasks/read$", link.get_attribute("href"))
+    facts = page.locator(".st-panel .st-facts").first.inner_text()
+    assert re.search(r"Rows\s+[\d,]+", facts)
+    assert re.search(r"Verdict\s+complete", facts)
+
+
+def test_a_drag_previews_a_backfill_and_gives_its_command(open_page):
+    page = drawn(open_page(), 9)
+    box = page.locator(ORDERS).bounding_box()
+    middle = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + 4, middle)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 2, middle, steps=4)
+    page.mouse.move(box["x"] + box["width"] - 2, middle, steps=4)
+    page.wait_for_selector(".st-tip >> text=/\\d+ windows: /")
+    page.mouse.up()
+    page.wait_for_selector(".st-command")
+    panel = page.locator(".st-panel")
+    assert panel.locator(".st-badge-missing").inner_text() == "3 missing"
+    assert panel.locator(".st-badge-failed").inner_text() == "2 failed"
+    command = panel.locator(".st-command > code").inner_text()
+    assert "persistent://shop/orders/events" in command
+    assert "--select missing" in command
+    panel.get_by_role("radio", name="Failed").click()
+    page.wait_for_selector(".st-command >> text=--select failed")
+    assert panel.locator(".st-badge-missing").count() == 0
+
+
+def test_everything_can_be_done_by_keyboard(open_page):
+    page = drawn(open_page(), 9)
+    page.locator(ORDERS).focus()
+    said = lambda: page.locator(ORDERS).get_attribute("aria-valuetext")  # noqa: E731 - asked five times
+    page.keyboard.press("p")
+    assert "failed" in said()
+    page.keyboard.press("ArrowRight")
+    assert "failed" in said()
+    page.keyboard.press("ArrowRight")
+    assert re.search(r"covered, [\d,]+ rows", said())
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".st-panel .st-runs")
+    page.keyboard.press("Escape")
+    page.wait_for_selector(".st-panel", state="detached")
+    page.keyboard.press("p")
+    page.keyboard.press("Shift+ArrowLeft")
+    page.keyboard.press("Shift+ArrowLeft")
+    page.wait_for_selector(".st-command")
+    assert said().startswith("selected")
+    assert "3 windows" in said()
+    page.keyboard.press("ArrowDown")
+    focused = page.evaluate("document.activeElement.getAttribute('aria-label')")
+    assert "shop/orders/returns" in focused
+
+
+def test_a_new_run_appears_by_itself(open_page, page_server):
+    page = drawn(open_page(user="admin"), 9)
+    new = story.Chapter("fake:fake_default:numbers", "new_numbers.read", 3)
+    story.write(page_server.journal_url, [new], datetime.now(UTC))
+    page.evaluate(WAKE)
+    page.wait_for_selector(".st-lane[aria-label*='numbers'][data-windows='3']")
+    newcomer = drawn(open_page(user="newcomer"), 1)
+    assert "numbers" in newcomer.locator(".st-row").inner_text()
+
+
+def test_a_filter_shows_only_what_matches(open_page):
+    page = open_page(user="shopkeeper")
+    page.wait_for_selector(ORDERS)
+    page.get_by_label("Filter sources").fill("PAYMENTS")
+    drawn(page, 1)
+    page.get_by_label("Filter sources").fill("nothing like it")
+    page.wait_for_selector("text=No source matches")
+
+
+def test_who_may_read_no_dag_is_told_so(open_page):
+    page = open_page(user="stranger")
+    page.wait_for_selector("text=Nothing you may see")
+    assert page.locator(".st-lane").count() == 0
+
+
+def test_a_server_that_fails_leaves_what_was_seen_and_says_so(open_page):
+    page = drawn(open_page(user="shopkeeper"), 5)
+    detail = '{"detail": "The journal\'s database does not answer."}'
+    page.route("**/streams/api/sources", lambda route: route.fulfill(status=503, body=detail))
+    page.evaluate(WAKE)
+    page.wait_for_selector(".st-banner >> text=does not answer")
+    assert page.locator(".st-lane").count() == 5
+    page.unroute("**/streams/api/sources")
+    page.get_by_role("button", name="Try now").click()
+    page.wait_for_selector(".st-banner", state="detached")
+    page.context.clear_cookies()
+    page.evaluate(WAKE)
+    page.wait_for_selector("text=Signed out")

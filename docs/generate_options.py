@@ -26,7 +26,7 @@ def _lines() -> Iterator[str]:
     yield "Generated from the code by `docs/generate_options.py`: every option stands here once."
     for system in sorted(set(SYSTEMS) - NOT_SHOWN):
         yield f"\n## Reaching {system.title()}\n"
-        yield f"Extras of a connection of type `{system}`, and options of `spark.read.format(\"{system}\")`."
+        yield f'Extras of a connection of type `{system}`, and options of `spark.read.format("{system}")`.'
         yield from _table(load_system(system).options)
     yield "\n## What to read, without Airflow\n"
     yield "Options of `spark.read.format(..)`, of every system."

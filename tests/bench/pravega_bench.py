@@ -70,7 +70,8 @@ def _race(server: PravegaServer, peer: Peer, spark: SparkSession, load: Load) ->
     figures = race(warm, rounds=7) | race({"Java batch client, new JVM": partial(read_java_cold, server, load, plan)})
     assert {figure.events for figure in figures.values()} == {load.events}
     title = f"{load.name}: {load.events:,} events of {load.event_bytes} B, {load.segments} segment(s)"
-    show(title, figures, base=_JAVA, event_bytes=load.event_bytes)
+    beside = {"x Java": _JAVA, "x raw": "raw socket (nothing decoded)"}
+    show(title, figures, beside=beside, event_bytes=load.event_bytes)
 
 
 def _spark_noop(server: PravegaServer, spark: SparkSession, load: Load, plan: Plan) -> int:

@@ -59,7 +59,8 @@ def _to_arrow(server: PulsarServer, load: Load) -> None:
         "raw socket (nothing decoded)": partial(read_raw, server, load, plan),
     }
     title = f"{load.name}: {load.events:,} events of {load.event_bytes} B, {load.batch} per entry"
-    show(title, race(contenders), base="pulsar-client to Arrow", event_bytes=load.event_bytes)
+    beside = {"x client": "pulsar-client to Arrow", "x raw": "raw socket (nothing decoded)"}
+    show(title, race(contenders), beside=beside, event_bytes=load.event_bytes)
 
 
 def _through_spark(server: PulsarServer, spark: SparkSession, load: Load) -> None:
@@ -69,8 +70,14 @@ def _through_spark(server: PulsarServer, spark: SparkSession, load: Load) -> Non
         f"our Spark read, {len(plan.splits)} task(s), noop": partial(_spark_noop, server, spark, load, plan)
         for plan in (whole, halves)
     }
-    base = next(iter(contenders))
-    show(f"{load.name} through Spark local[2]", race(contenders), base=base, event_bytes=load.event_bytes)
+    one_task = next(iter(contenders))
+    show(
+        f"{load.name} through Spark local[2]",
+        race(contenders),
+        beside={"x 1 task": one_task},
+        event_bytes=load.event_bytes,
+        cpu_of="driver",  # the tasks' processes are not counted
+    )
 
 
 def _spark_noop(server: PulsarServer, spark: SparkSession, load: Load, plan: Plan) -> int:

@@ -1,4 +1,8 @@
-"""What a benchmark prints: medians of alternating rounds, and the ratio of each contender to the first."""
+"""What a benchmark prints: medians of rounds in turn, and the speed of each contender beside some of them.
+
+Where others use the machine too, `nice` alone does not help: Linux weighs sessions first, and a server started here has
+one of its own. Give each a weight in /proc/<pid>/autogroup, or believe the CPU seconds rather than the wall.
+"""
 
 from __future__ import annotations
 
@@ -15,38 +19,51 @@ Contender = Callable[[], int]
 
 @dataclass(frozen=True)
 class Figure:
-    """Median wall time and processor time of one contender."""
+    """Median wall time of one contender, and processor time of this process meanwhile."""
 
     events: int
     seconds: float
     cpu_seconds: float
 
+    @property
+    def rate(self) -> float:
+        """Events in a second."""
+        return self.events / self.seconds
+
 
 def race(contenders: Mapping[str, Contender], rounds: int = ROUNDS) -> dict[str, Figure]:
-    """Run the contenders in turn, so that whatever else the machine does meets all of them."""
+    """Run the contenders in turn, so that whatever else the machine does meets all of them.
+
+    One round before is not measured: it warms servers, caches and imports for all. In each round another contender
+    begins, so that none always comes behind the same one.
+    """
     walls: dict[str, list[float]] = {name: [] for name in contenders}
     cpus: dict[str, list[float]] = {name: [] for name in contenders}
-    events: dict[str, int] = {}
+    events = {name: contender() for name, contender in contenders.items()}
+    names = list(contenders)
     for _ in range(rounds):
-        for name, contender in contenders.items():
+        for name in names:
             wall, cpu = time.perf_counter(), time.process_time()
-            events[name] = contender()
+            events[name] = contenders[name]()
             walls[name].append(time.perf_counter() - wall)
             cpus[name].append(time.process_time() - cpu)
+        names = [*names[1:], names[0]]
     return {
         name: Figure(events[name], statistics.median(walls[name]), statistics.median(cpus[name])) for name in contenders
     }
 
 
-def show(title: str, figures: Mapping[str, Figure], *, base: str, event_bytes: int) -> None:
-    """A table; `base` is the contender whose speed is 1."""
-    reference = figures[base].events / figures[base].seconds
+def show(
+    title: str, figures: Mapping[str, Figure], *, beside: Mapping[str, str], event_bytes: int, cpu_of: str = "reader"
+) -> None:
+    """A table. `beside`: columns of ratios, and whose speed is 1 in each; `cpu_of`: what this process is."""
     print(f"\n{title}")
-    print(f"  {'':<34}{'events/s':>12}{'MB/s':>8}{'wall s':>8}{'cpu s':>8}{'ratio':>8}")
+    columns = "".join(f"{column:>10}" for column in beside)
+    print(f"  {'':<34}{'events/s':>12}{'MB/s':>8}{'wall s':>8}{cpu_of + ' cpu s':>14}{columns}")
     for name, figure in figures.items():
-        rate = figure.events / figure.seconds
+        ratios = "".join(f"{figure.rate / figures[other].rate:>10.2f}" for other in beside.values())
         print(
-            f"  {name:<34}{rate:>12,.0f}{rate * event_bytes / 1e6:>8.0f}{figure.seconds:>8.2f}"
-            f"{figure.cpu_seconds:>8.2f}{rate / reference:>8.2f}",
+            f"  {name:<34}{figure.rate:>12,.0f}{figure.rate * event_bytes / 1e6:>8.0f}{figure.seconds:>8.2f}"
+            f"{figure.cpu_seconds:>14.2f}{ratios}",
             flush=True,
         )

@@ -1,0 +1,61 @@
+"""What a read takes in memory does not grow with its window."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from airflow_provider_streams.model.position import Position
+
+pytestmark = pytest.mark.pulsar
+
+VALUE_BYTES, BATCH, ENTRIES = 10_000, 100, 300
+"""300 MB in entries of 1 MB."""
+
+READ = """
+import json, pathlib, sys
+from airflow_provider_streams.model.plan import Plan
+from airflow_provider_streams.systems.pulsar.auth import Endpoint
+from airflow_provider_streams.systems.pulsar.reader import PulsarSplitReader
+
+plan = Plan.from_json(json.load(sys.stdin))
+reader = PulsarSplitReader(Endpoint(sys.argv[1]), plan, plan.splits[0])
+rows = sum(batch.num_rows for batch in reader)
+status = pathlib.Path("/proc/self/status").read_text()
+peak_kib = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))
+print(json.dumps({"rows": rows, "peak_bytes": peak_kib * 1024}))
+"""
+
+
+def peak_of(bench, split):
+    """Most memory of a process that reads `split` and lets go each batch."""
+    done = subprocess.run(
+        [sys.executable, "-c", READ, bench.server.service_url],
+        input=json.dumps(bench.plan(split).to_json()),
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    answer = json.loads(done.stdout)
+    assert answer["rows"] == BATCH * sum(span.entries for span in split.spans)
+    return answer["peak_bytes"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
+def test_a_window_twice_as_large_takes_no_more_memory(bench, noise):
+    topic = bench.topic()
+    values = [noise[start : start + VALUE_BYTES] for start in range(BATCH)] * ENTRIES
+    bench.write(topic, values, batch=BATCH, batching_max_allowed_size_in_bytes=4 << 20)
+    whole = bench.split(topic)
+    middle = whole.spans[len(whole.spans) // 2]
+    half = bench.split(topic, end=Position.of(middle.run, 0, -1))
+    entries = [sum(span.entries for span in split.spans) for split in (half, whole)]
+    assert entries[0] * 1.9 < entries[1] < entries[0] * 2.1
+    more = peak_of(bench, whole) - peak_of(bench, half)
+    kept = (entries[1] - entries[0]) * BATCH * VALUE_BYTES
+    assert more < kept / 5, f"{more / 1e6:.0f} MB more for {kept / 1e6:.0f} MB more to read"

@@ -128,6 +128,12 @@ class EventParser:
         return memory[first:]
 
     def _events(self, data: memoryview, starts: npt.NDArray[np.int64], stop: int) -> Events:
+        size = stop // len(starts)
+        equal = np.array_equal(starts, np.arange(0, stop, size))
+        payloads = _columns(data, len(starts), size) if equal else self._picked(data, starts, stop)
+        return Events(payloads, starts + self._at, self._at + stop)
+
+    def _picked(self, data: memoryview, starts: npt.NDArray[np.int64], stop: int) -> pa.BinaryArray:
         # header, payload, header, payload, ..: a valid binary array over the block as it is; every second one is kept
         edges = np.empty(2 * len(starts) + 1, dtype=np.int32)
         edges[:-1:2] = starts
@@ -138,8 +144,7 @@ class EventParser:
         both = pa.BinaryArray.from_buffers(pa.binary(), 2 * len(starts), buffers)
         if len(self._payloads) < len(starts):
             self._payloads = _every_second(2 * len(starts))
-        payloads = cast("pa.BinaryArray", both.take(self._payloads.slice(0, len(starts))))
-        return Events(payloads, starts + self._at, self._at + stop)
+        return cast("pa.BinaryArray", both.take(self._payloads.slice(0, len(starts))))
 
     def _next_size(self, data: memoryview, stop: int) -> int:
         """How many bytes the next event has, as far as known; checks that it can be one."""
@@ -163,6 +168,17 @@ class EventParser:
         """
         if self._held:
             raise EndsInsideEvent(self._shard, self._at, self._end)
+
+
+def _columns(data: memoryview, count: int, stride: int) -> pa.BinaryArray:
+    """The payloads of events of one size: a table of bytes without its first columns, copied at half the cost."""
+    size = stride - HEADER_BYTES
+    payloads = pa.allocate_buffer(count * size)
+    table = np.ndarray((count, stride), np.uint8, data)
+    np.ndarray((count, size), np.uint8, memoryview(payloads).cast("B"))[:] = table[:, HEADER_BYTES:]
+    edges = np.arange(count + 1, dtype=np.int32) * np.int32(size)
+    buffers = [None, pa.py_buffer(edges.data), payloads]
+    return cast("pa.BinaryArray", pa.BinaryArray.from_buffers(pa.binary(), count, buffers))
 
 
 def _every_second(count: int) -> pa.Int64Array:

@@ -39,7 +39,7 @@ REQUEST_BYTES = 2 * 1024 * 1024
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 _HOPELESS_TRIES = 2
-_BLOCKS_AHEAD = 2
+_BLOCKS_AHEAD = 1
 _ROOM = 64 * 1024
 """Free memory in front of a block, for the start of the event whose end is in it."""
 

@@ -144,9 +144,9 @@ def next_window(moment: datetime) -> datetime:
 def write_part(
     hook: PravegaHook, numbers: range, start: datetime, acknowledged: Times, halfway: Callable[[PravegaHook], None]
 ) -> None:
-    """Some of the events over `PART`: most by two plain writers, one in ten by transactions; scale halfway."""
-    borders = [numbers.start + len(numbers) * percent // 100 for percent in (0, 50, 90, 100)]
-    shares = [range(*borders[n : n + 2]) for n in range(3)]
+    """Some of the events over `PART`: most by two plain writers, one in ten by transactions; scale in one of these."""
+    borders = [numbers.start + len(numbers) * percent // 100 for percent in (0, 50, 90, 99, 100)]
+    shares = [range(*borders[n : n + 2]) for n in range(4)]
     failures: list[BaseException] = []
 
     def guarded(work: Callable[[], None]) -> None:
@@ -156,14 +156,10 @@ def write_part(
             failures.append(error)
             raise
 
-    def rescale() -> None:
-        wait_until(start + PART / 2)
-        halfway(hook)
-
     works: list[Callable[[], None]] = [
         *(lambda share=share: append(hook, share, start, acknowledged) for share in shares[:2]),
         lambda: commit(hook, shares[2], start, acknowledged),
-        rescale,
+        lambda: commit_across(hook, shares[3], start + PART / 2, acknowledged, halfway),
     ]
     run_threads([threading.Thread(target=guarded, args=(work,)) for work in works], start, PART)
     if failures:
@@ -192,6 +188,18 @@ def commit(hook: PravegaHook, numbers: range, start: datetime, acknowledged: Tim
             acknowledged[part.start : part.stop] = datetime.now(UTC).timestamp()
 
 
+def commit_across(
+    hook: PravegaHook, numbers: range, moment: datetime, acknowledged: Times, halfway: Callable[[PravegaHook], None]
+) -> None:
+    """One transaction that is open while the stream is scaled: Pravega gives its events an epoch of their own."""
+    from airflow_provider_streams.testing.pravega_writer import PravegaWriter
+
+    wait_until(moment)
+    with PravegaWriter(hook.client.endpoint, STREAM) as writer:
+        writer.transaction(map(event, numbers), before_commit=lambda: halfway(hook))
+    acknowledged[numbers.start : numbers.stop] = datetime.now(UTC).timestamp()
+
+
 def parts(numbers: range, size: int) -> Iterator[range]:
     """Consecutive pieces of at most so many numbers."""
     for first in range(numbers.start, numbers.stop, size):
@@ -205,7 +213,7 @@ def event(number: int) -> tuple[str, bytes]:
 
 
 def split(hook: PravegaHook) -> None:
-    """Split the stream's segments while transactions are open: those are committed to segments of their own."""
+    """Three segments instead of one."""
     from airflow_provider_streams.systems.pravega import scaling
 
     before = open_segments(hook)

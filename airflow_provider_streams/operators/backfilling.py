@@ -22,6 +22,7 @@ from airflow_provider_streams.errors import (
     SystemUnavailable,
     WindowNotReady,
 )
+from airflow_provider_streams.hooks import metrics
 from airflow_provider_streams.hooks.base import StreamHook, hook_for
 from airflow_provider_streams.hooks.horizon import horizon_of
 from airflow_provider_streams.hooks.readiness import WindowQuestion
@@ -144,6 +145,7 @@ class Backfiller:
                     total += result.rows
                 elif not isinstance(result, Receipt):
                     _log.warning("%s could not be recounted: %s", one.item.window, result.message)
+        metrics.recounted(self._backfill.source, self._backfill.reader, total)
         _log.info("Recounted %d covered windows: %d late rows", len(found), total)
         return total
 
@@ -273,6 +275,7 @@ class Backfiller:
     def _record(self, plan: Plan, run: int, result: WindowResult) -> Outcome:
         if isinstance(result, Receipt):
             self._journal.finish_run(run, result)
+            metrics.covered(self._backfill.source.key, plan, result)
             return Outcome((plan.window,), result.rows, result.bytes)
         self._journal.fail_run(run, result.error_type, result.message, lost=result.lost)
         cause = f"{result.error_type}: {result.message}"

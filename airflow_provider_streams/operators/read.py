@@ -32,6 +32,7 @@ from airflow_provider_streams.operators.windows import ResolvedWindow, RunFacts,
 from airflow_provider_streams.retry import terminal_errors
 
 if TYPE_CHECKING:
+    from airflow.providers.openlineage.extractors import OperatorLineage
     from airflow.sdk import Context
 
 
@@ -105,6 +106,7 @@ class ReadWindowOperator(BaseOperator):
         self.dry_run_only = dry_run
         self.replan = replan
         self.target_split_bytes = target_split_bytes
+        self._last_read: tuple[Plan, Receipt | None] | None = None
         self._add_assets()
 
     def execute(self, context: Context) -> dict[str, Any]:
@@ -120,6 +122,7 @@ class ReadWindowOperator(BaseOperator):
         result = summary(plan, receipt, self.sink) | {"window_rule": resolved.rule}
         if receipt and self.sink:
             self._announce(context, result)
+        self._last_read = plan, receipt
         return result
 
     def on_kill(self) -> None:
@@ -127,6 +130,17 @@ class ReadWindowOperator(BaseOperator):
         from airflow_provider_streams.hooks.spark import cancel  # noqa: PLC0415
 
         cancel()
+
+    def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage | None:  # noqa: ARG002
+        """What OpenLineage learns: the ranges read of each topic, the table, the window. None: nothing was planned."""
+        from airflow.providers.openlineage.extractors import OperatorLineage  # noqa: PLC0415 - its listener asks
+
+        from airflow_provider_streams.operators.lineage import datasets, run_facets  # noqa: PLC0415
+
+        if self._last_read is None:
+            return None
+        inputs, outputs = datasets(self.source, *self._last_read, self.sink)
+        return OperatorLineage(inputs=inputs, outputs=outputs, run_facets=run_facets(*self._last_read))
 
     def _window_read(self, resolved: ResolvedWindow, context: Context) -> WindowRead:
         ti = context["ti"]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.configuration import conf
 
 from airflow_provider_streams.errors import DataLoss, InvalidRequest, StreamsError
+from airflow_provider_streams.hooks import metrics
 from airflow_provider_streams.hooks.readiness import WindowQuestion, plan_request
 from airflow_provider_streams.model.plan import DEFAULT_SPLIT_BYTES, OnLoss, Plan, PlanRequest
 from airflow_provider_streams.model.receipt import Receipt
@@ -199,6 +200,7 @@ def land(
     with recorded_run(journal, read.source_key, plan, ids) as run:
         receipt = launch(spec, landing.spark_conn_id)
         journal.finish_run(run, receipt)
+    metrics.covered(read.source_key, plan, receipt)
     return receipt
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from airflow.sdk import BaseOperator
 
 from airflow_provider_streams.errors import InvalidRequest, RetentionAtRisk
+from airflow_provider_streams.hooks import metrics
 from airflow_provider_streams.hooks.retention import RetentionQuestion, check_retention
 from airflow_provider_streams.model.retention import Schedule
 from airflow_provider_streams.model.source import Source
@@ -74,6 +75,7 @@ class CheckRetentionOperator(BaseOperator):
 
         with terminal_errors():
             verdict, holding = check_retention(RetentionQuestion(self.source, self.schedule, self.reader))
+            metrics.guarded(self.source, self.reader, verdict, holding)
             if verdict.is_risk and self.on_risk == "fail":
                 raise RetentionAtRisk(self.source, str(verdict))
         tell = self.log.info if verdict.risk == "safe" else self.log.warning

@@ -1,0 +1,75 @@
+"""Figures of reads, through Airflow's own metrics (StatsD or OpenTelemetry, as `[metrics]` says).
+
+| name | kind | meaning |
+|---|---|---|
+| `streams.rows`, `streams.bytes` | counter | rows landed, and bytes of their payload |
+| `streams.windows` | counter | windows covered, by `verdict` |
+| `streams.read` | timer | from the read's begin to its receipt |
+| `streams.lag_seconds` | gauge | from the window's end to its receipt: how far behind the reader is |
+| `streams.skew_seconds` | gauge | basis `append`: how much later than its edges the window's cuts were recorded |
+| `streams.late_rows` | gauge | rows that appeared after their window was read, of the last recount |
+| `streams.horizon_seconds` | gauge | the age of the oldest event still held |
+| `streams.retention_room_seconds` | gauge | how much longer events are held than they are needed |
+
+All are tagged with `system`, `source` and `reader`. A figure that cannot be sent is no reason to fail a read.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from airflow.sdk.observability import stats
+
+from airflow_provider_streams.model.plan import Plan
+from airflow_provider_streams.model.receipt import Receipt
+from airflow_provider_streams.model.retention import Holding, Verdict
+from airflow_provider_streams.model.source import Source
+
+log = logging.getLogger(__name__)
+
+
+def covered(source_key: str, plan: Plan, receipt: Receipt, now: datetime | None = None) -> None:
+    """A window was covered."""
+    tags = _tags(plan.source.system, source_key, plan.reader)
+    lag = (now or datetime.now(UTC)) - plan.window.end
+    _send(stats.incr, "streams.windows", 1, tags={**tags, "verdict": receipt.verdict.replace(" ", "_")})
+    _send(stats.incr, "streams.rows", receipt.rows, tags=tags)
+    _send(stats.incr, "streams.bytes", receipt.bytes, tags=tags)
+    _send(stats.timing, "streams.read", timedelta(seconds=receipt.seconds), tags=tags)
+    _send(stats.gauge, "streams.lag_seconds", lag.total_seconds(), tags=tags)
+    if plan.skew_seconds:
+        _send(stats.gauge, "streams.skew_seconds", max(plan.skew_seconds), tags=tags)
+
+
+def recounted(source: Source, reader: str, late_rows: int) -> None:
+    """Late rows of covered windows were counted."""
+    _send(stats.gauge, "streams.late_rows", late_rows, tags=_tags(source.system, source.key, reader))
+
+
+def guarded(source: Source, reader: str | None, verdict: Verdict, holding: Holding) -> None:
+    """Retention was compared with a schedule."""
+    tags = _tags(source.system, source.key, reader or "any")
+    if holding.horizon is not None:
+        age = datetime.now(UTC) - holding.horizon
+        _send(stats.gauge, "streams.horizon_seconds", age.total_seconds(), tags=tags)
+    if verdict.room is not None:
+        _send(stats.gauge, "streams.retention_room_seconds", verdict.room.total_seconds(), tags=tags)
+
+
+def _tags(system: str, source_key: str, reader: str) -> dict[str, str]:
+    # in StatsD's tags "," and "=" (InfluxDB) or ":" and "|" (Datadog) would end a value
+    named = {"system": system, "source": source_key, "reader": reader}
+    return {name: value.translate(_PLAIN) for name, value in named.items()}
+
+
+_PLAIN = str.maketrans(",=:|#", "_____")
+
+
+def _send(send: Callable[..., Any], *arguments: Any, **named: Any) -> None:
+    try:
+        send(*arguments, **named)
+    except Exception as error:  # noqa: BLE001 - whatever a metrics client does, the read was good
+        log.warning("The figure %s could not be sent: %s", arguments[0], type(error).__name__)

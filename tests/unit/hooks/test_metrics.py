@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from airflow_provider_streams.hooks import metrics
+from airflow_provider_streams.model.retention import Holding, Verdict
+from airflow_provider_streams.model.source import PulsarSource
+from tests.unit.operators.test_lineage import make
+
+
+@pytest.fixture
+def sent(monkeypatch):
+    figures = {}
+    for kind in ("incr", "gauge", "timing"):
+        monkeypatch.setattr(
+            metrics.stats, kind, lambda name, value, tags: figures.__setitem__(name, (value, tags)), raising=True
+        )
+    return figures
+
+
+def test_a_covered_window_gives_its_figures(sent):
+    plan, receipt = make()
+    metrics.covered("pulsar:c:a,b", plan, receipt, plan.window.end + timedelta(minutes=5))
+    assert {name: value for name, (value, _) in sent.items()} == {
+        "streams.windows": 1,
+        "streams.rows": 6,
+        "streams.bytes": 30,
+        "streams.read": timedelta(seconds=1),
+        "streams.lag_seconds": 300.0,
+    }
+
+
+def test_tags_cannot_break_the_line_they_are_sent_in(sent):
+    plan, receipt = make()
+    metrics.covered("pulsar:c:a,b=1|#", plan, receipt)
+    tags = sent["streams.rows"][1]
+    assert tags == {"system": "pulsar", "source": "pulsar_c_a_b_1__", "reader": "d.read"}
+    assert sent["streams.windows"][1]["verdict"] == "complete"
+
+
+def test_the_room_of_retention_is_a_figure(sent):
+    verdict = Verdict("low", timedelta(hours=3), timedelta(hours=4), timedelta(hours=1))
+    metrics.guarded(PulsarSource("orders"), None, verdict, Holding(None))
+    assert sent.keys() == {"streams.retention_room_seconds"}
+    assert sent["streams.retention_room_seconds"][0] == 3600
+
+
+def test_a_metrics_client_that_fails_fails_no_read(monkeypatch, caplog):
+    def broken(*_, **__):
+        raise OSError("token-5d2c")
+
+    monkeypatch.setattr(metrics.stats, "incr", broken)
+    plan, receipt = make()
+    metrics.covered("k", plan, receipt)
+    assert "could not be sent: OSError" in caplog.text
+    assert "token-5d2c" not in caplog.text

@@ -51,6 +51,26 @@ SOURCE_OPTIONS: tuple[Option, ...] = (
 )
 """What names a source; which of them apply is the system's to say (`StreamSystem.source`)."""
 
+WITHOUT_MEANING: dict[str, frozenset[str]] = {
+    "pravega": frozenset(
+        {
+            "allow_create_scope",
+            "allow_create_stream",
+            "default_num_segments",
+            "default_retention_duration_milliseconds",
+            "default_retention_size_bytes",
+            "default_scale_factor",
+            "default_segment_target_rate_bytes_per_sec",
+            "default_segment_target_rate_events_per_sec",
+            "exactly_once",
+            "read_after_write_consistency",
+            "transaction_status_poll_interval_ms",
+            "transaction_timeout_ms",
+        }
+    ),
+}
+"""By system: options of other connectors about creating and writing. A read does neither, so they are passed over."""
+
 _MILLISECONDS = re.compile(r"^\d{12,14}$")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -73,7 +93,10 @@ class ReadOptions:
         settings = (*system.options, *SOURCE_OPTIONS)
         names = _names(settings) | _names(READ_OPTIONS)
         found: dict[str, str] = {}
+        passed_over = WITHOUT_MEANING.get(system.name, frozenset())
         for name, value in given.items():
+            if name.lower() in passed_over:
+                continue
             own = names.get(name.lower())
             if own is None:
                 raise InvalidRequest(_unknown(system.name, name, names))

@@ -1,0 +1,124 @@
+"""`format("pravega")` on a real server: by itself, in the JVM connector's words, and by a plan."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from airflow_provider_streams.model.plan import PlanRequest
+from airflow_provider_streams.model.source import PravegaSource
+from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.spark import register
+from airflow_provider_streams.systems.pravega import administration, cuts, questions, scaling
+from airflow_provider_streams.systems.pravega.pointer import EventPointer
+from airflow_provider_streams.systems.pravega.stream_settings import StreamSettings
+from airflow_provider_streams.systems.pravega.system import PravegaSystem
+from airflow_provider_streams.testing.pravega_writer import PravegaWriter
+
+pytestmark = pytest.mark.pravega
+
+FIRST, SECOND = range(40), range(40, 140)
+
+
+@pytest.fixture(scope="module")
+def written(pravega_server):
+    """A stream with 40 events, a cut, a split, 100 events, and a cut."""
+    with closing(PravegaSystem.from_options({"controller": pravega_server.controller_uri})) as system:
+        client = system.client
+        client.run(administration.create("spark-tests/orders", StreamSettings(), make_scope=True))
+
+        def tail():
+            return client.run(cuts.tail("spark-tests/orders"))
+
+        with PravegaWriter(client.endpoint, "spark-tests/orders") as writer:
+            writer.write((f"k{number}", b"%d" % number) for number in FIRST)
+            middle = tail()
+            client.run(scaling.scale("spark-tests/orders", scaling.split(0)))
+            writer.write((f"k{number}", b"%d" % number) for number in SECOND)
+        yield system, middle, tail()
+
+
+@pytest.fixture
+def load(spark, pravega_server, written):
+    register(spark)
+
+    def load(**options: str):
+        named = {"controller": pravega_server.controller_uri, "scope": "spark-tests", "stream": "orders"}
+        return spark.read.format("pravega").options(**{**named, **options}).load()
+
+    return load
+
+
+def numbers(df) -> list[int]:
+    return sorted(int(row["event"]) for row in df.collect())
+
+
+def test_it_stands_alone_in_the_jvm_connectors_words(load, written):
+    _, middle, end = written
+    df = load(
+        start_stream_cut=middle.to_text(),
+        end_stream_cut=end.to_text(),
+        allow_create_stream="false",
+        exactly_once="true",
+    )
+    assert df.columns == ["event", "scope", "stream", "segment_id", "offset"]
+    assert numbers(df) == list(SECOND)
+    assert {(row["scope"], row["stream"]) for row in df.collect()} == {("spark-tests", "orders")}
+    before = load(start_stream_cut="earliest", end_stream_cut=middle.to_text())
+    assert numbers(before) == list(FIRST), "adjacent cuts share no event and miss none"
+
+
+@pytest.mark.parametrize(("start", "end"), [("earliest", "latest"), ("unbounded", "unbounded")])
+def test_open_ends_are_resolved_once(load, start, end):
+    assert numbers(load(start_stream_cut=start, end_stream_cut=end)) == [*FIRST, *SECOND]
+
+
+def test_a_plan_says_what_to_read(load, written, pravega_server, spark):
+    system, middle, end = written
+    window = Window(datetime(2026, 11, 20, tzinfo=UTC), datetime(2026, 11, 20, tzinfo=UTC) + timedelta(hours=1))
+    request = PlanRequest(
+        PravegaSource("spark-tests/orders"),
+        window,
+        "tests",
+        basis="append",
+        start_cut=middle.to_model(),
+        end_cut=end.to_model(),
+    )
+    plan = json.dumps(system.plan(request).to_json())
+    read = spark.read.format("pravega").options(controller=pravega_server.controller_uri, plan=plan).load()
+    assert numbers(read) == list(SECOND)
+    assert read.rdd.getNumPartitions() == 2, "one for each segment that holds something"
+
+
+def test_event_pointers_are_made_on_request(load, written):
+    _, middle, end = written
+    cut = {"start_stream_cut": middle.to_text(), "end_stream_cut": end.to_text()}
+    for row in load(columns="event,segment,offset,next_offset,event_pointer", **cut).collect():
+        length = row["next_offset"] - row["offset"]
+        assert EventPointer.from_bytes(bytes(row["event_pointer"])) == (row["segment"], row["offset"], length)
+        assert length == len(row["event"]) + 8
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"stream": "typo", "start_cut": "earliest"}, "spark-tests/typo does not exist"),
+        ({"scope": "typo", "start_cut": "earliest"}, "scope typo does not exist"),
+        ({"start_stream_cut": "earliest", "start_cut": "latest"}, "given twice"),
+        ({"start_stream_cut": "H4sI"}, "is not a stream cut"),
+        ({}, "say what to read"),
+        ({"window_start": "2026-11-20T10:00Z", "window_end": "2026-11-20T11:00Z"}, "cannot be read"),
+        ({"metadata": "StreamInfo"}, "no option 'metadata'"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_and_makes_nothing(load, written, options, message):
+    from pyspark.errors import AnalysisException
+
+    system, *_ = written
+    with pytest.raises(AnalysisException, match=message):
+        load(**options)
+    assert system.client.run(questions.streams("spark-tests")) == ("spark-tests/orders",)
+    assert "typo" not in system.client.run(questions.scopes())

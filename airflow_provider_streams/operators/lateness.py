@@ -6,12 +6,13 @@ what lies before it was read. So a recount reads only from there, up to where th
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from airflow_provider_streams.errors import WindowNotReady
+from airflow_provider_streams.errors import DataLoss, WindowNotReady
 from airflow_provider_streams.model.coverage import WindowState
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import Plan, PlanRequest
@@ -20,6 +21,9 @@ from airflow_provider_streams.model.source import Source
 if TYPE_CHECKING:
     from airflow_provider_streams.journal.store import Journal
     from airflow_provider_streams.systems.base import StreamSystem
+
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,8 @@ def recounts(
 ) -> Iterator[Recount]:
     """What to read to count the late rows of covered windows.
 
-    Windows of a basis without a row filter have none: every event is in the window it was stored in.
+    Windows of a basis without a row filter have none: every event is in the window it was stored in. Those are left
+    out behind whose end the stream holds nothing whole any more.
 
     Args:
         journal: keeps the pins.
@@ -58,8 +63,12 @@ def recounts(
         if item.state != "covered" or item.run is None:
             continue
         pinned = journal.pinned(source.key, reader, item.window)
-        if pinned is not None and pinned.filter is not None:
+        if pinned is None or pinned.filter is None:
+            continue
+        try:
             yield Recount(item, plan_behind(system, source, pinned, lookback))
+        except DataLoss:
+            _log.info("%s is too old to be recounted: what lies behind it is no longer held", item.window)
 
 
 def plan_behind(system: StreamSystem, source: Source, pinned: Plan, lookback: timedelta) -> Plan:

@@ -18,10 +18,13 @@ from airflow_provider_streams.spark.failures import one_line
 from airflow_provider_streams.spark.options import RECEIPT_COLUMN
 from airflow_provider_streams.spark.source import one_split
 from airflow_provider_streams.spark.spec import JobSpec, secret_variable
-from airflow_provider_streams.systems.base import load_system
+from airflow_provider_streams.systems.base import StreamSystem, load_system
 
 NUMBER_COLUMN = "_window"
 """Which window of the chunk a row belongs to, from 0."""
+
+TASK_BYTES = 8 * 1024 * 1024
+"""Splits of at most so many stored bytes are read by one task."""
 
 _SPEC = "spec"
 
@@ -59,12 +62,19 @@ class WindowsDataSource(DataSource):
 
 
 @dataclass(frozen=True)
-class WindowPartition(InputPartition):
+class WindowSplit:
     """One split of one window, with its plan."""
 
     number: int
     plan: Plan
     split: Split
+
+
+@dataclass(frozen=True)
+class WindowPartition(InputPartition):
+    """What one task reads."""
+
+    parts: tuple[WindowSplit, ...]
 
 
 @dataclass(frozen=True)
@@ -85,33 +95,43 @@ class WindowsReader(DataSourceReader):
         return {"_reading": replace(self._reading, plans=[])}
 
     def partitions(self) -> list[WindowPartition]:
-        """One per split, in order of the windows."""
-        return [
-            WindowPartition(number, one_split(plan, split), split)
-            for number, plan in enumerate(self._reading.plans)
-            for split in plan.splits
-        ]
+        """Splits in order of the windows, small ones together: a task costs as much as reading some megabytes."""
+        packed: list[list[WindowSplit]] = []
+        size = TASK_BYTES
+        for number, plan in enumerate(self._reading.plans):
+            for split in plan.splits:
+                if size + split.bytes > TASK_BYTES:
+                    packed.append([])
+                    size = 0
+                packed[-1].append(WindowSplit(number, one_split(plan, split), split))
+                size += split.bytes
+        return [WindowPartition(tuple(parts)) for parts in packed]
 
     def read(self, partition: WindowPartition | None) -> Iterator[pa.RecordBatch]:  # type: ignore[override]  # ours only
-        """The split's batches; then its receipt, as a row."""
+        """The batches of each split; after them its receipt, as a row."""
         if partition is None:  # Spark makes one partition of nothing out of an empty list
             return
-        schema, spec = self._reading.schema, self._reading.spec
+        spec = self._reading.spec
         system = load_system(spec.plan.source.system).from_options(spec.options)
         try:
-            reader = system.read(partition.plan, partition.plan.splits[0], spec.columns)
-            try:
-                for batch in reader:
-                    yield _marked(schema, batch, partition.number)
-                receipt = replace(reader.receipt, index=partition.split.index)
-            finally:
-                reader.close()
-            text = json.dumps({"window": partition.number, "receipt": receipt.to_json()})
-            yield _receipt_row(schema, partition.number, text)
+            for part in partition.parts:
+                yield from self._read_split(system, part)
         except StreamsError as error:
             raise one_line(error) from None
         finally:
             system.close()
+
+    def _read_split(self, system: StreamSystem, part: WindowSplit) -> Iterator[pa.RecordBatch]:
+        schema = self._reading.schema
+        reader = system.read(part.plan, part.plan.splits[0], self._reading.spec.columns)
+        try:
+            for batch in reader:
+                yield _marked(schema, batch, part.number)
+            receipt = replace(reader.receipt, index=part.split.index)
+        finally:
+            reader.close()
+        text = json.dumps({"window": part.number, "receipt": receipt.to_json()})
+        yield _receipt_row(schema, part.number, text)
 
 
 def _schema(spec: JobSpec) -> pa.Schema:

@@ -108,3 +108,9 @@ def test_every_window_has_exactly_one_mark(items):
     drawn = [line.split()[1:] for line in coverage.as_text().splitlines() if line.startswith(" read ")]
     marks = [mark for line in drawn for mark in line]
     assert sorted(marks) == sorted(MARKS[item.state] for item in coverage.windows)
+
+
+def test_windows_with_late_rows_are_named():
+    text = hourly("## ## ##", late_rows=12).as_text()
+    assert "++ 2026-11-20T10:00:00Z/2026-11-20T11:00:00Z: 12 rows appeared after it was read" in text
+    assert "++" not in hourly("## ##", late_rows=0).as_text()

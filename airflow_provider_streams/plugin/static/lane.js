@@ -88,7 +88,9 @@ function Timeline({ source, columns, view, width, palette, horizon, now, only, l
 
   const leave = () => {
     tip.hide();
-    if (!drag.current && cursor.current < 0 && mark.current) mark.current.style.display = "none";
+    if (drag.current || !mark.current) return;
+    if (cursor.current >= 0 && box.current.matches(":focus-visible")) outline(columns.start[cursor.current], columns.end[cursor.current], "one");
+    else mark.current.style.display = "none";
   };
 
   const move = (event) => {
@@ -176,7 +178,9 @@ function Timeline({ source, columns, view, width, palette, horizon, now, only, l
     ArrowDown: () => act.focus(source.id, 1),
     Enter: () => {
       const i = start();
-      if (i >= 0) act.open(source.id, { start: columns.start[i], end: columns.end[i] });
+      tip.hide();
+      if (i >= 0 && anchor.current >= 0 && anchor.current !== i) act.enter();
+      else if (i >= 0) act.open(source.id, { start: columns.start[i], end: columns.end[i] }, true);
     },
     Escape: () => {
       tip.hide();
@@ -203,14 +207,13 @@ function Timeline({ source, columns, view, width, palette, horizon, now, only, l
 
   const blur = () => {
     tip.hide();
-    cursor.current = anchor.current = -1;
     mark.current.style.display = "none";
   };
 
   useEffect(() => {
     // after zooming or new data the mark would stand elsewhere
     cursor.current = Math.min(cursor.current, (columns?.size ?? 0) - 1);
-    if (mark.current && cursor.current >= 0) outline(columns.start[cursor.current], columns.end[cursor.current], "one");
+    if (mark.current && cursor.current >= 0 && box.current.matches(":focus-visible")) outline(columns.start[cursor.current], columns.end[cursor.current], "one");
     else if (mark.current) mark.current.style.display = "none";
   }, [columns, outline]);
 

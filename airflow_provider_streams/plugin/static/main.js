@@ -220,7 +220,9 @@ function useActs(root, shown, view, show, setPanel) {
   return useMemo(() => {
     const lane = (id) => root.current?.querySelector(`.st-lane[data-source="${id}"]`);
     return {
-      open: (id, window) => setPanel({ kind: "window", id, window, selected: { ...window, kind: "window" } }),
+      open: (id, window, enter = false) => setPanel({ kind: "window", id, window, enter, selected: { ...window, kind: "window" } }),
+      // a selection grows while the lane keeps the focus; Enter goes on to its preview
+      enter: () => root.current?.querySelector(".st-panel")?.focus(),
       select: (id, window) => setPanel({ kind: "span", id, window, selected: { ...window, kind: "span" } }),
       close: () => setPanel(null),
       focus: (id, step) => {
@@ -251,7 +253,7 @@ function Side({ panel, state, act }) {
   let at = columns ? columns.from(start) : -1;
   while (columns && at < columns.size && columns.start[at] === start && columns.end[at] !== end) at += 1;
   const one = columns && at < columns.size && columns.start[at] === start ? columns.describe(at) : null;
-  return h(Detail, { source, window: panel.window, one, horizon: state.horizons.get(source.id)?.horizon, close });
+  return h(Detail, { source, window: panel.window, enter: panel.enter, one, horizon: state.horizons.get(source.id)?.horizon, close });
 }
 
 function Streams() {

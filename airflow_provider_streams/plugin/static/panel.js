@@ -37,13 +37,17 @@ function useAnswer(path, parameters, version, delay = 0) {
   return answer.question === question ? answer : { body: null, problem: null };
 }
 
-function Frame({ title, subtitle, close, children }) {
+function Frame({ title, subtitle, enter, close, children }) {
   const frame = useRef(null);
+  useEffect(() => {
+    if (enter) frame.current.focus();
+  }, [enter, title]);
   return h(
     "aside",
     {
       ref: frame,
       className: "st-panel",
+      tabIndex: -1,
       "aria-label": title,
       onKeyDown: (event) => {
         if (event.key === "Escape") close();
@@ -145,13 +149,13 @@ function Plan({ plan }) {
 }
 
 /** One window. */
-export function Detail({ source, window: chosen, one, horizon, close }) {
+export function Detail({ source, window: chosen, enter, one, horizon, close }) {
   const parameters = { start: iso(chosen.start), end: iso(chosen.end) };
   const { body, problem } = useAnswer(`window/${source.id}`, parameters, source.version);
   const gone = horizon && chosen.start < horizon;
   return h(
     Frame,
-    { title: span(chosen.start, chosen.end), subtitle: `${source.title} · ${source.reader}`, close },
+    { title: span(chosen.start, chosen.end), subtitle: `${source.title} · ${source.reader}`, enter, close },
     one &&
       h(
         "div",

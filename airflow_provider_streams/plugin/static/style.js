@@ -107,6 +107,7 @@ const RULES = `
 .st-tip-title { font-weight: 600; } .st-tip-state { display: flex; align-items: center; gap: 6px; } .st-tip-cause { color: var(--st-muted); overflow-wrap: anywhere; }
 
 .st-panel { width: 400px; max-width: 45%; flex: none; border-inline-start: 1px solid var(--st-line); background: var(--st-raised); display: flex; flex-direction: column; min-height: 0; }
+.st-page .st-panel:focus { outline: none; }
 .st-panel-head { display: flex; justify-content: space-between; gap: 12px; padding: 16px 18px 12px; border-bottom: 1px solid var(--st-line); }
 .st-panel-head > div { min-width: 0; } .st-panel h2 { font-size: 16px; font-weight: 650; letter-spacing: -0.01em; }
 .st-panel-body { overflow: auto; padding: 14px 18px 24px; display: flex; flex-direction: column; gap: 12px; }

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
@@ -34,6 +34,7 @@ class ApiServer:
     home: Path
     port: int
     process: ServerProcess
+    tokens: dict[str, str] = field(default_factory=dict)
 
     @property
     def url(self) -> str:
@@ -49,15 +50,18 @@ class ApiServer:
 
     def token(self, user: str) -> str:
         """What a user's browser keeps in the cookie `_token`."""
-        answer = httpx.post(f"{self.url}/auth/token", json={"username": user, "password": PASSWORD}, timeout=30)
-        answer.raise_for_status()
-        return str(answer.json()["access_token"])
+        if user not in self.tokens:
+            given = {"username": user, "password": PASSWORD}
+            answer = httpx.post(f"{self.url}/auth/token", json=given, timeout=60)
+            answer.raise_for_status()
+            self.tokens[user] = answer.json()["access_token"]
+        return self.tokens[user]
 
     def get(self, path: str, user: str | None, **headers: str) -> httpx.Response:
         """One request below `/streams` as a user, or as nobody."""
         if user:
             headers["Authorization"] = f"Bearer {self.token(user)}"
-        return httpx.get(f"{self.url}/streams/{path}", headers=headers, timeout=30)
+        return httpx.get(f"{self.url}/streams/{path}", headers=headers, timeout=60)
 
 
 @contextmanager
@@ -84,7 +88,8 @@ def api_server(database: Path) -> Iterator[ApiServer]:
         wait_until(lambda: _answers(server), f"the api-server\n{process.log_tail()}", 120)
         yield server
     finally:
-        process.stop(10)
+        # it waits for browsers that keep their connections
+        process.stop(2)
         shutil.rmtree(home, ignore_errors=True)
 
 

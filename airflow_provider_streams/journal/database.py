@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final, TypeVar
 
 from sqlalchemy import Connection, Engine, Insert, NullPool, create_engine, event
@@ -205,8 +206,10 @@ def _sqlite_connect(connection: Any, record: object) -> None:  # noqa: ARG001 - 
     # the driver's own transactions begin too late, and never around DDL
     connection.isolation_level = None
     cursor = connection.cursor()
-    # readers do not wait for the writer; the file remembers it, so this writes once
-    cursor.execute("PRAGMA journal_mode=WAL")
+    # Readers do not wait for the writer. The mode stays with the file; while others use a new file, SQLite refuses
+    # the change at once: one of the next connections makes it, and nothing but speed depends on it.
+    with suppress(sqlite3.OperationalError):
+        cursor.execute("PRAGMA journal_mode=WAL")
     cursor.execute("PRAGMA foreign_keys=ON")
     cursor.close()
 

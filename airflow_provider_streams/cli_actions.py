@@ -14,8 +14,9 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 from airflow_provider_streams.errors import InvalidRequest, StreamsError
-from airflow_provider_streams.hooks.base import hook_for, source_of
+from airflow_provider_streams.hooks.base import hook_for, hook_of, source_of
 from airflow_provider_streams.hooks.journal import open_journal
+from airflow_provider_streams.hooks.pravega import full_stream_name
 from airflow_provider_streams.hooks.readiness import WindowQuestion
 from airflow_provider_streams.model.basis import check_basis, default_basis
 from airflow_provider_streams.model.sink import ParquetSink
@@ -108,6 +109,8 @@ def source_of_args(args: Namespace) -> Source:
         return PulsarSource(names, pattern=args.pattern, conn_id=conn_id)
     if not names:
         raise InvalidRequest("name the source, for example: pulsar shop/orders/events")
+    if system == "pravega" and len(names) == 1 and "/" not in names[0]:
+        names = [full_stream_name(names[0], hook_of(system, conn_id).settings()["scope"].value, conn_id)]
     return source_of(system, names, conn_id)
 
 

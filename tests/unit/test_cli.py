@@ -95,6 +95,15 @@ def test_settings_are_shown_with_their_origin_and_without_secrets(streams, capsy
     assert "canary-77aa" not in table
 
 
+@pytest.mark.parametrize("words", [["pravega", "orders"], ["pravega", "shop/orders"], ["pravega", "shop", "orders"]])
+def test_a_pravega_stream_is_named_with_or_without_its_scope(monkeypatch, words):
+    from airflow_provider_streams.cli_actions import source_of_args
+
+    monkeypatch.setenv("PRAVEGA_SCOPE", "shop")
+    args = argparse.Namespace(source=words, topic=[], pattern=None, conn_id=None)
+    assert str(source_of_args(args)) == "shop/orders"
+
+
 def test_settings_of_every_system_are_shown_with_what_is_missing(streams, capsys, monkeypatch):
     monkeypatch.setenv("PRAVEGA_CONTROLLER_URI", "tcp://c:9090")
     streams("config")
@@ -163,6 +172,7 @@ def test_coverage_shows_how_far_back_the_stream_reaches(streams, no_spark, tmp_p
         (("plan", "--topic", "non-persistent://a/b/c", "--window", WINDOW), "InvalidName: 'non-persistent"),
         (("plan", "--topic", "a", "--conn-id", "nowhere", "--window", WINDOW), "InvalidRequest: connection 'nowhere'"),
         (("coverage", "--start", "soon"), "InvalidWindow: 'soon' is not a time"),
+        (("plan", "pravega", "orders", "--window", WINDOW), "InvalidRequest: connection 'pravega_default' does not"),
         (("config", "kafka"), "InvalidRequest: no stream system 'kafka'"),
         (("config", "--conn-id", "x"), "InvalidRequest: --conn-id belongs to one system"),
         (("config", "pulsar", "--conn-id", "nowhere"), "InvalidRequest: connection 'nowhere'"),

@@ -202,6 +202,17 @@ def test_a_window_after_the_trimmed_part_is_complete(bench, system):
     assert plan.ranges[0].verdict.startswith("edge: ")
 
 
+def test_the_horizon_is_where_the_trimmed_part_ends(bench, system):
+    topic = bench.topic()
+    bench.write(topic, texts(0, 120))
+    rows = bench.peer(topic)
+    assert system.horizon(PulsarSource(topic)) is None, "nothing was removed"
+    trim(bench, topic)
+    horizon = system.horizon(PulsarSource(topic))
+    assert horizon == datetime.fromtimestamp(rows[100][4] / 1000, UTC)
+    assert system.plan(request(topic, Window(horizon + MILLISECOND, elapsed_window().end))).losses == ()
+
+
 def test_a_new_topic_that_lost_nothing_needs_no_proof_by_policy(bench, system):
     bench.server.set_retention(bench.namespace, minutes=0, megabytes=0)
     topic = bench.topic()

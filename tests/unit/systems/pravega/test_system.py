@@ -48,6 +48,19 @@ def test_streams_that_pravega_makes_can_be_named():
     assert PravegaSource("_system/_MARKs").stream == "_system/_MARKs"
 
 
+def test_the_horizon_is_the_oldest_recorded_cut_that_is_still_held(system, world, monkeypatch):
+    monkeypatch.setattr(PravegaSystem, "client", world)
+    places = enumerate((0, 10, 20, 30))
+    recorded = [(START + timedelta(minutes=minute), Cut({NAME: Position.of(place)})) for minute, place in places]
+    source = PravegaSource("a/b")
+    assert system.horizon(source) is None, "without recorded cuts nothing tells the time"
+    assert system.horizon(source, lambda: recorded) == START
+    world.head = {0: 11}
+    assert system.horizon(source, lambda: recorded) == START + timedelta(minutes=2)
+    world.head = {0: 31}
+    assert system.horizon(source, lambda: recorded) is None
+
+
 @pytest.mark.parametrize(
     ("options", "stream"),
     [

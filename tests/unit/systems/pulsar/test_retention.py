@@ -13,7 +13,13 @@ from airflow_provider_streams.systems.pulsar.admin.answers import (
     Retention,
 )
 from airflow_provider_streams.systems.pulsar.layout import EARLIEST, at
-from airflow_provider_streams.systems.pulsar.retention import Evidence, doubt_in_window, doubt_since_position, verdict
+from airflow_provider_streams.systems.pulsar.retention import (
+    Evidence,
+    doubt_in_window,
+    doubt_since_position,
+    held_since,
+    verdict,
+)
 from tests.unit.systems.pulsar.cluster import EPOCH_MS, at_ms
 
 HOUR = timedelta(hours=1)
@@ -157,3 +163,17 @@ def test_verdicts_name_what_will_remove_a_range_soon():
 def test_a_durable_subscription_makes_a_range_safe():
     held = evidence(cursors={"pin": EntryId(40, -1)}, durable=frozenset({"pin"}))
     assert verdict_of(held) == "ok"
+
+
+def test_what_is_held_reaches_back_to_the_first_message_unless_nothing_was_removed():
+    assert held_since(evidence()) == START + SLACK
+    assert held_since(evidence(first=None, ledgers=((42, 0),))) == START + 0.5 * HOUR, "the open ledger was made then"
+    assert held_since(evidence(version=2)) is None, "as many changes as ledgers: none was removed"
+    assert held_since(Evidence(None)) is None, "nothing was ever written"
+
+
+def test_every_window_from_the_horizon_on_is_held_whole():
+    lossy = evidence()
+    assert "may have been removed" in doubt_in_window(lossy, WINDOW, SLACK, NOW)
+    after = Window(held_since(lossy) + timedelta(milliseconds=1), START + HOUR)
+    assert doubt_in_window(lossy, after, SLACK, NOW) == ""

@@ -23,7 +23,15 @@ def get_provider_info() -> dict[str, Any]:
             {"integration-name": PRAVEGA, "python-modules": ["airflow_provider_streams.hooks.pravega"]},
         ],
         "operators": [
-            {"integration-name": INTEGRATION, "python-modules": ["airflow_provider_streams.operators.read"]},
+            {
+                "integration-name": INTEGRATION,
+                "python-modules": [
+                    "airflow_provider_streams.operators.read",
+                    "airflow_provider_streams.operators.retention",
+                    "airflow_provider_streams.operators.pins",
+                    "airflow_provider_streams.operators.pulsar",
+                ],
+            },
             {
                 "integration-name": PRAVEGA,
                 "python-modules": [
@@ -38,6 +46,7 @@ def get_provider_info() -> dict[str, Any]:
                 "python-modules": [
                     "airflow_provider_streams.sensors.window",
                     "airflow_provider_streams.sensors.pulsar",
+                    "airflow_provider_streams.sensors.retention",
                 ],
             },
             {"integration-name": PRAVEGA, "python-modules": ["airflow_provider_streams.sensors.pravega"]},
@@ -48,6 +57,9 @@ def get_provider_info() -> dict[str, Any]:
                 "python-modules": [
                     "airflow_provider_streams.triggers.window",
                     "airflow_provider_streams.triggers.pulsar",
+                    "airflow_provider_streams.triggers.pulsar_messages",
+                    "airflow_provider_streams.triggers.new_windows",
+                    "airflow_provider_streams.triggers.retention",
                 ],
             },
             {
@@ -55,12 +67,21 @@ def get_provider_info() -> dict[str, Any]:
                 "python-modules": [
                     "airflow_provider_streams.triggers.cuts",
                     "airflow_provider_streams.triggers.pravega",
+                    "airflow_provider_streams.triggers.pravega_unread",
                 ],
             },
         ],
         "connection-types": [_pulsar_connection(), _pravega_connection()],
         "asset-uris": [
-            {"schemes": ["pulsar", "pravega"], "handler": "airflow_provider_streams.asset_uris.sanitize_stream_uri"},
+            {
+                "schemes": ["pulsar", "pravega"],
+                "handler": "airflow_provider_streams.asset_uris.sanitize_stream_uri",
+                "to_openlineage_converter": "airflow_provider_streams.operators.lineage.dataset_of_asset",
+            },
+        ],
+        "queues": [
+            "airflow_provider_streams.queues.pulsar.PulsarMessageQueueProvider",
+            "airflow_provider_streams.queues.pravega.PravegaMessageQueueProvider",
         ],
         "cli": ["airflow_provider_streams.cli.get_streams_cli_commands"],
         "config": {"streams": _config()},

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from airflow_provider_streams.systems.pulsar.admin.answers import Answer, MessageId
 from airflow_provider_streams.systems.pulsar.admin.requests import Condition, Request
-from airflow_provider_streams.systems.pulsar.names import rest_path, segment
+from airflow_provider_streams.systems.pulsar.names import partition_of, rest_path, segment
 
 Place = MessageId | Literal["earliest", "latest"]
 """Where a subscription starts: at this entry, at the first one stored, or after the last one."""
@@ -85,7 +85,7 @@ def compact(topic: str) -> Request[bool | None]:
 
 def offload(topic: str, up_to: MessageId) -> Request[bool | None]:
     """Starts moving full ledgers before a position to long-term storage; None: that is running."""
-    body = {"ledgerId": up_to.ledger, "entryId": up_to.entry, "partitionIndex": -1}
+    body = {"ledgerId": up_to.ledger, "entryId": up_to.entry, "partitionIndex": partition_of(topic)}
     return _change(f"offload {topic}", topic, "PUT", "offload", body=_json(body), absent=(_RUNNING,))
 
 
@@ -113,12 +113,12 @@ def _subscription(action: str, topic: str, name: str, method: str, suffix: str =
     return _change(f"{action} subscription {name} of {topic}", topic, method, path, **more)
 
 
-def _position(at: MessageId, properties: Mapping[str, str]) -> dict[str, Any]:
+def _position(topic: str, at: MessageId, properties: Mapping[str, str]) -> dict[str, Any]:
     # the broker takes the whole entry, whatever the batch index
     return {
         "ledgerId": at.ledger,
         "entryId": at.entry,
-        "partitionIndex": -1,
+        "partitionIndex": partition_of(topic),
         "batchIndex": -1,
         "excluded": False,
         "properties": dict(properties),
@@ -133,7 +133,7 @@ def create_subscription(
     Ask only for a topic that exists: the broker may create it.
     """
     # properties travel with a position alone
-    body = at if isinstance(at, str) else _position(at, properties or {})
+    body = at if isinstance(at, str) else _position(topic, at, properties or {})
     return _subscription("create", topic, name, "PUT", body=_json(body), absent=(_EXISTS,))
 
 
@@ -144,14 +144,14 @@ def set_subscription_properties(topic: str, name: str, properties: Mapping[str, 
 
 def move_subscription(topic: str, name: str, at: MessageId) -> Request[bool]:
     """Makes `at` its first unread entry, forwards or backwards; consumers are disconnected."""
-    body = _json(_position(at, {}))
+    body = _json(_position(topic, at, {}))
     busy = ((412, "fenced"), (412, "busy"), (412, "concurrent"))
     return _subscription("move", topic, name, "POST", "resetcursor", body=body, passing=busy)
 
 
 def acknowledge_up_to(topic: str, name: str, last: MessageId) -> Request[bool]:
     """Everything up to and including the entry `last` counts as read; never moves backwards."""
-    body = _json(_position(last, {}))
+    body = _json(_position(topic, last, {}))
     return _subscription("acknowledge in", topic, name, "POST", "expireMessages", body=body)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from airflow_provider_streams.errors import InvalidRequest, SourceNotFound
 from airflow_provider_streams.systems.pravega import calls, cuts
-from airflow_provider_streams.systems.pravega.calls import KeyedSegment, Page, Settings
+from airflow_provider_streams.systems.pravega.calls import Call, KeyedSegment, Page, Settings
 from airflow_provider_streams.systems.pravega.client import Steps, ask, infos
 from airflow_provider_streams.systems.pravega.names import Segment, is_internal, mark_stream
 from airflow_provider_streams.systems.pravega.planner import pieces_between
@@ -54,29 +54,31 @@ class SegmentEnds:
 
 
 def scopes() -> Steps[tuple[str, ...]]:
-    """Every scope but Pravega's own, sorted; needs a permission of its own."""
-    found: set[str] = set()
-    page = Page((), "")
-    while True:
-        page = yield from ask(calls.list_scopes(page.token))
-        if not page.names:
-            return tuple(sorted(name for name in found if not is_internal(name)))
-        found.update(page.names)
+    """Every scope that we may see but Pravega's own, sorted; needs a permission of its own."""
+    found = yield from _pages(calls.list_scopes)
+    return tuple(sorted(name for name in found if not is_internal(name)))
 
 
 def streams(scope: str, tag: str = "") -> Steps[tuple[str, ...]]:
-    """Every `scope/stream` of a scope (with a tag) but those that Pravega makes for itself, sorted.
+    """Every `scope/stream` of a scope (with a tag) that we may see, but those that Pravega makes for itself; sorted.
 
     Raises:
         SourceNotFound: no such scope.
     """
+    found = yield from _pages(lambda token: calls.list_streams(scope, token, tag=tag))
+    return tuple(sorted(name for name in found if not is_internal(name.partition("/")[2])))
+
+
+def _pages(call: Callable[[str], Call[Page]]) -> Steps[set[str]]:
+    """The names of all pages. A page may be empty as we may see none of it; the last one repeats the token."""
     found: set[str] = set()
-    page = Page((), "")
+    token = ""
     while True:
-        page = yield from ask(calls.list_streams(scope, page.token, tag=tag))
-        if not page.names:
-            return tuple(sorted(name for name in found if not is_internal(name.partition("/")[2])))
+        page = yield from ask(call(token))
+        if not page.names and page.token == token:
+            return found
         found.update(page.names)
+        token = page.token
 
 
 def describe(stream: str) -> Steps[StreamState]:

@@ -7,7 +7,8 @@ import contextlib
 import pytest
 
 from airflow_provider_streams.errors import AuthenticationFailed, NotAuthorized, SourceNotFound
-from airflow_provider_streams.systems.pravega import calls
+from airflow_provider_streams.systems.pravega import calls, questions, scaling
+from airflow_provider_streams.systems.pravega.health import NOT_ASKED, UP, health
 from airflow_provider_streams.systems.pravega.system import PravegaSystem
 from airflow_provider_streams.testing.servers import PravegaServer
 from airflow_provider_streams.testing.servers.pravega import ADMIN
@@ -119,3 +120,29 @@ def test_a_token_of_another_stream_is_not_authorized_and_shows_no_stack(secured,
 def test_a_missing_stream_is_not_found_for_an_administrator(connect, written):
     with pytest.raises(SourceNotFound):
         connect(ADMIN).plan("s/missing")
+
+
+def test_a_read_only_user_can_ask_all_that_sensors_ask(connect, written):
+    lab = connect("reader")
+    state = lab.run(questions.describe(written))
+    assert (state.head, state.tail, state.is_sealed) == (lab.head(written), lab.tail(written), False)
+    assert lab.run(questions.streams("s")) == (written,), "what it may not read, it does not see"
+    assert connect(ADMIN).run(questions.streams("s")) == ("s/hidden", written)
+    assert lab.run(questions.unread(written)).bytes == 60 * 100_008
+    assert lab.run(questions.stream_end(written)) is None
+    (segment,) = lab.tail(written).segments
+    assert lab.run(questions.segment_ends(written, [segment])).still_open == (segment.name,)
+    with pytest.raises(NotAuthorized):
+        lab.run(questions.scopes())
+    with pytest.raises(NotAuthorized):
+        lab.run(questions.newest_mark(written))
+    with pytest.raises(NotAuthorized):
+        lab.run(scaling.scale(written, scaling.split(0)))
+
+
+def test_health_needs_no_more_than_a_login(connect, secured, written):
+    for user, store in (("reader", NOT_ASKED), (ADMIN, UP)):
+        assert health(connect(user).system.client) == {"controller": UP, "segment store": store}
+    refused = health(connect("reader", "wrong").system.client)
+    assert all(isinstance(answer, AuthenticationFailed) for answer in refused.values())
+    assert not any("wrong" in str(answer) for answer in refused.values())

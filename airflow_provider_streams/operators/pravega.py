@@ -152,8 +152,8 @@ class PravegaTruncateOperator(_StreamOperator):
     Args:
         stream: the stream (templated), `scope/stream` or a name in the connection's scope; or give `source`.
         source: instead of `stream`.
-        cut: the new head (templated): the XCom `end_cut` or `start_cut` of a read, the text of a stream cut, or
-            `latest`, which drops everything.
+        cut: the new head (templated): where a read ended, `{{ ti.xcom_pull(task_ids='read')['end_cut'] | tojson }}`,
+            the text of a stream cut, offsets by segment, or `latest`, which drops everything.
         conn_id: the Airflow connection, with `stream`.
 
     Returns (XCom):

@@ -135,9 +135,10 @@ class PravegaBacklogSensor(_ConditionSensor):
     Args:
         stream: the stream (templated), `scope/stream` or a name in the connection's scope; or give `source`.
         source: instead of `stream`.
-        cut: where to count from (templated): the XCom `end_cut` of a read, the text of a stream cut, `earliest` or
-            `latest` (the tail when first asked, so not with `mode="reschedule"`). Default: the head, so all that
-            the stream holds.
+        cut: where to count from (templated): where a read ended,
+            `{{ ti.xcom_pull(task_ids='read')['end_cut'] | tojson }}`, the text of a stream cut, offsets by segment,
+            `earliest` or `latest` (the tail when first asked, so not with `mode="reschedule"`). Default: the head,
+            so all that the stream holds.
         bytes: the limit.
         direction: `at_least` waits until enough has come, `at_most` until no more is left, as after a truncation.
         conn_id: the Airflow connection, with `stream`.

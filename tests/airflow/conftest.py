@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -90,15 +91,15 @@ def spark_stand_in(monkeypatch: pytest.MonkeyPatch) -> Launches:
 
     def launch(spec: Any, conn_id: str | None) -> Receipt:
         launches.specs.append(spec)
-        system = load_system(spec.plan.source.system).from_options(spec.options)
         rows: list[dict[str, Any]] = []
         receipts = []
-        for split in spec.plan.splits:
-            reader = system.read(spec.plan, split, spec.columns)
-            for batch in reader:
-                rows += batch.to_pylist()
-            receipts.append(reader.receipt)
-        explained = system.explain(spec.plan, launches.tamper(receipts), on_loss=spec.on_loss)
+        with closing(load_system(spec.plan.source.system).from_options(spec.options)) as system:
+            for split in spec.plan.splits:
+                with closing(system.read(spec.plan, split, spec.columns)) as reader:
+                    for batch in reader:
+                        rows += batch.to_pylist()
+                    receipts.append(reader.receipt)
+            explained = system.explain(spec.plan, launches.tamper(receipts), on_loss=spec.on_loss)
         receipt = compare(spec.plan, explained, seconds=0.1)
         launches.tables.append(rows)
         return receipt

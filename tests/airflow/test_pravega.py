@@ -9,9 +9,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from airflow.sdk import DAG
 from airflow.sdk.exceptions import AirflowFailException, TaskDeferred
+from airflow.utils.state import DagRunState
 
-from airflow_provider_streams import PravegaSource
+from airflow_provider_streams import Cuts, PravegaSource, Window
 from airflow_provider_streams.errors import InvalidRequest, SourceNotFound
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.hooks.pravega import PravegaHook
@@ -21,6 +23,7 @@ from airflow_provider_streams.operators.pravega import (
     PravegaSealStreamOperator,
     PravegaTruncateOperator,
 )
+from airflow_provider_streams.operators.read import ReadWindowOperator
 from airflow_provider_streams.sensors.pravega import (
     PravegaBacklogSensor,
     PravegaCutAvailableSensor,
@@ -288,3 +291,27 @@ async def test_a_typo_in_a_streams_name_is_an_error_and_makes_nothing(hook, stre
         sensor.execute({})
     assert isinstance(caught.value, AirflowFailException)
     assert hook.streams() == (stream,)
+
+
+@pytest.mark.dagtest
+def test_a_dag_waits_reads_truncates_what_it_has_read_and_seals(dag_test, spark_stand_in, hook, stream, write):
+    write(30)
+    source = PravegaSource(stream)
+    with DAG("housekeeping", schedule=None, start_date=datetime(2026, 11, 1, tzinfo=UTC)) as dag:
+        scaled = PravegaScaleOperator(task_id="scaled", source=source, segments=2)
+        formed = PravegaBacklogSensor(task_id="formed", source=source, bytes=30 * STORED_BYTES, deferrable=True)
+        window = Window(datetime(2026, 11, 20, 10, tzinfo=UTC), datetime(2026, 11, 20, 11, tzinfo=UTC))
+        read = ReadWindowOperator(task_id="read", source=source, window=window, basis=Cuts("earliest", "latest"))
+        template = "{{ ti.xcom_pull(task_ids='read')['end_cut'] | tojson }}"
+        dropped = PravegaTruncateOperator(task_id="dropped", source=source, cut=template)
+        drained = PravegaBacklogSensor(
+            task_id="drained", source=source, cut=template, bytes=0, direction="at_most", deferrable=True
+        )
+        scaled >> formed >> read >> dropped >> drained >> PravegaSealStreamOperator(task_id="sealed", source=source)
+    run = dag_test(dag)
+    assert run.state == DagRunState.SUCCESS
+    found = {name: run.get_task_instance(name).xcom_pull(task_ids=name) for name in ("read", "dropped", "sealed")}
+    assert found["read"]["rows"] == 30
+    assert found["dropped"]["bytes"] == 30 * STORED_BYTES
+    assert found["read"]["end_cut"] == found["dropped"]["cut"] == found["sealed"]["cut"]
+    assert hook.describe("s").is_sealed

@@ -155,6 +155,12 @@ def get_streams_cli_commands() -> list[CLICommand]:
                 ),
                 BACKFILL,
                 ActionCommand(
+                    name="pins",
+                    help="Show which pin subscriptions keep data of Pulsar topics, for whom and since when",
+                    func=lazy_load_command("airflow_provider_streams.cli_pins.pins"),
+                    args=(*SOURCE, OUTPUT),
+                ),
+                ActionCommand(
                     name="config",
                     help="Show the settings of a connection, and where each of them comes from",
                     func=_action("config", module="cli_settings"),

@@ -20,7 +20,7 @@ from airflow_provider_streams.systems.pulsar import names
 from airflow_provider_streams.systems.pulsar.admin import requests
 from airflow_provider_streams.systems.pulsar.admin.answers import InternalStats, MessageId, TopicStats
 from airflow_provider_streams.systems.pulsar.admin.client import AdminClient, AsyncAdminClient
-from airflow_provider_streams.systems.pulsar.admin.exchange import Patience
+from airflow_provider_streams.systems.pulsar.admin.sharing import borrow, give_back
 from airflow_provider_streams.systems.pulsar.auth import OPTIONS, Address, Endpoint
 from airflow_provider_streams.systems.pulsar.readiness import NotReady, entries_before_end, window_ready
 
@@ -50,7 +50,7 @@ class PulsarHook(StreamHook):
     def __init__(self, conn_id: str = default_conn_name, *, options: Mapping[str, str] | None = None) -> None:
         super().__init__(conn_id, system="pulsar", options=options)
         self._client: AdminClient | None = None
-        self._async_client: AsyncAdminClient | None = None
+        self._borrowed: tuple[Endpoint, AsyncAdminClient] | None = None
         self._topics: dict[str, tuple[Topic, ...]] = {}
 
     def endpoint(self) -> Endpoint:
@@ -203,9 +203,10 @@ class PulsarHook(StreamHook):
 
     async def aclose(self) -> None:
         """Close what asynchronous calls opened."""
-        if self._async_client is not None:
-            await self._async_client.close()
-            self._async_client = None
+        if self._borrowed is not None:
+            endpoint, _ = self._borrowed
+            self._borrowed = None
+            await give_back(endpoint)
 
     def _known_options(self) -> tuple[Option, ...]:
         # the system's own, without loading its readers: a triggerer needs none
@@ -215,11 +216,10 @@ class PulsarHook(StreamHook):
         return {"service_url": _service_url(connection.host, connection.port), "token": connection.password}
 
     async def _aadmin(self) -> AsyncAdminClient:
-        if self._async_client is None:
+        if self._borrowed is None:
             endpoint = Endpoint.from_options(await self.aoptions())
-            # one request per poll: the trigger has its own patience
-            self._async_client = AsyncAdminClient(endpoint, patience=Patience(attempts=1))
-        return self._async_client
+            self._borrowed = endpoint, borrow(endpoint)
+        return self._borrowed[1]
 
     async def _known_topics(self, source: PulsarSource) -> tuple[Topic, ...]:
         """A pattern is resolved at every call, as new topics may match; names only once."""

@@ -27,6 +27,8 @@ def get_provider_info() -> dict[str, Any]:
                 "integration-name": INTEGRATION,
                 "python-modules": [
                     "airflow_provider_streams.operators.read",
+                    "airflow_provider_streams.operators.backfill",
+                    "airflow_provider_streams.operators.lateness",
                     "airflow_provider_streams.operators.retention",
                     "airflow_provider_streams.operators.pins",
                     "airflow_provider_streams.operators.pulsar",

@@ -66,7 +66,7 @@ class AirflowStack:
         return "\n".join(log.read_text() for log in (self.home / "logs").rglob("*.log*") if log.is_file())
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def airflow_stack(migrated_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AirflowStack]:
     """api-server, scheduler, dag-processor and triggerer, healthy; the DAGs of `dags/`; stopped afterwards."""
     home = tmp_path_factory.mktemp("airflow-stack")
@@ -128,7 +128,7 @@ def _environment(stack: AirflowStack) -> dict[str, str]:
 CANARY = "canary-7b1e5c20"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def canary() -> str:
     """The token of the connection `fake_default`."""
     return CANARY

@@ -125,6 +125,8 @@ function Timeline({ source, columns, view, width, palette, horizon, now, only, l
     if (!began) return;
     if (began.moved && began.span) {
       tip.hide();
+      cursor.current = anchor.current = -1;
+      mark.current.style.display = "none";
       act.select(source.id, began.span);
       return;
     }

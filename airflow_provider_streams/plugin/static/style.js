@@ -125,7 +125,7 @@ ${["covered", "running", "lost", "failed", "missing"].map((state) => `.st-badge-
 .st-error { margin: 4px 0 0; padding: 9px 11px; border-radius: 8px; background: var(--st-bad-bg); color: var(--st-bad-fg); white-space: pre-wrap; overflow-wrap: anywhere; font: 12px/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
 .st-note { padding: 9px 12px; border-radius: 8px; background: var(--st-soft); color: var(--st-muted); font-size: 13px; overflow-wrap: anywhere; } .st-note-bad { background: var(--st-bad-bg); color: var(--st-bad-fg); }
 .st-big { display: grid; grid-template-columns: repeat(3, 1fr); gap: 8px; } .st-big > div { background: var(--st-soft); border-radius: 10px; padding: 10px 12px; min-width: 0; }
-.st-big b { display: block; font-size: 19px; font-weight: 650; letter-spacing: -0.02em; white-space: nowrap; } .st-big span { color: var(--st-muted); font-size: 12.5px; }
+.st-big b { display: block; font-size: 17px; font-weight: 650; letter-spacing: -0.02em; white-space: nowrap; } .st-big span { color: var(--st-muted); font-size: 12.5px; }
 .st-command { display: flex; flex-direction: column; gap: 10px; align-items: flex-end; }
 .st-small code { font: 12px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; white-space: nowrap; }
 .st-command > code { width: 100%; padding: 11px 12px; border-radius: 8px; background: var(--st-soft); border: 1px solid var(--st-line); font: 12px/1.6 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; overflow-x: auto; white-space: pre; }

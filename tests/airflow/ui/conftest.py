@@ -24,8 +24,9 @@ def page_server(migrated_database: Path) -> Iterator[ApiServer]:
         yield server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
+    """Of one module only: while Playwright runs, it owns the event loop that asynchronous tests would need."""
     with headless_chromium() as browser:
         yield browser
 
@@ -40,7 +41,7 @@ def open_page(page_server: ApiServer, chromium: Any) -> Iterator[Callable[..., A
         contexts.append(context)
         context.add_cookies([{"name": "_token", "value": page_server.token(user), "url": page_server.url}])
         page = context.new_page()
-        page.set_default_timeout(60_000)
+        page.set_default_timeout(40_000)
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(f"{page_server.url}/plugin/streams", wait_until="domcontentloaded")
         page.wait_for_selector(".st-page:not([data-phase='loading'])")

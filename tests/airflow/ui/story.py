@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import insert
+from sqlalchemy import delete, insert, select
 
 from airflow_provider_streams.journal import names
 from airflow_provider_streams.journal.database import Database
-from airflow_provider_streams.journal.tables import pins, runs
+from airflow_provider_streams.journal.tables import pins, readers, runs
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import Estimate, Plan, Range, SourceRef, Span, Split
 from airflow_provider_streams.model.position import Position
@@ -140,6 +140,17 @@ def write(url: str, chapters: Iterable[Chapter], now: datetime, seed: int = 7) -
                 connection.execute(insert(runs), tries)
     finally:
         database.close()
+
+
+def forget(url: str, reader: str) -> None:
+    """Take a reader's windows out of the journal again."""
+    database = Database(url)
+    with database.writing() as connection:
+        known = select(readers.c.id).where(readers.c.reader == reader)
+        for table in (runs, pins):
+            connection.execute(delete(table).where(table.c.reader_id.in_(known)))
+        connection.execute(delete(readers).where(readers.c.reader == reader))
+    database.close()
 
 
 def _next_id(greatest: int | None) -> int:

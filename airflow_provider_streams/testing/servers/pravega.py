@@ -180,7 +180,7 @@ class PravegaServer(Server):
     def is_ready(self) -> bool:
         """The REST server answers, and the controller lists its own scope."""
         try:
-            scopes = self.admin("GET", "scopes")["scopes"]
+            scopes = self.admin("GET", "scopes").get("scopes", [])  # at first it answers without them
         except httpx.HTTPStatusError:
             return False
         return "_system" in {scope["scopeName"] for scope in scopes}

@@ -28,7 +28,6 @@ def get_provider_info() -> dict[str, Any]:
                 "python-modules": [
                     "airflow_provider_streams.operators.read",
                     "airflow_provider_streams.operators.backfill",
-                    "airflow_provider_streams.operators.lateness",
                     "airflow_provider_streams.operators.retention",
                     "airflow_provider_streams.operators.pins",
                     "airflow_provider_streams.operators.pulsar",

@@ -70,6 +70,13 @@ def acknowledge(ends: Mapping[str, EntryId], subscription: str) -> Question[None
     ]
 
 
+def is_acknowledged(ends: Mapping[str, EntryId], subscription: str) -> Question[bool]:
+    """Whether the marks have come up to these entries: a broker moves them a little after it was told to."""
+    stats: list[InternalStats] = yield [requests.internal_stats(shard) for shard in ends]
+    marks = [one.cursors.get(subscription) for one in stats]
+    return all(mark is not None and after(mark) >= after(end) for mark, end in zip(marks, ends.values(), strict=True))
+
+
 def unread(stats: InternalStats, shard: str, subscription: str) -> tuple[Span, ...]:
     """The stored entries after a subscription's mark.
 

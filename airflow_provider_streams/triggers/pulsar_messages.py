@@ -13,7 +13,7 @@ from airflow.triggers.shared_stream import AdvanceItem, SharedStreamProducer
 
 from airflow_provider_streams.errors import InvalidRequest, StreamsError
 from airflow_provider_streams.hooks.pulsar import PulsarHook
-from airflow_provider_streams.hooks.pulsar_messages import Bounds, Messages, acknowledge, next_messages
+from airflow_provider_streams.hooks.pulsar_messages import Bounds, Messages, acknowledge, is_acknowledged, next_messages
 from airflow_provider_streams.hooks.pulsar_questions import topics_of
 from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.systems.pulsar.admin.answers import EntryId
@@ -23,6 +23,7 @@ from airflow_provider_streams.triggers.watching import QUIET_SECONDS
 log = logging.getLogger(__name__)
 
 _COMMIT_ATTEMPTS = 5
+_MARK_LOOKS, _MARK_SECONDS = 50, 0.1
 
 
 class PulsarMessagesTrigger(BaseEventTrigger):
@@ -162,9 +163,18 @@ class PulsarProducer(SharedStreamProducer):
     async def _commit(self, ends: Mapping[str, EntryId]) -> None:
         for attempt in range(1, _COMMIT_ATTEMPTS + 1):
             try:
-                return await self._hook.aanswer(acknowledge(ends, self._asked.subscription))
+                await self._hook.aanswer(acknowledge(ends, self._asked.subscription))
+                return await self._await_marks(ends)
             except StreamsError as error:
                 if attempt == _COMMIT_ATTEMPTS or not error.retryable:
                     raise
                 await asyncio.sleep(backoff_seconds(attempt, 1.0))
         raise AssertionError("the last attempt returns or raises")
+
+    async def _await_marks(self, ends: Mapping[str, EntryId]) -> None:
+        """Until the broker has moved the marks: reading before that would give the same messages again."""
+        for _ in range(_MARK_LOOKS):
+            if await self._hook.aanswer(is_acknowledged(ends, self._asked.subscription)):
+                return
+            await asyncio.sleep(_MARK_SECONDS)
+        log.warning("The broker has not moved subscription %s: messages may come again", self._asked.subscription)

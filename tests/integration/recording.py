@@ -48,7 +48,7 @@ class Recorders:
 
     @contextmanager
     def running(self, *names: str) -> Iterator[None]:
-        """They sample as fast as they can, and so overlap all the time."""
+        """They sample as fast as they can, and so overlap all the time; each has stored an entry at the end."""
         stop = threading.Event()
         threads = [threading.Thread(target=self._run, args=(name, stop)) for name in names]
         for thread in threads:
@@ -69,8 +69,9 @@ class Recorders:
 
     def _run(self, name: str, stop: threading.Event) -> None:
         with self._recorder(name) as tick:
-            while not stop.is_set():
-                tick()
+            stored = False
+            while not (stop.is_set() and (stored or self.errors)):
+                stored = tick() is not None or stored
 
     @contextmanager
     def _recorder(self, name: str) -> Iterator[Callable[[], int | None]]:

@@ -63,7 +63,7 @@ def place(placement: Placement) -> Question[dict[str, Any]]:
     subscription, now = subscription_name(placement.name), datetime.now(UTC)
     before = yield from _stats(placement.cut)
     todo = [shard for shard, position in placement.cut.items() if not _stands(before[shard], subscription, position)]
-    bodies = {shard: _anchored(before[shard], placement.cut[shard]) for shard in todo}
+    bodies = {shard: _entry(anchor(before[shard], placement.cut[shard])) for shard in todo}
     created = yield [
         changes.create_subscription(shard, subscription, place, placement.mark(shard, now).to_properties())
         for shard, place in bodies.items()
@@ -83,11 +83,8 @@ def move(placement: Placement) -> Question[dict[str, Any]]:
     """The pin on every shard stands at the cut, and nothing before it is held; it is never moved backwards."""
     subscription, now = subscription_name(placement.name), datetime.now(UTC)
     found = yield from _stats(placement.cut)
-    ahead = {
-        shard: _anchored(found[shard], position)
-        for shard, position in placement.cut.items()
-        if is_held(found[shard], subscription, anchor(position))
-    }
+    anchors = {shard: anchor(found[shard], position) for shard, position in placement.cut.items()}
+    ahead = {shard: _entry(place) for shard, place in anchors.items() if is_held(found[shard], subscription, place)}
     yield from _put(placement, ahead, now)
     return {"pin": placement.name, "moved": list(ahead), "cut": placement.cut.to_json()}
 
@@ -129,9 +126,8 @@ def _stands(stats: InternalStats, subscription: str, position: Position) -> bool
     return is_held(stats, subscription, position) or (position == EARLIEST and subscription in stats.cursors)
 
 
-def _anchored(stats: InternalStats, position: Position) -> MessageId:
-    """The first entry that a pin leaves unread; where older ones are gone, the first one stored."""
-    ledger, entry, _ = anchor(max(position, Layout.of(stats).head)).parts
+def _entry(position: Position) -> MessageId:
+    ledger, entry, _ = position.parts
     return MessageId(ledger, entry)
 
 

@@ -67,6 +67,15 @@ class Layout:
         """Whether a ledger is still there, be it empty."""
         return any(row.ledger == ledger for row in self.ledgers)
 
+    def before(self, position: Position) -> Position:
+        """At the last entry stored before a place, in an older ledger if need be; of the first one: at itself."""
+        place = max(position, self.head)
+        ledger, entry, _ = place.parts
+        if entry > 0:
+            return at(ledger, entry - 1)
+        older = [row for row in self.ledgers if row.ledger < ledger and row.entries]
+        return at(older[-1].ledger, older[-1].entries - 1) if older else place
+
     def spans(self, start: Position, end: Position) -> tuple[Span, ...]:
         """Every stored entry of which a part lies in `[start, end)`, ledger by ledger; none of an empty stretch.
 

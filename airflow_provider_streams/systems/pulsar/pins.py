@@ -1,7 +1,7 @@
 """Pin subscriptions: durable subscriptions nobody reads from, which keep data until it has been read. Pure.
 
-A pin stands one entry before the place it holds, so that the ledger of that place stays, too: were the ledger before
-it read to its end, the broker would remove it, and with it the proof that nothing is missing.
+A pin stands one entry before the place it holds, at a ledger's first entry in the ledger before: were all of that read,
+the broker would remove it, and with it the proof that nothing is missing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Self
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.systems.pulsar.admin.answers import InternalStats, SubscriptionStats
-from airflow_provider_streams.systems.pulsar.layout import after, at
+from airflow_provider_streams.systems.pulsar.layout import Layout, after, at
 
 PREFIX = "streams-pin-"
 """How a pin's subscription name begins."""
@@ -119,9 +119,10 @@ class PinSubscription:
         }
 
 
-def anchor(position: Position) -> Position:
-    """The first entry that a pin leaves unread to hold everything from `position` on: the one before it."""
-    return at(max(position.parts[0], 0), max(position.parts[1] - 1, 0))
+def anchor(stats: InternalStats, position: Position) -> Position:
+    """The first entry that a pin leaves unread to hold everything from `position` on: the one before it, if stored."""
+    ledger, entry, _ = Layout.of(stats).before(position).parts
+    return at(max(ledger, 0), max(entry, 0))
 
 
 def is_held(stats: InternalStats, subscription: str, position: Position) -> bool:

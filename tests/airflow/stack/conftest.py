@@ -31,8 +31,32 @@ class AirflowStack:
     home: Path
     port: int
     truth: Path
-    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    log_ports: tuple[int, int] = field(default_factory=lambda: (_free_port(), _free_port()))
+    """Where the triggerer's and the workers' logs are served."""
+    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     token: str = ""
+
+    def start(self, component: str) -> None:
+        """Start one of the four processes; what it says is added to `<component>.out`."""
+        with (self.home / f"{component}.out").open("ab") as out:
+            self.processes[component] = subprocess.Popen(
+                [sys.executable, "-m", "airflow", component],
+                env=_environment(self),
+                stdout=out,
+                stderr=out,
+                start_new_session=True,
+            )
+
+    def kill(self, component: str) -> None:
+        """Kill a process and its children at once, as a machine that goes down does."""
+        process = self.processes.pop(component)
+        assert process.poll() is None, f"{component} had ended by itself"
+        os.killpg(process.pid, signal.SIGKILL)
+        assert process.wait(20) == -signal.SIGKILL
+
+    def until_healthy(self, seconds: float = 120) -> None:
+        """Wait until all four answer."""
+        self.until("the components are not healthy", lambda: _healthy(self), seconds)
 
     def call(self, method: str, path: str, body: object = None) -> Any:
         """One call of the REST API."""
@@ -73,19 +97,14 @@ def airflow_stack(migrated_database: Path, tmp_path_factory: pytest.TempPathFact
     shutil.copy(migrated_database, home / "airflow.db")
     shutil.copytree(DAGS, home / "dags", ignore=shutil.ignore_patterns("__pycache__"))
     stack = AirflowStack(home, _free_port(), home / "truth.json")
-    environment = _environment(stack)
     try:
         for component in COMPONENTS:
-            with (home / f"{component}.out").open("wb") as out:
-                command = [sys.executable, "-m", "airflow", component]
-                stack.processes.append(
-                    subprocess.Popen(command, env=environment, stdout=out, stderr=out, start_new_session=True)
-                )
-        stack.until("the components are not healthy", lambda: _healthy(stack), 120)
+            stack.start(component)
+        stack.until_healthy()
         stack.token = stack.call("GET", "/auth/token")["access_token"]
         yield stack
     finally:
-        _stop(stack.processes)
+        _stop(list(stack.processes.values()))
 
 
 def _free_port() -> int:
@@ -112,8 +131,8 @@ def _environment(stack: AirflowStack) -> dict[str, str]:
         "AIRFLOW__API__WORKERS": "1",
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://localhost:{stack.port}/execution/",
         "AIRFLOW__API_AUTH__JWT_SECRET": "one secret for all four components",
-        "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": str(_free_port()),
-        "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": str(_free_port()),
+        "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": str(stack.log_ports[0]),
+        "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": str(stack.log_ports[1]),
         "AIRFLOW__CORE__PARALLELISM": "2",
         "AIRFLOW__SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "0.2",
         "AIRFLOW__SCHEDULER__PARSING_CLEANUP_INTERVAL": "3",

@@ -101,6 +101,18 @@ def test_a_moved_pin_lets_go_of_what_lies_before_it(pinning):
     assert pinning.move(first)["moved"] == []
 
 
+def test_a_pin_at_a_ledgers_begin_holds_the_end_of_the_one_before(pinning):
+    """So that a window which begins there can be planned with nothing but the pin."""
+    pinning.write(1)
+    pinning.place(pinning.earliest())
+    pinning.write(2 * ENTRIES)
+    ledgers = pinning.trim()
+    border = Cut.from_json({pinning.topic: f"{ledgers[2]}:0:-1"})
+    pinning.move(border)
+    assert pinning.trim() == ledgers[1:]
+    assert not pinning.chained(border).is_empty
+
+
 def test_placing_and_dropping_twice_changes_nothing_more(pinning):
     pinning.write(5)
     cut = pinning.chained(None).end_cut

@@ -27,6 +27,13 @@ def test_head_and_end_are_around_what_is_stored():
     assert LAYOUT.end == Position.of(43, 5, -1)
 
 
+def test_the_entry_before_a_place_may_lie_in_an_older_ledger():
+    assert LAYOUT.before(Position.of(43, 2, -1)) == Position.of(43, 1, -1)
+    assert LAYOUT.before(Position.of(43, 0, -1)) == Position.of(40, 19, -1)
+    assert LAYOUT.before(LAYOUT.end) == Position.of(43, 4, -1)
+    assert LAYOUT.before(EARLIEST) == LAYOUT.before(LAYOUT.head) == LAYOUT.head
+
+
 def test_an_empty_shard_begins_and_ends_in_its_open_ledger():
     empty = Layout((Ledger(29, 0, 0),), EntryId(28, 19))
     assert empty.head == empty.end == Position.of(29, 0, -1)

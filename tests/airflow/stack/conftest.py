@@ -59,16 +59,20 @@ class AirflowStack:
         self.until("the components are not healthy", lambda: _healthy(self), seconds)
 
     def call(self, method: str, path: str, body: object = None) -> Any:
-        """One call of the REST API."""
-        answer = httpx.request(
-            method,
-            f"http://localhost:{self.port}{path}",
-            json=body,
-            headers={"Authorization": f"Bearer {self.token}"} if self.token else {},
-            timeout=30,
-        )
-        answer.raise_for_status()
-        return answer.json()
+        """One call of the REST API; again while SQLite, which has one writer, makes Airflow answer 503."""
+        deadline = time.monotonic() + 30
+        while True:
+            answer = httpx.request(
+                method,
+                f"http://localhost:{self.port}{path}",
+                json=body,
+                headers={"Authorization": f"Bearer {self.token}"} if self.token else {},
+                timeout=30,
+            )
+            if answer.status_code != httpx.codes.SERVICE_UNAVAILABLE or time.monotonic() > deadline:
+                answer.raise_for_status()
+                return answer.json()
+            time.sleep(0.2)
 
     def until(self, what: str, condition: Callable[[], Any], seconds: float = 60) -> Any:
         """Wait until a condition gives something; what it gave."""

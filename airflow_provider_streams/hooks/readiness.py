@@ -53,15 +53,7 @@ class WindowQuestion:
 
     def to_json(self) -> dict[str, Any]:
         """Basis, window and slack as plain JSON values."""
-        basis: Any = self.basis
-        if isinstance(basis, Cuts):
-            basis = {"start": _plain(basis.start), "end": _plain(basis.end)}
-        return {
-            "window": str(self.window),
-            "basis": basis,
-            "slack_seconds": self.slack.total_seconds(),
-            "max_skew_seconds": self.max_skew.total_seconds(),
-        }
+        return {"window": str(self.window), **terms_to_json(self.basis, self.slack, self.max_skew)}
 
     @classmethod
     def from_json(cls, source: Source, data: Mapping[str, Any]) -> Self:
@@ -76,6 +68,12 @@ class WindowQuestion:
             timedelta(seconds=data["slack_seconds"]),
             timedelta(seconds=data["max_skew_seconds"]),
         )
+
+
+def terms_to_json(basis: BasisLike, slack: timedelta, max_skew: timedelta) -> dict[str, Any]:
+    """A question's JSON values, but for the window."""
+    plain: Any = {"start": _plain(basis.start), "end": _plain(basis.end)} if isinstance(basis, Cuts) else basis
+    return {"basis": plain, "slack_seconds": slack.total_seconds(), "max_skew_seconds": max_skew.total_seconds()}
 
 
 def plan_request(system: StreamSystem, question: WindowQuestion, reader: str) -> PlanRequest:

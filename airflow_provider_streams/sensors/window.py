@@ -7,8 +7,11 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from airflow.triggers.base import StartTriggerArgs
+
+from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.base import hook_for, source_to_json
-from airflow_provider_streams.hooks.readiness import WindowQuestion
+from airflow_provider_streams.hooks.readiness import WindowQuestion, terms_to_json
 from airflow_provider_streams.model.basis import MAX_SKEW, BasisLike, default_basis
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.model.window import Window
@@ -16,7 +19,7 @@ from airflow_provider_streams.operators.read import check_choices
 from airflow_provider_streams.operators.windows import RunFacts, resolve_window
 from airflow_provider_streams.retry import terminal_errors
 from airflow_provider_streams.sensors.state import StateSensor
-from airflow_provider_streams.triggers.window import WindowReadyTrigger, window_answer
+from airflow_provider_streams.triggers.window import RunWindowReadyTrigger, WindowReadyTrigger, window_answer
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -40,6 +43,10 @@ class WindowReadySensor(StateSensor):
         basis: as the read's.
         slack: as the read's.
         max_skew: as the read's.
+        start_from_trigger: wait in the triggerer from the begin: the task takes a worker only once its window is
+            complete. Implies `deferrable`. A templated `window` is then rendered in the triggerer, where the DAG's own
+            macros and filters are not known; it cannot be the output of another task. Mapped tasks (`expand`) still
+            start in a worker, and defer.
 
     Returns (XCom):
         `window`.
@@ -57,6 +64,7 @@ class WindowReadySensor(StateSensor):
         basis: BasisLike | None = None,
         slack: timedelta = timedelta(seconds=60),
         max_skew: timedelta = MAX_SKEW,
+        start_from_trigger: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -67,6 +75,8 @@ class WindowReadySensor(StateSensor):
         self.basis = basis or default_basis(source.system)
         self.slack = slack
         self.max_skew = max_skew
+        if start_from_trigger:
+            self._start_from_trigger(deferrable=kwargs.get("deferrable"))
 
     def ask(self, context: Context) -> Answer:
         """Poll once."""
@@ -81,6 +91,31 @@ class WindowReadySensor(StateSensor):
         with terminal_errors():
             question = self._question(context)
         return WindowReadyTrigger(source_to_json(self.source), question.to_json(), self.poke_interval)
+
+    def _start_from_trigger(self, *, deferrable: bool | None) -> None:
+        if deferrable is False:
+            raise InvalidRequest("start_from_trigger=True waits in the triggerer: deferrable cannot be False")
+        if not isinstance(self.window, str | Window | None):
+            kind = type(self.window).__name__
+            raise InvalidRequest(
+                f"with start_from_trigger=True, window must be a Window, a text or a template, not {kind}: "
+                "the scheduler creates the trigger, and knows no other task's output"
+            )
+        trigger = RunWindowReadyTrigger(
+            source_to_json(self.source),
+            terms_to_json(self.basis, self.slack, self.max_skew),
+            None if self.window is None else str(self.window),
+            None if self.window_length is None else self.window_length.total_seconds(),
+            self.poke_interval,
+        )
+        path, arguments = trigger.serialize()
+        self.deferrable = self.start_from_trigger = True
+        self.start_trigger_args = StartTriggerArgs(
+            trigger_cls=path,
+            next_method="execute_complete",
+            trigger_kwargs=arguments,
+            timeout=timedelta(seconds=self.timeout),
+        )
 
     def _question(self, context: Context) -> WindowQuestion:
         resolved = resolve_window(self.window, self.window_length, RunFacts.of(context))

@@ -13,6 +13,7 @@ Faults (option `fault`, several separated by commas):
 | `fail:<shard>` | fails once, `SystemUnavailable`; later attempts succeed (needs `truth`) |
 | `crash:<shard>` | kills its process once (needs `truth`) |
 | `slow:<milliseconds>` | waits before each batch but the first |
+| `hold` | waits before each batch but the first while the file `<truth>.hold` exists (needs `truth`) |
 """
 
 from __future__ import annotations
@@ -64,7 +65,8 @@ EPOCH = datetime(2026, 11, 20, 10, tzinfo=UTC)
 
 _COLUMNS = ("value", "publish_time", "shard", "number")
 _OPTIONAL = ("key", "properties")
-_FAULTS = ("drop", "trim", "fail", "crash", "slow")
+_HOLD_SECONDS = 0.05
+_FAULTS = ("drop", "trim", "fail", "crash", "slow", "hold")
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,8 +325,8 @@ class FakeReader:
         self._misbehave()
         (start,), (end,) = self._split.start.parts, self._split.end.parts
         for first in range(start, end, self._truth.batch_rows):
-            for (milliseconds,) in self._truth.faults("slow") if first > start else ():
-                time.sleep(milliseconds / 1000)
+            if first > start:
+                self._delay()
             batch = self._batch(range(first, min(first + self._truth.batch_rows, end)))
             if batch.num_rows:
                 yield batch
@@ -375,6 +377,13 @@ class FakeReader:
             os.kill(os.getpid(), signal.SIGKILL)
         if [shard] in list(self._truth.faults("fail")) and self._first_time("fail"):
             raise SystemUnavailable(self._split.shard, "it fails once, as it was told to")
+
+    def _delay(self) -> None:
+        for (milliseconds,) in self._truth.faults("slow"):
+            time.sleep(milliseconds / 1000)
+        for _ in self._truth.faults("hold"):
+            while Path(f"{self._truth_path}.hold").exists():
+                time.sleep(_HOLD_SECONDS)
 
     def _first_time(self, what: str) -> bool:
         mark = Path(f"{self._truth_path}.{what}-{_index(self._split.shard)}")

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import Any
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
+from airflow_provider_streams.errors import InvalidWindow
 from airflow_provider_streams.hooks.base import StreamHook, hook_for, source_from_json
 from airflow_provider_streams.hooks.readiness import Readiness, WindowQuestion
+from airflow_provider_streams.operators.windows import RunFacts, resolve_window
 from airflow_provider_streams.triggers.state import Answer, StateTrigger
+
+if TYPE_CHECKING:
+    import jinja2
 
 
 class WindowReadyTrigger(StateTrigger):
@@ -44,6 +50,79 @@ class WindowReadyTrigger(StateTrigger):
         """Close local connections; there is nothing to undo at the server."""
         if self._hook is not None:
             await self._hook.aclose()
+
+
+class RunWindowReadyTrigger(StateTrigger):
+    """As `WindowReadyTrigger`, but created by the scheduler, before any worker could tell which window the run reads.
+
+    The triggerer knows the run: it renders `window`, and says where the run's partition and data interval lie.
+
+    Args:
+        source: as `hooks.base.source_to_json` gives it.
+        terms: as `hooks.readiness.terms_to_json` gives them.
+        window: an explicit window as text (templated).
+        window_seconds: the length of the run's partition.
+        poll_interval: seconds between two polls.
+    """
+
+    def __init__(
+        self,
+        source: dict[str, Any],
+        terms: dict[str, Any],
+        window: str | None = None,
+        window_seconds: float | None = None,
+        poll_interval: float = 60.0,
+    ) -> None:
+        super().__init__(poll_interval)
+        self.source, self.terms = source, terms
+        self.window, self.window_seconds = window, window_seconds
+        self._facts = RunFacts()
+        self._refused: InvalidWindow | None = None
+        self._resolved: WindowReadyTrigger | None = None
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """Class path and arguments; no secret."""
+        return (
+            "airflow_provider_streams.triggers.window.RunWindowReadyTrigger",
+            {
+                "source": self.source,
+                "terms": self.terms,
+                "window": self.window,
+                "window_seconds": self.window_seconds,
+                "poll_interval": self.poll_interval,
+            },
+        )
+
+    def render_template_fields(self, context: Mapping[str, Any], jinja_env: jinja2.Environment | None = None) -> None:
+        """What the triggerer calls once, before `run`, with the run's context."""
+        self._facts = RunFacts.of(context)
+        template = self.window
+        try:
+            super().render_template_fields(context, jinja_env)  # type: ignore[arg-type]  # any mapping will do
+        except Exception as error:  # noqa: BLE001 - templates are the user's: the task is to raise it, typed
+            self._refused = InvalidWindow(
+                f"window={template!r} cannot be rendered in the triggerer ({type(error).__name__}): "
+                "use plain templates of the run, or leave out start_from_trigger"
+            )
+
+    async def ask(self) -> Answer:
+        """One poll."""
+        if self._resolved is None:
+            self._resolved = self._resolve()
+        return await self._resolved.ask()
+
+    async def cleanup(self) -> None:
+        """Close local connections; there is nothing to undo at the server."""
+        if self._resolved is not None:
+            await self._resolved.cleanup()
+
+    def _resolve(self) -> WindowReadyTrigger:
+        if self._refused is not None:
+            raise self._refused
+        length = None if self.window_seconds is None else timedelta(seconds=self.window_seconds)
+        resolved = resolve_window(self.window, length, self._facts)
+        self.log.info("Window %s, from the run's %s", resolved.window, resolved.rule)
+        return WindowReadyTrigger(self.source, {**self.terms, "window": str(resolved.window)}, self.poll_interval)
 
 
 def window_answer(question: WindowQuestion, readiness: Readiness) -> Answer:

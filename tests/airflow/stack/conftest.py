@@ -13,14 +13,18 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 import pytest
 
 COMPONENTS = ("api-server", "scheduler", "dag-processor", "triggerer")
 HEALTH = ("metadatabase", "scheduler", "triggerer", "dag_processor")
+BEATING = {"scheduler": "scheduler", "triggerer": "triggerer", "dag-processor": "dag_processor"}
+"""Component to its name in the answer about health, which also tells its last heartbeat."""
 DAGS = Path(__file__).parent / "dags"
 
 
@@ -35,9 +39,11 @@ class AirflowStack:
     """Where the triggerer's and the workers' logs are served."""
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     token: str = ""
+    started: dict[str, datetime] = field(default_factory=dict)
 
     def start(self, component: str) -> None:
         """Start one of the four processes; what it says is added to `<component>.out`."""
+        self.started[component] = datetime.now(UTC)
         with (self.home / f"{component}.out").open("ab") as out:
             self.processes[component] = subprocess.Popen(
                 [sys.executable, "-m", "airflow", component],
@@ -47,15 +53,30 @@ class AirflowStack:
                 start_new_session=True,
             )
 
-    def kill(self, component: str) -> None:
-        """Kill a process and its children at once, as a machine that goes down does."""
+    def kill(self, component: str, *, with_tasks: bool = True) -> None:
+        """Kill a process and everything it started at once, as a machine that goes down does.
+
+        Without tasks: those that the scheduler's workers run live on as orphans, for each is a process group of its own.
+        """
         process = self.processes.pop(component)
         assert process.poll() is None, f"{component} had ended by itself"
+        under = psutil.Process(process.pid).children(recursive=True)
         os.killpg(process.pid, signal.SIGKILL)
+        for child in under if with_tasks else ():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                child.kill()
         assert process.wait(20) == -signal.SIGKILL
 
+    def revive(self) -> None:
+        """Start what is dead, and wait until all four answer."""
+        for component in COMPONENTS:
+            process = self.processes.get(component)
+            if process is None or process.poll() is not None:
+                self.start(component)
+        self.until_healthy()
+
     def until_healthy(self, seconds: float = 120) -> None:
-        """Wait until all four answer."""
+        """Wait until all four answer: those that were started last, not the ones they took over from."""
         self.until("the components are not healthy", lambda: _healthy(self), seconds)
 
     def call(self, method: str, path: str, body: object = None) -> Any:
@@ -119,11 +140,17 @@ def _free_port() -> int:
 
 def _healthy(stack: AirflowStack) -> bool:
     health = stack.call("GET", "/api/v2/monitor/health")
-    return all(health[name]["status"] == "healthy" for name in HEALTH)
+    return all(health[name]["status"] == "healthy" for name in HEALTH) and all(
+        datetime.fromisoformat(health[name][f"latest_{name}_heartbeat"]) > stack.started[component]
+        for component, name in BEATING.items()
+    )
 
 
 def _environment(stack: AirflowStack) -> dict[str, str]:
     fake = {"conn_type": "fake", "extra": {"truth": str(stack.truth), "token": CANARY}}
+    killed, watched = (
+        {"conn_type": "fake", "extra": {"truth": str(stack.home / f"{name}.json")}} for name in ("killed", "watched")
+    )
     return {
         **os.environ,
         "AIRFLOW_HOME": str(stack.home),
@@ -143,7 +170,15 @@ def _environment(stack: AirflowStack) -> dict[str, str]:
         "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "5",
         "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "5",
         "AIRFLOW__DAG_PROCESSOR__PARSING_PROCESSES": "1",
+        # the death of a process is noticed after some ten seconds, not after minutes
+        "AIRFLOW__SCHEDULER__SCHEDULER_HEARTBEAT_SEC": "1",
+        "AIRFLOW__SCHEDULER__SCHEDULER_HEALTH_CHECK_THRESHOLD": "10",
+        "AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "3",
+        "AIRFLOW__TRIGGERER__JOB_HEARTBEAT_SEC": "1",
+        "AIRFLOW__TRIGGERER__TRIGGERER_HEALTH_CHECK_THRESHOLD": "10",
         "AIRFLOW_CONN_FAKE_DEFAULT": json.dumps(fake),
+        "AIRFLOW_CONN_FAKE_KILLED": json.dumps(killed),
+        "AIRFLOW_CONN_FAKE_WATCHED": json.dumps(watched),
         "STREAMS_TEST_LAKE": str(stack.home / "lake"),
     }
 

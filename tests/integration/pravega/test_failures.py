@@ -84,7 +84,8 @@ def test_segments_truncated_away_are_loss_before_the_read(lab, peer, stream):
 
 @pytest.mark.parametrize("act", ["truncated", "deleted"])
 def test_events_that_vanish_under_the_read_are_lost_and_counted(lab, peer, stream, act):
-    peer.write(stream, 120, size=100_000)
+    # several times what a reader holds ahead
+    peer.write(stream, 400, size=100_000)
     plan = lab.plan(stream)
     with contextlib.closing(lab.system.read(plan, plan.splits[0])) as reader:
         batches = iter(reader)
@@ -97,8 +98,8 @@ def test_events_that_vanish_under_the_read_are_lost_and_counted(lab, peer, strea
         rows += sum(len(batch) for batch in batches)
         receipt = reader.receipt
     lost = plan.estimate.bytes - receipt.entries
-    assert 0 < rows < 120
-    assert lost == (120 - rows) * 100_008
+    assert 0 < rows < 400
+    assert lost == (400 - rows) * 100_008
     with pytest.raises(EventsLost, match=f"{lost} bytes"):
         lab.system.explain(plan, [receipt], on_loss="fail")
     recorded = compare(plan, lab.system.explain(plan, [receipt], on_loss="record"), seconds=0)

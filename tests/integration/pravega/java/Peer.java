@@ -18,6 +18,7 @@ import java.net.URI;
 import java.nio.ByteBuffer;
 import java.security.MessageDigest;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
@@ -283,7 +284,7 @@ public class Peer {
             try {
                 out = answer(line.split(" "));
             } catch (Exception error) {
-                out = "{\"error\":" + quoted(String.valueOf(error)) + "}";
+                out = "{\"error\":" + quoted(error + " at " + Arrays.asList(error.getStackTrace())) + "}";
             }
             System.out.println("> " + out);
             System.out.flush();

@@ -95,8 +95,9 @@ class WindowReadySensor(StateSensor):
     def _start_from_trigger(self, *, deferrable: bool | None) -> None:
         if deferrable is False:
             raise InvalidRequest("start_from_trigger=True waits in the triggerer: deferrable cannot be False")
-        if not isinstance(self.window, str | Window | None):
-            kind = type(self.window).__name__
+        given: object = self.window  # whatever its annotation says, the user may give another task's output
+        if not isinstance(given, str | Window | None):
+            kind = type(given).__name__
             raise InvalidRequest(
                 f"with start_from_trigger=True, window must be a Window, a text or a template, not {kind}: "
                 "the scheduler creates the trigger, and knows no other task's output"

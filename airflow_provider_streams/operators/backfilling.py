@@ -45,7 +45,9 @@ from airflow_provider_streams.operators.reading import (
     RunIds,
     WindowRead,
     fresh_plan,
+    noting_on,
     pinned_plan,
+    recordable,
     recorded_planning,
 )
 
@@ -262,10 +264,9 @@ class Backfiller:
         try:
             results = self._read(plans, self._landing)
         except BaseException as error:
-            # foreign errors may quote what they were given, secrets included: only their class is kept
-            message = str(error) if isinstance(error, StreamsError) else "see the task's log"
-            for run in runs:
-                self._journal.fail_run(run, type(error).__name__, message)
+            with noting_on(error):
+                for run in runs:
+                    self._journal.fail_run(run, type(error).__name__, recordable(error))
             raise
         outcome = Outcome()
         for plan, run, result in zip(plans, runs, results, strict=True):

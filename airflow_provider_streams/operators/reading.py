@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from airflow_provider_streams.journal.store import Journal
     from airflow_provider_streams.systems.base import StreamSystem
 
+_log = logging.getLogger(__name__)
 
 _ALWAYS = Window(datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC))
 
@@ -142,15 +144,16 @@ def recorded_planning(journal: Journal, read: WindowRead, ids: RunIds) -> Iterat
         yield
     except StreamsError as error:
         if not error.retryable:
-            journal.fail_window(
-                read.source_key,
-                read.reader,
-                read.question.window,
-                error_type=type(error).__name__,
-                message=str(error),
-                lost=isinstance(error, DataLoss),
-                **asdict(ids),
-            )
+            with noting_on(error):
+                journal.fail_window(
+                    read.source_key,
+                    read.reader,
+                    read.question.window,
+                    error_type=type(error).__name__,
+                    message=str(error),
+                    lost=isinstance(error, DataLoss),
+                    **asdict(ids),
+                )
         raise
 
 
@@ -161,10 +164,28 @@ def recorded_run(journal: Journal, source_key: str, plan: Plan, ids: RunIds) -> 
     try:
         yield run
     except BaseException as error:
-        # foreign errors may quote what they were given, secrets included: only their class is kept
-        message = str(error) if isinstance(error, StreamsError) else "see the task's log"
-        journal.fail_run(run, type(error).__name__, message, lost=isinstance(error, DataLoss))
+        with noting_on(error):
+            journal.fail_run(run, type(error).__name__, recordable(error), lost=isinstance(error, DataLoss))
         raise
+
+
+@contextmanager
+def noting_on(error: BaseException) -> Iterator[None]:
+    """While a failure is recorded: if that fails too, it is logged and noted on `error`, which stays the one raised.
+
+    The run then stays a running one in the journal, until a later run of its window supersedes it.
+    """
+    try:
+        yield
+    except Exception as second:  # noqa: BLE001 - whatever it is, the task failed because of `error`
+        note = f"The journal could not record this failure: {type(second).__name__}: {recordable(second)}"
+        _log.warning("%s", note)
+        error.add_note(note)
+
+
+def recordable(error: BaseException) -> str:
+    """An error's text as the journal may keep it: foreign ones may quote what they were given, secrets included."""
+    return str(error) if isinstance(error, StreamsError) else "see the task's log"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,24 @@
 from __future__ import annotations
 
+import sqlite3
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from airflow_provider_streams.errors import EventsLost, ReadStalled
 from airflow_provider_streams.hooks.readiness import WindowQuestion
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.model.receipt import compare
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.operators.reading import WindowRead, covered_without_gap, fresh_plan
+from airflow_provider_streams.operators.reading import (
+    RunIds,
+    WindowRead,
+    covered_without_gap,
+    fresh_plan,
+    noting_on,
+    recorded_planning,
+    recorded_run,
+)
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource, FakeSystem
 
 SOURCE = FakeSource("numbers")
@@ -70,3 +80,62 @@ def test_a_recorded_window_carries_the_skew_of_its_edges(journal):
     assert type(plan).from_json(plan.to_json()) == plan
     question = WindowQuestion.from_json(SOURCE, question.to_json())
     assert question.max_skew == timedelta(minutes=5)
+
+
+def break_journal(path):
+    """Whatever is written to a run fails from now on; reading goes on."""
+    with sqlite3.connect(path / "journal.db") as database:
+        for event in ("INSERT", "UPDATE"):
+            database.execute(
+                f"CREATE TRIGGER broken_{event} BEFORE {event} ON streams_runs BEGIN SELECT RAISE(ABORT, 'full'); END"
+            )
+    database.close()
+
+
+def fail_with_broken_journal(path):
+    break_journal(path)
+    raise ZeroDivisionError
+
+
+def test_the_journal_failing_does_not_take_the_place_of_what_ended_a_run(journal, tmp_path, caplog):
+    plan = fresh_plan(journal, FakeSystem({}), WindowRead(WindowQuestion(SOURCE, window(1)), "reader"))
+    journal.pin(SOURCE.key, plan)
+    with pytest.raises(ZeroDivisionError) as caught, recorded_run(journal, SOURCE.key, plan, RunIds(**TASK)):
+        fail_with_broken_journal(tmp_path)
+    (note,) = caught.value.__notes__
+    assert "could not record this failure: JournalError" in note
+    assert "full" in note
+    assert note in caplog.text
+
+
+def test_the_journal_failing_does_not_take_the_place_of_why_a_window_cannot_be_planned(journal, tmp_path):
+    read = WindowRead(WindowQuestion(SOURCE, window(1)), "reader")
+    journal.pinned(SOURCE.key, "reader", window(1))  # makes its tables
+    break_journal(tmp_path)
+    lost = EventsLost("numbers-0", 1, 2, "1 event", "trimmed")
+    with pytest.raises(EventsLost) as caught, recorded_planning(journal, read, RunIds(**TASK)):
+        raise lost
+    assert caught.value is lost
+    assert len(lost.__notes__) == 1
+
+
+def test_a_failure_that_is_recorded_gets_no_note(journal):
+    plan = fresh_plan(journal, FakeSystem({}), WindowRead(WindowQuestion(SOURCE, window(1)), "reader"))
+    journal.pin(SOURCE.key, plan)
+    with pytest.raises(ReadStalled) as caught, recorded_run(journal, SOURCE.key, plan, RunIds(**TASK)):
+        raise ReadStalled("numbers-0", 5, 9, seconds=60)
+    assert not hasattr(caught.value, "__notes__")
+    (item,) = journal.coverage(SOURCE.key, "reader", window(1).start, window(1).end).windows
+    assert item.state == "failed"
+
+
+def test_what_a_foreign_error_says_is_not_noted():
+    error = ReadStalled("numbers-0", 5, 9, seconds=60)
+    with noting_on(error):
+        raise RuntimeError("password=secret")
+    assert error.__notes__ == ["The journal could not record this failure: RuntimeError: see the task's log"]
+
+
+def test_a_kill_while_a_failure_is_recorded_is_not_held_up():
+    with pytest.raises(KeyboardInterrupt), noting_on(ValueError()):
+        raise KeyboardInterrupt

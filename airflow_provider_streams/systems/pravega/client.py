@@ -15,10 +15,11 @@ from typing import Any, TypeAlias, TypeVar
 
 from airflow_provider_streams.errors import NotAuthorized, ProtocolError, SystemUnavailable
 from airflow_provider_streams.systems.pravega import calls, wire
-from airflow_provider_streams.systems.pravega.auth import Credentials, DelegationToken, Endpoint
+from airflow_provider_streams.systems.pravega.auth import Endpoint
 from airflow_provider_streams.systems.pravega.calls import Call
 from airflow_provider_streams.systems.pravega.connection import Address, AsyncConnection, Connection, ConnectionLost
 from airflow_provider_streams.systems.pravega.controller import AsyncController, Controller
+from airflow_provider_streams.systems.pravega.credentials import Credentials, DelegationToken
 from airflow_provider_streams.systems.pravega.names import Segment
 from airflow_provider_streams.systems.pravega.small_read import BytesQuery, SmallRead
 

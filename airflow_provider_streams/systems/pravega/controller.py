@@ -18,7 +18,8 @@ from airflow_provider_streams.errors import (
     StreamsError,
     SystemUnavailable,
 )
-from airflow_provider_streams.systems.pravega.auth import Credentials, Endpoint
+from airflow_provider_streams.systems.pravega.auth import Endpoint
+from airflow_provider_streams.systems.pravega.credentials import Credentials
 
 try:
     import grpc

@@ -19,7 +19,8 @@ from airflow_provider_streams.errors import (
     SourceNotFound,
     SystemUnavailable,
 )
-from airflow_provider_streams.systems.pravega.auth import Credentials, Endpoint
+from airflow_provider_streams.systems.pravega.auth import Endpoint
+from airflow_provider_streams.systems.pravega.credentials import Credentials
 from airflow_provider_streams.systems.pravega.names import segment_id
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import math
 import os
 import ssl
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
 
 from airflow_provider_streams.errors import InvalidRequest, MissingDependency
+from airflow_provider_streams.systems import settings
 from airflow_provider_streams.systems.base import Option
 
 OPTIONS: tuple[Option, ...] = (
@@ -64,7 +63,7 @@ def parse_service_url(url: str) -> tuple[Address, ...]:
     scheme, mark, hosts = url.strip().partition("://")
     if not mark or scheme not in _PORTS:
         raise InvalidRequest(
-            f"service_url must start with pulsar:// or pulsar+ssl://, got {_without_credentials(url)!r}"
+            f"service_url must start with pulsar:// or pulsar+ssl://, got {settings.without_credentials(url)!r}"
             + ("; an http(s) address belongs in admin_url" if scheme in {"http", "https"} else "")
         )
     return tuple(_address(scheme, part.strip(), url) for part in hosts.rstrip("/").split(","))
@@ -77,13 +76,10 @@ def _address(scheme: str, part: str, url: str) -> Address:
     except ValueError as error:
         raise InvalidRequest(f"{part!r} in service_url is not host:port ({error})") from error
     if not host or "@" in part or split.path or split.query:
-        raise InvalidRequest(f"service_url {_without_credentials(url)!r}: each host is written host or host:port")
+        raise InvalidRequest(
+            f"service_url {settings.without_credentials(url)!r}: each host is written host or host:port"
+        )
     return Address(host, port or _PORTS[scheme], scheme == "pulsar+ssl")
-
-
-def _without_credentials(url: str) -> str:
-    scheme, mark, rest = url.partition("://")
-    return f"{scheme}{mark}{rest.rpartition('@')[2]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +110,7 @@ class Endpoint:
         parse_service_url(self.service_url)
         admin = urlsplit(self.admin_url)
         if self.admin_url and (admin.scheme not in {"http", "https"} or not admin.hostname or admin.username):
-            shown = _without_credentials(self.admin_url)
+            shown = settings.without_credentials(self.admin_url)
             raise InvalidRequest(f"admin_url must be http(s)://host:port without credentials, got {shown!r}")
         if sum(map(bool, (self.token, self.token_file, self.token_env))) > 1:
             raise InvalidRequest("give one of token, token_file and token_env")
@@ -131,24 +127,14 @@ class Endpoint:
         Raises:
             InvalidRequest: `service_url` is missing, or a setting is malformed.
         """
-        given = {name.lower(): str(value).strip() for name, value in options.items() if value not in {None, ""}}
-        values: dict[str, Any] = {}
-        for option in OPTIONS:
-            for name in (option.name, *option.aliases):
-                if given.get(name.lower()):
-                    values.setdefault(option.name, _PARSERS.get(option.name, _text)(option.name, given[name.lower()]))
+        values = settings.parse(options, OPTIONS, _PARSERS)
         if "service_url" not in values:
             raise InvalidRequest("the option service_url is missing, for example pulsar://localhost:6650")
         return cls(**values)
 
     def to_options(self) -> dict[str, str]:
         """Its settings by option name, secrets included, defaults left out: the reverse of `from_options`."""
-        options: dict[str, str] = {}
-        for item in fields(self):
-            value = getattr(self, item.name)
-            if value != item.default:
-                options[item.name] = _option_text(value)
-        return options
+        return settings.texts(self)
 
     @property
     def addresses(self) -> tuple[Address, ...]:
@@ -181,13 +167,10 @@ class Endpoint:
 
     def token_expiry(self) -> datetime | None:
         """When the token says that it expires, unverified; None: it is no JWT, or does not say."""
-        parts = (self.token_value() or "").split(".")
-        if len(parts) != 3:  # noqa: PLR2004 - header, claims, signature
-            return None
+        end = settings.token_end(self.token_value() or "")
         try:
-            claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
-            return datetime.fromtimestamp(claims["exp"], UTC)
-        except (ValueError, TypeError, KeyError, OverflowError, OSError):
+            return None if end is None else datetime.fromtimestamp(end, UTC)
+        except (ValueError, OverflowError, OSError):
             return None
 
     @property
@@ -267,40 +250,10 @@ class Endpoint:
         return lambda: self.token_value() or ""
 
 
-def _text(_name: str, value: str) -> str:
-    return value
-
-
-def _flag(name: str, value: str) -> bool:
-    try:
-        return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[value.lower()]
-    except KeyError:
-        raise InvalidRequest(f"{name} must be true or false, got {value!r}") from None
-
-
-def _number(name: str, value: str) -> float:
-    try:
-        return float(value)
-    except ValueError:
-        raise InvalidRequest(f"{name} must be a number of seconds, got {value!r}") from None
-
-
-def _names(_name: str, value: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in value.split(",") if name.strip())
-
-
-_PARSERS: dict[str, Callable[[str, str], object]] = {
-    "tls_verify_hostname": _flag,
-    "rewrite_redirects": _flag,
-    "allowed_hosts": _names,
-    "request_timeout_seconds": _number,
-    "stall_seconds": _number,
+_PARSERS: dict[str, settings.Parser] = {
+    "tls_verify_hostname": settings.flag,
+    "rewrite_redirects": settings.flag,
+    "allowed_hosts": settings.names,
+    "request_timeout_seconds": settings.seconds,
+    "stall_seconds": settings.seconds,
 }
-
-
-def _option_text(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, tuple):
-        return ",".join(value)
-    return str(value)

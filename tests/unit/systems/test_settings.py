@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.systems import settings
+from airflow_provider_streams.systems.base import Option
+
+OPTIONS = (
+    Option("url", "where", aliases=("service.url",)),
+    Option("hosts", "which"),
+    Option("verify", "whether"),
+    Option("wait_seconds", "how long"),
+)
+PARSERS = {"hosts": settings.names, "verify": settings.flag, "wait_seconds": settings.seconds}
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    url: str = ""
+    hosts: tuple[str, ...] = ()
+    verify: bool = True
+    wait_seconds: float = 30.0
+
+
+def test_an_option_s_own_name_wins_over_its_aliases():
+    assert settings.parse({"service.URL": "alias", "Url": "name"}, OPTIONS, PARSERS) == {"url": "name"}
+
+
+def test_empty_settings_count_as_not_given_and_unknown_ones_are_ignored():
+    assert settings.parse({"url": "", "service.url": " x ", "other": "y"}, OPTIONS, PARSERS) == {"url": "x"}
+
+
+@pytest.mark.parametrize("endpoint", [Endpoint(), Endpoint("x", ("a", "b"), verify=False, wait_seconds=0.5)])
+def test_texts_are_parsed_to_the_endpoint_they_came_from(endpoint):
+    assert Endpoint(**settings.parse(settings.texts(endpoint), OPTIONS, PARSERS)) == endpoint
+
+
+def test_defaults_are_left_out_of_texts():
+    assert settings.texts(Endpoint(verify=False)) == {"verify": "false"}
+
+
+@pytest.mark.parametrize("parser", [settings.flag, settings.seconds, settings.count])
+def test_a_malformed_setting_is_refused_by_its_name(parser):
+    with pytest.raises(InvalidRequest, match="the_name .* 'soon'"):
+        parser("the_name", "soon")

@@ -83,19 +83,13 @@ class Scaling:
     min_segments: int = 1
 
 
-NO_LIMIT = (1 << 63) - 1
-"""The maximum of a policy that has none, as Pravega's own clients write it."""
-
-
 @dataclass(frozen=True, slots=True)
 class Retention:
     """A stream's retention policy; milliseconds or bytes."""
 
     kind: RetentionKind = RetentionKind.NONE
     minimum: int = 0
-    """Kept for nobody."""
     maximum: int = 0
-    """Kept for those who hold it, at most; a policy with 0 keeps nothing for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -465,10 +459,6 @@ def move_hold(group: Group, stream: str, cut: Mapping[int, int]) -> Call[bool]:
         refused: dict[int, Failure] = {
             2: lambda: SourceNotFound(stream),
             3: lambda: SourceNotFound(f"hold {group.subscriber} on {stream}"),
-            4: lambda: InvalidRequest(
-                f"hold {group.subscriber} cannot stand at this cut of {stream}: it lies before the stream's head, so "
-                "what it should keep is gone already"
-            ),
             5: lambda: InvalidRequest(f"hold {group.subscriber} was changed meanwhile: look it up again"),
         }
         return _done("move the hold", answer.status, refused, stream)

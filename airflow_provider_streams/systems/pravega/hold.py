@@ -1,7 +1,6 @@
 """Retention holds: a subscriber without a reader, before whose cut the stream's retention truncates nothing.
 
-Retention that a stream's policy bounds by a maximum may truncate beyond a hold: it is a wish, not a lock. Pravega
-ignores a subscriber that has never said where it stands, so a hold is moved to its cut as soon as it is made.
+Retention that a stream's policy bounds by a maximum may truncate beyond a hold: it is a wish, not a lock.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
 
 _NAME = re.compile(r"[A-Za-z0-9.-]{1,240}")
 _OTHER = re.compile(r"[^A-Za-z0-9.-]")
-_TRIES = 4
 
 
 def name_for(reader: str) -> str:
@@ -34,8 +32,7 @@ def place(stream: str, name: str, cut: StreamCut | None = None) -> Steps[bool]:
         cut: None: the head.
 
     Raises:
-        InvalidRequest: not a name, the name is taken by a reader group of another stream, or the cut lies before the
-            head.
+        InvalidRequest: not a name, or the name is taken by a reader group of another stream.
         SourceNotFound: no such stream or scope.
     """
     group = _group(stream, name)
@@ -46,29 +43,13 @@ def place(stream: str, name: str, cut: StreamCut | None = None) -> Steps[bool]:
     yield from ask(calls.create_hold(group._replace(group_id=str(uuid4())), start.offsets, stream))
     if group.subscriber not in (yield from ask(calls.list_holds(stream))):
         raise InvalidRequest(f"{stream}: the hold {name!r} was not made: another reader group has this name")
-    try:
-        yield from (_hold_head(stream, name) if cut is None else move(stream, name, cut))
-    except Exception:
-        yield from release(stream, name)  # one that holds nothing would be taken for one that does
-        raise
     return True
-
-
-def _hold_head(stream: str, name: str) -> Steps[None]:
-    """Move a hold to the head, which retention may move meanwhile."""
-    for _ in range(_TRIES):
-        try:
-            return (yield from move(stream, name, (yield from cuts.head(stream))))
-        except InvalidRequest:
-            continue
-    return (yield from move(stream, name, (yield from cuts.head(stream))))
 
 
 def move(stream: str, name: str, cut: StreamCut) -> Steps[None]:
     """Let retention truncate up to a cut. Moving it back does not bring truncated events back.
 
     Raises:
-        InvalidRequest: the cut lies before the head: retention has truncated beyond it.
         SourceNotFound: there is no such hold, or no such stream.
     """
     cuts.check_readable("hold's", cut)

@@ -44,5 +44,5 @@ def test_defaults_are_left_out_of_texts():
 
 @pytest.mark.parametrize("parser", [settings.flag, settings.seconds, settings.count])
 def test_a_malformed_setting_is_refused_by_its_name(parser):
-    with pytest.raises(InvalidRequest, match="the_name .* 'soon'"):
+    with pytest.raises(InvalidRequest, match=r"the_name must be .*, got 'soon'"):
         parser("the_name", "soon")

@@ -107,6 +107,17 @@ class AuthenticationFailed(AccessError):
         )
 
 
+class CertificateNotTrusted(AccessError):
+    """The server's TLS certificate is not signed by an authority that we trust, has expired, or names another host."""
+
+    def __init__(self, where: str, detail: str = "") -> None:
+        self.where = where
+        super().__init__(
+            f"{where}: its certificate is not to be trusted{_because(detail)}. "
+            "Set tls_ca_file to the authority that signed it, and call it by a name that it bears."
+        )
+
+
 class NotAuthorized(AccessError):
     """We are known, but may not do this."""
 

@@ -30,10 +30,10 @@ def pulsar_server() -> Iterator[PulsarServer]:
 
 @pytest.fixture(scope="session")
 def pulsar_auth_server() -> Iterator[PulsarServer]:
-    """A Pulsar broker that asks for tokens (`server.token(role)`) and permissions (`server.grant`)."""
+    """A Pulsar broker that asks for tokens (`server.token(role)`) and permissions (`server.grant`); with TLS, too."""
     from airflow_provider_streams.testing.servers import QUICK_START, PulsarServer
 
-    with PulsarServer(ledger_entries=LEDGER_ENTRIES, jvm=QUICK_START, token_auth=True) as server:
+    with PulsarServer(ledger_entries=LEDGER_ENTRIES, jvm=QUICK_START, token_auth=True, tls=True) as server:
         yield server
 
 

@@ -12,9 +12,10 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-from airflow_provider_streams.errors import AuthenticationFailed, ProtocolError, SystemUnavailable
+from airflow_provider_streams.errors import ProtocolError, StreamsError, SystemUnavailable
 from airflow_provider_streams.systems.pravega import wire
 from airflow_provider_streams.systems.pravega.auth import Endpoint
+from airflow_provider_streams.systems.tls import tls_refusal
 
 Address = tuple[str, int]
 
@@ -129,12 +130,9 @@ def _connected(endpoint: Endpoint, address: Address) -> socket.socket:
         plain.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         if endpoint.tls:
             return endpoint.ssl_context().wrap_socket(plain, server_hostname=address[0])
-    except ssl.SSLCertVerificationError as error:
-        plain.close()
-        raise _untrusted(address, error) from error
     except OSError as error:
         plain.close()
-        raise ConnectionLost(address, _reason(error)) from error
+        raise _lost(address, error) from error
     plain.settimeout(None)
     plain.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(endpoint.request_timeout_seconds))
     return plain
@@ -163,10 +161,8 @@ class AsyncConnection:
         try:
             async with asyncio.timeout(min(_CONNECT_SECONDS, endpoint.request_timeout_seconds)):
                 reader, writer = await asyncio.open_connection(*address, ssl=context)
-        except ssl.SSLCertVerificationError as error:
-            raise _untrusted(address, error) from error
         except OSError as error:  # TimeoutError is one
-            raise ConnectionLost(address, _reason(error)) from error
+            raise _lost(address, error) from error
         connection = cls(address, reader, writer)
         try:
             await connection.send(wire.Hello())
@@ -220,10 +216,9 @@ def check_hello(message: wire.Message, address: Address) -> None:
         )
 
 
-def _untrusted(address: Address, error: ssl.SSLCertVerificationError) -> AuthenticationFailed:
-    return AuthenticationFailed(
-        f"the segment store at {address[0]}:{address[1]}", f"its certificate is not accepted: {error.verify_message}"
-    )
+def _lost(address: Address, error: OSError) -> StreamsError:
+    refusal = tls_refusal(f"the segment store at {address[0]}:{address[1]}", error)
+    return refusal or ConnectionLost(address, _reason(error))
 
 
 def _reason(error: OSError) -> str:

@@ -12,6 +12,7 @@ import httpx
 
 from airflow_provider_streams.testing.servers import tokens
 from airflow_provider_streams.testing.servers.base import Server
+from airflow_provider_streams.testing.servers.certificates import Certificates
 from airflow_provider_streams.testing.servers.fetch import Artifact, Bundle, fetch
 from airflow_provider_streams.testing.servers.java import java_home
 from airflow_provider_streams.testing.servers.process import LOOPBACK
@@ -55,12 +56,16 @@ class PulsarServer(Server):
         interceptors: Stamp entries with the broker's time and an index, and show both to clients.
         token_auth: Authentication and authorization by token; `token(role)` makes tokens, `ADMIN_ROLE` may do
             everything, others what `grant` allows.
+        tls: Listen with TLS, too, on ports of its own; `certificates` are what clients need. With `token_auth`, the
+            client's certificate is the administrator's.
         heap: The most heap the JVM takes, as `-Xmx` writes it.
         jvm: The JVM's other flags; `java.QUICK_START` halves the CPU a start takes.
     """
 
     title: ClassVar[str] = f"Pulsar {VERSION}"
-    ports: ClassVar[tuple[str, ...]] = ("broker", "web", "bookie")
+    certificates: Certificates
+    """From the start on, with `tls`."""
+    ports: ClassVar[tuple[str, ...]] = ("broker", "web", "bookie", "broker_tls", "web_tls")
 
     def __init__(
         self,
@@ -70,11 +75,12 @@ class PulsarServer(Server):
         transactions: bool = False,
         interceptors: bool = False,
         token_auth: bool = False,
+        tls: bool = False,
         heap: str = "1g",
         jvm: Sequence[str] = ("-XX:+UseG1GC",),
     ) -> None:
         super().__init__()
-        self.token_auth = token_auth
+        self.token_auth, self._tls = token_auth, tls
         self._heap, self._jvm = heap, tuple(jvm)
         self._key = secrets.token_bytes(32)
         self._settings = {
@@ -96,6 +102,16 @@ class PulsarServer(Server):
     def admin_url(self) -> str:
         """The REST API: `http://127.0.0.1:<port>`."""
         return f"http://{LOOPBACK}:{self.port['web']}"
+
+    @property
+    def service_url_tls(self) -> str:
+        """Where clients connect with TLS."""
+        return f"pulsar+ssl://{LOOPBACK}:{self.port['broker_tls']}"
+
+    @property
+    def admin_url_tls(self) -> str:
+        """The REST API with TLS."""
+        return f"https://{LOOPBACK}:{self.port['web_tls']}"
 
     @property
     def distribution(self) -> Path:
@@ -170,7 +186,8 @@ class PulsarServer(Server):
         template = (self.distribution / "conf" / "standalone.conf").read_text()
         conf = self.home / "standalone.conf"
         conf.touch(mode=0o600)
-        conf.write_text(configure(template, self._settings))
+        settings = {**self._settings, **(self._tls_settings() if self._tls else {})}
+        conf.write_text(configure(template, settings))
         (self.home / "token.key").touch(mode=0o600)
         (self.home / "token.key").write_bytes(self._key)
         if self.token_auth:
@@ -231,6 +248,20 @@ class PulsarServer(Server):
             "allowLoopback": "true",
             # Without it the bookie ignores --bookkeeper-port.
             "allowEphemeralPorts": "true",
+        }
+
+    def _tls_settings(self) -> dict[str, str]:
+        self.certificates = Certificates.make(self.home / "tls", client=ADMIN_ROLE)
+        provider = "org.apache.pulsar.broker.authentication.AuthenticationProvider"
+        providers = {"authenticationProviders": f"{provider}Token,{provider}Tls"} if self.token_auth else {}
+        return {
+            "brokerServicePortTls": str(self.port["broker_tls"]),
+            "webServicePortTls": str(self.port["web_tls"]),
+            "tlsCertificateFilePath": str(self.certificates.server.certificate),
+            "tlsKeyFilePath": str(self.certificates.server.key),
+            "tlsTrustCertsFilePath": str(self.certificates.authority),
+            "brokerClientTrustCertsFilePath": str(self.certificates.authority),
+            **providers,
         }
 
     def _token_settings(self) -> dict[str, str]:

@@ -23,6 +23,7 @@ from airflow_provider_streams.systems.pulsar.admin.exchange import (
 )
 from airflow_provider_streams.systems.pulsar.admin.requests import Request
 from airflow_provider_streams.systems.pulsar.auth import Endpoint
+from airflow_provider_streams.systems.tls import tls_refusal
 
 T = TypeVar("T")
 
@@ -73,7 +74,9 @@ def _answer(response: httpx.Response) -> Answer:
     )
 
 
-def _unreachable(error: httpx.TransportError) -> Unreachable:
+def _unreachable(error: httpx.TransportError, where: str) -> Unreachable:
+    if refusal := tls_refusal(where, error):
+        raise refusal from error
     # connecting failed: nothing was sent
     sent = not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout)
     return Unreachable(f"{type(error).__name__}: {error}".rstrip(": "), sent)
@@ -129,7 +132,7 @@ class AdminClient:
                 )
             )
         except httpx.TransportError as error:
-            return _unreachable(error)
+            return _unreachable(error, self._route.where)
 
     def close(self) -> None:
         """Close its connections."""
@@ -200,7 +203,7 @@ class AsyncAdminClient:
                 )
             )
         except httpx.TransportError as error:
-            return _unreachable(error)
+            return _unreachable(error, self._route.where)
 
     async def close(self) -> None:
         """Close its connections."""

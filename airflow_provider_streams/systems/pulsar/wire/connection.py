@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from airflow_provider_streams import __version__
-from airflow_provider_streams.errors import AuthenticationFailed, ProtocolError, StreamsError, SystemUnavailable
+from airflow_provider_streams.errors import ProtocolError, StreamsError, SystemUnavailable
 from airflow_provider_streams.systems.pulsar.auth import Address, Endpoint
 from airflow_provider_streams.systems.pulsar.wire.commands import (
     PROTOCOL_VERSION,
@@ -28,6 +28,7 @@ from airflow_provider_streams.systems.pulsar.wire.commands import (
 )
 from airflow_provider_streams.systems.pulsar.wire.failures import AUTHENTICATION, server_error
 from airflow_provider_streams.systems.pulsar.wire.frames import FRAME_SLACK, Frame, FrameBuffer, encode_frame
+from airflow_provider_streams.systems.tls import tls_refusal
 
 CLIENT_VERSION: Final = f"airflow-provider-streams {__version__}"
 RECEIVE_BUFFER_BYTES: Final = 8 * 1024 * 1024
@@ -51,7 +52,8 @@ class Connection:
     Raises:
         SystemUnavailable: no answer in time, refused, or an unknown host.
         AuthenticationFailed: the credentials are missing, wrong or expired.
-        ProtocolError: the other side is not a Pulsar broker, or its certificate is not to be trusted.
+        CertificateNotTrusted: the other side may be anybody.
+        ProtocolError: the other side is not a Pulsar broker.
     """
 
     def __init__(self, address: Address, endpoint: Endpoint, *, behind_proxy: Address | None = None) -> None:
@@ -208,9 +210,7 @@ class Connection:
             self._pinged_at = time.monotonic()
 
     def _lost(self, error: OSError) -> StreamsError:
-        if isinstance(error, ssl.SSLError) and "CERTIFICATE_REQUIRED" in str(error).upper():
-            return AuthenticationFailed(self.where, "it asks for a client certificate: tls_cert_file, tls_key_file")
-        return SystemUnavailable(self.where, f"the connection is lost: {error}")
+        return tls_refusal(self.where, error) or SystemUnavailable(self.where, f"the connection is lost: {error}")
 
 
 def _open_socket(address: Address, endpoint: Endpoint) -> socket.socket:
@@ -239,11 +239,8 @@ def _open_socket(address: Address, endpoint: Endpoint) -> socket.socket:
 
 
 def _tls_failure(where: str, error: OSError) -> StreamsError:
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return ProtocolError(
-            f"{where}: its certificate is not to be trusted: {error.verify_message}. "
-            "Set tls_ca_file to the authority that signed it, and call it by a name that it bears."
-        )
+    if refusal := tls_refusal(where, error):
+        return refusal
     if isinstance(error, ssl.SSLError):
         return ProtocolError(f"{where} does not speak TLS as we do ({error.reason}): is it the TLS port?")
     return SystemUnavailable(where, f"the connection was lost while starting TLS: {error}")

@@ -9,6 +9,7 @@ import pytest
 
 from airflow_provider_streams.errors import (
     AuthenticationFailed,
+    CertificateNotTrusted,
     InvalidRequest,
     NotAuthorized,
     ProtocolError,
@@ -268,7 +269,7 @@ def test_tls_with_a_client_certificate(tls_broker, certificate):
 
 def test_an_unknown_certificate_is_refused_before_anything_is_sent(tls_broker):
     with (
-        pytest.raises(ProtocolError, match="tls_ca_file"),
+        pytest.raises(CertificateNotTrusted, match="tls_ca_file"),
         BrokerClient(Endpoint(tls_broker.url_tls, token="x")) as client,
     ):
         client.last_message_id(TOPIC)
@@ -279,7 +280,7 @@ def test_a_certificate_for_another_host_is_refused_unless_told_otherwise(tls_bro
     real = socket.create_connection
     monkeypatch.setattr(socket, "create_connection", lambda address, *rest: real(("127.0.0.1", address[1]), *rest))
     address = Address("other.example", tls_broker.port, tls=True)
-    with pytest.raises(ProtocolError, match=r"other\.example"):
+    with pytest.raises(CertificateNotTrusted, match=r"other\.example"):
         Connection(address, Endpoint(tls_broker.url_tls, tls_ca_file=certificate[0]))
     Connection(address, Endpoint(tls_broker.url_tls, tls_ca_file=certificate[0], tls_verify_hostname=False)).close()
 

@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from airflow_provider_streams.errors import InvalidRequest, StreamsError
 from airflow_provider_streams.hooks.base import hook_for, hook_of, source_of
 from airflow_provider_streams.hooks.journal import open_journal
-from airflow_provider_streams.hooks.pravega import full_stream_name
+from airflow_provider_streams.hooks.pravega_connection import full_stream_name
 from airflow_provider_streams.hooks.readiness import WindowQuestion
 from airflow_provider_streams.model.basis import check_basis, default_basis
 from airflow_provider_streams.model.sink import ParquetSink

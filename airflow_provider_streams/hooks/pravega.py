@@ -1,36 +1,28 @@
-"""A connection to Pravega."""
+"""Pravega as a DAG asks and administers it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import closing
-from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
+from typing import TYPE_CHECKING
 
-from airflow_provider_streams.errors import InvalidRequest, StreamsError
-from airflow_provider_streams.hooks.base import StreamHook
+from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.hooks.pravega_connection import PravegaConnection
 from airflow_provider_streams.model.cut import Cut
-from airflow_provider_streams.model.source import PravegaSource, scoped_stream_name
-from airflow_provider_streams.systems.base import Option
-from airflow_provider_streams.systems.pravega.auth import OPTIONS, Endpoint
+from airflow_provider_streams.model.source import PravegaSource
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
 from airflow_provider_streams.systems.pravega.stream_settings import IfExists, StreamSettings
 
 if TYPE_CHECKING:
-    from airflow.sdk import Connection as AirflowConnection
-
     from airflow_provider_streams.model.basis import CutText
     from airflow_provider_streams.systems.pravega.administration import Change, Made, Truncated
-    from airflow_provider_streams.systems.pravega.calls import Call, KeyedSegment, Settings
-    from airflow_provider_streams.systems.pravega.client import AsyncClient, Client, Steps
+    from airflow_provider_streams.systems.pravega.calls import KeyedSegment, Settings
     from airflow_provider_streams.systems.pravega.questions import StreamState, Unread
     from airflow_provider_streams.systems.pravega.scaling import Choice
-    from airflow_provider_streams.systems.pravega.system import PravegaSystem
-
-T = TypeVar("T")
 
 
-class PravegaHook(StreamHook):
+class PravegaHook(PravegaConnection):
     """A connection to Pravega: what streams hold, and their administration.
 
     Host and port are the controller, the schema is the scope of streams named without one, login and password are
@@ -47,85 +39,6 @@ class PravegaHook(StreamHook):
         options: settings that win over the connection's.
     """
 
-    conn_name_attr = "conn_id"
-    default_conn_name = "pravega_default"
-    conn_type = "pravega"
-    hook_name = "Pravega"
-    exclusive_options: ClassVar[frozenset[str]] = frozenset({"password", "token", "keycloak_file"})
-
-    def __init__(self, conn_id: str = default_conn_name, *, options: Mapping[str, str] | None = None) -> None:
-        super().__init__(conn_id, system="pravega", options=options)
-        self._client: Client | None = None
-        self._async_client: AsyncClient | None = None
-
-    def endpoint(self) -> Endpoint:
-        """Where the cluster is and who we are there.
-
-        Raises:
-            InvalidRequest: a setting is missing or malformed.
-        """
-        return Endpoint.from_options(self.options())
-
-    def system(self) -> PravegaSystem:
-        """The system behind the connection; close it. It connects when used."""
-        return cast("PravegaSystem", super().system())
-
-    # Rules and calls, on both edges
-
-    @property
-    def client(self) -> Client:
-        """Asks the controller and the segment stores; not for several threads.
-
-        Raises:
-            MissingDependency: grpcio is not installed.
-        """
-        if self._client is None:
-            from airflow_provider_streams.systems.pravega.client import Client  # noqa: PLC0415 - gRPC when used
-
-            self._client = Client(self.endpoint())
-        return self._client
-
-    def get_conn(self) -> Client:
-        """As `client`."""
-        return self.client
-
-    async def aclient(self) -> AsyncClient:
-        """The same for an event loop, which it belongs to from here on."""
-        if self._async_client is None:
-            from airflow_provider_streams.systems.pravega.client import AsyncClient  # noqa: PLC0415 - gRPC when used
-
-            self._async_client = AsyncClient(Endpoint.from_options(await self.aoptions()))
-        return self._async_client
-
-    def run(self, rule: Steps[T]) -> T:
-        """The value of a rule."""
-        return self.client.run(rule)
-
-    async def arun(self, rule: Steps[T]) -> T:
-        """As `run`, for an event loop."""
-        return await (await self.aclient()).run(rule)
-
-    def call(self, call: Call[T]) -> T:
-        """The answer to one call to the controller."""
-        return self.client.call(call)
-
-    async def acall(self, call: Call[T]) -> T:
-        """As `call`, for an event loop."""
-        return await (await self.aclient()).call(call)
-
-    def stream(self, name: str) -> str:
-        """`scope/stream` of a name with or without the scope.
-
-        Raises:
-            InvalidName: Pravega cannot have such a stream.
-            InvalidRequest: neither the name nor the connection says a scope.
-        """
-        return full_stream_name(name, self.client.endpoint.scope, self.conn_id)
-
-    async def astream(self, name: str) -> str:
-        """As `stream`, for an event loop."""
-        return full_stream_name(name, (await self.aclient()).endpoint.scope, self.conn_id)
-
     # Questions
 
     def scopes(self) -> tuple[str, ...]:
@@ -138,14 +51,13 @@ class PravegaHook(StreamHook):
         """Every `scope/stream` of a scope (default: the connection's), with a tag if one is given."""
         from airflow_provider_streams.systems.pravega import questions  # noqa: PLC0415
 
-        return self.run(questions.streams(self._scope(scope), tag))
+        return self.run(questions.streams(self.scope(scope), tag))
 
     async def astreams(self, scope: str | None = None, *, tag: str = "") -> tuple[str, ...]:
         """As `streams`, for an event loop."""
         from airflow_provider_streams.systems.pravega import questions  # noqa: PLC0415
 
-        scope = scope or (await self.aclient()).endpoint.scope
-        return await self.arun(questions.streams(_given(scope, self.conn_id), tag))
+        return await self.arun(questions.streams(await self.ascope(scope), tag))
 
     def exists(self, stream: str) -> bool:
         """Whether there is such a stream."""
@@ -236,7 +148,7 @@ class PravegaHook(StreamHook):
         """Make a scope (default: the connection's); False: it was there."""
         from airflow_provider_streams.systems.pravega import calls  # noqa: PLC0415
 
-        return self.call(calls.create_scope(self._scope(scope)))
+        return self.call(calls.create_scope(self.scope(scope)))
 
     def create_stream(
         self,
@@ -312,83 +224,6 @@ class PravegaHook(StreamHook):
 
         return self.run(scaling.scale(self.stream(stream), choose))
 
-    # Health
-
-    def health(self) -> dict[str, str]:
-        """Each service that the connection names, and what it says: `up`, or why not; no secret.
-
-        Raises:
-            InvalidRequest: a setting is missing or malformed.
-        """
-        from airflow_provider_streams.systems.pravega.health import health  # noqa: PLC0415
-
-        return {service: str(answer) for service, answer in health(self.client).items()}
-
-    def test_connection(self) -> tuple[bool, str]:
-        """Whether the cluster accepts us; the message holds no secret."""
-        try:
-            return self._test()
-        except StreamsError as error:
-            return False, str(error)
-        except Exception as error:  # noqa: BLE001 - Airflow shows this text unmasked: foreign errors may quote secrets
-            return False, f"{type(error).__name__} while connecting; the API server's log has more"
-
-    def _test(self) -> tuple[bool, str]:
-        from airflow_provider_streams.systems.pravega.health import health  # noqa: PLC0415
-
-        answers = health(self.client)
-        for answer in answers.values():
-            if isinstance(answer, StreamsError):
-                raise answer
-        shown = ", ".join(f"{service} {answer}" for service, answer in answers.items())
-        return True, f"Pravega at {self.client.endpoint.controller} accepts us: {shown}."
-
-    def close(self) -> None:
-        """Close what blocking calls opened."""
-        if self._client is not None:
-            self._client.close()
-            self._client = None
-
-    async def aclose(self) -> None:
-        """Close what asynchronous calls opened."""
-        if self._async_client is not None:
-            await self._async_client.close()
-            self._async_client = None
-
-    def _scope(self, scope: str | None) -> str:
-        return _given(scope or self.client.endpoint.scope, self.conn_id)
-
-    def _known_options(self) -> tuple[Option, ...]:
-        # the system's own, without loading its readers: a triggerer needs none
-        return OPTIONS
-
-    def _fields(self, connection: AirflowConnection) -> Mapping[str, object]:
-        return {
-            "controller": _controller(connection.host, connection.port),
-            "scope": connection.schema,
-            "username": connection.login,
-            "password": connection.password,
-        }
-
-
-def full_stream_name(name: str, scope: str, conn_id: str) -> str:
-    """`scope/stream` of a name with or without the scope.
-
-    Raises:
-        InvalidName: Pravega cannot have such a stream.
-        InvalidRequest: no scope is known.
-    """
-    return scoped_stream_name(name if "/" in name else f"{_given(scope, conn_id)}/{name}")
-
-
-def _given(scope: str, conn_id: str) -> str:
-    if not scope:
-        raise InvalidRequest(
-            f"no scope: name streams 'scope/stream', or give connection {conn_id!r} one (its field Schema, or the "
-            "environment variable PRAVEGA_SCOPE)"
-        )
-    return scope
-
 
 def _offsets(text: str) -> dict[str, str]:
     """Offsets by segment from JSON: what a template makes of a cut in XCom with `| tojson`."""
@@ -400,10 +235,3 @@ def _offsets(text: str) -> dict[str, str]:
 
 def _stream_cut(stream: str, cut: Cut | None) -> StreamCut | None:
     return None if cut is None else StreamCut.from_model(stream, cut)
-
-
-def _controller(host: str | None, port: int | None) -> str:
-    if not host:
-        return ""
-    address = host if "://" in host else f"tcp://{host}"
-    return f"{address}:{port}" if port and not address.rpartition(":")[2].isdigit() else address

@@ -1,0 +1,207 @@
+"""A connection to Pravega: who is called, with which identity, and the two edges that ask."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
+
+from airflow_provider_streams.errors import InvalidRequest, StreamsError
+from airflow_provider_streams.hooks.base import StreamHook
+from airflow_provider_streams.model.source import scoped_stream_name
+from airflow_provider_streams.systems.base import Option
+from airflow_provider_streams.systems.pravega.auth import OPTIONS, Endpoint
+
+if TYPE_CHECKING:
+    from airflow.sdk import Connection as AirflowConnection
+
+    from airflow_provider_streams.systems.pravega.calls import Call
+    from airflow_provider_streams.systems.pravega.client import AsyncClient, Client, Steps
+    from airflow_provider_streams.systems.pravega.system import PravegaSystem
+
+T = TypeVar("T")
+
+
+class PravegaConnection(StreamHook):
+    """What every question to Pravega goes through: `run` a rule, `call` the controller, blocking or in a loop.
+
+    Args:
+        conn_id: the Airflow connection, of type `pravega`.
+        options: settings that win over the connection's.
+    """
+
+    conn_name_attr = "conn_id"
+    default_conn_name = "pravega_default"
+    conn_type = "pravega"
+    hook_name = "Pravega"
+    exclusive_options: ClassVar[frozenset[str]] = frozenset({"password", "token", "keycloak_file"})
+
+    def __init__(self, conn_id: str = default_conn_name, *, options: Mapping[str, str] | None = None) -> None:
+        super().__init__(conn_id, system="pravega", options=options)
+        self._client: Client | None = None
+        self._async_client: AsyncClient | None = None
+
+    def endpoint(self) -> Endpoint:
+        """Where the cluster is and who we are there.
+
+        Raises:
+            InvalidRequest: a setting is missing or malformed.
+        """
+        return Endpoint.from_options(self.options())
+
+    def system(self) -> PravegaSystem:
+        """The system behind the connection; close it. It connects when used."""
+        return cast("PravegaSystem", super().system())
+
+    # Rules and calls, on both edges
+
+    @property
+    def client(self) -> Client:
+        """Asks the controller and the segment stores; not for several threads.
+
+        Raises:
+            MissingDependency: grpcio is not installed.
+        """
+        if self._client is None:
+            from airflow_provider_streams.systems.pravega.client import Client  # noqa: PLC0415 - gRPC when used
+
+            self._client = Client(self.endpoint())
+        return self._client
+
+    def get_conn(self) -> Client:
+        """As `client`."""
+        return self.client
+
+    async def aclient(self) -> AsyncClient:
+        """The same for an event loop, which it belongs to from here on."""
+        if self._async_client is None:
+            from airflow_provider_streams.systems.pravega.client import AsyncClient  # noqa: PLC0415 - gRPC when used
+
+            self._async_client = AsyncClient(Endpoint.from_options(await self.aoptions()))
+        return self._async_client
+
+    def run(self, rule: Steps[T]) -> T:
+        """The value of a rule."""
+        return self.client.run(rule)
+
+    async def arun(self, rule: Steps[T]) -> T:
+        """As `run`, for an event loop."""
+        return await (await self.aclient()).run(rule)
+
+    def call(self, call: Call[T]) -> T:
+        """The answer to one call to the controller."""
+        return self.client.call(call)
+
+    async def acall(self, call: Call[T]) -> T:
+        """As `call`, for an event loop."""
+        return await (await self.aclient()).call(call)
+
+    def stream(self, name: str) -> str:
+        """`scope/stream` of a name with or without the scope.
+
+        Raises:
+            InvalidName: Pravega cannot have such a stream.
+            InvalidRequest: neither the name nor the connection says a scope.
+        """
+        return full_stream_name(name, self.client.endpoint.scope, self.conn_id)
+
+    async def astream(self, name: str) -> str:
+        """As `stream`, for an event loop."""
+        return full_stream_name(name, (await self.aclient()).endpoint.scope, self.conn_id)
+
+    def scope(self, scope: str | None) -> str:
+        """This scope, or the connection's.
+
+        Raises:
+            InvalidRequest: neither is given.
+        """
+        return given_scope(scope or self.client.endpoint.scope, self.conn_id)
+
+    async def ascope(self, scope: str | None) -> str:
+        """As `scope`, for an event loop."""
+        return given_scope(scope or (await self.aclient()).endpoint.scope, self.conn_id)
+
+    # Health
+
+    def health(self) -> dict[str, str]:
+        """Each service that the connection names, and what it says: `up`, or why not; no secret.
+
+        Raises:
+            InvalidRequest: a setting is missing or malformed.
+        """
+        from airflow_provider_streams.systems.pravega.health import health  # noqa: PLC0415
+
+        return {service: str(answer) for service, answer in health(self.client).items()}
+
+    def test_connection(self) -> tuple[bool, str]:
+        """Whether the cluster accepts us; the message holds no secret."""
+        try:
+            return self._test()
+        except StreamsError as error:
+            return False, str(error)
+        except Exception as error:  # noqa: BLE001 - Airflow shows this text unmasked: foreign errors may quote secrets
+            return False, f"{type(error).__name__} while connecting; the API server's log has more"
+
+    def _test(self) -> tuple[bool, str]:
+        from airflow_provider_streams.systems.pravega.health import health  # noqa: PLC0415
+
+        answers = health(self.client)
+        for answer in answers.values():
+            if isinstance(answer, StreamsError):
+                raise answer
+        shown = ", ".join(f"{service} {answer}" for service, answer in answers.items())
+        return True, f"Pravega at {self.client.endpoint.controller} accepts us: {shown}."
+
+    def close(self) -> None:
+        """Close what blocking calls opened."""
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+    async def aclose(self) -> None:
+        """Close what asynchronous calls opened."""
+        if self._async_client is not None:
+            await self._async_client.close()
+            self._async_client = None
+
+    def _known_options(self) -> tuple[Option, ...]:
+        # the system's own, without loading its readers: a triggerer needs none
+        return OPTIONS
+
+    def _fields(self, connection: AirflowConnection) -> Mapping[str, object]:
+        return {
+            "controller": _controller(connection.host, connection.port),
+            "scope": connection.schema,
+            "username": connection.login,
+            "password": connection.password,
+        }
+
+
+def full_stream_name(name: str, scope: str, conn_id: str) -> str:
+    """`scope/stream` of a name with or without the scope.
+
+    Raises:
+        InvalidName: Pravega cannot have such a stream.
+        InvalidRequest: no scope is known.
+    """
+    return scoped_stream_name(name if "/" in name else f"{given_scope(scope, conn_id)}/{name}")
+
+
+def given_scope(scope: str, conn_id: str) -> str:
+    """A scope that is not empty.
+
+    Raises:
+        InvalidRequest: it is.
+    """
+    if not scope:
+        raise InvalidRequest(
+            f"no scope: name streams 'scope/stream', or give connection {conn_id!r} one (its field Schema, or the "
+            "environment variable PRAVEGA_SCOPE)"
+        )
+    return scope
+
+
+def _controller(host: str | None, port: int | None) -> str:
+    if not host:
+        return ""
+    address = host if "://" in host else f"tcp://{host}"
+    return f"{address}:{port}" if port and not address.rpartition(":")[2].isdigit() else address

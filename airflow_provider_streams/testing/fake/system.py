@@ -1,0 +1,170 @@
+"""The fake system and its source, as the rest of the package sees them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Self
+
+from airflow_provider_streams.errors import AuthenticationFailed, EventsLost, InvalidRequest, SystemUnavailable
+from airflow_provider_streams.model.cut import Cut
+from airflow_provider_streams.model.plan import OnLoss, Plan, PlanRequest, Span, Split
+from airflow_provider_streams.model.receipt import SplitReceipt
+from airflow_provider_streams.systems.base import Option, Recorded
+from airflow_provider_streams.testing.fake.planner import cut_at, plan
+from airflow_provider_streams.testing.fake.reader import FakeReader
+from airflow_provider_streams.testing.fake.truth import Truth, cause_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from airflow_provider_streams.model.source import Source
+
+_COLUMNS = ("value", "publish_time", "shard", "number")
+_OPTIONAL = ("key", "properties")
+
+
+@dataclass(frozen=True, slots=True)
+class FakeSource:
+    """A fake stream on one connection."""
+
+    system: ClassVar[str] = "fake"
+
+    name: str = "numbers"
+    conn_id: str = "fake_default"
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def key(self) -> str:
+        """`fake:<connection>:<name>`."""
+        return f"fake:{self.conn_id}:{self.name}"
+
+    @property
+    def asset_uri(self) -> str:
+        """`fake://<connection>/<name>`."""
+        return f"fake://{self.conn_id}/{self.name}"
+
+
+class FakeSystem:
+    """Fulfils `systems.base.StreamSystem` without a server. Positions are `(n,)`, spans `(0, first, end)`."""
+
+    name: ClassVar[str] = "fake"
+    options: ClassVar[tuple[Option, ...]] = (
+        Option("stream", "the stream's name", "numbers", aliases=("topic",)),
+        Option("truth", "a JSON file that overrides every other option, read at each call"),
+        Option("token", "what the server may demand", secret=True, aliases=("auth.token",)),
+        *(Option(one.name, f"see Truth.{one.name}", secret=one.name == "password") for one in fields(Truth)),
+    )
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._options = dict(options)
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, str]) -> Self:
+        """See `StreamSystem`."""
+        Truth.parse(options)
+        return cls(options)
+
+    def __repr__(self) -> str:
+        return f"FakeSystem({self.truth})"
+
+    @property
+    def truth(self) -> Truth:
+        """What the server holds now.
+
+        Raises:
+            SystemUnavailable: the truth file is named, but not there: the server is down.
+        """
+        path = self._options.get("truth")
+        if not path:
+            return Truth.parse(self._options)
+        try:
+            return Truth.parse({**self._options, **json.loads(Path(path).read_text())})
+        except OSError as error:
+            raise SystemUnavailable(path, type(error).__name__) from error
+
+    def source(self, options: Mapping[str, str]) -> FakeSource:
+        """See `StreamSystem`."""
+        return FakeSource(options.get("stream") or "numbers")
+
+    def parse_cut(self, source: Source, text: str | Mapping[str, str]) -> Cut:
+        """`earliest`, `latest`, a number for every shard, or numbers by shard."""
+        truth = self.truth
+        if not isinstance(text, str):
+            return Cut.from_json(text)
+        number = {"earliest": truth.head, "latest": truth.events}.get(text)
+        return cut_at(truth, source, int(text) if number is None else number)
+
+    def tail(self, source: Source) -> Cut:
+        """See `StreamSystem`: after the last event."""
+        truth = self._authenticated()
+        return cut_at(truth, source, truth.events)
+
+    def go_on(self, earlier: Cut, tail: Cut) -> Cut | None:
+        """See `StreamSystem`."""
+        return earlier.extend(tail)
+
+    def horizon(self, source: Source, recorded: Recorded | None = None) -> datetime | None:  # noqa: ARG002 - it knows
+        """See `StreamSystem`: when the first event still held was published."""
+        truth = self._authenticated()
+        return truth.stored_at(truth.head) if truth.head else None
+
+    def plan(self, request: PlanRequest) -> Plan:
+        """See `StreamSystem`."""
+        return plan(self._authenticated(), request)
+
+    def schema(self, columns: Sequence[str] | None) -> pa.Schema:
+        """`value, publish_time, shard, number`; on request `key, properties`."""
+        import pyarrow as pa  # noqa: PLC0415 - planning needs no Arrow
+
+        types: dict[str, pa.DataType] = {
+            "value": pa.binary(),
+            "publish_time": pa.timestamp("us", tz="UTC"),
+            "shard": pa.string(),
+            "number": pa.int64(),
+            "key": pa.string(),
+            "properties": pa.map_(pa.string(), pa.string()),
+        }
+        names = _COLUMNS if columns is None else tuple(columns)
+        for unknown in set(names) - types.keys():
+            raise InvalidRequest(f"no column {unknown!r}; known: {', '.join(_COLUMNS + _OPTIONAL)}")
+        return pa.schema([(name, types[name]) for name in names])
+
+    def read(self, plan: Plan, split: Split, columns: Sequence[str] | None = None) -> FakeReader:
+        """See `StreamSystem`."""
+        return FakeReader(self._authenticated(), plan, split, self.schema(columns), self._options.get("truth"))
+
+    def explain(self, plan: Plan, receipts: Iterable[SplitReceipt], *, on_loss: OnLoss) -> tuple[SplitReceipt, ...]:
+        """Markers are markers; what lies before the head, or before a `trim` fault, is lost."""
+        truth = self.truth
+        shards = {split.index: split.shard for split in plan.splits}
+        explained = []
+        for receipt in receipts:
+            causes: Counter[str] = Counter()
+            unexplained: list[Span] = []
+            for number in (n for gap in receipt.gaps for n in range(gap.first, gap.end)):
+                cause = cause_of(truth, shards[receipt.index], number)
+                if cause is None:
+                    unexplained.append(Span(0, number, number + 1))
+                else:
+                    causes[cause] += 1
+            if causes["lost"] and on_loss == "fail":
+                gap = receipt.gaps[0]
+                raise EventsLost(shards[receipt.index], gap.first, gap.end, f"{causes['lost']} events", "trimmed")
+            explained.append(receipt.explain(causes, tuple(unexplained)))
+        return tuple(explained)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _authenticated(self) -> Truth:
+        truth = self.truth
+        if truth.password and self._options.get("token") != truth.password:
+            raise AuthenticationFailed("the fake server")
+        return truth

@@ -84,30 +84,40 @@ def record(
     while True:
         with database.reading() as connection:
             before = newest(connection, source_id)
-        if before is not None:
-            if sampled_from <= before.sampled_from:
-                return None
-            following = cut if go_on is None else go_on(before.cut, cut)
-            if following is None:
-                if sampled_from < before.sampled_to:
-                    return None
-                raise InvalidRequest(
-                    f"{source_key}: its tail now lies before the one recorded at {before.sampled_from.isoformat()} by "
-                    f"{before.recorder!r}. If it was deleted and made again, record its first cut with "
-                    "`airflow streams cuts record .. --anew`; otherwise look at the recorders' clocks"
-                )
-            cut = following
+        following = cut if before is None else _following(source_key, before, cut, sampled_from, go_on)
+        if following is None:
+            return None
         sequence = before.sequence + 1 if before else 1
         statement = insert(cuts).values(
             source_id=source_id,
             sampled_from=sampled_from,
             sampled_to=sampled_to,
             recorder=recorder,
-            cut=json.dumps(cut.to_json(), separators=(",", ":")),
+            cut=json.dumps(following.to_json(), separators=(",", ":")),
             sequence=sequence,
         )
         if database.insert_once(statement):
             return sequence
+
+
+def _following(
+    source_key: str, before: RecordedCut, cut: Cut, sampled_from: datetime, go_on: GoOn | None
+) -> Cut | None:
+    """The cut to store after an entry; None: the entry's recorder has been quicker.
+
+    Raises:
+        InvalidRequest: it lies before the entry, although it was sampled after it.
+    """
+    if sampled_from <= before.sampled_from:
+        return None
+    following = cut if go_on is None else go_on(before.cut, cut)
+    if following is None and sampled_from >= before.sampled_to:
+        raise InvalidRequest(
+            f"{source_key}: its tail now lies before the one recorded at {before.sampled_from.isoformat()} by "
+            f"{before.recorder!r}. If it was deleted and made again, record its first cut with "
+            "`airflow streams cuts record .. --anew`; otherwise look at the recorders' clocks"
+        )
+    return following
 
 
 def newest(connection: Connection, source_id: int) -> RecordedCut | None:

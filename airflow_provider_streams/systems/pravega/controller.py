@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import re
-import ssl
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow_provider_streams.errors import (
     AuthenticationFailed,
+    CertificateNotTrusted,
     InvalidRequest,
     MissingDependency,
     NotAuthorized,
@@ -20,6 +20,7 @@ from airflow_provider_streams.errors import (
 )
 from airflow_provider_streams.systems.pravega.auth import Endpoint
 from airflow_provider_streams.systems.pravega.credentials import Credentials
+from airflow_provider_streams.systems.tls import tls_refusal
 
 try:
     import grpc
@@ -182,10 +183,9 @@ def _tls(endpoint: Endpoint, address: tuple[str, int]) -> tuple[grpc.ChannelCred
             endpoint.ssl_context().wrap_socket(plain) as secure,
         ):
             certificate: Mapping[str, Any] = secure.getpeercert() or {}
-    except ssl.SSLError as error:
-        raise AuthenticationFailed(_target(address), f"its certificate is not accepted: {error.reason}") from error
     except OSError as error:
-        raise SystemUnavailable(_target(address), type(error).__name__) from error
+        where = _target(address)
+        raise tls_refusal(where, error) or SystemUnavailable(where, type(error).__name__) from error
     names = [str(value) for kind, value in certificate.get("subjectAltName", ()) if kind == "DNS"]
     common = [str(value) for part in certificate.get("subject", ()) for key, value in part if key == "commonName"]
     return credentials, [("grpc.ssl_target_name_override", name) for name in [*names, *common][:1]]
@@ -202,6 +202,8 @@ def _typed(error: grpc.RpcError, address: tuple[str, int], call: Call[Any]) -> S
     """A failed call as one of our errors; server texts that show internals stay out."""
     code, details = error.code(), error.details() or ""
     where = f"Pravega's controller at {_target(address)}"
+    if code is grpc.StatusCode.UNAVAILABLE and (why := _DISTRUST.search(details)):
+        return CertificateNotTrusted(where, why[0])
     if code in _PASSING:
         waited = "no answer in time" if code is grpc.StatusCode.DEADLINE_EXCEEDED else _short(details)
         return SystemUnavailable(where, f"{call.method}: {waited}")
@@ -220,6 +222,9 @@ def _typed(error: grpc.RpcError, address: tuple[str, int], call: Call[Any]) -> S
 class UnclearAnswer(ProtocolError):
     """The controller failed and does not say why; asking again changes nothing."""
 
+
+_DISTRUST = re.compile(r"CERTIFICATE_VERIFY_FAILED[^.]*|Hostname Verification Check failed")
+"""What gRPC says when it does not trust a server, among its reasons for being unavailable."""
 
 _REFUSALS = ("lease ", "Stream: ")
 """How texts begin of refusals that servers send as if they were failures."""

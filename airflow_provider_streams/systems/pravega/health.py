@@ -12,6 +12,7 @@ from airflow_provider_streams.systems.pravega.auth import Endpoint
 from airflow_provider_streams.systems.pravega.client import Client
 from airflow_provider_streams.systems.pravega.connection import Connection
 from airflow_provider_streams.systems.pravega.credentials import Credentials
+from airflow_provider_streams.systems.tls import tls_refusal
 
 UP = "up"
 NOT_ASKED = "not asked: this user may look at no stream of the connection's scope"
@@ -68,7 +69,7 @@ def _http(endpoint: Endpoint, url: str, query: Mapping[str, str] | None = None) 
         with httpx.Client(timeout=endpoint.request_timeout_seconds, verify=verify) as http:
             answer = http.get(url, params=query, headers={"Authorization": header} if header else {})
     except httpx.TransportError as error:
-        raise SystemUnavailable(url, type(error).__name__) from error
+        raise tls_refusal(url, error) or SystemUnavailable(url, type(error).__name__) from error
     if answer.status_code == _REFUSED:
         raise AuthenticationFailed(url)
     if answer.status_code not in (_OK, _FORBIDDEN):

@@ -22,6 +22,7 @@ from airflow_provider_streams.errors import (
 from airflow_provider_streams.systems.pravega.auth import Endpoint
 from airflow_provider_streams.systems.pravega.credentials import Credentials
 from airflow_provider_streams.systems.pravega.names import segment_id
+from airflow_provider_streams.systems.tls import tls_refusal
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _OK, _UNAUTHORIZED, _FORBIDDEN, _MISSING = 200, 401, 403, 404
@@ -70,7 +71,7 @@ def scaling_events(endpoint: Endpoint, stream: str, start: datetime, end: dateti
         with httpx.Client(timeout=endpoint.request_timeout_seconds, verify=verify) as http:
             answer = http.get(url, params=query, headers={"Authorization": header} if header else {})
     except httpx.TransportError as error:
-        raise SystemUnavailable(base, type(error).__name__) from error
+        raise tls_refusal(base, error) or SystemUnavailable(base, type(error).__name__) from error
     _check(answer.status_code, base, stream)
     try:
         data = answer.json()

@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 _DAY = dt.timedelta(days=1)
+_PASSWORD = b"1111_aaaa"  # parts of the Pravega standalone expect this one
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,10 @@ class Certificates:
     client: Issued
     keystore: Path
     """The server's, as Java reads it (PKCS #12)."""
-    keystore_password: Path
+    truststore: Path
+    """The authority, as Java reads it."""
+    store_password: Path
+    """Of both stores, in a file."""
 
     @classmethod
     def make(cls, folder: Path, client: str) -> Certificates:
@@ -47,20 +51,21 @@ class Certificates:
         authority = _Authority()
         server_key, server = authority.sign("loopback", loopback=True)
         client_key, one = authority.sign(client)
-        password = folder / "keystore.password"
-        password.write_text("streams")
-        keystore = folder / "keystore.p12"
-        encryption = BestAvailableEncryption(b"streams")
-        keystore.write_bytes(
+        encryption = BestAvailableEncryption(_PASSWORD)
+        (folder / "password").write_bytes(_PASSWORD)
+        (folder / "keystore.p12").write_bytes(
             pkcs12.serialize_key_and_certificates(b"server", server_key, server, [authority.certificate], encryption)
         )
+        trusted = pkcs12.PKCS12Certificate(authority.certificate, b"authority")
+        (folder / "truststore.p12").write_bytes(pkcs12.serialize_java_truststore([trusted], encryption))
         (folder / "authority.pem").write_bytes(authority.certificate.public_bytes(Encoding.PEM))
         return cls(
             folder / "authority.pem",
             _written(folder, "server", server_key, server),
             _written(folder, "client", client_key, one),
-            keystore,
-            password,
+            folder / "keystore.p12",
+            folder / "truststore.p12",
+            folder / "password",
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import secrets
+import ssl
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,6 +15,7 @@ import httpx
 from airflow_provider_streams.testing.servers import tokens
 from airflow_provider_streams.testing.servers.base import Server
 from airflow_provider_streams.testing.servers.cache import cached
+from airflow_provider_streams.testing.servers.certificates import Certificates
 from airflow_provider_streams.testing.servers.fetch import Artifact, Bundle, fetch
 from airflow_provider_streams.testing.servers.java import find_java
 from airflow_provider_streams.testing.servers.process import LOOPBACK
@@ -56,6 +58,7 @@ class PravegaServer(Server):
         settings: System properties to set or override, by their names in Pravega's documentation.
         accounts: Turns authentication on. User names, each with its permissions as `{resource: "READ"}` or
             "READ_UPDATE"; every user gets a password (`password(user)`), and `ADMIN` may do everything.
+        tls: Speak TLS alone, on every port; `certificates` are what clients need.
         heap: The most heap the JVM takes, as `-Xmx` writes it.
         jvm: The JVM's other flags; `java.QUICK_START` halves the CPU a start takes.
         cache_bytes: The cache that holds unflushed data. Writing more than it holds in one life breaks the
@@ -63,6 +66,8 @@ class PravegaServer(Server):
     """
 
     title: ClassVar[str] = f"Pravega {VERSION}"
+    certificates: Certificates
+    """From the start on, with `tls`."""
     ports: ClassVar[tuple[str, ...]] = ("zookeeper", "controller", "segment_store", "rest", "segment_store_rest")
     # It does not end by itself in any time worth waiting for, and has nothing on disk to save.
     grace_seconds: ClassVar[float] = 1.0
@@ -72,25 +77,27 @@ class PravegaServer(Server):
         settings: Mapping[str, str] | None = None,
         *,
         accounts: Mapping[str, Mapping[str, str]] | None = None,
+        tls: bool = False,
         heap: str = "2g",
         jvm: Sequence[str] = (),
         cache_bytes: int = 1 << 30,
     ) -> None:
         super().__init__()
         self._settings = dict(settings or {})
+        self.tls = tls
         self._heap, self._jvm, self._cache_bytes = heap, tuple(jvm), cache_bytes
         self._accounts = None if accounts is None else {ADMIN: {"prn::*": "READ_UPDATE"}, **accounts}
         self._passwords = {user: secrets.token_hex(12) for user in self._accounts or ()}
 
     @property
     def controller_uri(self) -> str:
-        """Where clients connect: `tcp://127.0.0.1:<port>`."""
-        return f"tcp://{LOOPBACK}:{self.port['controller']}"
+        """Where clients connect: `tcp://127.0.0.1:<port>`, or `tls://..`."""
+        return f"{'tls' if self.tls else 'tcp'}://{LOOPBACK}:{self.port['controller']}"
 
     @property
     def rest_url(self) -> str:
-        """The controller's REST API: `http://127.0.0.1:<port>`."""
-        return f"http://{LOOPBACK}:{self.port['rest']}"
+        """The controller's REST API: `http://127.0.0.1:<port>`, or `https://..`."""
+        return f"{'https' if self.tls else 'http'}://{LOOPBACK}:{self.port['rest']}"
 
     @property
     def classpath(self) -> list[str]:
@@ -160,6 +167,11 @@ class PravegaServer(Server):
                 for user, permissions in (self._accounts or {}).items()
             )
         )
+        if self.tls:
+            self.certificates = Certificates.make(self.home / "tls", client=ADMIN)
+            self._http = httpx.Client(
+                trust_env=False, timeout=30, verify=ssl.create_default_context(cafile=self.certificates.authority)
+            )
         properties = self.home / "server.properties"
         properties.touch(mode=0o600)
         properties.write_text("".join(f"{name}={value}\n" for name, value in self._secret_properties().items()))
@@ -203,12 +215,26 @@ class PravegaServer(Server):
 
     def _secret_properties(self) -> dict[str, str]:
         if not self.auth:
-            return {}
+            return self._tls_properties()
         return {
+            **self._tls_properties(),
             "singlenode.security.auth.enable": "true",
             "singlenode.security.auth.credentials.username": ADMIN,
             "singlenode.security.auth.credentials.pwd": self.password(),
             "singlenode.security.auth.pwdAuthHandler.accountsDb.location": str(self.home / "accounts"),
+        }
+
+    def _tls_properties(self) -> dict[str, str]:
+        if not self.tls:
+            return {}
+        files = self.certificates
+        return {
+            "singlenode.security.tls.enable": "true",
+            "singlenode.security.tls.certificate.location": str(files.server.certificate),
+            "singlenode.security.tls.privateKey.location": str(files.server.key),
+            "singlenode.security.tls.trustStore.location": str(files.truststore),
+            "singlenode.security.tls.keyStore.location": str(files.keystore),
+            "singlenode.security.tls.keyStore.pwd.location": str(files.store_password),
         }
 
 

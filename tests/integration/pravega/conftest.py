@@ -45,6 +45,7 @@ class Peer:
             "controller": server.controller_uri,
             "logback.configurationFile": str(logging),
             **server.client_properties(user),
+            **({"authority": str(server.certificates.authority)} if server.tls else {}),
         }
         self._process = start_java(SOURCE, [f"{k}={v}" for k, v in properties.items()], server.classpath)
 

@@ -272,12 +272,13 @@ public class Peer {
         }
     }
 
-    /** Arguments are system properties, name=value; `controller` says where the cluster is. */
+    /** Arguments are system properties, name=value: `controller`, and `authority`, a PEM file, where it speaks TLS. */
     public static void main(String[] args) throws Exception {
         for (String argument : args) {
             System.setProperty(argument.split("=", 2)[0], argument.split("=", 2)[1]);
         }
-        CONFIG = ClientConfig.builder().controllerURI(URI.create(System.getProperty("controller"))).build();
+        CONFIG = ClientConfig.builder().controllerURI(URI.create(System.getProperty("controller")))
+            .trustStore(System.getProperty("authority")).validateHostName(true).build();
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
         for (String line = in.readLine(); line != null; line = in.readLine()) {
             String out;

@@ -56,7 +56,7 @@ class AirflowStack:
     def kill(self, component: str, *, with_tasks: bool = True) -> None:
         """Kill a process and everything it started at once, as a machine that goes down does.
 
-        Without tasks: those that the scheduler's workers run live on as orphans, for each is a process group of its own.
+        Without tasks: those that the scheduler's workers run live on as orphans, each a process group of its own.
         """
         process = self.processes.pop(component)
         assert process.poll() is None, f"{component} had ended by itself"
@@ -176,6 +176,7 @@ def _environment(stack: AirflowStack) -> dict[str, str]:
         "AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "3",
         "AIRFLOW__TRIGGERER__JOB_HEARTBEAT_SEC": "1",
         "AIRFLOW__TRIGGERER__TRIGGERER_HEALTH_CHECK_THRESHOLD": "10",
+        "AIRFLOW__WORKERS__EXECUTION_API_RETRY_WAIT_MAX": "2",
         "AIRFLOW_CONN_FAKE_DEFAULT": json.dumps(fake),
         "AIRFLOW_CONN_FAKE_KILLED": json.dumps(killed),
         "AIRFLOW_CONN_FAKE_WATCHED": json.dumps(watched),

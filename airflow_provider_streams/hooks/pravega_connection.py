@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
 
 from airflow_provider_streams.errors import InvalidRequest, StreamsError
 from airflow_provider_streams.hooks.base import StreamHook
-from airflow_provider_streams.model.source import scoped_stream_name
+from airflow_provider_streams.model.source import PravegaSource, scoped_stream_name
 from airflow_provider_streams.systems.base import Option
 from airflow_provider_streams.systems.pravega.auth import OPTIONS, Endpoint
 
@@ -184,6 +184,17 @@ def full_stream_name(name: str, scope: str, conn_id: str) -> str:
         InvalidRequest: no scope is known.
     """
     return scoped_stream_name(name if "/" in name else f"{given_scope(scope, conn_id)}/{name}")
+
+
+def one_stream(owner: object, stream: str | None, source: PravegaSource | None, conn_id: str) -> tuple[str, str]:
+    """The name and the connection of a stream that an operator or a sensor is given in one of two ways.
+
+    Raises:
+        InvalidRequest: both are given, or none.
+    """
+    if (stream is None) == (source is None):
+        raise InvalidRequest(f"{type(owner).__name__} takes a stream or a source, one of them")
+    return (source.stream, source.conn_id) if source else (stream or "", conn_id)
 
 
 def given_scope(scope: str, conn_id: str) -> str:

@@ -18,7 +18,7 @@ from airflow_provider_streams.model.sink import Sink
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.operators.backfilling import Backfill, Backfiller, Outcome, summary
-from airflow_provider_streams.operators.read import check_choices, run_ids, with_asset
+from airflow_provider_streams.operators.read import add_assets, check_choices, run_ids
 from airflow_provider_streams.operators.reading import Landing, RunIds
 from airflow_provider_streams.retry import terminal_errors
 
@@ -97,10 +97,7 @@ class BackfillWindowsOperator(BaseOperator):
     ) -> None:
         super().__init__(**kwargs)
         check_choices(source=source, basis=basis, on_loss=on_loss)
-        if isinstance(basis, Cuts) or basis == "chained":
-            raise InvalidRequest("a backfill reads windows of time, in any order: basis must be 'publish' or 'append'")
-        if window_length <= timedelta(0):
-            raise InvalidWindow(f"window_length must be positive, got {window_length}")
+        _check_windows(basis, window_length)
         self.source = source
         self.start, self.end, self.window_length = start, end, window_length
         self.select = select
@@ -117,9 +114,7 @@ class BackfillWindowsOperator(BaseOperator):
         self.dry_run_only = dry_run
         self.limits = Limits(max_bytes, max_windows)
         self.target_split_bytes = target_split_bytes
-        self.inlets = with_asset(self.inlets, source.asset_uri)
-        if sink is not None:
-            self.outlets = with_asset(self.outlets, sink.asset_uri)
+        add_assets(self, source, sink)
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Recount, preview, pin, read, record.
@@ -184,6 +179,13 @@ class BackfillWindowsOperator(BaseOperator):
             outcome.rows,
             len(outcome.failures),
         )
+
+
+def _check_windows(basis: BasisLike | None, length: timedelta) -> None:
+    if isinstance(basis, Cuts) or basis == "chained":
+        raise InvalidRequest("a backfill reads windows of time, in any order: basis must be 'publish' or 'append'")
+    if length <= timedelta(0):
+        raise InvalidWindow(f"window_length must be positive, got {length}")
 
 
 class _OwnTries:

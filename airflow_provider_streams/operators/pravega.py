@@ -12,6 +12,7 @@ from airflow.sdk import BaseOperator
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.pravega import PravegaHook
+from airflow_provider_streams.hooks.pravega_connection import one_stream
 from airflow_provider_streams.model.source import PravegaSource
 from airflow_provider_streams.operators.cuts import RecordCutsOperator
 from airflow_provider_streams.operators.epoch import PravegaRollEpochOperator
@@ -60,10 +61,7 @@ class _StreamOperator(BaseOperator):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if (stream is None) == (source is None):
-            raise InvalidRequest(f"{type(self).__name__} takes a stream or a source, one of them")
-        self.stream = source.stream if source else stream or ""
-        self.conn_id = source.conn_id if source else conn_id
+        self.stream, self.conn_id = one_stream(self, stream, source, conn_id)
 
     @contextmanager
     def connected(self) -> Iterator[PravegaHook]:

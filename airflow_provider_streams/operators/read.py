@@ -107,7 +107,7 @@ class ReadWindowOperator(BaseOperator):
         self.replan = replan
         self.target_split_bytes = target_split_bytes
         self._last_read: tuple[Plan, Receipt | None] | None = None
-        self._add_assets()
+        add_assets(self, source, sink)
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Plan, pin, read, compare, land, record.
@@ -179,12 +179,6 @@ class ReadWindowOperator(BaseOperator):
                 asked,
             )
 
-    def _add_assets(self) -> None:
-        """The source is this task's inlet, the sink its outlet: beside what the user gave."""
-        self.inlets = with_asset(self.inlets, self.source.asset_uri)
-        if self.sink is not None:
-            self.outlets = with_asset(self.outlets, self.sink.asset_uri)
-
     def _announce(self, context: Context, result: dict[str, Any]) -> None:
         if self.sink is not None:
             facts = {name: result[name] for name in ("window", "reader", "fingerprint", "rows", "verdict")}
@@ -205,8 +199,14 @@ def check_choices(*, source: object, basis: object, on_loss: str = "fail") -> No
         raise InvalidRequest(f"on_loss must be 'fail' or 'record', got {on_loss!r}")
 
 
-def with_asset(assets: Any, uri: str) -> list[Any]:
-    """A task's inlets or outlets, and one more beside what the user gave."""
+def add_assets(task: BaseOperator, source: Source, sink: Sink | None) -> None:
+    """The source becomes a task's inlet, the sink its outlet: beside what the user gave."""
+    task.inlets = _with_asset(task.inlets, source.asset_uri)
+    if sink is not None:
+        task.outlets = _with_asset(task.outlets, sink.asset_uri)
+
+
+def _with_asset(assets: Any, uri: str) -> list[Any]:
     asset = Asset(uri=uri)
     given = list(assets) if isinstance(assets, list | tuple) else [assets] if assets else []
     return given if asset in given else [*given, asset]

@@ -11,10 +11,11 @@ from contextlib import closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_streams.errors import InvalidRequest, InvalidWindow
+from airflow_provider_streams.errors import InvalidWindow
 from airflow_provider_streams.hooks.backlog import Direction
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.hooks.pravega import PravegaHook
+from airflow_provider_streams.hooks.pravega_connection import one_stream
 from airflow_provider_streams.model.source import PravegaSource
 from airflow_provider_streams.retry import terminal_errors
 from airflow_provider_streams.sensors.state import StateSensor
@@ -54,10 +55,7 @@ class _PravegaSensor(StateSensor):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if (stream is None) == (source is None):
-            raise InvalidRequest(f"{type(self).__name__} takes a stream or a source, one of them")
-        self.stream = source.stream if source else stream or ""
-        self.conn_id = source.conn_id if source else conn_id
+        self.stream, self.conn_id = one_stream(self, stream, source, conn_id)
 
 
 class _ConditionSensor(_PravegaSensor):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import os
@@ -162,6 +163,8 @@ def _environment(stack: AirflowStack) -> dict[str, str]:
         "AIRFLOW__API__WORKERS": "1",
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://localhost:{stack.port}/execution/",
         "AIRFLOW__API_AUTH__JWT_SECRET": "one secret for all four components",
+        # else each of the four makes up its own in a race, and cannot read the others' triggers and connections
+        "AIRFLOW__CORE__FERNET_KEY": base64.urlsafe_b64encode(b"one key for all four components!").decode(),
         "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": str(stack.log_ports[0]),
         "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": str(stack.log_ports[1]),
         "AIRFLOW__CORE__PARALLELISM": "2",

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from airflow_provider_streams.systems.base import StreamSystem
 
 _PATTERN = re.compile(r"[*+?\[\](){}|^$\\]")
-_MOST_CUTS = 50_000
+MOST_CUTS = 50_000
+"""So many of the last recorded cuts are looked at."""
 
 
 def horizon_of(journal: Journal, system: StreamSystem, source: Source) -> datetime | None:
@@ -27,7 +28,7 @@ def horizon_of(journal: Journal, system: StreamSystem, source: Source) -> dateti
     """
 
     def recorded() -> Iterator[tuple[datetime, Cut]]:
-        for cut in journal.recorded_cuts(source.key, _MOST_CUTS):
+        for cut in journal.recorded_cuts(source.key, MOST_CUTS):
             yield cut.sampled_from, cut.cut
 
     return system.horizon(source, recorded)

@@ -11,15 +11,19 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.base import hook_for
-from airflow_provider_streams.hooks.journal import open_journal
+from airflow_provider_streams.hooks.covered import covered_end
+from airflow_provider_streams.hooks.horizon import MOST_CUTS
+from airflow_provider_streams.hooks.journal import aopen_journal, open_journal
 from airflow_provider_streams.hooks.pulsar_questions import Question, ask, topics_of
+from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.retention import Holding, Quota, Rules, Schedule, Verdict, judge
 from airflow_provider_streams.model.source import PravegaSource, PulsarSource, Source
 
 if TYPE_CHECKING:
     from airflow_provider_streams.hooks.pravega import PravegaHook
     from airflow_provider_streams.hooks.pulsar import PulsarHook
-    from airflow_provider_streams.systems.pravega.calls import Settings
+    from airflow_provider_streams.journal.store import Journal
+    from airflow_provider_streams.systems.pravega.client import Steps
     from airflow_provider_streams.systems.pulsar.admin.answers import BacklogQuota, Retention, TopicStats
     from airflow_provider_streams.systems.pulsar.admin.peek import PeekedEntry
 
@@ -52,38 +56,56 @@ def check_retention(question: RetentionQuestion) -> tuple[Verdict, Holding]:
         InvalidRequest: a system whose retention cannot be asked for.
         AccessError, SystemUnavailable: the system refuses or does not answer.
     """
-    with closing(hook_for(question.source)) as hook:
-        if isinstance(question.source, PulsarSource):
-            admin = cast("PulsarHook", hook).admin
-            holding = ask(admin, pulsar_holding(question.source, question.reader, datetime.now(UTC)))
-        elif isinstance(question.source, PravegaSource):
-            holding = _pravega_holding(cast("PravegaHook", hook), question.source)
+    source, reader = question.source, question.reader
+    with closing(hook_for(source)) as hook:
+        if isinstance(source, PulsarSource):
+            holding = ask(cast("PulsarHook", hook).admin, pulsar_holding(source, reader, datetime.now(UTC)))
+        elif isinstance(source, PravegaSource):
+            pravega = cast("PravegaHook", hook)
+            with open_journal() as journal:
+                cuts = _recorded(journal, source)
+            holding = pravega.run(_pravega_rule(pravega.stream(source.stream), reader, cuts))
         else:
-            raise InvalidRequest(f"the retention of a {question.source.system} source cannot be asked for")
-    return _judged(question, holding), holding
+            raise InvalidRequest(f"the retention of a {source.system} source cannot be asked for")
+    if reader is None:
+        return judge(holding, question.schedule, datetime.now(UTC)), holding
+    with open_journal() as journal:
+        return _judged(journal, question, holding), holding
 
 
 async def acheck_retention(question: RetentionQuestion, hook: Any) -> tuple[Verdict, Holding]:
     """As `check_retention`, for an event loop; `hook` is the source's, and stays open."""
-    if not isinstance(question.source, PulsarSource):
-        return await asyncio.to_thread(check_retention, question)
-    holding = await hook.aanswer(pulsar_holding(question.source, question.reader, datetime.now(UTC)))
-    return await asyncio.to_thread(_judged, question, holding), holding
+    source, reader = question.source, question.reader
+    if isinstance(source, PulsarSource):
+        holding = await hook.aanswer(pulsar_holding(source, reader, datetime.now(UTC)))
+    elif isinstance(source, PravegaSource):
+        with closing(await aopen_journal()) as journal:
+            cuts = await asyncio.to_thread(_recorded, journal, source)
+        rule = await asyncio.to_thread(_pravega_rule, await hook.astream(source.stream), reader, cuts)
+        holding = await hook.arun(rule)
+    else:
+        raise InvalidRequest(f"the retention of a {source.system} source cannot be asked for")
+    if reader is None:
+        return judge(holding, question.schedule, datetime.now(UTC)), holding
+    with closing(await aopen_journal()) as journal:
+        return await asyncio.to_thread(_judged, journal, question, holding), holding
 
 
-def _judged(question: RetentionQuestion, holding: Holding) -> Verdict:
-    return judge(holding, question.schedule, datetime.now(UTC), waiting_since=_waiting_since(question))
+def _judged(journal: Journal, question: RetentionQuestion, holding: Holding) -> Verdict:
+    """With the reader's oldest window that is not covered yet."""
+    end = covered_end(journal, question.source.key, question.reader or "", None)
+    since = None if end is None else end.time
+    return judge(holding, question.schedule, datetime.now(UTC), waiting_since=since)
 
 
-def _waiting_since(question: RetentionQuestion) -> datetime | None:
-    """Where the reader's unbroken row of covered windows ends."""
-    if question.reader is None:
-        return None
-    from airflow_provider_streams.hooks.covered import covered_end  # noqa: PLC0415 - SQL when used
+def _recorded(journal: Journal, source: Source) -> list[tuple[datetime, Cut]]:
+    return [(one.sampled_from, one.cut) for one in journal.recorded_cuts(source.key, MOST_CUTS)]
 
-    with open_journal() as journal:
-        end = covered_end(journal, question.source.key, question.reader, None)
-    return None if end is None else end.time
+
+def _pravega_rule(stream: str, reader: str | None, recorded: list[tuple[datetime, Cut]]) -> Steps[Holding]:
+    from airflow_provider_streams.systems.pravega import retention  # noqa: PLC0415 - gRPC when used
+
+    return retention.holding(stream, reader, recorded, datetime.now(UTC))
 
 
 # Pulsar
@@ -147,31 +169,3 @@ def _least(limits: Iterable[int | None]) -> int | None:
 
 def _span(seconds: int | None) -> timedelta | None:
     return None if seconds is None else timedelta(seconds=seconds)
-
-
-# Pravega
-
-_NO_LIMIT = 1 << 50
-"""Its clients write the greatest number of 64 bits where there is no maximum."""
-
-
-def _pravega_holding(hook: PravegaHook, source: PravegaSource) -> Holding:
-    """How Pravega holds a stream: its policy, and whether a subscriber's cut counts."""
-    from airflow_provider_streams.systems.pravega import calls  # noqa: PLC0415 - gRPC when used
-
-    stream = hook.stream(source.stream)
-    subscribers = hook.call(calls.list_holds(stream))
-    return Holding(pravega_rules(hook.stream_settings(stream), subscribed=bool(subscribers)))
-
-
-def pravega_rules(settings: Settings, *, subscribed: bool) -> Rules:
-    """A stream's retention policy. With subscribers it truncates at their cut, between its minimum and its maximum."""
-    from airflow_provider_streams.systems.pravega.calls import RetentionKind  # noqa: PLC0415 - gRPC when used
-
-    policy = settings.retention
-    limit = policy.maximum if subscribed and policy.maximum else policy.minimum
-    if policy.kind == RetentionKind.NONE or limit >= _NO_LIMIT:
-        return Rules()
-    if policy.kind == RetentionKind.TIME:
-        return Rules(keep=timedelta(milliseconds=limit))
-    return Rules(keep_bytes=limit)

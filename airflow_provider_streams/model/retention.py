@@ -46,8 +46,8 @@ class Holding:
 
     rules: Rules | None
     """None: we may not know them."""
-    bytes_per_second: float = 0.0
-    """How fast it grows."""
+    bytes_per_second: float | None = 0.0
+    """How fast it grows. None: not known."""
     horizon: datetime | None = None
     """Publish time of the oldest event still held; None: not known, or none."""
     unread_bytes: int = 0
@@ -134,7 +134,12 @@ def judge(holding: Holding, schedule: Schedule, now: datetime, *, waiting_since:
     """
     if holding.rules is None:
         return Verdict("unknown", schedule.needed, causes=("this user may not read the stream's retention",))
-    limit = _held(holding.rules, holding.bytes_per_second)
+    if holding.bytes_per_second is None and holding.rules.keep_bytes:
+        cause = (
+            f"retention keeps {holding.rules.keep_bytes:,} bytes, and no recorded cut tells how fast the stream grows"
+        )
+        return Verdict("unknown", schedule.needed, causes=(cause,))
+    limit = _held(holding.rules, holding.bytes_per_second or 0.0)
     blocked = tuple(_producers_stop(holding, schedule))
     if limit is None:
         return Verdict("low" if blocked else "safe", schedule.needed, causes=blocked)
@@ -193,7 +198,7 @@ def _producers_stop(holding: Holding, schedule: Schedule) -> Iterator[str]:
         if quota.evicts or quota.bytes is None:
             continue
         free = quota.bytes - holding.unread_bytes
-        if free <= 0 or free < holding.bytes_per_second * schedule.needed.total_seconds():
+        if free <= 0 or free < (holding.bytes_per_second or 0.0) * schedule.needed.total_seconds():
             kept = f"{holding.unread_bytes:,} of {quota.bytes:,} bytes"
             yield f"pins keep {kept}, where the backlog quota stops producers"
 

@@ -74,7 +74,7 @@ class PravegaHoldOperator(_HoldOperator):
 class PravegaMoveHoldOperator(_HoldOperator):
     """Moves a reader's hold to the end of what it has covered without a gap; put it behind the reading task.
 
-    A window that failed or is missing keeps the hold before it, whatever was covered later.
+    A window that failed or is missing keeps the hold before it, whatever was covered later. A hold never moves back.
 
     Args:
         source: the stream.
@@ -82,7 +82,8 @@ class PravegaMoveHoldOperator(_HoldOperator):
         cut: move it here instead (templated).
 
     Returns (XCom):
-        `hold, cut, window`; `cut` is null while nothing is covered, and the hold stays.
+        `hold, moved, cut, window`; `cut` is null while nothing is covered. The hold stays then (`moved` is false), and
+        where it stands further already.
     """
 
     def execute(self, context: Context) -> dict[str, Any]:  # noqa: ARG002 - all operators' shape
@@ -100,10 +101,10 @@ class PravegaMoveHoldOperator(_HoldOperator):
             cut, window = self._given(system), None
             if cut is None and (plan := covered_without_gap(journal, self.source.key, self.reader)):
                 cut, window = StreamCut.from_model(self.source.stream, plan.end_cut), plan.window.to_json()
-            if cut is not None:
-                system.client.run(hold.move(self.source.stream, name, cut))
-        self.log.info("Hold %s on %s %s", name, self.source, f"moved to {cut}" if cut else "stays: nothing is covered")
-        return {"hold": name, "cut": cut.to_text() if cut else None, "window": window}
+            moved = cut is not None and system.client.run(hold.move(self.source.stream, name, cut))
+        stays = "stays: it stands further already" if cut else "stays: nothing is covered"
+        self.log.info("Hold %s on %s %s", name, self.source, f"moved to {cut}" if moved else stays)
+        return {"hold": name, "moved": moved, "cut": cut.to_text() if cut else None, "window": window}
 
 
 class PravegaReleaseHoldOperator(_HoldOperator):

@@ -50,7 +50,7 @@ def verdict_facts(verdict: Verdict, holding: Holding) -> dict[str, Any]:
     return {
         **verdict.to_json(),
         "horizon": holding.horizon.isoformat() if holding.horizon else None,
-        "bytes_per_second": round(holding.bytes_per_second, 1),
+        "bytes_per_second": None if holding.bytes_per_second is None else round(holding.bytes_per_second, 1),
         "unread_bytes": holding.unread_bytes,
     }
 

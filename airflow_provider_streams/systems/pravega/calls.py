@@ -83,13 +83,19 @@ class Scaling:
     min_segments: int = 1
 
 
+NO_LIMIT = (1 << 63) - 1
+"""The maximum of a policy that has none, as Pravega's own clients write it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Retention:
     """A stream's retention policy; milliseconds or bytes."""
 
     kind: RetentionKind = RetentionKind.NONE
     minimum: int = 0
+    """Kept for nobody."""
     maximum: int = 0
+    """Kept for those who hold it, at most; a policy with 0 keeps nothing for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -447,7 +453,7 @@ def find_hold(group: Group) -> Call[Group]:
 
 
 def move_hold(group: Group, stream: str, cut: Mapping[int, int]) -> Call[bool]:
-    """Let retention truncate everything before a cut."""
+    """Let retention truncate everything before a cut; False: the hold stands behind it already."""
     message = pb.SubscriberCut(
         subscriber=group.subscriber,
         generation=group.generation,
@@ -461,7 +467,7 @@ def move_hold(group: Group, stream: str, cut: Mapping[int, int]) -> Call[bool]:
             3: lambda: SourceNotFound(f"hold {group.subscriber} on {stream}"),
             5: lambda: InvalidRequest(f"hold {group.subscriber} was changed meanwhile: look it up again"),
         }
-        return _done("move the hold", answer.status, refused, stream)
+        return _done("move the hold", answer.status, refused, stream, already=4)
 
     return Call("updateSubscriberStreamCut", stream, message, pb.StatusAnswer, parse)
 

@@ -1,6 +1,7 @@
 """Retention holds: a subscriber without a reader, before whose cut the stream's retention truncates nothing.
 
-Retention that a stream's policy bounds by a maximum may truncate beyond a hold: it is a wish, not a lock.
+Retention that a stream's policy bounds by a maximum may truncate beyond a hold: it is a wish, not a lock. Pravega
+ignores a subscriber that has never said where it stands, so a hold is moved to its cut as soon as it is made.
 """
 
 from __future__ import annotations
@@ -29,25 +30,29 @@ def place(stream: str, name: str, cut: StreamCut | None = None) -> Steps[bool]:
     Args:
         stream: `scope/stream`.
         name: the hold's, unique in the scope.
-        cut: None: the head.
+        cut: None, or one that retention has passed: the head.
 
     Raises:
         InvalidRequest: not a name, or the name is taken by a reader group of another stream.
         SourceNotFound: no such stream or scope.
     """
     group = _group(stream, name)
+    head = yield from cuts.head(stream)
     if group.subscriber in (yield from ask(calls.list_holds(stream))):
+        # whoever made it may have died before it stood anywhere; one that stands further does not move back
+        yield from move(stream, name, head)
         return False
-    start = cut or (yield from cuts.head(stream))
+    start = cut or head
     cuts.check_readable("hold's", start)
     yield from ask(calls.create_hold(group._replace(group_id=str(uuid4())), start.offsets, stream))
     if group.subscriber not in (yield from ask(calls.list_holds(stream))):
         raise InvalidRequest(f"{stream}: the hold {name!r} was not made: another reader group has this name")
+    yield from move(stream, name, start)
     return True
 
 
-def move(stream: str, name: str, cut: StreamCut) -> Steps[None]:
-    """Let retention truncate up to a cut. Moving it back does not bring truncated events back.
+def move(stream: str, name: str, cut: StreamCut) -> Steps[bool]:
+    """Let retention truncate up to a cut; False: the hold stands further already, and does not move back.
 
     Raises:
         SourceNotFound: there is no such hold, or no such stream.
@@ -57,7 +62,7 @@ def move(stream: str, name: str, cut: StreamCut) -> Steps[None]:
     if group.subscriber not in (yield from ask(calls.list_holds(stream))):
         raise SourceNotFound(f"hold {name} on {stream}")
     found = yield from ask(calls.find_hold(group))
-    yield from ask(calls.move_hold(found, stream, cut.offsets))
+    return (yield from ask(calls.move_hold(found, stream, cut.offsets)))
 
 
 def release(stream: str, name: str) -> Steps[bool]:

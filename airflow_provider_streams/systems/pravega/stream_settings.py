@@ -76,10 +76,18 @@ class StreamSettings:
         return replace(current, min_segments=segments)
 
     def _retention(self, current: Retention) -> Retention:
-        from airflow_provider_streams.systems.pravega.calls import Retention, RetentionKind  # noqa: PLC0415 - protobuf
+        from airflow_provider_streams.systems.pravega.calls import (  # noqa: PLC0415 - protobuf
+            NO_LIMIT,
+            Retention,
+            RetentionKind,
+        )
 
         if self.retain is not None:
-            return Retention(RetentionKind.TIME, self.retain // timedelta(milliseconds=1))
-        if self.retain_bytes is not None:
-            return Retention(RetentionKind.SIZE, self.retain_bytes)
-        return current
+            wanted = Retention(RetentionKind.TIME, self.retain // timedelta(milliseconds=1), NO_LIMIT)
+        elif self.retain_bytes is not None:
+            wanted = Retention(RetentionKind.SIZE, self.retain_bytes, NO_LIMIT)
+        else:
+            return current
+        # what holds may keep at most is not said here, so it stays, where it still can
+        has_maximum = current.kind is wanted.kind and current.maximum >= wanted.minimum
+        return replace(wanted, maximum=current.maximum) if has_maximum else wanted

@@ -38,6 +38,11 @@ def test_retention_by_time_must_exceed_the_need_by_the_margin(keep, risk, room):
 def test_retention_by_size_lasts_as_long_as_it_takes_to_fill():
     assert verdict(Rules(keep_bytes=3600 * 100), rate=100).held == HOUR
     assert verdict(Rules(keep_bytes=3600 * 100), rate=0).held is None
+    unknown = verdict(Rules(keep_bytes=3600 * 100), rate=None)
+    assert (unknown.risk, unknown.held) == ("unknown", None), "nobody knows how long that lasts"
+    assert "3" in unknown.causes[0]
+    assert verdict(Rules(keep=5 * HOUR), rate=None).risk == "safe"
+    assert verdict(Rules(keep_bytes=0), rate=None).risk == "loss"
     assert verdict(Rules(keep_bytes=0), rate=0).risk == "loss"
 
 

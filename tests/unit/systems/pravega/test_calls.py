@@ -36,7 +36,7 @@ ANSWERS = [
     (calls.abort_transaction(STREAM, 1, 2), {0: True, 1: InvalidRequest, 2: SourceNotFound, 3: InvalidRequest}),
     (
         calls.move_hold(GROUP, STREAM, {0: 1}),
-        {0: True, 1: ProtocolError, 2: SourceNotFound, 3: SourceNotFound, 5: InvalidRequest},
+        {0: True, 1: ProtocolError, 2: SourceNotFound, 3: SourceNotFound, 4: False, 5: InvalidRequest},
     ),
     (calls.delete_hold(GROUP), {0: True, 1: ProtocolError, 2: False}),
     (calls.transaction_state(STREAM, 1, 2), {0: calls.TransactionState.UNKNOWN, 3: calls.TransactionState.COMMITTED}),

@@ -9,6 +9,7 @@ import pytest
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.systems.pravega.administration import change_settings
 from airflow_provider_streams.systems.pravega.calls import (
+    NO_LIMIT,
     KeyedSegment,
     Retention,
     RetentionKind,
@@ -47,8 +48,14 @@ def test_scaling_is_by_number_or_rate(said, scaling):
 
 
 def test_retention_is_by_time_or_size():
-    assert StreamSettings(retain=timedelta(seconds=2))(FULL).retention == Retention(RetentionKind.TIME, 2000)
-    assert StreamSettings(retain_bytes=5)(FULL).retention == Retention(RetentionKind.SIZE, 5)
+    by_time = StreamSettings(retain=timedelta(seconds=2))(FULL).retention
+    assert by_time == Retention(RetentionKind.TIME, 2000, NO_LIMIT), "a hold may keep more"
+    assert StreamSettings(retain_bytes=5)(Settings()).retention == Retention(RetentionKind.SIZE, 5, NO_LIMIT)
+
+
+def test_the_most_that_holds_may_keep_stays_where_it_can():
+    assert StreamSettings(retain_bytes=5)(FULL).retention == Retention(RetentionKind.SIZE, 5, 2000)
+    assert StreamSettings(retain_bytes=5000)(FULL).retention == Retention(RetentionKind.SIZE, 5000, NO_LIMIT)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,54 @@
+"""How a stream holds its events: its policy, whose hold counts, and how fast it grows, by its recorded cuts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from airflow_provider_streams.model.cut import Cut
+from airflow_provider_streams.model.retention import Holding, Rules
+from airflow_provider_streams.systems.pravega import calls, cuts, hold, questions
+from airflow_provider_streams.systems.pravega.calls import NO_LIMIT, Retention, RetentionKind
+from airflow_provider_streams.systems.pravega.client import Steps, ask
+from airflow_provider_streams.systems.pravega.stream_cut import StreamCut, follows
+
+
+def holding(stream: str, reader: str | None, recorded: Iterable[tuple[datetime, Cut]], now: datetime) -> Steps[Holding]:
+    """How a stream holds its events for a reader.
+
+    Events carry no time: how far back the stream reaches and how fast it grows is told by recorded cuts alone.
+
+    Args:
+        stream: `scope/stream`.
+        reader: whose hold counts; None: anyone's.
+        recorded: when cuts were sampled, and the cuts, oldest first.
+        now: the time.
+
+    Raises:
+        SourceNotFound: no such stream or scope.
+    """
+    settings = yield from ask(calls.stream_settings(stream))
+    subscribers = yield from ask(calls.list_holds(stream))
+    head = (yield from cuts.head(stream)).to_model()
+    oldest = next(((moment, cut) for moment, cut in recorded if follows(head, cut)), None)
+    rate = None
+    if oldest is not None and (seconds := (now - oldest[0]).total_seconds()) > 0:
+        unread = yield from questions.unread(stream, StreamCut.from_model(stream, oldest[1]))
+        rate = unread.bytes / seconds
+    name = None if reader is None else f"{stream.partition('/')[0]}/{hold.name_for(reader)}"
+    is_held = name in subscribers if name else bool(subscribers)
+    return Holding(rules_of(settings.retention, is_held=is_held), rate, oldest[0] if oldest else None)
+
+
+def rules_of(policy: Retention, *, is_held: bool) -> Rules:
+    """A retention policy as rules: what a hold keeps goes at the policy's maximum, everything else at its minimum."""
+    limit = max(policy.maximum, policy.minimum) if is_held else policy.minimum
+    if policy.kind is RetentionKind.NONE or limit >= NO_LIMIT:
+        return Rules()
+    if policy.kind is RetentionKind.TIME:
+        return Rules(keep=_span(limit))
+    return Rules(keep_bytes=limit)
+
+
+def _span(milliseconds: int) -> timedelta:
+    return timedelta(milliseconds=min(milliseconds, timedelta.max // timedelta(milliseconds=1)))

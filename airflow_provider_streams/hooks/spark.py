@@ -230,10 +230,13 @@ class SubmitLauncher:
         from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook  # noqa: PLC0415 - optional
 
         from airflow_provider_streams.spark.failures import typed  # noqa: PLC0415 - as above
+        from airflow_provider_streams.spark.lifeline import held  # noqa: PLC0415
         from airflow_provider_streams.spark.ring import ring_archive  # noqa: PLC0415
 
         with tempfile.TemporaryDirectory(prefix="streams-job-") as folder:  # mode 0700
-            program, spec_file, result_file = (Path(folder) / name for name in ("job.py", "spec.json", "result.json"))
+            program, spec_file, result_file, wanted = (
+                Path(folder) / name for name in ("job.py", "spec.json", "result.json", "wanted")
+            )
             program.write_text(_ENTRY)
             spec_file.touch(mode=0o600)
             spec_file.write_text(json.dumps(work.to_json()))
@@ -242,10 +245,11 @@ class SubmitLauncher:
                 conn_id=self._conn_id,
                 name=_title(work),
                 py_files=str(ring_archive()),
-                application_args=["--spec", str(spec_file), "--result", str(result_file)],
+                application_args=["--spec", str(spec_file), "--result", str(result_file), "--lifeline", str(wanted)],
             )
             try:
-                self._hook.submit(str(program), env=self._environment(work))
+                with held(wanted):  # spark-submit and its driver program outlive a killed task
+                    self._hook.submit(str(program), env=self._environment(work))
             except Exception as error:
                 known = _result(result_file) or typed(error, work.secrets.values())
                 if known is error:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_streams.errors import InvalidRequest, StreamsError
 from airflow_provider_streams.model.receipt import Receipt, SplitReceipt, compare
-from airflow_provider_streams.spark import failures, preflight, reading, sinks
+from airflow_provider_streams.spark import failures, lifeline, preflight, reading, sinks
 from airflow_provider_streams.spark.observing import observed
 from airflow_provider_streams.spark.spec import JobSpec
 from airflow_provider_streams.systems.base import load_system
@@ -115,14 +115,19 @@ def transform_of(path: str | None) -> Callable[[DataFrame], DataFrame]:
 def main(argv: list[str] | None = None) -> int:
     """`--spec <file> --result <file>`; secrets come from the environment (`STREAMS_SECRET_<OPTION>`).
 
+    With `--lifeline <file>`, the job ends at once when nobody holds that file's lock any more.
+
     The result is `{"receipt": ..}`, of a chunk `{"results": [..]}`, or `{"error": {"type", "message"}}`; the exit code
     says which.
     """
     parser = argparse.ArgumentParser(prog="streams-job")
     parser.add_argument("--spec", type=Path, required=True)
     parser.add_argument("--result", type=Path, required=True)
+    parser.add_argument("--lifeline", type=Path)
     given = parser.parse_args(argv)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    if given.lifeline:
+        lifeline.end_with(given.lifeline)
     try:
         result = _main(json.loads(given.spec.read_text()))
     except StreamsError as error:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 import pyarrow.dataset as ds
 import pytest
 
@@ -182,3 +185,33 @@ def test_a_killed_driver_leaves_the_old_window_and_the_retry_the_new(stream, tmp
     assert "receipt" in start(tmp_path / "again", spec).result
     assert landed(lake) == stream.numbers
     assert not list((lake / "_staging").iterdir())
+
+
+def test_a_submitted_job_ends_with_its_task_and_never_lands_late(stream, tmp_path: Path) -> None:
+    """kill -9 of the task alone: spark-submit and the driver program are not its, and would go on without it."""
+    lake, folder = tmp_path / "lake", tmp_path / "killed"
+    Path(f"{stream.truth}.hold").touch()
+    stream.set(fault="hold", batch_rows=100)
+    folder.mkdir()
+    spec = stream.spec(sink=ParquetSink(str(lake)))
+    (folder / "spec.json").write_text(json.dumps(spec.to_json()))
+    spark = json.dumps({"conn_type": "spark", "host": "local[2]"})
+    child = subprocess.Popen(
+        [sys.executable, str(HERE / "launching.py"), str(folder / "spec.json"), str(folder / "result.json"), "local"],
+        env={**os.environ, "AIRFLOW_HOME": str(folder), "AIRFLOW_CONN_LOCAL": spark, "PYTHONPATH": str(HERE)},
+        stdout=(folder / "output").open("wb"),
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    try:
+        reading = "about .* bytes, of plan " + spec.plan.fingerprint
+        wait_until(lambda: re.search(reading, (folder / "output").read_text()), "a job that reads", seconds=180)
+        job = psutil.Process(child.pid).children(recursive=True)
+        child.kill()
+        child.wait()
+        assert job
+        wait_until(lambda: not psutil.wait_procs(job, timeout=0)[1], "the job's end", seconds=60)
+        assert not list(lake.glob("window_start=*"))
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)

@@ -230,7 +230,7 @@ class SubmitLauncher:
         from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook  # noqa: PLC0415 - optional
 
         from airflow_provider_streams.spark.failures import typed  # noqa: PLC0415 - as above
-        from airflow_provider_streams.spark.lifeline import held  # noqa: PLC0415
+        from airflow_provider_streams.spark.lifeline import Life  # noqa: PLC0415
         from airflow_provider_streams.spark.ring import ring_archive  # noqa: PLC0415
 
         with tempfile.TemporaryDirectory(prefix="streams-job-") as folder:  # mode 0700
@@ -248,7 +248,7 @@ class SubmitLauncher:
                 application_args=["--spec", str(spec_file), "--result", str(result_file), "--lifeline", str(wanted)],
             )
             try:
-                with held(wanted):  # spark-submit and its driver program outlive a killed task
+                with Life(wanted).lived():  # spark-submit and its driver program outlive a killed task
                     self._hook.submit(str(program), env=self._environment(work))
             except Exception as error:
                 known = _result(result_file) or typed(error, work.secrets.values())

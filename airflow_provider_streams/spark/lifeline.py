@@ -1,7 +1,7 @@
-"""A job that ends with the process that wants it, however that one ends: a killed task's job must not land late.
+"""Who is alive, however it may end: the system lets go of a file's lock when the process that holds it is gone.
 
-The one that wants it holds a lock on a file; the system lets go of it when that process is gone. Both are on one
-machine.
+A job ends with the task that wants it: a killed task's job must not land late. And what a live attempt has staged is
+told from what a dead one left. A file system without locks tells everybody to be dead.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import logging
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 EXIT_CODE = 70
@@ -19,15 +19,52 @@ EXIT_CODE = 70
 _log = logging.getLogger(__name__)
 
 
-@contextmanager
-def held(file: Path) -> Iterator[None]:
-    """Hold a new file's lock meanwhile. Programs that this process starts do not inherit it."""
-    descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
+class Life:
+    """A file's lock, held while its process lives. Programs that this process starts do not inherit it."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._descriptor: int | None = None
+
+    def begin(self) -> None:
+        """Make the file, and hold its lock. Does nothing if it is held already."""
+        if self._descriptor is None:
+            self._descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT, 0o600)
+            with suppress(OSError):
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+
+    def end(self) -> None:
+        """Remove the file, and let go. Does nothing if it was not held."""
+        if self._descriptor is not None:
+            self._file.unlink(missing_ok=True)
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    @contextmanager
+    def lived(self) -> Iterator[None]:
+        """Alive meanwhile."""
+        self.begin()
+        try:
+            yield
+        finally:
+            self.end()
+
+
+def is_alive(file: Path) -> bool:
+    """Whether somebody holds a file's lock."""
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
+        descriptor = os.open(file, os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
     finally:
         os.close(descriptor)
+    return False
 
 
 def end_with(file: Path) -> None:

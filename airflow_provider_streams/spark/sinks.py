@@ -6,7 +6,7 @@ import importlib
 import shutil
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -14,6 +14,7 @@ from airflow_provider_streams.errors import InvalidRequest, SinkError
 from airflow_provider_streams.model.receipt import Receipt
 from airflow_provider_streams.model.sink import ParquetSink, Sink
 from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.spark.lifeline import Life, is_alive
 from airflow_provider_streams.spark.observing import observed
 from airflow_provider_streams.spark.swap import recover, replace_folder
 
@@ -117,6 +118,7 @@ class ParquetWriter:
         self._staging = root / STAGING
         self._staged = self._staging / f"{self._label}-{uuid.uuid4().hex}"
         self._target = root / f"{WINDOW_COLUMN}={self._label}"
+        self._life = Life(_life_of(self._staged))
 
     def stage(self, df: DataFrame) -> None:
         """See `Writer`."""
@@ -171,11 +173,14 @@ class ParquetWriter:
             replace_folder(self._staged, self._target)
         except OSError as error:
             raise SinkError(self._sink.path, f"window {self._label} cannot be put in place: {error}") from error
+        self._life.end()
         self._remove_leftovers()
 
     def discard(self) -> None:
         """See `Writer`."""
         shutil.rmtree(self._staged, ignore_errors=True)
+        with suppress(OSError):
+            self._life.end()
 
     def prepare(self, df: DataFrame) -> None:
         """Refuse rows that the table cannot hold; make room for what will be staged.
@@ -188,6 +193,7 @@ class ParquetWriter:
                 self._sink.path, f"the rows have a column {WINDOW_COLUMN!r}, which the table's folders already give"
             )
         self._staging.mkdir(parents=True, exist_ok=True)
+        self._life.begin()
         recover(self._target, self._staging, f"{self._label}-")
 
     def _write(self, df: DataFrame, folder: Path, *partition_columns: str) -> None:
@@ -221,6 +227,22 @@ class ParquetWriter:
             )
 
     def _remove_leftovers(self) -> None:
-        """What crashed attempts at this window left, now that it is replaced."""
+        """What dead attempts at this window left, now that it is replaced.
+
+        Each is renamed first: an attempt that only looked dead can then put no folder in place that is being emptied.
+        """
         for leftover in self._staging.glob(f"{self._label}-*"):
-            shutil.rmtree(leftover, ignore_errors=True)
+            if is_alive(_life_of(leftover)):
+                continue
+            doomed = leftover.with_name(leftover.name + ".doomed")
+            with suppress(OSError):
+                leftover.rename(doomed)
+                if doomed.is_dir():
+                    shutil.rmtree(doomed, ignore_errors=True)
+                else:
+                    doomed.unlink()
+
+
+def _life_of(staged: Path) -> Path:
+    """Whose lock says that the attempt lives which made this folder, or one beside it."""
+    return staged.with_name(staged.name.partition(".")[0] + ".alive")

@@ -1,0 +1,122 @@
+"""A process is alive as long as it lives, and not a moment longer."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from airflow_provider_streams.errors import SinkError
+from airflow_provider_streams.model.sink import ParquetSink
+from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.spark.lifeline import EXIT_CODE, Life, is_alive
+from airflow_provider_streams.spark.sinks import ParquetWriter
+
+START = datetime(2026, 11, 20, 10, tzinfo=UTC)
+HOUR = Window(START, START + timedelta(hours=1))
+
+LIVING = """
+import sys
+from pathlib import Path
+from airflow_provider_streams.spark.lifeline import Life
+Life(Path(sys.argv[1])).begin()
+print("alive", flush=True)
+sys.stdin.read()
+"""
+WANTED = """
+import sys
+from pathlib import Path
+from airflow_provider_streams.spark.lifeline import end_with
+end_with(Path(sys.argv[1]))
+print("at work", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def python():
+    """`python(program, file)`: a process that has said its word and waits."""
+    processes: list[subprocess.Popen[bytes]] = []
+
+    def start(program: str, file: Path) -> subprocess.Popen[bytes]:
+        pipe = subprocess.PIPE
+        process = subprocess.Popen(
+            [sys.executable, "-c", program, str(file)], stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL
+        )
+        processes.append(process)
+        assert process.stdout is not None
+        assert process.stdout.readline()
+        return process
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def test_a_killed_process_lives_no_more(python: Callable[..., subprocess.Popen[bytes]], tmp_path: Path) -> None:
+    file = tmp_path / "life"
+    assert not is_alive(file)
+    living = python(LIVING, file)
+    assert is_alive(file)
+    living.kill()
+    living.wait()
+    assert not is_alive(file)
+
+
+def test_a_job_ends_when_who_wanted_it_was_killed(
+    python: Callable[..., subprocess.Popen[bytes]], tmp_path: Path
+) -> None:
+    living = python(LIVING, tmp_path / "life")
+    job = python(WANTED, tmp_path / "life")
+    assert job.poll() is None
+    living.kill()
+    assert job.wait(60) == EXIT_CODE
+
+
+def test_a_life_that_ended_leaves_nothing(tmp_path: Path) -> None:
+    with (life := Life(tmp_path / "life")).lived():
+        life.begin()
+        assert is_alive(tmp_path / "life")
+    life.end()
+    assert not list(tmp_path.iterdir())
+
+
+def staged(lake: Path, rows: int) -> ParquetWriter:
+    """An attempt that has staged its rows and is about to commit."""
+    writer = ParquetWriter(ParquetSink(str(lake)), HOUR)
+    writer.prepare(SimpleNamespace(columns=["number"]))
+    writer._staged.mkdir()
+    pq.write_table(pa.table({"number": range(rows)}), writer._staged / "part-0.parquet")
+    (writer._staged / "_SUCCESS").touch()
+    return writer
+
+
+def landed(lake: Path) -> int:
+    return pq.read_table(lake / f"window_start={HOUR.label}").num_rows
+
+
+def test_two_attempts_at_one_window_leave_each_other_alone(tmp_path: Path) -> None:
+    late, retry = staged(tmp_path, 2), staged(tmp_path, 3)
+    late.commit(None, 2)
+    assert landed(tmp_path) == 2
+    retry.commit(None, 3)
+    assert landed(tmp_path) == 3
+    assert not list((tmp_path / "_staging").iterdir())
+
+
+def test_what_a_dead_attempt_staged_is_removed_and_never_put_in_place(tmp_path: Path) -> None:
+    dead, retry = staged(tmp_path, 2), staged(tmp_path, 3)
+    dead._life.end()
+    retry.commit(None, 3)
+    assert not list((tmp_path / "_staging").iterdir())
+    with pytest.raises(SinkError):
+        dead.commit(None, 2)
+    assert landed(tmp_path) == 3

@@ -13,11 +13,13 @@ import httpx
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.systems.pulsar.admin.answers import Answer
 from airflow_provider_streams.systems.pulsar.admin.exchange import (
+    Conversation,
     Outcome,
     Patience,
     Pause,
     Route,
     Send,
+    Step,
     Unreachable,
     exchange,
 )
@@ -68,6 +70,16 @@ def _settings(endpoint: Endpoint) -> dict[str, Any]:
     }
 
 
+def _content(send: Send) -> dict[str, Any]:
+    return {
+        "method": send.method,
+        "url": send.url,
+        "params": send.params or None,
+        "headers": send.headers,
+        "content": send.body,
+    }
+
+
 def _answer(response: httpx.Response) -> Answer:
     return Answer(
         response.status_code, {name.lower(): value for name, value in response.headers.items()}, response.content
@@ -82,7 +94,17 @@ def _unreachable(error: httpx.TransportError, where: str) -> Unreachable:
     return Unreachable(f"{type(error).__name__}: {error}".rstrip(": "), sent)
 
 
-class AdminClient:
+class _Edge:
+    """What the two edges share: whom they call, as whom, and how patiently."""
+
+    def __init__(self, endpoint: Endpoint, patience: Patience | None) -> None:
+        self._endpoint, self._route, self._patience = endpoint, route_of(endpoint), patience or Patience()
+
+    def _begin(self, request: Request[T]) -> Conversation[T]:
+        return Conversation(exchange(request, self._route, self._endpoint.headers(), self._patience))
+
+
+class AdminClient(_Edge):
     """Calls the admin API and waits. Connects when first used.
 
     Args:
@@ -101,7 +123,7 @@ class AdminClient:
         transport: httpx.BaseTransport | None = None,
         patience: Patience | None = None,
     ) -> None:
-        self._endpoint, self._route, self._patience = endpoint, route_of(endpoint), patience or Patience()
+        super().__init__(endpoint, patience)
         self._http = httpx.Client(transport=transport, **_settings(endpoint))
 
     def __call__(self, request: Request[T]) -> T:
@@ -110,27 +132,17 @@ class AdminClient:
         Raises:
             AccessError, SystemUnavailable, ProtocolError: see `exchange`.
         """
-        steps = exchange(request, self._route, self._endpoint.headers(), self._patience)
-        outcome: Outcome = None
-        while True:
-            try:
-                step = steps.send(outcome)
-            except StopIteration as end:
-                result: T = end.value
-                return result
-            if isinstance(step, Pause):
-                time.sleep(step.seconds)
-                outcome = None
-            else:
-                outcome = self._send(step)
+        conversation, outcome = self._begin(request), None
+        while step := conversation.step(outcome):
+            outcome = self._do(step)
+        return conversation.result
 
-    def _send(self, send: Send) -> Answer | Unreachable:
+    def _do(self, step: Step) -> Outcome:
+        if isinstance(step, Pause):
+            time.sleep(step.seconds)
+            return None
         try:
-            return _answer(
-                self._http.request(
-                    send.method, send.url, params=send.params or None, headers=send.headers, content=send.body
-                )
-            )
+            return _answer(self._http.request(**_content(step)))
         except httpx.TransportError as error:
             return _unreachable(error, self._route.where)
 
@@ -147,17 +159,8 @@ class AdminClient:
         self.close()
 
 
-class AsyncAdminClient:
-    """The same for one event loop, at most `CONCURRENCY` calls at a time.
-
-    Args:
-        endpoint: the cluster.
-        transport: another way to send, for tests.
-        patience: how transient failures are repeated.
-
-    Raises:
-        InvalidRequest: the endpoint has no admin_url.
-    """
+class AsyncAdminClient(_Edge):
+    """The same for one event loop, at most `CONCURRENCY` calls at a time."""
 
     def __init__(
         self,
@@ -166,44 +169,30 @@ class AsyncAdminClient:
         transport: httpx.AsyncBaseTransport | None = None,
         patience: Patience | None = None,
     ) -> None:
-        self._endpoint, self._route, self._patience = endpoint, route_of(endpoint), patience or Patience()
+        super().__init__(endpoint, patience)
         self._http = httpx.AsyncClient(transport=transport, **_settings(endpoint))
         self._places = asyncio.Semaphore(CONCURRENCY)
 
     async def __call__(self, request: Request[T]) -> T:
-        """The result of a call.
-
-        Raises:
-            AccessError, SystemUnavailable, ProtocolError: see `exchange`.
-        """
-        steps = exchange(request, self._route, self._endpoint.headers(), self._patience)
-        outcome: Outcome = None
-        while True:
-            try:
-                step = steps.send(outcome)
-            except StopIteration as end:
-                result: T = end.value
-                return result
-            if isinstance(step, Pause):
-                await asyncio.sleep(step.seconds)
-                outcome = None
-            else:
-                async with self._places:
-                    outcome = await self._send(step)
+        """See `AdminClient`."""
+        conversation, outcome = self._begin(request), None
+        while step := conversation.step(outcome):
+            outcome = await self._do(step)
+        return conversation.result
 
     async def all(self, requests: Iterable[Request[T]]) -> list[T]:
         """The results of several calls, in their order; the first failure ends the others."""
         return await together(self(request) for request in requests)
 
-    async def _send(self, send: Send) -> Answer | Unreachable:
-        try:
-            return _answer(
-                await self._http.request(
-                    send.method, send.url, params=send.params or None, headers=send.headers, content=send.body
-                )
-            )
-        except httpx.TransportError as error:
-            return _unreachable(error, self._route.where)
+    async def _do(self, step: Step) -> Outcome:
+        if isinstance(step, Pause):
+            await asyncio.sleep(step.seconds)
+            return None
+        async with self._places:
+            try:
+                return _answer(await self._http.request(**_content(step)))
+            except httpx.TransportError as error:
+                return _unreachable(error, self._route.where)
 
     async def close(self) -> None:
         """Close its connections."""

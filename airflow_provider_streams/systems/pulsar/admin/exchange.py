@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeVar, cast
+from typing import Generic, TypeVar, cast
 from urllib.parse import SplitResult, urljoin, urlsplit, urlunsplit
 
 from airflow_provider_streams.errors import AccessError, ProtocolError, SystemUnavailable
@@ -135,6 +135,27 @@ def exchange(
             raise failure(request, _redacted(outcome, headers), route.where)
         yield patience.pause(attempt)
     raise AssertionError("the last attempt returns or raises")
+
+
+class Conversation(Generic[T]):
+    """A call under way: give it the outcome of each step, until there is no further one; then it has a result."""
+
+    result: T
+
+    def __init__(self, steps: Generator[Step, Outcome, T]) -> None:
+        self._steps = steps
+
+    def step(self, outcome: Outcome) -> Step | None:
+        """What to do next, after this outcome; the first step follows None.
+
+        Raises:
+            AccessError, SystemUnavailable, ProtocolError: see `exchange`.
+        """
+        try:
+            return self._steps.send(outcome)
+        except StopIteration as end:
+            self.result = end.value
+            return None
 
 
 def _attempt(

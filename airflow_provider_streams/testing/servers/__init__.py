@@ -17,6 +17,7 @@ from airflow_provider_streams.testing.servers.java import QUICK_START, JavaFaile
 from airflow_provider_streams.testing.servers.postgres import PostgresMissing, PostgresServer
 from airflow_provider_streams.testing.servers.pravega import PravegaServer
 from airflow_provider_streams.testing.servers.pulsar import PulsarServer
+from airflow_provider_streams.testing.servers.pulsar_broker import PulsarBroker, PulsarStorage
 from airflow_provider_streams.testing.servers.schema_registry import SchemaRegistryServer
 from airflow_provider_streams.testing.servers.waiting import wait_until
 
@@ -28,7 +29,9 @@ __all__ = [
     "PostgresMissing",
     "PostgresServer",
     "PravegaServer",
+    "PulsarBroker",
     "PulsarServer",
+    "PulsarStorage",
     "SchemaRegistryServer",
     "Server",
     "ServerFailed",

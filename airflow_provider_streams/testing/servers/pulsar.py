@@ -15,7 +15,7 @@ from airflow_provider_streams.testing.servers.base import Server
 from airflow_provider_streams.testing.servers.certificates import Certificates
 from airflow_provider_streams.testing.servers.fetch import Artifact, Bundle, fetch
 from airflow_provider_streams.testing.servers.java import java_home
-from airflow_provider_streams.testing.servers.process import LOOPBACK
+from airflow_provider_streams.testing.servers.process import LOOPBACK, free_ports
 
 VERSION = "4.0.8"
 BUNDLE = Bundle(
@@ -28,6 +28,7 @@ INTERCEPTORS = (
     "org.apache.pulsar.common.intercept.AppendBrokerTimestampMetadataInterceptor,"
     "org.apache.pulsar.common.intercept.AppendIndexMetadataInterceptor"
 )
+_PROVIDER = "org.apache.pulsar.broker.authentication.AuthenticationProvider"
 
 _SETTINGS = {
     # Topics exist because someone made them, and stay: reading must neither create nor delete any.
@@ -56,6 +57,7 @@ class PulsarServer(Server):
         interceptors: Stamp entries with the broker's time and an index, and show both to clients.
         token_auth: Authentication and authorization by token; `token(role)` makes tokens, `ADMIN_ROLE` may do
             everything, others what `grant` allows.
+        token_key: What signs tokens; a fresh one unless several brokers share it.
         tls: Listen with TLS, too, on ports of its own; `certificates` are what clients need. With `token_auth`, the
             client's certificate is the administrator's.
         heap: The most heap the JVM takes, as `-Xmx` writes it.
@@ -63,9 +65,11 @@ class PulsarServer(Server):
     """
 
     title: ClassVar[str] = f"Pulsar {VERSION}"
+    address: str = LOOPBACK
+    """What it calls itself."""
     certificates: Certificates
     """From the start on, with `tls`."""
-    ports: ClassVar[tuple[str, ...]] = ("broker", "web", "bookie", "broker_tls", "web_tls")
+    ports: ClassVar[tuple[str, ...]] = ("broker", "web", "bookie")
 
     def __init__(
         self,
@@ -75,17 +79,19 @@ class PulsarServer(Server):
         transactions: bool = False,
         interceptors: bool = False,
         token_auth: bool = False,
+        token_key: bytes | None = None,
         tls: bool = False,
         heap: str = "1g",
         jvm: Sequence[str] = ("-XX:+UseG1GC",),
     ) -> None:
         super().__init__()
         self.token_auth, self._tls = token_auth, tls
+        if tls:
+            self.port |= dict(zip(("broker_tls", "web_tls"), free_ports(2), strict=True))
         self._heap, self._jvm = heap, tuple(jvm)
-        self._key = secrets.token_bytes(32)
+        self._key = token_key or secrets.token_bytes(32)
         self._settings = {
             **_SETTINGS,
-            **self._network(),
             **(_ledgers(ledger_entries) if ledger_entries else {}),
             **({"transactionCoordinatorEnabled": "true"} if transactions else {}),
             **(_interceptors() if interceptors else {}),
@@ -96,12 +102,12 @@ class PulsarServer(Server):
     @property
     def service_url(self) -> str:
         """Where clients connect: `pulsar://127.0.0.1:<port>`."""
-        return f"pulsar://{LOOPBACK}:{self.port['broker']}"
+        return f"pulsar://{self.address}:{self.port['broker']}"
 
     @property
     def admin_url(self) -> str:
         """The REST API: `http://127.0.0.1:<port>`."""
-        return f"http://{LOOPBACK}:{self.port['web']}"
+        return f"http://{self.address}:{self.port['web']}"
 
     @property
     def service_url_tls(self) -> str:
@@ -127,6 +133,10 @@ class PulsarServer(Server):
         """A token for `role`, signed with this server's key; without an end unless `valid_seconds` is given."""
         return tokens.sign({"sub": role}, self._key, valid_seconds=valid_seconds)
 
+    def login(self) -> dict[str, str]:
+        """The headers of the administrator's REST calls."""
+        return {"Authorization": f"Bearer {self.token()}"} if self.token_auth else {}
+
     # The REST API, as far as tests prepare a broker with it.
 
     def admin(self, method: str, path: str, body: object = None) -> Any:
@@ -135,7 +145,7 @@ class PulsarServer(Server):
         Raises:
             HTTPStatusError: The broker refused; the message holds its reason.
         """
-        answer = self._call(method, path, body)
+        answer = self._call(method, f"admin/v2/{path}", body)
         return json.loads(answer) if answer else None
 
     def create_namespace(self, namespace: str) -> None:
@@ -169,6 +179,10 @@ class PulsarServer(Server):
         names: list[str] = self.admin("GET", f"persistent/{namespace}")
         return sorted(name for name in names if not name.rsplit("/", 1)[1].startswith("__"))
 
+    def owner(self, topic: str) -> str:
+        """The `service_url` of the broker that serves an unpartitioned topic or a partition."""
+        return str(json.loads(self._call("GET", f"lookup/v2/topic/{topic.replace('://', '/', 1)}"))["brokerUrl"])
+
     def inventory(self) -> dict[str, list[str]]:
         """Every topic of every tenant but Pulsar's own, with the names of its subscriptions."""
         return {
@@ -183,16 +197,21 @@ class PulsarServer(Server):
 
     def prepare(self) -> None:
         """Write `standalone.conf` with our settings."""
-        template = (self.distribution / "conf" / "standalone.conf").read_text()
-        conf = self.home / "standalone.conf"
-        conf.touch(mode=0o600)
-        settings = {**self._settings, **(self._tls_settings() if self._tls else {})}
-        conf.write_text(configure(template, settings))
-        (self.home / "token.key").touch(mode=0o600)
-        (self.home / "token.key").write_bytes(self._key)
+        self.write_configuration("standalone.conf", self.network)
+
+    def write_configuration(self, name: str, more: Mapping[str, str]) -> None:
+        """Write the file `name` below `home`: Pulsar's own of that name, with our settings and `more`."""
         if self.token_auth:
-            with conf.open("a") as file:
-                file.write(f"tokenSecretKey=file://{self.home / 'token.key'}\n")
+            key = self.home / "token.key"
+            key.touch(mode=0o600)
+            key.write_bytes(self._key)
+            more = {**more, "tokenSecretKey": f"file://{key}"}
+        if self._tls:
+            more = {**more, **self._tls_settings()}
+        template = (self.distribution / "conf" / name).read_text()
+        conf = self.home / name
+        conf.touch(mode=0o600)
+        conf.write_text(configure(template, {**more, **self._settings}))
 
     def command(self) -> Sequence[str]:
         """`bin/pulsar standalone`, with its data below `home`."""
@@ -220,27 +239,33 @@ class PulsarServer(Server):
     def is_ready(self) -> bool:
         """The broker says so, its first namespace exists, and its bookie stores a message."""
         try:
-            if self._call("GET", "brokers/ready") != "ok" or "public/default" not in self.admin(
-                "GET", "namespaces/public"
-            ):
+            if not self.says_ready() or "public/default" not in self.admin("GET", "namespaces/public"):
                 return False
             # After a crash the broker is ready before its bookie has registered again.
-            return self._call("GET", "brokers/health?topicVersion=V2") == "ok"
+            return self._call("GET", "admin/v2/brokers/health?topicVersion=V2") == "ok"
         except httpx.HTTPStatusError:
             return False
 
+    def says_ready(self) -> bool:
+        """What the broker itself answers."""
+        return self._call("GET", "admin/v2/brokers/ready") == "ok"
+
     def _call(self, method: str, path: str, body: object = None) -> str:
-        headers = {"Authorization": f"Bearer {self.token()}"} if self.token_auth else {}
-        answer = self._http.request(method, f"{self.admin_url}/admin/v2/{path}", json=body, headers=headers)
+        headers = self.login()
+        answer = self._http.request(method, f"{self.admin_url}/{path}", json=body, headers=headers)
+        while answer.has_redirect_location:  # to the broker that owns the topic
+            answer = self._http.request(method, answer.headers["location"], json=body, headers=headers)
         if answer.is_error:
             message = f"{method} {path}: {answer.status_code} {answer.text[:500]}"
             raise httpx.HTTPStatusError(message, request=answer.request, response=answer)
         return answer.text
 
-    def _network(self) -> dict[str, str]:
+    @property
+    def network(self) -> dict[str, str]:
+        """Settings of the ports and addresses."""
         return {
             "bindAddress": LOOPBACK,
-            "advertisedAddress": LOOPBACK,
+            "advertisedAddress": self.address,
             "brokerServicePort": str(self.port["broker"]),
             "webServicePort": str(self.port["web"]),
             # The bookie's: it would otherwise listen on the interface of the host's name.
@@ -252,8 +277,6 @@ class PulsarServer(Server):
 
     def _tls_settings(self) -> dict[str, str]:
         self.certificates = Certificates.make(self.home / "tls", client=ADMIN_ROLE)
-        provider = "org.apache.pulsar.broker.authentication.AuthenticationProvider"
-        providers = {"authenticationProviders": f"{provider}Token,{provider}Tls"} if self.token_auth else {}
         return {
             "brokerServicePortTls": str(self.port["broker_tls"]),
             "webServicePortTls": str(self.port["web_tls"]),
@@ -261,14 +284,14 @@ class PulsarServer(Server):
             "tlsKeyFilePath": str(self.certificates.server.key),
             "tlsTrustCertsFilePath": str(self.certificates.authority),
             "brokerClientTrustCertsFilePath": str(self.certificates.authority),
-            **providers,
         }
 
     def _token_settings(self) -> dict[str, str]:
+        kinds = ("Token", "Tls") if self._tls else ("Token",)
         return {
             "authenticationEnabled": "true",
             "authorizationEnabled": "true",
-            "authenticationProviders": "org.apache.pulsar.broker.authentication.AuthenticationProviderToken",
+            "authenticationProviders": ",".join(f"{_PROVIDER}{kind}" for kind in kinds),
             "superUserRoles": ADMIN_ROLE,
             "brokerClientAuthenticationPlugin": "org.apache.pulsar.client.impl.auth.AuthenticationToken",
             "brokerClientAuthenticationParameters": json.dumps({"token": self.token()}),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import json
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, closing
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -11,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
 from airflow_provider_streams.errors import StreamsError
-from airflow_provider_streams.hooks.base import hook_for, source_from_json
+from airflow_provider_streams.hooks.base import hook_for, source_from_json, source_to_json
 from airflow_provider_streams.hooks.journal import aopen_journal
 from airflow_provider_streams.hooks.recording import Recorded, next_tick, record, utc_now
+from airflow_provider_streams.model.source import Source
 
 if TYPE_CHECKING:
-    from airflow_provider_streams.model.source import Source
     from airflow_provider_streams.systems.base import StreamSystem
 
 
@@ -29,7 +30,7 @@ class RecordCutsTrigger(BaseEventTrigger):
     Any number of recorders may run for the same source.
 
     Args:
-        sources: what to sample, each as `hooks.base.source_to_json` gives it.
+        sources: what to sample; each may be as `hooks.base.source_to_json` gives it, or that as JSON text.
         every_seconds: the interval; about the greatest skew of a window's edge.
         recorder: the name to leave beside the entries.
         until: when to end (ISO 8601); None: never.
@@ -38,14 +39,15 @@ class RecordCutsTrigger(BaseEventTrigger):
 
     def __init__(
         self,
-        sources: list[dict[str, Any]],
+        sources: Sequence[Source | dict[str, Any] | str],
         every_seconds: float = 60.0,
         recorder: str = "trigger",
         until: str | None = None,
         keep_seconds: float | None = None,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # Airflow's is not annotated
-        self.sources, self.every_seconds, self.recorder = sources, every_seconds, recorder
+        self.sources = [_plain(one) for one in sources]
+        self.every_seconds, self.recorder = every_seconds, recorder
         self.until, self.keep_seconds = until, keep_seconds
         self._failing: dict[str, str] = {}
 
@@ -54,7 +56,8 @@ class RecordCutsTrigger(BaseEventTrigger):
         return (
             "airflow_provider_streams.triggers.cuts.RecordCutsTrigger",
             {
-                "sources": self.sources,
+                # texts: a watcher with dictionaries in a list is another one to Airflow 3.3 at each parse of its DAG
+                "sources": [json.dumps(one, sort_keys=True) for one in self.sources],
                 "every_seconds": self.every_seconds,
                 "recorder": self.recorder,
                 "until": self.until,
@@ -112,6 +115,13 @@ class RecordCutsTrigger(BaseEventTrigger):
         if failing.get(key) != type(result.error).__name__:
             self.log.warning("No cut of %s was recorded, trying again at every tick: %s", result.source, result.error)
         failing[key] = type(result.error).__name__
+
+
+def _plain(given: Source | dict[str, Any] | str) -> dict[str, Any]:
+    if isinstance(given, Source):
+        return source_to_json(given)
+    plain: dict[str, Any] = json.loads(given) if isinstance(given, str) else given
+    return plain
 
 
 async def sleep_until(moment: datetime) -> None:

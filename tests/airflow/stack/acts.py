@@ -1,0 +1,116 @@
+"""What tests do with a DAG of the running stack, through Airflow's REST API."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@dataclass(frozen=True, eq=False)
+class Dag:
+    """A DAG of the stack."""
+
+    stack: Any
+    name: str
+
+    @property
+    def path(self) -> str:
+        return f"/api/v2/dags/{self.name}"
+
+    def parsed(self) -> None:
+        self.stack.until(f"{self.name} was not parsed", lambda: self.stack.call("GET", self.path)["dag_id"])
+
+    @contextmanager
+    def unpaused(self) -> Iterator[None]:
+        """At work for a while; afterwards none of its runs is, nor any watcher of its assets."""
+        self.parsed()
+        self.pause(paused=False)
+        try:
+            yield
+        finally:
+            self.pause(paused=True)
+            for run in self.runs():
+                if run["state"] in ("queued", "running"):
+                    self.stack.call("PATCH", f"{self.path}/dagRuns/{run['dag_run_id']}", {"state": "failed"})
+
+    def pause(self, *, paused: bool) -> None:
+        self.stack.call("PATCH", self.path, {"is_paused": paused})
+
+    def start(self, conf: dict[str, Any] | None = None, **more: Any) -> str:
+        """Start a run; its id."""
+        body = {"logical_date": None, "conf": conf or {}, **more}
+        return self.stack.call("POST", f"{self.path}/dagRuns", body)["dag_run_id"]
+
+    def runs(self, kind: str = "") -> list[dict[str, Any]]:
+        """Every run (of a kind: `backfill`, `asset_triggered`), the oldest first."""
+        chosen = f"&run_type={kind}" if kind else ""
+        return self.stack.call("GET", f"{self.path}/dagRuns?limit=100&order_by=run_after{chosen}")["dag_runs"]
+
+    def end(self, run_id: str, seconds: float = 120) -> str:
+        """Wait until a run is over; `success` or `failed`."""
+
+        def ended() -> str | None:
+            state = self.stack.call("GET", f"{self.path}/dagRuns/{run_id}")["state"]
+            return state if state in ("success", "failed") else None
+
+        return self.stack.until(f"{run_id} of {self.name} did not end", ended, seconds)
+
+    def succeed(self, run_id: str, seconds: float = 120) -> None:
+        """Wait until a run is over, in success."""
+        if self.end(run_id, seconds) != "success":
+            pytest.fail(f"{run_id} of {self.name} failed\n{self.log(run_id)[-6000:]}")
+
+    def task(self, run_id: str, task_id: str) -> dict[str, Any]:
+        return self.stack.call("GET", f"{self.path}/dagRuns/{run_id}/taskInstances/{task_id}")
+
+    def deferred(self, run_id: str, task_id: str) -> dict[str, Any]:
+        """Wait until a task waits in a triggerer that has taken it up."""
+
+        def waiting() -> dict[str, Any] | None:
+            task = self.task(run_id, task_id)
+            return task if task["state"] == "deferred" and task["triggerer_job"] else None
+
+        return self.stack.until(f"{task_id} of {self.name} was not deferred", waiting)
+
+    def xcom(self, run_id: str, task_id: str) -> Any:
+        path = f"{self.path}/dagRuns/{run_id}/taskInstances/{task_id}/xcomEntries/return_value"
+        return self.stack.call("GET", f"{path}?deserialize=true")["value"]
+
+    def log_files(self, run_id: str, task_id: str = "*") -> list[Path]:
+        """Logs of tasks (`attempt=1.log`) and of their triggers (`attempt=1.log.trigger.2.log`)."""
+        run = f"dag_id={self.name}/run_id={run_id}"
+        return sorted((self.stack.home / "logs").glob(f"{run}/task_id={task_id}/attempt=*"))
+
+    def log(self, run_id: str, task_id: str = "*") -> str:
+        return "\n".join(log.read_text() for log in self.log_files(run_id, task_id))
+
+    def consumed(self, run_id: str) -> list[dict[str, Any]]:
+        """The asset events that started a run, the oldest first."""
+        path = f"{self.path}/dagRuns/{run_id}/upstreamAssetEvents"
+        return sorted(self.stack.call("GET", path)["asset_events"], key=lambda event: event["timestamp"])
+
+    def clear(self, run_id: str, *task_ids: str) -> None:
+        """As a user clears tasks of a run, all or some."""
+        body = {"dry_run": False, "dag_run_id": run_id, "only_failed": False, "reset_dag_runs": True}
+        chosen = {"task_ids": list(task_ids)} if task_ids else {}
+        self.stack.call("POST", f"{self.path}/clearTaskInstances", {**body, **chosen})
+
+
+def connect(stack: Any, conn_id: str, conn_type: str, **extra: object) -> None:
+    """Add a connection to Airflow's database."""
+    body = {"connection_id": conn_id, "conn_type": conn_type, "extra": json.dumps(extra)}
+    stack.call("POST", "/api/v2/connections", body)
+
+
+def events_of(stack: Any, asset: str) -> list[dict[str, Any]]:
+    """Every event of an asset, the oldest first."""
+    found = stack.call("GET", f"/api/v2/assets?name_pattern={asset}")["assets"]
+    (number,) = [one["id"] for one in found if one["name"] == asset]
+    path = f"/api/v2/assets/events?asset_id={number}&order_by=timestamp&limit=100"
+    return stack.call("GET", path)["asset_events"]

@@ -1,0 +1,31 @@
+"""Windows that are awaited in the triggerer from the begin, then planned."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from airflow.sdk import DAG, CronDataIntervalTimetable, CronPartitionTimetable
+
+from airflow_provider_streams.operators.read import ReadWindowOperator
+from airflow_provider_streams.sensors.window import WindowReadySensor
+from airflow_provider_streams.testing.fake import FakeSource
+
+
+def awaiting(dag_id: str, schedule: Any, **arguments: Any) -> DAG:
+    """Wait for the run's window, then plan it."""
+    common = {"source": FakeSource("numbers", conn_id="fake_from_trigger"), "slack": timedelta(0), **arguments}
+    start = datetime(2026, 11, 20, tzinfo=UTC)
+    with DAG(dag_id, schedule=schedule, start_date=start, catchup=False, default_args={"retries": 2}) as dag:
+        ready = WindowReadySensor(task_id="ready", start_from_trigger=True, poke_interval=0.5, timeout=180, **common)
+        ready >> ReadWindowOperator(task_id="plan", dry_run=True, **common)
+    return dag
+
+
+partitions = awaiting(
+    "from_trigger_partitions",
+    CronPartitionTimetable("@hourly", timezone="UTC", run_offset=-1),
+    window_length=timedelta(hours=1),
+)
+intervals = awaiting("from_trigger_intervals", CronDataIntervalTimetable("@hourly", timezone="UTC"))
+explicit = awaiting("from_trigger_explicit", None, window="{{ dag_run.conf['window'] }}")

@@ -245,4 +245,5 @@ class ParquetWriter:
 
 def _life_of(staged: Path) -> Path:
     """Whose lock says that the attempt lives which made this folder, or one beside it."""
-    return staged.with_name(staged.name.partition(".")[0] + ".alive")
+    label, _, attempt = staged.name.rpartition("-")  # a label may have a point: windows that start between two seconds
+    return staged.with_name(f"{label}-{attempt.partition('.')[0]}.alive")

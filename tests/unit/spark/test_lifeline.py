@@ -17,7 +17,7 @@ from airflow_provider_streams.errors import SinkError
 from airflow_provider_streams.model.sink import ParquetSink
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.spark.lifeline import EXIT_CODE, Life, is_alive
-from airflow_provider_streams.spark.sinks import ParquetWriter
+from airflow_provider_streams.spark.sinks import ParquetWriter, _life_of
 
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)
 HOUR = Window(START, START + timedelta(hours=1))
@@ -120,3 +120,13 @@ def test_what_a_dead_attempt_staged_is_removed_and_never_put_in_place(tmp_path: 
     with pytest.raises(SinkError):
         dead.commit(None, 2)
     assert landed(tmp_path) == 3
+
+
+def test_windows_of_one_second_have_a_life_each(tmp_path: Path) -> None:
+    """Staged in one pass by one process: a common lock would be waited for without end."""
+    start = HOUR.start + timedelta(milliseconds=250)
+    windows = [Window(start + number * timedelta(milliseconds=250), HOUR.end) for number in range(3)]
+    writers = [ParquetWriter(ParquetSink(str(tmp_path)), window) for window in windows]
+    files = {writer._life._file for writer in writers}
+    assert len(files) == len(windows)
+    assert {_life_of(writer._staged.with_name(f"{writer._staged.name}.together")) for writer in writers} == files

@@ -10,7 +10,7 @@ from airflow.sdk import BaseOperator
 
 from airflow_provider_streams.errors import InvalidRequest, RetentionAtRisk
 from airflow_provider_streams.hooks import metrics
-from airflow_provider_streams.hooks.retention import RetentionQuestion, check_retention
+from airflow_provider_streams.hooks.retention import RetentionQuestion, check_retention, verdict_facts
 from airflow_provider_streams.model.retention import Schedule
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.operators.read import check_choices
@@ -71,8 +71,6 @@ class CheckRetentionOperator(BaseOperator):
         Raises:
             StreamsError: typed; `RetentionAtRisk` among them.
         """
-        from airflow_provider_streams.triggers.retention import verdict_facts  # noqa: PLC0415
-
         with terminal_errors():
             verdict, holding = check_retention(RetentionQuestion(self.source, self.schedule, self.reader))
             metrics.guarded(self.source, self.reader, verdict, holding)

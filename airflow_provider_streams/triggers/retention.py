@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_streams.hooks.base import StreamHook, hook_for, source_from_json
-from airflow_provider_streams.hooks.retention import RetentionQuestion, acheck_retention
+from airflow_provider_streams.hooks.retention import RetentionQuestion, acheck_retention, verdict_facts
 from airflow_provider_streams.triggers.state import Answer, StateTrigger
 
 if TYPE_CHECKING:
@@ -43,16 +43,6 @@ class RetentionRiskTrigger(StateTrigger):
         """Close local connections; there is nothing to undo at the server."""
         if self._hook is not None:
             await self._hook.aclose()
-
-
-def verdict_facts(verdict: Verdict, holding: Holding) -> dict[str, Any]:
-    """A verdict and what it rests on, as plain JSON values."""
-    return {
-        **verdict.to_json(),
-        "horizon": holding.horizon.isoformat() if holding.horizon else None,
-        "bytes_per_second": None if holding.bytes_per_second is None else round(holding.bytes_per_second, 1),
-        "unread_bytes": holding.unread_bytes,
-    }
 
 
 def verdict_answer(verdict: Verdict, holding: Holding) -> Answer:

@@ -1,0 +1,75 @@
+"""How Pulsar holds the events of a source: its policies, pins and rates, as one value for the retention guard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_streams.hooks.pulsar_questions import Question, topics_of
+from airflow_provider_streams.model.retention import Holding, Quota, Rules
+from airflow_provider_streams.model.source import PulsarSource
+
+if TYPE_CHECKING:
+    from airflow_provider_streams.systems.pulsar.admin.answers import BacklogQuota, Retention, TopicStats
+    from airflow_provider_streams.systems.pulsar.admin.peek import PeekedEntry
+
+
+def holding(source: PulsarSource, reader: str | None, now: datetime) -> Question[Holding]:
+    """How Pulsar holds the topics of a source: of all limits the least, of all rates the greatest."""
+    from airflow_provider_streams.systems.pulsar.admin import requests  # noqa: PLC0415
+
+    topics = yield from topics_of(source)
+    shards = [shard for topic in topics for shard in topic.shards]
+    policies = yield [
+        request(topic.name)
+        for topic in topics
+        for request in (requests.retention, requests.message_ttl, requests.backlog_quotas)
+    ]
+    stats: list[TopicStats] = yield [requests.stats(shard) for shard in shards]
+    firsts: list[PeekedEntry | None] = yield [requests.examine_message(shard) for shard in shards]
+    oldest = [first.publish_time if first else None for first in firsts]
+    pinned = [_pinned(one, reader) for one in stats]
+    return Holding(
+        _rules(policies, pinned=all(size is not None for size in pinned)),
+        max((_rate(one.storage_bytes, first, now) for one, first in zip(stats, oldest, strict=True)), default=0.0),
+        min((first for first in oldest if first), default=None),
+        max((size or 0 for size in pinned), default=0),
+    )
+
+
+def _pinned(stats: TopicStats, reader: str | None) -> int | None:
+    """Bytes that a pin keeps on a shard; None: there is no pin."""
+    from airflow_provider_streams.systems.pulsar.pins import PinSubscription  # noqa: PLC0415
+
+    pins = (PinSubscription.of("", name, one) for name, one in stats.subscriptions.items())
+    kept = [pin.bytes or 0 for pin in pins if pin and (reader is None or pin.mark.reader == reader)]
+    return max(kept, default=None)
+
+
+def _rate(stored: int, since: datetime | None, now: datetime) -> float:
+    seconds = (now - since).total_seconds() if since else 0.0
+    return stored / seconds if seconds >= 1 else 0.0
+
+
+def _rules(policies: Sequence[Any], *, pinned: bool) -> Rules | None:
+    """The strictest of several topics' policies, each a retention, a TTL and quotas; None: one is not known."""
+    if any(policy is None for policy in policies):
+        return None
+    retentions: list[Retention] = list(policies[0::3])
+    quotas: Iterable[BacklogQuota] = (quota for each in policies[2::3] for quota in each)
+    return Rules(
+        keep=_span(_least(one.seconds for one in retentions)),
+        keep_bytes=_least(one.bytes for one in retentions),
+        pinned=pinned,
+        expiry=_span(_least(ttl or None for ttl in policies[1::3])),
+        quotas=tuple(dict.fromkeys(Quota(one.limit_bytes, _span(one.limit_seconds), one.evicts) for one in quotas)),
+    )
+
+
+def _least(limits: Iterable[int | None]) -> int | None:
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def _span(seconds: int | None) -> timedelta | None:
+    return None if seconds is None else timedelta(seconds=seconds)

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from airflow.sdk import Connection as AirflowConnection
 
     from airflow_provider_streams.systems.pravega.calls import Call
-    from airflow_provider_streams.systems.pravega.client import AsyncClient, Client, Steps
+    from airflow_provider_streams.systems.pravega.client import AsyncClient, Client
+    from airflow_provider_streams.systems.pravega.steps import Steps
     from airflow_provider_streams.systems.pravega.system import PravegaSystem
 
 T = TypeVar("T")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from airflow_provider_streams.hooks.pravega import PravegaHook
     from airflow_provider_streams.hooks.pulsar import PulsarHook
     from airflow_provider_streams.journal.store import Journal
-    from airflow_provider_streams.systems.pravega.client import Steps
+    from airflow_provider_streams.systems.pravega.steps import Steps
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,8 @@ from airflow_provider_streams.triggers.state import Answer, StateTrigger
 if TYPE_CHECKING:
     from airflow_provider_streams.journal.cuts import RecordedCut
     from airflow_provider_streams.journal.store import Journal
-    from airflow_provider_streams.systems.pravega.client import Steps
     from airflow_provider_streams.systems.pravega.questions import MarksSeen
+    from airflow_provider_streams.systems.pravega.steps import Steps
 
 
 @dataclass(frozen=True)

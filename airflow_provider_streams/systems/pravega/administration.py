@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.systems.pravega import calls, cuts
 from airflow_provider_streams.systems.pravega.calls import ScalingKind, Settings
-from airflow_provider_streams.systems.pravega.client import Steps, ask
 from airflow_provider_streams.systems.pravega.planner import pieces_between
+from airflow_provider_streams.systems.pravega.steps import Steps, ask
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
 from airflow_provider_streams.systems.pravega.stream_settings import IfExists
 

@@ -104,3 +104,25 @@ class DelegationToken:
         """The wall time (seconds since 1970) from which a new one should be asked for; a store allows no skew."""
         end = token_end(self.value)
         return math.inf if end is None else end - _LEEWAY_SECONDS
+
+
+class Tokens:
+    """Delegation tokens by stream, renewed before they end."""
+
+    def __init__(self) -> None:
+        self._tokens: dict[str, tuple[DelegationToken, float]] = {}
+
+    def known(self, stream: str) -> str | None:
+        """The token, unless it is about to end."""
+        token, renew_at = self._tokens.get(stream, (DelegationToken(""), 0.0))
+        return token.value if time.time() < renew_at else None
+
+    def learn(self, stream: str, value: str) -> str:
+        """Remember a token."""
+        token = DelegationToken(value)
+        self._tokens[stream] = (token, token.renew_at())
+        return value
+
+    def forget(self, stream: str) -> None:
+        """Ask for a new one next time: a store refused it."""
+        self._tokens.pop(stream, None)

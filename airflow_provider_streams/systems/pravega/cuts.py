@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from airflow_provider_streams.errors import InvalidRequest, SourceNotFound
 from airflow_provider_streams.systems.pravega import calls
-from airflow_provider_streams.systems.pravega.client import Steps, ask, infos
 from airflow_provider_streams.systems.pravega.names import Segment
+from airflow_provider_streams.systems.pravega.steps import Steps, ask, infos
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
 
 _TRIES = 5

@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 from airflow_provider_streams.errors import InvalidRequest, SystemUnavailable
 from airflow_provider_streams.systems.pravega import calls, scaling
 from airflow_provider_streams.systems.pravega.calls import KeyedSegment
-from airflow_provider_streams.systems.pravega.client import Steps, ask, infos
 from airflow_provider_streams.systems.pravega.names import Segment
 from airflow_provider_streams.systems.pravega.scaling import Choice, Order
+from airflow_provider_streams.systems.pravega.steps import Steps, ask, infos
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
 
 _TRIES = 5

@@ -12,7 +12,7 @@ from uuid import uuid4
 from airflow_provider_streams.errors import InvalidRequest, SourceNotFound
 from airflow_provider_streams.systems.pravega import calls, cuts
 from airflow_provider_streams.systems.pravega.calls import Group
-from airflow_provider_streams.systems.pravega.client import Steps, ask
+from airflow_provider_streams.systems.pravega.steps import Steps, ask
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
 
 _NAME = re.compile(r"[A-Za-z0-9.-]{1,240}")

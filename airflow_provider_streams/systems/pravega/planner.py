@@ -11,9 +11,10 @@ from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import Estimate, Loss, Plan, PlanRequest, Range, SourceRef, Span, Split
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.systems.pravega import calls, cuts
-from airflow_provider_streams.systems.pravega.client import SegmentInfo, Steps, ask, infos
 from airflow_provider_streams.systems.pravega.controller import UnclearAnswer
 from airflow_provider_streams.systems.pravega.names import Segment
+from airflow_provider_streams.systems.pravega.segment_infos import SegmentInfo
+from airflow_provider_streams.systems.pravega.steps import Steps, ask, infos
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
 
 

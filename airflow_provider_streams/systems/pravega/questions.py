@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from airflow_provider_streams.errors import InvalidRequest, SourceNotFound
 from airflow_provider_streams.systems.pravega import calls, cuts
 from airflow_provider_streams.systems.pravega.calls import Call, KeyedSegment, Page, Settings
-from airflow_provider_streams.systems.pravega.client import Steps, ask, infos
 from airflow_provider_streams.systems.pravega.names import Segment, is_internal, mark_stream
 from airflow_provider_streams.systems.pravega.planner import pieces_between
 from airflow_provider_streams.systems.pravega.small_read import BytesQuery, events
+from airflow_provider_streams.systems.pravega.steps import Steps, ask, infos
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
 from airflow_provider_streams.systems.pravega.watermarks import Mark
 

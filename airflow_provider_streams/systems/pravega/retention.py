@@ -9,7 +9,7 @@ from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.retention import Holding, Rules
 from airflow_provider_streams.systems.pravega import calls, cuts, hold, questions
 from airflow_provider_streams.systems.pravega.calls import NO_LIMIT, Retention, RetentionKind
-from airflow_provider_streams.systems.pravega.client import Steps, ask
+from airflow_provider_streams.systems.pravega.steps import Steps, ask
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut, follows
 
 

@@ -12,7 +12,7 @@ from airflow_provider_streams.systems.pravega import wire
 from airflow_provider_streams.systems.pravega.names import Segment
 
 if TYPE_CHECKING:
-    from airflow_provider_streams.systems.pravega.client import Tokens
+    from airflow_provider_streams.systems.pravega.credentials import Tokens
 
 _HEADER = struct.Struct(">ii")
 _TRIES = 4

@@ -21,8 +21,9 @@ from airflow_provider_streams.systems.pravega.stream_cut import UNBOUNDED, Strea
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from airflow_provider_streams.systems.pravega.client import Client, SegmentInfo
+    from airflow_provider_streams.systems.pravega.client import Client
     from airflow_provider_streams.systems.pravega.reader import PravegaSplitReader
+    from airflow_provider_streams.systems.pravega.segment_infos import SegmentInfo
 
 
 class PravegaSystem:
@@ -148,7 +149,7 @@ class PravegaSystem:
         )
 
     def _explained(self, shard: str, receipt: SplitReceipt, on_loss: OnLoss) -> SplitReceipt:
-        from airflow_provider_streams.systems.pravega.client import infos  # noqa: PLC0415 - gRPC when used
+        from airflow_provider_streams.systems.pravega.steps import infos  # noqa: PLC0415 - gRPC when used
 
         segment = Segment.parse(shard)
         info = self.client.run(infos(segment.stream, [segment.id])).get(segment.id)

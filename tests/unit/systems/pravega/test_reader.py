@@ -20,12 +20,12 @@ from airflow_provider_streams.errors import (
 from airflow_provider_streams.model.plan import Span, Split
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.systems.pravega import wire
-from airflow_provider_streams.systems.pravega.client import infos
 from airflow_provider_streams.systems.pravega.columns import COLUMNS, DEFAULT, MAX_ROWS, schema
 from airflow_provider_streams.systems.pravega.events import EndsInsideEvent, NotAnEvent
 from airflow_provider_streams.systems.pravega.pointer import EventPointer
 from airflow_provider_streams.systems.pravega.reader import _ROOM as ROOM
 from airflow_provider_streams.systems.pravega.reader import PravegaSplitReader
+from airflow_provider_streams.systems.pravega.steps import infos
 
 NAME = "scope/stream/0.#epoch.0"
 EVENTS = [f"event {number}".encode() * (1 + number % 7) for number in range(500)]

@@ -140,7 +140,7 @@ class Asking:
 
 
 def info(start, end):
-    from airflow_provider_streams.systems.pravega.client import SegmentInfo
+    from airflow_provider_streams.systems.pravega.segment_infos import SegmentInfo
 
     return SegmentInfo(start, end, True, 0)
 

@@ -1,0 +1,37 @@
+"""Rules of several questions: generators, which each edge of `client.py` runs, so that all callers share one rule."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar
+
+from airflow_provider_streams.systems.pravega.calls import Call
+from airflow_provider_streams.systems.pravega.segment_infos import SegmentInfo, SegmentQuery
+from airflow_provider_streams.systems.pravega.small_read import BytesQuery
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Asks nothing, for a while: for rules that wait until what they began has ended."""
+
+    seconds: float
+
+
+Question: TypeAlias = Call[Any] | SegmentQuery | BytesQuery | Pause
+Steps: TypeAlias = Generator[Question, Any, T]
+"""A rule that asks questions, gets their answers, and returns a value."""
+
+
+def ask(call: Call[T]) -> Steps[T]:
+    """A call as a step of a rule, with its answer's type."""
+    answer: T = yield call
+    return answer
+
+
+def infos(stream: str, segment_ids: Sequence[int]) -> Steps[Mapping[int, SegmentInfo]]:
+    """A segment query as a step of a rule."""
+    answer: Mapping[int, SegmentInfo] = yield SegmentQuery(stream, tuple(segment_ids))
+    return answer

@@ -16,7 +16,7 @@ from airflow_provider_streams.triggers.new_windows import NewWindowsTrigger
 NUMBERS = FakeSource("watched", "fake_watched")
 LENGTH = timedelta(days=30)
 WATCHER = NewWindowsTrigger(
-    NUMBERS, LENGTH, reader="watched", slack=timedelta(0), poll_interval=0.5, repeat_seconds=30.0
+    NUMBERS, LENGTH, reader="watched", slack=timedelta(0), poll_interval=0.5, repeat_seconds=60.0
 )
 COMPLETE = Asset("watched_windows", watchers=[AssetWatcher(name="complete", trigger=WATCHER)])
 

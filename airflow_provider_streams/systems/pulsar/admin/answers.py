@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, Self
+from urllib.parse import unquote_plus
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ class InternalStats:
     last_ledger_created: datetime | None = None
     compacted_ledger: int | None = None
     cursors: Mapping[str, EntryId | None] = field(default_factory=dict)
-    """Subscription to mark-delete position: everything up to it is acknowledged."""
+    """Subscription to mark-delete position: everything up to it is acknowledged. The broker encodes their names."""
 
     @property
     def terminated(self) -> bool:
@@ -126,7 +127,7 @@ class InternalStats:
             state=data["state"],
             last_ledger_created=parse_time(data.get("lastLedgerCreatedTimestamp")),
             compacted_ledger=None if compacted == -1 else compacted,
-            cursors={name: _mark_delete(cursor) for name, cursor in data.get("cursors", {}).items()},
+            cursors={unquote_plus(name): _mark_delete(cursor) for name, cursor in data.get("cursors", {}).items()},
         )
 
 
@@ -167,7 +168,7 @@ class InternalInfo:
                 LedgerInfo(row["ledgerId"], row["timestamp"] if "entries" in row else None)
                 for row in data.get("ledgers", ())
             ),
-            durable_cursors=frozenset(data.get("cursors", ())),
+            durable_cursors=frozenset(unquote_plus(name) for name in data.get("cursors", ())),
         )
 
 

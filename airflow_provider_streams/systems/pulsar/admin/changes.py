@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from typing import Any, Literal
+from urllib.parse import quote_plus
 
 from airflow_provider_streams.systems.pulsar.admin.answers import Answer, MessageId
 from airflow_provider_streams.systems.pulsar.admin.requests import Condition, Request
@@ -109,7 +110,8 @@ def remove_retention(topic: str) -> Request[bool]:
 
 
 def _subscription(action: str, topic: str, name: str, method: str, suffix: str = "", **more: Any) -> Request[Any]:
-    path = f"subscription/{segment(name)}{'/' if suffix else ''}{suffix}"
+    # the broker decodes this part of the path twice: "+" would arrive as a blank
+    path = f"subscription/{segment(quote_plus(name))}{'/' if suffix else ''}{suffix}"
     return _change(f"{action} subscription {name} of {topic}", topic, method, path, **more)
 
 

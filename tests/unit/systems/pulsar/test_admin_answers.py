@@ -1,7 +1,7 @@
 import json
 from datetime import UTC, datetime
 
-from airflow_provider_streams.systems.pulsar.admin import requests
+from airflow_provider_streams.systems.pulsar.admin import changes, requests
 from airflow_provider_streams.systems.pulsar.admin.answers import (
     Answer,
     BacklogQuota,
@@ -30,7 +30,7 @@ STATS = {
         {"ledgerId": 41, "entries": 20, "size": 780, "offloaded": True},
         {"ledgerId": 42, "entries": 0, "size": 0, "offloaded": False},
     ],
-    "cursors": {"reader-1a2b": {"markDeletePosition": "40:4"}, "odd": {}},
+    "cursors": {"reader-1a2b": {"markDeletePosition": "40:4"}, "o+d%2Bd%3A": {}},
     "compactedLedger": {"ledgerId": -1, "entries": -1, "size": -1},
 }
 
@@ -46,7 +46,7 @@ def test_the_open_ledger_has_its_current_counts():
     assert stats.bytes == 1991
     assert stats.compacted_ledger is None
     assert not stats.terminated
-    assert stats.cursors == {"reader-1a2b": EntryId(40, 4), "odd": None}
+    assert stats.cursors == {"reader-1a2b": EntryId(40, 4), "o d+d:": None}, "the broker encodes names"
     assert stats.last_ledger_created == datetime(2026, 11, 21, 6, 50, 46, 161000, UTC)
 
 
@@ -82,13 +82,13 @@ def test_the_open_ledger_of_the_metadata_has_no_close_time():
                     {"ledgerId": 40, "entries": 20, "size": 770, "timestamp": 1795243846141},
                     {"ledgerId": 42, "timestamp": 1795243960950},
                 ],
-                "cursors": {"pin": {"markDelete": {"ledgerId": 75, "entryId": -1}}},
+                "cursors": {"pin%2B1": {"markDelete": {"ledgerId": 75, "entryId": -1}}},
             }
         )
     )
     assert info.ledgers == (LedgerInfo(40, 1795243846141), LedgerInfo(42, None))
     assert info.created == info.modified == datetime(2026, 11, 21, 6, 50, 46, 119000, UTC)
-    assert info.durable_cursors == {"pin"}
+    assert info.durable_cursors == {"pin+1"}
 
 
 def peeked(**headers):
@@ -192,3 +192,11 @@ def test_every_call_only_reads():
         assert (request.method, request.body) == ("GET", None)
         assert not request.path.startswith("/")
         assert TOPIC in request.action or "persistent/shop" not in request.path or request.subject == "shop/orders"
+
+
+def test_a_subscriptions_name_is_encoded_as_often_as_the_broker_decodes_it():
+    path = changes.drop_subscription("persistent://public/default/t", "a+b c").path
+    assert path.endswith("/subscription/a%252Bb%2Bc")
+    assert changes.drop_subscription("persistent://public/default/t", "plain-1.x").path.endswith(
+        "/subscription/plain-1.x"
+    )

@@ -1,0 +1,62 @@
+"""Many windows in one job, where a connection says: results for each come back, and no secret is shown."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pyarrow.dataset as ds
+import pytest
+
+from airflow_provider_streams.model.receipt import Receipt
+from airflow_provider_streams.model.sink import ParquetSink
+from airflow_provider_streams.spark.chunk import ChunkSpec, WindowFailure, results_from_json
+from tests.spark import clusters
+from tests.spark.test_launch import CANARY, Launched, start
+
+# each starts several JVMs: a minute on a quiet machine, many on a busy one
+pytestmark = pytest.mark.timeout(900)
+
+MINUTES = 6
+
+
+@pytest.fixture
+def chunk(stream, tmp_path: Path) -> ChunkSpec:
+    """The stream's first six minutes, read by Spark's tasks; the stream asks for a password, and drops an event."""
+    stream.set(password=CANARY, fault="drop:1:150")
+    stream.token = CANARY
+    plans = [stream.plan(minute, minute + 1, slack=timedelta(0)) for minute in range(MINUTES)]
+    return ChunkSpec.of(plans, stream.spec(plans[0], sink=ParquetSink(str(tmp_path / "lake")), small_plan_bytes=0))
+
+
+def assert_each_window_has_its_result(launched: Launched, chunk: ChunkSpec, lake: Path) -> None:
+    assert "results" in launched.result, f"{launched.result}\n{launched.output}"
+    results = results_from_json(launched.result["results"])
+    failed = [number for number, result in enumerate(results) if isinstance(result, WindowFailure)]
+    assert failed == [2], "the one that misses an event"
+    assert results[2].error_type == "ReceiptMismatch"
+    receipts = {number: result for number, result in enumerate(results) if isinstance(result, Receipt)}
+    assert {number: receipt.fingerprint for number, receipt in receipts.items()} == {
+        number: chunk.specs[number].plan.fingerprint for number in receipts
+    }
+    assert {receipt.rows for receipt in receipts.values()} == {120}
+    table = ds.dataset(lake, partitioning="hive", exclude_invalid_files=True).to_table(columns=["shard", "number"])
+    expected = [(f"numbers-{shard}", minute * 60 + n) for shard in range(2) for minute in receipts for n in range(60)]
+    assert sorted((row["shard"], row["number"]) for row in table.to_pylist()) == sorted(expected)
+    assert CANARY not in launched.output
+    assert not [line for line in launched.command_lines if CANARY in line]
+
+
+def test_spark_submit_reads_many_windows_in_one_job(chunk, tmp_path: Path) -> None:
+    conn = '{"conn_type": "spark", "host": "local[2]"}'
+    conf = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1", "spark.ui.enabled": "false"}
+    launched = start(tmp_path / "run", chunk, "submit", conn, conf)
+    assert_each_window_has_its_result(launched, chunk, tmp_path / "lake")
+    assert any("spark-submit" in line and "--py-files" in line for line in launched.command_lines)
+
+
+def test_spark_connect_reads_many_windows_in_one_job(chunk, tmp_path: Path) -> None:
+    python = clusters.clean_python(tmp_path / "python")
+    with clusters.connect_server(tmp_path, python) as port:
+        launched = start(tmp_path / "run", chunk, "connect", f"spark-connect://127.0.0.1:{port}")
+    assert_each_window_has_its_result(launched, chunk, tmp_path / "lake")

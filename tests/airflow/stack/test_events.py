@@ -19,7 +19,7 @@ from airflow_provider_streams.testing.fake import FakeSource, FakeSystem, dump
 from airflow_provider_streams.triggers.new_windows import Grid
 from tests.airflow.stack.acts import Dag, connect, events_of
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(420)]
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
 
 LENGTH = timedelta(days=100)
 DAY_MS = 86_400_000
@@ -53,7 +53,7 @@ def named(event: dict[str, Any]) -> list[str]:
 @pytest.mark.spark
 def test_windows_that_a_watcher_announces_are_all_read_although_airflow_strands_events(airflow_stack, journal):
     stack, source = airflow_stack, FakeSource("numbers", conn_id="fake_announced")
-    consumer, notes = Dag(stack, "announced_windows"), Dag(stack, "announced_notes")
+    consumer, notes = Dag(stack, "announced_windows", watches="announced_windows"), Dag(stack, "announced_notes")
     truth = stack.home / "announced.json"
     connect(stack, source.conn_id, "fake", truth=str(truth))
     newest = Grid(LENGTH).before(datetime.now(UTC))
@@ -66,24 +66,24 @@ def test_windows_that_a_watcher_announces_are_all_read_although_airflow_strands_
     consumer.parsed()
     with notes.unpaused():
         # the consumer is paused: an event that lands now starts no run of it, not even later
-        stack.until("nothing was announced", lambda: events_of(stack, "announced_windows"))
+        notes.until("nothing was announced", lambda: events_of(stack, "announced_windows"))
         stranded = events_of(stack, "announced_windows")
         assert named(stranded[0]) == texts[1:5], "one event names all that are complete and not covered"
         assert consumer.runs() == []
         with consumer.unpaused():
-            (run, *_) = stack.until("no event started the consumer", consumer.runs)
+            (run, *_) = consumer.until("no event started it", consumer.runs)
             dump(truth, now=newest, **held)
 
             def covered() -> bool:
                 return journal.coverage(source.key, "announced", windows[1].start, newest, LENGTH).is_complete
 
-            stack.until("the windows were not covered", covered, seconds=240)
+            consumer.until("the windows were not covered", covered, seconds=240)
             ids = [one["dag_run_id"] for one in consumer.runs()]
             for run_id in ids:
                 consumer.succeed(run_id)
+            heard = consumer.consumed(run["dag_run_id"])
 
     first = consumer.xcom(run["dag_run_id"], "read")
-    heard = consumer.consumed(run["dag_run_id"])
     assert first["covered"] == texts[1:5] == named(heard[-1]), "exactly what was announced, in one job"
     assert first["jobs"] == 1
     assert [text for run_id in ids for text in consumer.xcom(run_id, "read").get("covered", [])] == texts[1:]
@@ -114,9 +114,9 @@ def test_a_watcher_records_the_cuts_between_which_a_window_is_planned(airflow_st
 
     with dag.unpaused():
         start = datetime.now(UTC)
-        stack.until("no cut was recorded", lambda: recorded(10, start))
+        dag.until("no cut was recorded", lambda: recorded(10, start))
         dump(truth, events=25)
-        stack.until("no later cut was recorded", lambda: recorded(25, start))
+        dag.until("no later cut was recorded", lambda: recorded(25, start))
         window = Window(start, datetime.now(UTC) + timedelta(seconds=3))
         run = dag.start({"window": str(window)})
         dag.succeed(run)
@@ -152,7 +152,7 @@ def queue(pulsar_server: Any) -> Iterator[Any]:
 
 @pytest.mark.pulsar
 def test_each_message_of_a_queue_is_in_one_event_and_acknowledged_only_after_that(airflow_stack, pulsar_server, queue):
-    stack, dag, count = airflow_stack, Dag(airflow_stack, "queued_messages"), 12
+    stack, dag, count = airflow_stack, Dag(airflow_stack, "queued_messages", watches="queued_messages"), 12
     addresses = {"service_url": pulsar_server.service_url, "admin_url": pulsar_server.admin_url}
     connect(stack, "pulsar_queued", "pulsar", **addresses)
     queue(range(count))
@@ -172,14 +172,14 @@ def test_each_message_of_a_queue_is_in_one_event_and_acknowledged_only_after_tha
         return done == count
 
     with dag.unpaused():
-        stack.until("the messages were not acknowledged", all_acknowledged, seconds=90)
+        dag.until("the messages were not acknowledged", all_acknowledged)
         assert stored() == list(range(count)), "each once, in order"
         events = events_of(stack, "queued_messages")
         assert [len(event["extra"]["payload"]["messages"]) for event in events] == [5, 5, 2]
         count += 1
         queue(range(count - 1, count))
-        stack.until("a later message was not acknowledged", all_acknowledged, seconds=60)
+        dag.until("a later message was not acknowledged", all_acknowledged)
         assert stored() == list(range(count))
-        run = stack.until("no run was started", dag.runs)[0]["dag_run_id"]
+        run = dag.until("no run was started", dag.runs)[0]["dag_run_id"]
         dag.succeed(run)
         assert dag.consumed(run)[0]["id"] == events[0]["id"]

@@ -7,7 +7,7 @@ import pytest
 from airflow_provider_streams.testing.fake import dump
 from tests.airflow.stack.acts import Dag, connect
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(420)]
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
 
 TEN, ELEVEN, TWELVE = (f"2026-11-20T{hour}:00:00Z" for hour in (10, 11, 12))
 
@@ -30,11 +30,13 @@ def test_no_worker_is_taken_before_the_runs_own_window_is_complete(airflow_stack
         stack.call("POST", "/api/v2/backfills", {"dag_id": intervals.name, **span})
         waiting = {}
         for dag in (partitions, intervals):
-            (run,) = stack.until(f"no run of {dag.name}", lambda dag=dag: dag.runs("backfill"))
+            (run,) = dag.until("no run", lambda dag=dag: dag.runs("backfill"))
             waiting[dag] = run["dag_run_id"]
             task = dag.deferred(waiting[dag], "ready")
             assert (task["try_number"], task["pid"], task["hostname"]) == (1, None, ""), "no worker had it"
-            stack.until("it says nothing", lambda dag=dag: "events are known only until" in dag.log(waiting[dag]))
+            dag.until(
+                "its trigger says nothing", lambda dag=dag: "events are known only until" in dag.log(waiting[dag])
+            )
             assert all(".trigger." in log.name for log in dag.log_files(waiting[dag])), "only the triggerer spoke"
 
         dump(truth, events=120, interval_ms=60_000)

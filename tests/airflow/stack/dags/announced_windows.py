@@ -24,7 +24,7 @@ COMPLETE = Asset(
         AssetWatcher(
             name="complete",
             trigger=NewWindowsTrigger(
-                NUMBERS, LENGTH, reader="announced", slack=NOW, poll_interval=0.5, repeat_seconds=1.0
+                NUMBERS, LENGTH, reader="announced", slack=NOW, poll_interval=0.5, repeat_seconds=5.0
             ),
         )
     ],

@@ -22,7 +22,7 @@ def test_ones_own_setting_wins_over_the_defaults():
     server = PulsarServer({"allowAutoTopicCreation": "true"}, ledger_entries=20)
     assert server._settings["allowAutoTopicCreation"] == "true"
     assert server._settings["managedLedgerMaxEntriesPerLedger"] == "20"
-    assert server._settings["bindAddress"] == "127.0.0.1"
+    assert server.network["bindAddress"] == "127.0.0.1"
 
 
 @pytest.mark.parametrize(("algorithm", "digest"), [("HS256", hashlib.sha256), ("HS512", hashlib.sha512)])

@@ -20,11 +20,13 @@ from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.model.window import tile
 from airflow_provider_streams.operators.backfill import BackfillWindowsOperator
 from airflow_provider_streams.operators.read import ReadWindowOperator
+from airflow_provider_streams.testing.servers.waiting import wait_until
 
 pytestmark = [pytest.mark.pulsar, pytest.mark.dagtest, pytest.mark.spark, pytest.mark.timeout(600)]
 
 LENGTH = timedelta(milliseconds=300)
 WINDOWS = 8
+SLACK = timedelta(seconds=1)
 READER = "orders"
 
 
@@ -93,6 +95,7 @@ def published(
             milliseconds=message.publish_timestamp()
         )
     assert sorted(made.at) == list(range(number))
+    wait_until(lambda: datetime.now(UTC) > made.span.end + SLACK, "the last window to be complete")
     yield made
     client.close()
 
@@ -124,16 +127,16 @@ class Lake:
         """The numbers of the messages in each window's folder."""
         table = ds.dataset(self._path, partitioning="hive").to_table(columns=["value", "window_start"])
         labels = {window.label: number for number, window in enumerate(self._published.windows)}
-        found: dict[int, list[int]] = {}
+        found: dict[int, list[int]] = {number: [] for number in labels.values()}
         for row in table.to_pylist():
-            found.setdefault(labels[row["window_start"]], []).append(int(row["value"]))
+            found[labels[row["window_start"]]].append(int(row["value"]))
         return {number: sorted(values) for number, values in found.items()}
 
     def _common(self) -> dict[str, Any]:
         return {
             "source": self._published.source,
             "reader": READER,
-            "slack": timedelta(milliseconds=100),
+            "slack": SLACK,
             "sink": ParquetSink(str(self._path)),
         }
 

@@ -89,7 +89,9 @@ def test_a_pin_lives_as_long_as_the_run_that_reads(  # noqa: PLR0917 - fixtures
     window = Window(start, datetime.now(UTC) + timedelta(milliseconds=20))
     reading = Reading(hook, topic, spark.launch, fails=fails)
     monkeypatch.setattr(spark, "launch", reading)
-    common = {"slack": timedelta(milliseconds=100), "window": window}
+    slack = timedelta(milliseconds=100)
+    common = {"slack": slack, "window": window}
+    wait_until(lambda: datetime.now(UTC) > window.end + slack, "the window to be complete")
     dag_id = f"pinned_{'failure' if fails else 'success'}"
     pin = {"source": source, "reader": f"{dag_id}.read", "name": "orders-{{ run_id }}"}
     with DAG(dag_id, schedule=None, start_date=datetime(2026, 11, 1, tzinfo=UTC)) as dag:

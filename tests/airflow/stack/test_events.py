@@ -53,7 +53,8 @@ def named(event: dict[str, Any]) -> list[str]:
 @pytest.mark.spark
 def test_windows_that_a_watcher_announces_are_all_read_although_airflow_strands_events(airflow_stack, journal):
     stack, source = airflow_stack, FakeSource("numbers", conn_id="fake_announced")
-    consumer, notes = Dag(stack, "announced_windows", watches="announced_windows"), Dag(stack, "announced_notes")
+    consumer = Dag(stack, "announced_windows")
+    notes = Dag(stack, "announced_notes", watches="announced_windows")
     truth = stack.home / "announced.json"
     connect(stack, source.conn_id, "fake", truth=str(truth))
     newest = Grid(LENGTH).before(datetime.now(UTC))

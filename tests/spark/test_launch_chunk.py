@@ -52,7 +52,7 @@ def test_spark_submit_reads_many_windows_in_one_job(chunk, tmp_path: Path) -> No
     conf = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1", "spark.ui.enabled": "false"}
     launched = start(tmp_path / "run", chunk, "submit", conn, conf)
     assert_each_window_has_its_result(launched, chunk, tmp_path / "lake")
-    assert any("spark-submit" in line and "--py-files" in line for line in launched.command_lines)
+    assert any("deploy.SparkSubmit" in line and "--py-files" in line for line in launched.command_lines)
 
 
 def test_spark_connect_reads_many_windows_in_one_job(chunk, tmp_path: Path) -> None:

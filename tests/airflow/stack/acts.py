@@ -88,17 +88,29 @@ class Dag:
     def succeed(self, run_id: str, seconds: float = 120) -> None:
         """Wait until a run is over, in success."""
         if self.end(run_id, seconds) != "success":
-            pytest.fail(f"{run_id} of {self.name} failed\n{self.log(run_id)[-6000:]}")
+            tasks = self.stack.call("GET", f"{self.path}/dagRuns/{run_id}/taskInstances")["task_instances"]
+            states = {task["task_id"]: task["state"] for task in tasks}
+            logs = "\n".join(self.log(run_id, name)[-6000:] for name, state in states.items() if state == "failed")
+            pytest.fail(f"{run_id} of {self.name} failed: {states}\n{logs}\n{self.stack.tail()}")
 
     def task(self, run_id: str, task_id: str) -> dict[str, Any]:
         return self.stack.call("GET", f"{self.path}/dagRuns/{run_id}/taskInstances/{task_id}")
 
     def deferred(self, run_id: str, task_id: str) -> dict[str, Any]:
-        """Wait until a task waits in a triggerer that has taken it up."""
+        """Wait until a task waits in a triggerer that has taken it up, and the worker that deferred it has ended.
+
+        That may be seconds later. A trigger that fires before makes Airflow 3.3 fail the task: it hears that the worker
+        ended while the task is queued for the next one.
+        """
 
         def waiting() -> dict[str, Any] | None:
             task = self.task(run_id, task_id)
-            return task if task["state"] == "deferred" and task["triggerer_job"] else None
+            if task["state"] != "deferred" or not task["triggerer_job"]:
+                return None
+            names = f"dag_id='{self.name}', task_id='{task_id}', run_id='{run_id}', try_number={task['try_number']}"
+            heard = f"Received executor event with state success for task instance TaskInstanceKey({names},"
+            by_worker = task["pid"] is not None
+            return None if by_worker and heard not in (self.stack.home / "scheduler.out").read_text() else task
 
         return self.until(f"{task_id} was not deferred", waiting)
 

@@ -9,14 +9,11 @@ import pyarrow.dataset as ds
 import pytest
 
 from airflow_provider_streams.testing.fake import dump
+from tests.airflow.stack.acts import Dag
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark, pytest.mark.timeout(420)]
 
 DAG = "/api/v2/dags/hourly_numbers"
-
-
-def task(stack: Any, run_id: str, task_id: str) -> dict[str, Any]:
-    return stack.call("GET", f"{DAG}/dagRuns/{run_id}/taskInstances/{task_id}")
 
 
 def test_a_partition_is_awaited_in_the_triggerer_and_read_once_it_is_complete(airflow_stack, canary):
@@ -28,7 +25,7 @@ def test_a_partition_is_awaited_in_the_triggerer_and_read_once_it_is_complete(ai
     stack.call("POST", "/api/v2/backfills", {"dag_id": "hourly_numbers", "max_active_runs": 1, **window})
     run_id = stack.until("the backfill made no run", lambda: _backfilled(stack))
 
-    stack.until("the sensor was not deferred", lambda: task(stack, run_id, "ready")["state"] == "deferred", seconds=90)
+    Dag(stack, "hourly_numbers").deferred(run_id, "ready")
     dump(stack.truth, events=120, interval_ms=60_000, password=canary)
     stack.until("the run did not succeed", lambda: _ended(stack, run_id) == "success", seconds=180)
 

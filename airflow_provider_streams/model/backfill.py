@@ -297,15 +297,30 @@ def _spans(windows: Sequence[PlannedWindow]) -> str:
 
 
 def reading_speed(windows: Sequence[WindowState]) -> float | None:
-    """Bytes per second of the covered windows so far; None: none tells. Runs at the same moment count once."""
-    spans = sorted(
-        (item.run.started, item.run.finished)
+    """Bytes per second of the covered windows so far, without Spark's start; None: none tells.
+
+    Windows that were read at the same moment count their time once. What took hardly longer than a start says nothing.
+    """
+    size, seconds = 0, 0.0
+    for read, took in _read_together(windows):
+        if took > 2 * JOB_SECONDS:
+            size, seconds = size + read, seconds + took - JOB_SECONDS
+    return size / seconds if size else None
+
+
+def _read_together(windows: Sequence[WindowState]) -> Iterator[tuple[int, float]]:
+    """Bytes and seconds of each stretch of time in which windows were read without a pause."""
+    runs = sorted(
+        (item.run.started, item.run.finished, item.bytes)
         for item in windows
         if item.state == "covered" and item.run and item.run.started and item.run.finished
     )
-    busy, until = timedelta(0), datetime.min.replace(tzinfo=UTC)
-    for started, finished in spans:
-        busy += max(timedelta(0), finished - max(started, until))
-        until = max(until, finished)
-    size = sum(item.bytes for item in windows if item.state == "covered")
-    return size / busy.total_seconds() if size and busy else None
+    size, begun, until = 0, None, datetime.min.replace(tzinfo=UTC)
+    for started, finished, more in runs:
+        if begun is None or started > until:
+            if begun is not None:
+                yield size, (until - begun).total_seconds()
+            size, begun = 0, started
+        size, until = size + more, max(until, finished)
+    if begun is not None:
+        yield size, (until - begun).total_seconds()

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.backfill import (
+    JOB_SECONDS,
     Limits,
     PlannedWindow,
     Preview,
@@ -144,7 +145,7 @@ def test_a_long_preview_shows_what_is_telling():
     assert ".. and 350 more windows" in text
 
 
-def ran(number: int, size: int, minutes: tuple[int, int]) -> WindowState:
+def ran(number: int, size: int, minutes: tuple[float, float]) -> WindowState:
     started, finished = (START + timedelta(minutes=minute) for minute in minutes)
     run = RunRef(number, "dag", "run", "read", 1, started=started, finished=finished)
     return WindowState(hour(number), "covered", bytes=size, run=run)
@@ -152,7 +153,13 @@ def ran(number: int, size: int, minutes: tuple[int, int]) -> WindowState:
 
 def test_the_speed_of_windows_that_were_read_at_once_counts_their_time_once():
     assert reading_speed([]) is None
-    assert reading_speed([ran(1, 600, (0, 1)), ran(2, 600, (0, 1)), ran(3, 1200, (5, 7))]) == 2400 / 180
+    both = ran(1, 600, (0, 1)), ran(2, 600, (0, 1))
+    assert reading_speed([*both, ran(3, 1200, (5, 7))]) == 2400 / (60 + 120 - 2 * JOB_SECONDS)
+    assert reading_speed([*both, ran(3, 1200, (1, 3))]) == 2400 / (180 - JOB_SECONDS), "one after the other, one start"
+
+
+def test_windows_that_took_hardly_longer_than_sparks_start_tell_no_speed():
+    assert reading_speed([ran(1, 600, (0, 2 * JOB_SECONDS / 60))]) is None
 
 
 def test_coverage_counts_what_is_beyond_the_horizon_unread():

@@ -116,6 +116,12 @@ class AirflowStack:
         return "\n".join(log.read_text() for log in (self.home / "logs").rglob("*.log*") if log.is_file())
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The stack is at work even when nobody asks it for anything: its tests come last, and the others have the machine."""
+    items.sort(key=lambda item: "airflow_stack" in getattr(item, "fixturenames", ()))
+
+
 @pytest.fixture(scope="session")
 def airflow_stack(migrated_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AirflowStack]:
     """api-server, scheduler, dag-processor and triggerer, healthy; the DAGs of `dags/`; stopped afterwards."""

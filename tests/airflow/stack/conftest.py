@@ -118,7 +118,7 @@ class AirflowStack:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The stack is at work even when nobody asks it for anything: its tests come last, and the others have the machine."""
+    """The stack is at work even when nobody asks it for anything: its tests come last, after all others are done."""
     items.sort(key=lambda item: "airflow_stack" in getattr(item, "fixturenames", ()))
 
 

@@ -81,9 +81,9 @@ class Recorded:
         writing.start()
         often = {"every": timedelta(seconds=0.1), "duration": timedelta(seconds=2), "deferrable": True}
         self._record("meanwhile", **often)
-        wait_until(lambda: writing.count > 80, "events behind the split", 120)
+        wait_until(lambda: writing.count > 80, "events behind the split")
         writing.ended.set()
-        writing.join(60)
+        writing.join(120)
         assert not writing.is_alive()
         assert writing.segments == 2, "the stream was split meanwhile"
         self._record("after")

@@ -176,7 +176,7 @@ def _retention(topic):
     return found
 
 
-def _until(condition: Any, seconds: float = 20.0) -> None:
+def _until(condition: Any, seconds: float = 120.0) -> None:
     """A topic's policies reach its broker a moment after they were accepted."""
     deadline = datetime.now(UTC) + timedelta(seconds=seconds)
     while not condition():

@@ -104,7 +104,7 @@ def test_an_edge_in_a_gap_of_the_recorder_fails_until_the_user_allows_it(dag_tes
 
 
 def test_a_clock_in_the_triggerer_records_for_a_while(dag_test, fake):
-    arguments = {"every": timedelta(seconds=0.1), "duration": timedelta(seconds=0.8), "deferrable": True}
+    arguments = {"every": timedelta(seconds=0.1), "duration": timedelta(seconds=2), "deferrable": True}
     dag = dag_of("clock", (RecordCutsOperator, {"task_id": "record", "sources": SOURCE, **arguments}))
     run = dag_test(dag)
     assert run.state == DagRunState.SUCCESS

@@ -58,7 +58,7 @@ class Recorders:
         finally:
             stop.set()
             for thread in threads:
-                thread.join(60)
+                thread.join(120)
         assert self.errors == []
 
     def killed(self) -> None:

@@ -60,7 +60,7 @@ def process(arguments: list[str], environment: dict[str, str], log: Path) -> Ite
             yield started
         finally:
             started.terminate()
-            started.wait(30)
+            started.wait(120)
 
 
 @contextmanager
@@ -102,5 +102,5 @@ def connect_server(folder: Path, python: Path) -> Iterator[int]:
     environment = {**os.environ, "PYSPARK_PYTHON": str(python), "PYSPARK_DRIVER_PYTHON": str(python)}
     environment.pop("PYTHONPATH", None)
     with process(arguments, environment, folder / "connect.log"):
-        wait_until(lambda: answers(port), "the Spark Connect server", seconds=60)
+        wait_until(lambda: answers(port), "the Spark Connect server")
         yield port

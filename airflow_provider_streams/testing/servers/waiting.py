@@ -9,7 +9,7 @@ from typing import TypeVar
 _T = TypeVar("_T")
 
 
-def wait_until(condition: Callable[[], _T], what: str, seconds: float = 30.0, every_seconds: float = 0.1) -> _T:
+def wait_until(condition: Callable[[], _T], what: str, seconds: float = 120.0, every_seconds: float = 0.1) -> _T:
     """Ask `condition` until its answer is true, and return that answer.
 
     Raises:

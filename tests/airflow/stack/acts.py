@@ -28,7 +28,7 @@ class Dag:
     def parsed(self) -> None:
         self.until("was not parsed", lambda: self.stack.call("GET", self.path)["dag_id"])
 
-    def until(self, what: str, condition: Callable[[], Any], seconds: float = 120) -> Any:
+    def until(self, what: str, condition: Callable[[], Any], seconds: float = 240) -> Any:
         """Wait until a condition gives something; what it gave."""
         return self.stack.until(f"{self.name}: {what}", condition, seconds)
 
@@ -76,7 +76,7 @@ class Dag:
         chosen = f"&run_type={kind}" if kind else ""
         return self.stack.call("GET", f"{self.path}/dagRuns?limit=100&order_by=run_after{chosen}")["dag_runs"]
 
-    def end(self, run_id: str, seconds: float = 120) -> str:
+    def end(self, run_id: str, seconds: float = 240) -> str:
         """Wait until a run is over; `success` or `failed`."""
 
         def ended() -> str | None:
@@ -85,7 +85,7 @@ class Dag:
 
         return self.until(f"{run_id} did not end", ended, seconds)
 
-    def succeed(self, run_id: str, seconds: float = 120) -> None:
+    def succeed(self, run_id: str, seconds: float = 240) -> None:
         """Wait until a run is over, in success."""
         if self.end(run_id, seconds) != "success":
             tasks = self.stack.call("GET", f"{self.path}/dagRuns/{run_id}/taskInstances")["task_instances"]

@@ -66,7 +66,7 @@ class AirflowStack:
         for child in under if with_tasks else ():
             with contextlib.suppress(psutil.NoSuchProcess):
                 child.kill()
-        assert process.wait(20) == -signal.SIGKILL
+        assert process.wait(60) == -signal.SIGKILL
 
     def revive(self) -> None:
         """Start what is dead, and wait until all four answer."""
@@ -76,27 +76,27 @@ class AirflowStack:
                 self.start(component)
         self.until_healthy()
 
-    def until_healthy(self, seconds: float = 120) -> None:
+    def until_healthy(self, seconds: float = 300) -> None:
         """Wait until all four answer: those that were started last, not the ones they took over from."""
         self.until("the components are not healthy", lambda: _healthy(self), seconds)
 
     def call(self, method: str, path: str, body: object = None) -> Any:
         """One call of the REST API; again while SQLite, which has one writer, makes Airflow answer 503."""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while True:
             answer = httpx.request(
                 method,
                 f"http://localhost:{self.port}{path}",
                 json=body,
                 headers={"Authorization": f"Bearer {self.token}"} if self.token else {},
-                timeout=30,
+                timeout=60,
             )
             if answer.status_code != httpx.codes.SERVICE_UNAVAILABLE or time.monotonic() > deadline:
                 answer.raise_for_status()
                 return answer.json()
             time.sleep(0.2)
 
-    def until(self, what: str, condition: Callable[[], Any], seconds: float = 60) -> Any:
+    def until(self, what: str, condition: Callable[[], Any], seconds: float = 240) -> Any:
         """Wait until a condition gives something; what it gave."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
@@ -207,7 +207,7 @@ def _stop(processes: list[subprocess.Popen[bytes]]) -> None:
         process.terminate()
     for process in processes:
         try:
-            process.wait(20)
+            process.wait(60)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()

@@ -27,7 +27,7 @@ def backfill(stack: Any, dag_id: str, reprocess: str, **more: Any) -> list[dict[
     stack.until(
         f"the backfill of {dag_id} did not end",
         lambda: stack.call("GET", f"/api/v2/backfills/{one['id']}")["completed_at"],
-        seconds=120,
+        seconds=240,
     )
     runs = stack.call("GET", f"/api/v2/dags/{dag_id}/dagRuns?run_type=backfill&limit=50")["dag_runs"]
     return sorted(runs, key=lambda run: run["start_date"])
@@ -90,7 +90,7 @@ def test_a_backfill_waits_for_a_person_and_fills_its_windows_in_one_spark_job(ai
     stack.until(
         "nobody was asked",
         lambda: stack.call("GET", f"{tasks}/approve")["state"] == "awaiting_input",
-        seconds=90,
+        seconds=240,
     )
     assert stack.call("GET", f"{tasks}/approve/-1/hitlDetails")["body"] == "4 windows"
     assert not (stack.home / "lake-approved").exists(), "a preview reads nothing"
@@ -100,7 +100,7 @@ def test_a_backfill_waits_for_a_person_and_fills_its_windows_in_one_spark_job(ai
         state = stack.call("GET", f"{dag}/dagRuns/{run}")["state"]
         return state if state in ("success", "failed") else None
 
-    assert stack.until("the run did not end", ended, seconds=180) == "success", stack.task_logs()[-6000:]
+    assert stack.until("the run did not end", ended) == "success", stack.task_logs()[-6000:]
     got = stack.call("GET", f"{tasks}/fill/xcomEntries/return_value?deserialize=true")["value"]
     assert (got["rows"], got["jobs"], len(got["covered"]), got["verdict"]) == (480, 1, 4, "complete")
     landed = ds.dataset(stack.home / "lake-approved", partitioning="hive").to_table()

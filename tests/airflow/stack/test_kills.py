@@ -137,8 +137,8 @@ def test_reads_that_lose_scheduler_and_worker_are_read_again_even_if_one_lives_o
     orphan.suspend()  # not before: the system hangs up on a stopped process whose parent dies
     try:
         os.killpg(task.pid, signal.SIGKILL)
-        stack.until("the task lives", lambda: _gone(task), seconds=20)
-        stack.until("the orphan does not live", lambda: orphan.status() == psutil.STATUS_STOPPED, seconds=20)
+        stack.until("the task lives", lambda: _gone(task))
+        stack.until("the orphan does not live", lambda: orphan.status() == psutil.STATUS_STOPPED)
         for killed in (dead, orphaned):
             assert [run.state for run in killed.runs()] == ["running"], "nobody could note how it ended"
             assert killed.rows() == []
@@ -170,7 +170,7 @@ def test_a_task_killed_while_spark_reads_leaves_nothing_and_is_retried(killing):
     spark = task.children(recursive=True)
     assert spark
     os.kill(task.pid, signal.SIGKILL)
-    stack.until("the task lives", lambda: _gone(task), seconds=20)
+    stack.until("the task lives", lambda: _gone(task))
     stack.until("Spark outlives its task", lambda: all(map(_gone, spark)), LONG)
     assert "covered" not in [run.state for run in killed.runs()]
     assert killed.rows() == []

@@ -27,7 +27,7 @@ def test_a_partition_is_awaited_in_the_triggerer_and_read_once_it_is_complete(ai
 
     Dag(stack, "hourly_numbers").deferred(run_id, "ready")
     dump(stack.truth, events=120, interval_ms=60_000, password=canary)
-    stack.until("the run did not succeed", lambda: _ended(stack, run_id) == "success", seconds=180)
+    stack.until("the run did not succeed", lambda: _ended(stack, run_id) == "success")
 
     xcom = stack.call("GET", f"{DAG}/dagRuns/{run_id}/taskInstances/read/xcomEntries/return_value?deserialize=true")
     got = xcom["value"]

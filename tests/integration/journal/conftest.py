@@ -85,7 +85,7 @@ def at_once() -> Callable[..., list]:
         barrier, answers = context.Barrier(count), context.SimpleQueue()
 
         def body(number: int) -> None:
-            barrier.wait(60)
+            barrier.wait(120)
             try:
                 answers.put((number, function(number)))
             except BaseException as error:  # noqa: BLE001 - the parent fails on it
@@ -96,7 +96,7 @@ def at_once() -> Callable[..., list]:
             process.start()
         collected = dict(answers.get() for _ in processes)
         for process in processes:
-            process.join(60)
+            process.join(120)
         failures = [answer for answer in collected.values() if isinstance(answer, BaseException)]
         assert not failures, failures
         return [collected[number] for number in range(count)]

@@ -83,7 +83,7 @@ class Peer:
             with contextlib.suppress(BrokenPipeError):
                 process.stdin.close()
             try:
-                process.wait(20)
+                process.wait(60)
             except TimeoutError:
                 process.kill()
 
@@ -169,8 +169,8 @@ class Lab:
             epochs.extend([] if epoch is None else [epoch])
             return bool(epochs)
 
-        wait_until(started, "the scaling to start", 30)
-        wait_until(lambda: self.call(calls.scale_done(stream, epochs[0])), "the scaling to end", 30)
+        wait_until(started, "the scaling to start")
+        wait_until(lambda: self.call(calls.scale_done(stream, epochs[0])), "the scaling to end")
 
     def split(self, stream: str) -> None:
         """Split the open segment that owns most keys."""

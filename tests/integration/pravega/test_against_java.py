@@ -26,7 +26,7 @@ def loaded(lab, peer, stream):
     while len(cuts) < 31:
         changes.get(len(cuts), lambda _: None)(stream)
         due = time.monotonic() + 0.15
-        wait_until(lambda due=due: time.monotonic() > due, "the next tick", 5)
+        wait_until(lambda due=due: time.monotonic() > due, "the next tick")
         cuts.append(lab.tail(stream))
     written = peer.ask("stop")
     return stream, cuts, written["events"] + written["committed"]

@@ -89,7 +89,7 @@ def test_a_transaction_s_states(lab, stream):
     assert lab.call(calls.ping_transaction(stream, *key, 20_000))
     assert lab.call(calls.commit_transaction(stream, *key))
     wait_until(
-        lambda: lab.call(calls.transaction_state(stream, *key)) is calls.TransactionState.COMMITTED, "the commit", 20
+        lambda: lab.call(calls.transaction_state(stream, *key)) is calls.TransactionState.COMMITTED, "the commit"
     )
     assert lab.call(calls.commit_transaction(stream, *key)), "again"
     assert not lab.call(calls.ping_transaction(stream, *key, 20_000))
@@ -106,7 +106,7 @@ def test_a_hold_is_made_moved_and_released(lab, peer, stream):
         lab.call(calls.find_hold(group))
     made = lab.call(calls.create_hold(group, lab.head(stream).offsets, stream))
     assert lab.call(calls.find_hold(made)) == made
-    wait_until(lambda: lab.call(calls.list_holds(stream)) == (made.subscriber,), "the subscriber", 20)
+    wait_until(lambda: lab.call(calls.list_holds(stream)) == (made.subscriber,), "the subscriber")
     peer.write(stream, 10)
     assert lab.call(calls.move_hold(made, stream, lab.tail(stream).offsets))
     with pytest.raises((SourceNotFound, InvalidRequest)):

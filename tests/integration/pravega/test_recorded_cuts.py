@@ -255,7 +255,7 @@ def test_a_hold_is_made_once_moved_and_released(lab, peer, stream):
 
 def test_marks_narrow_a_window_of_event_time_to_a_superset(lab, peer, stream, source):
     peer.ask("note", *stream.split("/"), 40, 200, 1000)
-    wait_until(lambda: len(watermarks.marks(lab.system.client, stream)) >= 4, "watermarks", 60)
+    wait_until(lambda: len(watermarks.marks(lab.system.client, stream)) >= 4, "watermarks")
     found = watermarks.marks(lab.system.client, stream)
     assert found[0].lower <= found[0].upper < found[-1].lower
     every, _ = lab.read(lab.plan(stream))

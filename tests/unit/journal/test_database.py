@@ -146,7 +146,7 @@ def test_writers_take_turns(url):
         inside.set()
         assert not entered.wait(0.3)
         connection.execute(source("first"))
-    thread.join(30)
+    thread.join(120)
     with database.reading() as connection:
         assert connection.execute(select(sources.c.source_key).order_by(sources.c.id)).scalars().all() == [
             "first",
@@ -167,7 +167,7 @@ def test_a_fork_uses_connections_of_its_own(url):
     child = multiprocessing.get_context("fork").Process(target=database.insert_once, args=(source("child"),))
     with database.reading() as connection:
         child.start()
-        child.join(60)
+        child.join(120)
         assert connection.execute(select(sources.c.source_key)).scalars().all() == ["parent", "child"]
     assert child.exitcode == 0
 

@@ -17,7 +17,7 @@ def awaiting(dag_id: str, schedule: Any, **arguments: Any) -> DAG:
     common = {"source": FakeSource("numbers", conn_id="fake_from_trigger"), "slack": timedelta(0), **arguments}
     start = datetime(2026, 11, 20, tzinfo=UTC)
     with DAG(dag_id, schedule=schedule, start_date=start, catchup=False, default_args={"retries": 2}) as dag:
-        ready = WindowReadySensor(task_id="ready", start_from_trigger=True, poke_interval=0.5, timeout=180, **common)
+        ready = WindowReadySensor(task_id="ready", start_from_trigger=True, poke_interval=0.5, timeout=300, **common)
         ready >> ReadWindowOperator(task_id="plan", dry_run=True, **common)
     return dag
 

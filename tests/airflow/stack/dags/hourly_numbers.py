@@ -22,7 +22,7 @@ with DAG(
     catchup=False,
 ) as dag:
     ready = WindowReadySensor(
-        task_id="ready", source=NUMBERS, window_length=HOUR, deferrable=True, poke_interval=0.5, timeout=120
+        task_id="ready", source=NUMBERS, window_length=HOUR, deferrable=True, poke_interval=0.5, timeout=300
     )
     read = ReadWindowOperator(
         task_id="read", source=NUMBERS, window_length=HOUR, sink=ParquetSink(os.environ["STREAMS_TEST_LAKE"])

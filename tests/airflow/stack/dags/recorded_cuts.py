@@ -20,5 +20,5 @@ CUTS = Asset(
 )
 
 with DAG("recorded_cuts", schedule=[CUTS]) as dag:
-    ready = WindowReadySensor(task_id="ready", start_from_trigger=True, poke_interval=0.5, timeout=180, **COMMON)
+    ready = WindowReadySensor(task_id="ready", start_from_trigger=True, poke_interval=0.5, timeout=300, **COMMON)
     ready >> ReadWindowOperator(task_id="plan", dry_run=True, **COMMON)

@@ -34,7 +34,6 @@ public class Txn {
         Producer<byte[]> producer = client.newProducer()
                 .topic(arguments[1])
                 .enableBatching(Boolean.parseBoolean(arguments[2]))
-                .batchingMaxPublishDelay(1, TimeUnit.HOURS) // each batch ends with the flush
                 .sendTimeout(0, TimeUnit.SECONDS)
                 .create();
         send(producer, null, "plain", 3);

@@ -48,7 +48,7 @@ class Workbench:
         """`send(number)` may add keyword arguments of each message."""
         batching = {"batching_enabled": batch > 1}
         if batch > 1:
-            batching |= {"batching_max_messages": batch, "batching_max_publish_delay_ms": 10_000}
+            batching |= {"batching_max_messages": batch, "batching_max_publish_delay_ms": 600_000}
         producer = self.client.create_producer(topic, block_if_queue_full=True, **{**batching, **settings})
         for number, value in enumerate(values):
             producer.send_async(value, lambda *_: None, **(send(number) if send else {}))
@@ -111,7 +111,7 @@ class Workbench:
         reader = self.client.create_reader(topic, pulsar.MessageId.earliest, receiver_queue_size=1000)
         rows = []
         while reader.has_message_available():
-            rows.append(peer_row(reader.read_next(10_000)))
+            rows.append(peer_row(reader.read_next(60_000)))
         reader.close()
         return rows
 

@@ -52,10 +52,9 @@ def test_a_window_twice_as_large_takes_no_more_memory(bench, noise):
     values = [noise[start : start + VALUE_BYTES] for start in range(BATCH)] * ENTRIES
     bench.write(topic, values, batch=BATCH, batching_max_allowed_size_in_bytes=4 << 20)
     whole = bench.split(topic)
-    middle = whole.spans[len(whole.spans) // 2]
-    half = bench.split(topic, end=Position.of(middle.run, 0, -1))
-    entries = [sum(span.entries for span in split.spans) for split in (half, whole)]
-    assert entries[0] * 1.9 < entries[1] < entries[0] * 2.1
+    places = [(span.run, entry) for span in whole.spans for entry in range(span.first, span.end)]
+    assert len(places) == ENTRIES
+    half = bench.split(topic, end=Position.of(*places[ENTRIES // 2], -1))
     more = peak_of(bench, whole) - peak_of(bench, half)
-    kept = (entries[1] - entries[0]) * BATCH * VALUE_BYTES
+    kept = ENTRIES // 2 * BATCH * VALUE_BYTES
     assert more < kept / 5, f"{more / 1e6:.0f} MB more for {kept / 1e6:.0f} MB more to read"

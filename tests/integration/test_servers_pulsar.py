@@ -20,9 +20,9 @@ def listening(pid: int) -> list[str]:
     return [line.split()[3] for line in told.splitlines() if f"pid={pid}," in line]
 
 
-def connect(server, **login):
+def connect(server, patience_seconds=60, **login):
     quiet = pulsar.ConsoleLogger(pulsar.LoggerLevel.Error)
-    return pulsar.Client(server.service_url, logger=quiet, operation_timeout_seconds=60, **login)
+    return pulsar.Client(server.service_url, logger=quiet, operation_timeout_seconds=patience_seconds, **login)
 
 
 def publish(server, topic, count, start=0, **login):
@@ -118,7 +118,7 @@ def test_tokens_decide_who_may_do_what(pulsar_auth_server):
         publish(server, topic, 1, authentication=pulsar.AuthenticationToken(server.token("stranger")))
     for login in ({}, {"authentication": pulsar.AuthenticationToken(server.token("writer", valid_seconds=-60))}):
         with pytest.raises(pulsar.PulsarException):
-            publish(server, topic, 1, **login)
+            publish(server, topic, 1, patience_seconds=5, **login)
     assert httpx.get(f"{server.admin_url}/admin/v2/tenants").status_code == 401
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import chain
 from typing import Final
 
@@ -13,13 +13,13 @@ from airflow_provider_streams.systems.pulsar.decode import single, starts
 from airflow_provider_streams.systems.pulsar.decode.compression import Payload
 from airflow_provider_streams.systems.pulsar.decode.entry import Entry, Group
 from airflow_provider_streams.systems.pulsar.decode.headers import HeaderParser
-from airflow_provider_streams.systems.pulsar.decode.loads import PADDING, Ints, Loads
+from airflow_provider_streams.systems.pulsar.decode.loads import PADDING, Flags, Ints, Loads
 from airflow_provider_streams.systems.pulsar.decode.protobuf import Malformed
 from airflow_provider_streams.systems.pulsar.decode.rows import PropertySpans, Rows
 from airflow_provider_streams.systems.pulsar.decode.walk import Message, walk
 
-WALK, SINGLE, STRIDE, LANES, HOP = range(5)
-PATHS: Final = ("walk", "single", "stride", "lanes", "hop")
+WALK, SINGLE, STRIDE, PIECES, LANES, HOP = range(6)
+PATHS: Final = ("walk", "single", "stride", "pieces", "lanes", "hop")
 """How the starts of an entry's messages were found; `walk` also read their headers one by one."""
 
 
@@ -74,13 +74,19 @@ class SpanReader:
         self.rows.begin[self._first_row[single_ones]] = self._begin[single_ones]
         for number in np.flatnonzero(~single_ones & (self._stored >= starts.FEWEST_STRIDES)).tolist():
             self._path[number] = self._stride(number)
+        large = np.flatnonzero((self._path == WALK) & (self._stored >= starts.FEWEST_TO_CUT))
+        if 0 < len(large) <= starts.MOST_LANES // 2:
+            self._side_by_side(large, starts.pieces, PIECES)
         left = np.flatnonzero(self._path == WALK)
         if len(left) >= starts.FEWEST_LANES:
-            batches = np.stack([self._begin[left], self._end[left], self._stored[left]])
-            found = starts.lanes(self._loads, batches, self._first_row[left], self.rows.begin)
-            self._path[left[found]] = LANES
+            self._side_by_side(left, starts.lanes, LANES)
         for number in np.flatnonzero(self._path == WALK).tolist():
             self._path[number] = self._hop(number)
+
+    def _side_by_side(self, numbers: Ints, walk_all: Callable[[Loads, Ints, Ints, Ints], Flags], path: int) -> None:
+        batches = np.stack([self._begin[numbers], self._end[numbers], self._stored[numbers]])
+        found = walk_all(self._loads, batches, self._first_row[numbers], self.rows.begin)
+        self._path[numbers[found]] = path
 
     def _stride(self, number: int) -> int:
         begin, end, count = self._place(number)

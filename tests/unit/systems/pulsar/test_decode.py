@@ -226,7 +226,21 @@ def strange(dice, count):
     return [replace(m, unknown=dice.choice([b"", number(0x78, 5), text(0x6A, b"new")])) for m in rich(dice, count)]
 
 
-SHAPES = [uniform, unkeyed, keyed, same_keys, strange_texts, rich, strange]
+def nested(dice, count):
+    return [Sent(batch(keyed(dice, dice.randint(1, 3))), sequence_id=i) for i in range(count)]
+
+
+def decoys(dice, count):
+    """Each value ends with what looks like the begin of a message that ends where the next one does."""
+    made, behind = [], 0
+    for _ in range(count):
+        field = number(0x18, behind)
+        made.append(Sent(b"v" * dice.randint(60, 90) + struct.pack(">I", len(field)) + field))
+        behind = len(message(made[-1]))
+    return made[::-1]
+
+
+SHAPES = [uniform, unkeyed, keyed, same_keys, strange_texts, rich, strange, nested, decoys]
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -261,8 +275,12 @@ def test_any_mix_of_entries_comes_back_as_it_was_sent(*, seed, shapes, entries, 
         (uniform, 100, 3, ALL, "stride"),
         (same_keys, 100, 3, DEFAULT_COLUMNS, "stride"),
         (keyed, 20, 40, DEFAULT_COLUMNS, "lanes"),
-        (unkeyed, 200, 33, ALL, "lanes"),
-        (keyed, 300, 2, DEFAULT_COLUMNS, "hop"),
+        (keyed, 300, 2, DEFAULT_COLUMNS, "pieces"),
+        (unkeyed, 200, 33, ALL, "pieces"),
+        (nested, 200, 33, ALL, "lanes"),  # cut inside values, which shows in the number of messages
+        (nested, 200, 3, DEFAULT_COLUMNS, "hop"),
+        (decoys, 200, 3, DEFAULT_COLUMNS, "walk"),  # as many messages as there are, but not the right ones
+        (keyed, 40, 2, DEFAULT_COLUMNS, "hop"),
         (rich, 30, 3, ALL, "hop"),
         (strange, 200, 3, ALL, "walk"),
     ],
@@ -281,6 +299,16 @@ def test_batches_of_unlike_counts_step_side_by_side(sizes):
     for entry, size in enumerate(sizes):
         expected += add_batch(decoder, 4, entry, keyed(dice, size))
     assert decoded(decoder) == expected
+
+
+def test_a_batch_that_cannot_be_cut_does_not_make_the_others_wait():
+    dice, decoder, expected = random.Random(2), Decoder(ALL, TOPIC, 3), []
+    for entry in range(8):
+        expected += add_batch(decoder, 4, entry, keyed(dice, 400))
+    long_headers = [replace(sent, properties=((b"name", b"v" * 250),)) for sent in keyed(dice, 4000)]
+    expected += add_batch(decoder, 4, 8, long_headers)
+    assert decoded(decoder) == expected
+    assert decoder.paths == {"pieces": 8, "hop": 1}
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS.values(), ids=COMPRESSIONS)

@@ -210,7 +210,7 @@ def test_a_submitted_job_ends_with_its_task_and_never_lands_late(stream, tmp_pat
         child.kill()
         child.wait()
         assert job
-        wait_until(lambda: not psutil.wait_procs(job, timeout=0)[1], "the job's end")
+        wait_until(lambda: not psutil.wait_procs(job, timeout=0)[1], "the job's end", seconds=60)
         assert not list(lake.glob("window_start=*"))
     finally:
         with suppress(ProcessLookupError):

@@ -3,6 +3,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import time
 from datetime import timedelta
 from itertools import pairwise
 
@@ -179,7 +180,9 @@ def test_a_process_killed_inside_a_transaction_leaves_nothing_and_blocks_nobody(
         opened[0].__enter__().execute(insert(sources).values(digest="d", source_key="half"))
 
     _killed_after(half_a_transaction)
+    began = time.monotonic()
     journal.pin(KEY, plan_of(hour(0)))
+    assert time.monotonic() - began < 10
     assert journal.sources() == [(KEY, "dag.read")]
 
 

@@ -3,12 +3,14 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.apache.pulsar.client.api.MessageId;
+import org.apache.pulsar.client.api.MessageIdAdv;
 import org.apache.pulsar.client.api.Producer;
 import org.apache.pulsar.client.api.PulsarClient;
 import org.apache.pulsar.client.api.TypedMessageBuilder;
 import org.apache.pulsar.client.api.transaction.Transaction;
 
-/** Txn serviceUrl topic: three messages, two aborted, two committed in two open transactions, and one more. */
+/** Txn serviceUrl topic batching: three messages, two aborted, two committed in two open transactions, and one more.
+ * Prints "aborted ledger:entry" for each aborted one. */
 public class Txn {
     private static PulsarClient client;
 
@@ -16,7 +18,7 @@ public class Txn {
         return client.newTransaction().withTransactionTimeout(60, TimeUnit.SECONDS).build().get();
     }
 
-    private static void send(Producer<byte[]> producer, Transaction transaction, String text, int count) throws Exception {
+    private static List<MessageId> send(Producer<byte[]> producer, Transaction transaction, String text, int count) throws Exception {
         List<CompletableFuture<MessageId>> sent = new ArrayList<>();
         for (int i = 0; i < count; i++) {
             TypedMessageBuilder<byte[]> message =
@@ -24,9 +26,11 @@ public class Txn {
             sent.add(message.value((text + i).getBytes()).sendAsync());
         }
         producer.flush();
+        List<MessageId> ids = new ArrayList<>();
         for (CompletableFuture<MessageId> one : sent) {
-            one.get();
+            ids.add(one.get());
         }
+        return ids;
     }
 
     public static void main(String[] arguments) throws Exception {
@@ -39,7 +43,10 @@ public class Txn {
         send(producer, null, "plain", 3);
         Transaction aborted = begin();
         Transaction committed = begin();
-        send(producer, aborted, "aborted", 2);
+        for (MessageId id : send(producer, aborted, "aborted", 2)) {
+            MessageIdAdv place = (MessageIdAdv) id;
+            System.out.println("aborted " + place.getLedgerId() + ":" + place.getEntryId());
+        }
         send(producer, committed, "committed", 2);
         aborted.abort().get();
         send(producer, null, "between", 1);

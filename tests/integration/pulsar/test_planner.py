@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 
+import httpx
 import pytest
 
 from airflow_provider_streams.errors import InvalidRequest, SourceNotFound, StartTrimmed, WindowNotReady
@@ -14,6 +15,7 @@ from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.receipt import compare
 from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.systems.pulsar.admin.client import CONCURRENCY
 from airflow_provider_streams.systems.pulsar.system import PulsarSystem
 from airflow_provider_streams.testing.servers.java import run_java, start_java
 from airflow_provider_streams.testing.servers.waiting import wait_until
@@ -312,10 +314,25 @@ def test_a_compacted_topic_gives_every_stored_message(bench, system):
     assert len(parts[0]) == sum(ms < times[30] for ms in times)
 
 
-def test_fifty_partitions_are_planned(bench, system):
+def test_fifty_partitions_are_planned_with_many_requests_at_a_time(bench, system, monkeypatch):
     topic = bench.topic(partitions=50)
     bench.write(topic, texts(0, 500))
     window = elapsed_window()
+    waiting, most, asked = 0, 0, 0
+    ask = httpx.AsyncHTTPTransport.handle_async_request
+
+    async def noted(transport, message):
+        nonlocal waiting, most, asked
+        waiting, asked = waiting + 1, asked + 1
+        most = max(most, waiting)
+        try:
+            return await ask(transport, message)
+        finally:
+            waiting -= 1
+
+    monkeypatch.setattr(httpx.AsyncHTTPTransport, "handle_async_request", noted)
     plan = system.plan(request(topic, window))
     assert len(plan.ranges) == 50
     assert sum(part.entries for part in plan.ranges) == 500
+    assert most == CONCURRENCY
+    assert asked < 6 * 50

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -110,16 +111,20 @@ def test_chunked_messages_between_small_ones(bench, noise, compressed):
 def test_transactions(bench, batching):
     topic = bench.topic()
     source = Path(__file__).with_name("Txn.java")
-    run_java(source, [bench.server.service_url, topic, batching], bench.server.classpath)
+    told = run_java(source, [bench.server.service_url, topic, batching], bench.server.classpath)
     split = bench.split(topic)
     rows, reader = bench.read(split)
     assert rows == bench.peer(topic)
     # committed messages come in the order in which they were written
     assert [row[1] for row in rows] == [b"plain0", b"plain1", b"plain2", b"committed0", b"committed1", b"between0"]
-    # what was never sent are the aborted entries, one or, if the client did not batch them, two, and the two markers
+    # what was never sent are the aborted entries (one or two, if batched: the client's choice) and the two markers
     receipt = reader.receipt
+    gaps = {f"{gap.run}:{entry}" for gap in receipt.gaps for entry in range(gap.first, gap.end)}
+    aborted = set(re.findall(r"^aborted (\S+)$", told, re.MULTILINE))
+    assert aborted <= gaps
+    assert len(aborted) == 2 or batching == "true"
+    assert len(gaps) == len(aborted) + 2
     missing = sum(gap.entries for gap in receipt.gaps)
-    assert missing == 4 or (missing == 3 and batching == "true")
     assert receipt.entries + missing == split.entries
 
 

@@ -10,7 +10,15 @@ from airflow_provider_streams.errors import AuthenticationFailed, NotAuthorized,
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.systems.pulsar.auth import Endpoint
 from airflow_provider_streams.systems.pulsar.wire.broker import BrokerClient
-from airflow_provider_streams.systems.pulsar.wire.commands import MessageId
+from airflow_provider_streams.systems.pulsar.wire.commands import (
+    CloseConsumer,
+    LastMessageId,
+    Lookup,
+    MessageId,
+    Pong,
+    Subscribe,
+)
+from airflow_provider_streams.systems.pulsar.wire.connection import Connection
 
 pytestmark = pytest.mark.pulsar
 
@@ -45,15 +53,26 @@ def test_the_entry_before_crosses_ledgers(bench, asking):
     assert asking.entry_before(topic, Position.of(first.run, 0, -1)) is None
 
 
-def test_many_partitions_are_asked_together_and_nothing_is_left(bench, asking):
+def test_many_partitions_are_asked_together_and_nothing_is_left(bench, asking, monkeypatch):
     topic = bench.topic("wide", partitions=50)
     assert asking.partitions(topic) == 50
     names = [f"{topic}-partition-{number}" for number in range(50)]
     bench.write(names[7], [b"x"])
     asking.last_message_ids(names)  # loads the topics
     before = bench.server.inventory()
+    sent, send = [], Connection.send
+
+    def noted(connection, *commands):
+        sent.append([type(command) for command in commands])
+        send(connection, *commands)
+
+    monkeypatch.setattr(Connection, "send", noted)
     found = asking.last_message_ids(names)
     assert [name for name in names if found[name]] == [names[7]]
+    together = [[kind] * 50 for kind in (Lookup, Subscribe, LastMessageId, CloseConsumer)]
+    assert [kinds for kinds in sent if kinds != [Pong]] == together, (
+        "50 questions of a kind are one message to the broker"
+    )
     assert bench.server.inventory() == before
     assert not set(names) - set(asking.topics(bench.namespace))
 

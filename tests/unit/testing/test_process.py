@@ -44,7 +44,7 @@ class Greeter(Server):
     def is_ready(self):
         return self.greeting() == b"hi"
 
-    def greeting(self, seconds=60.0):
+    def greeting(self, seconds=5.0):
         with socket.create_connection((LOOPBACK, self.port["greeting"]), timeout=seconds) as connection:
             return connection.recv(2)
 
@@ -163,9 +163,9 @@ def test_a_server_dies_with_its_starter_however_that_ends(tmp_path, number):
             with socket.create_connection((LOOPBACK, int(port))) as connection:
                 assert connection.recv(2) == b"hi"
             starter.send_signal(number)
-            starter.wait(60)
-            wait_until(lambda: gone(int(pid)), "the server to end")
-            wait_until(lambda: not Path(home).exists(), "its directory to go")
+            starter.wait(10)
+            wait_until(lambda: gone(int(pid)), "the server to end", 10)
+            wait_until(lambda: not Path(home).exists(), "its directory to go", 10)
         finally:
             os.kill(int((tmp_path / "child").read_text()), signal.SIGKILL)
 

@@ -112,13 +112,13 @@ def pieces(loads: Loads, batches: Ints, rows: Ints, out: Ints) -> Flags:
         np.minimum(place, ends, out=place)
         if step % 8 == 0 and (place == ends).all():
             break
-    lanes = np.stack(found, axis=1)
-    inside = lanes < ends[:, np.newaxis]
+    places = np.stack(found, axis=1)
+    inside = places < ends[:, np.newaxis]
     messages = np.bincount(owner, inside.sum(axis=1), minlength=len(counts))
     done: Flags = messages == counts
     inside &= done[owner][:, np.newaxis]
     first = rows[done] - np.cumsum(counts[done]) + counts[done]
-    out[np.repeat(first, counts[done]) + np.arange(counts[done].sum())] = lanes[inside]
+    out[np.repeat(first, counts[done]) + np.arange(counts[done].sum())] = places[inside]
     return done
 
 

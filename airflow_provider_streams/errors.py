@@ -27,6 +27,7 @@
     ├── JournalError             the journal cannot be used
     │   └── JournalUnavailable   its database does not answer, or is busy                    (retryable)
     └── PlanMismatch             a plan is not the one it claims to be
+        └── OtherCluster         a plan was made of another cluster, or of an earlier life of its source
 
 `retryable` says whether the same call may succeed later by itself; Airflow's retry policy reads it.
 """
@@ -264,6 +265,18 @@ class JournalUnavailable(JournalError):
 
 class PlanMismatch(StreamsError):
     """A plan is not the one it claims to be."""
+
+
+class OtherCluster(PlanMismatch):
+    """A plan was made of another cluster, or of an earlier life of its source: its positions mean nothing here."""
+
+    def __init__(self, source: object, planned: str, found: str) -> None:
+        self.source, self.planned, self.found = source, planned, found
+        super().__init__(
+            f"{source}: the plan was made of {planned}, but what answers is {found}. Positions are valid on one cluster "
+            "and for one life of a source. Look where the connection leads; if the source was made anew on purpose, "
+            "plan its windows anew (replan=True)."
+        )
 
 
 def _because(detail: str) -> str:

@@ -53,6 +53,9 @@ class SourceRef:
     system: str
     cluster: str
     names: tuple[str, ...]
+    identity: tuple[tuple[str, str], ...] = ()
+    """What tells this life of the source from another one under the same names, by name or shard: facts that never
+    change while it lives, such as when it was made. A plan is read only where the same facts are found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +251,9 @@ class Plan:
         return cls(
             version=data["version"],
             reader=data["reader"],
-            source=SourceRef(source["system"], source["cluster"], tuple(source["names"])),
+            source=SourceRef(
+                source["system"], source["cluster"], tuple(source["names"]), tuple(source.get("identity", {}).items())
+            ),
             window=Window.from_json(data["window"]),
             basis=data["basis"],
             filter=RowFilter(**data["filter"]) if data["filter"] else None,
@@ -289,7 +294,8 @@ class Plan:
 
 
 def _source_json(source: SourceRef) -> dict[str, Any]:
-    return {"system": source.system, "cluster": source.cluster, "names": list(source.names)}
+    plain: dict[str, Any] = {"system": source.system, "cluster": source.cluster, "names": list(source.names)}
+    return {**plain, "identity": dict(source.identity)} if source.identity else plain
 
 
 def _filter_json(row_filter: RowFilter | None) -> dict[str, Any] | None:

@@ -122,6 +122,14 @@ class StreamSystem(Protocol):
             AccessError, SystemUnavailable: the system refuses or does not answer.
         """
 
+    def check_origin(self, plan: Plan) -> None:
+        """Refuse a plan of another cluster, or of an earlier life of its source; asked once before a plan is read.
+
+        Raises:
+            OtherCluster: what answers is not what the plan was made of, by `plan.source`.
+            AccessError, SystemUnavailable: the system refuses or does not answer.
+        """
+
     def schema(self, columns: Sequence[str] | None) -> pa.Schema:
         """The Arrow schema of these columns, in this order; None: the default ones.
 

@@ -122,6 +122,9 @@ class PravegaSystem:
             request = watermarks.resolve(request, request.source, self.client)
         return self.client.run(planner.plan(request, stream=_stream(request.source), cluster=self.endpoint.cluster))
 
+    def check_origin(self, plan: Plan) -> None:
+        """See `StreamSystem`."""
+
     def schema(self, columns: Sequence[str] | None) -> pa.Schema:
         """See `StreamSystem` and `columns.COLUMNS`."""
         from airflow_provider_streams.systems.pravega.columns import schema  # noqa: PLC0415 - Arrow when used

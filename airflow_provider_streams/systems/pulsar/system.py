@@ -96,6 +96,9 @@ class PulsarSystem:
         """See `Planner.plan`."""
         return run(self._with_planner(lambda planner: planner.plan(request)))
 
+    def check_origin(self, plan: Plan) -> None:
+        """See `StreamSystem`."""
+
     def schema(self, columns: Sequence[str] | None) -> pa.Schema:
         """The Arrow schema of these columns; None: the default ones."""
         # pyarrow is not needed to plan

@@ -34,7 +34,9 @@ def plan(truth: Truth, request: PlanRequest) -> Plan:
     splits = tuple(_splits(truth, ranges, request.target_split_bytes))
     return Plan(
         reader=request.reader,
-        source=SourceRef(request.source.system, request.source.conn_id, (str(request.source),)),
+        source=SourceRef(
+            request.source.system, request.source.conn_id, (str(request.source),), identity_of(truth, request.source)
+        ),
         window=request.window,
         basis=request.basis,
         filter=_row_filter(request),
@@ -47,6 +49,11 @@ def plan(truth: Truth, request: PlanRequest) -> Plan:
         head=head,
         losses=losses,
     )
+
+
+def identity_of(truth: Truth, source: object) -> tuple[tuple[str, str], ...]:
+    """What tells this life of the stream from another one."""
+    return ((str(source), truth.life),)
 
 
 def cut_at(truth: Truth, source: Source, number: int) -> Cut:

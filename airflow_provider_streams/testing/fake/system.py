@@ -10,12 +10,18 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from airflow_provider_streams.errors import AuthenticationFailed, EventsLost, InvalidRequest, SystemUnavailable
+from airflow_provider_streams.errors import (
+    AuthenticationFailed,
+    EventsLost,
+    InvalidRequest,
+    OtherCluster,
+    SystemUnavailable,
+)
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import OnLoss, Plan, PlanRequest, Span, Split
 from airflow_provider_streams.model.receipt import SplitReceipt
 from airflow_provider_streams.systems.base import Option, Recorded
-from airflow_provider_streams.testing.fake.planner import cut_at, plan
+from airflow_provider_streams.testing.fake.planner import cut_at, identity_of, plan
 from airflow_provider_streams.testing.fake.reader import FakeReader
 from airflow_provider_streams.testing.fake.truth import Truth, cause_of
 
@@ -118,6 +124,13 @@ class FakeSystem:
     def plan(self, request: PlanRequest) -> Plan:
         """See `StreamSystem`."""
         return plan(self._authenticated(), request)
+
+    def check_origin(self, plan: Plan) -> None:
+        """See `StreamSystem`."""
+        for name in plan.source.names:
+            planned, found = dict(plan.source.identity), dict(identity_of(self._authenticated(), name))
+            if planned != found:
+                raise OtherCluster(name, f"life {planned.get(name)}", f"life {found[name]}")
 
     def schema(self, columns: Sequence[str] | None) -> pa.Schema:
         """`value, publish_time, shard, number`; on request `key, properties`."""

@@ -39,6 +39,8 @@ class Truth:
     late_by_ms: int = 600_000
     batch_rows: int = 1000
     fault: str = ""
+    life: str = "1"
+    """Which life of the stream this is: another one when it was deleted and made again."""
     password: str = field(default="", repr=False)
     """What the server demands as `token`; empty: anything."""
 
@@ -118,4 +120,4 @@ def cause_of(truth: Truth, shard: str, number: int) -> str | None:
 def _parse(name: str, text: str) -> object:
     if name in ("epoch", "now"):
         return datetime.fromisoformat(text)
-    return text if name in ("fault", "password") else int(text)
+    return text if name in ("fault", "life", "password") else int(text)

@@ -273,8 +273,8 @@ class OtherCluster(PlanMismatch):
     def __init__(self, source: object, planned: str, found: str) -> None:
         self.source, self.planned, self.found = source, planned, found
         super().__init__(
-            f"{source}: the plan was made of {planned}, but what answers is {found}. Positions are valid on one cluster "
-            "and for one life of a source. Look where the connection leads; if the source was made anew on purpose, "
+            f"{source}: the plan was made of {planned}, but what answers is {found}. Positions are valid on one "
+            "cluster and for one life of a source. Look where the connection leads; if the source was made anew on purpose, "
             "plan its windows anew (replan=True)."
         )
 

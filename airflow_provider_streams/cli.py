@@ -35,6 +35,12 @@ READING = (
     _arg("--reader", default="cli", help="the name under which windows are covered; default cli"),
     _arg("--on-loss", default="fail", choices=("fail", "record"), help="what to do when events are gone"),
 )
+ACTS = (
+    _arg("--replan", action="store_true", help="make a new plan, although one is pinned"),
+    _arg("--reland", action="store_true", help="set aside what the table holds, and land something else from now on"),
+    _arg("--accept-fewer", action="store_true", help="replace a window by one that holds fewer rows"),
+    _arg("--replace-overlaps", action="store_true", help="take windows out of the table that share time with this one"),
+)
 WINDOW = (_arg("--window", required=True, help="start/end, like 2026-11-20T10:00Z/2026-11-20T11:00Z"), *READING)
 OUTPUT = _arg("--output", default="table", choices=("table", "json"), help="default table")
 
@@ -88,7 +94,7 @@ BACKFILL = ActionCommand(
         *SOURCE,
         _arg("--start", required=True, help="ISO 8601; where the first window starts"),
         _arg("--end", help="ISO 8601; where the last window ends at the latest; default: now"),
-        _arg("--window-length", required=True, metavar="LENGTH", help="like 15m, 1h, 1d"),
+        _arg("--window-length", metavar="LENGTH", help="like 15m, 1h, '1d Europe/Berlin'; default: the reader's own"),
         _arg(
             "--select",
             default="missing",
@@ -102,6 +108,7 @@ BACKFILL = ActionCommand(
         _arg("--max-windows", type=int, default=200, help="windows per Spark job; default 200"),
         _arg("--spark-conn-id", help="a Spark connection; default: Spark in this process"),
         *READING,
+        *ACTS,
         OUTPUT,
     ),
 )
@@ -131,7 +138,7 @@ def get_streams_cli_commands() -> list[CLICommand]:
                         _arg("--path", required=True, help="the folder of the table, absolute"),
                         _arg("--columns", help="columns to read, between commas"),
                         _arg("--spark-conn-id", help="a Spark connection; default: Spark in this process"),
-                        _arg("--replan", action="store_true", help="make a new plan, although one is pinned"),
+                        *ACTS,
                         OUTPUT,
                     ),
                 ),
@@ -144,7 +151,11 @@ def get_streams_cli_commands() -> list[CLICommand]:
                         _arg("--reader", help="only this reader"),
                         _arg("--start", help="ISO 8601; default: 24 hours before the end"),
                         _arg("--end", help="ISO 8601; default: now"),
-                        _arg("--window-length", metavar="LENGTH", help="of missing windows, like 15m, 1h, 1d"),
+                        _arg(
+                            "--window-length",
+                            metavar="LENGTH",
+                            help="of missing windows, like 15m, 1h, 1d; default: as read",
+                        ),
                         _arg(
                             "--offline",
                             action="store_true",

@@ -14,23 +14,21 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 from airflow_provider_streams.errors import InvalidRequest, StreamsError
-from airflow_provider_streams.hooks.base import hook_for, hook_of, source_of
+from airflow_provider_streams.hooks.base import hook_for, hook_of
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.hooks.pravega_connection import full_stream_name
-from airflow_provider_streams.hooks.readiness import WindowQuestion
+from airflow_provider_streams.hooks.workplace import workplace
 from airflow_provider_streams.model.basis import check_basis, default_basis
+from airflow_provider_streams.model.landing import Landing
 from airflow_provider_streams.model.sink import ParquetSink
 from airflow_provider_streams.model.source import PulsarSource, Source
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.operators.reading import (
-    Landing,
-    RunIds,
-    WindowRead,
-    fresh_plan,
-    land,
-    pinned_plan,
-    summary,
-)
+from airflow_provider_streams.systems.sources import source_of
+from airflow_provider_streams.windows.acts import Acts
+from airflow_provider_streams.windows.landing import Ask, enter, refuse_overlaps
+from airflow_provider_streams.windows.planning import WindowRead, fresh_plan, pinned_plan
+from airflow_provider_streams.windows.readiness import WindowQuestion
+from airflow_provider_streams.windows.reading import Begin, RunIds, land, summary
 
 
 def command(action: Callable[[Namespace], None]) -> Callable[[Namespace], None]:
@@ -69,21 +67,21 @@ def read(args: Namespace) -> None:
     from airflow_provider_streams.model.plan_table import plan_table
 
     read_ = _window_read(args)
-    hook = hook_for(read_.question.source)
     sink = ParquetSink(args.path)
-    with open_journal() as journal:
-        with closing(hook.system()) as system:
-            pinned = pinned_plan(journal, system, read_, replan=args.replan)
+    landing, acts = Landing(sink, None, names_of(args.columns)), acts_of(args)
+    ask = Ask(read_.question.source, read_.reader, landing, read_.basis)
+    with workplace(read_.question.source, args.spark_conn_id) as place:
+        refuse_overlaps(place.journal, ask, read_.question.window, acts)
+        entered = enter(place.journal, ask, [read_.question.window], acts)
+        with closing(place.stream.system()) as system:
+            pinned = pinned_plan(place.journal, system, read_, replan=acts.replan)
         if args.output == "table":
             print(plan_table(pinned))
-        landing = Landing(sink, None, _names(args.columns), args.spark_conn_id)
-        ids = RunIds("cli", f"{getpass.getuser()}@{datetime.now(UTC):%Y%m%dT%H%M%SZ}", "read", 1)
-        receipt = land(journal, read_, pinned, landing, options=hook.options(), ids=ids)
-    result = summary(pinned, receipt, sink)
+        landed = land(place, read_, pinned, landing, Begin(entered, run_ids("read"), acts))
     if args.output == "json":
-        print(json.dumps(result, indent=2))
+        print(json.dumps(summary(pinned, landed, sink), indent=2))
     else:
-        print(f"covered {pinned.window}: {receipt.rows:,} rows, {receipt.verdict}, in {sink.path}")
+        print(f"covered {pinned.window}: {landed.receipt.rows:,} rows, {landed.receipt.verdict}, in {sink.path}")
 
 
 def _window_read(args: Namespace) -> WindowRead:
@@ -94,6 +92,16 @@ def _window_read(args: Namespace) -> WindowRead:
         source, Window.parse(args.window), basis, timedelta(seconds=args.slack), timedelta(seconds=args.max_skew)
     )
     return WindowRead(question, args.reader, args.on_loss)
+
+
+def run_ids(task_id: str) -> RunIds:
+    """Who reads by hand, as the journal records it."""
+    return RunIds("cli", f"{getpass.getuser()}@{datetime.now(UTC):%Y%m%dT%H%M%SZ}", task_id, 1)
+
+
+def acts_of(args: Namespace) -> Acts:
+    """What is done on purpose."""
+    return Acts(args.replan, args.reland, args.accept_fewer, "replace" if args.replace_overlaps else "refuse")
 
 
 def source_of_args(args: Namespace) -> Source:
@@ -114,5 +122,6 @@ def source_of_args(args: Namespace) -> Source:
     return source_of(system, names, conn_id)
 
 
-def _names(text: str | None) -> tuple[str, ...] | None:
+def names_of(text: str | None) -> tuple[str, ...] | None:
+    """Names between commas; None: none."""
     return tuple(name.strip() for name in text.split(",")) if text else None

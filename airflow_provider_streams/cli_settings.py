@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping
 
 from airflow_provider_streams.cli_actions import command
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.hooks.base import HOOKS, SOURCES, StreamHook, hook_of
+from airflow_provider_streams.hooks.base import HOOKS, StreamHook, hook_of
 from airflow_provider_streams.hooks.settings import Setting
+from airflow_provider_streams.systems.sources import SOURCES
 
 
 @command

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import json
 import re
 import sys
@@ -12,17 +11,20 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from airflow_provider_streams.cli_actions import command, source_of_args
+from airflow_provider_streams.cli_actions import acts_of, command, names_of, run_ids, source_of_args
 from airflow_provider_streams.errors import InvalidRequest, InvalidWindow, StreamsError
 from airflow_provider_streams.hooks.base import hook_for
-from airflow_provider_streams.hooks.horizon import horizon_of, source_of_key
 from airflow_provider_streams.hooks.journal import open_journal
+from airflow_provider_streams.hooks.workplace import workplace
 from airflow_provider_streams.model.backfill import Limits, Selection, parse_select
 from airflow_provider_streams.model.basis import check_basis, default_basis
+from airflow_provider_streams.model.grid import grid_through
+from airflow_provider_streams.model.landing import Landing
 from airflow_provider_streams.model.sink import ParquetSink
-from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.operators.backfilling import Backfill, Backfiller, Outcome, summary
-from airflow_provider_streams.operators.reading import Landing, RunIds
+from airflow_provider_streams.model.window import Window, parse_moment
+from airflow_provider_streams.windows.backfilling import Backfill, Backfiller, Outcome, backfill_grid, summary
+from airflow_provider_streams.windows.horizon import horizon_of, source_of_key
+from airflow_provider_streams.windows.landing import grid_of
 
 if TYPE_CHECKING:
     from airflow_provider_streams.journal.store import Journal
@@ -35,13 +37,13 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
 def coverage(args: Namespace) -> None:
     """Show which windows of which sources are covered, and how far back their streams still reach."""
     start, end = _span(args)
-    length = parse_duration(args.window_length) if args.window_length else None
+    grid = grid_through(args.window_length, start) if args.window_length else None
     with open_journal() as journal:
         found = list(_sources(journal, args.source, args.reader))
         if not found:
             raise InvalidRequest("the journal knows no such source and reader yet: nothing was read")
         horizons = {key: None if args.offline else _horizon(journal, key) for key in {key for key, _ in found}}
-        pictures = {one: journal.coverage(*one, start, end, length) for one in found}
+        pictures = {one: journal.coverage(*one, start, end, grid or grid_of(journal, *one)) for one in found}
     if args.output == "json":
         rows = [
             {"source": key, "reader": reader, **seen.to_json(horizon=horizons[key])}
@@ -58,12 +60,9 @@ def backfill(args: Namespace) -> None:
     """Read the windows of a span that are not covered yet, or show what that would read."""
     if not args.dry_run and not args.path:
         raise InvalidRequest("say where the rows go with --path, or only look with --dry-run")
-    sink = ParquetSink(args.path) if args.path else None
-    columns = tuple(name.strip() for name in args.columns.split(",")) if args.columns else None
-    ids = RunIds("cli", f"{getpass.getuser()}@{datetime.now(UTC):%Y%m%dT%H%M%SZ}", "backfill", 1)
     say = args.output == "table"
-    with open_journal() as journal:
-        backfiller = Backfiller(journal, _backfill(args), ids, Landing(sink, None, columns, args.spark_conn_id))
+    with workplace(source_of_args(args), args.spark_conn_id) as place:
+        backfiller = Backfiller(place, _backfill(args, place.journal), run_ids("backfill"))
         late_rows = backfiller.recount()
         preview = backfiller.preview(pin=not args.dry_run)
         if say:
@@ -75,29 +74,32 @@ def backfill(args: Namespace) -> None:
             backfiller.check(outcome)
 
 
-def _backfill(args: Namespace) -> Backfill:
+def _backfill(args: Namespace, journal: Journal) -> Backfill:
     source = source_of_args(args)
     basis = args.basis or default_basis(source.system)
     check_basis(source.system, basis)
     if basis == "chained":
         raise InvalidRequest("a backfill reads windows of time, in any order: basis must be publish or append")
+    span = Window(parse_moment(args.start), parse_moment(args.end) if args.end else datetime.now(UTC))
     return Backfill(
         source=source,
-        span=Window(_moment(args.start), _moment(args.end) if args.end else datetime.now(UTC)),
-        length=parse_duration(args.window_length),
+        span=span,
+        grid=backfill_grid(journal, source.key, args.reader, args.window_length, span.start),
         reader=args.reader,
         selection=Selection(parse_select(args.select.split(",")), accepts_loss=args.on_loss == "record"),
+        landing=Landing(ParquetSink(args.path) if args.path else None, None, names_of(args.columns)),
         basis=basis,
         slack=timedelta(seconds=args.slack),
         max_skew=timedelta(seconds=args.max_skew),
         on_loss=args.on_loss,
         lookback=parse_duration(args.lookback) if args.lookback else None,
         limits=Limits(args.max_bytes, args.max_windows),
+        acts=acts_of(args),
     )
 
 
 def parse_duration(text: str) -> timedelta:
-    """A length of time like `15m`, `1h`, `1d`, `90s`.
+    """A length of time like `15m`, `1h`, `1d`, `90s`: a day is 24 hours here.
 
     Raises:
         InvalidWindow: it is none.
@@ -105,7 +107,10 @@ def parse_duration(text: str) -> timedelta:
     found = _DURATION.fullmatch(text.strip())
     if found is None:
         raise InvalidWindow(f"{text!r} is not a length of time: write it like 15m, 1h or 1d")
-    return timedelta(**{_UNITS[found[2]]: float(found[1])})
+    try:
+        return timedelta(**{_UNITS[found[2]]: float(found[1])})
+    except OverflowError as error:
+        raise InvalidWindow(f"{text!r} is too long") from error
 
 
 def _say_job(number: int, outcome: Outcome) -> None:
@@ -120,7 +125,7 @@ def _nothing(number: int, outcome: Outcome) -> None:
 def _horizon(journal: Journal, key: str) -> datetime | None:
     """None, and a line of explanation, where it cannot be asked: coverage is known without it."""
     try:
-        source = source_of_key(key)
+        source = source_of_key(journal, key)
         with closing(hook_for(source).system()) as system:
             return horizon_of(journal, system, source)
     except StreamsError as error:
@@ -135,14 +140,7 @@ def _sources(journal: Journal, part: str, reader: str | None) -> Iterator[tuple[
 
 
 def _span(args: Namespace) -> tuple[datetime, datetime]:
-    end = _moment(args.end) if args.end else datetime.now(UTC)
-    start = _moment(args.start) if args.start else end - timedelta(hours=24)
+    end = parse_moment(args.end) if args.end else datetime.now(UTC)
+    start = parse_moment(args.start) if args.start else end - timedelta(hours=24)
     window = Window(start, end)
     return window.start, window.end
-
-
-def _moment(text: str) -> datetime:
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError as error:
-        raise InvalidWindow(f"{text!r} is not a time: write it like 2026-11-20T10:00Z") from error

@@ -4,6 +4,10 @@
     ├── InvalidRequest           what was asked cannot be done as asked
     │   ├── InvalidName          a name this system cannot have, or one we refuse to read
     │   ├── InvalidWindow        a span of time that is not a window
+    │   │   └── OffGrid          a window that is no cell of its reader's grid
+    │   ├── WindowsOverlap       a window shares time with covered ones of the same table
+    │   ├── LandingMismatch      a reader lands something else than it did before
+    │   ├── ChainOrder           a chained window behind which others were read already
     │   ├── NoCutNearby          no cut was recorded near enough to a window's edge
     │   └── MissingDependency    an optional client is not installed
     ├── WindowNotReady           the window's end is not certain yet                       (retryable)
@@ -23,10 +27,13 @@
     ├── BackfillIncomplete       some windows of a backfill are not covered                (retryable)
     ├── ReceiptMismatch          what was read does not agree with the plan
     ├── PreflightFailed          Spark's side cannot run the read
+    ├── FewerRows                a read would land fewer rows than its window holds
     ├── SinkError                the table could not be written
+    │   └── ForeignTable         the table belongs to another reader, source or journal
     ├── JournalError             the journal cannot be used
     │   └── JournalUnavailable   its database does not answer, or is busy                    (retryable)
     └── PlanMismatch             a plan is not the one it claims to be
+        ├── TermsChanged         a pinned plan was made under other terms than are asked now
         └── OtherCluster         a plan was made of another cluster, or of an earlier life of its source
 
 `retryable` says whether the same call may succeed later by itself; Airflow's retry policy reads it.
@@ -34,7 +41,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 
 class StreamsError(Exception):
@@ -57,6 +64,58 @@ class InvalidName(InvalidRequest):
 
 class InvalidWindow(InvalidRequest):
     """A span of time that is not a window."""
+
+
+class OffGrid(InvalidWindow):
+    """A window that is no cell of its reader's grid."""
+
+    def __init__(self, source: object, reader: str, window: object, grid: object, cell: object) -> None:
+        self.source, self.reader, self.window, self.grid = source, reader, window, grid
+        super().__init__(
+            f"{source}: window {window} is none of those that reader {reader!r} lands: its grid is {grid!s}, "
+            f"so the window there is {cell}. Ask for that one, read under another reader into another table, or land "
+            "all windows of this reader anew (reland=True)."
+        )
+
+
+class WindowsOverlap(InvalidRequest):
+    """A window shares time with covered ones of the same table: its rows would be there twice."""
+
+    def __init__(self, source: object, window: object, covered: Sequence[object]) -> None:
+        self.source, self.window, self.covered = source, window, tuple(covered)
+        shown = ", ".join(map(str, covered[:_OVERLAPS_SHOWN])) + (", .." if len(covered) > _OVERLAPS_SHOWN else "")
+        super().__init__(
+            f"{source}: window {window} shares time with {len(covered)} that the table holds already: {shown}. Nothing "
+            "was read. Ask for one of those; or overlap='replace' takes them out of the table as a whole, so that what "
+            "this window does not hold of them is missing again."
+        )
+
+
+_OVERLAPS_SHOWN = 5
+
+
+class LandingMismatch(InvalidRequest):
+    """A reader lands something else than it did before: a table of two shapes."""
+
+    def __init__(self, source: object, reader: str, kept: object, asked: object, differences: Sequence[str]) -> None:
+        self.source, self.reader, self.kept, self.asked = source, reader, kept, asked
+        super().__init__(
+            f"{source}: reader {reader!r} lands in {kept}, and is asked for {asked} ({'; '.join(differences)}). All "
+            "windows of a reader have one landing: take another reader for the other one, or land all windows anew "
+            "(reland=True sets aside what the table holds, and every window is missing again)."
+        )
+
+
+class ChainOrder(InvalidRequest):
+    """A chained window behind which others were planned or read already: their rows would be there twice."""
+
+    def __init__(self, source: object, reader: str, window: object, later: object) -> None:
+        self.source, self.reader, self.window, self.later = source, reader, window, later
+        super().__init__(
+            f"{source}: basis 'chained' reads windows in order, and reader {reader!r} has gone on to {later} already, "
+            f"so {window} holds nothing that is not in the table. Set max_active_runs=1. To have other windows, take "
+            "another reader and table."
+        )
 
 
 class NoCutNearby(InvalidRequest):
@@ -245,12 +304,27 @@ class PreflightFailed(StreamsError):
     """Spark's side cannot run the read."""
 
 
+class FewerRows(StreamsError):
+    """A read would land fewer rows than its window holds in the table."""
+
+    def __init__(self, source: object, window: object, held: int, rows: int) -> None:
+        self.source, self.window, self.held, self.rows = source, window, held, rows
+        super().__init__(
+            f"{source}: window {window} holds {held} rows in the table, and this read would leave {rows} of it. "
+            "Nothing was replaced. Was the stream trimmed since? If fewer are right, say so with accept_fewer=True."
+        )
+
+
 class SinkError(StreamsError):
     """The table could not be written."""
 
     def __init__(self, target: str, detail: str) -> None:
         self.target = target
         super().__init__(f"{target}: {detail}")
+
+
+class ForeignTable(SinkError):
+    """The table belongs to another reader, source or journal, or nobody knows to whom."""
 
 
 class JournalError(StreamsError):
@@ -267,6 +341,17 @@ class PlanMismatch(StreamsError):
     """A plan is not the one it claims to be."""
 
 
+class TermsChanged(PlanMismatch):
+    """A pinned plan was made under other terms than are asked now."""
+
+    def __init__(self, source: object, window: object, changes: Sequence[str]) -> None:
+        self.source, self.window, self.changes = source, window, tuple(changes)
+        super().__init__(
+            f"{source}: the plan of window {window} was pinned under other terms: {'; '.join(changes)}. Ask as before, "
+            "or make a new plan with replan=True."
+        )
+
+
 class OtherCluster(PlanMismatch):
     """A plan was made of another cluster, or of an earlier life of its source: its positions mean nothing here."""
 
@@ -274,8 +359,8 @@ class OtherCluster(PlanMismatch):
         self.source, self.planned, self.found = source, planned, found
         super().__init__(
             f"{source}: the plan was made of {planned}, but what answers is {found}. Positions are valid on one "
-            "cluster and for one life of a source. Look where the connection leads; if the source was made anew on purpose, "
-            "plan its windows anew (replan=True)."
+            "cluster and for one life of a source. Look where the connection leads; if the source was made anew on "
+            "purpose, plan its windows anew (replan=True)."
         )
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import closing
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk import BaseHook
@@ -14,8 +13,8 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.journal import aopen_journal, open_journal
-from airflow_provider_streams.hooks.readiness import Readiness, WindowQuestion, ask_journal, ask_planner
 from airflow_provider_streams.hooks.settings import Layer, Setting, environment, given_values, layer, resolve
+from airflow_provider_streams.windows.readiness import Readiness, WindowQuestion, ask_journal, ask_planner
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection
@@ -28,14 +27,6 @@ HOOKS: dict[str, str] = {
     "pravega": "airflow_provider_streams.hooks.pravega:PravegaHook",
 }
 """System to hook, imported when used. A system without a line here takes its options from the connection's extras."""
-
-
-SOURCES: dict[str, str] = {
-    "pulsar": "airflow_provider_streams.model.source:PulsarSource",
-    "pravega": "airflow_provider_streams.model.source:PravegaSource",
-    "fake": "airflow_provider_streams.testing.fake:FakeSource",
-}
-"""System to the class of its sources."""
 
 
 class StreamHook(BaseHook):
@@ -190,42 +181,6 @@ def hook_of(system: str, conn_id: str) -> StreamHook:
         return StreamHook(conn_id, system=system)
     hook: StreamHook = _load(path)(conn_id)
     return hook
-
-
-def source_of(system: str, names: Sequence[str], conn_id: str) -> Source:
-    """A source by its system's name and its own.
-
-    Raises:
-        InvalidRequest: no such system, or not a name it can have.
-    """
-    kind = _source_class(system)
-    source: Source = kind(names if system == "pulsar" else "/".join(names), conn_id=conn_id)
-    return source
-
-
-def source_to_json(source: Source) -> dict[str, Any]:
-    """A source as a trigger's argument: its system and its fields; sources hold no secret."""
-    values = {one.name: getattr(source, one.name) for one in fields(source)}  # type: ignore[arg-type]  # dataclasses all
-    plain = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
-    return {"system": source.system, **plain}
-
-
-def source_from_json(data: Mapping[str, Any]) -> Source:
-    """The reverse of `source_to_json`.
-
-    Raises:
-        InvalidRequest: no such system.
-    """
-    arguments = dict(data)
-    source: Source = _source_class(arguments.pop("system"))(**arguments)
-    return source
-
-
-def _source_class(system: str) -> Any:
-    try:
-        return _load(SOURCES[system])
-    except KeyError:
-        raise InvalidRequest(f"no stream system {system!r}; known: {', '.join(sorted(SOURCES))}") from None
 
 
 def _load(path: str) -> Any:

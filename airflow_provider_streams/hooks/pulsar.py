@@ -12,7 +12,6 @@ from airflow_provider_streams.hooks.backlog import Backlog
 from airflow_provider_streams.hooks.base import StreamHook
 from airflow_provider_streams.hooks.pulsar_conditions import Condition, Finding
 from airflow_provider_streams.hooks.pulsar_questions import Question, Topic
-from airflow_provider_streams.hooks.readiness import Readiness, WindowQuestion, time_decides
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.source import PulsarSource, full_topic_name
 from airflow_provider_streams.systems.base import Option
@@ -23,6 +22,7 @@ from airflow_provider_streams.systems.pulsar.admin.client import AdminClient, As
 from airflow_provider_streams.systems.pulsar.admin.sharing import borrow, give_back
 from airflow_provider_streams.systems.pulsar.auth import OPTIONS, Address, Endpoint
 from airflow_provider_streams.systems.pulsar.readiness import NotReady, entries_before_end, window_ready
+from airflow_provider_streams.windows.readiness import Readiness, WindowQuestion, time_decides
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection as AirflowConnection

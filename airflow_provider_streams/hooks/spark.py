@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Connection
     from pyspark.sql import SparkSession
 
-    from airflow_provider_streams.model.receipt import Receipt
+    from airflow_provider_streams.model.landing import Landed
     from airflow_provider_streams.spark.chunk import ChunkSpec, WindowResult
     from airflow_provider_streams.spark.spec import JobSpec
 
@@ -59,8 +59,8 @@ class Launcher(Protocol):
 _running: list[Launcher] = []
 
 
-def launch(spec: JobSpec, conn_id: str | None = None, *, conf: Mapping[str, str] | None = None) -> Receipt:
-    """Run a job where the connection says, and wait for its receipt.
+def launch(spec: JobSpec, conn_id: str | None = None, *, conf: Mapping[str, str] | None = None) -> Landed:
+    """Run a job where the connection says, and wait for its end.
 
     Args:
         spec: the job.
@@ -72,8 +72,8 @@ def launch(spec: JobSpec, conn_id: str | None = None, *, conf: Mapping[str, str]
         PreflightFailed: this Spark cannot run the job.
         StreamsError: as `spark.job.run`.
     """
-    receipt: Receipt = _launch(spec, conn_id, conf)
-    return receipt
+    landed: Landed = _launch(spec, conn_id, conf)
+    return landed
 
 
 def launch_chunk(
@@ -320,13 +320,13 @@ def _result(result_file: Path) -> Exception | None:
 
 
 def _answer(result_file: Path) -> Any:
-    from airflow_provider_streams.model.receipt import Receipt  # noqa: PLC0415 - as above
+    from airflow_provider_streams.model.landing import Landed  # noqa: PLC0415 - as above
     from airflow_provider_streams.spark.chunk import results_from_json  # noqa: PLC0415
 
     if not result_file.exists():
         raise PreflightFailed("spark-submit ended without an error and without a result: see its output above")
     result = json.loads(result_file.read_text())
-    return results_from_json(result["results"]) if "results" in result else Receipt.from_json(result["receipt"])
+    return results_from_json(result["results"]) if "results" in result else Landed.from_json(result["landed"])
 
 
 def _title(work: Work) -> str:

@@ -1,7 +1,8 @@
 """From pins and runs to the state of each window.
 
-The newest generation's runs decide: covered if one of them covered the window (a later failed run of the same plan
-takes nothing away), else what became of the last one. A window that is pinned but was never started is missing.
+Only runs of the newest plan and under the reader's present landing decide: covered if one of them covered the window (a
+later failed run of the same plan takes nothing away), else what became of the last one. A window that is pinned but was
+never started is missing, and so is one whose rows lie in another table.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from datetime import datetime
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, Table, and_, select
 
+from airflow_provider_streams.journal import landings
 from airflow_provider_streams.journal.runs import run_ref
 from airflow_provider_streams.journal.tables import pins, runs
 from airflow_provider_streams.model.coverage import WindowState
@@ -22,6 +24,8 @@ _Key = tuple[datetime, datetime]
 
 def window_states(connection: Connection, reader_id: int, span: Window) -> Iterator[WindowState]:
     """The state of every window known in the span."""
+    kept = landings.current(connection, reader_id)
+    landing_id = kept.id if kept else None
     newest: dict[_Key, RowMapping] = {}
     # not the plans: they may be megabytes each
     of_pin = (column for column in pins.c if column.name != "plan")
@@ -35,20 +39,39 @@ def window_states(connection: Connection, reader_id: int, span: Window) -> Itera
     ).mappings():
         tries[row["window_start"], row["window_end"]].append(row)
     for key in newest.keys() | tries.keys():
-        yield _state(Window(*key), newest.get(key), tries[key])
+        pin = newest.get(key)
+        counting = [row for row in tries[key] if _decides(row, pin, landing_id)]
+        if pin is not None and pin["void_at"] is not None and not counting:
+            continue  # a later window of its chain has read what it was to read
+        yield _state(Window(*key), pin, tries[key], counting, landing_id)
 
 
 def _touches(table: Table, reader_id: int, span: Window) -> ColumnElement[bool]:
     return and_(table.c.reader_id == reader_id, table.c.window_start < span.end, table.c.window_end > span.start)
 
 
-def _state(window: Window, pin: RowMapping | None, tries: list[RowMapping]) -> WindowState:
+def _decides(row: RowMapping, pin: RowMapping | None, landing_id: int | None) -> bool:
+    """Whether a run says what became of its window: of the newest plan, or before there was one; into this table."""
+    of_plan = row["pin_id"] is None or (pin is not None and row["pin_id"] == pin["id"])
+    return bool(of_plan and row["landing_id"] == landing_id)
+
+
+def _state(
+    window: Window,
+    pin: RowMapping | None,
+    tries: list[RowMapping],
+    counting: list[RowMapping],
+    landing_id: int | None,
+) -> WindowState:
     fingerprint = pin["fingerprint"] if pin else ""
-    counting = [row for row in tries if row["pin_id"] is None or (pin and row["pin_id"] == pin["id"])]
     if not counting:
-        cause = "planned again, not read yet" if tries else "planned, not read yet"
         return WindowState(
-            window, "missing", cause=cause, fingerprint=fingerprint, attempts=len(tries), skew_seconds=_skew(pin)
+            window,
+            "missing",
+            cause=_unread(tries, landing_id),
+            fingerprint=fingerprint,
+            attempts=len(tries),
+            skew_seconds=_skew(pin),
         )
     covered = [row for row in counting if row["state"] == "covered"]
     decisive = (covered or counting)[-1]
@@ -64,6 +87,16 @@ def _state(window: Window, pin: RowMapping | None, tries: list[RowMapping]) -> W
         skew_seconds=_skew(pin),
         late_rows=decisive["late_rows"] if covered else None,
     )
+
+
+def _unread(tries: list[RowMapping], landing_id: int | None) -> str:
+    if not tries:
+        return "planned, not read yet"
+    here = [row for row in tries if row["landing_id"] == landing_id]
+    if not here and any(row["state"] == "covered" for row in tries):
+        proven = all(row["landing_id"] is None for row in tries if row["state"] == "covered")
+        return "read and proven, landed nowhere" if proven else "landed in another table before"
+    return "planned again, not read yet"
 
 
 def _skew(pin: RowMapping | None) -> tuple[float, float] | None:

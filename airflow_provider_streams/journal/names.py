@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, delete, insert, select, update
 
 from airflow_provider_streams.journal.database import Database
-from airflow_provider_streams.journal.tables import digest, readers, sources
+from airflow_provider_streams.journal.tables import digest, landings, pins, readers, runs, sources
 
 
 def find_source(connection: Connection, source_key: str) -> int | None:
@@ -31,6 +31,16 @@ def ensure_source(database: Database, source_key: str) -> int:
     )
 
 
+def write_source(database: Database, source_key: str, written: str) -> None:
+    """Keep a source as JSON beside its key, once it is known."""
+    source_id = ensure_source(database, source_key)
+    with database.reading() as connection:
+        known = connection.execute(select(sources.c.source).where(sources.c.id == source_id)).scalar()
+    if known != written:
+        with database.writing() as connection:
+            connection.execute(update(sources).where(sources.c.id == source_id).values(source=written))
+
+
 def ensure_reader(database: Database, source_key: str, reader: str) -> int:
     """The row of a source's reader, made if it is new."""
     return database.winner(
@@ -47,3 +57,15 @@ def list_readers(connection: Connection) -> list[tuple[str, str]]:
         select(sources.c.source_key, readers.c.reader).join(readers, readers.c.source_id == sources.c.id)
     )
     return sorted((row.source_key, row.reader) for row in found)
+
+
+def written_source(connection: Connection, source_key: str) -> str | None:
+    """The source behind a key as JSON; None: nobody who knew it wrote yet."""
+    return connection.execute(select(sources.c.source).where(sources.c.digest == digest(source_key))).scalar()
+
+
+def forget_reader(connection: Connection, reader_id: int) -> None:
+    """Everything that is known of a reader; its source stays, with what was recorded of it."""
+    for table in (runs, pins, landings):
+        connection.execute(delete(table).where(table.c.reader_id == reader_id))
+    connection.execute(delete(readers).where(readers.c.id == reader_id))

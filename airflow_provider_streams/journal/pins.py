@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sqlalchemy import Connection, Insert, RowMapping, Select, exists, insert, select
+from sqlalchemy import ColumnElement, Connection, Insert, RowMapping, Select, and_, exists, insert, select, update
 
 from airflow_provider_streams.journal.tables import pins, runs
 from airflow_provider_streams.model.plan import Plan
@@ -21,10 +21,14 @@ class Pin:
     generation: int
     fingerprint: str
     plan_json: str
+    follows: int | None = None
+    """Basis `chained`: the pin of the window before; None: the first of its chain, or another basis."""
+    void: bool = False
+    """It counts no more: a later window of its chain took its place."""
 
     @property
     def plan(self) -> Plan:
-        """The plan, checked against its fingerprint.
+        """The plan, checked against its digests.
 
         Raises:
             PlanMismatch: another release's plan, or one that was changed in the database.
@@ -33,13 +37,24 @@ class Pin:
 
 
 def newest(connection: Connection, reader_id: int | None, window: Window) -> Pin | None:
-    """The pin that counts; None: the window was never planned."""
-    statement = _of_window(reader_id, window).order_by(pins.c.generation.desc()).limit(1)
+    """The pin of the greatest generation, void or not; None: the window was never planned."""
+    statement = (
+        select(pins)
+        .where(pins.c.reader_id == reader_id, pins.c.window_start == window.start, pins.c.window_end == window.end)
+        .order_by(pins.c.generation.desc())
+        .limit(1)
+    )
     row = connection.execute(statement).mappings().first()
     return None if row is None else _pin(row)
 
 
-def insertion(reader_id: int, plan: Plan, generation: int) -> Insert:
+def counting(connection: Connection, reader_id: int | None, window: Window) -> Pin | None:
+    """The pin that counts; None: the window was never planned, or its plan is void."""
+    pin = newest(connection, reader_id, window)
+    return None if pin is None or pin.void else pin
+
+
+def insertion(reader_id: int, plan: Plan, generation: int, follows: int | None = None) -> Insert:
     """Pins a plan as this generation, unless another one already is."""
     return insert(pins).values(
         reader_id=reader_id,
@@ -51,20 +66,22 @@ def insertion(reader_id: int, plan: Plan, generation: int) -> Insert:
         plan=json.dumps(plan.to_json(), separators=(",", ":")),
         start_skew_ms=None if plan.skew_seconds is None else round(plan.skew_seconds[0] * 1000),
         end_skew_ms=None if plan.skew_seconds is None else round(plan.skew_seconds[1] * 1000),
+        follows_id=follows,
     )
 
 
-def last_covered(connection: Connection, reader_id: int, before: datetime | None) -> Pin | None:
-    """The newest generation's pin of the covered window with the greatest end."""
-    newer = pins.alias()
-    covered = exists().where(runs.c.pin_id == pins.c.id, runs.c.state == "covered")
-    replaced = exists().where(
-        newer.c.reader_id == pins.c.reader_id,
-        newer.c.window_start == pins.c.window_start,
-        newer.c.window_end == pins.c.window_end,
-        newer.c.generation > pins.c.generation,
-    )
-    statement = select(pins).where(pins.c.reader_id == reader_id, covered, ~replaced)
+def last_covered(
+    connection: Connection, reader_id: int, landing_id: int | None, before: datetime | None = None
+) -> Pin | None:
+    """The counting pin of the covered window with the greatest end, under a landing.
+
+    Args:
+        connection: the journal's.
+        reader_id: the reader.
+        landing_id: only what was covered under it counts.
+        before: only windows that end at or before this time; None: all.
+    """
+    statement = select(pins).where(pins.c.reader_id == reader_id, is_counting(), is_covered(landing_id))
     if before is not None:
         statement = statement.where(pins.c.window_end <= before)
     statement = statement.order_by(pins.c.window_end.desc(), pins.c.window_start.desc()).limit(1)
@@ -72,11 +89,36 @@ def last_covered(connection: Connection, reader_id: int, before: datetime | None
     return None if row is None else _pin(row)
 
 
-def _of_window(reader_id: int | None, window: Window) -> Select[tuple[object, ...]]:
-    return select(pins).where(
-        pins.c.reader_id == reader_id, pins.c.window_start == window.start, pins.c.window_end == window.end
+def is_counting() -> ColumnElement[bool]:
+    """Whether a row of `pins` counts: neither void nor replaced by a later generation."""
+    newer = pins.alias()
+    replaced = exists().where(
+        newer.c.reader_id == pins.c.reader_id,
+        newer.c.window_start == pins.c.window_start,
+        newer.c.window_end == pins.c.window_end,
+        newer.c.generation > pins.c.generation,
     )
+    return and_(pins.c.void_at.is_(None), ~replaced)
+
+
+def is_covered(landing_id: int | None) -> ColumnElement[bool]:
+    """Whether a row of `pins` has a run that covered its window under a landing."""
+    return exists().where(runs.c.pin_id == pins.c.id, runs.c.state == "covered", runs.c.landing_id == landing_id)
+
+
+def make_void(connection: Connection, reader_id: int, windows: list[Window]) -> None:
+    """Pins of these windows count no more."""
+    for window in windows:
+        same = (pins.c.reader_id == reader_id, pins.c.window_start == window.start, pins.c.window_end == window.end)
+        connection.execute(update(pins).where(*same, pins.c.void_at.is_(None)).values(void_at=datetime.now(UTC)))
+
+
+def of_reader(reader_id: int) -> Select[tuple[object, ...]]:
+    """All columns but the plan, which may be megabytes."""
+    return select(*(column for column in pins.c if column.name != "plan")).where(pins.c.reader_id == reader_id)
 
 
 def _pin(row: RowMapping) -> Pin:
-    return Pin(row["id"], row["generation"], row["fingerprint"], row["plan"])
+    return Pin(
+        row["id"], row["generation"], row["fingerprint"], row["plan"], row["follows_id"], row["void_at"] is not None
+    )

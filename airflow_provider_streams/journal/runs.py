@@ -1,23 +1,27 @@
 """Window runs: who tried to cover a window, and what became of it.
 
 All changes to one reader's runs happen one after another (its row is locked), so that two runs of a window see each
-other. A run that covered its window never becomes anything else, with one exception: see `_overwritten`.
+other. A run that covered its window becomes something else only when its rows are no longer in the table: see
+`uncover`, `_make_room` and `_overwritten`.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, insert, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, insert, or_, select, update
 
-from airflow_provider_streams.errors import JournalError, PlanMismatch
+from airflow_provider_streams.errors import JournalError, PlanMismatch, WindowsOverlap
+from airflow_provider_streams.journal import chains, landings
 from airflow_provider_streams.journal import pins as pinned
 from airflow_provider_streams.journal.tables import pins, readers, runs
 from airflow_provider_streams.model.coverage import RunRef, State
+from airflow_provider_streams.model.landing import Landed
 from airflow_provider_streams.model.plan import Plan
 from airflow_provider_streams.model.receipt import Receipt
 from airflow_provider_streams.model.window import Window
@@ -26,6 +30,10 @@ SUPERSEDED: Final = "Superseded"
 """Cause of a run that never reported its end (it was killed) when a later one of its window did more."""
 OVERWRITTEN: Final = "Overwritten"
 """Cause of a covered run whose rows were replaced by a run of an earlier plan that ended later."""
+REPLACED: Final = "Replaced"
+"""Cause of a covered run whose window was taken out of the table, by one that shares time with it."""
+REMOVED: Final = "Removed"
+"""Cause of a covered run whose rows somebody took out of the table."""
 
 _MESSAGE_LENGTH = 4000
 _PASSWORD = re.compile(r"(?<=://)([^/\s:@]*):[^/\s@]+@")
@@ -81,35 +89,64 @@ class Run:
     error_type: str
     error_message: str
     receipt: Receipt | None
+    landing_id: int | None = None
+    """Under which landing; None: its rows were proven only."""
+    written: int | None = None
+    """Rows in the table; None: not counted."""
 
 
-def start(connection: Connection, reader_id: int, plan: Plan, task: Task) -> int:
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A run that may begin."""
+
+    run: int
+    held: int | None
+    """Rows read of this window that the table holds now; None: it holds none."""
+
+
+def start(
+    connection: Connection, reader_id: int, plan: Plan, task: Task, landing_id: int | None, *, replace_overlaps: bool
+) -> Started:
     """A new running run of a pinned plan; older running ones of the window are superseded.
 
+    Args:
+        connection: a writing one.
+        reader_id: whose.
+        plan: what it reads.
+        task: who reads.
+        landing_id: under which landing; None: what is read is proven only.
+        replace_overlaps: covered windows that share time are covered no more; otherwise they are in the way.
+
     Raises:
-        PlanMismatch: the plan is not the one that is pinned.
+        PlanMismatch: the plan is not the one that is pinned, or the one that it goes on after was replaced.
+        WindowsOverlap: covered windows share time with it.
     """
-    _lock(connection, readers.c.id == reader_id)
-    pin = pinned.newest(connection, reader_id, plan.window)
+    lock(connection, reader_id)
+    pin = pinned.counting(connection, reader_id, plan.window)
     if pin is None or pin.fingerprint != plan.fingerprint:
         found = f"{pin.fingerprint[:12]} is" if pin else "none is"
         raise PlanMismatch(
             f"window {plan.window} of reader {plan.reader!r}: plan {plan.fingerprint[:12]} is not pinned, {found}. "
             "Run the task again: it will read the pinned one."
         )
-    run = _insert(connection, reader_id, plan.window, task, pin_id=pin.id, state="running", started_at=_now())
+    chains.check_link(connection, pin, plan)
+    if landing_id is not None:
+        _make_room(connection, reader_id, landing_id, plan, replace_overlaps=replace_overlaps)
+    values = {"pin_id": pin.id, "landing_id": landing_id, "state": "running", "started_at": _now()}
+    run = _insert(connection, reader_id, plan.window, task, **values)
     _supersede(connection, reader_id, plan.window, run, f"run {run} of the same window started")
-    return run
+    return Started(run, None if landing_id is None else _held(connection, reader_id, landing_id, plan.window))
 
 
-def finish(connection: Connection, run: int, receipt: Receipt) -> None:
+def finish(connection: Connection, run: int, landed: Landed) -> None:
     """The run covered its window. Does nothing if it already had.
 
     Raises:
         JournalError: no such run.
         PlanMismatch: the receipt is of another plan than the run.
     """
-    _lock(connection, readers.c.id == _reader_of(connection, run))
+    receipt = landed.receipt
+    lock(connection, _reader_of(connection, run))
     row = _one(connection, run)
     if row["fingerprint"] != receipt.fingerprint:
         raise PlanMismatch(
@@ -124,13 +161,17 @@ def finish(connection: Connection, run: int, receipt: Receipt) -> None:
         "bytes": receipt.bytes,
         "verdict": receipt.verdict,
         "receipt": json.dumps(receipt.to_json(), separators=(",", ":")),
+        "written": landed.written,
+        "late_rows": _late_rows(connection, row["pin_id"]),
         "error_type": None,
         "error_message": None,
     }
     connection.execute(update(runs).where(runs.c.id == run).values(done))
     window = Window(row["window_start"], row["window_end"])
+    if landed.schema is not None and row["landing_id"] is not None:
+        landings.note_columns(connection, row["landing_id"], landed.schema)
     _supersede(connection, row["reader_id"], window, run, f"run {run} covered the window")
-    _overwritten(connection, row["reader_id"], window, run, row["generation"])
+    _overwritten(connection, row, window)
 
 
 def fail(connection: Connection, run: int, failure: Failure) -> None:
@@ -139,21 +180,54 @@ def fail(connection: Connection, run: int, failure: Failure) -> None:
     Raises:
         JournalError: no such run.
     """
-    _lock(connection, readers.c.id == _reader_of(connection, run))
+    lock(connection, _reader_of(connection, run))
     if _one(connection, run)["state"] != "covered":
         connection.execute(update(runs).where(runs.c.id == run).values(failure.to_row()))
 
 
 def fail_unplanned(connection: Connection, reader_id: int, window: Window, task: Task, failure: Failure) -> int:
     """A run that ended before it had a plan, for example because the window's start is no longer held."""
-    _lock(connection, readers.c.id == reader_id)
-    return _insert(connection, reader_id, window, task, started_at=_now(), **failure.to_row())
+    lock(connection, reader_id)
+    kept = landings.current(connection, reader_id)
+    values = {"started_at": _now(), "landing_id": kept.id if kept else None, **failure.to_row()}
+    return _insert(connection, reader_id, window, task, **values)
+
+
+def uncover(connection: Connection, reader_id: int, landing_id: int, windows: Iterable[Window], cause: str) -> None:
+    """The rows of these windows are no longer in the table, so nothing covers them."""
+    lock(connection, reader_id)
+    failure = Failure(REMOVED, cause).to_row()
+    for window in windows:
+        same = and_(_same_window(reader_id, window), runs.c.landing_id == landing_id, runs.c.state == "covered")
+        connection.execute(update(runs).where(same).values(failure))
+
+
+def unannounced(connection: Connection, reader_id: int, landing_id: int) -> tuple[Run, ...]:
+    """Covered runs under a landing whose asset events were never sent, in order of their windows."""
+    statement = (
+        _joined()
+        .where(runs.c.reader_id == reader_id, runs.c.landing_id == landing_id, runs.c.state == "covered")
+        .where(runs.c.announced_at.is_(None))
+        .order_by(runs.c.window_start, runs.c.id)
+    )
+    return tuple(_run(row) for row in connection.execute(statement).mappings())
+
+
+def announce(connection: Connection, numbers: Iterable[int]) -> None:
+    """The asset events of these runs are on their way."""
+    for number in numbers:
+        connection.execute(update(runs).where(runs.c.id == number).values(announced_at=_now()))
 
 
 def count_late(connection: Connection, run: int, rows: int) -> None:
     """How many rows of its window appeared after a covered run had read it. Does nothing for any other run."""
-    _lock(connection, readers.c.id == _reader_of(connection, run))
+    lock(connection, _reader_of(connection, run))
     connection.execute(update(runs).where(runs.c.id == run, runs.c.state == "covered").values(late_rows=rows))
+
+
+def lock(connection: Connection, reader_id: int) -> None:
+    """Until the transaction ends, nobody else changes what is known of this reader."""
+    connection.execute(select(readers.c.id).where(readers.c.id == reader_id).with_for_update())
 
 
 def of_window(connection: Connection, reader_id: int | None, window: Window) -> tuple[Run, ...]:
@@ -187,7 +261,51 @@ def _run(row: RowMapping) -> Run:
         error_type=row["error_type"] or "",
         error_message=row["error_message"] or "",
         receipt=Receipt.from_json(json.loads(row["receipt"])) if row["receipt"] else None,
+        landing_id=row["landing_id"],
+        written=row["written"],
     )
+
+
+def _make_room(connection: Connection, reader_id: int, landing_id: int, plan: Plan, *, replace_overlaps: bool) -> None:
+    """No covered window of the table shares time with the one to come."""
+    window = plan.window
+    shares_time = and_(
+        runs.c.reader_id == reader_id,
+        runs.c.landing_id == landing_id,
+        runs.c.state == "covered",
+        runs.c.window_start < window.end,
+        runs.c.window_end > window.start,
+        or_(runs.c.window_start != window.start, runs.c.window_end != window.end),
+    )
+    statement = select(runs.c.window_start, runs.c.window_end).where(shares_time).distinct()
+    covered = sorted(Window(*row) for row in connection.execute(statement))
+    if covered and not replace_overlaps:
+        raise WindowsOverlap(", ".join(plan.source.names), window, covered)
+    failure = Failure(REPLACED, f"window {window} took its place in the table. Read what is missing of it again.")
+    if covered:
+        connection.execute(update(runs).where(shares_time).values(failure.to_row()))
+
+
+def _held(connection: Connection, reader_id: int, landing_id: int, window: Window) -> int | None:
+    """Rows of the run that put this window into the table last, whatever plan it read."""
+    statement = (
+        select(runs.c.rows)
+        .where(_same_window(reader_id, window), runs.c.landing_id == landing_id, runs.c.state == "covered")
+        .order_by(runs.c.finished_at.desc(), runs.c.id.desc())
+        .limit(1)
+    )
+    return connection.execute(statement).scalar()
+
+
+def _late_rows(connection: Connection, pin_id: int) -> int | None:
+    """What was counted behind a plan's end stays so, however often the plan itself is read again."""
+    statement = (
+        select(runs.c.late_rows)
+        .where(runs.c.pin_id == pin_id, runs.c.state == "covered", runs.c.late_rows.is_not(None))
+        .order_by(runs.c.id.desc())
+        .limit(1)
+    )
+    return connection.execute(statement).scalar()
 
 
 def _supersede(connection: Connection, reader_id: int, window: Window, run: int, message: str) -> None:
@@ -199,18 +317,18 @@ def _supersede(connection: Connection, reader_id: int, window: Window, run: int,
     )
 
 
-def _overwritten(connection: Connection, reader_id: int, window: Window, run: int, generation: int) -> None:
+def _overwritten(connection: Connection, row: RowMapping, window: Window) -> None:
     """A run of an earlier plan committed its table last: the later plan's window is covered no more."""
     later = select(pins.c.id).where(
-        pins.c.reader_id == reader_id,
+        pins.c.reader_id == row["reader_id"],
         pins.c.window_start == window.start,
         pins.c.window_end == window.end,
-        pins.c.generation > generation,
+        pins.c.generation > row["generation"],
     )
-    message = f"run {run} of an earlier plan replaced the rows afterwards. Read the window again."
+    message = f"run {row['id']} of an earlier plan replaced the rows afterwards. Read the window again."
     connection.execute(
         update(runs)
-        .where(runs.c.pin_id.in_(later), runs.c.state == "covered")
+        .where(runs.c.pin_id.in_(later), runs.c.state == "covered", runs.c.landing_id == row["landing_id"])
         .values(state="failed", error_type=OVERWRITTEN, error_message=message)
     )
 
@@ -242,10 +360,6 @@ def _reader_of(connection: Connection, run: int) -> int:
     if reader_id is None:
         raise JournalError(f"the journal has no run {run}. Was it started in another journal?")
     return int(reader_id)
-
-
-def _lock(connection: Connection, reader: ColumnElement[bool]) -> None:
-    connection.execute(select(readers.c.id).where(reader).with_for_update())
 
 
 def _now() -> datetime:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from sqlalchemy import Connection
 
-from airflow_provider_streams.journal import cuts, history, names, pins, runs
+from airflow_provider_streams.journal import chains, cuts, history, landings, names, pins, runs
+from airflow_provider_streams.journal.chains import Chain
 from airflow_provider_streams.journal.cuts import CutHistory, GoOn, RecordedCut
 from airflow_provider_streams.journal.database import Database
-from airflow_provider_streams.journal.runs import Failure, Run, Task
+from airflow_provider_streams.journal.landings import KeptLanding, NewLanding
+from airflow_provider_streams.journal.runs import Failure, Run, Started, Task
 from airflow_provider_streams.model.coverage import Coverage
 from airflow_provider_streams.model.cut import Cut
+from airflow_provider_streams.model.grid import Grid
+from airflow_provider_streams.model.landing import Landed
 from airflow_provider_streams.model.plan import Plan
-from airflow_provider_streams.model.receipt import Receipt
 from airflow_provider_streams.model.window import Window
 
 
@@ -59,6 +64,57 @@ class Journal:
     def __repr__(self) -> str:
         return f"Journal({self._database.name!r})"
 
+    # Sources and readers
+
+    def introduce(self, source_key: str, source: Mapping[str, Any]) -> None:
+        """Keep the source behind a key, as plain JSON values: who has only the key can then ask the stream."""
+        names.write_source(self._database, source_key, json.dumps(source, sort_keys=True))
+
+    def source(self, source_key: str) -> dict[str, Any] | None:
+        """The source behind a key as plain JSON values; None: nobody who knew it wrote yet."""
+        with self._database.reading() as connection:
+            written = names.written_source(connection, source_key)
+        return None if written is None else dict(json.loads(written))
+
+    def forget(self, source_key: str, reader: str) -> bool:
+        """Forget a reader: its landing, plans and runs. Its table stays; whether there was such a reader."""
+        with self._database.writing() as connection:
+            reader_id = names.find_reader(connection, source_key, reader)
+            if reader_id is not None:
+                names.forget_reader(connection, reader_id)
+        return reader_id is not None
+
+    # Landings
+
+    def landing(self, source_key: str, reader: str) -> KeptLanding | None:
+        """What a reader lands; None: nothing yet."""
+        with self._database.reading() as connection:
+            return landings.current(connection, names.find_reader(connection, source_key, reader))
+
+    def land_as(self, source_key: str, reader: str, new: NewLanding, *, after: KeptLanding | None) -> KeptLanding:
+        """Make this the reader's landing, in place of the one it is known to have; windows are missing from then on.
+
+        Of several at the same moment one wins, and all return it.
+        """
+        reader_id = names.ensure_reader(self._database, source_key, reader)
+        generation = after.generation + 1 if after else 1
+
+        def replacement(connection: Connection) -> KeptLanding | None:
+            kept = landings.current(connection, reader_id)
+            return kept if kept and kept.generation >= generation else None
+
+        return self._database.winner(replacement, lambda: landings.insertion(reader_id, new, generation))
+
+    def adopt_landing(self, source_key: str, reader: str, new: NewLanding) -> KeptLanding | None:
+        """Fill in what was not known of the reader's landing; None: it has none."""
+        with self._database.writing() as connection:
+            reader_id = names.find_reader(connection, source_key, reader)
+            if reader_id is None:
+                return None
+            runs.lock(connection, reader_id)
+            kept = landings.current(connection, reader_id)
+            return None if kept is None else landings.adopt(connection, kept, new)
+
     # Plans
 
     def pin(self, source_key: str, plan: Plan) -> Plan:
@@ -67,20 +123,25 @@ class Journal:
         Raises:
             PlanMismatch: the pinned plan is of another release, or was changed in the database.
         """
+        plan.check()
         reader_id = names.ensure_reader(self._database, source_key, plan.reader)
+        with self._database.reading() as connection:
+            before = pins.newest(connection, reader_id, plan.window)
+        if before is not None and before.void:
+            return self.replan(source_key, plan)
         return self._database.winner(
             lambda connection: pins.newest(connection, reader_id, plan.window),
             lambda: pins.insertion(reader_id, plan, generation=1),
         ).plan
 
     def pinned(self, source_key: str, reader: str, window: Window) -> Plan | None:
-        """The plan that counts for this window; None: it was never planned.
+        """The plan that counts for this window; None: it was never planned, or a later window took its place.
 
         Raises:
             PlanMismatch: it is of another release, or was changed in the database.
         """
         with self._database.reading() as connection:
-            pin = pins.newest(connection, names.find_reader(connection, source_key, reader), window)
+            pin = pins.counting(connection, names.find_reader(connection, source_key, reader), window)
         return pin.plan if pin else None
 
     def replan(self, source_key: str, plan: Plan) -> Plan:
@@ -91,6 +152,7 @@ class Journal:
         Raises:
             PlanMismatch: the winner's plan is of another release, or was changed in the database.
         """
+        plan.check()
         reader_id = names.ensure_reader(self._database, source_key, plan.reader)
         with self._database.reading() as connection:
             replaced = pins.newest(connection, reader_id, plan.window)
@@ -102,8 +164,41 @@ class Journal:
 
         return self._database.winner(replacement, lambda: pins.insertion(reader_id, plan, generation)).plan
 
+    def chain(self, source_key: str, reader: str, window: Window) -> Chain:
+        """What lies around a window of a chained reader."""
+        with self._database.reading() as connection:
+            reader_id = names.find_reader(connection, source_key, reader)
+            return Chain(None, (), None) if reader_id is None else chains.around(connection, reader_id, window)
+
+    def pin_chained(self, source_key: str, plan: Plan, seen: Chain, *, replan: bool = False) -> Plan | None:
+        """Pin a window of a chain, if what lies around it is what was seen when it was planned; None: it is not.
+
+        Args:
+            source_key: the source.
+            plan: starts where the window before it ends.
+            seen: from `chain`; without a later window.
+            replan: in the place of its pin, and of the open windows before it, whose plans become void.
+
+        Raises:
+            PlanMismatch: the plan pinned meanwhile is of another release.
+        """
+        plan.check()
+        reader_id = names.ensure_reader(self._database, source_key, plan.reader)
+        with self._database.writing() as connection:
+            runs.lock(connection, reader_id)
+            if chains.around(connection, reader_id, plan.window) != seen:
+                return None
+            pin = pins.newest(connection, reader_id, plan.window)
+            if pin is not None and not pin.void and not replan:
+                return pin.plan
+            pins.make_void(connection, reader_id, list(seen.open) if replan else [])
+            follows = seen.before.id if seen.before else None
+            generation = pin.generation + 1 if pin else 1
+            connection.execute(pins.insertion(reader_id, plan, generation, follows))
+        return plan
+
     def last_covered(self, source_key: str, reader: str, *, before: datetime | None = None) -> Plan | None:
-        """The plan of the covered window with the greatest end: where the basis `chained` goes on.
+        """The plan of the covered window with the greatest end.
 
         Args:
             source_key: the source.
@@ -112,7 +207,10 @@ class Journal:
         """
         with self._database.reading() as connection:
             reader_id = names.find_reader(connection, source_key, reader)
-            pin = None if reader_id is None else pins.last_covered(connection, reader_id, before)
+            if reader_id is None:
+                return None
+            kept = landings.current(connection, reader_id)
+            pin = pins.last_covered(connection, reader_id, kept.id if kept else None, before)
         return pin.plan if pin else None
 
     # Runs
@@ -127,21 +225,27 @@ class Journal:
         task_id: str,
         try_number: int,
         map_index: int = -1,
-    ) -> int:
-        """Note that a task begins to read a pinned plan; the run's number.
+        landing_id: int | None = None,
+        replace_overlaps: bool = False,
+    ) -> Started:
+        """Note that a task begins to read a pinned plan.
 
         Runs of this window that still look running (they were killed) become `failed`, cause `Superseded`; one that
         is alive after all may still finish.
 
+        It counts under the landing `landing_id`; None: what is read is proven only. With `replace_overlaps`, covered
+        windows that share time with it give way.
+
         Raises:
             PlanMismatch: the plan is not the pinned one: pin it first, or somebody replanned. Run the task again.
+            WindowsOverlap: covered windows share time with it, and shall stay.
         """
         reader_id = names.ensure_reader(self._database, source_key, plan.reader)
         task = Task(dag_id, run_id, task_id, try_number, map_index)
         with self._database.writing() as connection:
-            return runs.start(connection, reader_id, plan, task)
+            return runs.start(connection, reader_id, plan, task, landing_id, replace_overlaps=replace_overlaps)
 
-    def finish_run(self, run: int, receipt: Receipt) -> None:
+    def finish_run(self, run: int, landed: Landed) -> None:
         """The run's receipt agrees and its table is committed: the window is covered. Doing it again does nothing.
 
         If somebody replanned meanwhile and had already covered the window, that is undone: this run's rows, of the
@@ -151,7 +255,7 @@ class Journal:
             PlanMismatch: the receipt is of another plan than the run.
         """
         with self._database.writing() as connection:
-            runs.finish(connection, run, receipt)
+            runs.finish(connection, run, landed)
 
     def fail_run(self, run: int, error_type: str, message: str, lost: bool = False) -> None:  # noqa: FBT001, FBT002 - the state it reports
         """The run failed; `lost` if the stream no longer holds what the window needs.
@@ -182,6 +286,13 @@ class Journal:
         with self._database.writing() as connection:
             return runs.fail_unplanned(connection, reader_id, window, task, Failure(error_type, message, lost))
 
+    def uncover(self, source_key: str, reader: str, landing_id: int, windows: Iterable[Window], cause: str) -> None:
+        """Somebody took the rows of these windows out of the table: they are covered no more."""
+        with self._database.writing() as connection:
+            reader_id = names.find_reader(connection, source_key, reader)
+            if reader_id is not None:
+                runs.uncover(connection, reader_id, landing_id, windows, cause)
+
     def count_late(self, run: int, rows: int) -> None:
         """Note how many rows of its window appeared after a covered run had read it; a later count replaces it.
 
@@ -196,12 +307,24 @@ class Journal:
         with self._database.reading() as connection:
             return runs.of_window(connection, names.find_reader(connection, source_key, reader), window)
 
+    def unannounced(self, source_key: str, reader: str) -> tuple[Run, ...]:
+        """Covered runs under the reader's landing whose asset events were never sent, in order of their windows."""
+        with self._database.reading() as connection:
+            reader_id = names.find_reader(connection, source_key, reader)
+            kept = landings.current(connection, reader_id)
+            return () if reader_id is None or kept is None else runs.unannounced(connection, reader_id, kept.id)
+
+    def announce(self, numbers: Iterable[int]) -> None:
+        """The asset events of these runs are on their way."""
+        with self._database.writing() as connection:
+            runs.announce(connection, numbers)
+
     # Coverage
 
     def coverage(
-        self, source_key: str, reader: str, start: datetime, end: datetime, length: timedelta | None = None
+        self, source_key: str, reader: str, start: datetime, end: datetime, grid: Grid | timedelta | None = None
     ) -> Coverage:
-        """What is covered of `[start, end)`; see `Coverage.of` for what `length` does with blank time.
+        """What is covered of `[start, end)`; see `Coverage.of` for what a grid does with blank time.
 
         Raises:
             InvalidWindow: `end` is not after `start`, a naive time, or a length that is not positive.
@@ -210,7 +333,7 @@ class Journal:
         with self._database.reading() as connection:
             reader_id = names.find_reader(connection, source_key, reader)
             known = [] if reader_id is None else list(history.window_states(connection, reader_id, span))
-        return Coverage.of(known, start, end, length)
+        return Coverage.of(known, start, end, grid)
 
     def sources(self) -> list[tuple[str, str]]:
         """Every (source key, reader) the journal has heard of, in order."""

@@ -77,10 +77,11 @@ sources = Table(
     Column("id", Id, primary_key=True),
     Column("digest", String(DIGEST_LENGTH), nullable=False),
     Column("source_key", LargeText, nullable=False),
+    Column("source", LargeText),
     UniqueConstraint("digest", name="streams_sources_once"),
     **_MYSQL,
 )
-"""What is read: `Source.key`."""
+"""What is read: `Source.key`, and the source itself as JSON; null: nobody who knew it wrote yet."""
 
 readers = Table(
     "streams_readers",
@@ -93,6 +94,27 @@ readers = Table(
     **_MYSQL,
 )
 """Under which name a source's windows are covered."""
+
+landings = Table(
+    "streams_landings",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("reader_id", Id, ForeignKey("streams_readers.id"), nullable=False),
+    Column("generation", Integer, nullable=False),
+    Column("landing", LargeText),
+    Column("table_id", String(DIGEST_LENGTH), nullable=False),
+    Column("columns", LargeText),
+    Column("grid", Text),
+    Column("basis", String(STATE_LENGTH)),
+    Column("made_at", Moment, nullable=False),
+    UniqueConstraint("reader_id", "generation", name="streams_landings_once"),
+    **_MYSQL,
+)
+"""What a reader lands; the greatest generation counts, and only runs under it cover windows.
+
+`landing` is its JSON; null: runs from before landings were noted, which the next run makes its own. `table_id` is
+written into the table. `columns` are those of its rows, `grid` how its windows tile time: null while nobody knows.
+"""
 
 pins = Table(
     "streams_pins",
@@ -107,10 +129,16 @@ pins = Table(
     Column("plan", LargeText, nullable=False),
     Column("start_skew_ms", BigInteger),
     Column("end_skew_ms", BigInteger),
+    Column("follows_id", Id),
+    Column("void_at", Moment),
     UniqueConstraint("reader_id", "window_start", "window_end", "generation", name="streams_pins_once"),
+    Index("streams_pins_by_end", "reader_id", "window_end"),
     **_MYSQL,
 )
 """Pinned plans; the greatest generation of a window counts, the others are history.
+
+Of the basis `chained`, `follows_id` is the pin where this one goes on. A pin with `void_at` counts no more: a later
+window of its chain took its place.
 
 The skews say how much later than the window's edges its recorded cuts were sampled; no basis but `append` has them.
 """
@@ -138,12 +166,18 @@ runs = Table(
     Column("error_message", Text),
     Column("receipt", LargeText),
     Column("late_rows", BigInteger),
+    Column("landing_id", Id, ForeignKey("streams_landings.id")),
+    Column("written", BigInteger),
+    Column("announced_at", Moment),
     Index("streams_runs_by_window", "reader_id", "window_start", "window_end"),
+    Index("streams_runs_by_pin", "pin_id", "state"),
     **_MYSQL,
 )
 """Every try to cover a window: `running`, `covered`, `failed` or `lost`. No pin: it failed before it had a plan.
 
-`late_rows` of a covered one: rows of its window that appeared after it was read; null: not counted.
+`late_rows` of a covered one: rows of its window that appeared after it was read; null: not counted. No landing:
+what was read was proven only. `written`: rows in the table; null: not counted. `announced_at`: when its
+asset event was sent.
 """
 
 cuts = Table(

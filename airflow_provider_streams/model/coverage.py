@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any, Literal, Self, get_args
 
-from airflow_provider_streams.errors import InvalidWindow
+from airflow_provider_streams.model.grid import Every, Grid
 from airflow_provider_streams.model.window import Window
 
 State = Literal["covered", "running", "lost", "failed", "missing"]
@@ -121,29 +122,31 @@ class Coverage:
 
     @classmethod
     def of(
-        cls, windows: Iterable[WindowState], start: datetime, end: datetime, length: timedelta | None = None
+        cls, windows: Iterable[WindowState], start: datetime, end: datetime, grid: Grid | timedelta | None = None
     ) -> Self:
         """From the known windows, in any order; those that do not touch `[start, end)` are left out.
 
-        A window given twice counts once, in its strongest state (`STATES`). Time that belongs to no known window
-        becomes `missing` windows: with `length`, cut at `start + n * length`, where the piece that `end` cuts short
-        is left out because it is no whole window yet; without it, one window per blank stretch.
+        A window given twice counts once, in its strongest state (`STATES`). One that was not read, and whose time other
+        covered windows hold, is left out: there is nothing left to read of it. Time that belongs to no known window
+        becomes `missing` windows: with a grid, its cells, where those that `start` or `end` cut are left out, as
+        they are no whole windows; with a length, the grid of that length from `start` on; without either, one per
+        blank stretch.
 
         Raises:
             InvalidWindow: `end` is not after `start`, a naive time, or a length that is not positive.
         """
         span = Window(start, end)
-        if length is not None and length <= timedelta(0):
-            raise InvalidWindow(f"a window's length must be positive, got {length}")
+        cells = Every.through(grid, span.start) if isinstance(grid, timedelta) else grid
         known: dict[Window, WindowState] = {}
         for item in windows:
-            if item.window.start < span.end and item.window.end > span.start:
+            if item.window.overlaps(span):
                 before = known.get(item.window)
                 if before is None or item._strength > before._strength:  # noqa: SLF001 - its own module's value
                     known[item.window] = item
-        blanks = _complement(span, _union(span, known))
-        missing = (WindowState(piece, "missing") for blank in blanks for piece in _pieces(span, blank, length))
-        return cls(span, tuple(sorted([*known.values(), *missing], key=lambda item: item.window)))
+        open_ = _still_open(known.values())
+        blanks = _complement(span, _union(span, (item.window for item in open_)))
+        missing = (WindowState(piece, "missing") for blank in blanks for piece in _pieces(blank, cells, open_))
+        return cls(span, tuple(sorted([*open_, *missing], key=lambda item: item.window)))
 
     @cached_property
     def counts(self) -> dict[State, int]:
@@ -256,15 +259,45 @@ def _complement(span: Window, merged: Iterable[Window]) -> Iterator[Window]:
         yield Window(at, span.end)
 
 
-def _pieces(span: Window, blank: Window, length: timedelta | None) -> Iterator[Window]:
-    """A blank cut at the grid `span.start + n * length`, without the grid's cell that `span.end` cuts short."""
-    if length is None:
+def _still_open(items: Iterable[WindowState]) -> list[WindowState]:
+    """Without those that were not read, and whose time covered ones hold altogether."""
+    known = sorted(items, key=lambda item: item.window)
+    stretches = list(_merged(item.window for item in known if item.state == "covered"))
+    starts = [stretch.start for stretch in stretches]
+
+    def is_held(window: Window) -> bool:
+        at = bisect_right(starts, window.start) - 1
+        return at >= 0 and stretches[at].end >= window.end
+
+    return [item for item in known if item.state in ("covered", "running") or not is_held(item.window)]
+
+
+def _pieces(blank: Window, grid: Grid | None, known: Sequence[WindowState]) -> Iterator[Window]:
+    """A blank as windows: whole cells; what known windows of another grid leave of a cell is a window of its own."""
+    if grid is None:
         yield blank
         return
-    cell = span.start + (blank.start - span.start) // length * length
-    while cell < blank.end and cell + length <= span.end:
-        yield Window(max(cell, blank.start), min(cell + length, blank.end))
-        cell += length
+    edges = {edge for item in known for edge in (item.window.start, item.window.end)}
+    for cell in grid.cells(grid.before(blank.start), grid.around(blank).end):
+        start, end = max(cell.start, blank.start), min(cell.end, blank.end)
+        if (start == cell.start or start in edges) and (end == cell.end or end in edges):
+            yield Window(start, end)
+
+
+def _merged(windows: Iterable[Window]) -> Iterator[Window]:
+    """Windows in order of time, those that touch or overlap as one."""
+    start: datetime | None = None
+    end = start
+    for window in windows:
+        if start is None or end is None:
+            start, end = window.start, window.end
+        elif window.start > end:
+            yield Window(start, end)
+            start, end = window.start, window.end
+        else:
+            end = max(end, window.end)
+    if start is not None and end is not None:
+        yield Window(start, end)
 
 
 def _overlaps(windows: list[Window]) -> Iterator[Overlap]:

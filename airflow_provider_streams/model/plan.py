@@ -10,12 +10,13 @@ from functools import cached_property
 from typing import Any, Literal, Self
 
 from airflow_provider_streams.errors import InvalidRequest, PlanMismatch
+from airflow_provider_streams.model import tiling
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.model.window import Window
 
-VERSION = 1
+VERSION = 2
 
 Basis = Literal["publish", "append", "event", "chained", "cuts"]
 OnLoss = Literal["fail", "record"]
@@ -130,6 +131,48 @@ class Loss:
 
 
 @dataclass(frozen=True, slots=True)
+class Terms:
+    """What was asked when a plan was made, as far as it decides which rows it holds."""
+
+    slack: timedelta | None = None
+    """Basis `publish`."""
+    max_skew: timedelta | None = None
+    """Basis `append`."""
+    on_loss: OnLoss = "fail"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {
+            "slack_seconds": None if self.slack is None else self.slack.total_seconds(),
+            "max_skew_seconds": None if self.max_skew is None else self.max_skew.total_seconds(),
+            "on_loss": self.on_loss,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Self:
+        """The reverse of `to_json`."""
+        slack, skew = data["slack_seconds"], data["max_skew_seconds"]
+        return cls(
+            None if slack is None else timedelta(seconds=slack),
+            None if skew is None else timedelta(seconds=skew),
+            data["on_loss"],
+        )
+
+    def changes(self, now: Terms) -> list[str]:
+        """What is asked otherwise now, each for a person: `slack 0:01:00 instead of 0:05:00`."""
+        pairs = (
+            ("slack", self.slack, now.slack),
+            ("max_skew", self.max_skew, now.max_skew),
+            ("on_loss", self.on_loss, now.on_loss),
+        )
+        return [
+            f"{name} {then} instead of {asked}"
+            for name, then, asked in pairs
+            if None not in (then, asked) and then != asked
+        ]
+
+
+@dataclass(frozen=True, slots=True)
 class Estimate:
     """What reading the plan will move."""
 
@@ -160,6 +203,8 @@ class Plan:
     losses: tuple[Loss, ...] = ()
     skew_seconds: tuple[float, float] | None = None
     """How much later than the window's start and end its recorded cuts were sampled (basis `append`)."""
+    terms: Terms | None = None
+    """What was asked; None: by somebody who pins nothing."""
     version: int = field(default=VERSION)
 
     def __post_init__(self) -> None:
@@ -170,15 +215,20 @@ class Plan:
 
     @cached_property
     def fingerprint(self) -> str:
-        """32 hex digits that decide the rows: source, cuts and filter, not how they are split."""
-        decisive = {
-            "source": _source_json(self.source),
-            "start_cut": self.start_cut.to_json(),
-            "end_cut": self.end_cut.to_json(),
-            "filter": _filter_json(self.filter),
-        }
-        canonical = json.dumps(decisive, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(canonical.encode()).hexdigest()[:32]
+        """32 hex digits that decide the rows: source, window, cuts, ranges, losses, filter; not how they are split."""
+        whole = self._parts()
+        ranges = [(one.shard, str(one.start), str(one.end)) for one in self.ranges]
+        names = ("source", "window", "start_cut", "end_cut", "filter", "losses")
+        return _digest({**{name: whole[name] for name in names}, "ranges": ranges})
+
+    def check(self) -> None:
+        """Whether the plan holds together: ranges tile the cuts, splits the ranges, without a hole or an overlap.
+
+        Raises:
+            PlanMismatch: it does not; the first place where.
+        """
+        for problem in tiling.problems(self):
+            raise PlanMismatch(f"plan {self.fingerprint[:12]} does not hold together: {problem}")
 
     @property
     def is_empty(self) -> bool:
@@ -187,6 +237,10 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values; see `from_json`."""
+        parts = self._parts()
+        return {**parts, "fingerprint": self.fingerprint, "checksum": _digest(parts)}
+
+    def _parts(self) -> dict[str, Any]:
         return {
             "version": self.version,
             "reader": self.reader,
@@ -227,7 +281,7 @@ class Plan:
                 {"shard": x.shard, "start": str(x.start), "end": str(x.end), "cause": x.cause} for x in self.losses
             ],
             "skew_seconds": list(self.skew_seconds) if self.skew_seconds else None,
-            "fingerprint": self.fingerprint,
+            "terms": self.terms.to_json() if self.terms else None,
         }
 
     @classmethod
@@ -235,14 +289,18 @@ class Plan:
         """The reverse of `to_json`.
 
         Raises:
-            PlanMismatch: another version, a missing part, or a fingerprint that is not the plan's own.
+            PlanMismatch: another version, a missing part, a digest that is not the plan's own, or one that does not
+                hold together.
         """
         try:
-            plan, fingerprint = cls._from_json(data), str(data["fingerprint"])
+            plan, fingerprint, checksum = cls._from_json(data), str(data["fingerprint"]), str(data["checksum"])
+        except PlanMismatch:
+            raise
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise PlanMismatch(f"this is not a plan: {type(error).__name__}: {error}") from error
-        if plan.fingerprint != fingerprint:
+        if plan.fingerprint != fingerprint or _digest(plan._parts()) != checksum:  # noqa: SLF001 - its own class
             raise PlanMismatch(f"plan {fingerprint[:12]} was changed after it was made")
+        plan.check()
         return plan
 
     @classmethod
@@ -290,7 +348,13 @@ class Plan:
                 for x in data["losses"]
             ),
             skew_seconds=tuple(data["skew_seconds"]) if data["skew_seconds"] else None,
+            terms=Terms.from_json(data["terms"]) if data["terms"] else None,
         )
+
+
+def _digest(value: dict[str, Any]) -> str:
+    canonical = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()[:32]
 
 
 def _source_json(source: SourceRef) -> dict[str, Any]:

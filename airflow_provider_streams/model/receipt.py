@@ -125,17 +125,31 @@ class Receipt:
 def compare(plan: Plan, splits: Iterable[SplitReceipt], *, seconds: float) -> Receipt:
     """The receipt of a plan, if what was read agrees with it.
 
-    Every planned split must report exactly once, and every planned unit must have been seen or explained.
+    Every planned split must report exactly once, and every planned unit must have been seen or explained; and the plan
+    itself must hold together.
 
     Raises:
         ReceiptMismatch: otherwise, naming each difference.
+        PlanMismatch: the plan leaves something out.
     """
+    plan.check()
     reports = sorted(splits, key=lambda split: split.index)
     problems = list(_problems(plan, reports))
     if problems:
         raise ReceiptMismatch(plan.fingerprint, problems)
     lost = plan.losses or any(report.explained.get("lost") for report in reports)
     return Receipt(plan.fingerprint, tuple(reports), seconds, "loss recorded" if lost else "complete")
+
+
+def check_split(plan: Plan, split: Split, report: SplitReceipt) -> None:
+    """Whether one split was read as planned, where nobody sees the others.
+
+    Raises:
+        ReceiptMismatch: otherwise, naming each difference.
+    """
+    problems = list(_split_problems(split, report))
+    if problems:
+        raise ReceiptMismatch(plan.fingerprint, problems)
 
 
 def _problems(plan: Plan, reports: list[SplitReceipt]) -> Iterator[str]:

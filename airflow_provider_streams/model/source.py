@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar, Literal, Protocol, runtime_checkable
+from urllib.parse import quote
 
 from airflow_provider_streams.errors import InvalidName, InvalidRequest
 
@@ -69,14 +70,14 @@ class PulsarSource:
 
     @property
     def key(self) -> str:
-        """`pulsar:<connection>:<sorted full names or pattern>`."""
-        return f"pulsar:{self.conn_id}:{self.pattern or ','.join(sorted(self.topics))}"
+        """`pulsar:<connection>:<sorted full names>`, or `pulsar:<connection>:pattern:<pattern>`."""
+        return f"pulsar:{self.conn_id}:{f'pattern:{self.pattern}' if self.pattern else ','.join(sorted(self.topics))}"
 
     @property
     def asset_uri(self) -> str:
         """`pulsar://<connection>/<tenant>/<namespace>/<topic>` of the first topic, or of the pattern."""
         name = self.pattern or self.topics[0]
-        return f"pulsar://{self.conn_id}/{name.removeprefix('persistent://')}"
+        return f"pulsar://{self.conn_id}/{in_uri(name.removeprefix('persistent://'))}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +122,11 @@ class PravegaSource:
     def asset_uri(self) -> str:
         """`pravega://<connection>/<scope>/<stream>`."""
         return f"pravega://{self.conn_id}/{self.stream}"
+
+
+def in_uri(path: str) -> str:
+    """A name as the path of an asset's URI, where `?`, `#` and `%` would mean something else."""
+    return quote(path, safe="/:@!$&'()*+,;=-._~")
 
 
 _UNITS = {"s": timedelta(seconds=1), "ms": timedelta(milliseconds=1), "us": timedelta(microseconds=1)}

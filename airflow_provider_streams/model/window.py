@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Self
+from typing import Final, Self
 
 from airflow_provider_streams.errors import InvalidWindow
 
@@ -15,7 +14,7 @@ class Window:
     """Half-open span of time, `start <= t < end`; any aware datetimes, kept in UTC.
 
     Raises:
-        InvalidWindow: a naive time, or an end that is not after the start.
+        InvalidWindow: a naive time, one that UTC cannot say, or an end that is not after the start.
     """
 
     start: datetime
@@ -26,22 +25,7 @@ class Window:
             moment: datetime = getattr(self, name)
             if moment.tzinfo is None or moment.utcoffset() is None:
                 raise InvalidWindow(f"{name} of a window must carry a time zone, got {moment.isoformat()}")
-            # a plain datetime: pendulum's subclass would not pickle where pendulum is missing
-            utc = moment.astimezone(UTC)
-            object.__setattr__(
-                self,
-                name,
-                datetime(
-                    utc.year,
-                    utc.month,
-                    utc.day,
-                    utc.hour,
-                    utc.minute,
-                    utc.second,
-                    utc.microsecond,
-                    tzinfo=UTC,
-                ),
-            )
+            object.__setattr__(self, name, _utc(name, moment))
         if self.end <= self.start:
             raise InvalidWindow(f"a window must end after it starts, got {self}")
 
@@ -56,21 +40,21 @@ class Window:
     @property
     def start_ms(self) -> int:
         """The first whole millisecond inside the window since 1970, for codecs."""
-        return -(-(self.start - _EPOCH) // _MILLISECOND)
+        return -(-(self.start - EPOCH) // _MILLISECOND)
 
     @property
     def end_ms(self) -> int:
         """The first whole millisecond at or after the end since 1970, for codecs."""
-        return -(-(self.end - _EPOCH) // _MILLISECOND)
+        return -(-(self.end - EPOCH) // _MILLISECOND)
 
     @property
     def label(self) -> str:
-        """Its start as a name for folders and partitions, sortable: `20261120T100000Z`.
+        """Both of its edges as a name for files, sortable: `20261120T100000Z_20261120T110000Z`; see `moment_label`."""
+        return f"{moment_label(self.start)}_{moment_label(self.end)}"
 
-        Windows that start between two seconds carry microseconds: `20261120T100000.250000Z`.
-        """
-        fraction = f".{self.start.microsecond:06d}" if self.start.microsecond else ""
-        return f"{self.start:%Y%m%dT%H%M%S}{fraction}Z"
+    def overlaps(self, other: Window) -> bool:
+        """Whether they share time."""
+        return self.start < other.end and other.start < self.end
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -101,20 +85,50 @@ class Window:
         return cls.parse(f"{data['start']}/{data['end']}")
 
 
-def tile(start: datetime, end: datetime, length: timedelta) -> Iterator[Window]:
-    """Adjacent windows of `length` from `start` up to `end`; a shorter last piece is not a window.
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def parse_moment(text: str) -> datetime:
+    """An aware time from its ISO 8601 text.
 
     Raises:
-        InvalidWindow: `length` is not positive.
+        InvalidWindow: it is none, or has no offset.
     """
-    if length <= timedelta(0):
-        raise InvalidWindow(f"a window's length must be positive, got {length}")
-    while start + length <= end:
-        yield Window(start, start + length)
-        start += length
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError as error:
+        raise InvalidWindow(f"{text!r} is not a time: write it like 2026-11-20T10:00Z") from error
+    if moment.tzinfo is None:
+        raise InvalidWindow(f"{text!r} has no offset: write it like 2026-11-20T10:00Z")
+    return _utc("a time", moment)
 
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+def moment_label(moment: datetime) -> str:
+    """A time as a name for folders and partitions, sortable: `20261120T100000Z`; between two seconds `..00.250000Z`."""
+    utc = moment.astimezone(UTC)
+    fraction = f".{utc.microsecond:06d}" if utc.microsecond else ""
+    return f"{utc.year:04d}{utc:%m%dT%H%M%S}{fraction}Z"
+
+
+def moment_of_label(label: str) -> datetime | None:
+    """The reverse of `moment_label`; None: it is none."""
+    try:
+        form = "%Y%m%dT%H%M%S.%fZ" if "." in label else "%Y%m%dT%H%M%SZ"
+        return datetime.strptime(label, form).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def _utc(name: str, moment: datetime) -> datetime:
+    """A plain datetime: pendulum's subclass would not pickle where pendulum is missing."""
+    try:
+        utc = moment.astimezone(UTC)
+    except (OverflowError, ValueError) as error:
+        raise InvalidWindow(f"{name} lies outside of the years 1 to 9999 in UTC: {moment.isoformat()}") from error
+    parts = (utc.year, utc.month, utc.day, utc.hour, utc.minute, utc.second, utc.microsecond)
+    return datetime(*parts, tzinfo=UTC)
+
+
 _MILLISECOND = timedelta(milliseconds=1)
 
 

@@ -8,22 +8,27 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
 
-from airflow_provider_streams.errors import InvalidRequest, InvalidWindow
-from airflow_provider_streams.hooks.journal import open_journal
+from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.hooks.workplace import workplace
 from airflow_provider_streams.model.backfill import MAX_BYTES, MAX_WINDOWS, Limits, Selection, parse_select
 from airflow_provider_streams.model.basis import MAX_SKEW, BasisLike, Cuts, default_basis
 from airflow_provider_streams.model.coverage import RunRef
+from airflow_provider_streams.model.grid import parse_grid
+from airflow_provider_streams.model.landing import Landing
 from airflow_provider_streams.model.plan import DEFAULT_SPLIT_BYTES, OnLoss
 from airflow_provider_streams.model.sink import Sink
 from airflow_provider_streams.model.source import Source
-from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.operators.backfilling import Backfill, Backfiller, Outcome, summary
-from airflow_provider_streams.operators.read import add_assets, check_choices, run_ids
-from airflow_provider_streams.operators.reading import Landing, RunIds
+from airflow_provider_streams.model.window import Window, parse_moment
+from airflow_provider_streams.operators.read import add_assets, check_choices, reader_name, run_ids
 from airflow_provider_streams.retry import terminal_errors
+from airflow_provider_streams.windows.acts import Acts, Overlap
+from airflow_provider_streams.windows.backfilling import Backfill, Backfiller, Outcome, backfill_grid, summary
+from airflow_provider_streams.windows.reading import RunIds
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
+
+    from airflow_provider_streams.journal.store import Journal
 
 _AT_WORK = {"running", "deferred", "queued", "scheduled", "up_for_retry", "up_for_reschedule", "restarting"}
 """States of a task instance that may yet cover its window."""
@@ -41,7 +46,8 @@ class BackfillWindowsOperator(BaseOperator):
         source: what to read.
         start: where the first window starts: an aware datetime, or its ISO 8601 text (templated).
         end: where the last window ends, at the latest (templated).
-        window_length: the length of a window.
+        window_length: the length of a window, or its text (`1h`, `1d Europe/Berlin`, see `model.grid`). Default: the
+            reader's own grid.
         select: `missing` (all that are not covered), `failed`, `lost`, `late`, `all`; one or several. Windows that
             another task is reading are left to it.
         basis: as the read's; not `chained`, which needs its windows one after the other.
@@ -56,7 +62,10 @@ class BackfillWindowsOperator(BaseOperator):
         on_loss: as the read's; with `record`, windows that are lost are read for what is left of them.
         lookback: how long after a window's end its late rows may be stored: covered windows are recounted, the late
             rows shown in the coverage, and read again with `select="late"`. None: late rows are not looked for.
-        replan: plan anew what is pinned.
+        replan: as the read's.
+        reland: as the read's.
+        accept_fewer: as the read's.
+        overlap: as the read's.
         dry_run: preview, return it, and stop; pins and reads nothing.
         max_bytes: stored bytes that one Spark job reads.
         max_windows: windows that one Spark job reads.
@@ -76,7 +85,7 @@ class BackfillWindowsOperator(BaseOperator):
         source: Source,
         start: datetime | str,
         end: datetime | str,
-        window_length: timedelta,
+        window_length: timedelta | str | None = None,
         select: str | Sequence[str] = "missing",
         basis: BasisLike | None = None,
         slack: timedelta = timedelta(seconds=60),
@@ -89,6 +98,9 @@ class BackfillWindowsOperator(BaseOperator):
         on_loss: OnLoss = "fail",
         lookback: timedelta | None = None,
         replan: bool = False,
+        reland: bool = False,
+        accept_fewer: bool = False,
+        overlap: Overlap = "refuse",
         dry_run: bool = False,
         max_bytes: int = MAX_BYTES,
         max_windows: int = MAX_WINDOWS,
@@ -110,7 +122,7 @@ class BackfillWindowsOperator(BaseOperator):
         self.reader = reader
         self.on_loss = on_loss
         self.lookback = lookback
-        self.replan = replan
+        self.acts = Acts(replan, reland, accept_fewer, overlap)
         self.dry_run_only = dry_run
         self.limits = Limits(max_bytes, max_windows)
         self.target_split_bytes = target_split_bytes
@@ -123,11 +135,8 @@ class BackfillWindowsOperator(BaseOperator):
             BackfillIncomplete: some windows are not covered; retried only if some failure may pass by itself.
             StreamsError: what concerns all windows alike.
         """
-        with terminal_errors(), open_journal() as journal:
-            landing = Landing(
-                self.sink, self.transform, tuple(self.columns) if self.columns else None, self.spark_conn_id
-            )
-            backfiller = Backfiller(journal, self._backfill(context), run_ids(context), landing)
+        with terminal_errors(), workplace(self.source, self.spark_conn_id) as place:
+            backfiller = Backfiller(place, self._backfill(place.journal, context), run_ids(context))
             late_rows = backfiller.recount()
             preview = backfiller.preview(pin=not self.dry_run_only)
             self.log.info("Preview\n%s", preview.as_text())
@@ -144,13 +153,15 @@ class BackfillWindowsOperator(BaseOperator):
 
         cancel()
 
-    def _backfill(self, context: Context) -> Backfill:
-        ti = context["ti"]
+    def _backfill(self, journal: Journal, context: Context) -> Backfill:
+        ti, reader = context["ti"], reader_name(self.reader, context)
+        span = Window(_moment(self.start), _moment(self.end))
         return Backfill(
             source=self.source,
-            span=Window(_moment(self.start), _moment(self.end)),
-            length=self.window_length,
-            reader=self.reader or f"{ti.dag_id}.{ti.task_id}",
+            span=span,
+            grid=backfill_grid(journal, self.source.key, reader, self.window_length, span.start),
+            reader=reader,
+            landing=Landing(self.sink, self.transform, tuple(self.columns) if self.columns else None),
             selection=Selection(
                 parse_select(self.select),
                 accepts_loss=self.on_loss == "record",
@@ -162,9 +173,9 @@ class BackfillWindowsOperator(BaseOperator):
             max_skew=self.max_skew,
             on_loss=self.on_loss,
             target_split_bytes=self.target_split_bytes,
-            replan=self.replan,
             lookback=self.lookback,
             limits=self.limits,
+            acts=self.acts,
         )
 
     def _first_try(self, ti: Any) -> int:
@@ -181,11 +192,11 @@ class BackfillWindowsOperator(BaseOperator):
         )
 
 
-def _check_windows(basis: BasisLike | None, length: timedelta) -> None:
+def _check_windows(basis: BasisLike | None, length: timedelta | str | None) -> None:
     if isinstance(basis, Cuts) or basis == "chained":
         raise InvalidRequest("a backfill reads windows of time, in any order: basis must be 'publish' or 'append'")
-    if length <= timedelta(0):
-        raise InvalidWindow(f"window_length must be positive, got {length}")
+    if length is not None:
+        parse_grid(length)
 
 
 class _OwnTries:
@@ -219,9 +230,4 @@ class _AtWork:
 
 
 def _moment(value: datetime | str) -> datetime:
-    if isinstance(value, datetime):
-        return value
-    try:
-        return datetime.fromisoformat(value.strip())
-    except ValueError as error:
-        raise InvalidWindow(f"{value!r} is not a time: write it like 2026-11-20T10:00Z") from error
+    return value if isinstance(value, datetime) else parse_moment(value)

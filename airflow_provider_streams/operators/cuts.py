@@ -11,12 +11,13 @@ from airflow.sdk import BaseOperator
 from airflow.sdk.configuration import conf
 
 from airflow_provider_streams.errors import InvalidRequest, StreamsError
-from airflow_provider_streams.hooks.base import hook_for, source_to_json
+from airflow_provider_streams.hooks.base import hook_for
 from airflow_provider_streams.hooks.journal import open_journal
-from airflow_provider_streams.hooks.recording import Recorded, record, utc_now
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.retry import error_from_event, terminal_errors
+from airflow_provider_streams.systems.sources import source_to_json
 from airflow_provider_streams.triggers.cuts import RecordCutsTrigger
+from airflow_provider_streams.windows.recording import Recorded, record, utc_now
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

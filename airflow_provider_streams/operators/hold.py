@@ -13,6 +13,7 @@ from airflow_provider_streams.hooks.base import hook_for
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.model.source import PravegaSource
 from airflow_provider_streams.retry import terminal_errors
+from airflow_provider_streams.windows.progress import covered_end
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -92,15 +93,15 @@ class PravegaMoveHoldOperator(_HoldOperator):
         Raises:
             SourceNotFound: there is no such hold.
         """
-        from airflow_provider_streams.operators.reading import covered_without_gap  # noqa: PLC0415
         from airflow_provider_streams.systems.pravega import hold  # noqa: PLC0415 - gRPC when used
         from airflow_provider_streams.systems.pravega.stream_cut import StreamCut  # noqa: PLC0415
 
         name = hold.name_for(self.reader)
         with terminal_errors(), open_journal() as journal, closing(self._system()) as system:
             cut, window = self._given(system), None
-            if cut is None and (plan := covered_without_gap(journal, self.source.key, self.reader)):
-                cut, window = StreamCut.from_model(self.source.stream, plan.end_cut), plan.window.to_json()
+            done = None if cut else covered_end(journal, self.source.key, self.reader, None)
+            if done is not None and done.cut is not None:
+                cut, window = StreamCut.from_model(self.source.stream, done.cut), done.window.to_json()
             moved = cut is not None and system.client.run(hold.move(self.source.stream, name, cut))
         stays = "stays: it stands further already" if cut else "stays: nothing is covered"
         self.log.info("Hold %s on %s %s", name, self.source, f"moved to {cut}" if moved else stays)

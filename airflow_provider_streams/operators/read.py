@@ -10,26 +10,23 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import Asset, BaseOperator
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.hooks.base import hook_for
-from airflow_provider_streams.hooks.journal import open_journal
-from airflow_provider_streams.hooks.readiness import WindowQuestion
-from airflow_provider_streams.model.basis import MAX_SKEW, BasisLike, Cuts, check_basis, default_basis
+from airflow_provider_streams.hooks.workplace import workplace
+from airflow_provider_streams.model.basis import MAX_SKEW, BasisLike, check_basis, default_basis
+from airflow_provider_streams.model.landing import Landed, Landing
 from airflow_provider_streams.model.plan import DEFAULT_SPLIT_BYTES, OnLoss, Plan
+from airflow_provider_streams.model.plan_table import plan_table
 from airflow_provider_streams.model.receipt import Receipt
 from airflow_provider_streams.model.sink import Sink
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.operators.reading import (
-    Landing,
-    RunIds,
-    WindowRead,
-    land,
-    pinned_plan,
-    recorded_planning,
-    summary,
-)
-from airflow_provider_streams.operators.windows import ResolvedWindow, RunFacts, resolve_window
 from airflow_provider_streams.retry import terminal_errors
+from airflow_provider_streams.windows.acts import Acts, Overlap
+from airflow_provider_streams.windows.landing import Ask, Entered, check, enter, refuse_overlaps
+from airflow_provider_streams.windows.of_run import ResolvedWindow, RunFacts, resolve_window
+from airflow_provider_streams.windows.planning import WindowRead, pinned_plan
+from airflow_provider_streams.windows.readiness import WindowQuestion
+from airflow_provider_streams.windows.reading import Begin, RunIds, land, recorded_planning, summary
+from airflow_provider_streams.windows.workplace import Workplace
 
 if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
@@ -58,12 +55,17 @@ class ReadWindowOperator(BaseOperator):
         reader: the name under which windows are covered; default `dag_id.task_id`.
         on_loss: `fail`, or `record` to land what the stream still holds and say so.
         dry_run: plan, pin, log and return the plan; read nothing.
-        replan: make a new plan, although one is pinned.
+        replan: an explicit act: make a new plan, although one is pinned.
+        reland: an explicit act: land something else, elsewhere or on another grid than the reader did so far. What its
+            table holds is set aside, and every window is missing again.
+        accept_fewer: an explicit act: replace a window by one that holds fewer rows.
+        overlap: `refuse`; or `replace`, an explicit act: covered windows that share time with this one are taken out of
+            the table as a whole.
         target_split_bytes: stored bytes that one Spark task reads.
 
     Returns (XCom):
-        `fingerprint, reader, window, start_cut, end_cut, rows, bytes, splits, verdict, window_rule, seconds, target`
-        and more.
+        `fingerprint, reader, window, start_cut, end_cut, rows, written, bytes, splits, verdict, window_rule, seconds,
+        target` and more.
     """
 
     template_fields: Sequence[str] = ("window", "reader", "transform", "columns", "spark_conn_id")
@@ -86,6 +88,9 @@ class ReadWindowOperator(BaseOperator):
         on_loss: OnLoss = "fail",
         dry_run: bool = False,
         replan: bool = False,
+        reland: bool = False,
+        accept_fewer: bool = False,
+        overlap: Overlap = "refuse",
         target_split_bytes: int = DEFAULT_SPLIT_BYTES,
         **kwargs: Any,
     ) -> None:
@@ -104,7 +109,7 @@ class ReadWindowOperator(BaseOperator):
         self.reader = reader
         self.on_loss = on_loss
         self.dry_run_only = dry_run
-        self.replan = replan
+        self.acts = Acts(replan, reland, accept_fewer, overlap)
         self.target_split_bytes = target_split_bytes
         self._last_read: tuple[Plan, Receipt | None] | None = None
         add_assets(self, source, sink)
@@ -118,11 +123,11 @@ class ReadWindowOperator(BaseOperator):
         with terminal_errors():
             resolved = resolve_window(self.window, self.window_length, RunFacts.of(context))
             self.log.info("Window %s, from the run's %s", resolved.window, resolved.rule)
-            plan, receipt = self._read(self._window_read(resolved, context), context)
-        result = summary(plan, receipt, self.sink) | {"window_rule": resolved.rule}
-        if receipt and self.sink:
+            plan, landed = self._read(resolved, context)
+        self._last_read = plan, landed.receipt if landed else None
+        result = summary(plan, landed, self.sink) | {"window_rule": resolved.rule}
+        if landed and self.sink:
             self._announce(context, result)
-        self._last_read = plan, receipt
         return result
 
     def on_kill(self) -> None:
@@ -142,42 +147,34 @@ class ReadWindowOperator(BaseOperator):
         inputs, outputs = datasets(self.source, *self._last_read, self.sink)
         return OperatorLineage(inputs=inputs, outputs=outputs, run_facets=run_facets(*self._last_read))
 
-    def _window_read(self, resolved: ResolvedWindow, context: Context) -> WindowRead:
-        ti = context["ti"]
-        return WindowRead(
-            WindowQuestion(self.source, resolved.window, self.basis, self.slack, self.max_skew),
-            self.reader or f"{ti.dag_id}.{ti.task_id}",
-            self.on_loss,
-            self.target_split_bytes,
-        )
-
-    def _read(self, read: WindowRead, context: Context) -> tuple[Plan, Receipt | None]:
-        hook = hook_for(self.source)
-        ids = run_ids(context)
-        with open_journal() as journal:
-            with recorded_planning(journal, read, ids), closing(hook.system()) as system:
-                plan = pinned_plan(journal, system, read, replan=self.replan)
-            self._log_plan(plan, read)
-            if self.dry_run_only:
+    def _read(self, resolved: ResolvedWindow, context: Context) -> tuple[Plan, Landed | None]:
+        read, ids = self._window_read(resolved, context), run_ids(context)
+        landing = Landing(self.sink, self.transform, tuple(self.columns) if self.columns else None)
+        ask = Ask(self.source, read.reader, landing, read.basis, resolved.grid)
+        with workplace(self.source, self.spark_conn_id) as place:
+            entered = self._enter(place, ask, resolved.window)
+            with recorded_planning(place.journal, read, ids), closing(place.stream.system()) as system:
+                plan = pinned_plan(place.journal, system, read, replan=self.acts.replan)
+            self.log.info("Pinned plan\n%s", plan_table(plan))
+            if entered is None:
                 return plan, None
-            columns = tuple(self.columns) if self.columns else None
-            landing = Landing(self.sink, self.transform, columns, self.spark_conn_id)
-            receipt = land(journal, read, plan, landing, options=hook.options(), ids=ids)
+            landed = land(place, read, plan, landing, Begin(entered, ids, self.acts))
+        receipt = landed.receipt
         self.log.info("Covered %s: %s rows in %.1f s, %s", plan.window, receipt.rows, receipt.seconds, receipt.verdict)
-        return plan, receipt
+        return plan, landed
 
-    def _log_plan(self, plan: Plan, read: WindowRead) -> None:
-        from airflow_provider_streams.model.plan_table import plan_table  # noqa: PLC0415
+    def _enter(self, place: Workplace, ask: Ask, window: Window) -> Entered | None:
+        """Under which landing the window is read; None: a dry run, which lands nothing."""
+        refuse_overlaps(place.journal, ask, window, self.acts)
+        if not self.dry_run_only:
+            return enter(place.journal, ask, [window], self.acts)
+        if not self.acts.reland:
+            check(place.journal, ask, [window])
+        return None
 
-        self.log.info("Pinned plan\n%s", plan_table(plan))
-        asked = "cuts" if isinstance(self.basis, Cuts) else self.basis
-        if plan.basis != asked:
-            self.log.warning(
-                "The pinned plan of %s was made with basis %r; this task asks for %r. replan=True makes a new one.",
-                read.question.window,
-                plan.basis,
-                asked,
-            )
+    def _window_read(self, resolved: ResolvedWindow, context: Context) -> WindowRead:
+        question = WindowQuestion(self.source, resolved.window, self.basis, self.slack, self.max_skew)
+        return WindowRead(question, reader_name(self.reader, context), self.on_loss, self.target_split_bytes)
 
     def _announce(self, context: Context, result: dict[str, Any]) -> None:
         if self.sink is not None:
@@ -210,6 +207,21 @@ def _with_asset(assets: Any, uri: str) -> list[Any]:
     asset = Asset(uri=uri)
     given = list(assets) if isinstance(assets, list | tuple) else [assets] if assets else []
     return given if asset in given else [*given, asset]
+
+
+def reader_name(given: str | None, context: Context) -> str:
+    """The name under which windows are covered; default `dag_id.task_id`.
+
+    Raises:
+        InvalidRequest: a template that gave no name.
+    """
+    if given is None:
+        ti = context["ti"]
+        return f"{ti.dag_id}.{ti.task_id}"
+    # a template that renders to nothing gives these: they would be one reader of many DAGs
+    if given.strip() in ("", "None"):
+        raise InvalidRequest(f"reader must be a name, and its template gave {given!r}: leave it out for dag_id.task_id")
+    return given
 
 
 def run_ids(context: Context) -> RunIds:

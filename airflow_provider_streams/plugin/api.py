@@ -17,7 +17,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from airflow_provider_streams.errors import InvalidWindow, PlanMismatch
-from airflow_provider_streams.journal import history, pins, runs
+from airflow_provider_streams.journal import history, names, pins, runs
 from airflow_provider_streams.journal.overview import ReaderOverview, last_basis, overviews, rhythm
 from airflow_provider_streams.model.backfill import Select
 from airflow_provider_streams.model.coverage import Coverage
@@ -27,6 +27,7 @@ from airflow_provider_streams.plugin.door import JournalDoor
 from airflow_provider_streams.plugin.horizon import Horizons, ask_system
 from airflow_provider_streams.plugin.preview import SourceName, backfill_command, preview
 from airflow_provider_streams.plugin.timeline import columns, coverage_of, next_due
+from airflow_provider_streams.systems.sources import source_from_json
 
 NEIGHBOURHOOD: Final = timedelta(days=7)
 STATIC: Final = Path(__file__).parent / "static"
@@ -123,9 +124,7 @@ def backfill_preview(
     return {
         **span.to_json(),
         **made.to_json(),
-        "command": backfill_command(
-            one.source_key, one.reader, span, length, select, basis=last_basis(connection, one.id)
-        ),
+        "command": _command(connection, one, span, length, select),
     }
 
 
@@ -163,6 +162,16 @@ def _coverage(
     readable = access.readable({item.run.dag_id for item in known if item.run})
     mine = tuple(item for item in seen.windows if item.run is None or item.run.dag_id in readable)
     return Coverage(span, mine), beat
+
+
+def _command(
+    connection: Connection, one: ReaderOverview, span: Window, length: timedelta, select: Select
+) -> str | None:
+    written = names.written_source(connection, one.source_key)
+    if written is None:
+        return None
+    source = source_from_json(json.loads(written))
+    return backfill_command(source, one.reader, span, length, select, basis=last_basis(connection, one.id))
 
 
 def _source(one: ReaderOverview) -> dict[str, Any]:

@@ -80,9 +80,10 @@ def ask_system(key: str) -> datetime | None:
     """
     # only who asks loads clients
     from airflow_provider_streams.hooks.base import hook_for  # noqa: PLC0415
-    from airflow_provider_streams.hooks.horizon import horizon_of, source_of_key  # noqa: PLC0415
     from airflow_provider_streams.hooks.journal import open_journal  # noqa: PLC0415
+    from airflow_provider_streams.windows.horizon import horizon_of, source_of_key  # noqa: PLC0415
 
-    source = source_of_key(key)
-    with open_journal() as journal, closing(hook_for(source).system()) as system:
-        return horizon_of(journal, system, source)
+    with open_journal() as journal:
+        source = source_of_key(journal, key)
+        with closing(hook_for(source).system()) as system:
+            return horizon_of(journal, system, source)

@@ -10,11 +10,10 @@ from datetime import UTC, datetime, timedelta
 from statistics import median
 from typing import Any
 
-from airflow_provider_streams.hooks.horizon import source_of_key
 from airflow_provider_streams.model.backfill import Select, Selection
 from airflow_provider_streams.model.basis import default_basis
 from airflow_provider_streams.model.coverage import Coverage, State, WindowState
-from airflow_provider_streams.model.source import PulsarSource
+from airflow_provider_streams.model.source import PulsarSource, Source
 from airflow_provider_streams.model.window import Window
 
 _NEIGHBOURS = 3
@@ -90,22 +89,21 @@ class SourceName:
     @property
     def title(self) -> str:
         """For people: without what every name of the system begins with."""
-        return self.name.replace("persistent://", "")
+        return self.name.removeprefix("pattern:").replace("persistent://", "")
 
 
 def backfill_command(
-    key: str, reader: str, span: Window, length: timedelta, select: Select, *, basis: str | None = None
+    source: Source, reader: str, span: Window, length: timedelta, select: Select, *, basis: str | None = None
 ) -> str | None:
     """The command that previews filling the span, ready for a shell, an option a line.
 
     It ends in `--dry-run`, because where the rows go only the DAG's author knows. None: windows of this basis follow
     one on another, or are the user's own positions; no backfill can read them.
     """
-    source = source_of_key(key)
     if basis is not None and basis not in _REPEATABLE:
         return None
     pattern = source.pattern if isinstance(source, PulsarSource) else None
-    lines = [["airflow", "streams", "backfill", source.system], ["--pattern", pattern] if pattern else _names(key)]
+    lines = [["airflow", "streams", "backfill", source.system], ["--pattern", pattern] if pattern else _names(source)]
     lines += [["--conn-id", source.conn_id], ["--reader", reader]]
     lines += [["--start", _iso(span.start)], ["--end", _iso(span.end)]]
     lines += [["--window-length", _duration(length)], ["--select", select]]
@@ -116,9 +114,8 @@ def backfill_command(
     return " \\\n  ".join(shlex.join(words) for words in [*lines, ["--dry-run"]])
 
 
-def _names(key: str) -> list[str]:
-    name = SourceName.of(key)
-    return name.name.split(",") if name.system == PulsarSource.system else [name.name]
+def _names(source: Source) -> list[str]:
+    return list(source.topics) if isinstance(source, PulsarSource) else [str(source)]
 
 
 def _iso(moment: datetime) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.backlog import BacklogLimit, Direction
-from airflow_provider_streams.hooks.base import hook_for, source_to_json
+from airflow_provider_streams.hooks.base import hook_for
 from airflow_provider_streams.hooks.pulsar_conditions import (
     CaughtUp,
     Condition,
@@ -21,6 +21,7 @@ from airflow_provider_streams.hooks.pulsar_conditions import (
 )
 from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.sensors.state import StateSensor
+from airflow_provider_streams.systems.sources import source_to_json
 from airflow_provider_streams.triggers.pulsar import (
     PulsarBacklogTrigger,
     PulsarConditionTrigger,

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_streams.hooks.base import source_to_json
 from airflow_provider_streams.hooks.retention import RetentionQuestion, check_retention
 from airflow_provider_streams.model.retention import Schedule
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.operators.read import check_choices
 from airflow_provider_streams.sensors.state import StateSensor
+from airflow_provider_streams.systems.sources import source_to_json
 from airflow_provider_streams.triggers.retention import RetentionRiskTrigger, verdict_answer
 
 if TYPE_CHECKING:

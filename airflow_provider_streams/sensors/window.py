@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any
 from airflow.triggers.base import StartTriggerArgs
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.hooks.base import hook_for, source_to_json
-from airflow_provider_streams.hooks.readiness import WindowQuestion, terms_to_json
+from airflow_provider_streams.hooks.base import hook_for
 from airflow_provider_streams.model.basis import MAX_SKEW, BasisLike, default_basis
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.operators.read import check_choices
-from airflow_provider_streams.operators.windows import RunFacts, resolve_window
 from airflow_provider_streams.retry import terminal_errors
 from airflow_provider_streams.sensors.state import StateSensor
+from airflow_provider_streams.systems.sources import source_to_json
 from airflow_provider_streams.triggers.window import RunWindowReadyTrigger, WindowReadyTrigger, window_answer
+from airflow_provider_streams.windows.of_run import RunFacts, resolve_window
+from airflow_provider_streams.windows.readiness import WindowQuestion, terms_to_json
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from airflow_provider_streams.errors import (
@@ -15,9 +15,10 @@ from airflow_provider_streams.errors import (
     SinkError,
     StreamsError,
     SystemUnavailable,
+    WindowsOverlap,
 )
+from airflow_provider_streams.model.landing import Landed
 from airflow_provider_streams.model.plan import Plan
-from airflow_provider_streams.model.receipt import Receipt
 from airflow_provider_streams.spark.spec import JobSpec
 
 
@@ -48,7 +49,7 @@ class WindowFailure:
         return cls(**data)
 
 
-WindowResult = Receipt | WindowFailure
+WindowResult = Landed | WindowFailure
 """What became of one window of a chunk."""
 
 
@@ -96,8 +97,9 @@ class ChunkSpec:
         return type(self)(self.specs[first:end])
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values without the secrets, but with their names: a spec's, with `plans` beside `plan`."""
-        return {**self.how.to_json(), "plans": [spec.plan.to_json() for spec in self.specs]}
+        """Plain JSON values without the secrets, but with their names: a spec's, with `plans` and `all_held`."""
+        plans = [spec.plan.to_json() for spec in self.specs]
+        return {**self.how.to_json(), "plans": plans, "all_held": [spec.held for spec in self.specs]}
 
     @classmethod
     def from_json(cls, data: dict[str, Any], environ: Mapping[str, str]) -> Self:
@@ -108,23 +110,25 @@ class ChunkSpec:
         """
         return cls.of(
             [Plan.from_json(plan) for plan in data["plans"]],
-            JobSpec.from_json({name: value for name, value in data.items() if name != "plans"}, environ),
+            JobSpec.from_json({name: value for name, value in data.items() if name not in _LISTS}, environ),
+            held=data["all_held"],
         )
 
     @classmethod
-    def of(cls, plans: Sequence[Plan], how: JobSpec) -> Self:
-        """These plans, read as one spec says."""
-        return cls(
-            tuple(
-                JobSpec(plan, how.sink, how.columns, how.transform, how.on_loss, how.options, how.small_plan_bytes)
-                for plan in plans
-            )
-        )
+    def of(cls, plans: Sequence[Plan], how: JobSpec, *, held: Sequence[int | None] | None = None) -> Self:
+        """These plans, read as one spec says; `held` as `JobSpec`'s, for each."""
+        known = held or [None] * len(plans)
+        return cls(tuple(replace(how, plan=plan, held=rows) for plan, rows in zip(plans, known, strict=True)))
+
+
+_LISTS = ("plans", "all_held")
 
 
 def concerns_all(error: BaseException) -> bool:
     """Whether an error is no single window's: reading the others apart from it would meet it again."""
     if isinstance(error, ReadStalled):
+        return False
+    if isinstance(error, WindowsOverlap):
         return False
     return isinstance(error, AccessError | SystemUnavailable | PreflightFailed | InvalidRequest | SinkError)
 
@@ -132,7 +136,7 @@ def concerns_all(error: BaseException) -> bool:
 def results_to_json(results: Sequence[WindowResult]) -> list[dict[str, Any]]:
     """For the result file of a job, in the order of the chunk."""
     return [
-        {"receipt": result.to_json()} if isinstance(result, Receipt) else {"failure": result.to_json()}
+        {"landed": result.to_json()} if isinstance(result, Landed) else {"failure": result.to_json()}
         for result in results
     ]
 
@@ -140,6 +144,5 @@ def results_to_json(results: Sequence[WindowResult]) -> list[dict[str, Any]]:
 def results_from_json(data: Sequence[dict[str, Any]]) -> list[WindowResult]:
     """The reverse of `results_to_json`."""
     return [
-        Receipt.from_json(one["receipt"]) if "receipt" in one else WindowFailure.from_json(one["failure"])
-        for one in data
+        Landed.from_json(one["landed"]) if "landed" in one else WindowFailure.from_json(one["failure"]) for one in data
     ]

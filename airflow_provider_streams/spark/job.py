@@ -10,10 +10,13 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_streams.errors import InvalidRequest, StreamsError
+from airflow_provider_streams.errors import FewerRows, InvalidRequest, LandingMismatch, SinkError, StreamsError
+from airflow_provider_streams.model.landing import Landed, Schema, missing_columns
+from airflow_provider_streams.model.plan import Plan
 from airflow_provider_streams.model.receipt import Receipt, SplitReceipt, compare
 from airflow_provider_streams.spark import failures, lifeline, preflight, reading, sinks
 from airflow_provider_streams.spark.observing import observed
@@ -28,13 +31,16 @@ _log = logging.getLogger(__name__)
 __all__ = ["JobSpec", "main", "run"]
 
 
-def run(spec: JobSpec, spark: SparkSession) -> Receipt:
+def run(spec: JobSpec, spark: SparkSession) -> Landed:
     """Read a plan, prove it, and only then put the window in place.
 
     Raises:
         PreflightFailed: this Spark cannot run the readers.
+        OtherCluster: the plan was made of another cluster, or of an earlier life of its source.
         ReceiptMismatch: what was read does not agree with the plan; nothing was committed.
         DataLoss: events vanished, and `on_loss` is `fail`; nothing was committed.
+        FewerRows: the table holds more rows of this window; nothing was committed.
+        LandingMismatch: the rows lack columns that the table has; nothing was committed.
         SinkError: the window could not be written; the table is what it was.
         StreamsError: as the system's reader says.
     """
@@ -47,9 +53,10 @@ def run(spec: JobSpec, spark: SparkSession) -> Receipt:
         raise known from None  # Spark's text is pages of traceback, and may quote a secret
 
 
-def _run(spec: JobSpec, spark: SparkSession) -> Receipt:
+def _run(spec: JobSpec, spark: SparkSession) -> Landed:
     started = time.monotonic()
     preflight.check_driver(spark)
+    check_origin(spec, spec.plan)
     if not spec.is_small and not spec.plan.is_empty:
         preflight.check_workers(spark)
     plan = spec.plan
@@ -57,19 +64,71 @@ def _run(spec: JobSpec, spark: SparkSession) -> Receipt:
     read = reading.read(spec, spark)
     df = transform_of(spec.transform)(read.df)
     read.expect_unread()
-    if spec.sink is None:
+    if spec.sink is None or spec.terms is None:
         df.write.format("noop").mode("overwrite").save()
-        return _proven(spec, read.receipts(), started)
-    writer = sinks.writer_of(spec.sink, plan.window)
+        return Landed(_proven(spec, read.receipts(), started))
+    schema = schema_of(spec, df)
+    writer = sinks.writer_of(spec.sink, plan.window, spec.terms)
     try:
         rows = _stage(df, writer)
         receipt = _proven(spec, read.receipts(), started)
-        writer.commit(receipt, rows)
+        written = writer.commit(receipt, expected_rows(spec, receipt, rows))
     except BaseException:
         writer.discard()
         raise
-    _log.info("window %s is in place: %s rows read, %s written", plan.window, receipt.rows, rows)
-    return receipt
+    _log.info("window %s is in place: %s rows read, %s written", plan.window, receipt.rows, written)
+    return Landed(receipt, written, schema)
+
+
+def check_origin(how: JobSpec, plan: Plan) -> None:
+    """Refuse a plan of another cluster, or of an earlier life of its source.
+
+    Raises:
+        OtherCluster: it is.
+    """
+    with closing(load_system(plan.source.system).from_options(how.options)) as system:
+        system.check_origin(plan)
+
+
+def schema_of(spec: JobSpec, df: DataFrame) -> Schema:
+    """The columns to land, if a table that holds others can take them: they may only grow.
+
+    Raises:
+        LandingMismatch: a column of the table is missing, or of another type.
+    """
+    schema = tuple((field.name, field.dataType.simpleString()) for field in df.schema)
+    before = spec.terms.columns if spec.terms else None
+    lost = missing_columns(before, schema) if before else []
+    if lost:
+        source = ", ".join(spec.plan.source.names)
+        raise LandingMismatch(source, spec.plan.reader, _columns_text(before or ()), _columns_text(schema), lost)
+    return schema
+
+
+def _columns_text(columns: Schema) -> str:
+    return f"rows of {', '.join(f'{name} {kind}' for name, kind in columns)}"
+
+
+def expected_rows(spec: JobSpec, receipt: Receipt, handed: int | None) -> int | None:
+    """How many rows the table must hold of this window; None: a transform decides, and nobody counted.
+
+    Args:
+        spec: the job's.
+        receipt: what was proven to have been read.
+        handed: how many rows Spark says to have written; None: it did not say.
+
+    Raises:
+        FewerRows: the table holds more of this window now.
+        SinkError: Spark wrote another number than was read, without a transform.
+    """
+    if spec.held is not None and receipt.rows < spec.held:
+        raise FewerRows(", ".join(spec.plan.source.names), spec.plan.window, spec.held, receipt.rows)
+    if spec.transform is not None:
+        return handed
+    if handed is not None and handed != receipt.rows:
+        name = spec.sink.asset_uri if spec.sink else "nowhere"
+        raise SinkError(name, f"{receipt.rows} rows were read and proven, but Spark wrote {handed} of them")
+    return receipt.rows
 
 
 def _stage(df: DataFrame, writer: sinks.Writer) -> int | None:
@@ -117,7 +176,7 @@ def main(argv: list[str] | None = None) -> int:
 
     With `--lifeline <file>`, the job ends at once when nobody holds that file's lock any more.
 
-    The result is `{"receipt": ..}`, of a chunk `{"results": [..]}`, or `{"error": {"type", "message"}}`; the exit code
+    The result is `{"landed": ..}`, of a chunk `{"results": [..]}`, or `{"error": {"type", "message"}}`; the exit code
     says which.
     """
     parser = argparse.ArgumentParser(prog="streams-job")
@@ -151,7 +210,7 @@ def _main(data: dict[str, Any]) -> dict[str, Any]:
     try:
         if isinstance(work, ChunkSpec):
             return {"results": results_to_json(run_chunk(work, spark))}
-        return {"receipt": run(work, spark).to_json()}
+        return {"landed": run(work, spark).to_json()}
     finally:
         spark.stop()
 

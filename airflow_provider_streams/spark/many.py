@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
-from airflow_provider_streams.errors import StreamsError
+from airflow_provider_streams.errors import OtherCluster, StreamsError
+from airflow_provider_streams.model.landing import Landed, Schema
+from airflow_provider_streams.model.plan import SourceRef
 from airflow_provider_streams.model.receipt import SplitReceipt, compare
 from airflow_provider_streams.spark import failures, job, preflight, reading, sinks
 from airflow_provider_streams.spark.chunk import ChunkSpec, WindowFailure, WindowResult, concerns_all
@@ -46,10 +48,35 @@ def run_chunk(chunk: ChunkSpec, spark: SparkSession) -> list[WindowResult]:
             that were put in place before stay so.
     """
     preflight.check_driver(spark)
-    if not chunk.is_small:
+    foreign = _of_other_clusters(chunk)
+    own = [number for number in range(len(chunk.specs)) if number not in foreign]
+    if own and not chunk.is_small:
         preflight.check_workers(spark)
-    _log.info("reading %d windows in one job", len(chunk.specs))
-    return _attempt(chunk, spark)
+    _log.info("reading %d windows in one job", len(own))
+    read = _attempt(ChunkSpec(tuple(chunk.specs[number] for number in own)), spark) if own else []
+    results: dict[int, WindowResult] = {**foreign, **dict(zip(own, read, strict=True))}
+    return [results[number] for number in range(len(chunk.specs))]
+
+
+def _of_other_clusters(chunk: ChunkSpec) -> dict[int, WindowFailure]:
+    """The windows whose plans mean nothing here; each origin is asked about once."""
+    judged: dict[SourceRef, OtherCluster | None] = {}
+    for spec in chunk.specs:
+        if spec.plan.source not in judged:
+            judged[spec.plan.source] = _origin_problem(spec)
+    return {
+        number: _failed(spec, problem)
+        for number, spec in enumerate(chunk.specs)
+        if (problem := judged[spec.plan.source]) is not None
+    }
+
+
+def _origin_problem(spec: JobSpec) -> OtherCluster | None:
+    try:
+        job.check_origin(spec, spec.plan)
+    except OtherCluster as error:
+        return error
+    return None
 
 
 def _attempt(chunk: ChunkSpec, spark: SparkSession) -> list[WindowResult]:
@@ -136,17 +163,25 @@ class _Together:
             if not isinstance(read, _TableRead):
                 read.df.write.format("noop").mode("overwrite").save()
             return self._proven(read.receipts(), numbers, {})
-        writers = {number: sinks.writer_of(sink, self._chunk.specs[number].plan.window) for number in numbers}
+        terms = self._chunk.how.terms
+        if terms is None:
+            raise AssertionError("JobSpec refuses a sink without terms")
+        schema = job.schema_of(self._chunk.how, read.df.drop(NUMBER_COLUMN))
+        writers = {number: sinks.writer_of(sink, self._chunk.specs[number].plan.window, terms) for number in numbers}
         try:
             first = writers[numbers[0]]
             first.stage_together(writers, read.df, NUMBER_COLUMN)  # type: ignore[attr-defined]  # see _can_share
-            return self._proven(read.receipts(), numbers, writers)
+            return self._proven(read.receipts(), numbers, writers, schema)
         finally:
             for writer in writers.values():
                 writer.discard()
 
     def _proven(
-        self, receipts: dict[int, list[SplitReceipt]], numbers: Sequence[int], writers: dict[int, sinks.Writer]
+        self,
+        receipts: dict[int, list[SplitReceipt]],
+        numbers: Sequence[int],
+        writers: dict[int, sinks.Writer],
+        schema: Schema | None = None,
     ) -> dict[int, WindowResult]:
         """Each window on its own: its receipt agrees and its rows are in place, or it failed."""
         system = load_system(self._chunk.how.plan.source.system).from_options(self._chunk.how.options)
@@ -157,9 +192,10 @@ class _Together:
                 try:
                     explained = system.explain(spec.plan, receipts[number], on_loss=spec.on_loss)
                     receipt = compare(spec.plan, explained, seconds=time.monotonic() - self._started)
+                    written = None
                     if number in writers:
-                        writers[number].commit(receipt, None if spec.transform else receipt.rows)
-                    results[number] = receipt
+                        written = writers[number].commit(receipt, job.expected_rows(spec, receipt, None))
+                    results[number] = Landed(receipt, written, schema)
                 except StreamsError as error:
                     results[number] = _failed(spec, error)
         finally:

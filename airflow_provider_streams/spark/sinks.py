@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import shutil
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,12 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from airflow_provider_streams.errors import InvalidRequest, SinkError
+from airflow_provider_streams.model.landing import TableState, Terms
 from airflow_provider_streams.model.receipt import Receipt
 from airflow_provider_streams.model.sink import ParquetSink, Sink
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.spark.lifeline import Life, is_alive
 from airflow_provider_streams.spark.observing import observed
-from airflow_provider_streams.spark.swap import recover, replace_folder
+from airflow_provider_streams.spark.parquet_table import WINDOW_COLUMNS, ParquetTable
+from airflow_provider_streams.spark.swap import recover
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -24,18 +27,16 @@ if TYPE_CHECKING:
 WRITERS: dict[str, str] = {"parquet": "airflow_provider_streams.spark.sinks:ParquetWriter"}
 """A sink's kind to the dotted path of its writer, imported when used."""
 
-WINDOW_COLUMN = "window_start"
-"""The partition column: the start of the window a row was read for, as `Window.label`."""
-
-STAGING = "_staging"
-
 
 class Writer(Protocol):
-    """Writes one window of one sink, once."""
+    """Writes one window of one sink, once: staged where nobody looks, committed after the proof.
+
+    A sink of your own is a class like `model.sink.Sink` whose `kind` is the dotted path of its writer.
+    """
 
     sink_type: ClassVar[type[Sink]]
 
-    def __init__(self, sink: Any, window: Window) -> None:
+    def __init__(self, sink: Any, window: Window, terms: Terms) -> None:
         """Nothing is touched yet."""
 
     def stage(self, df: DataFrame) -> None:
@@ -45,24 +46,45 @@ class Writer(Protocol):
             SinkError: they cannot be written.
         """
 
-    def commit(self, receipt: Receipt, rows: int | None) -> None:
+    def commit(self, receipt: Receipt, rows: int | None) -> int | None:
         """Replace the window by what was staged; a receipt exists only for a read that agrees with its plan.
 
         Args:
             receipt: of the rows before the transform.
-            rows: how many rows Spark handed to the sink; None: not counted.
+            rows: how many rows there must be; None: nobody knows, because a transform changed them and Spark did not
+                count.
+
+        Returns:
+            How many rows of the window the table holds now; None: not counted.
 
         Raises:
             SinkError: the table holds what it held before.
+            WindowsOverlap: other windows of the table share time with it, and shall stay.
         """
 
     def discard(self) -> None:
         """Remove what was staged; never raises."""
 
 
-def writer_of(sink: Sink, window: Window) -> Writer:
+def writer_of(sink: Sink, window: Window, terms: Terms) -> Writer:
     """The writer of a sink's kind."""
-    return writer_type(sink.kind)(sink, window)
+    return writer_type(sink.kind)(sink, window, terms)
+
+
+def table_state(sink: Sink) -> TableState | None:
+    """What a sink's table says of itself; None: there is no table yet, or its kind cannot tell.
+
+    Raises:
+        SinkError: it cannot be looked at.
+    """
+    look = getattr(writer_type(sink.kind), "look", None)
+    state: TableState | None = look(sink) if look is not None else None
+    return state
+
+
+def can_look(sink: Sink) -> bool:
+    """Whether a sink's table can say of itself which windows it holds."""
+    return hasattr(writer_type(sink.kind), "look")
 
 
 def sink_from_json(data: dict[str, Any]) -> Sink:
@@ -71,8 +93,7 @@ def sink_from_json(data: dict[str, Any]) -> Sink:
     Raises:
         InvalidRequest: an unknown kind.
     """
-    sink: Sink = writer_type(data["kind"]).sink_type.from_json(data)  # type: ignore[attr-defined]  # each sink has it
-    return sink
+    return writer_type(data["kind"]).sink_type.from_json(data)
 
 
 def writer_type(kind: str) -> type[Writer]:
@@ -81,11 +102,16 @@ def writer_type(kind: str) -> type[Writer]:
     Raises:
         InvalidRequest: an unknown kind.
     """
+    path = WRITERS.get(kind, kind)
+    module, colon, name = path.partition(":")
+    if not colon:
+        raise InvalidRequest(
+            f"no sink of kind {kind!r}; known: {', '.join(sorted(WRITERS))}, and 'package.module:Writer' of your own"
+        )
     try:
-        module, _, name = WRITERS[kind].partition(":")
-    except KeyError:
-        raise InvalidRequest(f"no sink of kind {kind!r}; known: {', '.join(sorted(WRITERS))}") from None
-    writer: type[Writer] = getattr(importlib.import_module(module), name)
+        writer: type[Writer] = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise InvalidRequest(f"the writer {path!r} of a sink cannot be imported here: {error}") from error
     return writer
 
 
@@ -108,17 +134,20 @@ def _setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
 
 
 class ParquetWriter:
-    """`<path>/window_start=<label>/*.parquet`, each window replaced by exchanging two folders' names."""
+    """A window of a `ParquetTable`, replaced by exchanging two folders' names."""
 
     sink_type: ClassVar[type[Sink]] = ParquetSink
 
-    def __init__(self, sink: ParquetSink, window: Window) -> None:
-        self._sink, self._label = sink, window.label
-        root = Path(sink.path)
-        self._staging = root / STAGING
-        self._staged = self._staging / f"{self._label}-{uuid.uuid4().hex}"
-        self._target = root / f"{WINDOW_COLUMN}={self._label}"
+    def __init__(self, sink: ParquetSink, window: Window, terms: Terms) -> None:
+        self._sink, self._window, self._terms = sink, window, terms
+        self._table = ParquetTable(sink.path)
+        self._staged = self._table.staging / f"{window.label}-{uuid.uuid4().hex}"
         self._life = Life(_life_of(self._staged))
+
+    @classmethod
+    def look(cls, sink: ParquetSink) -> TableState | None:
+        """What the table says of itself; see `table_state`."""
+        return ParquetTable(sink.path).state()
 
     def stage(self, df: DataFrame) -> None:
         """See `Writer`."""
@@ -166,15 +195,18 @@ class ParquetWriter:
         else:
             shutil.copytree(empty, self._staged)
 
-    def commit(self, receipt: Receipt, rows: int | None) -> None:  # noqa: ARG002 - the proof that the read agrees
+    def commit(self, receipt: Receipt, rows: int | None) -> int:
         """See `Writer`."""
-        self._check(rows)
+        written = self._check(rows)
+        proof = {"fingerprint": receipt.fingerprint, "rows": receipt.rows, "written": written}
+        (self._staged / _PROOF).write_text(json.dumps(proof))
         try:
-            replace_folder(self._staged, self._target)
+            self._table.put(self._staged, self._window, self._terms)
         except OSError as error:
-            raise SinkError(self._sink.path, f"window {self._label} cannot be put in place: {error}") from error
+            raise SinkError(self._sink.path, f"window {self._window} cannot be put in place: {error}") from error
         self._life.end()
         self._remove_leftovers()
+        return written
 
     def discard(self) -> None:
         """See `Writer`."""
@@ -188,26 +220,27 @@ class ParquetWriter:
         Raises:
             SinkError: they have a column that the folders' names give.
         """
-        if WINDOW_COLUMN in (name.lower() for name in df.columns):
+        given = sorted({name.lower() for name in df.columns} & set(WINDOW_COLUMNS))
+        if given:
             raise SinkError(
-                self._sink.path, f"the rows have a column {WINDOW_COLUMN!r}, which the table's folders already give"
+                self._sink.path, f"the rows have a column {given[0]!r}, which the table's folders already give"
             )
-        self._staging.mkdir(parents=True, exist_ok=True)
+        self._table.claim(self._terms)
         self._life.begin()
-        recover(self._target, self._staging, f"{self._label}-")
+        recover(self._table.folder_of(self._window), self._table.staging, f"{self._window.label}-")
 
     def _write(self, df: DataFrame, folder: Path, *partition_columns: str) -> None:
         with _setting(df.sparkSession, *_UTC_TIMESTAMPS):
             writer = df.write.partitionBy(*partition_columns) if partition_columns else df.write
             writer.option("compression", self._sink.compression).parquet(f"file://{folder}")
 
-    def _check(self, rows: int | None) -> None:
-        """What tasks wrote must be here: a folder that is not mounted everywhere keeps their files elsewhere."""
+    def _check(self, rows: int | None) -> int:
+        """What tasks wrote must be here: a folder not mounted everywhere keeps their files elsewhere. How many rows."""
         self._check_success(self._staged)
         files = sorted(self._staged.glob("*.parquet"))
         if not files:
             raise SinkError(self._sink.path, "not one of the files that Spark wrote is here")
-        self._check_count(rows, files)
+        return self._check_count(rows, files)
 
     def _check_success(self, folder: Path) -> None:
         if not (folder / "_SUCCESS").exists():
@@ -215,23 +248,24 @@ class ParquetWriter:
                 self._sink.path, "what Spark wrote is not here: the path must be mounted on this machine too"
             )
 
-    def _check_count(self, rows: int | None, files: Sequence[Path]) -> None:
+    def _check_count(self, rows: int | None, files: Sequence[Path]) -> int:
         import pyarrow.parquet as pq  # noqa: PLC0415 - only where a table is written
 
         written = sum(pq.ParquetFile(file).metadata.num_rows for file in files)
         if rows not in (None, written):
             raise SinkError(
                 self._sink.path,
-                f"Spark wrote {rows} rows, {written} are here in {len(files)} files: "
+                f"there must be {rows} rows, {written} are here in {len(files)} files: "
                 "the path must be one mounted file system for the driver and all executors",
             )
+        return written
 
     def _remove_leftovers(self) -> None:
         """What dead attempts at this window left, now that it is replaced.
 
         Each is renamed first: an attempt that only looked dead can then put no folder in place that is being emptied.
         """
-        for leftover in self._staging.glob(f"{self._label}-*"):
+        for leftover in self._table.staging.glob(f"{self._window.label}-*"):
             if is_alive(_life_of(leftover)):
                 continue
             doomed = leftover.with_name(leftover.name + ".doomed")
@@ -243,7 +277,11 @@ class ParquetWriter:
                     doomed.unlink()
 
 
+_PROOF = "_receipt.json"
+"""Which plan a window's folder holds, and how many rows."""
+
+
 def _life_of(staged: Path) -> Path:
     """Whose lock says that the attempt lives which made this folder, or one beside it."""
-    label, _, attempt = staged.name.rpartition("-")  # a label may have a point: windows that start between two seconds
+    label, _, attempt = staged.name.partition("-")  # a label has points where windows start between two seconds
     return staged.with_name(f"{label}-{attempt.partition('.')[0]}.alive")

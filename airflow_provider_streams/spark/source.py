@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 
 from airflow_provider_streams.errors import InvalidRequest, StreamsError
 from airflow_provider_streams.model.plan import OnLoss, Plan, Split
-from airflow_provider_streams.model.receipt import SplitReceipt, compare
+from airflow_provider_streams.model.receipt import SplitReceipt, check_split
 from airflow_provider_streams.spark.failures import one_line
 from airflow_provider_streams.spark.options import RECEIPT_COLUMN, ReadOptions
 from airflow_provider_streams.systems.base import SYSTEMS, StreamSystem, load_system
@@ -140,7 +140,8 @@ class _Receipts:
             reader.close()
 
     def check(self) -> None:
-        compare(self._plan, self._system.explain(self._plan, [self.receipt], on_loss=self._on_loss), seconds=0)
+        (explained,) = self._system.explain(self._plan, [self.receipt], on_loss=self._on_loss)
+        check_split(self._plan, self._plan.splits[0], explained)
 
 
 def one_split(plan: Plan, split: Split) -> Plan:

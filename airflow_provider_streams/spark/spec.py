@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from airflow_provider_streams.errors import PreflightFailed
+from airflow_provider_streams.errors import InvalidRequest, PreflightFailed
+from airflow_provider_streams.model.landing import Terms
 from airflow_provider_streams.model.plan import OnLoss, Plan
 from airflow_provider_streams.model.sink import Sink
 from airflow_provider_streams.spark.sinks import sink_from_json
@@ -29,6 +30,8 @@ class JobSpec:
         transform: `package.module:function`, a function that turns a DataFrame into a DataFrame, imported where the
             Spark driver program runs. It must not run an action itself.
         on_loss: `record` accepts events that vanish while they are read, and counts them in the receipt.
+        terms: whose table the sink must be, and what may give way in it; None: there is no sink.
+        held: rows of this window that the table holds now: fewer are not put in their place. None: any number is.
         options: the system's options by name; may hold secrets.
         small_plan_bytes: plans up to this size are read by the driver program; 0: none.
     """
@@ -40,6 +43,12 @@ class JobSpec:
     on_loss: OnLoss = "fail"
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
     small_plan_bytes: int = SMALL_PLAN_BYTES
+    terms: Terms | None = None
+    held: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.sink is not None and self.terms is None:
+            raise InvalidRequest("a table has one owner: say whose it must be (terms=Terms(TableMark(..)))")
 
     @property
     def is_small(self) -> bool:
@@ -64,6 +73,8 @@ class JobSpec:
             "options": {name: value for name, value in self.options.items() if name not in secrets},
             "secrets": sorted(secrets),
             "small_plan_bytes": self.small_plan_bytes,
+            "terms": self.terms.to_json() if self.terms else None,
+            "held": self.held,
         }
 
     def secret_environment(self) -> dict[str, str]:
@@ -89,6 +100,8 @@ class JobSpec:
             on_loss=data["on_loss"],
             options={**data["options"], **secrets},
             small_plan_bytes=data["small_plan_bytes"],
+            terms=Terms.from_json(data["terms"]) if data["terms"] else None,
+            held=data["held"],
         )
 
 

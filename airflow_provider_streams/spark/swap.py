@@ -47,6 +47,7 @@ def recover(target: Path, aside_folder: Path, prefix: str) -> None:
     """After a crash between the two renames: bring the old folder back, if the target is absent."""
     for aside in sorted(aside_folder.glob(f"{prefix}*{ASIDE_SUFFIX}")):
         if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
             aside.rename(target)
 
 

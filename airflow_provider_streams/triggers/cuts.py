@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
 from airflow_provider_streams.errors import StreamsError
-from airflow_provider_streams.hooks.base import hook_for, source_from_json, source_to_json
+from airflow_provider_streams.hooks.base import hook_for
 from airflow_provider_streams.hooks.journal import aopen_journal
-from airflow_provider_streams.hooks.recording import Recorded, next_tick, record, utc_now
 from airflow_provider_streams.model.source import Source
+from airflow_provider_streams.systems.sources import source_from_json, source_to_json
+from airflow_provider_streams.windows.recording import Recorded, next_tick, record, utc_now
 
 if TYPE_CHECKING:
     from airflow_provider_streams.systems.base import StreamSystem

@@ -9,15 +9,16 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.hooks.base import StreamHook, hook_for, source_from_json, source_to_json
-from airflow_provider_streams.hooks.covered import covered_end
+from airflow_provider_streams.hooks.base import StreamHook, hook_for
 from airflow_provider_streams.hooks.journal import aopen_journal
-from airflow_provider_streams.hooks.readiness import WindowQuestion
 from airflow_provider_streams.model.basis import MAX_SKEW, BasisLike, default_basis
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.operators.read import check_choices
+from airflow_provider_streams.systems.sources import source_from_json, source_to_json
 from airflow_provider_streams.triggers.watching import REPEAT_SECONDS, News, WatchTrigger
+from airflow_provider_streams.windows.progress import covered_end
+from airflow_provider_streams.windows.readiness import WindowQuestion
 
 MOST_WINDOWS = 100
 """An event names so many windows at most; the next event names the next ones."""

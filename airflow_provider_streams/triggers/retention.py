@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_streams.hooks.base import StreamHook, hook_for, source_from_json
+from airflow_provider_streams.hooks.base import StreamHook, hook_for
 from airflow_provider_streams.hooks.retention import RetentionQuestion, acheck_retention, verdict_facts
+from airflow_provider_streams.systems.sources import source_from_json
 from airflow_provider_streams.triggers.state import Answer, StateTrigger
 
 if TYPE_CHECKING:

@@ -7,10 +7,11 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_streams.errors import InvalidWindow
-from airflow_provider_streams.hooks.base import StreamHook, hook_for, source_from_json
-from airflow_provider_streams.hooks.readiness import Readiness, WindowQuestion
-from airflow_provider_streams.operators.windows import RunFacts, resolve_window
+from airflow_provider_streams.hooks.base import StreamHook, hook_for
+from airflow_provider_streams.systems.sources import source_from_json
 from airflow_provider_streams.triggers.state import Answer, StateTrigger
+from airflow_provider_streams.windows.of_run import RunFacts, resolve_window
+from airflow_provider_streams.windows.readiness import Readiness, WindowQuestion
 
 if TYPE_CHECKING:
     import jinja2
@@ -59,7 +60,7 @@ class RunWindowReadyTrigger(StateTrigger):
 
     Args:
         source: as `hooks.base.source_to_json` gives it.
-        terms: as `hooks.readiness.terms_to_json` gives them.
+        terms: as `windows.readiness.terms_to_json` gives them.
         window: an explicit window as text (templated).
         window_seconds: the length of the run's partition.
         poll_interval: seconds between two polls.

@@ -17,7 +17,6 @@ from airflow_provider_streams import PravegaSource, Window
 from airflow_provider_streams.errors import EventsLost, RetentionAtRisk, StartTrimmed
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.hooks.pravega import PravegaHook
-from airflow_provider_streams.hooks.recording import record
 from airflow_provider_streams.operators.hold import (
     PravegaHoldOperator,
     PravegaMoveHoldOperator,
@@ -32,6 +31,7 @@ from airflow_provider_streams.systems.pravega.stream_settings import StreamSetti
 from airflow_provider_streams.testing.pravega_writer import PravegaWriter
 from airflow_provider_streams.testing.servers import QUICK_START, PravegaServer
 from airflow_provider_streams.testing.servers.waiting import wait_until
+from airflow_provider_streams.windows.recording import record
 
 pytestmark = [pytest.mark.pravega, pytest.mark.timeout(600)]
 
@@ -157,8 +157,8 @@ def test_a_policy_with_a_maximum_goes_beyond_a_hold_and_the_next_window_says_so(
     shop.write(source, count=10)
     assert shop.head(source) == 0
     shop.write_until_gone(10, source)
-    from airflow_provider_streams.hooks.readiness import WindowQuestion
-    from airflow_provider_streams.operators.reading import WindowRead, fresh_plan
+    from airflow_provider_streams.windows.readiness import WindowQuestion
+    from airflow_provider_streams.windows.reading import WindowRead, fresh_plan
 
     question = WindowQuestion(source, Window(edge, shop.edge(source)), "append")
     with open_journal() as journal, closing(shop.hook.system()) as system, pytest.raises(StartTrimmed):

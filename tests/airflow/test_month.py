@@ -15,15 +15,15 @@ from airflow_provider_streams.errors import DataLoss, ReceiptMismatch, StreamsEr
 from airflow_provider_streams.hooks import spark
 from airflow_provider_streams.hooks.base import hook_for
 from airflow_provider_streams.hooks.journal import open_journal
-from airflow_provider_streams.hooks.readiness import WindowQuestion
 from airflow_provider_streams.model.backfill import Limits, Selection
 from airflow_provider_streams.model.receipt import compare
 from airflow_provider_streams.model.window import Window, tile
-from airflow_provider_streams.operators.backfilling import Backfill, Backfiller
-from airflow_provider_streams.operators.reading import Landing, RunIds, WindowRead, land, pinned_plan, recorded_planning
 from airflow_provider_streams.spark.chunk import WindowFailure
 from airflow_provider_streams.systems.base import load_system
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource
+from airflow_provider_streams.windows.backfilling import Backfill, Backfiller
+from airflow_provider_streams.windows.readiness import WindowQuestion
+from airflow_provider_streams.windows.reading import Landing, RunIds, WindowRead, land, pinned_plan, recorded_planning
 
 SOURCE = FakeSource("numbers")
 HOUR = timedelta(hours=1)

@@ -13,7 +13,6 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_provider_streams import PulsarSource, Window
 from airflow_provider_streams.errors import InvalidRequest, ProcessFailed, RetentionAtRisk, SourceNotFound
-from airflow_provider_streams.hooks.base import source_to_json
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.hooks.pulsar import PulsarHook
 from airflow_provider_streams.hooks.pulsar_conditions import CaughtUp, Terminated, condition_to_json
@@ -42,6 +41,7 @@ from airflow_provider_streams.sensors.pulsar import (
     PulsarTransactionsSensor,
 )
 from airflow_provider_streams.sensors.retention import RetentionGuardSensor
+from airflow_provider_streams.systems.sources import source_to_json
 from airflow_provider_streams.triggers.pulsar import PulsarConditionTrigger
 
 pytestmark = pytest.mark.pulsar

@@ -12,7 +12,6 @@ from airflow.utils.state import DagRunState, TaskInstanceState
 
 from airflow_provider_streams import PravegaSource, Window
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.hooks.base import source_to_json
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.operators.pravega import (
     PravegaHoldOperator,
@@ -23,6 +22,7 @@ from airflow_provider_streams.operators.pravega import (
 )
 from airflow_provider_streams.operators.read import ReadWindowOperator
 from airflow_provider_streams.sensors.window import WindowReadySensor
+from airflow_provider_streams.systems.sources import source_to_json
 from airflow_provider_streams.testing.fake import FakeSource
 from airflow_provider_streams.triggers.cuts import RecordCutsTrigger
 

@@ -11,20 +11,20 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from airflow_provider_streams.hooks.base import source_to_json
-from airflow_provider_streams.hooks.readiness import WindowQuestion
-from airflow_provider_streams.hooks.recording import record
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.model.plan import Plan
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.operators.reading import WindowRead, fresh_plan
 from airflow_provider_streams.systems.base import load_system
+from airflow_provider_streams.systems.sources import source_to_json
+from airflow_provider_streams.windows.readiness import WindowQuestion
+from airflow_provider_streams.windows.reading import WindowRead, fresh_plan
+from airflow_provider_streams.windows.recording import record
 
 _KILLED = """
 import json, os, signal, sys
-from airflow_provider_streams.hooks.base import source_from_json
-from airflow_provider_streams.hooks.recording import record
+from airflow_provider_streams.systems.sources import source_from_json
+from airflow_provider_streams.windows.recording import record
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.systems.base import load_system
 

@@ -16,6 +16,7 @@ PACKAGE = "airflow_provider_streams"
 ROOT = Path(airflow_provider_streams.__file__).parent
 
 MAY_IMPORT = {
+    "windows": {"errors", "model", "systems", "journal", "spark"},
     "errors": set(),
     "model": {"errors"},
     "systems": {"errors", "model", "formats"},

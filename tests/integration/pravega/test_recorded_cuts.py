@@ -14,11 +14,11 @@ from airflow_provider_streams.errors import InvalidRequest, NoCutNearby, SourceN
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.model.source import PravegaSource
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.operators.rolling import roll_epoch
 from airflow_provider_streams.systems.pravega import calls, hold, watermarks
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
 from airflow_provider_streams.systems.pravega.system import PravegaSystem
 from airflow_provider_streams.testing.servers.waiting import wait_until
+from airflow_provider_streams.windows.rolling import roll_epoch
 from tests.integration.recording import AppendWindows, Recorders, now
 
 pytestmark = pytest.mark.pravega

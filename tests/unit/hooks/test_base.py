@@ -6,17 +6,10 @@ import pytest
 
 from airflow_provider_streams import PulsarSource
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.hooks.base import (
-    HOOKS,
-    SOURCES,
-    StreamHook,
-    hook_for,
-    source_from_json,
-    source_of,
-    source_to_json,
-)
+from airflow_provider_streams.hooks.base import HOOKS, StreamHook, hook_for
 from airflow_provider_streams.hooks.settings import merge_options
 from airflow_provider_streams.systems.base import SYSTEMS, Option
+from airflow_provider_streams.systems.sources import SOURCES, source_from_json, source_of, source_to_json
 from airflow_provider_streams.testing.fake import FakeSource, FakeSystem
 
 OPTIONS = (Option("url", "", aliases=("service.url",)), Option("token", "", secret=True), Option("token_file", ""))

@@ -9,8 +9,8 @@ from airflow_provider_streams import Cuts, PulsarSource, Window
 from airflow_provider_streams.errors import AuthenticationFailed, SourceNotFound
 from airflow_provider_streams.hooks.backlog import Backlog
 from airflow_provider_streams.hooks.pulsar import PulsarHook
-from airflow_provider_streams.hooks.readiness import WindowQuestion
 from airflow_provider_streams.model.position import Position
+from airflow_provider_streams.windows.readiness import WindowQuestion
 
 T = "persistent/public/default"
 PAST = Window(datetime(2026, 11, 20, 10, tzinfo=UTC), datetime(2026, 11, 20, 11, tzinfo=UTC))

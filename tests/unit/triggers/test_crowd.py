@@ -14,13 +14,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from airflow_provider_streams.hooks.backlog import BacklogLimit
-from airflow_provider_streams.hooks.base import source_to_json
 from airflow_provider_streams.hooks.pulsar_conditions import Terminated, condition_to_json
-from airflow_provider_streams.hooks.readiness import WindowQuestion
 from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.systems.sources import source_to_json
 from airflow_provider_streams.triggers.pulsar import PulsarBacklogTrigger, PulsarConditionTrigger
 from airflow_provider_streams.triggers.window import WindowReadyTrigger
+from airflow_provider_streams.windows.readiness import WindowQuestion
 
 TRIGGERS = 999
 POLLS = 3

@@ -50,7 +50,7 @@ class Ready:
         self.until, self.asked = until, 0
 
     async def areadiness(self, question):
-        from airflow_provider_streams.hooks.readiness import Readiness
+        from airflow_provider_streams.windows.readiness import Readiness
 
         self.asked += 1
         return Readiness(question.window.end <= self.until)

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from airflow_provider_streams import Cuts, PulsarSource, Window
 from airflow_provider_streams.hooks.backlog import BacklogLimit
-from airflow_provider_streams.hooks.base import source_to_json
-from airflow_provider_streams.hooks.readiness import WindowQuestion
+from airflow_provider_streams.systems.sources import source_to_json
 from airflow_provider_streams.triggers.pulsar import PulsarBacklogTrigger
 from airflow_provider_streams.triggers.state import Answer, backoff_seconds, pause_seconds
 from airflow_provider_streams.triggers.window import WindowReadyTrigger
+from airflow_provider_streams.windows.readiness import WindowQuestion
 
 T = "persistent/public/default"
 SOURCE = PulsarSource("plain")

@@ -1,4 +1,4 @@
-"""How far a reader's windows are covered without a break: where pins may move, and what is still waited for."""
+"""How far a reader's windows are covered without a break: where holds may move, and what is still waited for."""
 
 from __future__ import annotations
 
@@ -20,15 +20,23 @@ _FIRST = datetime(1970, 1, 1, tzinfo=UTC)
 class CoveredEnd:
     """Where an unbroken row of covered windows ends."""
 
-    time: datetime
+    window: Window
+    """The last one."""
     plan: str
-    """Fingerprint of the last one's plan."""
+    """Fingerprint of its plan."""
     cut: Cut | None = None
     """Where the next window starts; None: that is looked up by its time."""
+
+    @property
+    def time(self) -> datetime:
+        """When the row ends."""
+        return self.window.end
 
 
 def covered_end(journal: Journal, source_key: str, reader: str, since: datetime | None) -> CoveredEnd | None:
     """How far a reader's windows are covered without a break; None: not even the first.
+
+    A window that was planned and never read breaks the row like one that failed: its events are still needed.
 
     Args:
         journal: knows.
@@ -45,15 +53,16 @@ def covered_end(journal: Journal, source_key: str, reader: str, since: datetime 
     if window is None or plan is None:
         return None
     # rows of a window by time lie on both sides of its cuts: the next one begins before this one's end
-    return CoveredEnd(window.end, plan.fingerprint, None if plan.filter else plan.end_cut)
+    return CoveredEnd(window, plan.fingerprint, None if plan.filter else plan.end_cut)
 
 
 def _last_in_row(coverage: Coverage, *, began: bool) -> Window | None:
     """The last of the covered windows before the first other one; `began`: blank time before them breaks it, too."""
     last: Window | None = None
     for item in coverage.windows:
+        is_blank = item.state == "missing" and not item.fingerprint and not item.attempts
         if item.state == "covered":
             last = item.window
-        elif item.attempts or began or last is not None:
+        elif not is_blank or began or last is not None:
             break
     return last

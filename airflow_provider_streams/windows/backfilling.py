@@ -1,4 +1,4 @@
-"""The steps of a backfill, without Airflow's context: choose, plan, read in jobs, record each window."""
+"""The steps of a backfill: choose, plan, read in jobs, record each window."""
 
 from __future__ import annotations
 
@@ -6,26 +6,22 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
-from datetime import timedelta
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
-
-from airflow.sdk.configuration import conf
 
 from airflow_provider_streams.errors import (
     AccessError,
     BackfillIncomplete,
     DataLoss,
+    InvalidRequest,
+    InvalidWindow,
     JournalError,
     ReadStalled,
     StreamsError,
     SystemUnavailable,
     WindowNotReady,
 )
-from airflow_provider_streams.hooks import metrics
-from airflow_provider_streams.hooks.base import StreamHook, hook_for
-from airflow_provider_streams.hooks.horizon import horizon_of
-from airflow_provider_streams.hooks.readiness import WindowQuestion
 from airflow_provider_streams.model.backfill import (
     Limits,
     PlannedWindow,
@@ -35,25 +31,24 @@ from airflow_provider_streams.model.backfill import (
 )
 from airflow_provider_streams.model.basis import MAX_SKEW, BasisLike
 from airflow_provider_streams.model.coverage import Coverage, WindowState
+from airflow_provider_streams.model.grid import Grid, grid_through
+from airflow_provider_streams.model.landing import Landed, Landing
 from airflow_provider_streams.model.plan import DEFAULT_SPLIT_BYTES, OnLoss, Plan
-from airflow_provider_streams.model.receipt import Receipt
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.operators.lateness import Recount, plan_with_late_rows, recounts
-from airflow_provider_streams.operators.reading import (
-    Landing,
-    RunIds,
-    WindowRead,
-    fresh_plan,
-    noting_on,
-    pinned_plan,
-    recordable,
-    recorded_planning,
-)
+from airflow_provider_streams.windows.acts import Acts
+from airflow_provider_streams.windows.horizon import horizon_of
+from airflow_provider_streams.windows.landing import Ask, Entered, check, enter, grid_of
+from airflow_provider_streams.windows.lateness import Recount, plan_with_late_rows, recounts
+from airflow_provider_streams.windows.planning import WindowRead, fresh_plan, pinned_plan
+from airflow_provider_streams.windows.readiness import WindowQuestion
+from airflow_provider_streams.windows.reading import Begin, RunIds, noting_on, recordable, recorded_planning
+from airflow_provider_streams.windows.workplace import Workplace
 
 if TYPE_CHECKING:
+    from airflow_provider_streams.journal.runs import Started
     from airflow_provider_streams.journal.store import Journal
-    from airflow_provider_streams.spark.chunk import WindowResult
+    from airflow_provider_streams.spark.chunk import WindowFailure, WindowResult
     from airflow_provider_streams.systems.base import StreamSystem
 
 _log = logging.getLogger(__name__)
@@ -63,27 +58,63 @@ _PLANNERS = 4
 
 @dataclass(frozen=True)
 class Backfill:
-    """Which windows of which source, for whom, and how."""
+    """Which windows of which source, for whom, and how.
+
+    Raises:
+        InvalidRequest: late rows are to be read, and nobody says how late they may be.
+    """
 
     source: Source
     span: Window
-    length: timedelta
+    grid: Grid
     reader: str
     selection: Selection
+    landing: Landing = field(default_factory=Landing)
     basis: BasisLike = "publish"
     slack: timedelta = timedelta(seconds=60)
     max_skew: timedelta = MAX_SKEW
     on_loss: OnLoss = "fail"
     target_split_bytes: int = DEFAULT_SPLIT_BYTES
-    replan: bool = False
     lookback: timedelta | None = None
     """How long after a window's end its late rows may be stored; None: late rows are not looked for."""
     limits: Limits = field(default_factory=Limits)
+    acts: Acts = field(default_factory=Acts)
+
+    def __post_init__(self) -> None:
+        if "late" in self.selection.select and self.lookback is None:
+            raise InvalidRequest(
+                "select='late' reads windows again as far as their late rows were stored: say how late that may be "
+                "with lookback=timedelta(..)"
+            )
+
+    @property
+    def ask(self) -> Ask:
+        """What the reader is to land."""
+        return Ask(self.source, self.reader, self.landing, str(self.basis), self.grid)
 
     def read_of(self, window: Window) -> WindowRead:
         """One of its windows."""
         question = WindowQuestion(self.source, window, self.basis, self.slack, self.max_skew)
         return WindowRead(question, self.reader, self.on_loss, self.target_split_bytes)
+
+
+def backfill_grid(
+    journal: Journal, source_key: str, reader: str, length: timedelta | str | None, start: datetime
+) -> Grid:
+    """How the windows of a backfill tile time: as it says, else as its reader's do.
+
+    Raises:
+        InvalidWindow: it does not say, and nothing was read yet that could tell.
+    """
+    if length is not None:
+        return grid_through(length, start)
+    grid = grid_of(journal, source_key, reader)
+    if grid is None:
+        raise InvalidWindow(
+            f"reader {reader!r} of {source_key} has no grid yet: say how long its windows are, with "
+            "window_length=timedelta(..) or a text like '1h' or '1d Europe/Berlin'"
+        )
+    return grid
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,41 +144,37 @@ class Backfiller:
     """Runs one backfill.
 
     Args:
-        journal: what is covered, and where to record what will be.
+        place: where.
         backfill: what to do.
         ids: who does it.
-        landing: where the rows go.
     """
 
-    def __init__(self, journal: Journal, backfill: Backfill, ids: RunIds, landing: Landing) -> None:
-        self._journal, self._backfill, self._ids, self._landing = journal, backfill, ids, landing
-        self._hook: StreamHook = hook_for(backfill.source)
+    def __init__(self, place: Workplace, backfill: Backfill, ids: RunIds) -> None:
+        self._place, self._backfill, self._ids = place, backfill, ids
+        self._journal = place.journal
         self._options: dict[str, str] | None = None
+        self._entered: Entered | None = None
 
     def coverage(self) -> Coverage:
         """What the journal knows of the span."""
         one = self._backfill
-        return self._journal.coverage(one.source.key, one.reader, one.span.start, one.span.end, one.length)
+        return self._journal.coverage(one.source.key, one.reader, one.span.start, one.span.end, one.grid)
 
     def recount(self) -> int:
         """Count the late rows of the covered windows; how many there are in all. Nothing without `lookback`."""
         lookback = self._backfill.lookback
         if lookback is None:
             return 0
-        with closing(self._hook.system()) as system:
+        with closing(self._place.stream.system()) as system:
             args = (self._backfill.source, self._backfill.reader, self.coverage().select("covered"))
             found = list(recounts(self._journal, system, *args, lookback=lookback))
         total = 0
         for job in _jobs_of(found, self._backfill.limits):
             columns = (job[0].plan.filter.column,) if job[0].plan.filter else None
-            results = self._read([one.plan for one in job], Landing(None, None, columns, self._landing.spark_conn_id))
+            results = self._read([one.plan for one in job], Landing(None, None, columns))
             for one, result in zip(job, results, strict=True):
-                if isinstance(result, Receipt) and one.item.run is not None:
-                    self._journal.count_late(one.item.run.id, result.rows)
-                    total += result.rows
-                elif not isinstance(result, Receipt):
-                    _log.warning("%s could not be recounted: %s", one.item.window, result.message)
-        metrics.recounted(self._backfill.source, self._backfill.reader, total)
+                total += self._count(one, result)
+        self._place.figures.recounted(self._backfill.source, self._backfill.reader, total)
         _log.info("Recounted %d covered windows: %d late rows", len(found), total)
         return total
 
@@ -155,11 +182,13 @@ class Backfiller:
         """Choose and plan the windows; with `pin` the plans are pinned, and windows that cannot be planned recorded.
 
         Raises:
+            LandingMismatch, OffGrid: the reader lands something else.
             AccessError, SystemUnavailable: the system refuses, or does not answer.
         """
+        self._check_landing(pin=pin)
         coverage = self.coverage()
         chosen = self._backfill.selection.of(coverage, self._backfill.span)
-        with closing(self._hook.system()) as system:
+        with closing(self._place.stream.system()) as system:
             horizon = horizon_of(self._journal, system, self._backfill.source)
         return Preview(
             self._backfill.span,
@@ -203,6 +232,17 @@ class Backfiller:
                 self._backfill.source, len(outcome.covered), outcome.failures, retryable=outcome.retryable
             )
 
+    # Landing
+
+    def _check_landing(self, *, pin: bool) -> None:
+        """What is to be landed must be what the reader lands; from then on it is."""
+        one = self._backfill
+        windows = list(one.grid.cells(one.span.start, one.span.end))
+        if pin:
+            self._entered = enter(self._journal, one.ask, windows, one.acts)
+        elif not one.acts.reland:
+            check(self._journal, one.ask, windows)
+
     # Planning
 
     def _planned(self, chosen: Sequence[WindowState], *, pin: bool) -> list[PlannedWindow]:
@@ -210,7 +250,7 @@ class Backfiller:
         shares = [chosen[first::_PLANNERS] for first in range(min(_PLANNERS, len(chosen)))]
         if not shares:
             return []
-        systems = [self._hook.system() for _ in shares]
+        systems = [self._place.stream.system() for _ in shares]
         with ThreadPoolExecutor(len(shares), thread_name_prefix="streams-plan") as pool:
             parts = [
                 pool.submit(self._plan_share, system, share, pin=pin)
@@ -243,52 +283,71 @@ class Backfiller:
             )
 
     def _plan(self, system: StreamSystem, item: WindowState, *, pin: bool) -> Plan:
-        read = self._backfill.read_of(item.window)
+        read, replan = self._backfill.read_of(item.window), self._backfill.acts.replan
         pinned = self._journal.pinned(read.source_key, read.reader, item.window)
         if item.late_rows and pinned is not None and self._backfill.lookback is not None:
             plan = plan_with_late_rows(system, self._backfill.source, pinned, self._backfill.lookback)
             return self._journal.replan(read.source_key, plan) if pin else plan
         if not pin:
-            return (
-                pinned if pinned is not None and not self._backfill.replan else fresh_plan(self._journal, system, read)
-            )
+            return pinned if pinned is not None and not replan else fresh_plan(self._journal, system, read)
         with recorded_planning(self._journal, read, self._ids):
-            return pinned_plan(self._journal, system, read, replan=self._backfill.replan)
+            return pinned_plan(self._journal, system, read, replan=replan)
 
     # Reading
 
     def _run_job(self, job: Sequence[PlannedWindow]) -> Outcome:
         key, reader = self._backfill.source.key, self._backfill.reader
-        plans = [plan for item in job if (plan := self._journal.pinned(key, reader, item.window)) is not None]
-        runs = [self._journal.start_run(key, plan, **asdict(self._ids)) for plan in plans]
+        begin = Begin(self._entered or Entered(None, None), self._ids, self._backfill.acts)
+        outcome = Outcome()
+        begun: list[tuple[Plan, Started]] = []
         try:
-            results = self._read(plans, self._landing)
+            for item in job:
+                plan = self._journal.pinned(key, reader, item.window)
+                if plan is None:
+                    continue
+                started = _begin(begin, self._journal, key, plan)
+                if isinstance(started, Outcome):
+                    outcome = outcome.and_then(started)
+                else:
+                    begun.append((plan, started))
+            results = self._read([plan for plan, _ in begun], self._backfill.landing, begin, begun) if begun else []
         except BaseException as error:
             with noting_on(error):
-                for run in runs:
-                    self._journal.fail_run(run, type(error).__name__, recordable(error))
+                for _, started in begun:
+                    self._journal.fail_run(started.run, type(error).__name__, recordable(error))
             raise
-        outcome = Outcome()
-        for plan, run, result in zip(plans, runs, results, strict=True):
-            outcome = outcome.and_then(self._record(plan, run, result))
+        for (plan, started), result in zip(begun, results, strict=True):
+            outcome = outcome.and_then(self._record(plan, started.run, result))
         return outcome
 
     def _record(self, plan: Plan, run: int, result: WindowResult) -> Outcome:
-        if isinstance(result, Receipt):
+        if isinstance(result, Landed):
             self._journal.finish_run(run, result)
-            metrics.covered(self._backfill.source.key, plan, result)
-            return Outcome((plan.window,), result.rows, result.bytes)
+            self._place.figures.covered(self._backfill.source.key, plan, result.receipt)
+            return Outcome((plan.window,), result.receipt.rows, result.receipt.bytes)
         self._journal.fail_run(run, result.error_type, result.message, lost=result.lost)
-        cause = f"{result.error_type}: {result.message}"
-        return Outcome(failures={str(plan.window): cause}, retryable=result.retryable)
+        return _failed(plan, result)
 
-    def _read(self, plans: Sequence[Plan], landing: Landing) -> list[WindowResult]:
-        from airflow_provider_streams.hooks.spark import launch_chunk  # noqa: PLC0415 - Spark is loaded when it is used
-        from airflow_provider_streams.spark.chunk import ChunkSpec  # noqa: PLC0415
-        from airflow_provider_streams.spark.spec import SMALL_PLAN_BYTES, JobSpec  # noqa: PLC0415
+    def _count(self, one: Recount, result: WindowResult) -> int:
+        if isinstance(result, Landed):
+            if one.item.run is not None:
+                self._journal.count_late(one.item.run.id, result.receipt.rows)
+            return result.receipt.rows
+        _log.warning("%s could not be recounted: %s", one.item.window, result.message)
+        return 0
+
+    def _read(
+        self,
+        plans: Sequence[Plan],
+        landing: Landing,
+        begin: Begin | None = None,
+        begun: Sequence[tuple[Plan, Started]] = (),
+    ) -> list[WindowResult]:
+        from airflow_provider_streams.spark.chunk import ChunkSpec  # noqa: PLC0415 - Spark's side when used
+        from airflow_provider_streams.spark.spec import JobSpec  # noqa: PLC0415
 
         if self._options is None:
-            self._options = self._hook.options()
+            self._options = self._place.stream.options()
         how = JobSpec(
             plan=plans[0],
             sink=landing.sink,
@@ -296,9 +355,27 @@ class Backfiller:
             transform=landing.transform,
             on_loss=self._backfill.on_loss,
             options=self._options,
-            small_plan_bytes=conf.getint("streams", "small_plan_bytes", fallback=SMALL_PLAN_BYTES),
+            small_plan_bytes=self._place.small_plan_bytes,
+            terms=begin.entered.terms if begin else None,
         )
-        return launch_chunk(ChunkSpec.of(plans, how), landing.spark_conn_id)
+        held = [begin.held(started) for _, started in begun] if begin else None
+        results: list[WindowResult] = self._place.spark(ChunkSpec.of(plans, how, held=held))
+        return results
+
+
+def _begin(begin: Begin, journal: Journal, key: str, plan: Plan) -> Started | Outcome:
+    """A window that may not begin, because others share time with it, does not hold up the rest."""
+    try:
+        return begin.run(journal, key, plan)
+    except InvalidRequest as error:
+        from airflow_provider_streams.spark.chunk import WindowFailure  # noqa: PLC0415 - Spark's side when used
+
+        return _failed(plan, WindowFailure.of(error))
+
+
+def _failed(plan: Plan, failure: WindowFailure) -> Outcome:
+    cause = f"{failure.error_type}: {failure.message}"
+    return Outcome(failures={str(plan.window): cause}, retryable=failure.retryable)
 
 
 def _jobs_of(found: Sequence[Recount], limits: Limits) -> Iterator[list[Recount]]:

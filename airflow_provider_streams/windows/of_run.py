@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, Self
 
 from airflow_provider_streams.errors import InvalidWindow
+from airflow_provider_streams.model.grid import Grid
 from airflow_provider_streams.model.window import Window
 
 WindowRule = Literal["window", "partition", "data_interval"]
@@ -33,6 +34,8 @@ class ResolvedWindow:
 
     window: Window
     rule: WindowRule
+    grid: Grid | None = None
+    """How the windows of these runs tile time; None: the run does not tell."""
 
 
 def resolve_window(window: Window | str | None, window_length: timedelta | None, facts: RunFacts) -> ResolvedWindow:

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_streams.errors import SystemUnavailable
-from airflow_provider_streams.hooks.recording import next_tick, record, sample
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.testing.fake import FakeSource, FakeSystem
+from airflow_provider_streams.windows.recording import next_tick, record, sample
 
 NOW = datetime(2026, 11, 20, 10, 0, 30, tzinfo=UTC)
 

@@ -6,7 +6,7 @@ import pytest
 
 from airflow_provider_streams import Window
 from airflow_provider_streams.errors import InvalidWindow
-from airflow_provider_streams.operators.windows import RunFacts, resolve_window
+from airflow_provider_streams.windows.of_run import RunFacts, resolve_window
 
 TEN = datetime(2026, 11, 20, 10, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from airflow_provider_streams.hooks.base import source_of
+from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.cut import Cut
-from airflow_provider_streams.model.source import PulsarSource, Source
+from airflow_provider_streams.model.source import Source
+from airflow_provider_streams.systems.sources import source_from_json
 
 if TYPE_CHECKING:
     from airflow_provider_streams.journal.store import Journal
     from airflow_provider_streams.systems.base import StreamSystem
 
-_PATTERN = re.compile(r"[*+?\[\](){}|^$\\]")
 MOST_CUTS = 50_000
 """So many of the last recorded cuts are looked at."""
 
@@ -34,16 +33,13 @@ def horizon_of(journal: Journal, system: StreamSystem, source: Source) -> dateti
     return system.horizon(source, recorded)
 
 
-def source_of_key(key: str) -> Source:
-    """The source that a journal's key names: the reverse of `Source.key`.
+def source_of_key(journal: Journal, key: str) -> Source:
+    """The source that a journal's key names, as whoever read it wrote it down.
 
     Raises:
-        InvalidRequest: no such system.
+        InvalidRequest: nobody did.
     """
-    system, _, rest = key.partition(":")
-    conn_id, _, name = rest.partition(":")
-    if system == PulsarSource.system:
-        if _PATTERN.search(name):
-            return PulsarSource(pattern=name, conn_id=conn_id)
-        return PulsarSource(name.split(","), conn_id=conn_id)
-    return source_of(system, [name], conn_id)
+    written = journal.source(key)
+    if written is None:
+        raise InvalidRequest(f"the journal does not say how {key} is written: read a window of it once")
+    return source_from_json(written)

@@ -6,11 +6,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from airflow_provider_streams.errors import EventsLost, ReadStalled
-from airflow_provider_streams.hooks.readiness import WindowQuestion
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.model.receipt import compare
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.operators.reading import (
+from airflow_provider_streams.testing.fake import EPOCH, FakeSource, FakeSystem
+from airflow_provider_streams.windows.readiness import WindowQuestion
+from airflow_provider_streams.windows.reading import (
     RunIds,
     WindowRead,
     covered_without_gap,
@@ -19,7 +20,6 @@ from airflow_provider_streams.operators.reading import (
     recorded_planning,
     recorded_run,
 )
-from airflow_provider_streams.testing.fake import EPOCH, FakeSource, FakeSystem
 
 SOURCE = FakeSource("numbers")
 TASK = {"dag_id": "dag", "run_id": "run", "task_id": "read", "try_number": 1}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_streams.errors import StreamsError
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.source import Source
+from airflow_provider_streams.systems.sources import source_to_json
 
 if TYPE_CHECKING:
     from airflow_provider_streams.journal.store import Journal
@@ -79,6 +80,7 @@ def store(journal: Journal, system: StreamSystem, taken: Sample, recorder: str, 
     Raises:
         InvalidRequest: it lies before an earlier one.
     """
+    journal.introduce(taken.source.key, source_to_json(taken.source))
     return journal.record_cut(
         taken.source.key,
         taken.cut,

@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.hooks.recording import sample, utc_now
 from airflow_provider_streams.model.source import PravegaSource
+from airflow_provider_streams.windows.recording import sample, utc_now
 
 if TYPE_CHECKING:
     from airflow_provider_streams.journal.store import Journal

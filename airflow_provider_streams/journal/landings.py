@@ -1,0 +1,101 @@
+"""What each reader lands: one landing counts at a time, and only runs under it cover windows."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Connection, Insert, RowMapping, insert, select, update
+
+from airflow_provider_streams.journal.tables import landings
+from airflow_provider_streams.model.landing import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class KeptLanding:
+    """A reader's landing as the journal keeps it."""
+
+    id: int
+    generation: int
+    landing: Mapping[str, Any] | None
+    """`Landing.to_json`; None: from before landings were noted."""
+    table_id: str
+    """What the table must have been marked with."""
+    columns: Schema | None = None
+    """Of the table's rows; None: nothing was landed yet, or nobody said."""
+    grid: str | None = None
+    """How its windows tile time, as `parse_grid` takes it; None: not known."""
+    basis: str | None = None
+    """How times become cuts; None: not known."""
+
+    @property
+    def target(self) -> str | None:
+        """The table; None: there is none."""
+        return None if self.landing is None else self.landing["target"]
+
+
+@dataclass(frozen=True, slots=True)
+class NewLanding:
+    """What is to become a reader's landing."""
+
+    landing: Mapping[str, Any]
+    """`Landing.to_json`."""
+    grid: str | None = None
+    basis: str | None = None
+
+
+def current(connection: Connection, reader_id: int | None) -> KeptLanding | None:
+    """The landing that counts; None: the reader never landed or proved anything."""
+    of_reader = select(landings).where(landings.c.reader_id == reader_id)
+    row = connection.execute(of_reader.order_by(landings.c.generation.desc()).limit(1)).mappings().first()
+    return None if row is None else _kept(row)
+
+
+def insertion(reader_id: int, new: NewLanding, generation: int) -> Insert:
+    """Makes this the landing of a generation, unless another one already is; its table gets a mark of its own."""
+    return insert(landings).values(
+        reader_id=reader_id,
+        generation=generation,
+        landing=json.dumps(new.landing, sort_keys=True),
+        table_id=uuid.uuid4().hex,
+        grid=new.grid,
+        basis=new.basis,
+        made_at=datetime.now(UTC),
+    )
+
+
+def adopt(connection: Connection, kept: KeptLanding, new: NewLanding) -> KeptLanding:
+    """Fill in what was not known of a landing: all of one from before landings were noted, else grid and basis."""
+    landing = kept.landing if kept.landing is not None else new.landing
+    filled = replace(kept, landing=landing, grid=kept.grid or new.grid, basis=kept.basis or new.basis)
+    if filled != kept:
+        values = {"landing": json.dumps(landing, sort_keys=True), "grid": filled.grid, "basis": filled.basis}
+        connection.execute(update(landings).where(landings.c.id == kept.id).values(values))
+    return filled
+
+
+def note_columns(connection: Connection, landing_id: int, columns: Schema) -> None:
+    """What rows the table has now; columns are only ever added."""
+    kept = connection.execute(select(landings.c.columns).where(landings.c.id == landing_id)).scalar()
+    before = dict(json.loads(kept)) if kept else {}
+    merged = {**before, **dict(columns)}
+    if merged != before:
+        written = json.dumps([list(column) for column in merged.items()])
+        connection.execute(update(landings).where(landings.c.id == landing_id).values(columns=written))
+
+
+def _kept(row: RowMapping) -> KeptLanding:
+    columns = json.loads(row["columns"]) if row["columns"] else None
+    return KeptLanding(
+        row["id"],
+        row["generation"],
+        json.loads(row["landing"]) if row["landing"] else None,
+        row["table_id"],
+        None if columns is None else tuple((name, kind) for name, kind in columns),
+        row["grid"],
+        row["basis"],
+    )

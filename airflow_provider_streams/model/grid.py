@@ -1,0 +1,259 @@
+"""A grid: how the windows of a reader tile time. Pure.
+
+A calendar day is not 24 hours: where clocks change, one has 23 and one 25. So a grid says where each edge lies, and no
+two of its cells need to be of one length.
+
+| text | cells |
+|---|---|
+| `90s`, `15m`, `1h`, `36h` | of one length, counted from 1970 (UTC) |
+| `1h +15m` | the same, shifted |
+| `1d`, `1w`, `1mo`, `1y`, `2d Europe/Berlin` | of the calendar, from midnight in a zone (or UTC); weeks from Monday |
+| `cron 0 6 * * * Europe/Berlin` | between two ticks of a cron expression |
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Literal, get_args
+from zoneinfo import ZoneInfo
+
+from airflow_provider_streams.errors import InvalidWindow
+from airflow_provider_streams.model.window import EPOCH, Window
+
+Unit = Literal["d", "w", "mo", "y"]
+
+CRON = "airflow_provider_streams.windows.cron:CronGrid"
+"""Ticks are computed as Airflow does, which this ring does not import; so it is loaded where one is used."""
+
+_SECONDS = {"s": 1, "m": 60, "h": 3600}
+_LENGTH = re.compile(r"(?P<count>\d+(?:\.\d+)?)(?P<unit>s|m|h)(?: *\+(?P<shift>\d+(?:\.\d+)?)(?P<shift_unit>s|m|h))?")
+_CALENDAR = re.compile(r"(?P<count>\d+)(?P<unit>d|w|mo|y)(?: +(?P<zone>[A-Za-z0-9_+/-]+))?")
+_MONDAY = date(1970, 1, 5)
+_MONTHS = 12
+
+
+class Grid(ABC):
+    """Edges in time; two neighbouring ones are a cell. `str` gives the text that `parse_grid` takes."""
+
+    @abstractmethod
+    def before(self, moment: datetime) -> datetime:
+        """The last edge at or before a time.
+
+        Raises:
+            InvalidWindow: the grid does not reach so far.
+        """
+
+    @abstractmethod
+    def after(self, moment: datetime) -> datetime:
+        """The first edge after a time.
+
+        Raises:
+            InvalidWindow: the grid does not reach so far.
+        """
+
+    def cell(self, moment: datetime) -> Window:
+        """The cell that holds a time."""
+        return Window(self.before(moment), self.after(moment))
+
+    def is_cell(self, window: Window) -> bool:
+        """Whether a window is exactly one cell."""
+        return self.cell(window.start) == window
+
+    def cells(self, start: datetime, end: datetime) -> Iterator[Window]:
+        """Those that lie wholly in `[start, end)`, in order of time."""
+        left = self.before(start)
+        left = left if left == start else self.after(start)
+        while left < end and (right := self.after(left)) <= end:
+            yield Window(left, right)
+            left = right
+
+    def around(self, span: Window) -> Window:
+        """The smallest stretch of whole cells that holds a span."""
+        last = self.before(span.end)
+        return Window(self.before(span.start), last if last == span.end else self.after(span.end))
+
+
+@dataclass(frozen=True, slots=True)
+class Every(Grid):
+    """Cells of one length, counted from 1970 (UTC) plus a shift that is less than the length.
+
+    Raises:
+        InvalidWindow: a length that is not positive.
+    """
+
+    length: timedelta
+    shift: timedelta = timedelta(0)
+
+    def __post_init__(self) -> None:
+        if self.length <= timedelta(0):
+            raise InvalidWindow(f"a window's length must be positive, got {self.length}")
+        object.__setattr__(self, "shift", self.shift % self.length)
+
+    def __str__(self) -> str:
+        shift = f" +{_duration(self.shift)}" if self.shift else ""
+        return f"{_duration(self.length)}{shift}"
+
+    @classmethod
+    def through(cls, length: timedelta, edge: datetime) -> Every:
+        """The grid of a length that has an edge at a time."""
+        if length <= timedelta(0):
+            raise InvalidWindow(f"a window's length must be positive, got {length}")
+        return cls(length, (edge - EPOCH) % length)
+
+    def before(self, moment: datetime) -> datetime:
+        """See `Grid`."""
+        begin = EPOCH + self.shift
+        return _moment(begin, (moment - begin) // self.length, self.length)
+
+    def after(self, moment: datetime) -> datetime:
+        """See `Grid`."""
+        return _moment(self.before(moment), 1, self.length)
+
+
+@dataclass(frozen=True, slots=True)
+class Calendar(Grid):
+    """Cells of so many days, weeks (from Monday), months or years, from midnight to midnight in a time zone.
+
+    Where clocks skip midnight, a cell starts at the moment of the change.
+
+    Raises:
+        InvalidWindow: a count that is not positive, an unknown unit or zone.
+    """
+
+    count: int
+    unit: Unit
+    zone: str = "UTC"
+
+    def __post_init__(self) -> None:
+        if self.count <= 0 or self.unit not in get_args(Unit):
+            raise InvalidWindow(f"a calendar length is like 1d, 1w, 1mo or 1y, got {self.count}{self.unit}")
+        zone_of(self.zone)
+
+    def __str__(self) -> str:
+        zone = "" if self.zone == "UTC" else f" {self.zone}"
+        return f"{self.count}{self.unit}{zone}"
+
+    def before(self, moment: datetime) -> datetime:
+        """See `Grid`."""
+        return self._edge(self._next(moment) - 1)
+
+    def after(self, moment: datetime) -> datetime:
+        """See `Grid`. A day that was skipped has its edge where the next one has: they are one edge."""
+        return self._edge(self._next(moment))
+
+    def _next(self, moment: datetime) -> int:
+        """The number of the first edge after a time."""
+        number = self._number(moment)
+        while self._edge(number) <= moment:
+            number += 1
+        while self._edge(number - 1) > moment:
+            number -= 1
+        return number
+
+    def _number(self, moment: datetime) -> int:
+        """The number of the cell that a local date lies in, since 1970; off by a little where dates were skipped."""
+        try:
+            local = moment.astimezone(zone_of(self.zone)).date()
+        except (OverflowError, ValueError) as error:
+            raise _too_far(error) from error
+        if self.unit == "d":
+            return (local - EPOCH.date()).days // self.count
+        if self.unit == "w":
+            return (local - _MONDAY).days // (7 * self.count)
+        if self.unit == "mo":
+            return ((local.year - 1970) * _MONTHS + local.month - 1) // self.count
+        return (local.year - 1970) // self.count
+
+    def _edge(self, number: int) -> datetime:
+        try:
+            day = self._first_day(number * self.count)
+            return datetime(day.year, day.month, day.day, tzinfo=zone_of(self.zone)).astimezone(UTC)
+        except (OverflowError, ValueError) as error:
+            raise _too_far(error) from error
+
+    def _first_day(self, units: int) -> date:
+        if self.unit == "d":
+            return EPOCH.date() + timedelta(days=units)
+        if self.unit == "w":
+            return _MONDAY + timedelta(weeks=units)
+        years, months = divmod(units, _MONTHS) if self.unit == "mo" else (units, 0)
+        return date(1970 + years, 1 + months, 1)
+
+
+def parse_grid(given: str | timedelta | Grid) -> Grid:
+    """A grid from its text, or from a length.
+
+    Raises:
+        InvalidWindow: it is none.
+    """
+    if isinstance(given, Grid):
+        return given
+    if isinstance(given, timedelta):
+        return Every(given)
+    text = " ".join(given.split())
+    if text.startswith("cron "):
+        return _cron(text)
+    if found := _LENGTH.fullmatch(text):
+        shift = _span(found["shift"], found["shift_unit"]) if found["shift"] else timedelta(0)
+        return Every(_span(found["count"], found["unit"]), shift)
+    if found := _CALENDAR.fullmatch(text):
+        return Calendar(int(found["count"]), found["unit"], found["zone"] or "UTC")  # type: ignore[arg-type]  # matched
+    raise InvalidWindow(f"{given!r} is not a length of windows: write it like 15m, 1h, 1d, 1mo or '1d Europe/Berlin'")
+
+
+def grid_through(given: str | timedelta | Grid, edge: datetime) -> Grid:
+    """As `parse_grid`; a plain length is shifted so that an edge lies at a time."""
+    grid = parse_grid(given)
+    return Every.through(grid.length, edge) if isinstance(grid, Every) and not grid.shift else grid
+
+
+def zone_of(name: str) -> ZoneInfo:
+    """A time zone by its name.
+
+    Raises:
+        InvalidWindow: there is none of that name.
+    """
+    try:
+        return ZoneInfo(name)
+    except (OSError, ValueError, KeyError) as error:
+        raise InvalidWindow(f"there is no time zone {name!r}: write one like Europe/Berlin") from error
+
+
+def _cron(text: str) -> Grid:
+    """`cron <five fields> [<zone>]`."""
+    words = text.removeprefix("cron ").split(" ")
+    zone = words.pop() if len(words) > 1 and re.fullmatch(r"[A-Z][A-Za-z0-9_+/-]*", words[-1]) else "UTC"
+    module, _, name = CRON.partition(":")
+    grid: Grid = getattr(importlib.import_module(module), name)(" ".join(words), zone)
+    return grid
+
+
+def _span(count: str, unit: str) -> timedelta:
+    try:
+        return timedelta(seconds=float(count) * _SECONDS[unit])
+    except OverflowError as error:
+        raise _too_far(error) from error
+
+
+def _duration(length: timedelta) -> str:
+    """`90s`, `15m`, `1h`."""
+    for unit, seconds in (("h", 3600), ("m", 60), ("s", 1)):
+        if not length % timedelta(seconds=seconds):
+            return f"{length // timedelta(seconds=seconds)}{unit}"
+    return f"{length.total_seconds():.6f}s"
+
+
+def _moment(begin: datetime, cells: int, length: timedelta) -> datetime:
+    try:
+        return begin + cells * length
+    except OverflowError as error:
+        raise _too_far(error) from error
+
+
+def _too_far(error: Exception) -> InvalidWindow:
+    return InvalidWindow(f"windows cannot reach so far: times lie between the years 1 and 9999 ({error})")

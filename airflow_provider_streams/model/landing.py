@@ -1,0 +1,161 @@
+"""What a reader lands, the same for all its windows; and what became of one window."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+from airflow_provider_streams.model.receipt import Receipt
+from airflow_provider_streams.model.sink import Sink
+from airflow_provider_streams.model.window import Window
+
+Schema = tuple[tuple[str, str], ...]
+"""Columns of a table: name, and type as Spark writes it (`simpleString`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """Where the rows of a reader go, and what becomes of them on the way."""
+
+    sink: Sink | None = None
+    """None: nowhere; windows are read and proven only."""
+    transform: str | None = None
+    columns: tuple[str, ...] | None = None
+    """None: the system's default ones."""
+
+    def __str__(self) -> str:
+        columns = f"columns {', '.join(self.columns)}" if self.columns else "default columns"
+        through = f" through {self.transform}" if self.transform else ""
+        return f"{self.sink.asset_uri if self.sink else 'no table'} ({columns}{through})"
+
+    def differences(self, other: Landing) -> list[str]:
+        """In what another landing is not this one, for a person."""
+        pairs = (
+            ("table", _target(self.sink), _target(other.sink)),
+            ("columns", self.columns, other.columns),
+            ("transform", self.transform, other.transform),
+        )
+        return [f"{name} {_shown(theirs)} instead of {_shown(ours)}" for name, ours, theirs in pairs if ours != theirs]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values; no secret."""
+        return {
+            "target": _target(self.sink),
+            "sink": self.sink.to_json() if self.sink else None,
+            "transform": self.transform,
+            "columns": list(self.columns) if self.columns is not None else None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TableMark:
+    """Whose table it is, as it is written into the table itself."""
+
+    id: str
+    """Given by the journal: a table that was made anew, or under another journal, has another one."""
+    source: str
+    """`Source.key`."""
+    reader: str
+
+    def __str__(self) -> str:
+        return f"reader {self.reader!r} of {self.source} (table {self.id[:12]})"
+
+    def to_json(self) -> dict[str, str]:
+        """Plain JSON values."""
+        return {"id": self.id, "source": self.source, "reader": self.reader}
+
+    @classmethod
+    def from_json(cls, data: dict[str, str]) -> Self:
+        """The reverse of `to_json`."""
+        return cls(data["id"], data["source"], data["reader"])
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What holds for every window that is put into a table."""
+
+    mark: TableMark
+    columns: Schema | None = None
+    """Of the rows it holds; None: none yet, or nobody knows. They may only grow."""
+    replace_overlaps: bool = False
+    """Windows that share time with the new one are taken out as a whole; otherwise they are in its way."""
+    set_aside: bool = False
+    """What the same reader landed under another mark is set aside; otherwise it is in the way."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {
+            "mark": self.mark.to_json(),
+            "columns": [list(column) for column in self.columns] if self.columns is not None else None,
+            "replace_overlaps": self.replace_overlaps,
+            "set_aside": self.set_aside,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Self:
+        """The reverse of `to_json`."""
+        columns = data["columns"]
+        return cls(
+            TableMark.from_json(data["mark"]),
+            None if columns is None else tuple((name, kind) for name, kind in columns),
+            data["replace_overlaps"],
+            data["set_aside"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TableState:
+    """What a table says of itself."""
+
+    mark: TableMark
+    windows: frozenset[Window]
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """One window that was read, proven, and put in place."""
+
+    receipt: Receipt
+    written: int | None = None
+    """Rows in the table; None: nothing was written, or nobody counted."""
+    schema: Schema | None = None
+    """Of the table's rows."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {
+            "receipt": self.receipt.to_json(),
+            "written": self.written,
+            "schema": [list(column) for column in self.schema] if self.schema is not None else None,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Self:
+        """The reverse of `to_json`."""
+        schema = data["schema"]
+        return cls(
+            Receipt.from_json(data["receipt"]),
+            data["written"],
+            None if schema is None else tuple((name, kind) for name, kind in schema),
+        )
+
+
+def missing_columns(before: Schema, now: Schema) -> list[str]:
+    """What a table's rows would lose: columns that are no more, or of another type. New ones are no loss."""
+    found = dict(now)
+    return [
+        f"{name} is {f'{found[name]} instead of ' if name in found else 'missing, it was '}{kind}"
+        for name, kind in before
+        if found.get(name) != kind
+    ]
+
+
+def _target(sink: Sink | None) -> str | None:
+    """What says whether two sinks are one table: how its files are compressed does not."""
+    return sink.asset_uri if sink else None
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "none"
+    return ", ".join(value) if isinstance(value, tuple) else str(value)

@@ -1,0 +1,65 @@
+"""Whether a plan holds together: its ranges tile its cuts, and its splits tile its ranges. Pure.
+
+A plan whose parts leave something out would be read, proven against itself, and called complete.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from airflow_provider_streams.model.plan import Plan, Range, Split
+
+
+def problems(plan: Plan) -> Iterator[str]:
+    """Every place where something is missing or doubled, for a person."""
+    ranges = {one.shard: one for one in plan.ranges}
+    if len(ranges) != len(plan.ranges):
+        yield "a shard has two ranges"
+    yield from _ranges(plan, ranges)
+    splits: dict[str, list[Split]] = defaultdict(list)
+    for split in plan.splits:
+        splits[split.shard].append(split)
+    for shard in splits.keys() - ranges.keys():
+        yield f"{shard} has splits, but no range"
+    for shard, one in ranges.items():
+        yield from _splits(one, splits[shard])
+
+
+def _ranges(plan: Plan, ranges: dict[str, Range]) -> Iterator[str]:
+    """A range begins where the start cut is, or where a loss that begins there ends; and ends where the end cut is."""
+    lost = {(loss.shard, loss.end) for loss in plan.losses}
+    for shard, position in plan.start_cut.items():
+        one = ranges.get(shard)
+        if one is None:
+            yield f"the start cut names {shard}, which no range reads"
+        elif one.start != position and (shard, one.start) not in lost:
+            yield f"{shard} is read from {one.start} on, but its start cut is {position}"
+    for shard, position in plan.end_cut.items():
+        one = ranges.get(shard)
+        if one is None:
+            yield f"the end cut names {shard}, which no range reads"
+        elif one.end != position:
+            yield f"{shard} is read up to {one.end}, but its end cut is {position}"
+    for shard, one in ranges.items():
+        if one.end < one.start:
+            yield f"the range of {shard} ends at {one.end}, before it starts at {one.start}"
+
+
+def _splits(one: Range, splits: Sequence[Split]) -> Iterator[str]:
+    if not splits:
+        if one.entries:
+            yield f"nothing reads the {one.entries} stored units of {one.shard}"
+        return
+    edges = [(split.start, split.end) for split in splits]
+    if edges[0][0] != one.start or edges[-1][1] != one.end:
+        yield f"the splits of {one.shard} read [{edges[0][0]}, {edges[-1][1]}) of its range [{one.start}, {one.end})"
+    for (_, end), (start, _) in pairwise(edges):
+        if start != end:
+            yield f"the splits of {one.shard} go from {end} on at {start}"
+    counted = [split.entries for split in splits]
+    if one.entries is not None and None not in counted and sum(filter(None, counted)) != one.entries:
+        yield f"the splits of {one.shard} hold {sum(filter(None, counted))} stored units, its range {one.entries}"

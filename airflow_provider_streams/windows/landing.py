@@ -1,0 +1,219 @@
+"""Whether a reader may land what it is asked to, where, and on which grid; and whether its table is what we know."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from airflow_provider_streams.errors import InvalidRequest, LandingMismatch, OffGrid, WindowsOverlap
+from airflow_provider_streams.model.grid import Grid, parse_grid
+from airflow_provider_streams.model.landing import Landing, TableMark, Terms
+from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.windows.acts import Acts
+
+if TYPE_CHECKING:
+    from airflow_provider_streams.journal.landings import KeptLanding, NewLanding
+    from airflow_provider_streams.journal.store import Journal
+    from airflow_provider_streams.model.landing import TableState
+    from airflow_provider_streams.model.source import Source
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What a reader is asked to land."""
+
+    source: Source
+    reader: str
+    landing: Landing
+    basis: str
+    grid: Grid | None = None
+    """How its windows tile time; None: whoever asks does not know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entered:
+    """A reader may land, and under which landing."""
+
+    landing_id: int | None
+    """None: what is read is proven only, and the reader's table stays as it is."""
+    terms: Terms | None
+    """Whose table it must be; None: there is none."""
+
+
+def enter(journal: Journal, ask: Ask, windows: Sequence[Window], acts: Acts) -> Entered:
+    """Make what is asked the reader's landing, or see that it is; and that its table still holds what we know of.
+
+    Args:
+        journal: keeps landings.
+        ask: what the reader is to land.
+        windows: those to come, in order of time.
+        acts: `reland` allows another landing, grid or basis.
+
+    Raises:
+        LandingMismatch: the reader lands something else.
+        OffGrid: a window is no cell of the reader's grid.
+        ForeignTable, SinkError: the table is somebody else's, or cannot be looked at.
+    """
+    kept = journal.landing(ask.source.key, ask.reader)
+    if _proves_only(kept, ask):
+        return Entered(None, None)
+    problem = None if kept is None else _mismatch(kept, ask, windows)
+    if problem is not None and not acts.reland:
+        raise problem
+    kept = _landing(journal, kept, ask, anew=problem is not None)
+    if ask.landing.sink is None:
+        return Entered(kept.id, None)
+    mark = TableMark(kept.table_id, ask.source.key, ask.reader)
+    terms = Terms(mark, kept.columns, replace_overlaps=acts.overlap == "replace", set_aside=acts.reland)
+    return _with_table(journal, kept, ask, terms, windows)
+
+
+def check(journal: Journal, ask: Ask, windows: Sequence[Window]) -> None:
+    """As `enter`, for who only looks: nothing is changed, and without a sink only basis and grid count.
+
+    Raises:
+        LandingMismatch, OffGrid: as `enter`.
+    """
+    kept = journal.landing(ask.source.key, ask.reader)
+    if kept is None:
+        return
+    of_table = None if _proves_only(kept, ask) else _other_landing(kept, ask)
+    problem = of_table or _other_basis(kept, ask) or _off_grid(kept, ask, windows)
+    if problem is not None:
+        raise problem
+
+
+def refuse_overlaps(journal: Journal, ask: Ask, window: Window, acts: Acts) -> None:
+    """See before a window is planned that no covered one shares time with it; a run's start looks again.
+
+    Raises:
+        WindowsOverlap: some do, and shall stay.
+    """
+    if acts.overlap == "replace" or ask.landing.sink is None:
+        return
+    known = journal.coverage(ask.source.key, ask.reader, window.start, window.end).select("covered")
+    covered = [item.window for item in known if item.window != window]
+    if covered:
+        raise WindowsOverlap(ask.source, window, covered)
+
+
+def grid_of(journal: Journal, source_key: str, reader: str) -> Grid | None:
+    """How a reader's windows tile time; None: not known."""
+    kept = journal.landing(source_key, reader)
+    return None if kept is None or kept.grid is None else parse_grid(kept.grid)
+
+
+def _proves_only(kept: KeptLanding | None, ask: Ask) -> bool:
+    return ask.landing.sink is None and kept is not None and kept.target is not None
+
+
+def _landing(journal: Journal, kept: KeptLanding | None, ask: Ask, *, anew: bool) -> KeptLanding:
+    """The landing that counts from now on. A reader that only proved so far may begin to land: nothing lies there."""
+    new = _new(ask)
+    begins = kept is not None and kept.landing is not None and kept.target is None and ask.landing.sink is not None
+    if kept is None or anew or begins:
+        return journal.land_as(ask.source.key, ask.reader, new, after=kept)
+    return journal.adopt_landing(ask.source.key, ask.reader, new) or kept
+
+
+def _new(ask: Ask) -> NewLanding:
+    from airflow_provider_streams.journal.landings import NewLanding  # noqa: PLC0415 - SQL when used
+
+    return NewLanding(ask.landing.to_json(), None if ask.grid is None else str(ask.grid), _lasting(ask.basis))
+
+
+def _mismatch(kept: KeptLanding, ask: Ask, windows: Sequence[Window]) -> InvalidRequest | None:
+    return _other_landing(kept, ask) or _other_basis(kept, ask) or _off_grid(kept, ask, windows)
+
+
+def _other_landing(kept: KeptLanding, ask: Ask) -> LandingMismatch | None:
+    if kept.landing is None or kept.target is None:
+        return None
+    asked = ask.landing.to_json()
+    names = {"target": "table", "columns": "columns", "transform": "transform"}
+    found = [
+        f"{name} {_shown(asked[part])} instead of {_shown(kept.landing[part])}"
+        for part, name in names.items()
+        if asked[part] != kept.landing[part]
+    ]
+    if not found:
+        return None
+    return LandingMismatch(ask.source, ask.reader, kept.target, ask.landing, found)
+
+
+def _other_basis(kept: KeptLanding, ask: Ask) -> LandingMismatch | None:
+    """Windows of two bases do not tile. A user's own positions may fill a hole: they are an act by themselves."""
+    basis = _lasting(ask.basis)
+    if basis is None or kept.basis in (None, basis):
+        return None
+    difference = [f"basis {basis!r} instead of {kept.basis!r}"]
+    return LandingMismatch(ask.source, ask.reader, kept.target or "no table", ask.landing, difference)
+
+
+def _lasting(basis: str) -> str | None:
+    return None if basis == "cuts" else basis
+
+
+def _off_grid(kept: KeptLanding, ask: Ask, windows: Sequence[Window]) -> OffGrid | None:
+    if kept.grid is None:
+        return None
+    grid = parse_grid(kept.grid)
+    for window in windows:
+        if not grid.is_cell(window):
+            return OffGrid(ask.source, ask.reader, window, grid, grid.cell(window.start))
+    return None
+
+
+def _with_table(journal: Journal, kept: KeptLanding, ask: Ask, terms: Terms, windows: Sequence[Window]) -> Entered:
+    """What the journal knows of the table, compared with the table."""
+    from airflow_provider_streams.spark.sinks import can_look, table_state  # noqa: PLC0415 - where a table is
+
+    sink = ask.landing.sink
+    if sink is None or not can_look(sink):
+        return Entered(kept.id, terms)
+    state = table_state(sink)
+    if state is None:
+        return _without_table(journal, kept, ask, terms)
+    if state.mark != terms.mark:
+        # its writer decides: another reader's stays, our own of before may be set aside
+        return Entered(kept.id, terms)
+    if windows:
+        span = Window(windows[0].start, windows[-1].end)
+        forget_removed(journal, ask, kept, state, span)
+    return Entered(kept.id, terms)
+
+
+def _without_table(journal: Journal, kept: KeptLanding, ask: Ask, terms: Terms) -> Entered:
+    if journal.last_covered(ask.source.key, ask.reader) is None:
+        return Entered(kept.id, terms)
+    _log.warning(
+        "%s: the table %s is gone, so every window of reader %r is missing", ask.source, kept.target, ask.reader
+    )
+    anew = journal.land_as(ask.source.key, ask.reader, _new_like(kept, ask), after=kept)
+    return Entered(anew.id, Terms(TableMark(anew.table_id, ask.source.key, ask.reader), None, terms.replace_overlaps))
+
+
+def _new_like(kept: KeptLanding, ask: Ask) -> NewLanding:
+    from airflow_provider_streams.journal.landings import NewLanding  # noqa: PLC0415 - SQL when used
+
+    new = _new(ask)
+    return NewLanding(new.landing, kept.grid or new.grid, kept.basis or new.basis)
+
+
+def forget_removed(journal: Journal, ask: Ask, kept: KeptLanding, state: TableState, span: Window) -> None:
+    """Windows that the journal has as covered, and that somebody took out of the table: they are missing again."""
+    known = journal.coverage(ask.source.key, ask.reader, span.start, span.end).select("covered")
+    gone = [item.window for item in known if item.window not in state.windows]
+    if gone:
+        _log.warning("%s: %d windows are no longer in %s, and missing again", ask.source, len(gone), kept.target)
+        journal.uncover(ask.source.key, ask.reader, kept.id, gone, "its rows are no longer in the table")
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "none"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

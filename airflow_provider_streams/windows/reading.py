@@ -1,0 +1,164 @@
+"""Read a pinned plan, land it, and record what became of it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_streams.errors import DataLoss, StreamsError
+from airflow_provider_streams.model.landing import Landed, Landing
+from airflow_provider_streams.model.plan import Plan
+from airflow_provider_streams.model.receipt import Receipt
+from airflow_provider_streams.model.sink import Sink
+from airflow_provider_streams.windows.acts import Acts
+from airflow_provider_streams.windows.landing import Entered
+from airflow_provider_streams.windows.planning import WindowRead
+from airflow_provider_streams.windows.workplace import Workplace
+
+if TYPE_CHECKING:
+    from airflow_provider_streams.journal.runs import Started
+    from airflow_provider_streams.journal.store import Journal
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class RunIds:
+    """Who reads: as the journal records it."""
+
+    dag_id: str
+    run_id: str
+    task_id: str
+    try_number: int
+    map_index: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """How runs begin: under which landing, by whom, and what may give way."""
+
+    entered: Entered
+    """See `windows.landing.enter`."""
+    ids: RunIds
+    acts: Acts = field(default_factory=Acts)
+
+    def run(self, journal: Journal, source_key: str, plan: Plan) -> Started:
+        """See `Journal.start_run`."""
+        replaces = self.acts.overlap == "replace"
+        ids = asdict(self.ids)
+        return journal.start_run(source_key, plan, **ids, landing_id=self.entered.landing_id, replace_overlaps=replaces)
+
+    def held(self, started: Started) -> int | None:
+        """Rows that must not become fewer; None: they may."""
+        return None if self.acts.accept_fewer else started.held
+
+
+def land(place: Workplace, read: WindowRead, plan: Plan, landing: Landing, begin: Begin) -> Landed:
+    """Read a pinned plan with Spark, compare, land, and record the window as covered.
+
+    Args:
+        place: where.
+        read: which window, and how.
+        plan: the pinned one.
+        landing: where the rows go.
+        begin: how its run begins.
+
+    Raises:
+        WindowsOverlap: covered windows share time with it.
+        StreamsError: what the read met; recorded in the journal.
+    """
+    from airflow_provider_streams.spark.spec import JobSpec  # noqa: PLC0415 - Spark's side when used
+
+    with recorded_run(place.journal, read.source_key, plan, begin) as started:
+        spec = JobSpec(
+            plan=plan,
+            sink=landing.sink,
+            columns=landing.columns,
+            transform=landing.transform,
+            on_loss=read.on_loss,
+            options=place.stream.options(),
+            small_plan_bytes=place.small_plan_bytes,
+            terms=begin.entered.terms,
+            held=begin.held(started),
+        )
+        landed: Landed = place.spark(spec)
+        place.journal.finish_run(started.run, landed)
+    place.figures.covered(read.source_key, plan, landed.receipt)
+    return landed
+
+
+@contextmanager
+def recorded_planning(journal: Journal, read: WindowRead, ids: RunIds) -> Iterator[None]:
+    """Records a window that can never be planned as failed, or lost; one that is only not ready yet is no failure."""
+    try:
+        yield
+    except StreamsError as error:
+        if not error.retryable:
+            with noting_on(error):
+                journal.fail_window(
+                    read.source_key,
+                    read.reader,
+                    read.question.window,
+                    error_type=type(error).__name__,
+                    message=str(error),
+                    lost=isinstance(error, DataLoss),
+                    **asdict(ids),
+                )
+        raise
+
+
+@contextmanager
+def recorded_run(journal: Journal, source_key: str, plan: Plan, begin: Begin) -> Iterator[Started]:
+    """A run in the journal; whatever ends it early is recorded, and raised again."""
+    started = begin.run(journal, source_key, plan)
+    try:
+        yield started
+    except BaseException as error:
+        with noting_on(error):
+            journal.fail_run(started.run, type(error).__name__, recordable(error), lost=isinstance(error, DataLoss))
+        raise
+
+
+@contextmanager
+def noting_on(error: BaseException) -> Iterator[None]:
+    """While a failure is recorded: if that fails too, it is logged and noted on `error`, which stays the one raised.
+
+    The run then stays a running one in the journal, until a later run of its window supersedes it.
+    """
+    try:
+        yield
+    except Exception as second:  # noqa: BLE001 - whatever it is, the task failed because of `error`
+        note = f"The journal could not record this failure: {type(second).__name__}: {recordable(second)}"
+        _log.warning("%s", note)
+        error.add_note(note)
+
+
+def recordable(error: BaseException) -> str:
+    """An error's text as the journal may keep it: foreign ones may quote what they were given, secrets included."""
+    return str(error) if isinstance(error, StreamsError) else "see the task's log"
+
+
+def summary(plan: Plan, landed: Landed | None, sink: Sink | None) -> dict[str, Any]:
+    """What a read returns as XCom; plain JSON values, no secret. Without a landing: what a dry run shows."""
+    receipt: Receipt | None = landed.receipt if landed else None
+    return {
+        "fingerprint": plan.fingerprint,
+        "reader": plan.reader,
+        "window": plan.window.to_json(),
+        "basis": plan.basis,
+        "start_cut": plan.start_cut.to_json(),
+        "end_cut": plan.end_cut.to_json(),
+        "splits": len(plan.splits),
+        "rows": receipt.rows if receipt else None,
+        "written": landed.written if landed else None,
+        "bytes": receipt.bytes if receipt else plan.estimate.bytes,
+        "seconds": round(receipt.seconds, 3) if receipt else None,
+        "verdict": receipt.verdict if receipt else "planned",
+        "totals": receipt.totals if receipt else {},
+        "losses": len(plan.losses),
+        "skew_seconds": list(plan.skew_seconds) if plan.skew_seconds else None,
+        "target": sink.asset_uri if sink else None,
+    }

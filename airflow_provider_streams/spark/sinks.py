@@ -151,7 +151,7 @@ class ParquetWriter:
 
     def stage(self, df: DataFrame) -> None:
         """See `Writer`."""
-        self.prepare(df)
+        self.prepare(df.columns)
         self._write(df, self._staged)
 
     def stage_together(self, writers: Mapping[int, ParquetWriter], df: DataFrame, column: str) -> None:
@@ -162,8 +162,9 @@ class ParquetWriter:
         Raises:
             SinkError: they cannot be written, or not all of them arrived here.
         """
+        landed = [name for name in df.columns if name != column]
         for writer in writers.values():
-            writer.prepare(df)
+            writer.prepare(landed)
         together = self._staged.with_name(self._staged.name + ".together")
         parts = {number: together / f"{column}={number}" for number in writers}
         try:
@@ -214,13 +215,13 @@ class ParquetWriter:
         with suppress(OSError):
             self._life.end()
 
-    def prepare(self, df: DataFrame) -> None:
-        """Refuse rows that the table cannot hold; make room for what will be staged.
+    def prepare(self, columns: Sequence[str]) -> None:
+        """Refuse rows of columns that the table cannot hold; make room for what will be staged.
 
         Raises:
             SinkError: they have a column that the folders' names give.
         """
-        given = sorted({name.lower() for name in df.columns} & set(WINDOW_COLUMNS))
+        given = sorted({name.lower() for name in columns} & set(WINDOW_COLUMNS))
         if given:
             raise SinkError(
                 self._sink.path, f"the rows have a column {given[0]!r}, which the table's folders already give"

@@ -14,11 +14,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from airflow_provider_streams.errors import StreamsError
-from airflow_provider_streams.model.receipt import Receipt, compare
+from airflow_provider_streams.model.landing import Landed
+from airflow_provider_streams.model.receipt import compare
+from airflow_provider_streams.spark import sinks
 from airflow_provider_streams.spark.chunk import WindowFailure, concerns_all
+from airflow_provider_streams.spark.job import expected_rows
 from airflow_provider_streams.systems.base import load_system
 
 BUNDLE = "testing"
@@ -80,6 +85,35 @@ class Launches:
     chunks: list[Any] = field(default_factory=list)
     cancelled: int = 0
     tamper: Callable[[list[Any]], list[Any]] = lambda receipts: receipts
+    before: Callable[[Any], None] = lambda _spec: None
+    """Called with each spec, before it is read."""
+
+
+def land_without_spark(spec: Any, tamper: Callable[[list[Any]], list[Any]]) -> tuple[Landed, pa.Table]:
+    """What the job does, with Arrow instead of Spark: read, prove, and let the sink's own writer put it in place."""
+    receipts, batches = [], []
+    with closing(load_system(spec.plan.source.system).from_options(spec.options)) as system:
+        system.check_origin(spec.plan)
+        schema = system.schema(spec.columns)
+        for split in spec.plan.splits:
+            with closing(system.read(spec.plan, split, spec.columns)) as reader:
+                batches += list(reader)
+                receipts.append(reader.receipt)
+        explained = system.explain(spec.plan, tamper(receipts), on_loss=spec.on_loss)
+    receipt = compare(spec.plan, explained, seconds=0.1)
+    table = pa.Table.from_batches(batches, schema=schema)
+    if spec.sink is None:
+        return Landed(receipt), table
+    writer = sinks.writer_of(spec.sink, spec.plan.window, spec.terms)
+    try:
+        writer.prepare(table.column_names)
+        writer._staged.mkdir()
+        pq.write_table(table, writer._staged / "part-0.parquet")
+        (writer._staged / "_SUCCESS").touch()
+        written = writer.commit(receipt, expected_rows(spec, receipt, None))
+    finally:
+        writer.discard()
+    return Landed(receipt, written, tuple((field.name, str(field.type)) for field in schema)), table
 
 
 @pytest.fixture
@@ -89,20 +123,12 @@ def spark_stand_in(monkeypatch: pytest.MonkeyPatch) -> Launches:
 
     launches = Launches()
 
-    def launch(spec: Any, conn_id: str | None) -> Receipt:
+    def launch(spec: Any, conn_id: str | None) -> Landed:
         launches.specs.append(spec)
-        rows: list[dict[str, Any]] = []
-        receipts = []
-        with closing(load_system(spec.plan.source.system).from_options(spec.options)) as system:
-            for split in spec.plan.splits:
-                with closing(system.read(spec.plan, split, spec.columns)) as reader:
-                    for batch in reader:
-                        rows += batch.to_pylist()
-                    receipts.append(reader.receipt)
-            explained = system.explain(spec.plan, launches.tamper(receipts), on_loss=spec.on_loss)
-        receipt = compare(spec.plan, explained, seconds=0.1)
-        launches.tables.append(rows)
-        return receipt
+        launches.before(spec)
+        landed, table = land_without_spark(spec, launches.tamper)
+        launches.tables.append(table.to_pylist())
+        return landed
 
     def launch_chunk(chunk: Any, conn_id: str | None) -> list[Any]:
         launches.chunks.append(chunk)

@@ -11,9 +11,10 @@ from airflow.utils.state import DagRunState
 
 from airflow_provider_streams.errors import InvalidRequest, InvalidWindow, SystemUnavailable
 from airflow_provider_streams.hooks.journal import open_journal
+from airflow_provider_streams.model.grid import Every
 from airflow_provider_streams.model.plan import PlanRequest
 from airflow_provider_streams.model.receipt import Receipt
-from airflow_provider_streams.model.window import Window, tile
+from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.operators.backfill import BackfillWindowsOperator
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource, FakeSystem
 
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.dagtest
 SOURCE = FakeSource("numbers")
 MINUTE = timedelta(minutes=1)
 SPAN = Window(EPOCH, EPOCH + 10 * MINUTE)
-MINUTES = tuple(tile(SPAN.start, SPAN.end, MINUTE))
+MINUTES = tuple(Every(MINUTE).cells(SPAN.start, SPAN.end))
 READER = "minutes"
 
 

@@ -19,7 +19,7 @@ from airflow.utils.state import DagRunState
 from airflow_provider_streams import ParquetSink, PravegaSource
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.hooks.pravega import PravegaHook
-from airflow_provider_streams.model.window import tile
+from airflow_provider_streams.model.grid import Every
 from airflow_provider_streams.operators.backfill import BackfillWindowsOperator
 from airflow_provider_streams.operators.cuts import RecordCutsOperator
 from airflow_provider_streams.operators.read import ReadWindowOperator
@@ -92,7 +92,7 @@ class Recorded:
             cuts = journal.recorded_cuts(self.source.key, 1000)
         start, end = cuts[0].sampled_from, cuts[-1].sampled_from
         self.length = (end - start) // WINDOWS
-        self.windows = tuple(tile(start, start + WINDOWS * self.length, self.length))
+        self.windows = tuple(Every.through(self.length, start).cells(start, start + WINDOWS * self.length))
 
     def _record(self, dag_id: str, **how: Any) -> None:
         run = self._dag_test(one_task(dag_id, RecordCutsOperator, sources=self.source, **how))

@@ -17,7 +17,7 @@ from airflow.utils.state import DagRunState
 
 from airflow_provider_streams import ParquetSink, PulsarSource, Window
 from airflow_provider_streams.hooks.journal import open_journal
-from airflow_provider_streams.model.window import tile
+from airflow_provider_streams.model.grid import Every
 from airflow_provider_streams.operators.backfill import BackfillWindowsOperator
 from airflow_provider_streams.operators.read import ReadWindowOperator
 from airflow_provider_streams.testing.servers.waiting import wait_until
@@ -36,7 +36,7 @@ class Published:
     def __init__(self, topic: str, start: datetime) -> None:
         self.source = PulsarSource(topic)
         self.span = Window(start, start + WINDOWS * LENGTH)
-        self.windows = tuple(tile(self.span.start, self.span.end, LENGTH))
+        self.windows = tuple(Every.through(LENGTH, self.span.start).cells(self.span.start, self.span.end))
         self.at: dict[int, datetime] = {}
 
     def numbers(self, *windows: Window) -> list[int]:

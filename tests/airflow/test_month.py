@@ -16,8 +16,9 @@ from airflow_provider_streams.hooks import spark
 from airflow_provider_streams.hooks.base import hook_for
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.model.backfill import Limits, Selection
+from airflow_provider_streams.model.grid import Every
 from airflow_provider_streams.model.receipt import compare
-from airflow_provider_streams.model.window import Window, tile
+from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.spark.chunk import WindowFailure
 from airflow_provider_streams.systems.base import load_system
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource
@@ -27,7 +28,7 @@ from airflow_provider_streams.windows.reading import Landing, RunIds, WindowRead
 
 SOURCE = FakeSource("numbers")
 HOUR = timedelta(hours=1)
-HOURS = tuple(tile(EPOCH, EPOCH + 720 * HOUR, HOUR))
+HOURS = tuple(Every(HOUR).cells(EPOCH, EPOCH + 720 * HOUR))
 INTERVAL = timedelta(minutes=20)
 EVENTS = 720 * 3 + 30
 LATE_EVERY, LATE_BY = 17, timedelta(minutes=100)

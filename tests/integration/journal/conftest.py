@@ -73,7 +73,7 @@ def plan_of() -> Callable[..., Plan]:
 
 @pytest.fixture
 def receipt_of() -> Callable[..., Receipt]:
-    return lambda plan, rows=5: compare(plan, [SplitReceipt(0, rows=rows, bytes=rows * 100)], seconds=1)
+    return lambda plan, rows=5: Landed(compare(plan, [SplitReceipt(0, rows=rows, bytes=rows * 100)], seconds=1))
 
 
 @pytest.fixture

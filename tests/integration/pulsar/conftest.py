@@ -11,10 +11,8 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_streams.model.cut import Cut
-from airflow_provider_streams.model.plan import Estimate, Plan, SourceRef, Span, Split
+from airflow_provider_streams.model.plan import Plan, SourceRef, Span, Split
 from airflow_provider_streams.model.position import Position
-from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.pulsar.auth import Endpoint
 from airflow_provider_streams.systems.pulsar.reader import PulsarSplitReader
 
@@ -88,10 +86,7 @@ class Workbench:
         return Split(0, topic, start, end, 1, tuple(inside))
 
     def plan(self, split: Split) -> Plan:
-        cuts = Cut({split.shard: split.start}), Cut({split.shard: split.end})
-        window = Window(NOW, NOW + dt.timedelta(hours=1))
-        source = SourceRef("pulsar", "standalone", (split.shard,))
-        return Plan("tests", source, window, "cuts", None, *cuts, (), (split,), Estimate(1), NOW, cuts[0])
+        return plan_of([split], source=SourceRef("pulsar", "standalone", (split.shard,)))
 
     def reader(self, split: Split, columns: Sequence[str] = COLUMNS, **settings: Any) -> PulsarSplitReader:
         return PulsarSplitReader(self.endpoint, self.plan(split), split, columns, **settings)

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from airflow_provider_streams.errors import InvalidWindow
 from airflow_provider_streams.model.coverage import STATES, Coverage, Overlap, RunRef, WindowState
-from airflow_provider_streams.model.window import Window, tile
+from airflow_provider_streams.model.grid import Every
+from airflow_provider_streams.model.window import Window
 
 START = datetime(2026, 11, 20, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -103,7 +104,7 @@ def test_json_is_plain(items, length):
 def test_nothing_known_is_one_missing_window_or_whole_tiles():
     assert [item.window for item in Coverage.of([], *SPAN).windows] == [Window(*SPAN)]
     tiled = Coverage.of([], *SPAN, 25 * MINUTE)
-    assert [item.window for item in tiled.windows] == list(tile(*SPAN, 25 * MINUTE))
+    assert [item.window for item in tiled.windows] == list(Every.through(25 * MINUTE, SPAN[0]).cells(*SPAN))
     assert tiled.gaps == (Window(*SPAN),)
     assert tiled.next_missing == window(0, 25)
 

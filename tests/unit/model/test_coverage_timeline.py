@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_streams.model.coverage import STATES, Coverage, WindowState
+from airflow_provider_streams.model.grid import Every
 from airflow_provider_streams.model.timeline import MARKS
-from airflow_provider_streams.model.window import Window, tile
+from airflow_provider_streams.model.window import Window
 
 T10 = datetime(2026, 11, 20, 10, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -64,7 +65,7 @@ def test_the_retention_line_goes_on_where_the_timeline_wraps():
 
 def test_days_are_labelled_by_date_and_short_windows_by_time():
     def labels(start, length):
-        windows = tile(start, start + 2 * length, length)
+        windows = Every.through(length, start).cells(start, start + 2 * length)
         return (
             Coverage.of([WindowState(w, "covered") for w in windows], start, start + 2 * length).as_text().split("\n")
         )
@@ -76,7 +77,7 @@ def test_days_are_labelled_by_date_and_short_windows_by_time():
 
 def test_overlapping_windows_get_a_timeline_of_their_own():
     day = Window(T10.replace(hour=0), T10.replace(hour=0) + DAY)
-    hours = [WindowState(w, "covered") for w in tile(day.start, day.end, HOUR)]
+    hours = [WindowState(w, "covered") for w in Every(HOUR).cells(day.start, day.end)]
     lines = Coverage.of([*hours, WindowState(day, "running")], day.start, day.end).as_text(width=200).splitlines()
     assert lines[1] == " read           " + "  ".join(["##"] * 24)
     assert lines[2] == " 2026           11-20"

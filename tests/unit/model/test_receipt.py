@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from airflow_provider_streams.errors import ReceiptMismatch
 from airflow_provider_streams.model.cut import Cut
-from airflow_provider_streams.model.plan import Estimate, Loss, Plan, SourceRef, Span, Split
+from airflow_provider_streams.model.plan import Loss, Span, Split
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.receipt import Receipt, SplitReceipt, compare
 from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.testing.plans import plan_of
 from tests.unit.model.values import split_receipts
 
 WINDOW = Window(datetime(2026, 11, 20, 10, tzinfo=UTC), datetime(2026, 11, 20, 11, tzinfo=UTC))
@@ -30,7 +31,14 @@ def read_plans(draw):
     splits, reports, first = [], [], 0
     for index, size in enumerate(sizes):
         splits.append(
-            Split(index, f"shard-{index % 2}", at(first), at(first + size), 1, (Span(1, first, first + size),))
+            Split(
+                index,
+                f"shard-{index * 2 // max(len(sizes), 1)}",
+                at(first),
+                at(first + size),
+                1,
+                (Span(1, first, first + size),),
+            )
         )
         seen = draw(st.integers(0, size))
         markers = draw(st.integers(0, size - seen))
@@ -39,21 +47,7 @@ def read_plans(draw):
         places = {"first": at(first), "last": at(first + seen - 1)} if rows else {}
         reports.append(SplitReceipt(index, rows, rows * 3, seen, explained=dict(+explained), **places))
         first += size
-    plan = Plan(
-        "r",
-        SourceRef("pulsar", "c", ()),
-        WINDOW,
-        "cuts",
-        None,
-        EMPTY,
-        EMPTY,
-        (),
-        tuple(splits),
-        Estimate(0),
-        WINDOW.end,
-        EMPTY,
-    )
-    return plan, reports
+    return plan_of(splits), reports
 
 
 @given(split_receipts)
@@ -116,23 +110,18 @@ def test_a_dropped_entry_that_is_a_known_gap_is_named(read):
 
 def test_accepted_losses_are_told_by_the_verdict():
     place = at(0)
-    plan = Plan(
-        "r", SourceRef("pulsar", "c", ()), WINDOW, "cuts", None, EMPTY, EMPTY, (), (), Estimate(0), WINDOW.end, EMPTY
-    )
+    plan = plan_of([])
     assert compare(plan, [], seconds=0).verdict == "complete"
     lost = replace(plan, losses=(Loss("x", place, place, "trimmed"),))
     assert compare(lost, [], seconds=0).verdict == "loss recorded"
     split = Split(0, "x", at(0), at(4), 1, (Span(1, 0, 4),))
     report = SplitReceipt(0, entries=1, explained={"lost": 3})
-    assert compare(replace(plan, splits=(split,)), [report], seconds=0).verdict == "loss recorded"
+    assert compare(plan_of([split]), [report], seconds=0).verdict == "loss recorded"
 
 
 def test_a_split_that_cannot_be_counted_needs_only_its_report():
     split = Split(0, "x", at(0), at(4), 1)
-    plan = Plan(
-        "r", SourceRef("x", "c", ()), WINDOW, "cuts", None, EMPTY, EMPTY, (), (split,), Estimate(0), WINDOW.end, EMPTY
-    )
-    assert compare(plan, [SplitReceipt(0, rows=7, entries=3)], seconds=0).rows == 7
+    assert compare(plan_of([split]), [SplitReceipt(0, rows=7, entries=3)], seconds=0).rows == 7
 
 
 @given(split_receipts, st.dictionaries(st.sampled_from(["marker", "aborted", "lost"]), st.integers(1, 9)))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_streams.errors import InvalidWindow
-from airflow_provider_streams.model.window import Window, tile
+from airflow_provider_streams.model.window import Window, moment_of_label, parse_moment
 from tests.unit.model.values import moments, windows
 
 TEN = datetime(2026, 11, 20, 10, tzinfo=UTC)
@@ -71,30 +71,41 @@ def test_adjacent_windows_share_one_bound_in_milliseconds_too(start, steps):
     assert all(left.end_ms == right.start_ms for left, right in pairwise(parts))
 
 
-@given(st.integers(0, 100_000), st.integers(1, 10_000))
-def test_tiles_are_adjacent_whole_and_inside(seconds, length):
-    end, size = TEN + timedelta(seconds=seconds), timedelta(seconds=length)
-    tiles = list(tile(TEN, end, size))
-    assert len(tiles) == seconds // length
-    assert all(left.end == right.start for left, right in pairwise(tiles))
-    assert all(window.length == size for window in tiles)
-    assert not tiles or (tiles[0].start == TEN and end - size < tiles[-1].end <= end)
+@pytest.mark.parametrize("text", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00"])
+def test_a_time_that_utc_cannot_say_is_no_edge(text):
+    with pytest.raises(InvalidWindow, match="years 1 to 9999"):
+        Window(datetime.fromisoformat(text), TEN)
+    with pytest.raises(InvalidWindow, match="years 1 to 9999"):
+        parse_moment(text)
 
 
-def test_a_tile_has_a_length():
+@pytest.mark.parametrize("text", ["soon", "", "2026-11-20T10:00", "2026-13-01T00:00Z"])
+def test_a_text_that_is_no_aware_time_is_refused(text):
     with pytest.raises(InvalidWindow):
-        list(tile(TEN, TEN + HOUR, timedelta(0)))
+        parse_moment(text)
 
 
 @given(st.lists(windows(), max_size=5))
-def test_labels_sort_like_starts_and_tell_them_apart(drawn):
-    starts = sorted({window.start for window in drawn if window.start.year >= 1000})
-    labels = [Window(start, start + HOUR).label for start in starts]
-    assert len(set(labels)) == len(starts)
-    whole = [Window(start, start + HOUR).label for start in starts if not start.microsecond]
+def test_labels_sort_like_their_edges_and_tell_windows_apart(drawn):
+    drawn = sorted(set(drawn))
+    labels = [window.label for window in drawn]
+    assert len(set(labels)) == len(drawn)
+    whole = [window.label for window in drawn if not window.start.microsecond and not window.end.microsecond]
     assert whole == sorted(whole)
 
 
-def test_a_label_is_a_folders_name():
-    assert Window(TEN, TEN + HOUR).label == "20261120T100000Z"
-    assert Window(TEN + timedelta(milliseconds=250), TEN + HOUR).label == "20261120T100000.250000Z"
+@given(windows())
+def test_a_label_gives_its_edges_back(window):
+    start, end = window.label.split("_")
+    assert Window(moment_of_label(start), moment_of_label(end)) == window
+
+
+def test_a_label_names_both_edges():
+    assert Window(TEN, TEN + HOUR).label == "20261120T100000Z_20261120T110000Z"
+    part = Window(TEN + timedelta(milliseconds=250), TEN + HOUR)
+    assert part.label == "20261120T100000.250000Z_20261120T110000Z"
+
+
+@pytest.mark.parametrize("text", ["", "20261120", "20261120T250000Z", "__HIVE_DEFAULT_PARTITION__"])
+def test_what_is_no_label_is_no_moment(text):
+    assert moment_of_label(text) is None

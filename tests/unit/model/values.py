@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
+from itertools import pairwise
 
 from hypothesis import strategies as st
 
 from airflow_provider_streams.model.cut import Cut
-from airflow_provider_streams.model.plan import Estimate, Loss, Plan, Range, RowFilter, SourceRef, Span, Split
+from airflow_provider_streams.model.plan import Estimate, Loss, Plan, Range, RowFilter, SourceRef, Span, Split, Terms
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.receipt import SplitReceipt
 from airflow_provider_streams.model.window import Window
@@ -35,47 +36,55 @@ def spans(draw):
     return Span(draw(numbers), first, first + draw(st.integers(1, 1000)))
 
 
-ranges = st.builds(
-    Range,
-    shard=texts,
-    start=positions,
-    end=positions,
-    bytes=counts,
-    entries=st.none() | counts,
-    first_kept=st.none() | positions,
-    verdict=st.sampled_from(["ok", "empty", "unknown", "edge: 5 min to expiry", "lost: why"]),
-)
 filters = st.none() | st.builds(RowFilter, texts, numbers, numbers)
-sources = st.builds(SourceRef, texts, texts, st.lists(texts, max_size=3).map(tuple))
+identities = st.dictionaries(texts, texts, max_size=2).map(lambda facts: tuple(facts.items()))
+sources = st.builds(SourceRef, texts, texts, st.lists(texts, max_size=3).map(tuple), identities)
+slacks = st.none() | st.timedeltas(timedelta(0), timedelta(days=9))
+terms = st.builds(Terms, slacks, slacks, st.sampled_from(["fail", "record"]))
+
+
+@st.composite
+def shards(draw, name, index):
+    """A range, its splits numbered from `index`, and its loss, if any; its positions are all of one length."""
+    edges = sorted(draw(st.sets(numbers, min_size=2, max_size=4)))
+    start, end = Position.of(edges[0]), Position.of(edges[-1])
+    splits = [
+        Split(index + n, name, Position.of(a), Position.of(b), draw(counts), tuple(draw(st.lists(spans(), max_size=2))))
+        for n, (a, b) in enumerate(pairwise(edges))
+    ]
+    counted = [split.entries for split in splits]
+    entries = None if None in counted else sum(counted)
+    lost = draw(st.none() | st.builds(Loss, st.just(name), st.just(Position.of(edges[0] - 1)), st.just(start), texts))
+    verdict = draw(st.sampled_from(["ok", "empty", "unknown", "edge: 5 min to expiry", "lost: why"]))
+    held = Range(name, start, end, draw(counts), entries, draw(st.none() | positions), verdict)
+    return held, splits, lost
 
 
 @st.composite
 def plans(draw):
-    count = draw(st.integers(0, 4))
+    """Plans that hold together."""
+    ranges, splits, losses = [], [], []
+    for name in draw(st.sets(texts, max_size=3)):
+        held, parts, lost = draw(shards(name, len(splits)))
+        ranges.append(held)
+        splits += parts
+        losses += [lost] if lost else []
+    begins = {one.shard: one.start for one in ranges}
     return Plan(
         reader=draw(texts),
         source=draw(sources),
         window=draw(windows()),
         basis=draw(st.sampled_from(["publish", "append", "event", "chained", "cuts"])),
         filter=draw(filters),
-        start_cut=draw(cuts),
-        end_cut=draw(cuts),
-        ranges=tuple(draw(st.lists(ranges, max_size=3))),
-        splits=tuple(
-            Split(
-                i,
-                draw(texts),
-                draw(positions),
-                draw(positions),
-                draw(counts),
-                tuple(draw(st.lists(spans(), max_size=2))),
-            )
-            for i in range(count)
-        ),
+        start_cut=Cut({**begins, **{loss.shard: loss.start for loss in losses}}),
+        end_cut=Cut({one.shard: one.end for one in ranges}),
+        ranges=tuple(ranges),
+        splits=tuple(splits),
         estimate=Estimate(draw(counts), draw(st.none() | counts)),
         observed_at=draw(moments),
         head=draw(cuts),
-        losses=tuple(draw(st.lists(st.builds(Loss, texts, positions, positions, texts), max_size=2))),
+        losses=tuple(losses),
+        terms=draw(st.none() | terms),
     )
 
 

@@ -7,22 +7,16 @@ import pytest
 
 from airflow_provider_streams.errors import EventsLost, ReadStalled
 from airflow_provider_streams.journal.store import Journal
-from airflow_provider_streams.model.receipt import compare
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource, FakeSystem
+from airflow_provider_streams.windows.landing import Entered
+from airflow_provider_streams.windows.planning import WindowRead, fresh_plan
 from airflow_provider_streams.windows.readiness import WindowQuestion
-from airflow_provider_streams.windows.reading import (
-    RunIds,
-    WindowRead,
-    covered_without_gap,
-    fresh_plan,
-    noting_on,
-    recorded_planning,
-    recorded_run,
-)
+from airflow_provider_streams.windows.reading import Begin, RunIds, noting_on, recorded_planning, recorded_run
 
 SOURCE = FakeSource("numbers")
 TASK = {"dag_id": "dag", "run_id": "run", "task_id": "read", "try_number": 1}
+BEGIN = Begin(Entered(None, None), RunIds(**TASK))
 
 
 @pytest.fixture
@@ -34,37 +28,6 @@ def journal(tmp_path):
 def window(number: int) -> Window:
     """The n-th span of ten seconds."""
     return Window(EPOCH + timedelta(seconds=10 * number), EPOCH + timedelta(seconds=10 * number + 10))
-
-
-def read(journal, number, *, fails=False):
-    """Reads a window as a task does; its plan."""
-    system = FakeSystem({})
-    question = WindowQuestion(SOURCE, window(number), slack=timedelta(0))
-    plan = journal.pin(SOURCE.key, fresh_plan(journal, system, WindowRead(question, "reader")))
-    run = journal.start_run(SOURCE.key, plan, **TASK)
-    if fails:
-        journal.fail_run(run, "ReadStalled", "silent")
-        return plan
-    readers = [system.read(plan, split) for split in plan.splits]
-    for reader in readers:
-        list(reader)
-    journal.finish_run(run, compare(plan, [reader.receipt for reader in readers], seconds=0))
-    return plan
-
-
-def test_what_is_covered_without_a_gap_ends_before_the_first_window_that_is_not(journal):
-    assert covered_without_gap(journal, SOURCE.key, "reader") is None
-    read(journal, 3, fails=True)
-    assert covered_without_gap(journal, SOURCE.key, "reader") is None
-    second = read(journal, 2)
-    assert covered_without_gap(journal, SOURCE.key, "reader") == second
-    read(journal, 4)
-    assert covered_without_gap(journal, SOURCE.key, "reader") == second, "window 3 is still unread"
-    read(journal, 3)
-    assert covered_without_gap(journal, SOURCE.key, "reader").window == window(4)
-    read(journal, 6)
-    assert covered_without_gap(journal, SOURCE.key, "reader").window == window(4), "5 was never tried"
-    assert covered_without_gap(journal, SOURCE.key, "another reader") is None
 
 
 def test_a_recorded_window_carries_the_skew_of_its_edges(journal):
@@ -100,7 +63,7 @@ def fail_with_broken_journal(path):
 def test_the_journal_failing_does_not_take_the_place_of_what_ended_a_run(journal, tmp_path, caplog):
     plan = fresh_plan(journal, FakeSystem({}), WindowRead(WindowQuestion(SOURCE, window(1)), "reader"))
     journal.pin(SOURCE.key, plan)
-    with pytest.raises(ZeroDivisionError) as caught, recorded_run(journal, SOURCE.key, plan, RunIds(**TASK)):
+    with pytest.raises(ZeroDivisionError) as caught, recorded_run(journal, SOURCE.key, plan, BEGIN):
         fail_with_broken_journal(tmp_path)
     (note,) = caught.value.__notes__
     assert "could not record this failure: JournalError" in note
@@ -122,7 +85,7 @@ def test_the_journal_failing_does_not_take_the_place_of_why_a_window_cannot_be_p
 def test_a_failure_that_is_recorded_gets_no_note(journal):
     plan = fresh_plan(journal, FakeSystem({}), WindowRead(WindowQuestion(SOURCE, window(1)), "reader"))
     journal.pin(SOURCE.key, plan)
-    with pytest.raises(ReadStalled) as caught, recorded_run(journal, SOURCE.key, plan, RunIds(**TASK)):
+    with pytest.raises(ReadStalled) as caught, recorded_run(journal, SOURCE.key, plan, BEGIN):
         raise ReadStalled("numbers-0", 5, 9, seconds=60)
     assert not hasattr(caught.value, "__notes__")
     (item,) = journal.coverage(SOURCE.key, "reader", window(1).start, window(1).end).windows

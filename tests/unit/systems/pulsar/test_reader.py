@@ -17,8 +17,7 @@ from airflow_provider_streams.errors import (
     ReceiptMismatch,
     StreamsError,
 )
-from airflow_provider_streams.model.cut import Cut
-from airflow_provider_streams.model.plan import Estimate, Loss, Plan, RowFilter, SourceRef, Span, Split
+from airflow_provider_streams.model.plan import Loss, RowFilter, SourceRef, Span, Split
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.receipt import compare
 from airflow_provider_streams.model.window import Window
@@ -26,6 +25,7 @@ from airflow_provider_streams.systems.pulsar import feed as feed_module
 from airflow_provider_streams.systems.pulsar.auth import Endpoint
 from airflow_provider_streams.systems.pulsar.reader import PulsarSplitReader
 from airflow_provider_streams.systems.pulsar.wire import commands as c
+from airflow_provider_streams.testing.plans import plan_of as whole
 
 TOPIC = "persistent://public/default/t-partition-2"
 NOW = dt.datetime(2026, 11, 20, tzinfo=dt.UTC)
@@ -37,10 +37,9 @@ def impatient(monkeypatch):
 
 
 def plan_of(split, row_filter=None, losses=()):
-    cuts = Cut({TOPIC: split.start}), Cut({TOPIC: split.end})
     window = Window(NOW, NOW + dt.timedelta(hours=1))
     source = SourceRef("pulsar", "c", (TOPIC,))
-    return Plan("r", source, window, "cuts", row_filter, *cuts, (), (split,), Estimate(1), NOW, cuts[0], losses)
+    return whole([split], source=source, window=window, filter=row_filter, losses=losses)
 
 
 def split_of(start, end, *spans):

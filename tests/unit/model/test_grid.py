@@ -1,0 +1,139 @@
+"""Grids tile time, whatever clocks do."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from zoneinfo import ZoneInfo, available_timezones
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_provider_streams.errors import InvalidWindow
+from airflow_provider_streams.model.grid import Calendar, Every, grid_through, parse_grid
+from airflow_provider_streams.model.window import Window
+
+TEN = datetime(2026, 11, 20, 10, tzinfo=UTC)
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+ZONES = sorted(available_timezones() - {"Factory", "localtime"})
+
+moments = st.datetimes(datetime(1971, 1, 1), datetime(2060, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - bounds are naive
+units = st.sampled_from(["d", "w", "mo", "y"])
+calendars = st.builds(Calendar, st.integers(1, 5), units, st.sampled_from(ZONES))
+lengths = st.timedeltas(timedelta(seconds=1), timedelta(days=400))
+every = st.builds(Every, lengths, st.timedeltas(timedelta(0), timedelta(days=2)))
+grids = calendars | every
+
+
+@given(grids, moments)
+def test_every_moment_lies_in_one_cell_and_cells_meet(grid, moment):
+    cell = grid.cell(moment)
+    assert cell.start <= moment < cell.end
+    assert grid.cell(cell.start) == grid.cell(cell.end - timedelta(microseconds=1)) == cell
+    assert grid.cell(cell.end).start == cell.end
+    assert grid.is_cell(cell)
+    assert not grid.is_cell(Window(cell.start, cell.end + timedelta(seconds=1)))
+
+
+@given(grids, moments, st.timedeltas(timedelta(seconds=1), timedelta(days=900)))
+def test_the_cells_of_a_span_are_whole_adjacent_and_all_of_them(grid, start, length):
+    span = Window(start, start + length)
+    cells = list(grid.cells(span.start, span.end)) if length < 500 * grid.cell(start).length else []
+    assert all(left.end == right.start for left, right in pairwise(cells))
+    assert all(grid.is_cell(cell) and span.start <= cell.start and cell.end <= span.end for cell in cells)
+    around = grid.around(span)
+    assert around.start <= span.start < grid.after(around.start)
+    assert grid.before(around.end) == around.end >= span.end
+    if cells:
+        assert cells[0].start - around.start < grid.cell(span.start).length + timedelta(microseconds=1)
+
+
+@given(grids)
+def test_a_grid_is_its_text(grid):
+    assert parse_grid(str(grid)) == grid
+    assert parse_grid(grid) is grid
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_days_begin_at_midnight_in_every_zone_through_both_changes_of_the_clock(zone):
+    days = list(Calendar(1, "d", zone).cells(datetime(2024, 12, 30, tzinfo=UTC), datetime(2026, 1, 3, tzinfo=UTC)))
+    assert all(left.end == right.start for left, right in pairwise(days))
+    starts = [day.start.astimezone(ZoneInfo(zone)) for day in days]
+    assert [(b.date() - a.date()).days for a, b in pairwise(starts)] == [1] * (len(days) - 1)
+    for start in starts:
+        if (start.hour, start.minute) != (0, 0):  # clocks skip midnight: the first moment after it
+            before = (start.astimezone(UTC) - timedelta(minutes=1)).astimezone(ZoneInfo(zone))
+            assert before.date() < start.date()
+
+
+def test_a_day_in_berlin_has_25_hours_in_autumn_and_23_in_spring():
+    berlin = parse_grid("1d Europe/Berlin")
+    autumn = berlin.cell(datetime(2026, 10, 25, 12, tzinfo=UTC))
+    spring = berlin.cell(datetime(2026, 3, 29, 12, tzinfo=UTC))
+    assert (autumn.length, spring.length) == (25 * HOUR, 23 * HOUR)
+    assert str(autumn) == "2026-10-24T22:00:00Z/2026-10-25T23:00:00Z"
+
+
+def test_months_and_years_are_as_long_as_they_are():
+    months = parse_grid("1mo").cells(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 4, 1, tzinfo=UTC))
+    assert [cell.length.days for cell in months] == [31, 28, 31]
+    assert parse_grid("1y").cell(TEN).length == 365 * DAY
+    assert parse_grid("1w").cell(TEN).start == datetime(2026, 11, 16, tzinfo=UTC), "a Monday"
+
+
+def test_a_day_that_a_zone_skipped_is_no_cell():
+    samoa = Calendar(1, "d", "Pacific/Apia")
+    days = list(samoa.cells(datetime(2011, 12, 28, tzinfo=UTC), datetime(2012, 1, 2, tzinfo=UTC)))
+    assert all(left.end == right.start for left, right in pairwise(days))
+    assert [day.start.astimezone(ZoneInfo("Pacific/Apia")).day for day in days] == [28, 29, 31, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "grid"),
+    [
+        ("15m", Every(timedelta(minutes=15))),
+        ("90s", Every(timedelta(seconds=90))),
+        ("1.5h", Every(timedelta(minutes=90))),
+        ("1h +15m", Every(HOUR, timedelta(minutes=15))),
+        ("1d", Calendar(1, "d", "UTC")),
+        (" 1d   Europe/Berlin ", Calendar(1, "d", "Europe/Berlin")),
+        ("3mo America/New_York", Calendar(3, "mo", "America/New_York")),
+    ],
+)
+def test_lengths_as_people_write_them(text, grid):
+    assert parse_grid(text) == grid
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "1",
+        "h",
+        "-1h",
+        "0h",
+        "0d",
+        "1d Nowhere/Land",
+        "1.5d",
+        "1h Europe/Berlin",
+        "1 h",
+        "99999999999h",
+        "1d ../etc",
+    ],
+)
+def test_what_is_no_length_is_refused(text):
+    with pytest.raises(InvalidWindow):
+        parse_grid(text)
+
+
+@given(lengths, moments)
+def test_a_length_alone_takes_the_edge_it_is_given(length, edge):
+    assert grid_through(length, edge).before(edge) == edge
+    assert Every.through(length, edge).is_cell(Window(edge, edge + length))
+
+
+@pytest.mark.parametrize("grid", [Every(HOUR), Calendar(1, "d"), Calendar(1, "y", "Europe/Berlin"), Calendar(2, "mo")])
+def test_a_grid_ends_where_time_does(grid):
+    with pytest.raises(InvalidWindow, match="cannot reach so far"):
+        grid.after(datetime(9999, 12, 31, 23, 59, tzinfo=UTC))

@@ -37,13 +37,11 @@ def test_the_fingerprint_does_not_see_how_a_plan_is_split_or_when_it_was_made(pl
     same = replace(
         plan,
         reader=other.reader,
-        window=other.window,
-        ranges=other.ranges,
         splits=other.splits,
         estimate=other.estimate,
         observed_at=data.draw(moments),
         head=other.head,
-        losses=other.losses,
+        terms=other.terms,
     )
     assert same.fingerprint == plan.fingerprint
 

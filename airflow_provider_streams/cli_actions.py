@@ -71,8 +71,8 @@ def read(args: Namespace) -> None:
     landing, acts = Landing(sink, None, names_of(args.columns)), acts_of(args)
     ask = Ask(read_.question.source, read_.reader, landing, read_.basis)
     with workplace(read_.question.source, args.spark_conn_id) as place:
-        refuse_overlaps(place.journal, ask, read_.question.window, acts)
         entered = enter(place.journal, ask, [read_.question.window], acts)
+        refuse_overlaps(place.journal, ask, read_.question.window, acts)
         with closing(place.stream.system()) as system:
             pinned = pinned_plan(place.journal, system, read_, replan=acts.replan)
         if args.output == "table":

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, Table, and_, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, Table, and_, func, select
 
 from airflow_provider_streams.journal import landings
 from airflow_provider_streams.journal.runs import run_ref
@@ -44,6 +44,12 @@ def window_states(connection: Connection, reader_id: int, span: Window) -> Itera
         if pin is not None and pin["void_at"] is not None and not counting:
             continue  # a later window of its chain has read what it was to read
         yield _state(Window(*key), pin, tries[key], counting, landing_id)
+
+
+def first_start(connection: Connection, reader_id: int) -> datetime | None:
+    """Where the first window starts that was ever planned or tried; None: none was."""
+    firsts = (select(func.min(table.c.window_start)).where(table.c.reader_id == reader_id) for table in (pins, runs))
+    return min((found for one in firsts if (found := connection.execute(one).scalar()) is not None), default=None)
 
 
 def _touches(table: Table, reader_id: int, span: Window) -> ColumnElement[bool]:

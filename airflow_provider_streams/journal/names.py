@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from sqlalchemy import Connection, delete, insert, select, update
 
 from airflow_provider_streams.journal.database import Database
@@ -49,6 +51,18 @@ def ensure_reader(database: Database, source_key: str, reader: str) -> int:
             source_id=ensure_source(database, source_key), digest=digest(reader), reader=reader
         ),
     )
+
+
+def watched_from(connection: Connection, reader_id: int) -> datetime | None:
+    """Since when somebody watches for a reader; None: nobody does."""
+    return connection.execute(select(readers.c.watched_from).where(readers.c.id == reader_id)).scalar()
+
+
+def watch_from(connection: Connection, reader_id: int, moment: datetime) -> datetime:
+    """From now on somebody watches, since then; or since whenever another one was quicker to say."""
+    mine = (readers.c.id == reader_id, readers.c.watched_from.is_(None))
+    connection.execute(update(readers).where(*mine).values(watched_from=moment))
+    return watched_from(connection, reader_id) or moment
 
 
 def list_readers(connection: Connection) -> list[tuple[str, str]]:

@@ -76,6 +76,16 @@ class Journal:
             written = names.written_source(connection, source_key)
         return None if written is None else dict(json.loads(written))
 
+    def watched_from(self, source_key: str, reader: str, newest: datetime) -> datetime:
+        """Since when windows of a reader are waited for: its first one, or the newest when this was first asked."""
+        reader_id = names.ensure_reader(self._database, source_key, reader)
+        with self._database.reading() as connection:
+            since, first = names.watched_from(connection, reader_id), history.first_start(connection, reader_id)
+        if since is None:
+            with self._database.writing() as connection:
+                since = names.watch_from(connection, reader_id, newest)
+        return since if first is None else min(first, since)
+
     def forget(self, source_key: str, reader: str) -> bool:
         """Forget a reader: its landing, plans and runs. Its table stays; whether there was such a reader."""
         with self._database.writing() as connection:

@@ -90,10 +90,14 @@ readers = Table(
     Column("source_id", Id, ForeignKey("streams_sources.id"), nullable=False),
     Column("digest", String(DIGEST_LENGTH), nullable=False),
     Column("reader", Text, nullable=False),
+    Column("watched_from", Moment),
     UniqueConstraint("source_id", "digest", name="streams_readers_once"),
     **_MYSQL,
 )
-"""Under which name a source's windows are covered."""
+"""Under which name a source's windows are covered.
+
+`watched_from`: the first window that was complete when somebody first watched for this reader; null: nobody did.
+"""
 
 landings = Table(
     "streams_landings",

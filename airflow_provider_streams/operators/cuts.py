@@ -87,10 +87,10 @@ class RecordCutsOperator(BaseOperator):
         if self.every is not None and self.duration is not None:
             self._defer(recorder, self.every, self.duration)
         with terminal_errors(), ExitStack() as stack:
-            systems: dict[str, StreamSystem] = {}
+            systems: dict[str, StreamSystem | StreamsError] = {}
             for source in self.sources:
                 if source.conn_id not in systems:
-                    systems[source.conn_id] = stack.enter_context(closing(hook_for(source).system()))
+                    systems[source.conn_id] = self._system(source, stack)
             journal = stack.enter_context(open_journal())
             results = record(journal, systems, self.sources, recorder)
             if self.keep is not None:
@@ -104,6 +104,13 @@ class RecordCutsOperator(BaseOperator):
         if not event or event.get("status") != "success":
             raise error_from_event(event or {"error_type": "StreamsError", "message": "the recorder fired no event"})
         return {name: value for name, value in event.items() if name != "status"}
+
+    def _system(self, source: Source, stack: ExitStack) -> StreamSystem | StreamsError:
+        """A connection that is wrong keeps none of the others' sources from being recorded."""
+        try:
+            return stack.enter_context(closing(hook_for(source).system()))
+        except StreamsError as error:
+            return error
 
     def _defer(self, recorder: str, every: timedelta, duration: timedelta) -> None:
         until = utc_now() + duration

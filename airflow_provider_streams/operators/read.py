@@ -165,12 +165,12 @@ class ReadWindowOperator(BaseOperator):
 
     def _enter(self, place: Workplace, ask: Ask, window: Window) -> Entered | None:
         """Under which landing the window is read; None: a dry run, which lands nothing."""
-        refuse_overlaps(place.journal, ask, window, self.acts)
-        if not self.dry_run_only:
-            return enter(place.journal, ask, [window], self.acts)
-        if not self.acts.reland:
+        entered = None if self.dry_run_only else enter(place.journal, ask, [window], self.acts)
+        if entered is None and not self.acts.reland:
             check(place.journal, ask, [window])
-        return None
+        if entered is not None or not self.acts.reland:
+            refuse_overlaps(place.journal, ask, window, self.acts)
+        return entered
 
     def _window_read(self, resolved: ResolvedWindow, context: Context) -> WindowRead:
         question = WindowQuestion(self.source, resolved.window, self.basis, self.slack, self.max_skew)

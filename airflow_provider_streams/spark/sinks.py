@@ -141,8 +141,9 @@ class ParquetWriter:
     def __init__(self, sink: ParquetSink, window: Window, terms: Terms) -> None:
         self._sink, self._window, self._terms = sink, window, terms
         self._table = ParquetTable(sink.path)
-        self._staged = self._table.staging / f"{window.label}-{uuid.uuid4().hex}"
-        self._life = Life(_life_of(self._staged))
+        self.staged = self._table.staging / f"{window.label}-{uuid.uuid4().hex}"
+        """Where the window's files are until it is committed."""
+        self._life = Life(_life_of(self.staged))
 
     @classmethod
     def look(cls, sink: ParquetSink) -> TableState | None:
@@ -152,7 +153,7 @@ class ParquetWriter:
     def stage(self, df: DataFrame) -> None:
         """See `Writer`."""
         self.prepare(df.columns)
-        self._write(df, self._staged)
+        self._write(df, self.staged)
 
     def stage_together(self, writers: Mapping[int, ParquetWriter], df: DataFrame, column: str) -> None:
         """Stage several windows of this sink in one pass, by a column that tells the number of each row's window.
@@ -165,7 +166,7 @@ class ParquetWriter:
         landed = [name for name in df.columns if name != column]
         for writer in writers.values():
             writer.prepare(landed)
-        together = self._staged.with_name(self._staged.name + ".together")
+        together = self.staged.with_name(self.staged.name + ".together")
         parts = {number: together / f"{column}={number}" for number in writers}
         try:
             rows = self._write_together(df, column, together)
@@ -191,18 +192,18 @@ class ParquetWriter:
     def take(self, rows: Path, empty: Path) -> None:
         """Make a part of a common folder this writer's own staged one."""
         if rows.exists():
-            rows.rename(self._staged)
-            (self._staged / "_SUCCESS").touch()
+            rows.rename(self.staged)
+            (self.staged / "_SUCCESS").touch()
         else:
-            shutil.copytree(empty, self._staged)
+            shutil.copytree(empty, self.staged)
 
     def commit(self, receipt: Receipt, rows: int | None) -> int:
         """See `Writer`."""
         written = self._check(rows)
         proof = {"fingerprint": receipt.fingerprint, "rows": receipt.rows, "written": written}
-        (self._staged / _PROOF).write_text(json.dumps(proof))
+        (self.staged / _PROOF).write_text(json.dumps(proof))
         try:
-            self._table.put(self._staged, self._window, self._terms)
+            self._table.put(self.staged, self._window, self._terms)
         except OSError as error:
             raise SinkError(self._sink.path, f"window {self._window} cannot be put in place: {error}") from error
         self._life.end()
@@ -211,7 +212,7 @@ class ParquetWriter:
 
     def discard(self) -> None:
         """See `Writer`."""
-        shutil.rmtree(self._staged, ignore_errors=True)
+        shutil.rmtree(self.staged, ignore_errors=True)
         with suppress(OSError):
             self._life.end()
 
@@ -237,8 +238,8 @@ class ParquetWriter:
 
     def _check(self, rows: int | None) -> int:
         """What tasks wrote must be here: a folder not mounted everywhere keeps their files elsewhere. How many rows."""
-        self._check_success(self._staged)
-        files = sorted(self._staged.glob("*.parquet"))
+        self._check_success(self.staged)
+        files = sorted(self.staged.glob("*.parquet"))
         if not files:
             raise SinkError(self._sink.path, "not one of the files that Spark wrote is here")
         return self._check_count(rows, files)

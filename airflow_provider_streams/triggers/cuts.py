@@ -94,10 +94,10 @@ class RecordCutsTrigger(BaseEventTrigger):
     async def _record(self, sources: list[Source]) -> list[Recorded]:
         async with AsyncExitStack() as stack:
             # opened anew each time: credentials may change, and a minute is long for an idle connection
-            systems: dict[str, StreamSystem] = {}
+            systems: dict[str, StreamSystem | StreamsError] = {}
             for source in sources:
                 if source.conn_id not in systems:
-                    systems[source.conn_id] = stack.enter_context(closing(await hook_for(source).asystem()))
+                    systems[source.conn_id] = await _system(source, stack)
             journal = stack.enter_context(closing(await aopen_journal()))
             results = await asyncio.to_thread(record, journal, systems, sources, self.recorder)
             if self.keep_seconds is not None:
@@ -116,6 +116,14 @@ class RecordCutsTrigger(BaseEventTrigger):
         if failing.get(key) != type(result.error).__name__:
             self.log.warning("No cut of %s was recorded, trying again at every tick: %s", result.source, result.error)
         failing[key] = type(result.error).__name__
+
+
+async def _system(source: Source, stack: AsyncExitStack) -> StreamSystem | StreamsError:
+    """A connection that is wrong keeps none of the others' sources from being recorded."""
+    try:
+        return stack.enter_context(closing(await hook_for(source).asystem()))
+    except StreamsError as error:
+        return error
 
 
 def _plain(given: Source | dict[str, Any] | str) -> dict[str, Any]:

@@ -6,50 +6,52 @@ import asyncio
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.errors import InvalidRequest, InvalidWindow
 from airflow_provider_streams.hooks.base import StreamHook, hook_for
 from airflow_provider_streams.hooks.journal import aopen_journal
 from airflow_provider_streams.model.basis import MAX_SKEW, BasisLike, default_basis
+from airflow_provider_streams.model.coverage import Coverage, WindowState
+from airflow_provider_streams.model.grid import Every, Grid, parse_grid
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.operators.read import check_choices
 from airflow_provider_streams.systems.sources import source_from_json, source_to_json
 from airflow_provider_streams.triggers.watching import REPEAT_SECONDS, News, WatchTrigger
-from airflow_provider_streams.windows.progress import covered_end
 from airflow_provider_streams.windows.readiness import WindowQuestion
+
+if TYPE_CHECKING:
+    from airflow_provider_streams.journal.store import Journal
 
 MOST_WINDOWS = 100
 """An event names so many windows at most; the next event names the next ones."""
 KEY_FORMAT = "%Y-%m-%dT%H:%M:%S"
 """Of partition keys, as Airflow's `CronPartitionTimetable` and its mappers write and read them by default."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
 
 @dataclass(frozen=True, slots=True)
-class Grid:
-    """Windows of one length that tile time, counted from 1970 (UTC) plus an offset."""
+class Announcement:
+    """Windows that a consumer should read."""
 
-    length: timedelta
-    offset: timedelta = timedelta(0)
+    windows: tuple[Window, ...]
+    more: bool
+    """There are others."""
 
-    def __post_init__(self) -> None:
-        if self.length <= timedelta(0):
-            raise InvalidRequest(f"window_length must be positive, got {self.length}")
 
-    def before(self, moment: datetime) -> datetime:
-        """The last edge at or before a time."""
-        begin = _EPOCH + self.offset
-        return begin + (moment - begin) // self.length * self.length
+def to_announce(coverage: Coverage) -> Announcement:
+    """The complete windows that are not covered, the oldest first; those never tried before those that failed.
 
-    def windows(self, start: datetime, end: datetime) -> list[Window]:
-        """Those that lie between two times as a whole, the oldest `MOST_WINDOWS` of them."""
-        at = self.before(start)
-        at = at if at == start else at + self.length
-        count = max(0, min((end - at) // self.length, MOST_WINDOWS))
-        return [Window(at + n * self.length, at + (n + 1) * self.length) for n in range(count)]
+    What the stream no longer holds is left out: it cannot be read, and must not keep the others from being named. So
+    must not those that fail again and again.
+    """
+    wanted = [item for item in coverage.windows if item.state not in ("covered", "lost")]
+    chosen = sorted(wanted, key=_urgency)[:MOST_WINDOWS]
+    return Announcement(tuple(sorted(item.window for item in chosen)), len(wanted) > len(chosen))
+
+
+def _urgency(item: WindowState) -> tuple[int, datetime]:
+    return item.attempts, item.window.start
 
 
 class NewWindowsTrigger(WatchTrigger):
@@ -64,12 +66,12 @@ class NewWindowsTrigger(WatchTrigger):
     `outlet_events[asset].add_partitions(keys)`.
 
     Args:
-        source: what is read, or as `hooks.base.source_to_json` gives it.
-        window_length: the length of windows, or its seconds; they are counted from midnight, UTC.
+        source: what is read, or as `systems.sources.source_to_json` gives it.
+        window_length: the length of windows: a time, its seconds, or its text (`1h`, `1d Europe/Berlin`, `model.grid`).
         reader: who covers the windows.
         basis: as the read's; without a user's cuts.
         slack: as the read's, or its seconds.
-        offset: of the windows' edges from midnight, or its seconds.
+        offset: of the edges of windows of one length from midnight (UTC), or its seconds.
         key_format: how a window's start is written as partition key.
         poll_interval: seconds between two looks.
         repeat_seconds: how often windows are announced again while they are not covered.
@@ -78,7 +80,7 @@ class NewWindowsTrigger(WatchTrigger):
     def __init__(
         self,
         source: Source | dict[str, Any],
-        window_length: timedelta | float,
+        window_length: timedelta | float | str,
         *,
         reader: str | None = None,
         basis: BasisLike | None = None,
@@ -93,7 +95,7 @@ class NewWindowsTrigger(WatchTrigger):
         check_choices(source=self.source, basis=basis)
         if basis is not None and not isinstance(basis, str):
             raise InvalidRequest("windows that come by themselves cannot have the user's own cuts")
-        self.grid = Grid(_span(window_length), _span(offset))
+        self.grid = _grid(window_length, _span(offset))
         self.slack = _span(slack)
         self.reader, self.basis, self.key_format = reader, basis or default_basis(self.source.system), key_format
         self._hook: StreamHook | None = None
@@ -105,11 +107,10 @@ class NewWindowsTrigger(WatchTrigger):
             "airflow_provider_streams.triggers.new_windows.NewWindowsTrigger",
             {
                 "source": source_to_json(self.source),
-                "window_length": self.grid.length.total_seconds(),
+                "window_length": str(self.grid),
                 "reader": self.reader,
                 "basis": self.basis,
                 "slack": self.slack.total_seconds(),
-                "offset": self.grid.offset.total_seconds(),
                 "key_format": self.key_format,
                 "poll_interval": self.poll_interval,
                 "repeat_seconds": self.repeat_seconds,
@@ -121,8 +122,11 @@ class NewWindowsTrigger(WatchTrigger):
         until = await self._ready_until(datetime.now(UTC))
         if until is None:
             return None
-        since = await self._covered_until()
-        return self._news(until - self.grid.length if since is None else since, until)
+        newest = self.grid.cell(until - timedelta(microseconds=1))
+        if self.reader is None:
+            return self._news(Announcement((newest,), more=False))
+        with closing(await aopen_journal()) as journal:
+            return self._news(await asyncio.to_thread(self._uncovered, journal, self.reader, newest))
 
     async def cleanup(self) -> None:
         """Close local connections; there is nothing to undo at the server."""
@@ -135,25 +139,23 @@ class NewWindowsTrigger(WatchTrigger):
         if self._complete_until == newest:
             return newest
         self._hook = self._hook or hook_for(self.source)
-        for end in (newest, newest - self.grid.length):
-            if end == self._complete_until:
+        last = self.grid.cell(newest - timedelta(microseconds=1))
+        for window in (last, self.grid.cell(last.start - timedelta(microseconds=1))):
+            if window.end == self._complete_until:
                 break
-            window = Window(end - self.grid.length, end)
             question = WindowQuestion(self.source, window, self.basis, self.slack, MAX_SKEW)
             if (await self._hook.areadiness(question)).ready:
-                self._complete_until = end
+                self._complete_until = window.end
                 break
         return self._complete_until
 
-    async def _covered_until(self) -> datetime | None:
-        if self.reader is None:
-            return None
-        with closing(await aopen_journal()) as journal:
-            end = await asyncio.to_thread(covered_end, journal, self.source.key, self.reader, None)
-        return None if end is None else end.time
+    def _uncovered(self, journal: Journal, reader: str, newest: Window) -> Announcement:
+        """Since the first window that the reader knows, or that was complete when somebody first watched for it."""
+        since = journal.watched_from(self.source.key, reader, newest.start)
+        return to_announce(journal.coverage(self.source.key, reader, since, newest.end, self.grid))
 
-    def _news(self, since: datetime, until: datetime) -> News | None:
-        windows = self.grid.windows(since, until)
+    def _news(self, found: Announcement) -> News | None:
+        windows = found.windows
         if not windows:
             return None
         named = [{**window.to_json(), "partition_key": self._key(window)} for window in windows]
@@ -164,12 +166,21 @@ class NewWindowsTrigger(WatchTrigger):
             "partition_keys": [one["partition_key"] for one in named],
             "window": windows[-1].to_json(),
             "partition_key": named[-1]["partition_key"],
-            "more": windows[-1].end < until,
+            "more": found.more,
         }
-        return News((windows[0].start, windows[-1].end), payload, again=self.reader is not None)
+        return News(windows, payload, again=self.reader is not None)
 
     def _key(self, window: Window) -> str:
         return window.start.strftime(self.key_format)
+
+
+def _grid(length: timedelta | float | str, offset: timedelta) -> Grid:
+    grid = parse_grid(timedelta(seconds=length) if isinstance(length, int | float) else length)
+    if not offset:
+        return grid
+    if not isinstance(grid, Every):
+        raise InvalidWindow(f"windows of {grid} begin where the calendar says: offset is for those of one length")
+    return Every(grid.length, offset)
 
 
 def _span(length: timedelta | float) -> timedelta:

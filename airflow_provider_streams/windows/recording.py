@@ -92,21 +92,23 @@ def store(journal: Journal, system: StreamSystem, taken: Sample, recorder: str, 
 
 
 def record(
-    journal: Journal, systems: Mapping[str, StreamSystem], sources: Iterable[Source], recorder: str
+    journal: Journal, systems: Mapping[str, StreamSystem | StreamsError], sources: Iterable[Source], recorder: str
 ) -> list[Recorded]:
     """Sample and store each source, one after the other; what fails for one of them keeps nobody else from it.
 
     Args:
         journal: where to.
-        systems: by connection id.
+        systems: by connection id; or why there is none.
         sources: what to sample.
         recorder: who samples.
     """
     return [_record(journal, systems[source.conn_id], source, recorder) for source in sources]
 
 
-def _record(journal: Journal, system: StreamSystem, source: Source, recorder: str) -> Recorded:
+def _record(journal: Journal, system: StreamSystem | StreamsError, source: Source, recorder: str) -> Recorded:
     taken = None
+    if isinstance(system, StreamsError):
+        return Recorded(source, error=system)
     try:
         taken = sample(system, source)
         return Recorded(source, taken, store(journal, system, taken, recorder))

@@ -8,23 +8,17 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from airflow_provider_streams.errors import StreamsError
 from airflow_provider_streams.model.landing import Landed
-from airflow_provider_streams.model.receipt import compare
-from airflow_provider_streams.spark import sinks
 from airflow_provider_streams.spark.chunk import WindowFailure, concerns_all
-from airflow_provider_streams.spark.job import expected_rows
-from airflow_provider_streams.systems.base import load_system
+from airflow_provider_streams.testing.landing import land_without_spark
 
 BUNDLE = "testing"
 
@@ -87,33 +81,6 @@ class Launches:
     tamper: Callable[[list[Any]], list[Any]] = lambda receipts: receipts
     before: Callable[[Any], None] = lambda _spec: None
     """Called with each spec, before it is read."""
-
-
-def land_without_spark(spec: Any, tamper: Callable[[list[Any]], list[Any]]) -> tuple[Landed, pa.Table]:
-    """What the job does, with Arrow instead of Spark: read, prove, and let the sink's own writer put it in place."""
-    receipts, batches = [], []
-    with closing(load_system(spec.plan.source.system).from_options(spec.options)) as system:
-        system.check_origin(spec.plan)
-        schema = system.schema(spec.columns)
-        for split in spec.plan.splits:
-            with closing(system.read(spec.plan, split, spec.columns)) as reader:
-                batches += list(reader)
-                receipts.append(reader.receipt)
-        explained = system.explain(spec.plan, tamper(receipts), on_loss=spec.on_loss)
-    receipt = compare(spec.plan, explained, seconds=0.1)
-    table = pa.Table.from_batches(batches, schema=schema)
-    if spec.sink is None:
-        return Landed(receipt), table
-    writer = sinks.writer_of(spec.sink, spec.plan.window, spec.terms)
-    try:
-        writer.prepare(table.column_names)
-        writer._staged.mkdir()
-        pq.write_table(table, writer._staged / "part-0.parquet")
-        (writer._staged / "_SUCCESS").touch()
-        written = writer.commit(receipt, expected_rows(spec, receipt, None))
-    finally:
-        writer.discard()
-    return Landed(receipt, written, tuple((field.name, str(field.type)) for field in schema)), table
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from sqlalchemy import NullPool, create_engine, text
 
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.model.cut import Cut
+from airflow_provider_streams.model.landing import Landed
 from airflow_provider_streams.model.plan import Estimate, Plan, Range, SourceRef, Split
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.receipt import Receipt, SplitReceipt, compare

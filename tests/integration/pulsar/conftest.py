@@ -15,6 +15,7 @@ from airflow_provider_streams.model.plan import Plan, SourceRef, Span, Split
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.systems.pulsar.auth import Endpoint
 from airflow_provider_streams.systems.pulsar.reader import PulsarSplitReader
+from airflow_provider_streams.testing.plans import plan_of
 
 COLUMNS = ("value", "key", "publish_time", "event_time", "ledger", "entry", "batch_index", "properties", "message_id")
 NOW = dt.datetime(2026, 11, 20, tzinfo=dt.UTC)

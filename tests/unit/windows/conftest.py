@@ -1,0 +1,164 @@
+"""A world without servers, Airflow or Spark: a fake stream, a real journal, real tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from airflow_provider_streams import ParquetSink, Window
+from airflow_provider_streams.journal.store import Journal
+from airflow_provider_streams.model.backfill import Selection, parse_select
+from airflow_provider_streams.model.grid import parse_grid
+from airflow_provider_streams.model.landing import Landed, Landing
+from airflow_provider_streams.spark.parquet_table import ParquetTable
+from airflow_provider_streams.spark.spec import SMALL_PLAN_BYTES
+from airflow_provider_streams.testing.fake import FakeSource, FakeSystem
+from airflow_provider_streams.testing.landing import run_without_spark
+from airflow_provider_streams.windows.acts import Acts
+from airflow_provider_streams.windows.backfilling import Backfill, Backfiller, Outcome, Preview, backfill_grid
+from airflow_provider_streams.windows.landing import Ask, check, enter, refuse_overlaps
+from airflow_provider_streams.windows.planning import WindowRead, pinned_plan
+from airflow_provider_streams.windows.readiness import WindowQuestion
+from airflow_provider_streams.windows.reading import Begin, RunIds, land, recorded_planning
+from airflow_provider_streams.windows.workplace import Workplace
+
+MINUTE = timedelta(minutes=1)
+
+
+class Figures:
+    """Nobody looks."""
+
+    def covered(self, *_: Any) -> None: ...
+
+    def recounted(self, *_: Any) -> None: ...
+
+
+@dataclass
+class World:
+    """What users do to windows, one act at a time."""
+
+    path: Path
+    journal: Journal
+    truth: dict[str, str] = field(default_factory=lambda: {"events": "3600"})
+    """What the fake server holds; `events` per shard, one a second."""
+    before: Callable[[Any], None] = lambda _spec: None
+    """Called with each window's spec before it is read: raise in it to fail there."""
+    tries: int = 0
+
+    def hold(self, **truth: object) -> None:
+        """From now on, the server holds this."""
+        self.truth |= {name: str(value) for name, value in truth.items()}
+
+    def sink(self, name: str = "lake") -> ParquetSink:
+        """A table of this world."""
+        return ParquetSink(str(self.path / name))
+
+    def place(self, source: FakeSource) -> Workplace:
+        """Where its windows are worked on."""
+
+        class Stream:
+            def system(stream) -> FakeSystem:  # noqa: N805 - `self` is the world
+                return FakeSystem(stream.options())
+
+            def options(stream) -> dict[str, str]:  # noqa: N805
+                return {**self.truth, "stream": source.name}
+
+        run = lambda work: run_without_spark(work, self.before)  # noqa: E731
+        return Workplace(self.journal, Stream(), run, Figures(), SMALL_PLAN_BYTES)
+
+    def read(
+        self,
+        window: Window,
+        *,
+        reader: str = "reader",
+        source: str = "numbers",
+        sink: str | None = "lake",
+        basis: Any = "publish",
+        slack: timedelta = timedelta(0),
+        grid: str | None = None,
+        columns: tuple[str, ...] | None = None,
+        on_loss: Any = "fail",
+        dry_run: bool = False,
+        **acts: Any,
+    ) -> Landed | None:
+        """One run of a task that reads one window, as the operator does it."""
+        self.tries += 1
+        stream, done = FakeSource(source), Acts(**acts)
+        landing = Landing(self.sink(sink) if sink else None, None, columns)
+        question = WindowQuestion(stream, window, basis, slack)
+        read = WindowRead(question, reader, on_loss)
+        ids = RunIds("dag", f"run-{self.tries}", "read", 1)
+        ask = Ask(stream, reader, landing, read.basis, parse_grid(grid) if grid else None)
+        place = self.place(stream)
+        entered = None if dry_run else enter(self.journal, ask, [window], done)
+        if dry_run:
+            check(self.journal, ask, [window])
+        refuse_overlaps(self.journal, ask, window, done)
+        with recorded_planning(self.journal, read, ids), closing(place.stream.system()) as system:
+            plan = pinned_plan(self.journal, system, read, replan=done.replan)
+        return None if entered is None else land(place, read, plan, landing, Begin(entered, ids, done))
+
+    def backfill(
+        self,
+        span: Window,
+        *,
+        length: Any = MINUTE,
+        reader: str = "reader",
+        source: str = "numbers",
+        sink: str | None = "lake",
+        select: str = "missing",
+        basis: str = "publish",
+        on_loss: Any = "fail",
+        lookback: timedelta | None = None,
+        dry_run: bool = False,
+        is_own: Callable[[Any], bool] = lambda _run: False,
+        **acts: Any,
+    ) -> tuple[Preview, Outcome]:
+        """One run of a task that backfills."""
+        self.tries += 1
+        stream = FakeSource(source)
+        backfill = Backfill(
+            source=stream,
+            span=span,
+            grid=backfill_grid(self.journal, stream.key, reader, length, span.start),
+            reader=reader,
+            selection=Selection(parse_select(select), accepts_loss=on_loss == "record", is_own=is_own),
+            landing=Landing(self.sink(sink) if sink else None),
+            basis=basis,
+            slack=timedelta(0),
+            on_loss=on_loss,
+            lookback=lookback,
+            acts=Acts(**acts),
+        )
+        backfiller = Backfiller(self.place(stream), backfill, RunIds("dag", f"run-{self.tries}", "fill", 1))
+        backfiller.recount()
+        preview = backfiller.preview(pin=not dry_run)
+        return preview, Outcome() if dry_run else backfiller.run(preview, done=lambda *_: None)
+
+    def states(self, span: Window, reader: str = "reader", source: str = "numbers") -> list[str]:
+        """What the journal says of each window."""
+        coverage = self.journal.coverage(FakeSource(source).key, reader, span.start, span.end)
+        return [item.state for item in coverage.windows]
+
+    def values(self, sink: str = "lake") -> Counter[bytes]:
+        """How often each event is in a table."""
+        files = sorted(Path(self.sink(sink).path).glob("window_start=*/window_end=*/*.parquet"))
+        return Counter(v for file in files for v in pq.ParquetFile(file).read(["value"])["value"].to_pylist())
+
+    def windows(self, sink: str = "lake") -> list[Window]:
+        """What windows a table holds."""
+        return sorted(ParquetTable(self.sink(sink).path).windows())
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with Journal(f"sqlite:///{tmp_path / 'journal.db'}") as journal:
+        yield World(tmp_path, journal)

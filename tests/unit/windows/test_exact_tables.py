@@ -1,0 +1,359 @@
+"""The table is as exact as the read, whatever users do: no row twice, none missing that is called covered."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from airflow_provider_streams.errors import (
+    ChainOrder,
+    FewerRows,
+    ForeignTable,
+    InvalidRequest,
+    LandingMismatch,
+    OffGrid,
+    OtherCluster,
+    TermsChanged,
+    WindowNotReady,
+    WindowsOverlap,
+)
+from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.testing.fake import EPOCH, FakeSource
+
+MINUTE = timedelta(minutes=1)
+MINUTE_OF_ROWS = 120
+
+
+def minutes(start, end):
+    return Window(EPOCH + start * MINUTE, EPOCH + end * MINUTE)
+
+
+def once(values):
+    return not values or set(values.values()) == {1}
+
+
+class SparkDied(Exception):
+    pass
+
+
+def die(_spec):
+    raise SparkDied
+
+
+# One table, one owner
+
+
+def test_two_sources_do_not_land_in_one_table(world):
+    world.read(minutes(0, 1), source="orders", reader="a")
+    with pytest.raises(ForeignTable, match=r"belongs to reader 'a' of fake:fake_default:orders"):
+        world.read(minutes(0, 1), source="payments", reader="b")
+    assert len(world.values()) == MINUTE_OF_ROWS
+    assert all(value.startswith(b"orders") for value in world.values())
+    assert world.states(minutes(0, 1), "b", "payments") != ["covered"]
+
+
+def test_two_readers_of_one_source_do_not_land_in_one_table(world):
+    world.read(minutes(0, 1), reader="a")
+    with pytest.raises(ForeignTable):
+        world.read(minutes(0, 1), reader="b")
+    assert world.states(minutes(0, 1), "a") == ["covered"]
+    assert world.states(minutes(0, 1), "b") != ["covered"]
+
+
+def test_a_folder_with_somebodys_data_is_not_taken(world):
+    folder = Path(world.sink().path) / "window_start=20261120T100000Z" / "window_end=20261120T110000Z"
+    folder.mkdir(parents=True)
+    with pytest.raises(ForeignTable, match="move the data away"):
+        world.read(minutes(0, 1))
+    assert folder.exists()
+
+
+def test_another_journal_does_not_land_in_the_table(world, tmp_path):
+    from airflow_provider_streams.journal.store import Journal
+
+    world.read(minutes(0, 1))
+    with Journal(f"sqlite:///{tmp_path / 'another.db'}") as world.journal:
+        with pytest.raises(ForeignTable, match="another journal"):
+            world.read(minutes(1, 2))
+        world.read(minutes(1, 2), reland=True)
+        assert world.windows() == [minutes(1, 2)]
+    assert list((tmp_path / "lake" / "_set_aside").glob("*/window_start=*/window_end=*/*.parquet")), "kept"
+
+
+# Windows that share time
+
+
+def test_a_window_that_shares_time_with_a_covered_one_is_refused(world):
+    world.read(minutes(0, 0.6))
+    with pytest.raises(WindowsOverlap, match=r"10:00:00Z/2026-11-20T10:00:36Z.*overlap='replace'") as caught:
+        world.read(minutes(0, 1))
+    assert caught.value.covered == (minutes(0, 0.6),)
+    assert (len(world.values()), once(world.values())) == (72, True)
+    assert world.states(minutes(0, 0.6)) == ["covered"]
+
+
+def test_a_refused_window_is_not_planned_and_leaves_no_hole(world):
+    world.read(minutes(0, 10))
+    with pytest.raises(WindowsOverlap):
+        world.read(minutes(5, 6))
+    assert world.states(minutes(0, 10)) == ["covered"]
+    assert world.journal.pinned(FakeSource("numbers").key, "reader", minutes(5, 6)) is None
+
+
+def test_windows_of_one_start_and_two_lengths_do_not_replace_each_other(world):
+    world.read(minutes(0, 10))
+    with pytest.raises(WindowsOverlap):
+        world.read(minutes(0, 1))
+    assert len(world.values()) == 10 * MINUTE_OF_ROWS
+    assert world.states(minutes(0, 10)) == ["covered"]
+
+
+def test_an_explicit_act_takes_windows_out_as_a_whole(world):
+    world.read(minutes(0, 10))
+    world.read(minutes(10, 20))
+    world.read(minutes(9, 11), overlap="replace")
+    assert world.windows() == [minutes(9, 11)]
+    assert (len(world.values()), once(world.values())) == (2 * MINUTE_OF_ROWS, True)
+    span = minutes(0, 20)
+    coverage = world.journal.coverage(FakeSource("numbers").key, "reader", span.start, span.end)
+    assert coverage.covered == (minutes(9, 11),)
+    assert [item.state for item in coverage.windows] == ["failed", "covered", "failed"]
+    assert "took its place" in coverage.windows[0].cause
+
+
+def test_a_failed_replacement_leaves_the_rows_and_claims_less(world):
+    world.read(minutes(0, 10))
+    world.before = die
+    with pytest.raises(SparkDied):
+        world.read(minutes(5, 6), overlap="replace")
+    assert len(world.values()) == 10 * MINUTE_OF_ROWS
+    assert "covered" not in world.states(minutes(0, 10))
+
+
+def test_the_table_refuses_what_the_journal_does_not_know(world, tmp_path):
+    """The last look is the table's own, under its lock: another attempt may have landed meanwhile."""
+    late = lambda _spec: (setattr(world, "before", lambda _: None), world.read(minutes(0, 2)))  # noqa: E731
+    world.before = late
+    with pytest.raises(WindowsOverlap):
+        world.read(minutes(1, 3))
+    assert world.windows() == [minutes(0, 2)]
+    assert once(world.values())
+
+
+# One landing, one grid
+
+
+def test_another_table_is_another_landing(world):
+    world.read(minutes(0, 1))
+    with pytest.raises(LandingMismatch, match=r"table file://.*/other instead of file://.*/lake"):
+        world.read(minutes(1, 2), sink="other")
+    with pytest.raises(LandingMismatch, match="columns value instead of none"):
+        world.read(minutes(1, 2), columns=("value",))
+    assert world.windows() == [minutes(0, 1)]
+
+
+def test_a_second_deployment_on_one_journal_is_told(world):
+    world.read(minutes(0, 1), sink="prod")
+    with pytest.raises(LandingMismatch):
+        world.backfill(minutes(0, 2), sink="dev")
+    assert not Path(world.sink("dev").path).exists()
+
+
+def test_reads_without_a_table_prove_only(world):
+    world.read(minutes(0, 1), sink=None)
+    assert world.states(minutes(0, 1)) == ["covered"], "of a reader that lands nothing"
+    _, outcome = world.backfill(minutes(0, 1))
+    assert outcome.covered == (minutes(0, 1),)
+    assert len(world.values()) == MINUTE_OF_ROWS
+    world.read(minutes(1, 2), sink=None)
+    assert world.states(minutes(1, 2)) == ["missing"], "the reader lands in a table now"
+    assert world.windows() == [minutes(0, 1)]
+
+
+def test_another_grid_is_refused_and_both_are_shown(world):
+    world.read(minutes(0, 10), grid="10m")
+    with pytest.raises(OffGrid, match=r"its grid is 10m.*10:10:00Z/2026-11-20T10:20:00Z"):
+        world.read(minutes(10, 12), grid="2m")
+    with pytest.raises(OffGrid):
+        world.backfill(minutes(0, 40), length=2 * MINUTE)
+    with pytest.raises(OffGrid):
+        world.read(minutes(13, 14), dry_run=True)
+    assert world.states(minutes(0, 10)) == ["covered"]
+
+
+def test_landing_anew_sets_aside_and_everything_is_missing_again(world):
+    for number in range(4):
+        world.read(minutes(number * 10, number * 10 + 10), grid="10m")
+    world.read(minutes(0, 2), grid="2m", reland=True)
+    assert world.windows() == [minutes(0, 2)]
+    span = minutes(0, 40)
+    coverage = world.journal.coverage(FakeSource("numbers").key, "reader", span.start, span.end)
+    assert coverage.covered == (minutes(0, 2),)
+    assert "landed in another table before" in {item.cause for item in coverage.windows}
+    world.read(minutes(2, 4), grid="2m", reland=True)
+    assert world.windows() == [minutes(0, 2), minutes(2, 4)], "nothing differs, so nothing is set aside"
+    assert len(list(Path(world.sink().path).glob("_set_aside/*/window_start=*"))) == 4
+
+
+def test_a_backfill_takes_the_readers_own_grid(world):
+    world.read(minutes(0, 10), grid="10m")
+    _, outcome = world.backfill(minutes(3, 41), length=None)
+    assert outcome.covered == (minutes(10, 20), minutes(20, 30), minutes(30, 40))
+    assert (len(world.values()), once(world.values())) == (40 * MINUTE_OF_ROWS, True)
+
+
+def test_two_bases_do_not_share_a_table(world):
+    world.hold(events=60)
+    world.read(minutes(0, 1), basis="chained")
+    world.hold(events=180)
+    with pytest.raises(LandingMismatch, match="basis 'publish' instead of 'chained'"):
+        world.backfill(minutes(0, 3))
+    assert len(world.values()) == MINUTE_OF_ROWS
+
+
+# The table as it is
+
+
+def test_a_deleted_table_covers_nothing(world):
+    for number in range(3):
+        world.read(minutes(number, number + 1))
+    shutil.rmtree(world.sink().path)
+    _, outcome = world.backfill(minutes(0, 3))
+    assert len(outcome.covered) == 3
+    assert (len(world.values()), once(world.values())) == (3 * MINUTE_OF_ROWS, True)
+
+
+def test_a_window_somebody_removed_is_missing(world):
+    for number in range(3):
+        world.read(minutes(number, number + 1))
+    shutil.rmtree(Path(world.sink().path) / "window_start=20261120T100100Z")
+    preview, outcome = world.backfill(minutes(0, 3))
+    assert outcome.covered == (minutes(1, 2),)
+    assert preview.windows[0].state == "failed"
+    assert len(world.values()) == 3 * MINUTE_OF_ROWS
+
+
+def test_a_run_that_would_land_fewer_rows_is_an_explicit_act(world):
+    world.read(minutes(0, 1))
+    world.hold(head=30)
+    with pytest.raises(FewerRows, match="holds 120 rows in the table, and this read would leave 60"):
+        world.read(minutes(0, 1), replan=True, on_loss="record")
+    assert len(world.values()) == MINUTE_OF_ROWS
+    world.read(minutes(0, 1), on_loss="record", accept_fewer=True)
+    assert len(world.values()) == 60
+    assert world.states(minutes(0, 1)) == ["covered"]
+
+
+def test_a_plan_is_not_read_in_another_life_of_its_source(world):
+    world.read(minutes(0, 1), dry_run=True)
+    world.hold(life=2)
+    with pytest.raises(OtherCluster, match="life 1"):
+        world.read(minutes(0, 1))
+    assert world.windows() == []
+    _, outcome = world.backfill(minutes(0, 2))
+    assert outcome.covered == (minutes(1, 2),)
+    assert "OtherCluster" in outcome.failures[str(minutes(0, 1))]
+    world.read(minutes(0, 1), replan=True)
+    assert world.states(minutes(0, 2)) == ["covered", "covered"]
+
+
+# What was accepted before
+
+
+def test_losses_accepted_before_are_not_accepted_silently(world):
+    world.hold(head=30)
+    world.read(minutes(0, 1), on_loss="record", dry_run=True)
+    with pytest.raises(TermsChanged, match="losses accepted by on_loss='record'"):
+        world.read(minutes(0, 1))
+    assert world.windows() == []
+    landed = world.read(minutes(0, 1), on_loss="record")
+    assert landed.receipt.verdict == "loss recorded"
+
+
+def test_another_slack_under_a_pin_is_told(world, caplog):
+    world.hold(late_every=10, late_by_ms=30_000)
+    first = world.read(minutes(1, 2), slack=timedelta(0))
+    again = world.read(minutes(1, 2), slack=5 * MINUTE)
+    assert again.receipt.rows == first.receipt.rows
+    assert "planned with slack 0:00:00 instead of 0:05:00" in caplog.text
+
+
+def test_late_rows_stay_counted_until_they_are_read(world):
+    world.hold(late_every=100, late_by_ms=120_000)
+    world.backfill(minutes(0, 10))
+    world.backfill(minutes(0, 10), lookback=5 * MINUTE)
+    span, key = minutes(0, 10), FakeSource("numbers").key
+    late = world.journal.coverage(key, "reader", span.start, span.end).late_rows
+    assert late > 0
+    world.read(minutes(0, 1), grid=None)  # cleared and read again
+    assert world.journal.coverage(key, "reader", span.start, span.end).late_rows == late
+    with pytest.raises(InvalidRequest, match="lookback"):
+        world.backfill(minutes(0, 10), select="late")
+    world.backfill(minutes(0, 10), select="late", lookback=5 * MINUTE)
+    assert world.journal.coverage(key, "reader", span.start, span.end).late_rows == 0
+    assert once(world.values())
+
+
+# Chains
+
+
+def chained(world, start, end, events, **how):
+    world.hold(events=events)
+    return world.read(minutes(start, end), basis="chained", **how)
+
+
+def test_a_chain_waits_for_the_window_before(world):
+    chained(world, 0, 1, 60)
+    world.before = die
+    with pytest.raises(SparkDied):
+        chained(world, 1, 2, 120)
+    world.before = lambda _spec: None
+    with pytest.raises(WindowNotReady, match="read in order"):
+        chained(world, 2, 3, 180)
+    chained(world, 1, 2, 180)
+    chained(world, 2, 3, 180)
+    assert (len(world.values()), once(world.values())) == (360, True)
+    assert world.states(minutes(0, 3)) == ["covered"] * 3
+
+
+def test_two_runs_of_a_chain_at_once_do_not_read_the_same(world):
+    chained(world, 0, 1, 60)
+    refused = []
+
+    def the_next_run(_spec):
+        world.before = lambda _: None
+        with pytest.raises(WindowNotReady):
+            chained(world, 2, 3, 240)
+        refused.append(True)
+
+    world.hold(events=180)
+    world.before = the_next_run
+    world.read(minutes(1, 2), basis="chained")
+    chained(world, 2, 3, 240)
+    assert refused
+    assert (len(world.values()), once(world.values())) == (480, True)
+
+
+def test_a_later_window_may_take_the_place_of_those_that_never_come(world):
+    chained(world, 0, 1, 60)
+    world.before = die
+    with pytest.raises(SparkDied):
+        chained(world, 1, 2, 120)
+    world.before = lambda _spec: None
+    chained(world, 2, 3, 180, replan=True)
+    assert (len(world.values()), once(world.values())) == (360, True)
+    with pytest.raises(ChainOrder, match="has gone on to"):
+        chained(world, 1, 2, 180)
+    assert len(world.values()) == 360
+
+
+def test_a_covered_window_of_a_chain_reads_the_same_again_and_is_not_planned_anew(world):
+    chained(world, 0, 1, 60)
+    chained(world, 1, 2, 120)
+    chained(world, 0, 1, 120)
+    assert (len(world.values()), once(world.values())) == (240, True)
+    with pytest.raises(ChainOrder):
+        chained(world, 0, 1, 120, replan=True)

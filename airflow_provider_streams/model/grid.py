@@ -27,7 +27,7 @@ from airflow_provider_streams.model.window import EPOCH, Window
 
 Unit = Literal["d", "w", "mo", "y"]
 
-CRON = "airflow_provider_streams.windows.cron:CronGrid"
+CRON = "airflow_provider_streams.timetables:CronGrid"
 """Ticks are computed as Airflow does, which this ring does not import; so it is loaded where one is used."""
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
@@ -35,6 +35,7 @@ _LENGTH = re.compile(r"(?P<count>\d+(?:\.\d+)?)(?P<unit>s|m|h)(?: *\+(?P<shift>\
 _CALENDAR = re.compile(r"(?P<count>\d+)(?P<unit>d|w|mo|y)(?: +(?P<zone>[A-Za-z0-9_+/-]+))?")
 _MONDAY = date(1970, 1, 5)
 _MONTHS = 12
+_CRON_FIELDS = 5
 
 
 class Grid(ABC):
@@ -227,7 +228,8 @@ def zone_of(name: str) -> ZoneInfo:
 def _cron(text: str) -> Grid:
     """`cron <five fields> [<zone>]`."""
     words = text.removeprefix("cron ").split(" ")
-    zone = words.pop() if len(words) > 1 and re.fullmatch(r"[A-Z][A-Za-z0-9_+/-]*", words[-1]) else "UTC"
+    fields = 1 if words[0].startswith("@") else _CRON_FIELDS
+    zone = words.pop() if len(words) > fields else "UTC"
     module, _, name = CRON.partition(":")
     grid: Grid = getattr(importlib.import_module(module), name)(" ".join(words), zone)
     return grid

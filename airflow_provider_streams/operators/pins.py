@@ -19,7 +19,8 @@ from airflow_provider_streams.hooks.pulsar_questions import ask
 from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.retry import terminal_errors
-from airflow_provider_streams.windows.of_run import RunFacts, resolve_window
+from airflow_provider_streams.timetables import run_facts
+from airflow_provider_streams.windows.of_run import resolve_window
 from airflow_provider_streams.windows.progress import covered_end
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class PinBacklogOperator(PinOperator):
         *,
         at: str | None = None,
         window: Window | str | None = None,
-        window_length: timedelta | None = None,
+        window_length: timedelta | str | None = None,
         slack: timedelta = _SLACK,
         **kwargs: Any,
     ) -> None:
@@ -129,7 +130,7 @@ class PinBacklogOperator(PinOperator):
             return None
         if self.at:
             return _moment(self.at)
-        return resolve_window(self.window, self.window_length, RunFacts.of(context)).window.start
+        return resolve_window(self.window, self.window_length, run_facts(context)).window.start
 
 
 class MovePinOperator(PinOperator):

@@ -20,9 +20,10 @@ from airflow_provider_streams.model.sink import Sink
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.retry import terminal_errors
+from airflow_provider_streams.timetables import run_facts
 from airflow_provider_streams.windows.acts import Acts, Overlap
 from airflow_provider_streams.windows.landing import Ask, Entered, check, enter, refuse_overlaps
-from airflow_provider_streams.windows.of_run import ResolvedWindow, RunFacts, resolve_window
+from airflow_provider_streams.windows.of_run import ResolvedWindow, resolve_window
 from airflow_provider_streams.windows.planning import WindowRead, pinned_plan
 from airflow_provider_streams.windows.readiness import WindowQuestion
 from airflow_provider_streams.windows.reading import Begin, RunIds, land, recorded_planning, summary
@@ -43,7 +44,8 @@ class ReadWindowOperator(BaseOperator):
         source: what to read.
         window: an explicit window, or its text `start/end` (templated). Default: the run's partition, then its
             data interval.
-        window_length: the length of the run's partition, with `CronPartitionTimetable`.
+        window_length: the length of the run's partition, where the DAG's timetable does not tell where the next one
+            starts, as when assets trigger it: a time, or its text (`1h`, `1d Europe/Berlin`, see `model.grid`).
         basis: how a time becomes a position: `publish`, `append`, `event`, `chained`, or the user's own
             `Cuts(start, end)`. Default: the system's, `publish` for Pulsar and `append` for Pravega.
         slack: how far publish times may be out of order; read on both sides of the window, then filtered exactly.
@@ -76,7 +78,7 @@ class ReadWindowOperator(BaseOperator):
         *,
         source: Source,
         window: Window | str | None = None,
-        window_length: timedelta | None = None,
+        window_length: timedelta | str | None = None,
         basis: BasisLike | None = None,
         slack: timedelta = timedelta(seconds=60),
         max_skew: timedelta = MAX_SKEW,
@@ -121,7 +123,7 @@ class ReadWindowOperator(BaseOperator):
             StreamsError: typed; a terminal one also is an `AirflowFailException`, so that no retry is spent on it.
         """
         with terminal_errors():
-            resolved = resolve_window(self.window, self.window_length, RunFacts.of(context))
+            resolved = resolve_window(self.window, self.window_length, run_facts(context))
             self.log.info("Window %s, from the run's %s", resolved.window, resolved.rule)
             plan, landed = self._read(resolved, context)
         self._last_read = plan, landed.receipt if landed else None

@@ -12,14 +12,16 @@ from airflow.triggers.base import StartTriggerArgs
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.base import hook_for
 from airflow_provider_streams.model.basis import MAX_SKEW, BasisLike, default_basis
+from airflow_provider_streams.model.grid import parse_grid
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.operators.read import check_choices
 from airflow_provider_streams.retry import terminal_errors
 from airflow_provider_streams.sensors.state import StateSensor
 from airflow_provider_streams.systems.sources import source_to_json
+from airflow_provider_streams.timetables import grid_of_timetable, run_facts
 from airflow_provider_streams.triggers.window import RunWindowReadyTrigger, WindowReadyTrigger, window_answer
-from airflow_provider_streams.windows.of_run import RunFacts, resolve_window
+from airflow_provider_streams.windows.of_run import resolve_window
 from airflow_provider_streams.windows.readiness import WindowQuestion, terms_to_json
 
 if TYPE_CHECKING:
@@ -40,7 +42,7 @@ class WindowReadySensor(StateSensor):
         source: what will be read.
         window: an explicit window, or its text `start/end` (templated). Default: the run's partition, then its
             data interval.
-        window_length: the length of the run's partition, with `CronPartitionTimetable`.
+        window_length: as the read's.
         basis: as the read's.
         slack: as the read's.
         max_skew: as the read's.
@@ -61,7 +63,7 @@ class WindowReadySensor(StateSensor):
         *,
         source: Source,
         window: Window | str | None = None,
-        window_length: timedelta | None = None,
+        window_length: timedelta | str | None = None,
         basis: BasisLike | None = None,
         slack: timedelta = timedelta(seconds=60),
         max_skew: timedelta = MAX_SKEW,
@@ -106,9 +108,10 @@ class WindowReadySensor(StateSensor):
         trigger = RunWindowReadyTrigger(
             source_to_json(self.source),
             terms_to_json(self.basis, self.slack, self.max_skew),
-            None if self.window is None else str(self.window),
-            None if self.window_length is None else self.window_length.total_seconds(),
-            self.poke_interval,
+            window=None if self.window is None else str(self.window),
+            window_length=None if self.window_length is None else str(parse_grid(self.window_length)),
+            grid=self._grid_text(),
+            poll_interval=self.poke_interval,
         )
         path, arguments = trigger.serialize()
         self.deferrable = self.start_from_trigger = True
@@ -119,6 +122,14 @@ class WindowReadySensor(StateSensor):
             timeout=timedelta(seconds=self.timeout),
         )
 
+    def _has_dag(self) -> bool:
+        return bool(self.has_dag())  # type: ignore[no-untyped-call]  # Airflow's is not annotated
+
+    def _grid_text(self) -> str | None:
+        """How the DAG's runs tile time: the triggerer does not know its timetable."""
+        grid = grid_of_timetable(self.dag.timetable) if self._has_dag() else None
+        return None if grid is None else str(grid)
+
     def _question(self, context: Context) -> WindowQuestion:
-        resolved = resolve_window(self.window, self.window_length, RunFacts.of(context))
+        resolved = resolve_window(self.window, self.window_length, run_facts(context))
         return WindowQuestion(self.source, resolved.window, self.basis, self.slack, self.max_skew)

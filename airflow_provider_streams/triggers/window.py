@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_streams.errors import InvalidWindow
 from airflow_provider_streams.hooks.base import StreamHook, hook_for
+from airflow_provider_streams.model.grid import parse_grid
 from airflow_provider_streams.systems.sources import source_from_json
+from airflow_provider_streams.timetables import run_facts
 from airflow_provider_streams.triggers.state import Answer, StateTrigger
 from airflow_provider_streams.windows.of_run import RunFacts, resolve_window
 from airflow_provider_streams.windows.readiness import Readiness, WindowQuestion
@@ -62,7 +65,8 @@ class RunWindowReadyTrigger(StateTrigger):
         source: as `hooks.base.source_to_json` gives it.
         terms: as `windows.readiness.terms_to_json` gives them.
         window: an explicit window as text (templated).
-        window_seconds: the length of the run's partition.
+        window_length: the length of the run's partition, as `model.grid` writes it.
+        grid: how the DAG's runs tile time, as `model.grid` writes it.
         poll_interval: seconds between two polls.
     """
 
@@ -70,13 +74,15 @@ class RunWindowReadyTrigger(StateTrigger):
         self,
         source: dict[str, Any],
         terms: dict[str, Any],
+        *,
         window: str | None = None,
-        window_seconds: float | None = None,
+        window_length: str | None = None,
+        grid: str | None = None,
         poll_interval: float = 60.0,
     ) -> None:
         super().__init__(poll_interval)
         self.source, self.terms = source, terms
-        self.window, self.window_seconds = window, window_seconds
+        self.window, self.window_length, self.grid = window, window_length, grid
         self._facts = RunFacts()
         self._refused: InvalidWindow | None = None
         self._resolved: WindowReadyTrigger | None = None
@@ -89,14 +95,15 @@ class RunWindowReadyTrigger(StateTrigger):
                 "source": self.source,
                 "terms": self.terms,
                 "window": self.window,
-                "window_seconds": self.window_seconds,
+                "window_length": self.window_length,
+                "grid": self.grid,
                 "poll_interval": self.poll_interval,
             },
         )
 
     def render_template_fields(self, context: Mapping[str, Any], jinja_env: jinja2.Environment | None = None) -> None:
         """What the triggerer calls once, before `run`, with the run's context."""
-        self._facts = RunFacts.of(context)
+        self._facts = run_facts(context)
         template = self.window
         try:
             super().render_template_fields(context, jinja_env)  # type: ignore[arg-type]  # any mapping will do
@@ -120,8 +127,8 @@ class RunWindowReadyTrigger(StateTrigger):
     def _resolve(self) -> WindowReadyTrigger:
         if self._refused is not None:
             raise self._refused
-        length = None if self.window_seconds is None else timedelta(seconds=self.window_seconds)
-        resolved = resolve_window(self.window, length, self._facts)
+        own = self._facts.grid or (parse_grid(self.grid) if self.grid else None)
+        resolved = resolve_window(self.window, self.window_length, replace(self._facts, grid=own))
         self.log.info("Window %s, from the run's %s", resolved.window, resolved.rule)
         return WindowReadyTrigger(self.source, {**self.terms, "window": str(resolved.window)}, self.poll_interval)
 

@@ -25,6 +25,7 @@ from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.model.grid import parse_grid
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.spark import parquet_table
+from airflow_provider_streams.testing.fake import Truth
 from tests.unit.windows.conftest import World
 
 START = datetime(2026, 10, 23, 22, tzinfo=UTC)

@@ -1,0 +1,97 @@
+"""Windows of partitions: edges are the ticks of the DAG's own timetable, as Airflow computes them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from zoneinfo import available_timezones
+
+import pytest
+from airflow.sdk import CronDataIntervalTimetable, CronPartitionTimetable, DeltaDataIntervalTimetable
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from airflow_provider_streams.errors import InvalidWindow
+from airflow_provider_streams.model.grid import Every, parse_grid
+from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.timetables import CronGrid, grid_of_timetable
+
+ZONES = sorted(
+    zone for zone in available_timezones() if "/" in zone and not zone.startswith(("Etc/", "posix", "right"))
+)
+CRONS = [
+    "0 * * * *",
+    "30 * * * *",
+    "*/15 * * * *",
+    "0 0 * * *",
+    "30 2 * * *",
+    "0 */6 * * *",
+    "0 0 1 * *",
+    "0 3 * * 1-5",
+]
+# days around both changes of the clock, in either hemisphere, and any other
+moments = st.datetimes(datetime(2024, 1, 1), datetime(2027, 12, 31), timezones=st.just(UTC))  # noqa: DTZ001
+
+
+@settings(max_examples=150)
+@given(st.sampled_from(CRONS), st.sampled_from(ZONES), moments)
+def test_cells_of_a_cron_expression_meet(cron, zone, moment):
+    grid = CronGrid(cron, zone)
+    cell = grid.cell(moment)
+    assert cell.start <= moment < cell.end
+    assert grid.cell(cell.start) == cell
+    assert grid.before(cell.end) == cell.end
+    assert grid.cell(cell.end - timedelta(microseconds=1)) == cell
+
+
+@pytest.mark.parametrize(
+    "zone", ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Santiago", "Asia/Kolkata"]
+)
+@pytest.mark.parametrize("cron", CRONS)
+def test_partitions_of_airflow_are_the_cells(cron, zone):
+    """What a year of scheduled runs and of a backfill would carry: adjacent windows, none twice, none left out."""
+    from airflow.serialization.encoders import coerce_to_core_timetable
+
+    core = coerce_to_core_timetable(CronPartitionTimetable(cron, timezone=zone, run_offset=-1))
+    span = datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 4, 12, tzinfo=UTC)
+    found = []
+    for first, last in (span, (span[0].replace(month=10), span[1].replace(month=11))):
+        infos = list(core.iter_partition_dagrun_infos(earliest=first, latest=last))
+        found.append([datetime.fromtimestamp(info.partition_date.timestamp(), UTC) for info in infos])
+    grid = CronGrid(cron, zone)
+    for starts in found:
+        assert [grid.after(start) for start in starts[:-1]] == starts[1:]
+        windows = [Window(start, grid.after(start)) for start in starts]
+        assert all(left.end == right.start for left, right in pairwise(windows))
+
+
+@given(st.sampled_from(CRONS), st.sampled_from(ZONES))
+def test_a_cron_grid_is_its_text(cron, zone):
+    assert parse_grid(str(CronGrid(cron, zone))) == CronGrid(cron, zone)
+
+
+def test_daily_partitions_in_berlin_are_days():
+    grid = grid_of_timetable(CronPartitionTimetable("@daily", timezone="Europe/Berlin", run_offset=-1))
+    autumn = grid.cell(datetime(2026, 10, 25, 12, tzinfo=UTC))
+    assert autumn.length == timedelta(hours=25)
+    assert grid.cell(datetime(2026, 3, 29, 12, tzinfo=UTC)).length == timedelta(hours=23)
+
+
+def test_timetables_that_tell_how_they_tile_time():
+    start = datetime(2026, 11, 20, 10, 7, tzinfo=UTC)
+    assert str(grid_of_timetable(CronDataIntervalTimetable("0 6 * * *", timezone="UTC"))) == "cron 0 6 * * * UTC"
+    delta = DeltaDataIntervalTimetable(timedelta(hours=1))
+    assert grid_of_timetable(delta, start) == Every.through(timedelta(hours=1), start)
+    assert grid_of_timetable(delta) is None
+    assert grid_of_timetable(None) is None
+
+
+@pytest.mark.parametrize("text", ["cron 61 * * * *", "cron 0 0 * * * Nowhere/Land", "cron", "cron * *"])
+def test_what_is_no_expression_is_refused(text):
+    with pytest.raises(InvalidWindow):
+        parse_grid(text)
+
+
+def test_a_tick_that_never_comes_is_no_grid():
+    with pytest.raises(InvalidWindow):
+        CronGrid("0 0 30 2 *").cell(datetime(2026, 1, 1, tzinfo=UTC))

@@ -170,7 +170,7 @@ runs = Table(
     Column("error_message", Text),
     Column("receipt", LargeText),
     Column("late_rows", BigInteger),
-    Column("landing_id", Id, ForeignKey("streams_landings.id")),
+    Column("landing_id", Id),
     Column("written", BigInteger),
     Column("announced_at", Moment),
     Index("streams_runs_by_window", "reader_id", "window_start", "window_end"),

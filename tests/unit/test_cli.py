@@ -9,7 +9,7 @@ import warnings
 import pytest
 
 from airflow_provider_streams.cli import get_streams_cli_commands
-from airflow_provider_streams.model.receipt import Receipt, compare
+from airflow_provider_streams.testing.landing import run_without_spark
 
 WINDOW = "2026-11-20T10:00Z/2026-11-20T10:00:10Z"
 
@@ -38,20 +38,15 @@ def streams(tmp_path, monkeypatch):
 
 @pytest.fixture
 def no_spark(monkeypatch):
-    """Reads without Spark."""
+    """Lands without Spark, and warns as PySpark does."""
     from airflow_provider_streams.hooks import spark
-    from airflow_provider_streams.systems.base import load_system
 
-    def launch(spec, conn_id) -> Receipt:
-        system = load_system(spec.plan.source.system).from_options(spec.options)
-        readers = [system.read(spec.plan, split, spec.columns) for split in spec.plan.splits]
+    def launch(work, conn_id):
         warnings.warn("as PySpark does", FutureWarning, stacklevel=1)
-        for reader in readers:
-            list(reader)
-        return compare(spec.plan, [reader.receipt for reader in readers], seconds=0.1)
+        return run_without_spark(work)
 
     monkeypatch.setattr(spark, "launch", launch)
-    monkeypatch.setattr(spark, "launch_chunk", lambda chunk, conn_id: [launch(spec, conn_id) for spec in chunk.specs])
+    monkeypatch.setattr(spark, "launch_chunk", launch)
 
 
 def test_a_plan_is_shown_as_a_table(streams, capsys):

@@ -14,6 +14,7 @@ from airflow_provider_streams.model.coverage import Coverage, RunRef, WindowStat
 from airflow_provider_streams.model.source import PravegaSource, PulsarSource
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.plugin.preview import SourceName, backfill_command, preview
+from airflow_provider_streams.testing.fake import FakeSource
 
 HOUR = timedelta(hours=1)
 T0 = datetime(2026, 11, 20, tzinfo=UTC)
@@ -101,11 +102,12 @@ def arguments(command: str) -> Namespace:
         PulsarSource("shop/orders/events", conn_id="prod"),
         PulsarSource(["a", "b"]),
         PulsarSource(pattern="persistent://shop/orders/.*"),
+        PulsarSource("shop/orders/a+b"),
         PravegaSource("scope/stream"),
     ],
 )
 def test_the_command_line_takes_the_command_and_means_the_same_source(source):
-    args = arguments(backfill_command(source.key, "d.t; rm -rf /", window(2, 24), HOUR, "failed"))
+    args = arguments(backfill_command(source, "d.t; rm -rf /", window(2, 24), HOUR, "failed"))
     assert source_of_args(args).key == source.key
     assert (args.reader, args.select, args.dry_run) == ("d.t; rm -rf /", "failed", True)
     assert (args.start, args.end) == ("2026-11-20T02:00:00Z", "2026-11-21T02:00:00Z")
@@ -113,14 +115,14 @@ def test_the_command_line_takes_the_command_and_means_the_same_source(source):
 
 
 def test_the_command_reads_by_the_basis_of_the_plans_before():
-    made = partial(backfill_command, "pulsar:prod:persistent://a/b/c", "r", window(0), HOUR, "missing")
+    made = partial(backfill_command, PulsarSource("a/b/c", conn_id="prod"), "r", window(0), HOUR, "missing")
     assert arguments(made(basis="append")).basis == "append"
     assert arguments(made(basis="publish")).basis is None
     assert made(basis="chained") is None
 
 
 def test_a_lost_window_is_read_only_by_accepting_the_loss():
-    made = partial(backfill_command, "fake:f:n", "r", window(0), HOUR)
+    made = partial(backfill_command, FakeSource("n", "f"), "r", window(0), HOUR)
     assert arguments(made("lost")).on_loss == "record"
     assert arguments(made("missing")).on_loss == "fail"
 
@@ -130,5 +132,5 @@ def test_a_lost_window_is_read_only_by_accepting_the_loss():
     [(HOUR, "1h"), (timedelta(days=1), "1d"), (timedelta(minutes=15), "15m"), (timedelta(seconds=90), "90s")],
 )
 def test_lengths_are_written_as_people_do(length, text):
-    assert f"--window-length {text} " in backfill_command("fake:f:n", "r", window(0), length, "missing")
+    assert f"--window-length {text} " in backfill_command(FakeSource("n", "f"), "r", window(0), length, "missing")
     assert parse_duration(text) == length

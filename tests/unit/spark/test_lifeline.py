@@ -7,20 +7,24 @@ import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from airflow_provider_streams.errors import SinkError
+from airflow_provider_streams.model.landing import TableMark, Terms
+from airflow_provider_streams.model.receipt import Receipt
 from airflow_provider_streams.model.sink import ParquetSink
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.spark.lifeline import EXIT_CODE, Life, is_alive
+from airflow_provider_streams.spark.parquet_table import ParquetTable
 from airflow_provider_streams.spark.sinks import ParquetWriter, _life_of
 
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)
 HOUR = Window(START, START + timedelta(hours=1))
+OWN = Terms(TableMark("1f", "fake:fake_default:numbers", "reader"))
+RECEIPT = Receipt("2a", (), 1.0, "complete")
 
 LIVING = """
 import sys
@@ -91,23 +95,23 @@ def test_a_life_that_ended_leaves_nothing(tmp_path: Path) -> None:
 
 def staged(lake: Path, rows: int) -> ParquetWriter:
     """An attempt that has staged its rows and is about to commit."""
-    writer = ParquetWriter(ParquetSink(str(lake)), HOUR)
-    writer.prepare(SimpleNamespace(columns=["number"]))
-    writer._staged.mkdir()
-    pq.write_table(pa.table({"number": range(rows)}), writer._staged / "part-0.parquet")
-    (writer._staged / "_SUCCESS").touch()
+    writer = ParquetWriter(ParquetSink(str(lake)), HOUR, OWN)
+    writer.prepare(["number"])
+    writer.staged.mkdir()
+    pq.write_table(pa.table({"number": range(rows)}), writer.staged / "part-0.parquet")
+    (writer.staged / "_SUCCESS").touch()
     return writer
 
 
 def landed(lake: Path) -> int:
-    return pq.read_table(lake / f"window_start={HOUR.label}").num_rows
+    return pq.read_table(ParquetTable(str(lake)).folder_of(HOUR)).num_rows
 
 
 def test_two_attempts_at_one_window_leave_each_other_alone(tmp_path: Path) -> None:
     late, retry = staged(tmp_path, 2), staged(tmp_path, 3)
-    late.commit(None, 2)
+    late.commit(RECEIPT, 2)
     assert landed(tmp_path) == 2
-    retry.commit(None, 3)
+    retry.commit(RECEIPT, 3)
     assert landed(tmp_path) == 3
     assert not list((tmp_path / "_staging").iterdir())
 
@@ -115,10 +119,10 @@ def test_two_attempts_at_one_window_leave_each_other_alone(tmp_path: Path) -> No
 def test_what_a_dead_attempt_staged_is_removed_and_never_put_in_place(tmp_path: Path) -> None:
     dead, retry = staged(tmp_path, 2), staged(tmp_path, 3)
     dead._life.end()
-    retry.commit(None, 3)
+    retry.commit(RECEIPT, 3)
     assert not list((tmp_path / "_staging").iterdir())
     with pytest.raises(SinkError):
-        dead.commit(None, 2)
+        dead.commit(RECEIPT, 2)
     assert landed(tmp_path) == 3
 
 
@@ -126,7 +130,7 @@ def test_windows_of_one_second_have_a_life_each(tmp_path: Path) -> None:
     """Staged in one pass by one process: a common lock would be waited for without end."""
     start = HOUR.start + timedelta(milliseconds=250)
     windows = [Window(start + number * timedelta(milliseconds=250), HOUR.end) for number in range(3)]
-    writers = [ParquetWriter(ParquetSink(str(tmp_path)), window) for window in windows]
+    writers = [ParquetWriter(ParquetSink(str(tmp_path)), window, OWN) for window in windows]
     files = {writer._life._file for writer in writers}
     assert len(files) == len(windows)
-    assert {_life_of(writer._staged.with_name(f"{writer._staged.name}.together")) for writer in writers} == files
+    assert {_life_of(writer.staged.with_name(f"{writer.staged.name}.together")) for writer in writers} == files

@@ -7,7 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from airflow_provider_streams.errors import PreflightFailed
+from airflow_provider_streams.errors import InvalidRequest, PreflightFailed
+from airflow_provider_streams.model.landing import TableMark, Terms
 from airflow_provider_streams.model.plan import PlanRequest
 from airflow_provider_streams.model.sink import ParquetSink
 from airflow_provider_streams.model.window import Window
@@ -19,7 +20,18 @@ from airflow_provider_streams.testing.fake import EPOCH, FakeSource, FakeSystem
 def spec() -> JobSpec:
     window = Window(EPOCH, EPOCH + timedelta(minutes=1))
     plan = FakeSystem({}).plan(PlanRequest(FakeSource(), window, "r"))
-    return JobSpec(plan, ParquetSink("/lake"), ("value",), "m:f", "record", {"token": "hunter2", "events": "100"}, 5)
+    mark = TableMark("1f", "fake:fake_default:numbers", "r")
+    return JobSpec(
+        plan,
+        ParquetSink("/lake"),
+        ("value",),
+        "m:f",
+        "record",
+        {"token": "hunter2", "events": "100"},
+        5,
+        terms=Terms(mark, (("value", "binary"),), replace_overlaps=True, set_aside=True),
+        held=7,
+    )
 
 
 def test_it_survives_the_way_to_another_process(spec: JobSpec) -> None:
@@ -35,3 +47,8 @@ def test_its_texts_hold_no_secret(spec: JobSpec) -> None:
 def test_a_secret_that_did_not_arrive_is_named(spec: JobSpec) -> None:
     with pytest.raises(PreflightFailed, match="STREAMS_SECRET_TOKEN"):
         JobSpec.from_json(spec.to_json(), {})
+
+
+def test_a_table_without_an_owner_is_refused(spec: JobSpec) -> None:
+    with pytest.raises(InvalidRequest, match="one owner"):
+        JobSpec(spec.plan, ParquetSink("/lake"))

@@ -1,32 +1,38 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.errors import InvalidRequest, InvalidWindow
+from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.model.basis import Cuts
+from airflow_provider_streams.model.landing import Landed
+from airflow_provider_streams.model.receipt import compare
 from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.triggers.new_windows import MOST_WINDOWS, Grid, NewWindowsTrigger
+from airflow_provider_streams.testing.plans import plan_of
+from airflow_provider_streams.triggers.new_windows import MOST_WINDOWS, NewWindowsTrigger
+from airflow_provider_streams.windows.readiness import Readiness
 
 HOUR = timedelta(hours=1)
 TEN = datetime(2026, 11, 20, 10, tzinfo=UTC)
+SOURCE = PulsarSource("orders")
+READER = "d.read"
+TASK = {"dag_id": "d", "run_id": "r", "task_id": "read", "try_number": 1}
 
 
-def test_windows_lie_on_a_grid():
-    assert Grid(HOUR).before(TEN + timedelta(minutes=59)) == TEN
-    assert Grid(HOUR).before(TEN) == TEN
-    quarter = Grid(HOUR, timedelta(minutes=15))
-    assert quarter.before(TEN) == TEN - timedelta(minutes=45)
+def test_windows_of_one_length_begin_at_the_offset():
+    grid = NewWindowsTrigger(SOURCE, HOUR, offset=timedelta(minutes=15)).grid
+    assert grid.before(TEN) == TEN - timedelta(minutes=45)
+    assert grid.before(TEN + timedelta(minutes=15)) == TEN + timedelta(minutes=15)
 
 
-def test_only_whole_windows_between_two_times_count():
-    grid = Grid(HOUR)
-    assert grid.windows(TEN, TEN + 2 * HOUR) == [Window(TEN, TEN + HOUR), Window(TEN + HOUR, TEN + 2 * HOUR)]
-    assert grid.windows(TEN - timedelta(minutes=5), TEN + 1.5 * HOUR) == [Window(TEN, TEN + HOUR)]
-    assert grid.windows(TEN, TEN) == []
-    assert len(grid.windows(TEN, TEN + 500 * HOUR)) == MOST_WINDOWS
+def test_windows_of_the_calendar_have_no_offset():
+    assert NewWindowsTrigger(SOURCE, "1d Europe/Berlin").grid.before(TEN) == datetime(2026, 11, 19, 23, tzinfo=UTC)
+    with pytest.raises(InvalidWindow, match="offset"):
+        NewWindowsTrigger(SOURCE, "1d", offset=HOUR)
 
 
 def test_it_survives_serialization():
@@ -50,56 +56,139 @@ class Ready:
         self.until, self.asked = until, 0
 
     async def areadiness(self, question):
-        from airflow_provider_streams.windows.readiness import Readiness
-
         self.asked += 1
         return Readiness(question.window.end <= self.until)
 
 
-def watching(until: datetime, covered: datetime | None, monkeypatch) -> tuple[NewWindowsTrigger, Ready]:
-    trigger = NewWindowsTrigger(PulsarSource("orders"), HOUR, reader="d.read")
+@pytest.fixture
+def journal(tmp_path, monkeypatch) -> Iterator[Journal]:
+    """The one that Airflow's connection leads to."""
+    url = f"sqlite:///{tmp_path / 'journal.db'}"
+    monkeypatch.setenv("AIRFLOW_CONN_STREAMS_JOURNAL", url)
+    with Journal.open(url) as opened:
+        yield opened
+
+
+def hour(number: int) -> Window:
+    """The n-th hour after ten."""
+    return Window(TEN + number * HOUR, TEN + (number + 1) * HOUR)
+
+
+def cover(journal: Journal, number: int) -> None:
+    plan = journal.pin(SOURCE.key, plan_of([], reader=READER, window=hour(number)))
+    run = journal.start_run(SOURCE.key, plan, **TASK).run
+    journal.finish_run(run, Landed(compare(plan, [], seconds=0)))
+
+
+def fail(journal: Journal, number: int, *, lost: bool = False) -> None:
+    journal.fail_window(
+        SOURCE.key, READER, hour(number), error_type="ReadStalled", message="silent", lost=lost, **TASK
+    )
+
+
+def watching(until: datetime) -> tuple[NewWindowsTrigger, Ready]:
+    trigger = NewWindowsTrigger(SOURCE, HOUR, reader=READER)
     trigger._hook = hook = Ready(until)
-
-    async def covered_until(_):
-        return covered
-
-    monkeypatch.setattr(NewWindowsTrigger, "_covered_until", covered_until)
     return trigger, hook
 
 
-async def news_at(trigger: NewWindowsTrigger, now: datetime, since: datetime | None):
-    until = await trigger._ready_until(now)
-    return None if until is None else trigger._news(until - HOUR if since is None else since, until)
+class Clock(datetime):
+    """What the trigger takes for the time; set `at`."""
+
+    at: datetime
+
+    @classmethod
+    def now(cls, tz=None):
+        return cls.at.astimezone(tz)
 
 
-async def test_all_complete_windows_that_are_not_covered_are_named(monkeypatch):
-    trigger, _ = watching(TEN + 3 * HOUR, TEN, monkeypatch)
-    news = await news_at(trigger, TEN + 3.2 * HOUR, TEN)
+@pytest.fixture
+def clock(monkeypatch):
+    monkeypatch.setattr("airflow_provider_streams.triggers.new_windows.datetime", Clock)
+
+    def at(hours: float) -> None:
+        Clock.at = TEN + hours * HOUR
+
+    return at
+
+
+def named(news) -> list[int]:
+    """Which hours after ten an event names."""
+    if news is None:
+        return []
+    windows = [Window.from_json(one) for one in news.payload["windows"]]
+    return [int((window.start - TEN) / HOUR) for window in windows]
+
+
+async def test_all_complete_windows_that_are_not_covered_are_named(journal, clock):
+    fail(journal, 0)
+    clock(3.2)
+    trigger, _ = watching(TEN + 3 * HOUR)
+    news = await trigger.look()
     assert news.payload["partition_keys"] == ["2026-11-20T10:00:00", "2026-11-20T11:00:00", "2026-11-20T12:00:00"]
     assert (news.payload["partition_key"], news.payload["more"]) == ("2026-11-20T12:00:00", False)
     assert news.again
 
 
-async def test_a_window_that_is_not_complete_waits_and_the_one_before_it_does_not(monkeypatch):
-    trigger, hook = watching(TEN + 2 * HOUR, None, monkeypatch)
-    news = await news_at(trigger, TEN + 3.2 * HOUR, None)
-    assert news.payload["window"] == Window(TEN + HOUR, TEN + 2 * HOUR).to_json()
+async def test_a_window_that_is_not_complete_waits_and_the_one_before_it_does_not(journal, clock):
+    clock(3.2)
+    trigger, hook = watching(TEN + 2 * HOUR)
+    news = await trigger.look()
+    assert named(news) == [1]
+    assert news.payload["window"] == hour(1).to_json()
     assert hook.asked == 2
 
 
-async def test_a_complete_window_is_asked_about_once(monkeypatch):
-    trigger, hook = watching(TEN + 3 * HOUR, None, monkeypatch)
+async def test_a_complete_window_is_asked_about_once(journal, clock):
+    clock(3.2)
+    trigger, hook = watching(TEN + 3 * HOUR)
     for _ in range(5):
-        await news_at(trigger, TEN + 3.2 * HOUR, None)
+        await trigger.look()
     assert hook.asked == 1
 
 
-async def test_covered_windows_are_no_news(monkeypatch):
-    trigger, _ = watching(TEN + 3 * HOUR, None, monkeypatch)
-    assert await news_at(trigger, TEN + 3.2 * HOUR, TEN + 3 * HOUR) is None
+async def test_covered_windows_are_no_news(journal, clock):
+    for number in range(3):
+        cover(journal, number)
+    clock(3.2)
+    assert await watching(TEN + 3 * HOUR)[0].look() is None
+    clock(4.2)
+    assert named(await watching(TEN + 4 * HOUR)[0].look()) == [3]
 
 
-async def test_the_journal_tells_what_is_covered(monkeypatch, tmp_path):
-    monkeypatch.setenv("AIRFLOW_CONN_STREAMS_JOURNAL", f"sqlite:///{tmp_path / 'journal.db'}")
-    trigger = NewWindowsTrigger(PulsarSource("orders"), HOUR, reader="d.read")
-    assert await trigger._covered_until() is None
+async def test_a_reader_that_never_ran_is_told_of_every_window_since_it_was_first_watched_for(journal, clock):
+    clock(3.2)
+    assert named(await watching(TEN + 3 * HOUR)[0].look()) == [2]
+    clock(9.2)
+    assert named(await watching(TEN + 9 * HOUR)[0].look()) == [2, 3, 4, 5, 6, 7, 8], "another triggerer goes on"
+
+
+async def test_a_lost_window_keeps_no_other_from_being_named(journal, clock):
+    fail(journal, 0, lost=True)
+    clock(3.2)
+    trigger, _ = watching(TEN + 3 * HOUR)
+    assert named(await trigger.look()) == [1, 2]
+    cover(journal, 1)
+    assert named(await trigger.look()) == [2]
+
+
+async def test_windows_that_fail_again_and_again_keep_no_other_from_being_named(journal, clock):
+    for number in range(MOST_WINDOWS):
+        fail(journal, number)
+    clock(MOST_WINDOWS + 5.2)
+    trigger, _ = watching(TEN + (MOST_WINDOWS + 5) * HOUR)
+    news = await trigger.look()
+    assert len(named(news)) == MOST_WINDOWS
+    assert named(news)[-5:] == [MOST_WINDOWS + number for number in range(5)]
+    assert news.payload["more"]
+    for number in named(news):
+        fail(journal, number)
+    assert set(range(MOST_WINDOWS - 5, MOST_WINDOWS)) < set(named(await trigger.look())), "those that waited come next"
+
+
+async def test_without_a_reader_the_newest_window_is_named_once(clock):
+    clock(3.2)
+    trigger = NewWindowsTrigger(SOURCE, HOUR)
+    trigger._hook = Ready(TEN + 3 * HOUR)
+    news = await trigger.look()
+    assert (named(news), news.again) == ([2], False)

@@ -14,6 +14,7 @@ from airflow_provider_streams.errors import PlanMismatch
 from airflow_provider_streams.journal import pins as pinned
 from airflow_provider_streams.journal.pins import Pin
 from airflow_provider_streams.journal.tables import pins, runs
+from airflow_provider_streams.model.coverage import State
 from airflow_provider_streams.model.plan import Plan
 from airflow_provider_streams.model.window import Window
 
@@ -26,6 +27,8 @@ class Chain:
     """Of the covered window where it goes on; None: it is the first."""
     open: tuple[Window, ...]
     """Windows behind that one that were planned and are not covered: what they hold is not in the table yet."""
+    running: tuple[Window, ...]
+    """Those of the open ones that somebody reads."""
     later: Window | None
     """A window at or after it that was planned already; None: it is the last."""
 
@@ -33,8 +36,8 @@ class Chain:
 def around(connection: Connection, reader_id: int, window: Window) -> Chain:
     """The neighbours of a window in its reader's chain."""
     earlier = _planned(reader_id).where(pins.c.window_end <= window.start).order_by(pins.c.window_end.desc())
-    before = connection.execute(earlier.where(_is_covered()).limit(1)).first()
-    left = earlier.where(~_is_covered())
+    before = connection.execute(earlier.where(_has_run("covered")).limit(1)).first()
+    left = earlier.where(~_has_run("covered"))
     if before is not None:
         left = left.where(pins.c.window_end > before.window_end)
     later = (
@@ -49,7 +52,8 @@ def around(connection: Connection, reader_id: int, window: Window) -> Chain:
     following = connection.execute(later).first()
     return Chain(
         None if before is None else pinned.newest(connection, reader_id, _window(before)),
-        tuple(sorted(_window(row) for row in connection.execute(left))),
+        _windows(connection, left),
+        _windows(connection, left.where(_has_run("running"))),
         None if following is None else _window(following),
     )
 
@@ -70,6 +74,10 @@ def check_link(connection: Connection, pin: Pin, plan: Plan) -> None:
         )
 
 
+def _windows(connection: Connection, statement: Select[Any]) -> tuple[Window, ...]:
+    return tuple(sorted(_window(row) for row in connection.execute(statement)))
+
+
 def _window(row: Row[Any]) -> Window:
     return Window(row.window_start, row.window_end)
 
@@ -79,6 +87,6 @@ def _planned(reader_id: int) -> Select[Any]:
     return select(*columns).where(pins.c.reader_id == reader_id, pinned.is_counting())
 
 
-def _is_covered() -> ColumnElement[bool]:
-    """Under whatever landing: its plan was read, and the next one goes on behind it."""
-    return exists().where(runs.c.pin_id == pins.c.id, runs.c.state == "covered")
+def _has_run(state: State) -> ColumnElement[bool]:
+    """Under whatever landing: once its plan was read, the next one goes on behind it."""
+    return exists().where(runs.c.pin_id == pins.c.id, runs.c.state == state)

@@ -2,7 +2,8 @@
 
 Only runs of the newest plan and under the reader's present landing decide: covered if one of them covered the window (a
 later failed run of the same plan takes nothing away), else what became of the last one. A window that is pinned but was
-never started is missing, and so is one whose rows lie in another table.
+never started is missing, and so is one whose rows lie in another table. Of a chain, what lies between two windows was
+read with the later one.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Connection, RowMapping, Table, and_, func, select
 
 from airflow_provider_streams.journal import landings
+from airflow_provider_streams.journal import pins as pinned
 from airflow_provider_streams.journal.runs import run_ref
 from airflow_provider_streams.journal.tables import pins, runs
 from airflow_provider_streams.model.coverage import WindowState
@@ -44,12 +46,30 @@ def window_states(connection: Connection, reader_id: int, span: Window) -> Itera
         if pin is not None and pin["void_at"] is not None and not counting:
             continue  # a later window of its chain has read what it was to read
         yield _state(Window(*key), pin, tries[key], counting, landing_id)
+    yield from _between_links(connection, reader_id, landing_id, span)
 
 
 def first_start(connection: Connection, reader_id: int) -> datetime | None:
     """Where the first window starts that was ever planned or tried; None: none was."""
     firsts = (select(func.min(table.c.window_start)).where(table.c.reader_id == reader_id) for table in (pins, runs))
     return min((found for one in firsts if (found := connection.execute(one).scalar()) is not None), default=None)
+
+
+def _between_links(
+    connection: Connection, reader_id: int, landing_id: int | None, span: Window
+) -> Iterator[WindowState]:
+    """Time that a covered window of a chain holds beside its own: nobody planned it, or its plan became void."""
+    before = pins.alias()
+    statement = (
+        select(before.c.window_end.label("since"), pins.c.window_start, pins.c.window_end, pins.c.fingerprint)
+        .join(before, before.c.id == pins.c.follows_id)
+        .where(pins.c.reader_id == reader_id, pinned.is_counting(), pinned.is_covered(landing_id))
+        .where(before.c.window_end < pins.c.window_start)
+        .where(before.c.window_end < span.end, pins.c.window_start > span.start)
+    )
+    for row in connection.execute(statement):
+        cause = f"read with {Window(row.window_start, row.window_end)}"
+        yield WindowState(Window(row.since, row.window_start), "covered", cause=cause, fingerprint=row.fingerprint)
 
 
 def _touches(table: Table, reader_id: int, span: Window) -> ColumnElement[bool]:

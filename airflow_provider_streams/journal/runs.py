@@ -143,7 +143,7 @@ def finish(connection: Connection, run: int, landed: Landed) -> None:
 
     Raises:
         JournalError: no such run.
-        PlanMismatch: the receipt is of another plan than the run.
+        PlanMismatch: the receipt is of another plan than the run, or a later window of its chain has read its events.
     """
     receipt = landed.receipt
     lock(connection, _reader_of(connection, run))
@@ -154,6 +154,11 @@ def finish(connection: Connection, run: int, landed: Landed) -> None:
         )
     if row["state"] == "covered":
         return
+    if row["void_at"] is not None:
+        raise PlanMismatch(
+            f"run {run}: a later window of the chain took the place of {row['window_start']:%Y-%m-%dT%H:%M:%SZ} "
+            "meanwhile, and holds what was read here. Remove this window's rows from the table"
+        )
     done = {
         "state": "covered",
         "finished_at": _now(),
@@ -348,7 +353,9 @@ def _one(connection: Connection, run: int) -> RowMapping:
 
 
 def _joined() -> Select[Any]:
-    return select(runs, pins.c.generation, pins.c.fingerprint).outerjoin(pins, runs.c.pin_id == pins.c.id)
+    return select(runs, pins.c.generation, pins.c.fingerprint, pins.c.void_at).outerjoin(
+        pins, runs.c.pin_id == pins.c.id
+    )
 
 
 def _same_window(reader_id: int | None, window: Window) -> ColumnElement[bool]:

@@ -178,7 +178,7 @@ class Journal:
         """What lies around a window of a chained reader."""
         with self._database.reading() as connection:
             reader_id = names.find_reader(connection, source_key, reader)
-            return Chain(None, (), None) if reader_id is None else chains.around(connection, reader_id, window)
+            return Chain(None, (), (), None) if reader_id is None else chains.around(connection, reader_id, window)
 
     def pin_chained(self, source_key: str, plan: Plan, seen: Chain, *, replan: bool = False) -> Plan | None:
         """Pin a window of a chain, if what lies around it is what was seen when it was planned; None: it is not.

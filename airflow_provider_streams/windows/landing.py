@@ -96,7 +96,7 @@ def refuse_overlaps(journal: Journal, ask: Ask, window: Window, acts: Acts) -> N
     if acts.overlap == "replace" or ask.landing.sink is None:
         return
     known = journal.coverage(ask.source.key, ask.reader, window.start, window.end).select("covered")
-    covered = [item.window for item in known if item.window != window]
+    covered = [item.window for item in known if item.run is not None and item.window != window]
     if covered:
         raise WindowsOverlap(ask.source, window, covered)
 
@@ -207,7 +207,7 @@ def _new_like(kept: KeptLanding, ask: Ask) -> NewLanding:
 def forget_removed(journal: Journal, ask: Ask, kept: KeptLanding, state: TableState, span: Window) -> None:
     """Windows that the journal has as covered, and that somebody took out of the table: they are missing again."""
     known = journal.coverage(ask.source.key, ask.reader, span.start, span.end).select("covered")
-    gone = [item.window for item in known if item.window not in state.windows]
+    gone = [item.window for item in known if item.run is not None and item.window not in state.windows]
     if gone:
         _log.warning("%s: %d windows are no longer in %s, and missing again", ask.source, len(gone), kept.target)
         journal.uncover(ask.source.key, ask.reader, kept.id, gone, "its rows are no longer in the table")

@@ -152,7 +152,7 @@ def _checked_chain(journal: Journal, read: WindowRead, *, replan: bool) -> Chain
 
     Raises:
         ChainOrder: later windows were planned already.
-        WindowNotReady: an earlier one is not covered yet, and this one shall not take its place.
+        WindowNotReady: an earlier one is not covered yet, and this one shall not take its place, or it is being read.
     """
     source, window = read.question.source, read.question.window
     chain = journal.chain(read.source_key, read.reader, window)
@@ -162,6 +162,10 @@ def _checked_chain(journal: Journal, read: WindowRead, *, replan: bool) -> Chain
         left = f"the window {chain.open[0]} before it is not covered yet, and a chain is read in order"
         raise WindowNotReady(
             source, window, f"{left}; run that one again, or read both as one with replan=True on this one"
+        )
+    if chain.running:
+        raise WindowNotReady(
+            source, window, f"the window {chain.running[0]} before it is being read; if that was killed, run it again"
         )
     return chain
 

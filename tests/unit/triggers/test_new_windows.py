@@ -81,9 +81,7 @@ def cover(journal: Journal, number: int) -> None:
 
 
 def fail(journal: Journal, number: int, *, lost: bool = False) -> None:
-    journal.fail_window(
-        SOURCE.key, READER, hour(number), error_type="ReadStalled", message="silent", lost=lost, **TASK
-    )
+    journal.fail_window(SOURCE.key, READER, hour(number), error_type="ReadStalled", message="silent", lost=lost, **TASK)
 
 
 def watching(until: datetime) -> tuple[NewWindowsTrigger, Ready]:

@@ -12,7 +12,7 @@ from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.landing import Landed
 from airflow_provider_streams.model.plan import Estimate, Plan, Range, SourceRef, Split
 from airflow_provider_streams.model.position import Position
-from airflow_provider_streams.model.receipt import Receipt, SplitReceipt, compare
+from airflow_provider_streams.model.receipt import SplitReceipt, compare
 from airflow_provider_streams.model.window import Window
 
 SHARD = "persistent://shop/orders/events"
@@ -73,7 +73,8 @@ def plan_of() -> Callable[..., Plan]:
 
 
 @pytest.fixture
-def receipt_of() -> Callable[..., Receipt]:
+def landed_of() -> Callable[..., Landed]:
+    """A window of this plan that was read, and agrees with it."""
     return lambda plan, rows=5: Landed(compare(plan, [SplitReceipt(0, rows=rows, bytes=rows * 100)], seconds=1))
 
 

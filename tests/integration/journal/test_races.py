@@ -102,12 +102,12 @@ def test_eight_processes_that_open_an_empty_database_at_once_find_one_schema(url
     assert len(versions) == 1
 
 
-def test_windows_read_at_once_all_end_covered(journal, at_once, hour, plan_of, receipt_of):
+def test_windows_read_at_once_all_end_covered(journal, at_once, hour, plan_of, landed_of):
     def read(number):
         window = hour(number % 4)
         plan = journal.pin(KEY, plan_of(window, number, 100))
-        run = journal.start_run(KEY, plan, **TASK)
-        journal.finish_run(run, receipt_of(plan))
+        run = journal.start_run(KEY, plan, **TASK).run
+        journal.finish_run(run, landed_of(plan))
         return run
 
     runs = at_once(12, read)
@@ -151,14 +151,14 @@ def test_recorders_at_once_leave_one_line_of_cuts(journal, at_once, hour):
     assert entries[-1].recorder == "r11", "the last one to begin is always taken"
 
 
-def test_a_process_killed_between_pin_and_start_leaves_its_plan_to_the_retry(journal, hour, plan_of, receipt_of):
+def test_a_process_killed_between_pin_and_start_leaves_its_plan_to_the_retry(journal, hour, plan_of, landed_of):
     _killed_after(lambda: journal.pin(KEY, plan_of(hour(0), 0, 10)))
 
     known = journal.coverage(KEY, "dag.read", hour(0).start, hour(0).end).windows
     assert [(item.state, item.cause) for item in known] == [("missing", "planned, not read yet")]
     plan = journal.pin(KEY, plan_of(hour(0), 3, 10))
     assert plan.fingerprint == plan_of(hour(0), 0, 10).fingerprint
-    journal.finish_run(journal.start_run(KEY, plan, **TASK), receipt_of(plan))
+    journal.finish_run(journal.start_run(KEY, plan, **TASK).run, landed_of(plan))
     assert journal.coverage(KEY, "dag.read", hour(0).start, hour(0).end).is_complete
 
 

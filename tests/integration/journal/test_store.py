@@ -10,6 +10,7 @@ from airflow_provider_streams.errors import InvalidRequest, JournalError, NoCutN
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.journal.tables import pins
 from airflow_provider_streams.model.cut import Cut
+from airflow_provider_streams.model.landing import Landed
 from airflow_provider_streams.model.plan import Loss
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.receipt import SplitReceipt, compare
@@ -20,12 +21,12 @@ TASK = {"dag_id": "dag", "run_id": "manual__1", "task_id": "read", "try_number":
 
 
 @pytest.fixture
-def cover(journal, receipt_of):
+def cover(journal, landed_of):
     """Reads a window as a task would; the run's number."""
 
     def run(plan, *, rows=5):
-        number = journal.start_run(KEY, journal.pin(KEY, plan), **TASK)
-        journal.finish_run(number, receipt_of(plan, rows))
+        number = journal.start_run(KEY, journal.pin(KEY, plan), **TASK).run
+        journal.finish_run(number, landed_of(plan, rows))
         return number
 
     return run
@@ -133,24 +134,24 @@ def test_asking_never_creates_a_source(journal, hour):
 # Runs
 
 
-def test_a_window_is_missing_running_and_covered_in_turn(journal, state_of, hour, plan_of, receipt_of):
+def test_a_window_is_missing_running_and_covered_in_turn(journal, state_of, hour, plan_of, landed_of):
     plan = journal.pin(KEY, plan_of(hour(0)))
     assert state_of(hour(0)).state == "missing"
-    run = journal.start_run(KEY, plan, **TASK, map_index=3)
+    run = journal.start_run(KEY, plan, **TASK, map_index=3).run
     running = state_of(hour(0))
     assert (running.state, running.run.id, running.run.map_index) == ("running", run, 3)
     assert str(running.run) == "dag.read manual__1 try 1"
-    journal.finish_run(run, receipt_of(plan, rows=8))
+    journal.finish_run(run, landed_of(plan, rows=8))
     covered = state_of(hour(0))
     assert (covered.state, covered.rows, covered.bytes, covered.cause) == ("covered", 8, 800, "")
     assert (covered.fingerprint, covered.attempts) == (plan.fingerprint, 1)
     assert covered.run.started <= covered.run.finished
-    assert journal.runs(KEY, "dag.read", hour(0))[0].receipt == receipt_of(plan, rows=8)
+    assert journal.runs(KEY, "dag.read", hour(0))[0].receipt == landed_of(plan, rows=8).receipt
 
 
 @pytest.mark.parametrize("state", ["failed", "lost"])
 def test_a_failed_run_leaves_its_cause(journal, state_of, hour, plan_of, state):
-    run = journal.start_run(KEY, journal.pin(KEY, plan_of(hour(0))), **TASK)
+    run = journal.start_run(KEY, journal.pin(KEY, plan_of(hour(0))), **TASK).run
     journal.fail_run(run, "ReadStalled", "nothing came for 60 s", state == "lost")
     found = state_of(hour(0))
     assert (found.state, found.cause, found.rows) == (state, "ReadStalled: nothing came for 60 s", 0)
@@ -160,7 +161,7 @@ def test_a_failure_before_the_plan_is_a_state_of_the_window(journal, state_of, h
     run = journal.fail_window(KEY, "dag.read", hour(0), error_type="StartTrimmed", message="gone", lost=True, **TASK)
     assert (state_of(hour(0)).state, state_of(hour(0)).run.id) == ("lost", run)
     with pytest.raises(PlanMismatch):
-        journal.finish_run(run, compare(plan_of(hour(0)), [SplitReceipt(0)], seconds=1))
+        journal.finish_run(run, Landed(compare(plan_of(hour(0)), [SplitReceipt(0)], seconds=1)))
     cover(plan_of(hour(0)))
     journal.fail_window(KEY, "dag.read", hour(0), error_type="StartTrimmed", message="gone", lost=True, **TASK)
     assert state_of(hour(0)).state == "covered"
@@ -169,7 +170,7 @@ def test_a_failure_before_the_plan_is_a_state_of_the_window(journal, state_of, h
 
 def test_a_failed_rerun_of_a_covered_window_takes_nothing_away(journal, state_of, hour, plan_of, cover):
     cover(plan_of(hour(0)), rows=9)
-    again = journal.start_run(KEY, plan_of(hour(0)), **TASK)
+    again = journal.start_run(KEY, plan_of(hour(0)), **TASK).run
     assert state_of(hour(0)).state == "covered"
     journal.fail_run(again, "SinkError", "disk full", False)
     assert (state_of(hour(0)).state, state_of(hour(0)).rows) == ("covered", 9)
@@ -182,22 +183,22 @@ def test_a_rerun_that_covers_again_keeps_the_history(journal, state_of, hour, pl
     assert (state_of(hour(0)).rows, state_of(hour(0)).run.id) == (7, second)
 
 
-def test_finishing_twice_or_failing_after_the_finish_changes_nothing(journal, state_of, hour, plan_of, receipt_of):
+def test_finishing_twice_or_failing_after_the_finish_changes_nothing(journal, state_of, hour, plan_of, landed_of):
     plan = journal.pin(KEY, plan_of(hour(0)))
-    run = journal.start_run(KEY, plan, **TASK)
-    journal.finish_run(run, receipt_of(plan, rows=3))
+    run = journal.start_run(KEY, plan, **TASK).run
+    journal.finish_run(run, landed_of(plan, rows=3))
     finished = state_of(hour(0))
-    journal.finish_run(run, receipt_of(plan, rows=4))
+    journal.finish_run(run, landed_of(plan, rows=4))
     journal.fail_run(run, "ValueError", "after the commit", False)
     assert state_of(hour(0)) == finished
 
 
-def test_a_superseded_run_that_was_alive_may_still_cover(journal, state_of, hour, plan_of, receipt_of):
+def test_a_superseded_run_that_was_alive_may_still_cover(journal, state_of, hour, plan_of, landed_of):
     plan = journal.pin(KEY, plan_of(hour(0)))
-    slow, quick = (journal.start_run(KEY, plan, **TASK) for _ in range(2))
+    slow, quick = (journal.start_run(KEY, plan, **TASK).run for _ in range(2))
     assert [run.error_type for run in journal.runs(KEY, "dag.read", hour(0))] == ["Superseded", ""]
     journal.fail_run(quick, "SinkError", "disk full", False)
-    journal.finish_run(slow, receipt_of(plan))
+    journal.finish_run(slow, landed_of(plan))
     (covered, _) = journal.runs(KEY, "dag.read", hour(0))
     assert (covered.state, covered.error_type, covered.error_message) == ("covered", "", "")
     assert state_of(hour(0)).state == "covered"
@@ -221,10 +222,10 @@ def test_a_window_planned_again_is_covered_only_by_a_run_of_the_new_plan(journal
 
 
 def test_rows_of_an_earlier_plan_committed_last_uncover_the_window(journal, state_of, hour, plan_of, cover):
-    slow = journal.start_run(KEY, journal.pin(KEY, plan_of(hour(0), 0)), **TASK)
+    slow = journal.start_run(KEY, journal.pin(KEY, plan_of(hour(0), 0)), **TASK).run
     journal.replan(KEY, plan_of(hour(0), 1))
     cover(plan_of(hour(0), 1))
-    journal.finish_run(slow, compare(plan_of(hour(0), 0), [SplitReceipt(0)], seconds=1))
+    journal.finish_run(slow, Landed(compare(plan_of(hour(0), 0), [SplitReceipt(0)], seconds=1)))
     assert state_of(hour(0)).state == "failed"
     assert "earlier plan" in state_of(hour(0)).cause
     assert journal.last_covered(KEY, "dag.read") is None
@@ -242,31 +243,32 @@ def test_only_the_pinned_plan_can_be_started(journal, hour, plan_of):
     assert journal.runs(KEY, "dag.read", hour(0)) == ()
 
 
-def test_only_a_receipt_of_its_own_plan_covers_a_window(journal, state_of, hour, plan_of, receipt_of):
-    run = journal.start_run(KEY, journal.pin(KEY, plan_of(hour(0), 0)), **TASK)
+def test_only_a_receipt_of_its_own_plan_covers_a_window(journal, state_of, hour, plan_of, landed_of):
+    run = journal.start_run(KEY, journal.pin(KEY, plan_of(hour(0), 0)), **TASK).run
     with pytest.raises(PlanMismatch):
-        journal.finish_run(run, receipt_of(plan_of(hour(0), 1)))
+        journal.finish_run(run, landed_of(plan_of(hour(0), 1)))
     assert state_of(hour(0)).state == "running"
 
 
-def test_a_run_that_does_not_exist_is_an_error(journal, hour, plan_of, receipt_of):
+def test_a_run_that_does_not_exist_is_an_error(journal, hour, plan_of, landed_of):
     with pytest.raises(JournalError, match="no run 99"):
-        journal.finish_run(99, receipt_of(plan_of(hour(0))))
+        journal.finish_run(99, landed_of(plan_of(hour(0))))
     with pytest.raises(JournalError, match="no run 99"):
         journal.fail_run(99, "ValueError", "", False)
 
 
-def test_an_accepted_loss_is_covered_and_says_so(journal, state_of, hour, plan_of):
-    plan = plan_of(hour(0))
-    gone = Loss("s", Position.of(1, 0, -1), Position.of(1, 9, -1), "trimmed")
-    plan = journal.pin(KEY, replace(plan, losses=(gone,)))
-    run = journal.start_run(KEY, plan, **TASK)
-    journal.finish_run(run, compare(plan, [SplitReceipt(0)], seconds=1))
+def test_an_accepted_loss_is_covered_and_says_so(journal, state_of, hour, plan_of, landed_of):
+    whole, rest = plan_of(hour(0), 0), plan_of(hour(0), 4)
+    ((shard, start),) = whole.start_cut.items()
+    gone = Loss(shard, start, rest.start_cut[shard], "trimmed")
+    plan = journal.pin(KEY, replace(rest, start_cut=whole.start_cut, losses=(gone,)))
+    run = journal.start_run(KEY, plan, **TASK).run
+    journal.finish_run(run, landed_of(plan))
     assert (state_of(hour(0)).state, state_of(hour(0)).cause) == ("covered", "loss recorded")
 
 
 def test_messages_of_failures_hold_no_password_and_no_unstorable_character(journal, state_of, hour, plan_of):
-    run = journal.start_run(KEY, journal.pin(KEY, plan_of(hour(0))), **TASK)
+    run = journal.start_run(KEY, journal.pin(KEY, plan_of(hour(0))), **TASK).run
     journal.fail_run(run, "E", "at s3://me:hunter2@host/x \0 \ud800 " + "y" * 100_000, False)
     cause = state_of(hour(0)).cause
     assert cause.startswith("E: at s3://me:***@host/x  ? yyy")
@@ -297,7 +299,7 @@ def test_a_window_planned_again_is_not_the_last_covered_one(journal, hour, plan_
 def test_coverage_shows_gaps_failures_and_missing_windows_of_one_reader(journal, hour, plan_of, cover):
     for number in (0, 1, 5):
         cover(plan_of(hour(number)))
-    run = journal.start_run(KEY, journal.pin(KEY, plan_of(hour(2))), **TASK)
+    run = journal.start_run(KEY, journal.pin(KEY, plan_of(hour(2))), **TASK).run
     journal.fail_run(run, "ReadStalled", "silent", False)
     cover(plan_of(hour(3), reader="dag.other"))
     coverage = journal.coverage(KEY, "dag.read", hour(0).start, hour(5).end, timedelta(hours=1))
@@ -308,7 +310,7 @@ def test_coverage_shows_gaps_failures_and_missing_windows_of_one_reader(journal,
     assert coverage.gaps == (Window(hour(2).start, hour(4).end),)
 
 
-def test_daily_windows_over_hourly_ones_are_allowed_and_shown_as_overlaps(journal, hour, plan_of, cover):
+def test_daily_windows_over_hourly_ones_that_landed_nowhere_are_shown_as_overlaps(journal, hour, plan_of, cover):
     day = Window(hour(0).start, hour(23).end)
     cover(plan_of(hour(0)))
     cover(plan_of(hour(4)))

@@ -39,7 +39,8 @@ _INDEXES = (
     ("streams_pins", "streams_pins_by_end", ["reader_id", "window_end"]),
     ("streams_runs", "streams_runs_by_pin", ["pin_id", "state"]),
 )
-_PATTERN = re.compile(r"[*+?\[\](){}|^$\\]")
+_SPECIAL = re.compile(r"[*+?\[\](){}|^$\\]")
+_PARTITION = re.compile(r"-partition-(0|[1-9][0-9]*)$")
 
 
 def upgrade() -> None:
@@ -95,22 +96,28 @@ def _write_sources(connection: sa.Connection) -> None:
 
 
 def _source_of(connection: sa.Connection, source_id: int, key: str) -> tuple[str, dict[str, Any]] | None:
-    key, _, suffix = key.partition("#")
-    if suffix:
-        return None  # an order of boundaries, not a source
     system, _, rest = key.partition(":")
     conn_id, _, name = rest.partition(":")
     if system == "pravega":
+        if name.endswith("#epoch"):
+            return None  # an order of boundaries, not a source
         return key, {"system": system, "stream": name, "conn_id": conn_id}
     if system != "pulsar":
         return key, {"system": system, "name": name, "conn_id": conn_id}
-    if _PATTERN.search(name) and not _are_topics(connection, source_id, name.split(",")):
+    if _is_pattern(name, _planned_names(connection, source_id)):
         return f"pulsar:{conn_id}:pattern:{name}", {"system": system, "pattern": name, "conn_id": conn_id}
     return key, {"system": system, "topics": name.split(","), "conn_id": conn_id}
 
 
-def _are_topics(connection: sa.Connection, source_id: int, names: list[str]) -> bool:
-    """Whether names that look like a pattern are what plans really read."""
+def _is_pattern(name: str, planned: set[str]) -> bool:
+    """Whether a key's name is a pattern: as the plans of it prove, else as it looks."""
+    if {_PARTITION.sub("", topic) for topic in name.split(",")} == planned:
+        return False
+    return bool(_SPECIAL.search(name)) or (bool(planned) and all(re.fullmatch(name, topic) for topic in planned))
+
+
+def _planned_names(connection: sa.Connection, source_id: int) -> set[str]:
+    """The topics that the newest plan of a source reads; none: there is no plan."""
     readers, pins = _table("streams_readers", "source_id"), _table("streams_pins", "reader_id", "plan")
     query = (
         sa.select(pins.c.plan)
@@ -119,7 +126,7 @@ def _are_topics(connection: sa.Connection, source_id: int, names: list[str]) -> 
         .limit(1)
     )
     plan = connection.execute(query).scalar()
-    return plan is not None and sorted(json.loads(plan)["source"]["names"]) == sorted(names)
+    return set() if plan is None else set(json.loads(plan)["source"]["names"])
 
 
 def _land_readers(connection: sa.Connection) -> None:

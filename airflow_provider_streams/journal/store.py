@@ -345,6 +345,16 @@ class Journal:
             known = [] if reader_id is None else list(history.window_states(connection, reader_id, span))
         return Coverage.of(known, start, end, grid)
 
+    def stretches(
+        self, source_key: str, reader: str, start: datetime, end: datetime, grid: Grid | timedelta | None = None
+    ) -> Coverage:
+        """As `coverage`, but covered windows that touch are shown as one: quick, however many there are."""
+        span = Window(start, end)
+        with self._database.reading() as connection:
+            reader_id = names.find_reader(connection, source_key, reader)
+            known = [] if reader_id is None else list(history.stretches(connection, reader_id, span))
+        return Coverage.of(known, start, end, grid)
+
     def sources(self) -> list[tuple[str, str]]:
         """Every (source key, reader) the journal has heard of, in order."""
         with self._database.reading() as connection:

@@ -54,7 +54,12 @@ class Moment(TypeDecorator[datetime]):
 
     def process_result_value(self, value: Any | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
         """The reverse of `process_bind_param`."""
-        return None if value is None else _EPOCH + timedelta(microseconds=value)
+        return None if value is None else moment_of(value)
+
+
+def moment_of(microseconds: int) -> datetime:
+    """A stored moment."""
+    return _EPOCH + timedelta(microseconds=microseconds)
 
 
 def digest(text: str) -> str:

@@ -152,7 +152,7 @@ class NewWindowsTrigger(WatchTrigger):
     def _uncovered(self, journal: Journal, reader: str, newest: Window) -> Announcement:
         """Since the first window that the reader knows, or that was complete when somebody first watched for it."""
         since = journal.watched_from(self.source.key, reader, newest.start)
-        return to_announce(journal.coverage(self.source.key, reader, since, newest.end, self.grid))
+        return to_announce(journal.stretches(self.source.key, reader, since, newest.end, self.grid))
 
     def _news(self, found: Announcement) -> News | None:
         windows = found.windows

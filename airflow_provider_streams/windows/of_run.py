@@ -70,8 +70,8 @@ def _partition(start: datetime, length: timedelta | str | None, own: Grid | None
     if asked is not None and asked.after(start) != window.end:
         raise InvalidWindow(
             f"window_length={length!s} ends the partition of {start.isoformat()} at {asked.after(start).isoformat()}, "
-            f"but the DAG's next one starts at {window.end.isoformat()}: what lies between would be read twice, or never. "
-            "Leave window_length out"
+            f"but the DAG's next one starts at {window.end.isoformat()}: what lies between would be read twice, or "
+            "never. Leave window_length out"
         )
     return ResolvedWindow(window, "partition", grid)
 

@@ -47,22 +47,22 @@ def covered_end(journal: Journal, source_key: str, reader: str, since: datetime 
     last = journal.last_covered(source_key, reader)
     if last is None or (since is not None and last.window.end <= since):
         return None
-    coverage = journal.coverage(source_key, reader, since or _FIRST, last.window.end)
-    window = _last_in_row(coverage, began=since is not None)
-    plan = None if window is None else journal.pinned(source_key, reader, window)
-    if window is None or plan is None:
+    coverage = journal.stretches(source_key, reader, since or _FIRST, last.window.end)
+    end = _end_of_row(coverage, began=since is not None)
+    plan = None if end is None else journal.last_covered(source_key, reader, before=end)
+    if plan is None:
         return None
     # rows of a window by time lie on both sides of its cuts: the next one begins before this one's end
-    return CoveredEnd(window, plan.fingerprint, None if plan.filter else plan.end_cut)
+    return CoveredEnd(plan.window, plan.fingerprint, None if plan.filter else plan.end_cut)
 
 
-def _last_in_row(coverage: Coverage, *, began: bool) -> Window | None:
-    """The last of the covered windows before the first other one; `began`: blank time before them breaks it, too."""
-    last: Window | None = None
+def _end_of_row(coverage: Coverage, *, began: bool) -> datetime | None:
+    """Where the covered windows end before the first other one; `began`: blank time before them breaks it, too."""
+    last: datetime | None = None
     for item in coverage.windows:
         is_blank = item.state == "missing" and not item.fingerprint and not item.attempts
         if item.state == "covered":
-            last = item.window
+            last = item.window.end
         elif not is_blank or began or last is not None:
             break
     return last

@@ -56,6 +56,10 @@ def upgrade() -> None:
     _write_sources(connection)
     _land_readers(connection)
     _bind_plans(connection)
+    # what was covered so far had its event, or nobody waited for it
+    runs = _table("streams_runs", "announced_at", "finished_at", "state")
+    was_covered = (runs.c.state == "covered", runs.c.announced_at.is_(None))
+    connection.execute(sa.update(runs).where(*was_covered).values(announced_at=runs.c.finished_at))
 
 
 def _add_landings(connection: sa.Connection) -> None:

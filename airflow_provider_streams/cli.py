@@ -101,7 +101,7 @@ BACKFILL = ActionCommand(
             help="missing (all that are not covered; default), failed, lost, late, all; several between commas",
         ),
         _arg("--dry-run", action="store_true", help="show what would be read; pins and reads nothing"),
-        _arg("--path", help="the folder of the table, absolute"),
+        _arg("--path", help="the folder of the table, absolute; default: the reader's own"),
         _arg("--columns", help="columns to read, between commas"),
         _arg("--lookback", metavar="LENGTH", help="count rows stored so long after their window's end; like 1h"),
         _arg("--max-bytes", type=int, default=4 * 1024**3, help="stored bytes per Spark job; default 4 GiB"),
@@ -135,7 +135,7 @@ def get_streams_cli_commands() -> list[CLICommand]:
                     args=(
                         *SOURCE,
                         *WINDOW,
-                        _arg("--path", required=True, help="the folder of the table, absolute"),
+                        _arg("--path", help="the folder of the table, absolute; default: the reader's own"),
                         _arg("--columns", help="columns to read, between commas"),
                         _arg("--spark-conn-id", help="a Spark connection; default: Spark in this process"),
                         *ACTS,

@@ -12,23 +12,27 @@ from argparse import Namespace
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 from airflow_provider_streams.errors import InvalidRequest, StreamsError
 from airflow_provider_streams.hooks.base import hook_for, hook_of
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.hooks.pravega_connection import full_stream_name
 from airflow_provider_streams.hooks.workplace import workplace
-from airflow_provider_streams.model.basis import check_basis, default_basis
+from airflow_provider_streams.model.basis import BasisLike, check_basis, default_basis
 from airflow_provider_streams.model.landing import Landing
 from airflow_provider_streams.model.sink import ParquetSink
 from airflow_provider_streams.model.source import PulsarSource, Source
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.sources import source_of
 from airflow_provider_streams.windows.acts import Acts
-from airflow_provider_streams.windows.landing import Ask, enter, refuse_overlaps
+from airflow_provider_streams.windows.landing import Ask, basis_of, enter, kept_landing, refuse_overlaps
 from airflow_provider_streams.windows.planning import WindowRead, fresh_plan, pinned_plan
 from airflow_provider_streams.windows.readiness import WindowQuestion
 from airflow_provider_streams.windows.reading import Begin, RunIds, land, summary
+
+if TYPE_CHECKING:
+    from airflow_provider_streams.journal.store import Journal
 
 
 def command(action: Callable[[Namespace], None]) -> Callable[[Namespace], None]:
@@ -55,9 +59,10 @@ def plan(args: Namespace) -> None:
     """Show the plan that reading a window now would make."""
     from airflow_provider_streams.model.plan_table import plan_table
 
-    read_ = _window_read(args)
-    with open_journal() as journal, closing(hook_for(read_.question.source).system()) as system:
-        made = fresh_plan(journal, system, read_)
+    with open_journal() as journal:
+        read_ = _window_read(args, journal)
+        with closing(hook_for(read_.question.source).system()) as system:
+            made = fresh_plan(journal, system, read_)
     print(json.dumps(made.to_json(), indent=2) if args.output == "json" else plan_table(made))
 
 
@@ -66,11 +71,11 @@ def read(args: Namespace) -> None:
     """Read a window into Parquet files."""
     from airflow_provider_streams.model.plan_table import plan_table
 
-    read_ = _window_read(args)
-    sink = ParquetSink(args.path)
-    landing, acts = Landing(sink, None, names_of(args.columns)), acts_of(args)
-    ask = Ask(read_.question.source, read_.reader, landing, read_.basis)
-    with workplace(read_.question.source, args.spark_conn_id) as place:
+    source, acts = source_of_args(args), acts_of(args)
+    with workplace(source, args.spark_conn_id) as place:
+        read_ = _window_read(args, place.journal)
+        landing = landing_of(args, place.journal, source)
+        ask = Ask(source, read_.reader, landing, read_.basis)
         entered = enter(place.journal, ask, [read_.question.window], acts)
         refuse_overlaps(place.journal, ask, read_.question.window, acts)
         with closing(place.stream.system()) as system:
@@ -79,15 +84,36 @@ def read(args: Namespace) -> None:
             print(plan_table(pinned))
         landed = land(place, read_, pinned, landing, Begin(entered, run_ids("read"), acts))
     if args.output == "json":
-        print(json.dumps(summary(pinned, landed, sink), indent=2))
+        print(json.dumps(summary(pinned, landed, landing.sink), indent=2))
     else:
-        print(f"covered {pinned.window}: {landed.receipt.rows:,} rows, {landed.receipt.verdict}, in {sink.path}")
+        print(f"covered {pinned.window}: {landed.receipt.rows:,} rows, {landed.receipt.verdict}, in {landing.sink}")
 
 
-def _window_read(args: Namespace) -> WindowRead:
-    source = source_of_args(args)
-    basis = args.basis or default_basis(source.system)
+def landing_of(args: Namespace, journal: Journal, source: Source) -> Landing:
+    """Where the rows go: as the arguments say, else as this reader landed so far.
+
+    Raises:
+        InvalidRequest: neither says it.
+    """
+    kept = kept_landing(journal, source.key, args.reader)
+    given = ParquetSink(args.path) if args.path else None
+    if kept is not None and not args.columns and (given is None or given == kept.sink):
+        return kept
+    if given is None:
+        raise InvalidRequest(f"say where the rows go with --path: reader {args.reader!r} has landed nothing yet")
+    return Landing(given, None, names_of(args.columns))
+
+
+def basis_of_args(args: Namespace, journal: Journal, source: Source) -> BasisLike:
+    """How times become positions: as the arguments say, else as this reader reads, else as its system does."""
+    basis: BasisLike = args.basis or basis_of(journal, source.key, args.reader) or default_basis(source.system)
     check_basis(source.system, basis)
+    return basis
+
+
+def _window_read(args: Namespace, journal: Journal) -> WindowRead:
+    source = source_of_args(args)
+    basis = basis_of_args(args, journal, source)
     question = WindowQuestion(
         source, Window.parse(args.window), basis, timedelta(seconds=args.slack), timedelta(seconds=args.max_skew)
     )

@@ -11,16 +11,14 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from airflow_provider_streams.cli_actions import acts_of, command, names_of, run_ids, source_of_args
+from airflow_provider_streams.cli_actions import acts_of, basis_of_args, command, landing_of, run_ids, source_of_args
 from airflow_provider_streams.errors import InvalidRequest, InvalidWindow, StreamsError
 from airflow_provider_streams.hooks.base import hook_for
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.hooks.workplace import workplace
 from airflow_provider_streams.model.backfill import Limits, Selection, parse_select
-from airflow_provider_streams.model.basis import check_basis, default_basis
 from airflow_provider_streams.model.grid import grid_through
 from airflow_provider_streams.model.landing import Landing
-from airflow_provider_streams.model.sink import ParquetSink
 from airflow_provider_streams.model.window import Window, parse_moment
 from airflow_provider_streams.windows.backfilling import Backfill, Backfiller, Outcome, backfill_grid, summary
 from airflow_provider_streams.windows.horizon import horizon_of, source_of_key
@@ -58,8 +56,6 @@ def coverage(args: Namespace) -> None:
 @command
 def backfill(args: Namespace) -> None:
     """Read the windows of a span that are not covered yet, or show what that would read."""
-    if not args.dry_run and not args.path:
-        raise InvalidRequest("say where the rows go with --path, or only look with --dry-run")
     say = args.output == "table"
     with workplace(source_of_args(args), args.spark_conn_id) as place:
         backfiller = Backfiller(place, _backfill(args, place.journal), run_ids("backfill"))
@@ -76,8 +72,7 @@ def backfill(args: Namespace) -> None:
 
 def _backfill(args: Namespace, journal: Journal) -> Backfill:
     source = source_of_args(args)
-    basis = args.basis or default_basis(source.system)
-    check_basis(source.system, basis)
+    basis = basis_of_args(args, journal, source)
     if basis == "chained":
         raise InvalidRequest("a backfill reads windows of time, in any order: basis must be publish or append")
     span = Window(parse_moment(args.start), parse_moment(args.end) if args.end else datetime.now(UTC))
@@ -87,7 +82,7 @@ def _backfill(args: Namespace, journal: Journal) -> Backfill:
         grid=backfill_grid(journal, source.key, args.reader, args.window_length, span.start),
         reader=args.reader,
         selection=Selection(parse_select(args.select.split(",")), accepts_loss=args.on_loss == "record"),
-        landing=Landing(ParquetSink(args.path) if args.path else None, None, names_of(args.columns)),
+        landing=Landing() if args.dry_run and not args.path else landing_of(args, journal, source),
         basis=basis,
         slack=timedelta(seconds=args.slack),
         max_skew=timedelta(seconds=args.max_skew),

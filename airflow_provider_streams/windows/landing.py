@@ -101,6 +101,24 @@ def refuse_overlaps(journal: Journal, ask: Ask, window: Window, acts: Acts) -> N
         raise WindowsOverlap(ask.source, window, covered)
 
 
+def kept_landing(journal: Journal, source_key: str, reader: str) -> Landing | None:
+    """What a reader lands, so that it can be asked for again; None: nothing yet, or nowhere."""
+    from airflow_provider_streams.spark.sinks import sink_from_json  # noqa: PLC0415 - where a table is
+
+    kept = journal.landing(source_key, reader)
+    if kept is None or kept.landing is None or kept.landing["sink"] is None:
+        return None
+    columns = kept.landing["columns"]
+    sink = sink_from_json(kept.landing["sink"])
+    return Landing(sink, kept.landing["transform"], None if columns is None else tuple(columns))
+
+
+def basis_of(journal: Journal, source_key: str, reader: str) -> str | None:
+    """How times become cuts for a reader; None: not known."""
+    kept = journal.landing(source_key, reader)
+    return None if kept is None else kept.basis
+
+
 def grid_of(journal: Journal, source_key: str, reader: str) -> Grid | None:
     """How a reader's windows tile time; None: not known."""
     kept = journal.landing(source_key, reader)

@@ -12,7 +12,7 @@ from argparse import Namespace
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from airflow_provider_streams.errors import InvalidRequest, StreamsError
 from airflow_provider_streams.hooks.base import hook_for, hook_of
@@ -106,9 +106,10 @@ def landing_of(args: Namespace, journal: Journal, source: Source) -> Landing:
 
 def basis_of_args(args: Namespace, journal: Journal, source: Source) -> BasisLike:
     """How times become positions: as the arguments say, else as this reader reads, else as its system does."""
-    basis: BasisLike = args.basis or basis_of(journal, source.key, args.reader) or default_basis(source.system)
+    basis: Any = args.basis or basis_of(journal, source.key, args.reader) or default_basis(source.system)
     check_basis(source.system, basis)
-    return basis
+    found: BasisLike = basis
+    return found
 
 
 def _window_read(args: Namespace, journal: Journal) -> WindowRead:

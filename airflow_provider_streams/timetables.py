@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from airflow_provider_streams.errors import InvalidWindow
-from airflow_provider_streams.model.grid import Every, Grid
+from airflow_provider_streams.model.grid import Every, Grid, parse_grid
 from airflow_provider_streams.windows.of_run import RunFacts
 
 _SEARCH = 2
@@ -23,7 +23,7 @@ class CronGrid(Grid):
 
     Args:
         expression: five fields, or a preset like `@daily`.
-        zone: the name of a time zone, or an offset as Airflow writes it (`+01:00`).
+        zone: the name of a time zone, or an offset in seconds, as Airflow writes them.
 
     Raises:
         InvalidWindow: not an expression, or no such zone.
@@ -34,7 +34,7 @@ class CronGrid(Grid):
 
     def __post_init__(self) -> None:
         try:
-            self._cron.validate()
+            self._timetable.validate()
         except Exception as error:
             raise InvalidWindow(f"cron {self.expression!r} in {self.zone} is no grid: {error}") from error
 
@@ -53,20 +53,26 @@ class CronGrid(Grid):
         return tick
 
     def after(self, moment: datetime) -> datetime:
-        """See `Grid`."""
+        """See `Grid`: when a scheduler that ran at this moment would run next."""
         import pendulum  # noqa: PLC0415 - Airflow's own
+        from airflow.timetables.base import DagRunInfo, TimeRestriction  # noqa: PLC0415 - only where there is one
 
         try:
-            tick = self._cron._get_next(pendulum.instance(moment.astimezone(UTC)))  # noqa: SLF001 - it has no public name
-            return datetime.fromtimestamp(tick.timestamp(), UTC)
+            last = DagRunInfo(run_after=pendulum.instance(moment.astimezone(UTC)), data_interval=None)
+            catch_up = TimeRestriction(None, None, catchup=True)
+            following = self._timetable.next_dagrun_info_v2(last_dagrun_info=last, restriction=catch_up)
         except (ValueError, OverflowError) as error:
             raise InvalidWindow(f"{self} has no tick after {moment.isoformat()}: {error}") from error
+        if following is None:
+            raise InvalidWindow(f"{self} has no tick after {moment.isoformat()}")
+        return datetime.fromtimestamp(following.run_after.timestamp(), UTC)
 
     @cached_property
-    def _cron(self) -> Any:
-        from airflow.timetables._cron import CronMixin  # noqa: PLC0415 - only where there is one
+    def _timetable(self) -> Any:
+        from airflow.timetables.trigger import CronTriggerTimetable  # noqa: PLC0415 - only where there is one
 
-        return CronMixin(self.expression, self.zone)
+        zone = int(self.zone) if self.zone.lstrip("-").isdigit() else self.zone
+        return CronTriggerTimetable(self.expression, timezone=zone)  # type: ignore[arg-type]  # it takes offsets, too
 
 
 def run_facts(context: Mapping[str, Any]) -> RunFacts:
@@ -89,17 +95,38 @@ def grid_of_timetable(timetable: Any, start: datetime | None = None) -> Grid | N
     """How the runs of a timetable tile time; None: it does not tell.
 
     Args:
-        timetable: a DAG's.
+        timetable: a DAG's, as a DAG file or as Airflow's own processes have it.
         start: where one of its data intervals starts: those of one length are counted from there.
     """
-    expression, zone = getattr(timetable, "expression", None), getattr(timetable, "timezone", None)
-    if isinstance(expression, str) and zone is not None:
-        return CronGrid(expression, _zone_name(zone))
-    delta = getattr(timetable, "delta", None)
+    if timetable is None:
+        return None
+    from airflow.serialization.encoders import coerce_to_core_timetable  # noqa: PLC0415 - where a run is
+
+    core = coerce_to_core_timetable(timetable)
+    mapper = getattr(core, "default_partition_mapper", None) or getattr(core, "_default_partition_mapper", None)
+    if mapper is not None:
+        return _grid_of_mapper(mapper)
+    told = core.serialize()
+    if "expression" in told:
+        return CronGrid(told["expression"], str(told["timezone"]))
+    delta = getattr(timetable, "delta", None) or getattr(core, "_delta", None)
     if isinstance(delta, timedelta) and start is not None and delta > timedelta(0):
         return Every.through(delta, start)
     return None
 
 
-def _zone_name(zone: Any) -> str:
-    return zone if isinstance(zone, str) else str(getattr(zone, "name", None) or getattr(zone, "key", None) or zone)
+_PERIODS = {"Hour": "1h", "Day": "1d", "Week": "1w", "Month": "1mo", "Quarter": "3mo", "Year": "1y"}
+"""Of Airflow's mappers `StartOf..Mapper`: which period a partition of theirs is."""
+_INNER = ("upstream_mapper", "downstream_mapper")
+
+
+def _grid_of_mapper(mapper: Any) -> Grid | None:
+    """How the partitions tile time that a mapper makes of its assets' ones; None: it does not tell."""
+    for inner in _INNER:
+        if (found := getattr(mapper, inner, None)) is not None:
+            return _grid_of_mapper(found)
+    period = _PERIODS.get(type(mapper).__name__.removeprefix("StartOf").removesuffix("Mapper"))
+    if period is None:
+        return None
+    zone = str(mapper.serialize().get("timezone", "UTC"))
+    return parse_grid(period if period == "1h" else f"{period} {zone}")

@@ -67,6 +67,11 @@ def _partition(start: datetime, length: timedelta | str | None, own: Grid | None
             "one does: add window_length=timedelta(..), or a text like '1d Europe/Berlin'"
         )
     window = Window(start, grid.after(start))
+    if not grid.is_cell(window):
+        raise InvalidWindow(
+            f"the run's partition starts at {start.isoformat()}, which is none of its DAG's: the one there is "
+            f"{grid.cell(start)}. Was its key given by hand?"
+        )
     if asked is not None and asked.after(start) != window.end:
         raise InvalidWindow(
             f"window_length={length!s} ends the partition of {start.isoformat()} at {asked.after(start).isoformat()}, "

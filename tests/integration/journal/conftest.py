@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import NullPool, create_engine, text
 
+from airflow_provider_streams.journal.database import Database
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.landing import Landed
@@ -104,3 +105,21 @@ def at_once() -> Callable[..., list]:
         return [collected[number] for number in range(count)]
 
     return run
+
+
+@pytest.fixture
+def all_insert_at_once(monkeypatch):
+    """Holds inserts into a table back until `count` processes stand before theirs: each has read that none is there."""
+
+    def hold(table, count):
+        barrier = multiprocessing.get_context("fork").Barrier(count)
+        insert_once = Database.insert_once
+
+        def held(self, statement):
+            if statement.table is table:
+                barrier.wait(120)
+            return insert_once(self, statement)
+
+        monkeypatch.setattr(Database, "insert_once", held)
+
+    return hold

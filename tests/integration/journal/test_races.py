@@ -7,10 +7,8 @@ import time
 from datetime import timedelta
 from itertools import pairwise
 
-import pytest
 from sqlalchemy import insert, inspect, select
 
-from airflow_provider_streams.journal.database import Database
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.journal.tables import edges, metadata, pins, sources
 from airflow_provider_streams.model.cut import Cut
@@ -19,24 +17,6 @@ from airflow_provider_streams.model.position import Position
 HOUR = timedelta(hours=1)
 KEY = "pulsar:pulsar_default:persistent://shop/orders/events"
 TASK = {"dag_id": "dag", "run_id": "manual__1", "task_id": "read", "try_number": 1}
-
-
-@pytest.fixture
-def all_insert_at_once(monkeypatch):
-    """Holds inserts into a table back until `count` processes stand before theirs: each has read that none is there."""
-
-    def hold(table, count):
-        barrier = multiprocessing.get_context("fork").Barrier(count)
-        insert_once = Database.insert_once
-
-        def held(self, statement):
-            if statement.table is table:
-                barrier.wait(120)
-            return insert_once(self, statement)
-
-        monkeypatch.setattr(Database, "insert_once", held)
-
-    return hold
 
 
 def generations(url):

@@ -28,6 +28,7 @@ def get_provider_info() -> dict[str, Any]:
                 "python-modules": [
                     "airflow_provider_streams.operators.read",
                     "airflow_provider_streams.operators.backfill",
+                    "airflow_provider_streams.operators.announce",
                     "airflow_provider_streams.operators.retention",
                     "airflow_provider_streams.operators.pins",
                     "airflow_provider_streams.operators.pulsar",

@@ -27,6 +27,7 @@ _Key = tuple[datetime, datetime]
 def window_states(connection: Connection, reader_id: int, span: Window) -> Iterator[WindowState]:
     """The state of every window known in the span."""
     yield from _states(connection, reader_id, _touches(pins, reader_id, span), _touches(runs, reader_id, span))
+    yield from _between_links(connection, reader_id, span)
 
 
 def stretches(connection: Connection, reader_id: int, span: Window) -> Iterator[WindowState]:
@@ -48,6 +49,7 @@ def stretches(connection: Connection, reader_id: int, span: Window) -> Iterator[
         of_reader = (pins.c.reader_id == reader_id, runs.c.reader_id == reader_id)
         states = _states(connection, reader_id, of_reader[0] & same[0], of_reader[1] & same[1])
         yield from (state for state in states if state.state != "covered")
+    yield from _between_links(connection, reader_id, span)
 
 
 def _merged(edges: Iterable[tuple[int, int]]) -> Iterator[tuple[datetime, datetime]]:
@@ -84,7 +86,6 @@ def _states(
         if pin is not None and pin["void_at"] is not None and not counting:
             continue  # a later window of its chain has read what it was to read
         yield _state(Window(*key), pin, tries[key], counting, landing_id)
-    yield from _between_links(connection, reader_id, landing_id, span)
 
 
 def first_start(connection: Connection, reader_id: int) -> datetime | None:
@@ -93,10 +94,10 @@ def first_start(connection: Connection, reader_id: int) -> datetime | None:
     return min((found for one in firsts if (found := connection.execute(one).scalar()) is not None), default=None)
 
 
-def _between_links(
-    connection: Connection, reader_id: int, landing_id: int | None, span: Window
-) -> Iterator[WindowState]:
+def _between_links(connection: Connection, reader_id: int, span: Window) -> Iterator[WindowState]:
     """Time that a covered window of a chain holds beside its own: nobody planned it, or its plan became void."""
+    kept = landings.current(connection, reader_id)
+    landing_id = kept.id if kept else None
     before = pins.alias()
     statement = (
         select(before.c.window_end.label("since"), pins.c.window_start, pins.c.window_end, pins.c.fingerprint)

@@ -80,6 +80,7 @@ class Run:
     """One try to cover a window, as the journal remembers it."""
 
     ref: RunRef
+    window: Window
     state: State
     generation: int | None
     """Of the pinned plan it read; None: it failed before it had a plan."""
@@ -93,6 +94,16 @@ class Run:
     """Under which landing; None: its rows were proven only."""
     written: int | None = None
     """Rows in the table; None: not counted."""
+
+    def facts(self, reader: str) -> dict[str, Any]:
+        """What an asset's event says of a covered window, as plain JSON values."""
+        return {
+            "window": self.window.to_json(),
+            "reader": reader,
+            "fingerprint": self.fingerprint,
+            "rows": self.rows,
+            "verdict": self.receipt.verdict if self.receipt else "complete",
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +269,7 @@ def run_ref(row: RowMapping) -> RunRef:
 def _run(row: RowMapping) -> Run:
     return Run(
         ref=run_ref(row),
+        window=Window(row["window_start"], row["window_end"]),
         state=row["state"],
         generation=row["generation"],
         fingerprint=row["fingerprint"] or "",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import BaseOperator
+from airflow.sdk import NEVER_EXPIRE, Asset, BaseOperator
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.workplace import workplace
@@ -15,17 +15,20 @@ from airflow_provider_streams.model.basis import MAX_SKEW, BasisLike, Cuts, defa
 from airflow_provider_streams.model.coverage import RunRef
 from airflow_provider_streams.model.grid import parse_grid
 from airflow_provider_streams.model.landing import Landing
-from airflow_provider_streams.model.plan import DEFAULT_SPLIT_BYTES, OnLoss
+from airflow_provider_streams.model.plan import DEFAULT_SPLIT_BYTES, OnLoss, Plan
+from airflow_provider_streams.model.receipt import Receipt
 from airflow_provider_streams.model.sink import Sink
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.model.window import Window, parse_moment
-from airflow_provider_streams.operators.read import add_assets, check_choices, reader_name, run_ids
+from airflow_provider_streams.operators.announcing import KEY_FORMAT, withhold
+from airflow_provider_streams.operators.read import add_assets, announce_landed, check_choices, reader_name, run_ids
 from airflow_provider_streams.retry import terminal_errors
 from airflow_provider_streams.windows.acts import Acts, Overlap
 from airflow_provider_streams.windows.backfilling import Backfill, Backfiller, Outcome, backfill_grid, summary
 from airflow_provider_streams.windows.reading import RunIds
 
 if TYPE_CHECKING:
+    from airflow.providers.openlineage.extractors import OperatorLineage
     from airflow.sdk import Context
 
     from airflow_provider_streams.journal.store import Journal
@@ -70,10 +73,16 @@ class BackfillWindowsOperator(BaseOperator):
         max_bytes: stored bytes that one Spark job reads.
         max_windows: windows that one Spark job reads.
         target_split_bytes: stored bytes that one Spark task reads.
+        partition_key_format: how a window's start becomes the partition key of its asset event, as the reading DAG's
+            `CronPartitionTimetable` writes it; None: no events under keys.
+
+    Each landed window is told: one asset event for all of them, and one under the partition key of each. A task that
+    fails can tell nothing; what it landed is told by the next of its reader's tasks that succeeds, or at once by
+    `AnnounceWindowsOperator` as a teardown.
 
     Returns (XCom):
         `windows, bytes, tasks, jobs, minutes, horizon, beyond_horizon, not_ready, verdict, covered, rows, failures,
-        late_rows` and more; windows by their texts, as `ReadWindowOperator(window=..)` takes them.
+        late_rows, unannounced` and more; windows by their texts, as `ReadWindowOperator(window=..)` takes them.
     """
 
     template_fields: Sequence[str] = ("start", "end", "select", "reader", "transform", "columns", "spark_conn_id")
@@ -105,6 +114,7 @@ class BackfillWindowsOperator(BaseOperator):
         max_bytes: int = MAX_BYTES,
         max_windows: int = MAX_WINDOWS,
         target_split_bytes: int = DEFAULT_SPLIT_BYTES,
+        partition_key_format: str | None = KEY_FORMAT,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -126,6 +136,8 @@ class BackfillWindowsOperator(BaseOperator):
         self.dry_run_only = dry_run
         self.limits = Limits(max_bytes, max_windows)
         self.target_split_bytes = target_split_bytes
+        self.partition_key_format = partition_key_format
+        self._landed: tuple[tuple[Plan, Receipt], ...] = ()
         add_assets(self, source, sink)
 
     def execute(self, context: Context) -> dict[str, Any]:
@@ -136,22 +148,54 @@ class BackfillWindowsOperator(BaseOperator):
             StreamsError: what concerns all windows alike.
         """
         with terminal_errors(), workplace(self.source, self.spark_conn_id) as place:
-            backfiller = Backfiller(place, self._backfill(place.journal, context), run_ids(context))
+            backfill = self._backfill(place.journal, context)
+            backfiller = Backfiller(place, backfill, run_ids(context))
             late_rows = backfiller.recount()
             preview = backfiller.preview(pin=not self.dry_run_only)
             self.log.info("Preview\n%s", preview.as_text())
             if self.dry_run_only:
+                self._withhold()
                 return summary(preview, None, late_rows)
             outcome = backfiller.run(preview, done=self._log_job)
+            self._landed = outcome.landed
             self.log.info("Coverage\n%s", backfiller.coverage().as_text(str(self.source), horizon=preview.horizon))
             backfiller.check(outcome)
-        return summary(preview, outcome, late_rows)
+            left = self._announce(place.journal, context, backfill)
+        return summary(preview, outcome, late_rows) | {"unannounced": left}
+
+    def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage | None:  # noqa: ARG002
+        """What OpenLineage learns: the ranges read of each topic for each window, and the table. None: nothing was."""
+        from airflow.providers.openlineage.extractors import OperatorLineage  # noqa: PLC0415 - its listener asks
+
+        from airflow_provider_streams.operators.lineage import datasets, run_facets  # noqa: PLC0415
+
+        if not self._landed:
+            return None
+        inputs, outputs = datasets(self.source, self._landed, self.sink)
+        return OperatorLineage(inputs=inputs, outputs=outputs, run_facets=run_facets(self._landed))
+
+    def get_openlineage_facets_on_failure(self, task_instance: Any) -> OperatorLineage | None:
+        """As when it succeeds: what was landed stays so, whatever became of the others."""
+        return self.get_openlineage_facets_on_complete(task_instance)
 
     def on_kill(self) -> None:
         """Cancel the Spark work of this task."""
         from airflow_provider_streams.hooks.spark import cancel  # noqa: PLC0415
 
         cancel()
+
+    def _announce(self, journal: Journal, context: Context, backfill: Backfill) -> int:
+        """Tell what was landed; how many windows are left to tell. What landed nothing tells nothing."""
+        if self.sink is None:
+            return 0
+        if not journal.unannounced(self.source.key, backfill.reader):
+            self._withhold()
+            return 0
+        return announce_landed(journal, context, backfill.ask, self.sink, self.partition_key_format)
+
+    def _withhold(self) -> None:
+        if self.sink is not None:
+            withhold(self, Asset(uri=self.sink.asset_uri))
 
     def _backfill(self, journal: Journal, context: Context) -> Backfill:
         ti, reader = context["ti"], reader_name(self.reader, context)
@@ -165,7 +209,7 @@ class BackfillWindowsOperator(BaseOperator):
             selection=Selection(
                 parse_select(self.select),
                 accepts_loss=self.on_loss == "record",
-                is_own=_OwnTries(run_ids(context), self._first_try(ti)).__contains__,
+                is_own=_OwnTries(run_ids(context), self._first_try(ti), _begun(context)).__contains__,
                 is_alive=_AtWork(ti).__contains__,
             ),
             basis=self.basis,
@@ -199,11 +243,27 @@ def _check_windows(basis: BasisLike | None, length: timedelta | str | None) -> N
         parse_grid(length)
 
 
+_BEGUN = "streams_begun"
+
+
+def _begun(context: Context) -> datetime:
+    """When this task instance was first tried: a run that was deleted and made again under its old name is another one.
+
+    Only Airflow's own store of the task instance tells them apart: it goes with the run.
+    """
+    store = context["task_state_store"]
+    known = store.get(_BEGUN, default=None)
+    if known is None:
+        known = datetime.now(UTC).isoformat()
+        store.set(_BEGUN, known, retention=NEVER_EXPIRE)
+    return datetime.fromisoformat(str(known))
+
+
 class _OwnTries:
     """The runs that earlier tries of this very task instance left in the journal, since it was last cleared."""
 
-    def __init__(self, ids: RunIds, first_try: int) -> None:
-        self._ids, self._first = ids, first_try
+    def __init__(self, ids: RunIds, first_try: int, begun: datetime) -> None:
+        self._ids, self._first, self._begun = ids, first_try, begun
 
     def __contains__(self, run: object) -> bool:
         ids = self._ids
@@ -212,6 +272,8 @@ class _OwnTries:
             and (run.dag_id, run.run_id, run.task_id, run.map_index)
             == (ids.dag_id, ids.run_id, ids.task_id, ids.map_index)
             and run.try_number >= self._first
+            and run.started is not None
+            and run.started >= self._begun
         )
 
 

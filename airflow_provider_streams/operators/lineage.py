@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from airflow_provider_streams import __version__
 from airflow_provider_streams.model.plan import Plan
@@ -21,43 +21,52 @@ _FACETS = "https://pypi.org/project/airflow-provider-streams"
 """Where our facets' names begin: OpenLineage wants an address, and nobody has to fetch it."""
 
 
-def datasets(
-    source: Source, plan: Plan, receipt: Receipt | None, sink: Sink | None
-) -> tuple[list[InputDataset], list[OutputDataset]]:
-    """The topics or the stream read, and the table written. Without a receipt: what was planned.
+Reads = Sequence[tuple[Plan, Receipt | None]]
+"""Windows with what was read of them; without a receipt: what was planned."""
 
-    Each input has the facet `streamsRanges`: `shard, start, end` (half-open, as in the plan), `entries, rows, bytes`.
+
+def datasets(source: Source, reads: Reads, sink: Sink | None) -> tuple[list[InputDataset], list[OutputDataset]]:
+    """The topics or the stream read, and the table written.
+
+    Each input has the facet `streamsRanges`: `window, shard, start, end` (half-open, as in the plan), `entries, rows,
+    bytes`.
     """
     from openlineage.client.event_v2 import InputDataset, OutputDataset  # noqa: PLC0415
     from openlineage.client.facet_v2 import output_statistics_output_dataset  # noqa: PLC0415
 
     inputs = [
         InputDataset(_namespace(source), name, facets={"streamsRanges": _facet("DatasetFacet")(ranges)})
-        for name, ranges in _by_name(plan, receipt).items()
+        for name, ranges in _by_name(reads).items()
     ]
     if sink is None:
         return inputs, []
     statistics: dict[str, Any] = {}
-    if receipt is not None:
+    landed = [receipt.rows for _, receipt in reads if receipt is not None]
+    if landed:
         facet = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet
-        statistics = {"outputStatistics": facet(rowCount=receipt.rows)}
+        statistics = {"outputStatistics": facet(rowCount=sum(landed))}
     target = urlsplit(sink.asset_uri)
     namespace = f"{target.scheme}://{target.netloc}" if target.netloc else target.scheme
-    return inputs, [OutputDataset(namespace, target.path or "/", outputFacets=statistics)]
+    return inputs, [OutputDataset(namespace, unquote(target.path) or "/", outputFacets=statistics)]
 
 
-def run_facets(plan: Plan, receipt: Receipt | None) -> dict[str, Any]:
-    """The facet `streamsWindow` of a run: window, reader, plan and verdict."""
-    facts = {
-        "window": plan.window.to_json(),
-        "reader": plan.reader,
-        "basis": plan.basis,
-        "fingerprint": plan.fingerprint,
-        "cluster": plan.source.cluster,
-        "verdict": receipt.verdict if receipt else "planned",
-        "rows": receipt.rows if receipt else None,
-    }
-    return {"streamsWindow": _facet("RunFacet")(facts)}
+def run_facets(reads: Reads) -> dict[str, Any]:
+    """The facet `streamsWindow` of a run, of several windows `streamsWindows`: window, reader, plan and verdict."""
+    facts = [
+        {
+            "window": plan.window.to_json(),
+            "reader": plan.reader,
+            "basis": plan.basis,
+            "fingerprint": plan.fingerprint,
+            "cluster": plan.source.cluster,
+            "verdict": receipt.verdict if receipt else "planned",
+            "rows": receipt.rows if receipt else None,
+        }
+        for plan, receipt in reads
+    ]
+    if len(facts) == 1:
+        return {"streamsWindow": _facet("RunFacet")(facts[0])}
+    return {"streamsWindows": _facet("RunFacet")(facts)}
 
 
 def dataset_of_asset(asset: Any, lineage_context: Any) -> Dataset | None:  # noqa: ARG001 - Airflow's signature
@@ -67,7 +76,7 @@ def dataset_of_asset(asset: Any, lineage_context: Any) -> Dataset | None:  # noq
     uri = urlsplit(asset.uri)
     if not uri.netloc or not uri.path.strip("/"):
         return None
-    return Dataset(f"{uri.scheme}://{uri.netloc}", uri.path.lstrip("/"))
+    return Dataset(f"{uri.scheme}://{uri.netloc}", unquote(uri.path).lstrip("/"))
 
 
 def _namespace(source: Source) -> str:
@@ -75,23 +84,24 @@ def _namespace(source: Source) -> str:
     return f"{uri.scheme}://{uri.netloc}"
 
 
-def _by_name(plan: Plan, receipt: Receipt | None) -> dict[str, list[dict[str, Any]]]:
+def _by_name(reads: Reads) -> dict[str, list[dict[str, Any]]]:
     """Ranges by topic or stream."""
-    read = _reports(plan, receipt)
     named: dict[str, list[dict[str, Any]]] = {}
-    for one in plan.ranges:
-        reports = read.get(one.shard, [])
-        rows = sum(report.rows for report in reports) if receipt else None
-        named.setdefault(_name(plan, one.shard), []).append(
-            {
-                "shard": one.shard,
-                "start": str(one.start),
-                "end": str(one.end),
-                "entries": one.entries,
-                "bytes": one.bytes,
-                "rows": rows,
-            }
-        )
+    for plan, receipt in reads:
+        read = _reports(plan, receipt)
+        for one in plan.ranges:
+            rows = sum(report.rows for report in read.get(one.shard, [])) if receipt else None
+            named.setdefault(_name(plan, one.shard), []).append(
+                {
+                    "window": str(plan.window),
+                    "shard": one.shard,
+                    "start": str(one.start),
+                    "end": str(one.end),
+                    "entries": one.entries,
+                    "bytes": one.bytes,
+                    "rows": rows,
+                }
+            )
     return named
 
 

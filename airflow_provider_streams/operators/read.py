@@ -19,10 +19,11 @@ from airflow_provider_streams.model.receipt import Receipt
 from airflow_provider_streams.model.sink import Sink
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.operators.announcing import KEY_FORMAT, announce, withhold
 from airflow_provider_streams.retry import terminal_errors
 from airflow_provider_streams.timetables import run_facts
 from airflow_provider_streams.windows.acts import Acts, Overlap
-from airflow_provider_streams.windows.landing import Ask, Entered, check, enter, refuse_overlaps
+from airflow_provider_streams.windows.landing import Ask, Entered, check, enter, grid_of, refuse_overlaps
 from airflow_provider_streams.windows.of_run import ResolvedWindow, resolve_window
 from airflow_provider_streams.windows.planning import WindowRead, pinned_plan
 from airflow_provider_streams.windows.readiness import WindowQuestion
@@ -32,6 +33,8 @@ from airflow_provider_streams.windows.workplace import Workplace
 if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
     from airflow.sdk import Context
+
+    from airflow_provider_streams.journal.store import Journal
 
 
 class ReadWindowOperator(BaseOperator):
@@ -127,10 +130,7 @@ class ReadWindowOperator(BaseOperator):
             self.log.info("Window %s, from the run's %s", resolved.window, resolved.rule)
             plan, landed = self._read(resolved, context)
         self._last_read = plan, landed.receipt if landed else None
-        result = summary(plan, landed, self.sink) | {"window_rule": resolved.rule}
-        if landed and self.sink:
-            self._announce(context, result)
-        return result
+        return summary(plan, landed, self.sink) | {"window_rule": resolved.rule}
 
     def on_kill(self) -> None:
         """Cancel the Spark work of this task."""
@@ -146,8 +146,8 @@ class ReadWindowOperator(BaseOperator):
 
         if self._last_read is None:
             return None
-        inputs, outputs = datasets(self.source, *self._last_read, self.sink)
-        return OperatorLineage(inputs=inputs, outputs=outputs, run_facets=run_facets(*self._last_read))
+        inputs, outputs = datasets(self.source, [self._last_read], self.sink)
+        return OperatorLineage(inputs=inputs, outputs=outputs, run_facets=run_facets([self._last_read]))
 
     def _read(self, resolved: ResolvedWindow, context: Context) -> tuple[Plan, Landed | None]:
         read, ids = self._window_read(resolved, context), run_ids(context)
@@ -159,8 +159,12 @@ class ReadWindowOperator(BaseOperator):
                 plan = pinned_plan(place.journal, system, read, replan=self.acts.replan)
             self.log.info("Pinned plan\n%s", plan_table(plan))
             if entered is None:
+                self._withhold()
                 return plan, None
             landed = land(place, read, plan, landing, Begin(entered, ids, self.acts))
+            if self.sink is not None:
+                key_format = KEY_FORMAT if context.get("partition_key") else None
+                announce_landed(place.journal, context, ask, self.sink, key_format)
         receipt = landed.receipt
         self.log.info("Covered %s: %s rows in %.1f s, %s", plan.window, receipt.rows, receipt.seconds, receipt.verdict)
         return plan, landed
@@ -178,10 +182,18 @@ class ReadWindowOperator(BaseOperator):
         question = WindowQuestion(self.source, resolved.window, self.basis, self.slack, self.max_skew)
         return WindowRead(question, reader_name(self.reader, context), self.on_loss, self.target_split_bytes)
 
-    def _announce(self, context: Context, result: dict[str, Any]) -> None:
+    def _withhold(self) -> None:
+        """A dry run lands nothing: nobody is told."""
         if self.sink is not None:
-            facts = {name: result[name] for name in ("window", "reader", "fingerprint", "rows", "verdict")}
-            context["outlet_events"][Asset(uri=self.sink.asset_uri)].extra.update(facts)
+            withhold(self, Asset(uri=self.sink.asset_uri))
+
+
+def announce_landed(journal: Journal, context: Context, ask: Ask, sink: Sink, key_format: str | None) -> int:
+    """Send the events of what the reader has landed; see `announcing.announce`."""
+    grid = grid_of(journal, ask.source.key, ask.reader)
+    asset = Asset(uri=sink.asset_uri)
+    whose = {"source_key": ask.source.key, "reader": ask.reader}
+    return announce(journal, context, asset, **whose, grid=grid, key_format=key_format)
 
 
 def check_choices(*, source: object, basis: object, on_loss: str = "fail") -> None:

@@ -16,6 +16,7 @@ from airflow_provider_streams.model.coverage import Coverage, WindowState
 from airflow_provider_streams.model.grid import Every, Grid, parse_grid
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.operators.announcing import KEY_FORMAT, partition_key
 from airflow_provider_streams.operators.read import check_choices
 from airflow_provider_streams.systems.sources import source_from_json, source_to_json
 from airflow_provider_streams.triggers.watching import REPEAT_SECONDS, News, WatchTrigger
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 MOST_WINDOWS = 100
 """An event names so many windows at most; the next event names the next ones."""
-KEY_FORMAT = "%Y-%m-%dT%H:%M:%S"
-"""Of partition keys, as Airflow's `CronPartitionTimetable` and its mappers write and read them by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,7 @@ class NewWindowsTrigger(WatchTrigger):
         basis: as the read's; without a user's cuts.
         slack: as the read's, or its seconds.
         offset: of the edges of windows of one length from midnight (UTC), or its seconds.
-        key_format: how a window's start is written as partition key.
+        key_format: how a window's start is written as partition key, in the time zone of its grid.
         poll_interval: seconds between two looks.
         repeat_seconds: how often windows are announced again while they are not covered.
     """
@@ -158,7 +157,8 @@ class NewWindowsTrigger(WatchTrigger):
         windows = found.windows
         if not windows:
             return None
-        named = [{**window.to_json(), "partition_key": self._key(window)} for window in windows]
+        keys = [partition_key(window, self.grid, self.key_format) for window in windows]
+        named = [{**window.to_json(), "partition_key": key} for window, key in zip(windows, keys, strict=True)]
         payload = {
             "source": str(self.source),
             "reader": self.reader,
@@ -169,9 +169,6 @@ class NewWindowsTrigger(WatchTrigger):
             "more": found.more,
         }
         return News(windows, payload, again=self.reader is not None)
-
-    def _key(self, window: Window) -> str:
-        return window.start.strftime(self.key_format)
 
 
 def _grid(length: timedelta | float | str, offset: timedelta) -> Grid:

@@ -34,6 +34,7 @@ from airflow_provider_streams.model.coverage import Coverage, WindowState
 from airflow_provider_streams.model.grid import Grid, grid_through
 from airflow_provider_streams.model.landing import Landed, Landing
 from airflow_provider_streams.model.plan import DEFAULT_SPLIT_BYTES, OnLoss, Plan
+from airflow_provider_streams.model.receipt import Receipt
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.windows.acts import Acts
@@ -121,23 +122,32 @@ def backfill_grid(
 class Outcome:
     """What a backfill did."""
 
-    covered: tuple[Window, ...] = ()
-    rows: int = 0
-    bytes: int = 0
+    landed: tuple[tuple[Plan, Receipt], ...] = ()
+    """What was read of each window that is covered now."""
     failures: dict[str, str] = field(default_factory=dict)
     """Window to cause."""
     retryable: bool = False
     """Whether some failure may pass by itself."""
 
+    @property
+    def covered(self) -> tuple[Window, ...]:
+        """The windows that are covered now."""
+        return tuple(plan.window for plan, _ in self.landed)
+
+    @property
+    def rows(self) -> int:
+        """Of all of them."""
+        return sum(receipt.rows for _, receipt in self.landed)
+
+    @property
+    def bytes(self) -> int:
+        """Payload bytes of these rows."""
+        return sum(receipt.bytes for _, receipt in self.landed)
+
     def and_then(self, other: Outcome) -> Outcome:
         """Both together."""
-        return Outcome(
-            (*self.covered, *other.covered),
-            self.rows + other.rows,
-            self.bytes + other.bytes,
-            {**self.failures, **other.failures},
-            self.retryable or other.retryable,
-        )
+        failures = {**self.failures, **other.failures}
+        return Outcome((*self.landed, *other.landed), failures, self.retryable or other.retryable)
 
 
 class Backfiller:
@@ -324,7 +334,7 @@ class Backfiller:
         if isinstance(result, Landed):
             self._journal.finish_run(run, result)
             self._place.figures.covered(self._backfill.source.key, plan, result.receipt)
-            return Outcome((plan.window,), result.receipt.rows, result.receipt.bytes)
+            return Outcome(((plan, result.receipt),))
         self._journal.fail_run(run, result.error_type, result.message, lost=result.lost)
         return _failed(plan, result)
 

@@ -1,0 +1,190 @@
+"""Asset events say what was landed: each window, once, under its partition's key; and nothing where nothing was."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from airflow.sdk import DAG
+from airflow.utils.state import DagRunState
+
+from airflow_provider_streams import ParquetSink, Window
+from airflow_provider_streams.errors import ReadStalled
+from airflow_provider_streams.hooks.journal import open_journal
+from airflow_provider_streams.operators.announce import AnnounceWindowsOperator
+from airflow_provider_streams.operators.backfill import BackfillWindowsOperator
+from airflow_provider_streams.operators.read import ReadWindowOperator
+from airflow_provider_streams.testing.fake import EPOCH, FakeSource
+
+pytestmark = pytest.mark.dagtest
+
+SOURCE = FakeSource("numbers")
+MINUTE = timedelta(minutes=1)
+NO_SLACK = timedelta(0)
+KEYS = [f"2026-11-20T10:{minute:02d}:00" for minute in range(10)]
+
+
+def minutes(start: int, end: int) -> Window:
+    return Window(EPOCH + start * MINUTE, EPOCH + end * MINUTE)
+
+
+@pytest.fixture
+def lake(tmp_path):
+    return ParquetSink(str(tmp_path / "lake"))
+
+
+def filling(dag_id: str, sink: ParquetSink | None, *more: Any, **arguments: Any) -> DAG:
+    span = {"start": EPOCH, "end": EPOCH + 10 * MINUTE, "window_length": MINUTE}
+    with DAG(dag_id, schedule=None, start_date=datetime(2026, 11, 1, tzinfo=UTC)) as dag:
+        fill = BackfillWindowsOperator(
+            task_id="fill", source=SOURCE, sink=sink, slack=NO_SLACK, reader="r", **{**span, **arguments}
+        )
+        for task in more:
+            fill >> task
+    return dag
+
+
+def events(dag_id: str) -> list[Any]:
+    """Those of the table, in order."""
+    from airflow.models.asset import AssetEvent
+    from airflow.utils.session import create_session
+    from sqlalchemy import select
+
+    with create_session() as session:
+        found = session.scalars(select(AssetEvent).where(AssetEvent.source_dag_id == dag_id).order_by(AssetEvent.id))
+        return [(event.partition_key, event.extra) for event in found]
+
+
+def result(run: Any, task: str = "fill") -> dict[str, Any]:
+    return run.get_task_instance(task).xcom_pull(task_ids=task)
+
+
+def test_each_window_of_a_backfill_is_told_under_its_key(dag_test, fake, spark_stand_in, lake):
+    fake(events=600)
+    run = dag_test(filling("told", lake))
+    assert result(run)["unannounced"] == 0
+    found = events("told")
+    keyed = {key: extra for key, extra in found if key}
+    assert sorted(keyed) == KEYS
+    assert all(extra["window"]["start"] == f"{key}Z" and extra["rows"] == 120 for key, extra in keyed.items())
+    (plain,) = (extra for key, extra in found if not key)
+    assert [one["window"] for one in plain["windows"]] == [minutes(n, n + 1).to_json() for n in range(10)]
+
+
+def test_what_reads_nothing_tells_nothing(dag_test, fake, spark_stand_in, lake):
+    fake(events=600)
+    dag_test(filling("dry", lake, dry_run=True))
+    with DAG("dry_read", schedule=None, start_date=datetime(2026, 11, 1, tzinfo=UTC)) as dag:
+        ReadWindowOperator(
+            task_id="read", source=SOURCE, sink=lake, window=minutes(0, 1), slack=NO_SLACK, dry_run=True, reader="dry"
+        )
+    dag_test(dag)
+    dag_test(filling("again", lake))
+    told = len(events("again"))
+    dag_test(filling("again", lake))
+    assert (events("dry"), events("dry_read")) == ([], [])
+    assert (told, len(events("again"))) == (11, 11), "nothing is missing any more"
+
+
+def test_a_read_tells_its_window(dag_test, fake, spark_stand_in, lake):
+    fake(events=600)
+    with DAG("tells", schedule=None, start_date=datetime(2026, 11, 1, tzinfo=UTC)) as dag:
+        ReadWindowOperator(task_id="read", source=SOURCE, sink=lake, window=minutes(0, 1), slack=NO_SLACK)
+    got = result(dag_test(dag), "read")
+    ((key, extra),) = events("tells")
+    assert key is None
+    assert {name: extra[name] for name in ("window", "fingerprint", "rows", "verdict", "reader")} == {
+        "window": minutes(0, 1).to_json(),
+        "fingerprint": got["fingerprint"],
+        "rows": 120,
+        "verdict": "complete",
+        "reader": "tells.read",
+    }
+
+
+def test_what_a_failed_backfill_landed_is_told_by_its_teardown(dag_test, fake, spark_stand_in, lake):
+    fake(events=600)
+
+    def stall(spec):
+        if spec.plan.window == minutes(3, 4):
+            raise ReadStalled("numbers-0", 1, 2, seconds=60)
+
+    spark_stand_in.before = stall
+    with DAG("half", schedule=None, start_date=datetime(2026, 11, 1, tzinfo=UTC)) as dag:
+        fill = BackfillWindowsOperator(
+            task_id="fill",
+            source=SOURCE,
+            sink=lake,
+            slack=NO_SLACK,
+            reader="r",
+            start=EPOCH,
+            end=EPOCH + 10 * MINUTE,
+            window_length=MINUTE,
+        )
+        announce = AnnounceWindowsOperator(task_id="announce", source=SOURCE, sink=lake, reader="r")
+        fill >> announce.as_teardown(setups=None, on_failure_fail_dagrun=False)
+    run = dag_test(dag)
+    assert run.get_task_instance("fill").state == "failed"
+    assert run.get_task_instance("announce").state == "success"
+    assert sorted(key for key, _ in events("half") if key) == KEYS[:3] + KEYS[4:]
+    assert run.state == DagRunState.FAILED
+
+
+def test_what_a_failed_backfill_landed_is_told_by_the_next_one(dag_test, fake, spark_stand_in, lake):
+    fake(events=600)
+
+    def stall(spec):
+        if spec.plan.window == minutes(3, 4):
+            raise ReadStalled("numbers-0", 1, 2, seconds=60)
+
+    spark_stand_in.before = stall
+    assert dag_test(filling("first", lake)).state == DagRunState.FAILED
+    assert events("first") == []
+    spark_stand_in.before = lambda _spec: None
+    dag_test(filling("second", lake))
+    assert sorted(key for key, _ in events("second") if key) == KEYS
+
+
+def test_a_run_that_was_made_again_under_its_old_name_reads_again(dag_test, fake, spark_stand_in, lake):
+    from airflow.models.dagrun import DagRun
+    from airflow.utils.session import create_session
+    from sqlalchemy import delete
+
+    fake(events=600)
+    when = datetime(2026, 11, 20, tzinfo=UTC)
+    first = dag_test(filling("all", lake, select="all"), logical_date=when, run_after=when)
+    assert len(result(first)["covered"]) == 10
+    with create_session() as session:
+        session.execute(delete(DagRun).where(DagRun.dag_id == "all"))
+    second = dag_test(filling("all", lake, select="all"), logical_date=when, run_after=when)
+    assert second.run_id == first.run_id
+    assert len(result(second)["covered"]) == 10
+
+
+def test_a_source_of_a_mapped_task_that_is_not_the_tables_is_refused(dag_test, fake, spark_stand_in, lake):
+    fake(events=600)
+    with DAG("mapped", schedule=None, start_date=datetime(2026, 11, 1, tzinfo=UTC)) as dag:
+        ReadWindowOperator.partial(task_id="read", sink=lake, window=str(minutes(0, 1)), slack=NO_SLACK).expand(
+            source=[FakeSource("a"), FakeSource("b")]
+        )
+    run = dag_test(dag)
+    states = sorted(str(ti.state) for ti in run.get_task_instances())
+    assert states == ["failed", "success"]
+    with open_journal() as journal:
+        covered = [
+            journal.coverage(FakeSource(name).key, "mapped.read", EPOCH, EPOCH + MINUTE).counts["covered"]
+            for name in ("a", "b")
+        ]
+    assert sorted(covered) == [0, 1]
+
+
+@pytest.mark.parametrize("template", ["{{ none }}", "{{ params.get('x', '') }}", " "])
+def test_a_readers_name_that_renders_to_nothing_is_refused(dag_test, fake, spark_stand_in, template):
+    fake(events=600)
+    with DAG("nameless", schedule=None, start_date=datetime(2026, 11, 1, tzinfo=UTC)) as dag:
+        ReadWindowOperator(
+            task_id="read", source=SOURCE, sink=None, window=minutes(0, 1), slack=NO_SLACK, reader=template
+        )
+    assert dag_test(dag).state == DagRunState.FAILED
+    assert spark_stand_in.specs == []

@@ -32,8 +32,13 @@ READING = (
         help="basis append: how much later than an edge its cut may be recorded; default 300",
     ),
     _arg("--slack", type=float, default=60.0, metavar="SECONDS", help="disorder of publish times; default 60"),
-    _arg("--reader", default="cli", help="the name under which windows are covered; default cli"),
+    _arg("--reader", help="the name under which windows are covered; default cli, or the task's own"),
     _arg("--on-loss", default="fail", choices=("fail", "record"), help="what to do when events are gone"),
+)
+TASK = (
+    _arg("--dag-id", help="read as a DAG's task does: source, table, transform and reader are the task's"),
+    _arg("--task-id", help="which task of the DAG"),
+    _arg("--map-index", type=int, help="which one, of a mapped task"),
 )
 ACTS = (
     _arg("--replan", action="store_true", help="make a new plan, although one is pinned"),
@@ -41,7 +46,7 @@ ACTS = (
     _arg("--accept-fewer", action="store_true", help="replace a window by one that holds fewer rows"),
     _arg("--replace-overlaps", action="store_true", help="take windows out of the table that share time with this one"),
 )
-WINDOW = (_arg("--window", required=True, help="start/end, like 2026-11-20T10:00Z/2026-11-20T11:00Z"), *READING)
+WINDOW = (_arg("--window", required=True, help="start/end, like 2026-11-20T10:00Z/2026-11-20T11:00Z"), *READING, *TASK)
 OUTPUT = _arg("--output", default="table", choices=("table", "json"), help="default table")
 
 
@@ -108,6 +113,7 @@ BACKFILL = ActionCommand(
         _arg("--max-windows", type=int, default=200, help="windows per Spark job; default 200"),
         _arg("--spark-conn-id", help="a Spark connection; default: Spark in this process"),
         *READING,
+        *TASK,
         *ACTS,
         OUTPUT,
     ),

@@ -8,7 +8,8 @@ from argparse import Namespace
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
-from airflow_provider_streams.cli_actions import command, source_of_args
+from airflow_provider_streams.cli_actions import command
+from airflow_provider_streams.cli_reading import source_of_args
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.pulsar import PulsarHook
 from airflow_provider_streams.hooks.pulsar_pins import pins_of

@@ -11,18 +11,20 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from airflow_provider_streams.cli_actions import acts_of, basis_of_args, command, landing_of, run_ids, source_of_args
+from airflow_provider_streams.cli_actions import acts_of, command, run_ids
+from airflow_provider_streams.cli_reading import Reading, reading_of
 from airflow_provider_streams.errors import InvalidRequest, InvalidWindow, StreamsError
 from airflow_provider_streams.hooks.base import hook_for
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.hooks.workplace import workplace
 from airflow_provider_streams.model.backfill import Limits, Selection, parse_select
+from airflow_provider_streams.model.basis import Cuts
 from airflow_provider_streams.model.grid import grid_through
 from airflow_provider_streams.model.landing import Landing
 from airflow_provider_streams.model.window import Window, parse_moment
 from airflow_provider_streams.windows.backfilling import Backfill, Backfiller, Outcome, backfill_grid, summary
 from airflow_provider_streams.windows.horizon import horizon_of, source_of_key
-from airflow_provider_streams.windows.landing import grid_of
+from airflow_provider_streams.windows.landing import grid_of, kept_landing
 
 if TYPE_CHECKING:
     from airflow_provider_streams.journal.store import Journal
@@ -56,9 +58,9 @@ def coverage(args: Namespace) -> None:
 @command
 def backfill(args: Namespace) -> None:
     """Read the windows of a span that are not covered yet, or show what that would read."""
-    say = args.output == "table"
-    with workplace(source_of_args(args), args.spark_conn_id) as place:
-        backfiller = Backfiller(place, _backfill(args, place.journal), run_ids("backfill"))
+    say, reading = args.output == "table", reading_of(args)
+    with workplace(reading.source, reading.spark_conn_id) as place:
+        backfiller = Backfiller(place, _backfill(args, reading, place.journal), run_ids("backfill"))
         late_rows = backfiller.recount()
         preview = backfiller.preview(pin=not args.dry_run)
         if say:
@@ -70,27 +72,32 @@ def backfill(args: Namespace) -> None:
             backfiller.check(outcome)
 
 
-def _backfill(args: Namespace, journal: Journal) -> Backfill:
-    source = source_of_args(args)
-    basis = basis_of_args(args, journal, source)
-    if basis == "chained":
+def _backfill(args: Namespace, reading: Reading, journal: Journal) -> Backfill:
+    source, basis = reading.source, reading.basis_in(journal)
+    if basis == "chained" or isinstance(basis, Cuts):
         raise InvalidRequest("a backfill reads windows of time, in any order: basis must be publish or append")
     span = Window(parse_moment(args.start), parse_moment(args.end) if args.end else datetime.now(UTC))
+    own = None if args.window_length else reading.grid
     return Backfill(
         source=source,
         span=span,
-        grid=backfill_grid(journal, source.key, args.reader, args.window_length, span.start),
-        reader=args.reader,
-        selection=Selection(parse_select(args.select.split(",")), accepts_loss=args.on_loss == "record"),
-        landing=Landing() if args.dry_run and not args.path else landing_of(args, journal, source),
+        grid=own or backfill_grid(journal, source.key, reading.reader, args.window_length, span.start),
+        reader=reading.reader,
+        selection=Selection(parse_select(args.select.split(",")), accepts_loss=reading.on_loss == "record"),
+        landing=_landing_of_preview(reading, journal) if args.dry_run else reading.landing_in(journal),
         basis=basis,
-        slack=timedelta(seconds=args.slack),
-        max_skew=timedelta(seconds=args.max_skew),
-        on_loss=args.on_loss,
+        slack=reading.slack,
+        max_skew=reading.max_skew,
+        on_loss=reading.on_loss,
         lookback=parse_duration(args.lookback) if args.lookback else None,
         limits=Limits(args.max_bytes, args.max_windows),
         acts=acts_of(args),
     )
+
+
+def _landing_of_preview(reading: Reading, journal: Journal) -> Landing:
+    """A preview lands nothing, so it need not know where."""
+    return reading.landing or kept_landing(journal, reading.source.key, reading.reader) or Landing()
 
 
 def parse_duration(text: str) -> timedelta:

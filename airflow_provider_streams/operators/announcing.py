@@ -84,8 +84,8 @@ def announce(
 def _under_keys(events: Any, asset: Asset, keys: Sequence[str], facts: Sequence[Any], own: str) -> None:
     """An event per partition key, each with its own facts.
 
-    Airflow's public way, `add_partitions`, gives all keys the same facts and leaves the event without a key out; so each
-    key has an accessor of its own here.
+    Airflow's public way, `add_partitions`, gives all keys the same facts and leaves the event without a key out; so
+    each key has an accessor of its own here.
     """
     from airflow.sdk.execution_time.context import OutletEventAccessor  # noqa: PLC0415 - where a task runs
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import NEVER_EXPIRE, Asset, BaseOperator
+from airflow.sdk import Asset, BaseOperator
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.workplace import workplace
@@ -251,6 +251,8 @@ def _begun(context: Context) -> datetime:
 
     Only Airflow's own store of the task instance tells them apart: it goes with the run.
     """
+    from airflow.sdk.execution_time.context import NEVER_EXPIRE  # noqa: PLC0415 - where a task runs
+
     store = context["task_state_store"]
     known = store.get(_BEGUN, default=None)
     if known is None:

@@ -1,0 +1,148 @@
+"""What a command is to read: as its arguments say, as a DAG's task does, or as a reader did so far."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.hooks.base import hook_of
+from airflow_provider_streams.hooks.pravega_connection import full_stream_name
+from airflow_provider_streams.model.basis import BasisLike, check_basis, default_basis
+from airflow_provider_streams.model.grid import Grid
+from airflow_provider_streams.model.landing import Landing
+from airflow_provider_streams.model.plan import OnLoss
+from airflow_provider_streams.model.sink import ParquetSink
+from airflow_provider_streams.model.source import PulsarSource, Source
+from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.systems.sources import source_of
+from airflow_provider_streams.windows.landing import basis_of, kept_landing
+from airflow_provider_streams.windows.planning import WindowRead
+from airflow_provider_streams.windows.readiness import WindowQuestion
+
+if TYPE_CHECKING:
+    from airflow_provider_streams.journal.store import Journal
+    from airflow_provider_streams.operators.backfill import BackfillWindowsOperator
+    from airflow_provider_streams.operators.read import ReadWindowOperator
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What is read, for whom, and where it lands."""
+
+    source: Source
+    reader: str
+    landing: Landing | None
+    """None: as the reader landed so far."""
+    basis: BasisLike | None
+    """None: as the reader read so far, or as its system does."""
+    slack: timedelta
+    max_skew: timedelta
+    on_loss: OnLoss
+    spark_conn_id: str | None
+    grid: Grid | None = None
+    """How the DAG's runs tile time; None: it does not tell."""
+
+    def landing_in(self, journal: Journal) -> Landing:
+        """Where the rows go.
+
+        Raises:
+            InvalidRequest: nobody says it.
+        """
+        found = self.landing or kept_landing(journal, self.source.key, self.reader)
+        if found is None:
+            raise InvalidRequest(
+                f"say where the rows go with --path: reader {self.reader!r} of {self.source} has landed nothing yet"
+            )
+        return found
+
+    def basis_in(self, journal: Journal) -> BasisLike:
+        """How times become positions.
+
+        Raises:
+            InvalidRequest: not a way of this system.
+        """
+        kept: Any = basis_of(journal, self.source.key, self.reader)
+        basis: BasisLike = self.basis or kept or default_basis(self.source.system)
+        check_basis(self.source.system, basis)
+        return basis
+
+    def window(self, window: Window, journal: Journal) -> WindowRead:
+        """One of its windows."""
+        question = WindowQuestion(self.source, window, self.basis_in(journal), self.slack, self.max_skew)
+        return WindowRead(question, self.reader, self.on_loss)
+
+
+def reading_of(args: Namespace) -> Reading:
+    """From a command's arguments.
+
+    Raises:
+        InvalidRequest: they name no source, or contradict each other.
+    """
+    if args.dag_id or args.task_id:
+        return _of_task(args)
+    source = source_of_args(args)
+    return Reading(
+        source,
+        args.reader or "cli",
+        _landing(args),
+        args.basis,
+        timedelta(seconds=args.slack),
+        timedelta(seconds=args.max_skew),
+        args.on_loss,
+        getattr(args, "spark_conn_id", None),
+    )
+
+
+def source_of_args(args: Namespace) -> Source:
+    """The source that a command's arguments name.
+
+    Raises:
+        InvalidRequest: none, or no such system.
+    """
+    system, *names = args.source or ["pulsar"]
+    names += args.topic
+    conn_id = args.conn_id or f"{system}_default"
+    if args.pattern and system == "pulsar":
+        return PulsarSource(names, pattern=args.pattern, conn_id=conn_id)
+    if not names:
+        raise InvalidRequest("name the source, for example: pulsar shop/orders/events")
+    if system == "pravega" and len(names) == 1 and "/" not in names[0]:
+        names = [full_stream_name(names[0], hook_of(system, conn_id).settings()["scope"].value, conn_id)]
+    return source_of(system, names, conn_id)
+
+
+def _landing(args: Namespace) -> Landing | None:
+    path, columns = getattr(args, "path", None), getattr(args, "columns", None)
+    if path is None:
+        return None
+    return Landing(ParquetSink(path), None, tuple(name.strip() for name in columns.split(",")) if columns else None)
+
+
+def _of_task(args: Namespace) -> Reading:
+    """As a DAG's task reads: its source, sink, transform and reader are written in the DAG alone."""
+    from airflow_provider_streams.cli_dags import load_task  # noqa: PLC0415 - Airflow's DAG files when asked for
+    from airflow_provider_streams.timetables import grid_of_timetable  # noqa: PLC0415
+
+    if args.source or args.topic or args.pattern or getattr(args, "path", None):
+        raise InvalidRequest(
+            "--dag-id and --task-id say what is read and where it lands: leave the source and --path out"
+        )
+    if not args.dag_id or not args.task_id:
+        raise InvalidRequest("--dag-id and --task-id belong together")
+    loaded = load_task(args.dag_id, args.task_id, args.map_index)
+    task: ReadWindowOperator | BackfillWindowsOperator = loaded.task
+    columns = tuple(task.columns) if task.columns else None
+    return Reading(
+        task.source,
+        args.reader or loaded.rendered(task.reader) or f"{args.dag_id}.{args.task_id}",
+        Landing(task.sink, loaded.rendered(task.transform), columns),
+        args.basis or task.basis,
+        task.slack,
+        task.max_skew,
+        task.on_loss if args.on_loss == "fail" else args.on_loss,
+        args.spark_conn_id or loaded.rendered(task.spark_conn_id),
+        grid_of_timetable(loaded.timetable),
+    )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from airflow_provider_streams.errors import InvalidRequest
@@ -86,13 +88,16 @@ def _unmapped(task: Any, map_index: int | None) -> Any:
     """The operator of one index, where the values are written in the DAG."""
     value = task.expand_input.value
     try:
-        maps = (
-            value if isinstance(value, list | tuple) else [{name: one} for name, many in value.items() for one in many]
-        )
+        maps = list(value) if isinstance(value, list | tuple) else _products(value)
         if map_index is None:
             raise InvalidRequest(f"{task.task_id} is mapped {len(maps)} times: say which one with --map-index")
         return task.unmap(dict(maps[map_index]))
     except (TypeError, IndexError, KeyError, AttributeError) as error:
         raise InvalidRequest(
-            f"{task.task_id} is mapped over what only a run knows, or not so often: name its source and --reader instead"
+            f"{task.task_id} is mapped over what only a run knows, or not so often: name its source and --reader"
         ) from error
+
+
+def _products(values: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """What each mapped instance gets, in Airflow's order: the last name varies first."""
+    return [dict(zip(values, one, strict=True)) for one in product(*values.values())]

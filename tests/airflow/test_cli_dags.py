@@ -1,0 +1,118 @@
+"""`airflow streams backfill --dag-id .. --task-id ..` reads as the DAG's own task does."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import textwrap
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from airflow_provider_streams.cli import get_streams_cli_commands
+from airflow_provider_streams.hooks.journal import open_journal
+from airflow_provider_streams.testing.fake import EPOCH, FakeSource
+from airflow_provider_streams.testing.landing import run_without_spark
+
+pytestmark = pytest.mark.dagtest
+
+DAG_FILE = """
+from datetime import datetime, timedelta, UTC
+from airflow.sdk import DAG
+from airflow_provider_streams import ParquetSink
+from airflow_provider_streams.operators.read import ReadWindowOperator
+from airflow_provider_streams.testing.fake import FakeSource
+
+with DAG("by_hand", schedule=None, start_date=datetime(2026, 11, 1, tzinfo=UTC), params={{"who": "orders"}}):
+    common = {{"window_length": timedelta(minutes=1), "slack": timedelta(0)}}
+    ReadWindowOperator(
+        task_id="read",
+        source=FakeSource("numbers"),
+        sink=ParquetSink("{lake}"),
+        columns=["value", "number"],
+        reader="{{{{ params.who }}}}",
+        **common,
+    )
+    ReadWindowOperator.partial(task_id="each", **common).expand_kwargs(
+        [{{"source": FakeSource(name), "sink": ParquetSink("{lake}-" + name)}} for name in ("a", "b")]
+    )
+    ReadWindowOperator(task_id="of_run", source=FakeSource("numbers"), sink=None, reader="{{{{ run_id }}}}", **common)
+"""
+SPAN = ["--start", "2026-11-20T10:00Z", "--end", "2026-11-20T10:03Z", "--window-length", "1m"]
+
+
+@pytest.fixture
+def streams(fake, dag_test, tmp_path, monkeypatch, airflow_home):
+    """Runs `airflow streams ..` beside a DAG file that Airflow knows."""
+    from airflow.cli.cli_parser import _add_command
+    from airflow.dag_processing.dagbag import BundleDagBag, sync_bag_to_db
+    from airflow.models.dagbundle import DagBundleModel
+    from airflow.utils.session import create_session
+
+    from airflow_provider_streams.hooks import spark
+
+    fake(events=3600)
+    folder = Path(os.environ["AIRFLOW__CORE__DAGS_FOLDER"])
+    file = folder / "by_hand.py"
+    file.write_text(textwrap.dedent(DAG_FILE).format(lake=tmp_path / "lake"))
+    with create_session() as session:
+        if session.get(DagBundleModel, "dags-folder") is None:
+            session.add(DagBundleModel(name="dags-folder"))
+    bag = BundleDagBag(dag_folder=str(folder), bundle_path=folder, bundle_name="dags-folder")
+    assert bag.import_errors == {}
+    sync_bag_to_db(bag, "dags-folder", None)
+    monkeypatch.setattr(spark, "launch", lambda work, _conn_id: run_without_spark(work))
+    monkeypatch.setattr(spark, "launch_chunk", lambda work, _conn_id: run_without_spark(work))
+    monkeypatch.setenv("_AIRFLOW_PROCESS_CONTEXT", "")
+    parser = argparse.ArgumentParser(prog="airflow")
+    subparsers = parser.add_subparsers()
+    for command in get_streams_cli_commands():
+        _add_command(subparsers, command)
+
+    def run(*words: str) -> None:
+        args = parser.parse_args(["streams", *words])
+        args.func(args)
+
+    yield run
+    file.unlink()
+
+
+def covered(reader: str, source: str = "numbers") -> int:
+    from datetime import timedelta
+
+    with open_journal() as journal:
+        return journal.coverage(FakeSource(source).key, reader, EPOCH, EPOCH + timedelta(minutes=3)).counts["covered"]
+
+
+def test_source_table_columns_and_reader_are_the_tasks(streams, tmp_path):
+    streams("backfill", "--dag-id", "by_hand", "--task-id", "read", *SPAN)
+    files = list((tmp_path / "lake").glob("window_start=*/window_end=*/*.parquet"))
+    assert {tuple(pq.ParquetFile(file).schema_arrow.names) for file in files} == {("value", "number")}
+    assert covered("orders") == 3
+
+
+def test_one_of_a_mapped_task_is_named_by_its_index(streams, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        streams("backfill", "--dag-id", "by_hand", "--task-id", "each", *SPAN)
+    assert "mapped 2 times: say which one with --map-index" in capsys.readouterr().err
+    streams("backfill", "--dag-id", "by_hand", "--task-id", "each", "--map-index", "1", *SPAN)
+    assert covered("by_hand.each", "b") == 3
+    assert (tmp_path / "lake-b").exists()
+    assert not (tmp_path / "lake-a").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--dag-id", "by_hand", "--task-id", "of_run"], "can be rendered in a run only"),
+        (["--dag-id", "by_hand", "--task-id", "nope"], "it has each, of_run, read"),
+        (["--dag-id", "nobodys", "--task-id", "read"], "knows no DAG 'nobodys'"),
+        (["--dag-id", "by_hand"], "belong together"),
+        (["pulsar", "x", "--dag-id", "by_hand", "--task-id", "read"], "leave the source and --path out"),
+    ],
+)
+def test_what_cannot_be_taken_from_a_dag_is_told(streams, words, message, capsys):
+    with pytest.raises(SystemExit):
+        streams("backfill", *words, *SPAN)
+    assert message in capsys.readouterr().err

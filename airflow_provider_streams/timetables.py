@@ -10,6 +10,7 @@ from typing import Any
 
 from airflow_provider_streams.errors import InvalidWindow
 from airflow_provider_streams.model.grid import Every, Grid, parse_grid
+from airflow_provider_streams.model.window import in_utc
 from airflow_provider_streams.windows.of_run import RunFacts
 
 _SEARCH = 2
@@ -79,12 +80,15 @@ def run_facts(context: Mapping[str, Any]) -> RunFacts:
     """What a run says about time, its DAG's timetable included."""
     run_type = str(getattr(context.get("dag_run"), "run_type", ""))
     is_manual = run_type.rpartition(".")[2].lower() == "manual"
-    start = context.get("data_interval_start")
+    partition, start, end = (
+        None if (moment := context.get(name)) is None else in_utc(moment)
+        for name in ("partition_date", "data_interval_start", "data_interval_end")
+    )
     timetable = getattr(context.get("dag"), "timetable", None)
     return RunFacts(
-        context.get("partition_date"),
+        partition,
         start,
-        context.get("data_interval_end"),
+        end,
         # where a manual run's interval starts says nothing of the others'
         grid_of_timetable(timetable, None if is_manual else start),
         is_manual,

@@ -107,6 +107,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> Iterator[None]:
 _reporter: list[pytest.TerminalReporter] = []
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
     _reporter.extend(filter(None, [config.pluginmanager.get_plugin("terminalreporter")]))
 

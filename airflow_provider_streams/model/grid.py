@@ -23,7 +23,7 @@ from typing import Literal, get_args
 from zoneinfo import ZoneInfo
 
 from airflow_provider_streams.errors import InvalidWindow
-from airflow_provider_streams.model.window import EPOCH, Window
+from airflow_provider_streams.model.window import EPOCH, Window, in_utc
 
 Unit = Literal["d", "w", "mo", "y"]
 
@@ -104,12 +104,12 @@ class Every(Grid):
         """The grid of a length that has an edge at a time."""
         if length <= timedelta(0):
             raise InvalidWindow(f"a window's length must be positive, got {length}")
-        return cls(length, (edge - EPOCH) % length)
+        return cls(length, (in_utc(edge) - EPOCH) % length)
 
     def before(self, moment: datetime) -> datetime:
         """See `Grid`."""
         begin = EPOCH + self.shift
-        return _moment(begin, (moment - begin) // self.length, self.length)
+        return _moment(begin, (in_utc(moment) - begin) // self.length, self.length)
 
     def after(self, moment: datetime) -> datetime:
         """See `Grid`."""

@@ -25,7 +25,7 @@ class Window:
             moment: datetime = getattr(self, name)
             if moment.tzinfo is None or moment.utcoffset() is None:
                 raise InvalidWindow(f"{name} of a window must carry a time zone, got {moment.isoformat()}")
-            object.__setattr__(self, name, _utc(name, moment))
+            object.__setattr__(self, name, in_utc(moment, name))
         if self.end <= self.start:
             raise InvalidWindow(f"a window must end after it starts, got {self}")
 
@@ -88,6 +88,20 @@ class Window:
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+def in_utc(moment: datetime, name: str = "a time") -> datetime:
+    """A plain datetime in UTC: pendulum's subclass divides no spans, and does not pickle where pendulum is missing.
+
+    Raises:
+        InvalidWindow: UTC cannot say it.
+    """
+    try:
+        utc = moment.astimezone(UTC)
+    except (OverflowError, ValueError) as error:
+        raise InvalidWindow(f"{name} lies outside of the years 1 to 9999 in UTC: {moment.isoformat()}") from error
+    parts = (utc.year, utc.month, utc.day, utc.hour, utc.minute, utc.second, utc.microsecond)
+    return datetime(*parts, tzinfo=UTC)
+
+
 def parse_moment(text: str) -> datetime:
     """An aware time from its ISO 8601 text.
 
@@ -100,7 +114,7 @@ def parse_moment(text: str) -> datetime:
         raise InvalidWindow(f"{text!r} is not a time: write it like 2026-11-20T10:00Z") from error
     if moment.tzinfo is None:
         raise InvalidWindow(f"{text!r} has no offset: write it like 2026-11-20T10:00Z")
-    return _utc("a time", moment)
+    return in_utc(moment)
 
 
 def moment_label(moment: datetime) -> str:
@@ -117,16 +131,6 @@ def moment_of_label(label: str) -> datetime | None:
         return datetime.strptime(label, form).replace(tzinfo=UTC)
     except ValueError:
         return None
-
-
-def _utc(name: str, moment: datetime) -> datetime:
-    """A plain datetime: pendulum's subclass would not pickle where pendulum is missing."""
-    try:
-        utc = moment.astimezone(UTC)
-    except (OverflowError, ValueError) as error:
-        raise InvalidWindow(f"{name} lies outside of the years 1 to 9999 in UTC: {moment.isoformat()}") from error
-    parts = (utc.year, utc.month, utc.day, utc.hour, utc.minute, utc.second, utc.microsecond)
-    return datetime(*parts, tzinfo=UTC)
 
 
 _MILLISECOND = timedelta(milliseconds=1)

@@ -185,8 +185,8 @@ def _environment(stack: AirflowStack) -> dict[str, str]:
         **os.environ,
         "AIRFLOW_HOME": str(stack.home),
         "AIRFLOW__CORE__DAGS_FOLDER": str(stack.home / "dags"),
-        # SQLite has one writer. Where five seconds do not do, Airflow takes back a backfill that it has half made, and a
-        # scheduler that has begun its runs ends itself (StaleDataError)
+        # SQLite has one writer. Where five seconds do not do, Airflow takes back a backfill that it has half made, and
+        # a scheduler that has begun its runs ends itself (StaleDataError)
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{stack.home}/airflow.db?timeout=60",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
         "AIRFLOW__API__PORT": str(stack.port),

@@ -80,10 +80,11 @@ def test_data_intervals_are_backfilled(airflow_stack, canary):
 
 
 @pytest.mark.spark
-def test_a_backfill_waits_for_a_person_and_fills_its_windows_in_one_spark_job(airflow_stack, canary):
+def test_a_backfill_that_a_person_allows_fills_hours_in_one_spark_job_and_so_completes_their_day(airflow_stack, canary):
     stack, dag = airflow_stack, "/api/v2/dags/approved_fill"
-    dump(stack.truth, events=240, interval_ms=60_000, password=canary)
+    dump(stack.truth, events=1440, interval_ms=60_000, password=canary)
     unpaused(stack, "approved_fill")
+    unpaused(stack, "approved_day")
     run = stack.call("POST", f"{dag}/dagRuns", {"logical_date": None, "conf": {}})["dag_run_id"]
     tasks = f"{dag}/dagRuns/{run}/taskInstances"
     # an answer that comes before the task is parked would not wake it
@@ -92,7 +93,7 @@ def test_a_backfill_waits_for_a_person_and_fills_its_windows_in_one_spark_job(ai
         lambda: stack.call("GET", f"{tasks}/approve")["state"] == "awaiting_input",
         seconds=240,
     )
-    assert stack.call("GET", f"{tasks}/approve/-1/hitlDetails")["body"] == "4 windows"
+    assert stack.call("GET", f"{tasks}/approve/-1/hitlDetails")["body"] == "24 windows"
     assert not (stack.home / "lake-approved").exists(), "a preview reads nothing"
     stack.call("PATCH", f"{tasks}/approve/-1/hitlDetails", {"chosen_options": ["Approve"], "params_input": {}})
 
@@ -102,8 +103,12 @@ def test_a_backfill_waits_for_a_person_and_fills_its_windows_in_one_spark_job(ai
 
     assert stack.until("the run did not end", ended) == "success", stack.task_logs()[-6000:]
     got = stack.call("GET", f"{tasks}/fill/xcomEntries/return_value?deserialize=true")["value"]
-    assert (got["rows"], got["jobs"], len(got["covered"]), got["verdict"]) == (480, 1, 4, "complete")
+    assert (got["rows"], got["jobs"], len(got["covered"]), got["verdict"]) == (2880, 1, 24, "complete")
     landed = ds.dataset(stack.home / "lake-approved", partitioning="hive").to_table()
-    assert sorted(landed["number"].to_pylist()) == sorted([*range(240), *range(240)])
-    assert len(set(landed["window_start"].to_pylist())) == 4
+    assert sorted(landed["number"].to_pylist()) == sorted([*range(1440), *range(1440)])
+    assert len(set(landed["window_start"].to_pylist())) == 24
+
+    day = "/api/v2/dags/approved_day/dagRuns"
+    (run,) = stack.until("no run of the day", lambda: stack.call("GET", day)["dag_runs"])
+    assert run["partition_key"] == "2026-11-20", "its hours' events completed the day"
     assert canary not in stack.task_logs()

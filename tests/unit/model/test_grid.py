@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from zoneinfo import ZoneInfo, available_timezones
 
+import pendulum
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,6 +35,14 @@ def test_every_moment_lies_in_one_cell_and_cells_meet(grid, moment):
     assert grid.cell(cell.end).start == cell.end
     assert grid.is_cell(cell)
     assert not grid.is_cell(Window(cell.start, cell.end + timedelta(seconds=1)))
+
+
+@given(grids, moments)
+def test_airflows_own_times_are_times_like_others(grid, moment):
+    told = pendulum.instance(moment)
+    assert grid.cell(told) == grid.cell(moment)
+    assert type(grid.after(told)) is type(grid.before(told)) is datetime
+    assert Every.through(HOUR, told) == Every.through(HOUR, moment)
 
 
 @given(grids, moments, st.timedeltas(timedelta(seconds=1), timedelta(days=900)))

@@ -56,12 +56,12 @@ class CronGrid(Grid):
     def after(self, moment: datetime) -> datetime:
         """See `Grid`: when a scheduler that ran at this moment would run next."""
         import pendulum  # noqa: PLC0415 - Airflow's own
-        from airflow.timetables.base import DagRunInfo, TimeRestriction  # noqa: PLC0415 - only where there is one
+        from airflow.timetables.base import DataInterval, TimeRestriction  # noqa: PLC0415 - only where there is one
 
         try:
-            last = DagRunInfo(run_after=pendulum.instance(moment.astimezone(UTC)), data_interval=None)
+            last = DataInterval.exact(pendulum.instance(moment.astimezone(UTC)))
             catch_up = TimeRestriction(None, None, catchup=True)
-            following = self._timetable.next_dagrun_info_v2(last_dagrun_info=last, restriction=catch_up)
+            following = self._timetable.next_dagrun_info(last_automated_data_interval=last, restriction=catch_up)
         except (ValueError, OverflowError) as error:
             raise InvalidWindow(f"{self} has no tick after {moment.isoformat()}: {error}") from error
         if following is None:

@@ -92,7 +92,8 @@ def _data_interval(facts: RunFacts) -> ResolvedWindow:
         raise InvalidWindow(
             f"this run's data interval is empty ({start.isoformat()}), as cron schedules give it in Airflow 3: "
             "schedule the DAG with CronPartitionTimetable(.., run_offset=-1), "
-            "or with CronDataIntervalTimetable, or give window='start/end'"
+            "or with CronDataIntervalTimetable, or give window='start/end'; "
+            "if it has such partitions, and was started by hand, start it with the key of one"
         )
     window = Window(start, end)
     is_cell = facts.grid is not None and facts.grid.is_cell(window)

@@ -12,11 +12,14 @@ from airflow.utils.state import DagRunState
 from airflow_provider_streams.errors import InvalidRequest, InvalidWindow, SystemUnavailable
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.model.grid import Every
+from airflow_provider_streams.model.landing import Landed, Landing
 from airflow_provider_streams.model.plan import PlanRequest
 from airflow_provider_streams.model.receipt import Receipt
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.operators.backfill import BackfillWindowsOperator
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource, FakeSystem
+from airflow_provider_streams.windows.acts import Acts
+from airflow_provider_streams.windows.landing import Ask, enter
 
 pytestmark = pytest.mark.dagtest
 
@@ -59,9 +62,10 @@ def note(window: Window, state: str, dag_id: str = "another", try_number: int = 
     )
     ids = {"dag_id": dag_id, "run_id": "r", "task_id": "read", "try_number": try_number}
     with open_journal() as journal:
-        run = journal.start_run(SOURCE.key, journal.pin(SOURCE.key, plan), **ids)
+        entered = enter(journal, Ask(SOURCE, READER, Landing(), "publish"), [window], Acts())
+        run = journal.start_run(SOURCE.key, journal.pin(SOURCE.key, plan), **ids, landing_id=entered.landing_id).run
         if state == "covered":
-            journal.finish_run(run, Receipt(plan.fingerprint, (), 1.0, "complete"))
+            journal.finish_run(run, Landed(Receipt(plan.fingerprint, (), 1.0, "complete")))
         elif state != "running":
             journal.fail_run(run, "ReadStalled", "silent", lost=state == "lost")
 

@@ -12,6 +12,7 @@ import pytest
 from airflow.utils.state import DagRunState
 
 from airflow_provider_streams import ParquetSink, Window
+from airflow_provider_streams.spark.parquet_table import ParquetTable
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource
 
 pytestmark = pytest.mark.dagtest
@@ -19,6 +20,13 @@ pytestmark = pytest.mark.dagtest
 EXAMPLES = Path(__file__).parents[2] / "dags_examples"
 EVERY = sorted([*EXAMPLES.glob("pulsar_*.py"), *EXAMPLES.glob("backfill_*.py")])
 HOUR = Window(EPOCH, EPOCH + timedelta(hours=1))
+
+
+@pytest.fixture(autouse=True)
+def lake(tmp_path, monkeypatch) -> Path:
+    """The folder of the examples' tables."""
+    monkeypatch.setenv("LAKE", str(tmp_path / "lake"))
+    return tmp_path / "lake"
 
 
 def example(name: str) -> Any:
@@ -36,14 +44,15 @@ def on_the_fake_system(dag: Any, **settings: Any) -> Any:
     return dag
 
 
-def test_the_hourly_example_waits_and_reads(dag_test, fake, spark_stand_in):
+def test_the_hourly_example_waits_and_reads(dag_test, fake, spark_stand_in, lake):
     fake(events=100, interval_ms=60_000)
     # a partition cannot be given to dag.test(): the window is named instead
     run = dag_test(on_the_fake_system(example("pulsar_hourly"), window=HOUR))
     assert run.state == DagRunState.SUCCESS
     assert run.get_task_instance("read").xcom_pull(task_ids="read")["rows"] == 120
     (spec,) = spark_stand_in.specs
-    assert spec.sink == ParquetSink("/lake/orders")
+    assert spec.sink == ParquetSink(f"{lake}/orders")
+    assert ParquetTable(spec.sink.path).state().windows == {HOUR}
 
 
 def test_the_explicit_example_shows_and_then_reads_the_same_plan(dag_test, fake, spark_stand_in):

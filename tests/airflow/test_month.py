@@ -13,18 +13,22 @@ import pytest
 
 from airflow_provider_streams.errors import DataLoss, ReceiptMismatch, StreamsError
 from airflow_provider_streams.hooks import spark
-from airflow_provider_streams.hooks.base import hook_for
-from airflow_provider_streams.hooks.journal import open_journal
+from airflow_provider_streams.hooks.workplace import workplace
 from airflow_provider_streams.model.backfill import Limits, Selection
 from airflow_provider_streams.model.grid import Every
+from airflow_provider_streams.model.landing import Landed, Landing
 from airflow_provider_streams.model.receipt import compare
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.spark.chunk import WindowFailure
 from airflow_provider_streams.systems.base import load_system
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource
+from airflow_provider_streams.windows.acts import Acts
 from airflow_provider_streams.windows.backfilling import Backfill, Backfiller
+from airflow_provider_streams.windows.landing import Ask, enter
+from airflow_provider_streams.windows.planning import WindowRead, pinned_plan
 from airflow_provider_streams.windows.readiness import WindowQuestion
-from airflow_provider_streams.windows.reading import Landing, RunIds, WindowRead, land, pinned_plan, recorded_planning
+from airflow_provider_streams.windows.reading import Begin, RunIds, land, recorded_planning
+from airflow_provider_streams.windows.workplace import Workplace
 
 SOURCE = FakeSource("numbers")
 HOUR = timedelta(hours=1)
@@ -62,7 +66,7 @@ class Table:
         if spec.columns is None:  # not a recount
             self.rows[plan.window] = sorted(rows)
             self.reads.append(plan.window)
-        return receipt
+        return Landed(receipt)
 
     def launch_chunk(self, chunk: Any, _conn_id: str | None = None) -> list[Any]:
         self.jobs += 1
@@ -104,8 +108,9 @@ def on_time(window: Window) -> list[tuple[str, int]]:
 class Schedule:
     """The hourly task: reads one window, or comes to nothing, as the dice say."""
 
-    def __init__(self, journal: Any, table: Table, dice: random.Random) -> None:
-        self._journal, self._table, self._dice = journal, table, dice
+    def __init__(self, place: Workplace, table: Table, dice: random.Random) -> None:
+        self._place, self._table, self._dice = place, table, dice
+        self._journal = place.journal
         self.truth: dict[Window, str] = dict.fromkeys(HOURS, "missing")
 
     def run(self, window: Window, how: str, *, held: bool = True) -> None:
@@ -114,21 +119,22 @@ class Schedule:
             return
         read = WindowRead(WindowQuestion(SOURCE, window, slack=timedelta(0)), READER)
         ids = RunIds("hourly", f"run-{window.label}", "read", self._dice.randint(1, 9))
-        hook = hook_for(SOURCE)
+        ask = Ask(SOURCE, READER, Landing(), read.basis, Every(HOUR))
+        begin = Begin(enter(self._journal, ask, [window], Acts()), ids)
         try:
             with recorded_planning(self._journal, read, ids):
-                plan = pinned_plan(self._journal, hook.system(), read, replan=False)
+                plan = pinned_plan(self._journal, self._place.stream.system(), read, replan=False)
         except DataLoss:
             assert not held
             self._become(window, "lost")
             return
         if how == "kill":
-            self._journal.start_run(SOURCE.key, plan, dag_id="hourly", run_id="r", task_id="read", try_number=1)
+            begin.run(self._journal, SOURCE.key, plan)
             self._become(window, "running")
             return
         self._table.failing = {window} if how == "fail" else set()
         try:
-            land(self._journal, read, plan, Landing(), options=hook.options(), ids=ids)
+            land(self._place, read, plan, Landing(), begin)
         except ReceiptMismatch:
             self._become(window, "failed")
         except DataLoss:
@@ -147,22 +153,22 @@ def states(journal: Any) -> dict[Window, str]:
     return {item.window: item.state for item in seen.windows}
 
 
-def filler(journal: Any, *select: str, lookback: timedelta | None = None, try_number: int = 1) -> Backfiller:
+def filler(place: Workplace, *select: str, lookback: timedelta | None = None, try_number: int = 1) -> Backfiller:
     backfill = Backfill(
         SOURCE,
         Window(HOURS[0].start, HOURS[-1].end),
-        HOUR,
+        Every(HOUR),
         READER,
         Selection(frozenset(select)),
         slack=timedelta(0),
         lookback=lookback,
         limits=Limits(max_windows=50),
     )
-    return Backfiller(journal, backfill, RunIds("backfill", "r", "fill", try_number), Landing())
+    return Backfiller(place, backfill, RunIds("backfill", "r", "fill", try_number))
 
 
-def fill(journal: Any, *select: str, lookback: timedelta | None = None) -> Any:
-    one = filler(journal, *select, lookback=lookback)
+def fill(place: Workplace, *select: str, lookback: timedelta | None = None) -> Any:
+    one = filler(place, *select, lookback=lookback)
     one.recount()
     return one.run(one.preview(pin=True), done=lambda *_: None)
 
@@ -178,8 +184,9 @@ def test_a_month_of_trouble_ends_with_a_coverage_that_equals_the_truth(fake, tab
         "late_by_ms": LATE_BY // timedelta(milliseconds=1),
     }
     fake(**facts)
-    with open_journal() as journal:
-        schedule = Schedule(journal, table, dice)
+    with workplace(SOURCE) as place:
+        journal = place.journal
+        schedule = Schedule(place, table, dice)
         weights = {"read": 70, "skip": 12, "fail": 10, "kill": 8}
         postponed = []
         for window in HOURS:
@@ -210,9 +217,9 @@ def test_a_month_of_trouble_ends_with_a_coverage_that_equals_the_truth(fake, tab
         for _ in range(2):
             monkeypatch.setattr(journal, "fail_run", lambda *_, **__: None)  # a killed process notes nothing
             with pytest.raises(Killed):
-                fill(journal, "missing")
+                fill(place, "missing")
             monkeypatch.setattr(journal, "fail_run", fail_run)
-        outcome = fill(journal, "missing")
+        outcome = fill(place, "missing")
         after = {
             window: "covered" if window in wanted else "covered" if before[window] == "covered" else "lost"
             for window in HOURS
@@ -227,11 +234,11 @@ def test_a_month_of_trouble_ends_with_a_coverage_that_equals_the_truth(fake, tab
         # late rows: counted, then read again, once
         late = [w for w in held if events_of(w) != on_time(w)]
         table.reads.clear()
-        fill(journal, "late", lookback=timedelta(hours=3))
+        fill(place, "late", lookback=timedelta(hours=3))
         assert sorted(table.reads) == late
         assert {w: table.rows[w] for w in held} == {w: events_of(w) for w in held}
         table.reads.clear()
-        fill(journal, "late", "missing", lookback=timedelta(hours=3))
+        fill(place, "late", "missing", lookback=timedelta(hours=3))
         assert table.reads == []
         counted = journal.coverage(SOURCE.key, READER, gone, HOURS[-1].end, HOUR)
         assert counted.is_complete

@@ -14,6 +14,7 @@ from airflow.utils.state import DagRunState, TaskInstanceState
 from airflow_provider_streams import Cuts, ParquetSink, Window
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.operators.read import ReadWindowOperator
+from airflow_provider_streams.spark.parquet_table import ParquetTable
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource
 
 pytestmark = pytest.mark.dagtest
@@ -89,10 +90,55 @@ def test_chained_windows_meet_at_one_cut(dag_test, fake, spark_stand_in):
     assert first["rows"] + second["rows"] == 100
 
 
-def test_chained_windows_out_of_order_are_refused(dag_test, fake, spark_stand_in):
+def test_chained_windows_out_of_order_are_refused(dag_test, fake, spark_stand_in, capfd):
     earlier = Window(WINDOW.start - timedelta(seconds=10), WINDOW.start)
     result(dag_test(reading("disorder", basis="chained")))
     assert dag_test(reading("disorder", basis="chained", window=earlier)).state == DagRunState.FAILED
+    assert "ChainOrder" in capfd.readouterr().out
+    assert len(spark_stand_in.specs) == 1
+    assert states("disorder.read", earlier) == ["failed"]
+
+
+def test_a_chained_window_waits_while_the_one_before_it_is_not_covered(dag_test, fake, spark_stand_in, capfd):
+    first = Window(WINDOW.start - timedelta(seconds=10), WINDOW.start)
+    result(dag_test(reading("waiting", basis="chained", window=first, dry_run=True)))
+    assert dag_test(reading("waiting", basis="chained")).state == DagRunState.FAILED
+    shown = capfd.readouterr().out
+    assert f"the window {first} before it is not covered yet" in shown
+    assert states("waiting.read") == ["missing"], "it is not its turn: that is no failure of it"
+    result(dag_test(reading("waiting", basis="chained", window=first)))
+    result(dag_test(reading("waiting", basis="chained")))
+
+
+def test_a_window_that_shares_time_with_a_covered_one_is_refused(dag_test, fake, spark_stand_in, tmp_path, capfd):
+    sink = ParquetSink(str(tmp_path / "lake"))
+    result(dag_test(reading("overlap", sink=sink)))
+    wider = {"sink": sink, "window": Window(WINDOW.start, WINDOW.end + timedelta(seconds=5))}
+    assert dag_test(reading("overlap", **wider)).state == DagRunState.FAILED
+    shown = capfd.readouterr().out
+    assert "WindowsOverlap" in shown
+    assert "overlap='replace'" in shown
+    assert (states("overlap.read"), len(spark_stand_in.specs)) == (["covered"], 1)
+    got = result(dag_test(reading("overlap", **wider, overlap="replace")))
+    assert (got["rows"], got["written"], got["target"]) == (30, 30, sink.asset_uri)
+    assert ParquetTable(sink.path).state().windows == {wider["window"]}
+
+
+def test_losses_that_were_accepted_once_are_not_accepted_again_by_silence(dag_test, fake, spark_stand_in, capfd):
+    fake(head=15)
+    result(dag_test(reading("accepted", on_loss="record", dry_run=True)))
+    assert dag_test(reading("accepted")).state == DagRunState.FAILED
+    assert "TermsChanged" in capfd.readouterr().out
+    assert spark_stand_in.specs == []
+    assert result(dag_test(reading("accepted", on_loss="record")))["verdict"] == "loss recorded"
+
+
+@pytest.mark.parametrize("given", ["{{ none }}", "{{ '' }}", " "])
+def test_a_reader_whose_template_gives_nothing_is_refused(dag_test, fake, spark_stand_in, capfd, given):
+    assert dag_test(reading("nameless", reader=given)).state == DagRunState.FAILED
+    assert "reader must be a name" in capfd.readouterr().out
+    with open_journal() as journal:
+        assert journal.sources() == []
 
 
 def test_the_users_own_cuts_are_read_as_given(dag_test, fake, spark_stand_in):
@@ -209,7 +255,9 @@ def test_no_secret_leaves_the_connection(dag_test, fake, spark_stand_in, monkeyp
     assert secret.encode() not in (tmp_path / "journal.db").read_bytes()
 
 
-def test_a_partition_without_its_length_is_refused(dag_test, fake, spark_stand_in, capfd):
-    dag = reading("no_length", CronPartitionTimetable("@hourly", timezone="UTC", run_offset=-1), window=None)
+def test_a_run_by_hand_of_a_partitioned_dag_has_no_window_of_its_own(dag_test, fake, spark_stand_in, capfd):
+    dag = reading("no_partition", CronPartitionTimetable("@hourly", timezone="UTC", run_offset=-1), window=None)
     assert dag_test(dag).state == DagRunState.FAILED
-    assert "window_length" in capfd.readouterr().out
+    shown = capfd.readouterr().out
+    assert "data interval is empty" in shown
+    assert "started by hand, start it with the key of one" in shown

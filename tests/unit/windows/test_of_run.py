@@ -6,6 +6,7 @@ import pytest
 
 from airflow_provider_streams import Window
 from airflow_provider_streams.errors import InvalidWindow
+from airflow_provider_streams.model.grid import parse_grid
 from airflow_provider_streams.windows.of_run import RunFacts, resolve_window
 
 TEN = datetime(2026, 11, 20, 10, tzinfo=UTC)
@@ -57,5 +58,41 @@ def test_a_text_that_is_no_window_is_refused():
         resolve_window("yesterday", None, EVERYTHING)
 
 
-def test_facts_come_from_the_context_where_partitioned_runs_have_no_interval():
-    assert RunFacts.of({"partition_date": TEN, "logical_date": None}) == RunFacts(TEN)
+BERLIN = parse_grid("1d Europe/Berlin")
+CHANGE = datetime(2026, 10, 24, 22, tzinfo=UTC)
+"""Midnight in Berlin; that day has 25 hours."""
+
+
+def test_a_partition_reaches_to_the_next_one_of_its_dag():
+    resolved = resolve_window(None, None, RunFacts(CHANGE, grid=BERLIN))
+    assert resolved.window == Window(CHANGE, CHANGE + 25 * HOUR)
+    assert (resolved.rule, resolved.grid) == ("partition", BERLIN)
+    assert resolve_window(None, "1d Europe/Berlin", RunFacts(CHANGE)) == resolved
+
+
+def test_a_length_that_contradicts_the_dags_own_partitions_is_refused():
+    with pytest.raises(InvalidWindow, match="Leave window_length out"):
+        resolve_window(None, timedelta(days=1), RunFacts(CHANGE, grid=BERLIN))
+    before = CHANGE - 24 * HOUR
+    assert resolve_window(None, timedelta(days=1), RunFacts(before, grid=BERLIN)).window == Window(before, CHANGE)
+
+
+def test_a_partition_that_is_none_of_its_dags_is_refused():
+    with pytest.raises(InvalidWindow, match=r"none of its DAG's.*2026-10-24T22:00:00Z/2026-10-25T23:00:00Z"):
+        resolve_window(None, None, RunFacts(CHANGE + HOUR, grid=BERLIN))
+
+
+def test_a_manual_runs_interval_must_be_one_of_its_dags():
+    hours = parse_grid("1h")
+    off = RunFacts(None, TEN + HOUR / 2, TEN + 1.5 * HOUR, hours, is_manual=True)
+    with pytest.raises(InvalidWindow, match="started by hand"):
+        resolve_window(None, None, off)
+    on = RunFacts(None, TEN, TEN + HOUR, hours, is_manual=True)
+    assert resolve_window(None, None, on).grid == hours
+
+
+def test_the_interval_of_a_scheduled_run_is_its_window_whatever_the_grid_is():
+    """The first one of a DAG may be shorter; that one says nothing of the others."""
+    first = RunFacts(None, TEN + HOUR / 2, TEN + HOUR, parse_grid("1h"))
+    resolved = resolve_window(None, None, first)
+    assert (resolved.window, resolved.grid) == (Window(TEN + HOUR / 2, TEN + HOUR), None)

@@ -94,22 +94,5 @@ def pulsar_connection(rest_side: RestSide, monkeypatch: pytest.MonkeyPatch) -> R
     return rest_side
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_logreport(report: pytest.TestReport) -> Iterator[None]:
-    """A failure is shown when it happens; at the end of half an hour, all are shown together."""
-    yield
-    if report.failed and _reporter:
-        _reporter[0].ensure_newline()
-        _reporter[0].write_line(f"{report.nodeid} ({report.when})", red=True)
-        _reporter[0].write_line(report.longreprtext)
-
-
-_reporter: list[pytest.TerminalReporter] = []
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    _reporter.extend(filter(None, [config.pluginmanager.get_plugin("terminalreporter")]))
-
-
 def pytest_unconfigure() -> None:
     shutil.rmtree(_HOME, ignore_errors=True)

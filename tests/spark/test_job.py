@@ -10,7 +10,6 @@ import pytest
 from airflow_provider_streams.errors import (
     AuthenticationFailed,
     EventsLost,
-    InvalidRequest,
     ReceiptMismatch,
     SinkError,
     StreamsError,
@@ -113,31 +112,10 @@ def test_the_receipt_is_of_the_read_whatever_the_transform_keeps(
     assert spark.read.parquet(sink.path).count() == rows
 
 
-def test_a_transform_that_reads_by_itself_is_refused(spark, stream, tmp_path: Path) -> None:
-    """Its receipts would prove its own pass, and the sink's pass would go unproven."""
-    spec = stream.spec(sink=ParquetSink(str(tmp_path)), transform="transforms:acts", small_plan_bytes=0)
-    with pytest.raises(InvalidRequest, match="ran a Spark action"):
-        run(spec, spark)
-    assert not list(tmp_path.glob("window_start=*"))
-
-
-def test_a_transform_that_does_not_exist_is_named(spark, stream) -> None:
-    with pytest.raises(InvalidRequest, match="transforms:typo"):
-        run(stream.spec(transform="transforms:typo"), spark)
-
-
 def test_a_column_that_the_folders_give_is_refused(spark, stream, tmp_path: Path) -> None:
     with pytest.raises(SinkError, match="window_start"):
         run(stream.spec(sink=ParquetSink(str(tmp_path)), transform="transforms:window_start"), spark)
     assert not list((tmp_path).glob("window_start=*"))
-
-
-def test_a_users_own_failure_stays_what_it_is(spark, stream, tmp_path: Path) -> None:
-    from pyspark.errors import PythonException
-
-    with pytest.raises(PythonException, match="a user's function fails"):
-        run(stream.spec(sink=ParquetSink(str(tmp_path)), transform="transforms:fails_in_python"), spark)
-    assert not list(tmp_path.glob("_staging/*"))
 
 
 def test_rows_that_did_not_reach_this_machine_are_missed(

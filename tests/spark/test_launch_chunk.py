@@ -50,7 +50,7 @@ def assert_each_window_has_its_result(launched: Launched, chunk: ChunkSpec, lake
 def test_spark_submit_reads_many_windows_in_one_job(chunk, tmp_path: Path) -> None:
     conn = '{"conn_type": "spark", "host": "local[2]"}'
     conf = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1", "spark.ui.enabled": "false"}
-    launched = start(tmp_path / "run", chunk, "submit", conn, conf)
+    launched = start(tmp_path / "run", chunk, "submit", conn, {"conf": conf})
     assert_each_window_has_its_result(launched, chunk, tmp_path / "lake")
     assert any("deploy.SparkSubmit" in line and "--py-files" in line for line in launched.command_lines)
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from airflow_provider_streams.errors import AuthenticationFailed, InvalidRequest, SinkError
+from airflow_provider_streams.errors import AuthenticationFailed, InvalidRequest, SinkError, TaskEnded
 from airflow_provider_streams.model.receipt import Receipt
 from airflow_provider_streams.model.sink import ParquetSink
-from airflow_provider_streams.spark import many, reading
+from airflow_provider_streams.spark import ending, many, reading
 from airflow_provider_streams.spark.chunk import ChunkSpec, WindowFailure, results_from_json, results_to_json
 from airflow_provider_streams.spark.many import run_chunk
 
@@ -180,3 +181,46 @@ def test_results_travel_as_json() -> None:
         WindowFailure("ReadStalled", "silent", retryable=True),
     ]
     assert results_from_json(json.loads(json.dumps(results_to_json(results)))) == results
+
+
+def test_windows_behind_an_empty_one_keep_their_rows(spark, stream, way: int, tmp_path: Path) -> None:
+    stream.set(interval_ms=90_000, marker_every=0)
+    plans = [stream.plan(minute, minute + 1, slack=timedelta(0)) for minute in range(MINUTES)]
+    spec = stream.spec(plans[0], sink=ParquetSink(str(tmp_path / "lake")), small_plan_bytes=way)
+    results = run_chunk(ChunkSpec.of(plans, spec), spark)
+    numbers = {0: [0], 1: [1], 2: [], 3: [2], 4: [3], 5: []}
+    assert [result.rows for result in results] == [2 * len(found) for found in numbers.values()]
+    expected = {minute: [(f"numbers-{s}", n) for s in range(2) for n in found] for minute, found in numbers.items()}
+    assert landed(tmp_path / "lake") == expected
+
+
+@pytest.mark.parametrize("most", [10_000, 100], ids=["halves fit", "not even one window fits"])
+def test_a_transform_of_windows_that_outgrow_the_driver_still_sees_each(
+    spark, stream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(reading, "MOST_BYTES", most)
+    sink = ParquetSink(str(tmp_path / "lake"))
+    results = run_chunk(chunk(stream, 3, sink=sink, transform="transforms:per_shard"), spark)
+    assert [getattr(result, "rows", result) for result in results] == [120] * 3
+    counts = spark.read.parquet(sink.path).collect()
+    assert sorted(row["count"] for row in counts) == [60] * 6
+
+
+def test_nothing_goes_on_for_a_task_that_was_ended(spark, stream, way: int, tmp_path: Path, monkeypatch) -> None:
+    """Cancelled work fails; halving would begin it again, window by window."""
+    passes = []
+    run = many._Together.run
+
+    def ended_meanwhile(self):
+        passes.append(len(self._chunk.specs))
+        ending.end()
+        return run(self)
+
+    monkeypatch.setattr(many._Together, "run", ended_meanwhile)
+    try:
+        with pytest.raises(TaskEnded):
+            run_chunk(chunk(stream, sink=ParquetSink(str(tmp_path / "lake")), small_plan_bytes=way), spark)
+    finally:
+        ending.begin()
+    assert passes == [MINUTES]
+    assert not list((tmp_path / "lake").glob("window_start=*"))

@@ -13,7 +13,7 @@ Faults (option `fault`, several separated by commas):
 | `fail:<shard>` | fails once, `SystemUnavailable`; later attempts succeed (needs `truth`) |
 | `crash:<shard>` | kills its process once (needs `truth`) |
 | `slow:<milliseconds>` | waits before each batch but the first |
-| `hold` | waits before each batch but the first while there is a file `<truth>.hold`, or `<truth>.hold.<pid>` of its process |
+| `hold` | waits before each batch but the first while the file `<truth>.hold` exists (needs `truth`) |
 """
 
 from airflow_provider_streams.testing.fake.system import FakeSource, FakeSystem

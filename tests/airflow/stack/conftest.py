@@ -41,7 +41,6 @@ class AirflowStack:
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     token: str = ""
     started: dict[str, datetime] = field(default_factory=dict)
-    say: Callable[[str], None] = print
 
     def start(self, component: str) -> None:
         """Start one of the four processes; what it says is added to `<component>.out`."""
@@ -69,19 +68,11 @@ class AirflowStack:
                 child.kill()
         assert process.wait(60) == -signal.SIGKILL
 
-    def supervise(self) -> None:
-        """Start again what ended by itself, as a supervisor does, and say so; what was killed here stays dead."""
-        for component, process in list(self.processes.items()):
-            if process.poll() is not None:
-                log = (self.home / f"{component}.out").read_text().splitlines()
-                self.say(f"Airflow's {component} ended itself ({process.returncode}), and is started again: {log[-1:]}")
-                self.start(component)
-
     def revive(self) -> None:
         """Start what is dead, and wait until all four answer."""
-        self.supervise()
         for component in COMPONENTS:
-            if component not in self.processes:
+            process = self.processes.get(component)
+            if process is None or process.poll() is not None:
                 self.start(component)
         self.until_healthy()
 
@@ -109,7 +100,6 @@ class AirflowStack:
         """Wait until a condition gives something; what it gave."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            self.supervise()
             with contextlib.suppress(httpx.HTTPError, KeyError):
                 if found := condition():
                     return found
@@ -133,14 +123,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def airflow_stack(
-    migrated_database: Path, tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
-) -> Iterator[AirflowStack]:
+def airflow_stack(migrated_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AirflowStack]:
     """api-server, scheduler, dag-processor and triggerer, healthy; the DAGs of `dags/`; stopped afterwards."""
     home = tmp_path_factory.mktemp("airflow-stack")
     shutil.copy(migrated_database, home / "airflow.db")
     shutil.copytree(DAGS, home / "dags", ignore=shutil.ignore_patterns("__pycache__"))
-    stack = AirflowStack(home, _free_port(), home / "truth.json", say=_saying(pytestconfig))
+    stack = AirflowStack(home, _free_port(), home / "truth.json")
     try:
         for component in COMPONENTS:
             stack.start(component)
@@ -149,17 +137,6 @@ def airflow_stack(
         yield stack
     finally:
         _stop(list(stack.processes.values()))
-
-
-def _saying(config: pytest.Config) -> Callable[[str], None]:
-    """What writes a line between pytest's dots."""
-    reporter = config.pluginmanager.get_plugin("terminalreporter")
-
-    def say(line: str) -> None:
-        reporter.ensure_newline()
-        reporter.write_line(line, yellow=True)
-
-    return say if reporter else print
 
 
 def _free_port() -> int:
@@ -185,9 +162,7 @@ def _environment(stack: AirflowStack) -> dict[str, str]:
         **os.environ,
         "AIRFLOW_HOME": str(stack.home),
         "AIRFLOW__CORE__DAGS_FOLDER": str(stack.home / "dags"),
-        # SQLite has one writer. Where five seconds do not do, Airflow takes back a backfill that it has half made, and a
-        # scheduler that has begun its runs ends itself (StaleDataError)
-        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{stack.home}/airflow.db?timeout=60",
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{stack.home}/airflow.db",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
         "AIRFLOW__API__PORT": str(stack.port),
         "AIRFLOW__API__HOST": "127.0.0.1",

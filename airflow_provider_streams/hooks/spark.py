@@ -104,8 +104,6 @@ def _launch(work: Work, conn_id: str | None, spark: Mapping[str, Any] | None) ->
 
     launcher = launcher_for(conn_id, SparkSettings.of(spark))
     _mask(launcher.secrets)
-    if not _running:
-        ending.begin()
     _running.append(launcher)
     try:
         return launcher.run(work)
@@ -119,6 +117,8 @@ def _launch(work: Work, conn_id: str | None, spark: Mapping[str, Any] | None) ->
         raise
     finally:
         _running.remove(launcher)
+        if not _running:
+            ending.forget()
 
 
 def _mask(secrets: tuple[str, ...]) -> None:

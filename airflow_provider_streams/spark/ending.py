@@ -12,18 +12,18 @@ from airflow_provider_streams.errors import TaskEnded
 _ended = threading.Event()
 
 
-def begin() -> None:
-    """Work begins for a task that nobody has ended."""
-    _ended.clear()
-
-
 def end() -> None:
     """The work of this process is not wanted any more."""
     _ended.set()
 
 
+def forget() -> None:
+    """What was ended is over; what begins now is wanted."""
+    _ended.clear()
+
+
 def is_ended() -> bool:
-    """Whether it was ended since it began."""
+    """Whether the work that goes on was ended."""
     return _ended.is_set()
 
 

@@ -72,6 +72,11 @@ class Stream:
         window = Window(EPOCH + timedelta(minutes=start_minute), EPOCH + timedelta(minutes=end_minute))
         return self.system.plan(PlanRequest(FakeSource(), window, "tests", **{"target_split_bytes": 4000, **request}))
 
+    def empty_plan(self) -> Plan:
+        """The default plan's window, of a stream that ends before its slack."""
+        self.set(events=540, now="2026-11-20T11:00:00+00:00")
+        return self.plan()
+
     def spec(self, plan: Plan | None = None, **how: Any) -> JobSpec:
         if how.get("sink") is not None:
             how = {"terms": TERMS, **how}

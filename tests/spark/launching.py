@@ -25,7 +25,7 @@ if __name__ == "__main__":
             chunk = ChunkSpec.from_json(told, os.environ)
             result = {"results": results_to_json(launch_chunk(chunk, conn_id, settings))}
         else:
-            result = {"receipt": launch(JobSpec.from_json(told, os.environ), conn_id, settings).to_json()}
+            result = launch(JobSpec.from_json(told, os.environ), conn_id, settings).to_json()
     except Exception as error:  # noqa: BLE001 - tests look at what it is
         result = {"error": type(error).__name__, "message": str(error)}
     Path(result_file).write_text(json.dumps(result))

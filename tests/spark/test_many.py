@@ -9,13 +9,18 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_streams.errors import AuthenticationFailed, InvalidRequest, SinkError, TaskEnded
+from airflow_provider_streams.model.landing import Landed
 from airflow_provider_streams.model.receipt import Receipt
 from airflow_provider_streams.model.sink import ParquetSink
-from airflow_provider_streams.spark import ending, many, reading
+from airflow_provider_streams.spark import ending, job, many, reading
 from airflow_provider_streams.spark.chunk import ChunkSpec, WindowFailure, results_from_json, results_to_json
-from airflow_provider_streams.spark.many import run_chunk
 
 MINUTES = 6
+
+
+def run_chunk(chunk: ChunkSpec, spark) -> list[Receipt | WindowFailure]:
+    """The receipts of the windows that landed."""
+    return [getattr(result, "receipt", result) for result in many.run_chunk(chunk, spark)]
 
 
 def chunk(stream, minutes: int = MINUTES, **how) -> ChunkSpec:
@@ -30,7 +35,7 @@ def landed(lake: Path) -> dict[int, list[tuple[str, int]]]:
 
     found = {}
     for folder in sorted(lake.glob("window_start=*")):
-        rows = [row for file in folder.glob("*.parquet") for row in pq.ParquetFile(file).read().to_pylist()]
+        rows = [row for file in folder.rglob("*.parquet") for row in pq.ParquetFile(file).read().to_pylist()]
         found[int(folder.name[-5:-3])] = sorted((row["shard"], row["number"]) for row in rows)
     return found
 
@@ -49,12 +54,10 @@ def test_every_window_lands_in_its_own_place_with_its_own_receipt(spark, stream,
 
 
 def test_a_chunk_and_single_jobs_leave_the_same_tables(spark, stream, way: int, tmp_path: Path) -> None:
-    from airflow_provider_streams.spark.job import run
-
     together, alone = (ParquetSink(str(tmp_path / name)) for name in ("together", "alone"))
     spec = chunk(stream, 2, sink=together, small_plan_bytes=way)
     results = run_chunk(spec, spark)
-    singles = [run(one, spark) for one in chunk(stream, 2, sink=alone, small_plan_bytes=way).specs]
+    singles = [job.run(one, spark).receipt for one in chunk(stream, 2, sink=alone, small_plan_bytes=way).specs]
     assert [result.splits for result in results] == [single.splits for single in singles]
     tables = [spark.read.parquet(sink.path) for sink in (together, alone)]
     assert tables[0].schema == tables[1].schema
@@ -107,7 +110,7 @@ def test_windows_without_rows_replace_full_ones_and_keep_the_schema(spark, strea
     results = run_chunk(chunk(stream, 3, sink=sink, small_plan_bytes=way), spark)
     assert [result.rows for result in results] == [120, 0, 0]
     table = spark.read.parquet(sink.path)
-    assert table.columns == ["value", "publish_time", "shard", "number", "window_start"]
+    assert table.columns == ["value", "publish_time", "shard", "number", "window_start", "window_end"]
     assert landed(tmp_path / "lake") == {0: truth(0), 1: [], 2: []}
 
 
@@ -176,7 +179,7 @@ def test_a_chunk_travels_as_json_without_its_secrets(stream) -> None:
 
 def test_results_travel_as_json() -> None:
     results = [
-        Receipt("f" * 32, (), 1.0, "complete"),
+        Landed(Receipt("f" * 32, (), 1.0, "complete"), 7, (("number", "bigint"),)),
         WindowFailure("EventsLost", "gone", lost=True),
         WindowFailure("ReadStalled", "silent", retryable=True),
     ]
@@ -221,6 +224,6 @@ def test_nothing_goes_on_for_a_task_that_was_ended(spark, stream, way: int, tmp_
         with pytest.raises(TaskEnded):
             run_chunk(chunk(stream, sink=ParquetSink(str(tmp_path / "lake")), small_plan_bytes=way), spark)
     finally:
-        ending.begin()
+        ending.forget()
     assert passes == [MINUTES]
     assert not list((tmp_path / "lake").glob("window_start=*"))

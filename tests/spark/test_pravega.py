@@ -12,12 +12,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from airflow_provider_streams.errors import EventsLost
+from airflow_provider_streams.model.landing import TableMark, Terms
 from airflow_provider_streams.model.plan import PlanRequest
 from airflow_provider_streams.model.sink import ParquetSink
 from airflow_provider_streams.model.source import PravegaSource
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.spark import register
-from airflow_provider_streams.spark.job import run
+from airflow_provider_streams.spark import job, register
 from airflow_provider_streams.spark.spec import JobSpec
 from airflow_provider_streams.systems.pravega import administration, cuts, questions, scaling
 from airflow_provider_streams.systems.pravega.pointer import EventPointer
@@ -26,9 +26,16 @@ from airflow_provider_streams.systems.pravega.system import PravegaSystem
 from airflow_provider_streams.testing.pravega_writer import PravegaWriter
 from tests.integration.pravega.conftest import Peer
 
+TERMS = Terms(TableMark("spark-tests", "orders", "tests"))
+
 pytestmark = pytest.mark.pravega
 
 FIRST, SECOND = range(40), range(40, 140)
+
+
+def run(spec, spark):
+    """The receipt of a job."""
+    return job.run(spec, spark).receipt
 
 
 @pytest.fixture(scope="module")
@@ -184,7 +191,7 @@ def test_a_truncation_under_the_tasks_is_a_typed_error_in_its_place(load, spark,
     assert len(lines) < 8
     sink = ParquetSink(str(tmp_path / "lake"))
     with pytest.raises(EventsLost, match="doomed"):
-        run(JobSpec(plan, sink, options=options, small_plan_bytes=0), spark)
+        run(JobSpec(plan, sink, options=options, small_plan_bytes=0, terms=TERMS), spark)
     assert not list((tmp_path / "lake").glob("window_start=*"))
 
 

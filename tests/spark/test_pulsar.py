@@ -12,17 +12,19 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from airflow_provider_streams.errors import EventsLost
+from airflow_provider_streams.model.landing import TableMark, Terms
 from airflow_provider_streams.model.plan import PlanRequest
 from airflow_provider_streams.model.sink import ParquetSink
 from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.spark import register
-from airflow_provider_streams.spark.job import run
+from airflow_provider_streams.spark import job, register
 from airflow_provider_streams.spark.spec import JobSpec
 from airflow_provider_streams.systems.pulsar.auth import Endpoint
 from airflow_provider_streams.systems.pulsar.system import PulsarSystem
 from airflow_provider_streams.testing.servers.waiting import wait_until
 from tests.integration.pulsar.conftest import Workbench, milliseconds
+
+TERMS = Terms(TableMark("spark-tests", "orders", "tests"))
 
 pytestmark = pytest.mark.pulsar
 
@@ -31,6 +33,11 @@ MESSAGES = 400
 """So many before the edge, and as many after it."""
 
 PLACE = ("topic", "ledger", "entry", "batch_index")
+
+
+def run(spec, spark):
+    """The receipt of a job."""
+    return job.run(spec, spark).receipt
 
 
 @pytest.fixture(scope="module")
@@ -213,7 +220,7 @@ def test_a_partition_that_vanishes_while_tasks_read_is_a_typed_error_in_its_plac
     assert len(lines) < 8
     sink = ParquetSink(str(tmp_path / "lake"))
     with pytest.raises(EventsLost, match="partition-1") as typed:
-        run(JobSpec(plan, sink, options=options_of(bench), small_plan_bytes=0), spark)
+        run(JobSpec(plan, sink, options=options_of(bench), small_plan_bytes=0, terms=TERMS), spark)
     assert typed.value.__cause__ is None
     assert len(str(typed.value).splitlines()) == 1
 
@@ -222,6 +229,6 @@ def test_a_job_of_tasks_lands_what_the_official_client_sees(spark, written, tmp_
     bench, topic, (first, edge, _) = written
     sink = ParquetSink(str(tmp_path / "lake"))
     plan = plan_of(bench, topic, first, edge, target_split_bytes=2000)
-    receipt = run(JobSpec(plan, sink, options=options_of(bench), small_plan_bytes=0), spark)
+    receipt = run(JobSpec(plan, sink, options=options_of(bench), small_plan_bytes=0, terms=TERMS), spark)
     assert (receipt.rows, receipt.verdict) == (MESSAGES, "complete")
     assert our_rows(spark.read.parquet(sink.path)) == inside(peer_rows(bench, topic), first, edge)

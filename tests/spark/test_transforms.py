@@ -8,16 +8,24 @@ import pytest
 
 from airflow_provider_streams.errors import InvalidRequest, StreamsError, TransformFailed
 from airflow_provider_streams.model.sink import ParquetSink
-from airflow_provider_streams.spark import reading
+from airflow_provider_streams.spark import job, many, reading
 from airflow_provider_streams.spark.chunk import ChunkSpec
-from airflow_provider_streams.spark.job import run
-from airflow_provider_streams.spark.many import run_chunk
+
+
+def run(spec, spark):
+    """The receipt of a job."""
+    return job.run(spec, spark).receipt
 
 
 @pytest.fixture
 def nothing_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "read", lambda *_: pytest.fail("the stream is read"))
     monkeypatch.setattr(reading, "read_table", lambda *_: pytest.fail("the stream is read"))
+
+
+def run_chunk(chunk: ChunkSpec, spark):
+    """The receipts of the windows that landed."""
+    return [getattr(result, "receipt", result) for result in many.run_chunk(chunk, spark)]
 
 
 def of_minutes(stream, minutes: int, **how) -> ChunkSpec:

@@ -132,7 +132,7 @@ def test_rows_that_did_not_reach_this_machine_are_missed(
 
     def stage_and_lose(self, df) -> None:
         stage(self, df)
-        next(self._staged.glob("*.parquet")).unlink()
+        next(self.staged.glob("*.parquet")).unlink()
 
     monkeypatch.setattr(ParquetWriter, "stage", stage_and_lose)
     with pytest.raises(SinkError, match="1200 rows"):

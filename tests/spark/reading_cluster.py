@@ -1,4 +1,4 @@
-"""Reads a Pulsar topic and a Pravega stream on a cluster: `reading_cluster.py <master> <python> <options> <answer>`."""
+"""Reads a Pulsar topic and a Pravega stream on a cluster: `reading_cluster.py <master> <options> <answer>`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from airflow_provider_streams.spark import register
 from airflow_provider_streams.spark.ring import ring_archive
 
 if __name__ == "__main__":
-    master, python, options, answer = sys.argv[1:]
+    master, options, answer = sys.argv[1:]
     spark = (
         SparkSession.builder.master(master)
-        .config("spark.pyspark.python", python)
         .config("spark.submit.pyFiles", str(ring_archive()))
         .config("spark.ui.enabled", "false")
         .config("spark.driver.bindAddress", "127.0.0.1")

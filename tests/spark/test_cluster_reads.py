@@ -57,8 +57,9 @@ def test_executors_read_both_systems_with_what_was_sent_to_them(orders, readings
     asked = {"pulsar": ({**orders, **whole}, "value"), "pravega": ({**readings, **whole}, "event")}
     program, answer = Path(__file__).with_name("reading_cluster.py"), tmp_path / "answer.json"
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment |= {"PYSPARK_PYTHON": str(python), "PYSPARK_DRIVER_PYTHON": sys.executable}
     with clusters.standalone(tmp_path) as port:
-        command = [sys.executable, program, f"spark://127.0.0.1:{port}", python, json.dumps(asked), answer]
+        command = [sys.executable, program, f"spark://127.0.0.1:{port}", json.dumps(asked), answer]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert answer.exists(), done.stderr[-4000:]
     found = json.loads(answer.read_text())

@@ -43,7 +43,7 @@ def test_submitted_jobs_get_them_from_the_connection_and_the_task(spec, tmp_path
     assert found["spark_driver_memory"] == "700m"
     assert found["spark_hadoop_fs_s3a_secret_key"] == KEY
     assert (found["spark_sql_shuffle_partitions"], found["spark_app_name"]) == ("7", "mine")
-    assert found["spark_files"].endswith("lookup.txt")
+    assert "lookup.txt" in found["spark_files"]
     assert [line for line in launched.command_lines if "-Xmx700m" in line]
 
 

@@ -8,6 +8,7 @@ that line is enough to raise the same class again.
 from __future__ import annotations
 
 import re
+import traceback
 from collections.abc import Iterable
 
 from airflow_provider_streams import errors
@@ -59,7 +60,8 @@ def typed(error: BaseException, secrets: Iterable[str]) -> BaseException:
 def _is_lost_connection(error: BaseException) -> bool:
     """Whether the JVM beside this process went away: killed, or out of memory. Py4J then names no failure of Java's."""
     if isinstance(error, ConnectionError):
-        return True
+        frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
+        return any(str(frame.f_globals.get("__name__")).startswith("py4j.") for frame in frames)
     name = type(error).__name__
     return name == "Py4JNetworkError" or (name == "Py4JError" and "Trace:" not in str(error))
 

@@ -136,9 +136,9 @@ def load(path: str) -> Callable[..., Any]:
     module, _, name = path.partition(":")
     try:
         function: Callable[..., Any] = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
+    except Exception as error:  # whatever the module does when it is imported
         raise InvalidRequest(
-            f"transform {path!r} cannot be imported where Spark's driver program runs: {error}. "
+            f"transform {path!r} cannot be imported where Spark's driver program runs: {_words(error)}. "
             "Write it as 'package.module:function'"
         ) from error
     return function

@@ -92,7 +92,7 @@ def test_settings_are_shown_with_their_origin_and_without_secrets(streams, capsy
 
 @pytest.mark.parametrize("words", [["pravega", "orders"], ["pravega", "shop/orders"], ["pravega", "shop", "orders"]])
 def test_a_pravega_stream_is_named_with_or_without_its_scope(monkeypatch, words):
-    from airflow_provider_streams.cli_actions import source_of_args
+    from airflow_provider_streams.cli_reading import source_of_args
 
     monkeypatch.setenv("PRAVEGA_SCOPE", "shop")
     args = argparse.Namespace(source=words, topic=[], pattern=None, conn_id=None)

@@ -123,6 +123,8 @@ def _launch(work: Work, conn_id: str | None, spark: Mapping[str, Any] | None) ->
 
 def _mask(secrets: tuple[str, ...]) -> None:
     """Airflow hides them in the task's log from now on: what Spark prints is in it."""
+    if not any(secrets):
+        return
     from airflow.sdk.log import mask_secret  # noqa: PLC0415 - tests of the launchers need no Airflow
 
     for secret in filter(None, secrets):

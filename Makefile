@@ -12,7 +12,7 @@ PYTHONS := $(PYTHON) python3.11 python3.12 python3.13 python3.14 python3
 EVENTS ?= 200000
 # More for pytest: make test ARGS="-k ledger -x"
 ARGS ?=
-WITHOUT_SERVERS := not pulsar and not pravega and not spark and not stack and not postgres
+WITHOUT_SERVERS := not pulsar and not pravega and not spark and not stack and not postgres and not install
 
 .PHONY: help env servers lint format test test-fast bench demo demo-pulsar demo-pravega docs clean
 

@@ -46,6 +46,23 @@ ACTS = (
     _arg("--accept-fewer", action="store_true", help="replace a window by one that holds fewer rows"),
     _arg("--replace-overlaps", action="store_true", help="take windows out of the table that share time with this one"),
 )
+SPARK = (
+    _arg("--spark-conn-id", help="a Spark connection; default: Spark in this process"),
+    _arg(
+        "--spark",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting by the Spark provider's name, like driver_memory=4g; may be repeated",
+    ),
+    _arg(
+        "--conf",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="one of Spark's own settings; may be repeated. Secrets belong into the connection",
+    ),
+)
 WINDOW = (_arg("--window", required=True, help="start/end, like 2026-11-20T10:00Z/2026-11-20T11:00Z"), *READING, *TASK)
 OUTPUT = _arg("--output", default="table", choices=("table", "json"), help="default table")
 
@@ -111,7 +128,7 @@ BACKFILL = ActionCommand(
         _arg("--lookback", metavar="LENGTH", help="count rows stored so long after their window's end; like 1h"),
         _arg("--max-bytes", type=int, default=4 * 1024**3, help="stored bytes per Spark job; default 4 GiB"),
         _arg("--max-windows", type=int, default=200, help="windows per Spark job; default 200"),
-        _arg("--spark-conn-id", help="a Spark connection; default: Spark in this process"),
+        *SPARK,
         *READING,
         *TASK,
         *ACTS,
@@ -143,7 +160,7 @@ def get_streams_cli_commands() -> list[CLICommand]:
                         *WINDOW,
                         _arg("--path", help="the folder of the table, absolute; default: the reader's own"),
                         _arg("--columns", help="columns to read, between commas"),
-                        _arg("--spark-conn-id", help="a Spark connection; default: Spark in this process"),
+                        *SPARK,
                         *ACTS,
                         OUTPUT,
                     ),

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
 
+from airflow_provider_streams.cli_output import answer, answers_alone
 from airflow_provider_streams.cli_reading import reading_of
 from airflow_provider_streams.errors import StreamsError
 from airflow_provider_streams.hooks.base import hook_for
@@ -33,7 +34,7 @@ def command(action: Callable[[Namespace], None]) -> Callable[[Namespace], None]:
         # as `airflow connections get` does: without it only connections of the environment are found
         os.environ["_AIRFLOW_PROCESS_CONTEXT"] = "server"
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), answers_alone():
                 # Airflow prints Python's warnings to stdout, into what another program may be reading
                 warnings.simplefilter("ignore")
                 action(args)
@@ -54,7 +55,7 @@ def plan(args: Namespace) -> None:
         read_ = reading.window(Window.parse(args.window), journal)
         with closing(hook_for(reading.source).system()) as system:
             made = fresh_plan(journal, system, read_)
-    print(json.dumps(made.to_json(), indent=2) if args.output == "json" else plan_table(made))
+    answer(json.dumps(made.to_json(), indent=2) if args.output == "json" else plan_table(made))
 
 
 @command
@@ -63,7 +64,7 @@ def read(args: Namespace) -> None:
     from airflow_provider_streams.model.plan_table import plan_table
 
     reading, acts = reading_of(args), acts_of(args)
-    with workplace(reading.source, reading.spark_conn_id) as place:
+    with workplace(reading.source, reading.spark_conn_id, reading.spark) as place:
         read_ = reading.window(Window.parse(args.window), place.journal)
         landing = reading.landing_in(place.journal)
         ask = Ask(reading.source, read_.reader, landing, read_.basis, reading.grid)
@@ -72,12 +73,12 @@ def read(args: Namespace) -> None:
         with closing(place.stream.system()) as system:
             pinned = pinned_plan(place.journal, system, read_, replan=acts.replan)
         if args.output == "table":
-            print(plan_table(pinned))
+            answer(plan_table(pinned))
         landed = land(place, read_, pinned, landing, Begin(entered, run_ids("read"), acts))
     if args.output == "json":
-        print(json.dumps(summary(pinned, landed, landing.sink), indent=2))
+        answer(json.dumps(summary(pinned, landed, landing.sink), indent=2))
     else:
-        print(f"covered {pinned.window}: {landed.receipt.rows:,} rows, {landed.receipt.verdict}, in {landing.sink}")
+        answer(f"covered {pinned.window}: {landed.receipt.rows:,} rows, {landed.receipt.verdict}, in {landing.sink}")
 
 
 def run_ids(task_id: str) -> RunIds:

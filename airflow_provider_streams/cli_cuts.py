@@ -10,6 +10,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, cast
 
 from airflow_provider_streams.cli_actions import command
+from airflow_provider_streams.cli_output import answer
 from airflow_provider_streams.cli_reading import source_of_args
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.base import hook_for
@@ -121,13 +122,13 @@ def _time(moment: Any) -> str:
 
 def _show(args: Namespace, rows: Sequence[dict[str, Any]], otherwise: str) -> None:
     if args.output == "json":
-        print(json.dumps(list(rows), indent=2))
+        answer(json.dumps(list(rows), indent=2))
         return
     if not rows:
-        print(otherwise)
+        answer(otherwise)
         return
     names = list(rows[0])
     cells = [names, *([str(row[name]) for name in names] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for line in cells:
-        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+        answer("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())

@@ -19,20 +19,20 @@ class LoadedTask:
     timetable: Any
     dag: Any
 
-    def rendered(self, text: str | None) -> str | None:
-        """A templated field's text, as far as the DAG alone can tell.
+    def rendered(self, value: Any) -> Any:
+        """A templated field's value, as far as the DAG alone can tell.
 
         Raises:
             InvalidRequest: only a run can.
         """
-        if text is None or "{" not in text:
-            return text
+        if value is None or (isinstance(value, str) and "{" not in value):
+            return value
         known = {"dag": self.dag, "task": self.task, "params": self.dag.params.dump()}
         try:
-            return str(self.task.render_template(text, known, self.dag.get_template_env()))
+            return self.task.render_template(value, known, self.dag.get_template_env())
         except Exception as error:
             raise InvalidRequest(
-                f"{self.dag.dag_id}.{self.task.task_id}: {text!r} can be rendered in a run only ({error}): "
+                f"{self.dag.dag_id}.{self.task.task_id}: {_shown(value)} can be rendered in a run only ({error}): "
                 "give it as an argument, like --reader"
             ) from error
 
@@ -101,3 +101,8 @@ def _unmapped(task: Any, map_index: int | None) -> Any:
 def _products(values: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     """What each mapped instance gets, in Airflow's order: the last name varies first."""
     return [dict(zip(values, one, strict=True)) for one in product(*values.values())]
+
+
+def _shown(value: object) -> str:
+    """A text as it stands in the DAG; settings may hold secrets."""
+    return repr(value) if isinstance(value, str) else f"a {type(value).__name__} with templates"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from argparse import Namespace
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 from airflow_provider_streams.cli_actions import command
+from airflow_provider_streams.cli_output import answer
 from airflow_provider_streams.cli_reading import source_of_args
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.pulsar import PulsarHook
@@ -27,11 +27,11 @@ def pins(args: Namespace) -> None:
     with closing(PulsarHook(source.conn_id)) as hook:
         found = sorted(hook.answer(pins_of(source)), key=lambda pin: (pin.mark.placed, pin.shard))
     if args.output == "json":
-        print(json.dumps([pin.to_json(now) for pin in found], indent=2))
+        answer(json.dumps([pin.to_json(now) for pin in found], indent=2))
     elif found:
-        print(pins_table(found, now))
+        answer(pins_table(found, now))
     else:
-        print(f"No pins on {source}.", file=sys.stderr)
+        answer(f"No pins on {source}.")
 
 
 def pins_table(found: list[PinSubscription], now: datetime) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,8 @@ class Reading:
     max_skew: timedelta
     on_loss: OnLoss
     spark_conn_id: str | None
+    spark: Mapping[str, Any] | None = field(default=None, repr=False)
+    """Spark's settings, see `spark.settings`; may hold secrets."""
     grid: Grid | None = None
     """How the DAG's runs tile time; None: it does not tell."""
 
@@ -93,6 +96,7 @@ def reading_of(args: Namespace) -> Reading:
         timedelta(seconds=args.max_skew),
         args.on_loss,
         getattr(args, "spark_conn_id", None),
+        spark_of(args),
     )
 
 
@@ -114,6 +118,26 @@ def source_of_args(args: Namespace) -> Source:
     return source_of(system, names, conn_id)
 
 
+def spark_of(args: Namespace) -> dict[str, Any] | None:
+    """What `--spark` and `--conf` say, as the operators' `spark` takes it; None: nothing.
+
+    Raises:
+        InvalidRequest: not written NAME=VALUE.
+    """
+    conf = _pairs("--conf", getattr(args, "conf", ()))
+    return {**_pairs("--spark", getattr(args, "spark", ())), **({"conf": conf} if conf else {})} or None
+
+
+def _pairs(flag: str, given: Sequence[str]) -> dict[str, str]:
+    pairs = {}
+    for one in given:
+        name, is_pair, value = one.partition("=")
+        if not is_pair or not name:
+            raise InvalidRequest(f"{flag} takes NAME=VALUE")
+        pairs[name] = value
+    return pairs
+
+
 def _landing(args: Namespace) -> Landing | None:
     path, columns = getattr(args, "path", None), getattr(args, "columns", None)
     if path is None:
@@ -124,6 +148,7 @@ def _landing(args: Namespace) -> Landing | None:
 def _of_task(args: Namespace) -> Reading:
     """As a DAG's task reads: its source, sink, transform and reader are written in the DAG alone."""
     from airflow_provider_streams.cli_dags import load_task  # noqa: PLC0415 - Airflow's DAG files when asked for
+    from airflow_provider_streams.operators.landing import columns_of  # noqa: PLC0415 - the same
     from airflow_provider_streams.timetables import grid_of_timetable  # noqa: PLC0415
 
     if args.source or args.topic or args.pattern or getattr(args, "path", None):
@@ -134,7 +159,7 @@ def _of_task(args: Namespace) -> Reading:
         raise InvalidRequest("--dag-id and --task-id belong together")
     loaded = load_task(args.dag_id, args.task_id, args.map_index)
     task: ReadWindowOperator | BackfillWindowsOperator = loaded.task
-    columns = tuple(task.columns) if task.columns else None
+    columns = columns_of(loaded.rendered(task.columns))
     return Reading(
         task.source,
         args.reader or loaded.rendered(task.reader) or f"{args.dag_id}.{args.task_id}",
@@ -144,5 +169,6 @@ def _of_task(args: Namespace) -> Reading:
         task.max_skew,
         task.on_loss if args.on_loss == "fail" else args.on_loss,
         args.spark_conn_id or loaded.rendered(task.spark_conn_id),
+        {**(loaded.rendered(task.spark) or {}), **(spark_of(args) or {})} or None,
         grid_of_timetable(loaded.timetable),
     )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
 
 from airflow_provider_streams.cli_actions import command
+from airflow_provider_streams.cli_output import answer
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.base import HOOKS, StreamHook, hook_of
 from airflow_provider_streams.hooks.settings import Setting
@@ -30,13 +30,12 @@ def config(args: Namespace) -> None:
                 raise
             found[system] = str(error)
     if args.output == "json":
-        sys.stdout.write(json.dumps({system: _to_json(settings) for system, settings in found.items()}, indent=2))
-        sys.stdout.write("\n")
+        answer(json.dumps({system: _to_json(settings) for system, settings in found.items()}, indent=2))
         return
     for system, settings in found.items():
         title = f"{system}   connection {args.conn_id or system + '_default'}"
         lines = [f" {settings}"] if isinstance(settings, str) else _table(settings)
-        sys.stdout.write("\n".join((title, *lines)) + "\n\n")
+        answer("\n".join((title, *lines)) + "\n")
 
 
 def _hook(system: str, conn_id: str | None) -> StreamHook:

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from airflow_provider_streams.cli_actions import acts_of, command, run_ids
+from airflow_provider_streams.cli_output import answer
 from airflow_provider_streams.cli_reading import Reading, reading_of
 from airflow_provider_streams.errors import InvalidRequest, InvalidWindow, StreamsError
 from airflow_provider_streams.hooks.base import hook_for
@@ -40,8 +41,6 @@ def coverage(args: Namespace) -> None:
     grid = grid_through(args.window_length, start) if args.window_length else None
     with open_journal() as journal:
         found = list(_sources(journal, args.source, args.reader))
-        if not found:
-            raise InvalidRequest("the journal knows no such source and reader yet: nothing was read")
         horizons = {key: None if args.offline else _horizon(journal, key) for key in {key for key, _ in found}}
         pictures = {one: journal.coverage(*one, start, end, grid or grid_of(journal, *one)) for one in found}
     if args.output == "json":
@@ -49,25 +48,33 @@ def coverage(args: Namespace) -> None:
             {"source": key, "reader": reader, **seen.to_json(horizon=horizons[key])}
             for (key, reader), seen in pictures.items()
         ]
-        print(json.dumps(rows, indent=2, default=str))
+        answer(json.dumps(rows, indent=2, default=str))
         return
+    if not found:
+        answer(f"the journal knows no window{_of_whom(args)} yet: nothing was read")
     for (key, reader), seen in pictures.items():
-        print(f"{key}   reader {reader}\n{seen.as_text(horizon=horizons[key])}\n")
+        answer(f"{key}   reader {reader}\n{seen.as_text(horizon=horizons[key])}\n")
+
+
+def _of_whom(args: Namespace) -> str:
+    """What a question was limited to."""
+    source = f" of a source like {args.source!r}" if args.source else ""
+    return source + (f" of reader {args.reader!r}" if args.reader else "")
 
 
 @command
 def backfill(args: Namespace) -> None:
     """Read the windows of a span that are not covered yet, or show what that would read."""
     say, reading = args.output == "table", reading_of(args)
-    with workplace(reading.source, reading.spark_conn_id) as place:
+    with workplace(reading.source, reading.spark_conn_id, reading.spark) as place:
         backfiller = Backfiller(place, _backfill(args, reading, place.journal), run_ids("backfill"))
         late_rows = backfiller.recount()
         preview = backfiller.preview(pin=not args.dry_run)
         if say:
-            print(preview.as_text())
+            answer(preview.as_text())
         outcome = None if args.dry_run else backfiller.run(preview, done=_say_job if say else _nothing)
         if not say:
-            print(json.dumps(summary(preview, outcome, late_rows), indent=2))
+            answer(json.dumps(summary(preview, outcome, late_rows), indent=2))
         if outcome is not None:
             backfiller.check(outcome)
 
@@ -117,7 +124,7 @@ def parse_duration(text: str) -> timedelta:
 
 def _say_job(number: int, outcome: Outcome) -> None:
     failed = f", {len(outcome.failures)} failed" if outcome.failures else ""
-    print(f"job {number}: {len(outcome.covered)} windows covered, {outcome.rows:,} rows{failed}", flush=True)
+    answer(f"job {number}: {len(outcome.covered)} windows covered, {outcome.rows:,} rows{failed}")
 
 
 def _nothing(number: int, outcome: Outcome) -> None:

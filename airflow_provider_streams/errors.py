@@ -13,12 +13,17 @@
     ├── WindowNotReady           the window's end is not certain yet                       (retryable)
     ├── AccessError              the stream system refuses us
     │   ├── AuthenticationFailed our credentials are missing, wrong or expired
+    │   ├── CertificateNotTrusted the server's TLS certificate cannot be trusted
     │   ├── NotAuthorized        we are known, but may not do this
     │   └── SourceNotFound       the topic, stream or scope does not exist
     ├── SystemUnavailable        no answer, or a passing failure of the server              (retryable)
+    │   ├── ConnectionLost       a connection broke, or nothing came in time                (retryable)
     │   └── ReadStalled          a connection went silent before its split was read         (retryable)
     ├── ProtocolError            bytes or answers that no server should send
-    │   └── CorruptFrame         a frame's checksum or structure is wrong                   (retryable)
+    │   ├── CorruptFrame         a frame's checksum or structure is wrong                   (retryable)
+    │   ├── NotAnEvent           stored bytes are no event
+    │   ├── EndsInsideEvent      a range ends before its last event does
+    │   └── UnclearAnswer        the server failed and does not say why
     ├── ProcessFailed            the server gave up something it does in the background
     ├── RetentionAtRisk          the stream may drop events before they are read
     ├── DataLoss                 the stream no longer holds what the window needs
@@ -28,6 +33,8 @@
     ├── ReceiptMismatch          what was read does not agree with the plan
     ├── PreflightFailed          Spark's side cannot run the read
     ├── FewerRows                a read would land fewer rows than its window holds
+    ├── TransformFailed          the user's function failed
+    ├── TaskEnded                the task was ended while Spark worked for it                (retryable)
     ├── SinkError                the table could not be written
     │   └── ForeignTable         the table belongs to another reader, source or journal
     ├── JournalError             the journal cannot be used
@@ -207,6 +214,10 @@ class SystemUnavailable(StreamsError):
         super().__init__(f"{where} is not available: {detail}. It may be restarting; retry later.")
 
 
+class ConnectionLost(SystemUnavailable):
+    """A connection broke, or nothing came in time; another one may do."""
+
+
 class ReadStalled(SystemUnavailable):
     """A connection went silent before its split was read."""
 
@@ -223,6 +234,33 @@ class CorruptFrame(ProtocolError):
     """A frame's checksum or structure is wrong."""
 
     retryable = True
+
+
+class NotAnEvent(ProtocolError):
+    """The bytes at this offset are not an event's header."""
+
+    def __init__(self, shard: str, offset: int, *, first: bool) -> None:
+        self.shard, self.offset = shard, offset
+        where = "the cut may point inside an event, or the stream" if first else "the stream"
+        super().__init__(
+            f"{shard}: the bytes at offset {offset} are not an event's header: {where} may be a byte stream, "
+            "or a writer stored bytes without framing. Only streams of events can be read."
+        )
+
+
+class EndsInsideEvent(ProtocolError):
+    """The range ends before its last event does."""
+
+    def __init__(self, shard: str, offset: int, end: int) -> None:
+        self.shard, self.offset, self.end = shard, offset, end
+        super().__init__(
+            f"{shard}: the range ends at offset {end}, inside the event at {offset}: the end cut is not a place "
+            "between two events, or the stream is a byte stream. Take a cut from `latest` or from the journal."
+        )
+
+
+class UnclearAnswer(ProtocolError):
+    """The server failed and does not say why; asking again changes nothing."""
 
 
 class ProcessFailed(StreamsError):
@@ -312,6 +350,29 @@ class FewerRows(StreamsError):
         super().__init__(
             f"{source}: window {window} holds {held} rows in the table, and this read would leave {rows} of it. "
             "Nothing was replaced. Was the stream trimmed since? If fewer are right, say so with accept_fewer=True."
+        )
+
+
+class TransformFailed(StreamsError):
+    """The user's function failed, where it was called or on a row in one of Spark's tasks."""
+
+    def __init__(self, transform: str, window: object, cause: str) -> None:
+        self.transform, self.window, self.cause = transform, window, cause
+        super().__init__(
+            f"transform {transform} failed on window {window}: {cause}. Nothing was landed. "
+            "Its traceback is in the log: mend the function, then clear the task."
+        )
+
+
+class TaskEnded(StreamsError):
+    """The task was ended from outside while Spark worked for it: killed, cleared, timed out, or its worker stopped."""
+
+    retryable = True
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the task was ended from outside (killed, cleared, marked, or its worker stopped) while Spark worked for "
+            "it. Nothing was landed after that; clear the task to read the window."
         )
 
 

@@ -14,15 +14,20 @@ import importlib.util
 import json
 import logging
 import os
+import re
+import shutil
 import sys
 import tempfile
 import threading
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from airflow_provider_streams.errors import InvalidRequest, MissingDependency, PreflightFailed
+from airflow_provider_streams.spark import ending, preflight
+from airflow_provider_streams.spark.settings import SparkSettings, defaults_files
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection
@@ -37,7 +42,9 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _SUBMIT_TYPES = {"spark", "yarn", "k8s", "local"}
-_STOP_SECONDS = 10.0
+_LOCAL = re.compile(r"local(\[.*\]|-cluster\[.*\])?")
+_STOP_SECONDS = 3.0
+"""Less than Airflow gives a task that it ends."""
 
 _ENTRY = """\
 import sys
@@ -49,6 +56,9 @@ sys.exit(main())
 class Launcher(Protocol):
     """One way to reach a Spark."""
 
+    secrets: tuple[str, ...]
+    """What it was told that must not be shown."""
+
     def run(self, work: Work) -> Any:
         """Run one job to its end: the receipt of a window, or the results of a chunk."""
 
@@ -59,70 +69,107 @@ class Launcher(Protocol):
 _running: list[Launcher] = []
 
 
-def launch(spec: JobSpec, conn_id: str | None = None, *, conf: Mapping[str, str] | None = None) -> Landed:
+def launch(spec: JobSpec, conn_id: str | None = None, spark: Mapping[str, Any] | None = None) -> Landed:
     """Run a job where the connection says, and wait for its end.
 
     Args:
         spec: the job.
         conn_id: a Spark connection; None: Spark inside this process.
-        conf: Spark settings; must hold no secret. Spark Connect ignores those that only a server's start can set.
+        spark: the user's settings, see `spark.settings`; they count more than the connection's own.
 
     Raises:
-        InvalidRequest: no such connection, or not one of Spark.
+        InvalidRequest: no such connection, or not one of Spark; unknown settings.
         PreflightFailed: this Spark cannot run the job.
+        TaskEnded: `cancel` was called meanwhile.
         StreamsError: as `spark.job.run`.
     """
-    landed: Landed = _launch(spec, conn_id, conf)
+    landed: Landed = _launch(spec, conn_id, spark)
     return landed
 
 
 def launch_chunk(
-    chunk: ChunkSpec, conn_id: str | None = None, *, conf: Mapping[str, str] | None = None
+    chunk: ChunkSpec, conn_id: str | None = None, spark: Mapping[str, Any] | None = None
 ) -> list[WindowResult]:
     """As `launch`, for many windows; what became of each, in order.
 
     Raises:
         StreamsError: what concerns all windows alike, see `spark.many.run_chunk`.
     """
-    results: list[WindowResult] = _launch(chunk, conn_id, conf)
+    results: list[WindowResult] = _launch(chunk, conn_id, spark)
     return results
 
 
-def _launch(work: Work, conn_id: str | None, conf: Mapping[str, str] | None) -> Any:
-    launcher = launcher_for(conn_id, conf=conf)
+def _launch(work: Work, conn_id: str | None, spark: Mapping[str, Any] | None) -> Any:
+    from airflow_provider_streams.spark.failures import typed  # noqa: PLC0415 - what runs on the cluster, when used
+
+    launcher = launcher_for(conn_id, SparkSettings.of(spark))
+    _mask(launcher.secrets)
     _running.append(launcher)
     try:
         return launcher.run(work)
+    except Exception as error:
+        known = typed(error, [*work.secrets.values(), *launcher.secrets])
+        if known is error:
+            raise
+        raise known from None  # Spark's text is pages of traceback, and may quote a secret
+    except BaseException:
+        launcher.stop()  # the task's time is over: nobody waits for what Spark still does
+        raise
     finally:
         _running.remove(launcher)
+        if not _running:
+            ending.forget()
+
+
+def _mask(secrets: tuple[str, ...]) -> None:
+    """Airflow hides them in the task's log from now on: what Spark prints is in it."""
+    if not any(secrets):
+        return
+    from airflow.sdk.log import mask_secret  # noqa: PLC0415 - tests of the launchers need no Airflow
+
+    for secret in filter(None, secrets):
+        mask_secret(secret)
 
 
 def cancel() -> None:
-    """End the jobs that `launch` runs in this process; for `on_kill`."""
+    """End the jobs that `launch` runs in this process, which then raises `TaskEnded`; for `on_kill`."""
+    if _running:
+        ending.end()
     for launcher in tuple(_running):
         launcher.stop()
 
 
-def launcher_for(conn_id: str | None, *, conf: Mapping[str, str] | None = None) -> Launcher:
+def launcher_for(conn_id: str | None, settings: SparkSettings | None = None) -> Launcher:
     """The way that a connection's type names.
 
     Raises:
-        InvalidRequest: no such connection, or not one of Spark.
+        InvalidRequest: no such connection, or not one of Spark; unknown settings in its extra.
         MissingDependency: Airflow's Spark provider is not installed.
+        PreflightFailed: a mix of PySpark versions, or a driver program that would run elsewhere.
     """
-    settings = dict(conf or {})
+    given = settings or SparkSettings()
     if conn_id is None:
-        return EmbeddedLauncher(settings)
+        return EmbeddedLauncher(given)
     connection = _connection(conn_id)
     _check_provider()
+    if connection.conn_type not in {"spark_connect", *_SUBMIT_TYPES}:
+        raise InvalidRequest(
+            f"connection {conn_id!r} is of type {connection.conn_type!r}: reading needs one of type 'spark' or "
+            "'spark_connect', or none (Spark inside the task)"
+        )
+    preflight.check_installed()
+    given = given.over(_settings_of(conn_id, connection))
     if connection.conn_type == "spark_connect":
-        return ConnectLauncher(conn_id, connection.password, settings)
-    if connection.conn_type in _SUBMIT_TYPES:
-        return SubmitLauncher(conn_id, connection, settings)
-    raise InvalidRequest(
-        f"connection {conn_id!r} is of type {connection.conn_type!r}: reading needs one of type 'spark' or "
-        "'spark_connect', or none (Spark inside the task)"
-    )
+        return ConnectLauncher(conn_id, connection.password, given)
+    return SubmitLauncher(conn_id, connection, given)
+
+
+def _settings_of(conn_id: str, connection: Connection) -> SparkSettings:
+    """What the connection says: its extra `spark`, of the same shape as the operators' argument."""
+    try:
+        return SparkSettings.of(connection.extra_dejson.get("spark"))
+    except (InvalidRequest, AttributeError) as error:
+        raise InvalidRequest(f"connection {conn_id!r}, extra 'spark': {error}") from None
 
 
 class _SessionLauncher:
@@ -130,8 +177,10 @@ class _SessionLauncher:
 
     _session: SparkSession | None = None
 
-    def __init__(self) -> None:
+    def __init__(self, settings: SparkSettings) -> None:
+        self._settings = settings
         self._tag = f"streams-{uuid.uuid4().hex}"
+        self.secrets = settings.secrets
 
     def _run(self, work: Work, session: SparkSession) -> Any:
         from airflow_provider_streams.spark.chunk import ChunkSpec  # noqa: PLC0415 - PySpark is loaded when it is used
@@ -143,8 +192,9 @@ class _SessionLauncher:
         try:
             return run_chunk(work, session) if isinstance(work, ChunkSpec) else run(work, session)
         finally:
-            session.removeTag(self._tag)
             self._session = None
+            with suppress(Exception):  # where Spark is gone, its tags are, too; why it is gone must not be covered up
+                session.removeTag(self._tag)
 
     def stop(self) -> None:
         """See `Launcher`."""
@@ -152,46 +202,49 @@ class _SessionLauncher:
         if session is None:
             return
         # a thread of its own: a signal handler would otherwise write into the socket its own thread waits on
-        stopper = threading.Thread(target=session.interruptTag, args=(self._tag,), daemon=True)
+        stopper = threading.Thread(target=_interrupt, args=(session, self._tag), daemon=True)
         stopper.start()
         stopper.join(_STOP_SECONDS)
         _log.info("asked Spark to cancel the job")
 
 
+def _interrupt(session: SparkSession, tag: str) -> None:
+    with suppress(Exception):  # a Spark that is gone works no more
+        session.interruptTag(tag)
+
+
 class EmbeddedLauncher(_SessionLauncher):
     """Spark in this process."""
-
-    def __init__(self, conf: Mapping[str, str]) -> None:
-        super().__init__()
-        self._conf = conf
 
     def run(self, work: Work) -> Any:
         """See `Launcher`."""
         from airflow_provider_streams.spark.embedded import embedded_session  # noqa: PLC0415 - as above
 
-        session = embedded_session(self._conf, quick_start=work.is_small)
+        session = embedded_session(self._settings, quick_start=work.is_small)
         _log.info("Spark %s runs in this process", session.version)
         return self._run(work, session)
+
+
+_SENT: dict[str, str] = {
+    "spark.submit.pyFiles": "pyfile",
+    "spark.files": "file",
+    "spark.archives": "archive",
+    "spark.jars": "jar",
+}
+"""Settings that name files of this machine; Spark Connect's client sends them, as a kind of artifact."""
 
 
 class ConnectLauncher(_SessionLauncher):
     """A Spark Connect server."""
 
-    def __init__(self, conn_id: str, token: str | None, conf: Mapping[str, str]) -> None:
-        super().__init__()
-        self._conn_id, self._token, self._conf = conn_id, token, conf
+    def __init__(self, conn_id: str, token: str | None, settings: SparkSettings) -> None:
+        super().__init__(settings)
+        self._conn_id = conn_id
+        self.secrets = (*settings.secrets, token or "")
 
     def run(self, work: Work) -> Any:
         """See `Launcher`."""
-        from airflow_provider_streams.spark.failures import typed  # noqa: PLC0415 - as above
-
-        try:
-            return self._run(work, self._connect())
-        except Exception as error:
-            known = typed(error, [self._token or "", *work.secrets.values()])
-            if known is error:
-                raise
-            raise known from None
+        return self._run(work, self._connect())
 
     def _connect(self) -> SparkSession:
         from airflow.providers.apache.spark.hooks.spark_connect import SparkConnectHook  # noqa: PLC0415 - optional
@@ -202,9 +255,11 @@ class ConnectLauncher(_SessionLauncher):
         session: SparkSession = SparkSession.builder.remote(
             SparkConnectHook(self._conn_id).get_connection_url()
         ).getOrCreate()
-        for name, value in self._conf.items():
-            session.conf.set(name, value)
+        preflight.set_late(session, self._settings.without(*_SENT), f"the Spark Connect server of {self._conn_id!r}")
         session.addArtifacts(str(ring_archive()), pyfile=True)
+        for name, kind in _SENT.items():
+            if paths := self._settings.paths(name):
+                session.addArtifacts(*paths, **({} if kind == "jar" else {kind: True}))
         _log.info("Spark %s is reached over Spark Connect", session.version)
         return session
 
@@ -212,52 +267,50 @@ class ConnectLauncher(_SessionLauncher):
 class SubmitLauncher:
     """spark-submit in client mode: the driver program is a child of this process, on this machine."""
 
-    def __init__(self, conn_id: str, connection: Connection, conf: Mapping[str, str]) -> None:
-        self._conn_id, self._conf = conn_id, dict(conf)
-        deploy_mode = self._conf.get("spark.submit.deployMode") or connection.extra_dejson.get("deploy-mode")
-        if deploy_mode == "cluster":
+    def __init__(self, conn_id: str, connection: Connection, settings: SparkSettings) -> None:
+        self._conn_id, self._settings = conn_id, settings
+        self.secrets = settings.secrets
+        if connection.extra_dejson.get("deploy-mode") == "cluster":
             raise PreflightFailed(
                 f"connection {conn_id!r} asks for deploy mode 'cluster', where a driver's secrets would stand on a "
                 "command line and its receipt on another machine. Set deploy-mode to 'client' in the connection's "
                 "extra, or reach the cluster over Spark Connect (connection type 'spark_connect')"
             )
-        master = f"{connection.conn_type} {connection.host or ''}"
-        self._is_local = "local" in master
+        self._binary = connection.extra_dejson.get("spark-binary") or "spark-submit"
+        self._is_local = is_local(connection)
         self._hook: Any = None
 
     def run(self, work: Work) -> Any:
         """See `Launcher`."""
-        from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook  # noqa: PLC0415 - optional
-
-        from airflow_provider_streams.spark.failures import typed  # noqa: PLC0415 - as above
-        from airflow_provider_streams.spark.lifeline import Life  # noqa: PLC0415
-        from airflow_provider_streams.spark.ring import ring_archive  # noqa: PLC0415
+        from airflow_provider_streams.spark.lifeline import Life  # noqa: PLC0415 - as above
 
         with tempfile.TemporaryDirectory(prefix="streams-job-") as folder:  # mode 0700
-            program, spec_file, result_file, wanted = (
-                Path(folder) / name for name in ("job.py", "spec.json", "result.json", "wanted")
-            )
-            program.write_text(_ENTRY)
-            spec_file.touch(mode=0o600)
-            spec_file.write_text(json.dumps(work.to_json()))
-            self._hook = SparkSubmitHook(
-                conf=self._conf,
-                conn_id=self._conn_id,
-                name=_title(work),
-                py_files=str(ring_archive()),
-                application_args=["--spec", str(spec_file), "--result", str(result_file), "--lifeline", str(wanted)],
-            )
+            files = _Files(Path(folder))
+            files.write(work, self._settings, self._binary)
+            self._hook = self._hook_for(work, files)
             try:
-                with Life(wanted).lived():  # spark-submit and its driver program outlive a killed task
-                    self._hook.submit(str(program), env=self._environment(work))
-            except Exception as error:
-                known = _result(result_file) or typed(error, work.secrets.values())
-                if known is error:
-                    raise
-                raise known from None
+                with Life(files.wanted).lived():  # spark-submit and its driver program outlive a killed task
+                    self._hook.submit(str(files.program), env=self._environment(work))
+            except Exception:
+                if (known := _failure(files.result)) is not None:
+                    raise known from None
+                raise
             finally:
                 self._hook = None
-            return _answer(result_file)
+            return _answer(files.result)
+
+    def _hook_for(self, work: Work, files: _Files) -> Any:
+        from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook  # noqa: PLC0415 - optional
+
+        from airflow_provider_streams.spark.ring import ring_archive  # noqa: PLC0415 - as above
+
+        return SparkSubmitHook(
+            conn_id=self._conn_id,
+            name=self._settings.conf.get("spark.app.name") or _title(work),
+            properties_file=str(files.properties),
+            py_files=",".join((str(ring_archive()), *self._settings.paths("spark.submit.pyFiles"))),
+            application_args=files.arguments,
+        )
 
     def stop(self) -> None:
         """See `Launcher`."""
@@ -277,6 +330,33 @@ class SubmitLauncher:
         if folder:
             environment["PYTHONPATH"] = os.pathsep.join(filter(None, [environment.get("PYTHONPATH"), folder]))
         return environment
+
+
+class _Files:
+    """What this process and the driver program tell each other, in a private folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.program, self.spec, self.result = folder / "job.py", folder / "spec.json", folder / "result.json"
+        self.wanted, self.properties = folder / "wanted", folder / "spark.properties"
+
+    @property
+    def arguments(self) -> list[str]:
+        """Those of the driver program."""
+        return ["--spec", str(self.spec), "--result", str(self.result), "--lifeline", str(self.wanted)]
+
+    def write(self, work: Work, settings: SparkSettings, binary: str) -> None:
+        """What the child reads."""
+        self.program.write_text(_ENTRY)
+        self.spec.touch(mode=0o600)
+        self.spec.write_text(json.dumps(work.to_json()))
+        found = shutil.which(binary)
+        home = Path(found).resolve().parent.parent if found else None
+        settings.without("spark.submit.pyFiles", "spark.app.name").write(self.properties, defaults_files(home))
+
+
+def is_local(connection: Connection) -> bool:
+    """Whether Spark's workers run on this machine: the master is `local`, `local[..]` or `local-cluster[..]`."""
+    return connection.conn_type == "local" or bool(_LOCAL.fullmatch(connection.host or ""))
 
 
 def _connection(conn_id: str) -> Connection:
@@ -309,7 +389,7 @@ def _folder_of(transform: str | None) -> str | None:
     return str(origin.parent.parent if found.submodule_search_locations else origin.parent)
 
 
-def _result(result_file: Path) -> Exception | None:
+def _failure(result_file: Path) -> Exception | None:
     """The typed error that the job left, if it came to that."""
     from airflow_provider_streams.spark.failures import rebuild  # noqa: PLC0415 - as above
 

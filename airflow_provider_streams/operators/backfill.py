@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +14,13 @@ from airflow_provider_streams.model.backfill import MAX_BYTES, MAX_WINDOWS, Limi
 from airflow_provider_streams.model.basis import MAX_SKEW, BasisLike, Cuts, default_basis
 from airflow_provider_streams.model.coverage import RunRef
 from airflow_provider_streams.model.grid import parse_grid
-from airflow_provider_streams.model.landing import Landing
 from airflow_provider_streams.model.plan import DEFAULT_SPLIT_BYTES, OnLoss, Plan
 from airflow_provider_streams.model.receipt import Receipt
 from airflow_provider_streams.model.sink import Sink
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.model.window import Window, parse_moment
 from airflow_provider_streams.operators.announcing import KEY_FORMAT, withhold
+from airflow_provider_streams.operators.landing import UNSAID, check_landing, rendered_landing
 from airflow_provider_streams.operators.read import add_assets, announce_landed, check_choices, reader_name, run_ids
 from airflow_provider_streams.retry import terminal_errors
 from airflow_provider_streams.windows.acts import Acts, Overlap
@@ -56,10 +56,12 @@ class BackfillWindowsOperator(BaseOperator):
         basis: as the read's; not `chained`, which needs its windows one after the other.
         slack: as the read's.
         max_skew: as the read's.
-        sink: where the rows land; each window is replaced on its own.
+        sink: where the rows land, each window replaced on its own. None: they are read and proven only. Must be said,
+            but for a dry run.
         transform: as the read's; it sees one window at a time.
         columns: as the read's.
         spark_conn_id: as the read's.
+        spark: as the read's.
         reader: the name under which windows are covered: that of the task that reads them otherwise. Default
             `dag_id.task_id`.
         on_loss: as the read's; with `record`, windows that are lost are read for what is left of them.
@@ -85,7 +87,16 @@ class BackfillWindowsOperator(BaseOperator):
         late_rows, unannounced` and more; windows by their texts, as `ReadWindowOperator(window=..)` takes them.
     """
 
-    template_fields: Sequence[str] = ("start", "end", "select", "reader", "transform", "columns", "spark_conn_id")
+    template_fields: Sequence[str] = (
+        "start",
+        "end",
+        "select",
+        "reader",
+        "transform",
+        "columns",
+        "spark_conn_id",
+        "spark",
+    )
     ui_color = "#d3ecf0"
 
     def __init__(
@@ -99,10 +110,11 @@ class BackfillWindowsOperator(BaseOperator):
         basis: BasisLike | None = None,
         slack: timedelta = timedelta(seconds=60),
         max_skew: timedelta = MAX_SKEW,
-        sink: Sink | None = None,
+        sink: Sink | None = UNSAID,
         transform: str | None = None,
         columns: Sequence[str] | None = None,
         spark_conn_id: str | None = None,
+        spark: Mapping[str, Any] | None = None,
         reader: str | None = None,
         on_loss: OnLoss = "fail",
         lookback: timedelta | None = None,
@@ -125,10 +137,13 @@ class BackfillWindowsOperator(BaseOperator):
         self.select = select
         self.basis = basis or default_basis(source.system)
         self.slack, self.max_skew = slack, max_skew
-        self.sink = sink
+        self.sink = check_landing(
+            source=source, sink=sink, transform=transform, columns=columns, spark=spark, dry_run=dry_run
+        )
         self.transform = transform
         self.columns = columns
         self.spark_conn_id = spark_conn_id
+        self.spark = spark
         self.reader = reader
         self.on_loss = on_loss
         self.lookback = lookback
@@ -138,7 +153,7 @@ class BackfillWindowsOperator(BaseOperator):
         self.target_split_bytes = target_split_bytes
         self.partition_key_format = partition_key_format
         self._landed: tuple[tuple[Plan, Receipt], ...] = ()
-        add_assets(self, source, sink)
+        add_assets(self, source, self.sink)
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Recount, preview, pin, read, record.
@@ -147,7 +162,7 @@ class BackfillWindowsOperator(BaseOperator):
             BackfillIncomplete: some windows are not covered; retried only if some failure may pass by itself.
             StreamsError: what concerns all windows alike.
         """
-        with terminal_errors(), workplace(self.source, self.spark_conn_id) as place:
+        with terminal_errors(), workplace(self.source, self.spark_conn_id, self.spark) as place:
             backfill = self._backfill(place.journal, context)
             backfiller = Backfiller(place, backfill, run_ids(context))
             late_rows = backfiller.recount()
@@ -205,7 +220,7 @@ class BackfillWindowsOperator(BaseOperator):
             span=span,
             grid=backfill_grid(journal, self.source.key, reader, self.window_length, span.start),
             reader=reader,
-            landing=Landing(self.sink, self.transform, tuple(self.columns) if self.columns else None),
+            landing=rendered_landing(self),
             selection=Selection(
                 parse_select(self.select),
                 accepts_loss=self.on_loss == "record",

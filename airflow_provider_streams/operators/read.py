@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from airflow_provider_streams.model.sink import Sink
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.operators.announcing import KEY_FORMAT, announce, withhold
+from airflow_provider_streams.operators.landing import UNSAID, check_landing, rendered_landing
 from airflow_provider_streams.retry import terminal_errors
 from airflow_provider_streams.timetables import run_facts
 from airflow_provider_streams.windows.acts import Acts, Overlap
@@ -53,10 +54,13 @@ class ReadWindowOperator(BaseOperator):
             `Cuts(start, end)`. Default: the system's, `publish` for Pulsar and `append` for Pravega.
         slack: how far publish times may be out of order; read on both sides of the window, then filtered exactly.
         max_skew: basis `append`: how much later than the window's edges their cuts may have been recorded.
-        sink: where the rows land; None: nowhere, unless `transform` writes them.
-        transform: `package.module:function` (templated) that takes and gives a Spark DataFrame; imported by Spark.
-        columns: the columns to read; None: the system's default ones.
+        sink: where the rows land. None: the window is read and proven only. Must be said, but for a dry run.
+        transform: `package.module:function` (templated), imported by Spark's driver program, that takes a Spark
+            DataFrame, or one and a `TransformContext`, and gives one. It runs no action.
+        columns: the columns to read (templated); None: the system's default ones.
         spark_conn_id: a connection of type `spark` or `spark_connect`; None: Spark inside the task, `local[*]`.
+        spark: Spark's settings by the Spark provider's names, `{"driver_memory": "4g", "conf": {..}}` (templated); they
+            count more than those of the connection's extra `spark`.
         reader: the name under which windows are covered; default `dag_id.task_id`.
         on_loss: `fail`, or `record` to land what the stream still holds and say so.
         dry_run: plan, pin, log and return the plan; read nothing.
@@ -73,7 +77,7 @@ class ReadWindowOperator(BaseOperator):
         target` and more.
     """
 
-    template_fields: Sequence[str] = ("window", "reader", "transform", "columns", "spark_conn_id")
+    template_fields: Sequence[str] = ("window", "reader", "transform", "columns", "spark_conn_id", "spark")
     ui_color = "#d3ecf0"
 
     def __init__(
@@ -85,10 +89,11 @@ class ReadWindowOperator(BaseOperator):
         basis: BasisLike | None = None,
         slack: timedelta = timedelta(seconds=60),
         max_skew: timedelta = MAX_SKEW,
-        sink: Sink | None = None,
+        sink: Sink | None = UNSAID,
         transform: str | None = None,
         columns: Sequence[str] | None = None,
         spark_conn_id: str | None = None,
+        spark: Mapping[str, Any] | None = None,
         reader: str | None = None,
         on_loss: OnLoss = "fail",
         dry_run: bool = False,
@@ -107,17 +112,20 @@ class ReadWindowOperator(BaseOperator):
         self.basis = basis or default_basis(source.system)
         self.slack = slack
         self.max_skew = max_skew
-        self.sink = sink
+        self.sink = check_landing(
+            source=source, sink=sink, transform=transform, columns=columns, spark=spark, dry_run=dry_run
+        )
         self.transform = transform
         self.columns = columns
         self.spark_conn_id = spark_conn_id
+        self.spark = spark
         self.reader = reader
         self.on_loss = on_loss
         self.dry_run_only = dry_run
         self.acts = Acts(replan, reland, accept_fewer, overlap)
         self.target_split_bytes = target_split_bytes
         self._last_read: tuple[Plan, Receipt | None] | None = None
-        add_assets(self, source, sink)
+        add_assets(self, source, self.sink)
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Plan, pin, read, compare, land, record.
@@ -126,9 +134,10 @@ class ReadWindowOperator(BaseOperator):
             StreamsError: typed; a terminal one also is an `AirflowFailException`, so that no retry is spent on it.
         """
         with terminal_errors():
+            landing = rendered_landing(self)
             resolved = resolve_window(self.window, self.window_length, run_facts(context))
             self.log.info("Window %s, from the run's %s", resolved.window, resolved.rule)
-            plan, landed = self._read(resolved, context)
+            plan, landed = self._read(resolved, landing, context)
         self._last_read = plan, landed.receipt if landed else None
         return summary(plan, landed, self.sink) | {"window_rule": resolved.rule}
 
@@ -149,11 +158,10 @@ class ReadWindowOperator(BaseOperator):
         inputs, outputs = datasets(self.source, [self._last_read], self.sink)
         return OperatorLineage(inputs=inputs, outputs=outputs, run_facets=run_facets([self._last_read]))
 
-    def _read(self, resolved: ResolvedWindow, context: Context) -> tuple[Plan, Landed | None]:
+    def _read(self, resolved: ResolvedWindow, landing: Landing, context: Context) -> tuple[Plan, Landed | None]:
         read, ids = self._window_read(resolved, context), run_ids(context)
-        landing = Landing(self.sink, self.transform, tuple(self.columns) if self.columns else None)
         ask = Ask(self.source, read.reader, landing, read.basis, resolved.grid)
-        with workplace(self.source, self.spark_conn_id) as place:
+        with workplace(self.source, self.spark_conn_id, self.spark) as place:
             entered = self._enter(place, ask, resolved.window)
             with recorded_planning(place.journal, read, ids), closing(place.stream.system()) as system:
                 plan = pinned_plan(place.journal, system, read, replan=self.acts.replan)

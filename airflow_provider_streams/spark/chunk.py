@@ -15,6 +15,7 @@ from airflow_provider_streams.errors import (
     SinkError,
     StreamsError,
     SystemUnavailable,
+    TaskEnded,
     WindowsOverlap,
 )
 from airflow_provider_streams.model.landing import Landed
@@ -130,7 +131,7 @@ def concerns_all(error: BaseException) -> bool:
         return False
     if isinstance(error, WindowsOverlap):
         return False
-    return isinstance(error, AccessError | SystemUnavailable | PreflightFailed | InvalidRequest | SinkError)
+    return isinstance(error, AccessError | SystemUnavailable | PreflightFailed | InvalidRequest | SinkError | TaskEnded)
 
 
 def results_to_json(results: Sequence[WindowResult]) -> list[dict[str, Any]]:

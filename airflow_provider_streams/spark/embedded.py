@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import sys
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from airflow_provider_streams.errors import MissingDependency, PreflightFailed
+from airflow_provider_streams.errors import PreflightFailed
+from airflow_provider_streams.spark import preflight
+from airflow_provider_streams.spark.settings import SparkSettings, defaults_files
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -18,35 +23,47 @@ _QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Starting a JVM is compiling; a small window is over before the better code would pay."""
 
 _ATTEMPTS = 3
+_ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
+"""PySpark's variable for what follows `spark-submit`."""
 
 
-def embedded_session(conf: Mapping[str, str] | None = None, *, quick_start: bool = False) -> SparkSession:
+def embedded_session(settings: SparkSettings | None = None, *, quick_start: bool = False) -> SparkSession:
     """The process's Spark session: its active one, or a local one, made now.
 
     Args:
-        conf: Spark settings that win over ours, as far as a running session still takes them.
+        settings: the user's; they win over ours.
         quick_start: prefer a short start over speed in the long run; decides only for the first session.
 
     Raises:
         MissingDependency: no PySpark.
-        PreflightFailed: no Java, a too old one, or a PySpark without Spark.
+        PreflightFailed: no Java, a too old one, a PySpark that is a mix or without Spark; or Spark runs in this process
+            already, and the settings are none that it still takes.
     """
-    try:
-        from pyspark.errors import PySparkRuntimeError  # noqa: PLC0415 - optional
-        from pyspark.sql import SparkSession  # noqa: PLC0415
-    except ImportError as error:
-        raise MissingDependency("pyspark", "spark") from error
+    given = settings or SparkSettings()
+    preflight.check_installed()
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - optional, checked above
+
     active = SparkSession.getActiveSession()
-    if active is not None:
-        return active
+    if active is None:
+        return _start(given, quick_start=quick_start)
+    preflight.set_late(active, given, "Spark runs in this process already, and")
+    return active
+
+
+def _start(settings: SparkSettings, *, quick_start: bool) -> SparkSession:
+    from pyspark.errors import PySparkRuntimeError  # noqa: PLC0415 - as above
+    from pyspark.sql import SparkSession  # noqa: PLC0415
+
     _check_parts()
     # workers must be this very Python: the packages a read needs are here
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    builder = SparkSession.builder.master(f"local[*,{_ATTEMPTS}]").appName("streams")
-    for name, value in {**_settings(quick_start=quick_start), **(conf or {})}.items():
-        builder = builder.config(name, value)
+    builder = SparkSession.builder
+    for name, value in _ours(quick_start=quick_start).items():
+        if name not in settings.conf:
+            builder = builder.config(name, value)
     try:
-        return builder.getOrCreate()
+        with _told(settings):
+            return builder.getOrCreate()
     except PySparkRuntimeError as error:
         raise PreflightFailed(
             f"Spark does not start in this process ({' '.join(str(error).split())}). Spark 4 needs Java 17 or later: "
@@ -54,8 +71,30 @@ def embedded_session(conf: Mapping[str, str] | None = None, *, quick_start: bool
         ) from error
 
 
-def _settings(*, quick_start: bool) -> dict[str, str]:
+@contextmanager
+def _told(settings: SparkSettings) -> Iterator[None]:
+    """A JVM that starts meanwhile learns the settings from a private file: the builder's are on its command line."""
+    if not settings.conf:
+        yield
+        return
+    before = os.environ.get(_ARGUMENTS)
+    with tempfile.TemporaryDirectory(prefix="streams-spark-") as folder:  # mode 0700
+        file = Path(folder) / "spark.properties"
+        settings.write(file, defaults_files(Path(pyspark_folder())))
+        os.environ[_ARGUMENTS] = f"--properties-file {shlex.quote(str(file))} {before or 'pyspark-shell'}"
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ[_ARGUMENTS]
+            else:
+                os.environ[_ARGUMENTS] = before
+
+
+def _ours(*, quick_start: bool) -> dict[str, str]:
     return {
+        "spark.master": f"local[*,{_ATTEMPTS}]",
+        "spark.app.name": "streams",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.bindAddress": "127.0.0.1",
@@ -69,9 +108,7 @@ def _settings(*, quick_start: bool) -> dict[str, str]:
 
 
 def _check_parts() -> None:
-    import pyspark  # noqa: PLC0415 - optional
-
-    home = os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent
+    home = os.environ.get("SPARK_HOME") or pyspark_folder()
     if not (Path(home) / "jars").is_dir():
         raise PreflightFailed(
             "this Python has only pyspark-client, which talks to a Spark elsewhere. For Spark inside the task: "
@@ -85,3 +122,10 @@ def _check_parts() -> None:
             f"Spark needs Java 17 or later on this machine: {where}. Install one (Debian: apt install "
             "openjdk-17-jre-headless), or name a Spark connection with spark_conn_id"
         )
+
+
+def pyspark_folder() -> str:
+    """Where PySpark is installed."""
+    import pyspark  # noqa: PLC0415 - optional
+
+    return str(Path(pyspark.__file__).parent)

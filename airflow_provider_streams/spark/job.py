@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import logging
 import os
 import sys
 import time
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_streams.errors import FewerRows, InvalidRequest, LandingMismatch, SinkError, StreamsError
+from airflow_provider_streams.errors import FewerRows, LandingMismatch, SinkError, StreamsError
 from airflow_provider_streams.model.landing import Landed, Schema, missing_columns
 from airflow_provider_streams.model.plan import Plan
 from airflow_provider_streams.model.receipt import Receipt, SplitReceipt, compare
-from airflow_provider_streams.spark import failures, lifeline, preflight, reading, sinks
+from airflow_provider_streams.spark import ending, failures, lifeline, preflight, reading, sinks
 from airflow_provider_streams.spark.observing import observed
 from airflow_provider_streams.spark.spec import JobSpec
+from airflow_provider_streams.spark.transforms import Transform
 from airflow_provider_streams.systems.base import load_system
 
 if TYPE_CHECKING:
@@ -48,6 +47,8 @@ def run(spec: JobSpec, spark: SparkSession) -> Landed:
         return _run(spec, spark)
     except Exception as error:
         known = failures.typed(error, spec.secrets.values())
+        if spec.transform:
+            known = Transform(spec.transform, spec).blamed(known)
         if known is error:
             raise
         raise known from None  # Spark's text is pages of traceback, and may quote a secret
@@ -59,10 +60,13 @@ def _run(spec: JobSpec, spark: SparkSession) -> Landed:
     check_origin(spec, spec.plan)
     if not spec.is_small and not spec.plan.is_empty:
         preflight.check_workers(spark)
+    transform = Transform(spec.transform, spec) if spec.transform else None
+    if transform:
+        transform.rehearse(spark)
     plan = spec.plan
     _log.info("reading %d splits, about %d bytes, of plan %s", len(plan.splits), plan.estimate.bytes, plan.fingerprint)
     read = reading.read(spec, spark)
-    df = transform_of(spec.transform)(read.df)
+    df = transform(read.df) if transform else read.df
     read.expect_unread()
     if spec.sink is None or spec.terms is None:
         df.write.format("noop").mode("overwrite").save()
@@ -143,32 +147,14 @@ def _stage(df: DataFrame, writer: sinks.Writer) -> int | None:
 
 
 def _proven(spec: JobSpec, receipts: list[SplitReceipt], started: float) -> Receipt:
-    """The receipt, once every gap is explained and every count agrees."""
+    """The receipt, once every gap is explained and every count agrees, for a task that still wants it."""
+    ending.check()
     system = load_system(spec.plan.source.system).from_options(spec.options)
     try:
         explained = system.explain(spec.plan, receipts, on_loss=spec.on_loss)
     finally:
         system.close()
     return compare(spec.plan, explained, seconds=time.monotonic() - started)
-
-
-def transform_of(path: str | None) -> Callable[[DataFrame], DataFrame]:
-    """The user's function; None: rows stay as they are.
-
-    Raises:
-        InvalidRequest: it cannot be imported.
-    """
-    if path is None:
-        return lambda df: df
-    module, _, name = path.partition(":")
-    try:
-        function: Callable[[DataFrame], DataFrame] = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise InvalidRequest(
-            f"transform {path!r} cannot be imported where Spark's driver program runs: {error}. "
-            "Write it as 'package.module:function'"
-        ) from error
-    return function
 
 
 def main(argv: list[str] | None = None) -> int:

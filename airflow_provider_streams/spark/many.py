@@ -4,7 +4,7 @@
 |---|---|
 | a chunk's plans are small together | read by this process, handed to Spark as one Arrow table |
 | larger | one scan of the splits of all plans (`WindowsDataSource`) |
-| a transform | sees one window at a time, as in a job of one window |
+| a transform | sees one window at a time, as in a job of one window; more rows than fit are halved |
 | a window that cannot be read | fails alone; a chunk that fails as a whole is halved until the failure stands alone |
 """
 
@@ -14,8 +14,9 @@ import json
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
@@ -24,11 +25,12 @@ from airflow_provider_streams.errors import OtherCluster, StreamsError
 from airflow_provider_streams.model.landing import Landed, Schema
 from airflow_provider_streams.model.plan import SourceRef
 from airflow_provider_streams.model.receipt import SplitReceipt, compare
-from airflow_provider_streams.spark import failures, job, preflight, reading, sinks
+from airflow_provider_streams.spark import ending, failures, job, preflight, reading, sinks
 from airflow_provider_streams.spark.chunk import ChunkSpec, WindowFailure, WindowResult, concerns_all
 from airflow_provider_streams.spark.observing import observed
 from airflow_provider_streams.spark.options import RECEIPT_COLUMN
 from airflow_provider_streams.spark.spec import JobSpec
+from airflow_provider_streams.spark.transforms import Transform
 from airflow_provider_streams.spark.windows import NUMBER_COLUMN, WindowsDataSource, source_options
 from airflow_provider_streams.systems.base import load_system
 
@@ -52,6 +54,8 @@ def run_chunk(chunk: ChunkSpec, spark: SparkSession) -> list[WindowResult]:
     own = [number for number in range(len(chunk.specs)) if number not in foreign]
     if own and not chunk.is_small:
         preflight.check_workers(spark)
+    if chunk.transform:
+        Transform(chunk.transform, chunk.how).rehearse(spark)
     _log.info("reading %d windows in one job", len(own))
     read = _attempt(ChunkSpec(tuple(chunk.specs[number] for number in own)), spark) if own else []
     results: dict[int, WindowResult] = {**foreign, **dict(zip(own, read, strict=True))}
@@ -82,6 +86,10 @@ def _origin_problem(spec: JobSpec) -> OtherCluster | None:
 def _attempt(chunk: ChunkSpec, spark: SparkSession) -> list[WindowResult]:
     try:
         return _Together(chunk, spark).run() if _can_share(chunk) else [_alone(spec, spark) for spec in chunk.specs]
+    except reading.TooLarge:
+        if len(chunk.specs) == 1:
+            return [_alone(chunk.how, spark)]  # which lets Spark's tasks read it
+        _log.info("the rows of %d windows are too many for this process and a transform: halving", len(chunk.specs))
     except Exception as error:  # noqa: BLE001 - whatever it is, it must not spoil the other windows
         known = failures.typed(error, chunk.secrets.values())
         if concerns_all(known):
@@ -103,6 +111,8 @@ def _alone(spec: JobSpec, spark: SparkSession) -> WindowResult:
 
 
 def _failed(spec: JobSpec, error: BaseException) -> WindowFailure:
+    if spec.transform:
+        error = Transform(spec.transform, spec).blamed(error)
     if isinstance(error, StreamsError):
         _log.warning("window %s failed: %s: %s", spec.plan.window, type(error).__name__, error)
     else:
@@ -155,6 +165,7 @@ class _Together:
                 if self._chunk.transform is not None:
                     raise
                 _log.info("the rows are too many for this process: Spark's tasks read them")
+                preflight.check_workers(self._spark)
         return _SourceRead(self._chunk, self._spark)
 
     def _land(self, read: _Read, numbers: Sequence[int]) -> dict[int, WindowResult]:
@@ -189,6 +200,7 @@ class _Together:
         try:
             for number in numbers:
                 spec = self._chunk.specs[number]
+                ending.check()
                 try:
                     explained = system.explain(spec.plan, receipts[number], on_loss=spec.on_loss)
                     receipt = compare(spec.plan, explained, seconds=time.monotonic() - self._started)
@@ -222,7 +234,7 @@ class _TableRead:
         finally:
             pool.shutdown(cancel_futures=True)
         if tables and chunk.how.sink is not None:
-            self.df = _frame(spark, tables, job.transform_of(chunk.transform) if chunk.transform else None)
+            self.df = _frame(spark, tables, _transforms(chunk, tables) if chunk.transform else None)
 
     def receipts(self) -> dict[int, list[SplitReceipt]]:
         """See `_Read`."""
@@ -239,24 +251,26 @@ def _table(spec: JobSpec) -> tuple[pa.Table, list[SplitReceipt]] | StreamsError:
         return known
 
 
-def _frame(
-    spark: SparkSession, tables: dict[int, pa.Table], transform: Callable[[DataFrame], DataFrame] | None
-) -> DataFrame:
+def _transforms(chunk: ChunkSpec, numbers: Iterable[int]) -> dict[int, Transform]:
+    """One for each window."""
+    first = Transform(str(chunk.transform), chunk.how)
+    return {number: replace(first, spec=chunk.specs[number]) for number in numbers}
+
+
+def _frame(spark: SparkSession, tables: dict[int, pa.Table], transforms: dict[int, Transform] | None) -> DataFrame:
     """All rows with the number of their window; a transform sees one window at a time, and no number."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - only where Spark runs
-    from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415
 
-    if transform is None:
+    from airflow_provider_streams.spark.frames import frame_of  # noqa: PLC0415
+
+    if transforms is None:
         marked = [
             table.append_column(NUMBER_COLUMN, pa.array([number] * len(table), pa.int32()))
             for number, table in tables.items()
         ]
-        whole = pa.concat_tables(marked)
-        return spark.createDataFrame(whole, schema=from_arrow_schema(whole.schema))
+        return frame_of(spark, pa.concat_tables(marked))
     frames = [
-        transform(spark.createDataFrame(table, schema=from_arrow_schema(table.schema))).withColumn(
-            NUMBER_COLUMN, F.lit(number)
-        )
+        transforms[number](frame_of(spark, table)).withColumn(NUMBER_COLUMN, F.lit(number))
         for number, table in tables.items()
     ]
     # in pairs, for Spark walks a plan recursively: 200 unions in a row are deep

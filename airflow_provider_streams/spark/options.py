@@ -134,7 +134,7 @@ class ReadOptions:
 
         Raises:
             InvalidRequest: neither a plan, nor a window, nor cuts.
-            PlanMismatch: the plan is not one, or of another system.
+            PlanMismatch: the plan is not one, of another system, or of another life of its source.
             StreamsError: the system's planner refuses.
         """
         text = self.read.get("plan")
@@ -143,6 +143,8 @@ class ReadOptions:
         plan = load_plan(text)
         if plan.source.system != system.name:
             raise PlanMismatch(f"the plan reads {plan.source.system}, but the format is {system.name}")
+        if not self.receipt:  # a job that takes receipts has asked before it began
+            system.check_origin(plan)
         return plan
 
     def _request(self, system: StreamSystem) -> PlanRequest:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import importlib.metadata
+import importlib.util
 import json
+import re
+import shlex
+import sys
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_streams.errors import PreflightFailed
+from airflow_provider_streams.errors import MissingDependency, PreflightFailed
+from airflow_provider_streams.spark.settings import SparkSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -14,26 +19,64 @@ if TYPE_CHECKING:
 _PACKAGE = "airflow_provider_streams"
 
 
-def check_driver(spark: SparkSession) -> None:
-    """The Python of this process.
+def check_installed() -> None:
+    """The PySpark of this Python, before anything is started or imported of it.
 
     Raises:
-        PreflightFailed: PySpark's parts do not belong together.
+        MissingDependency: there is none.
+        PreflightFailed: its two parts are not of one version.
     """
+    found = _installed("pyspark", "pyspark-client")
+    if not found and importlib.util.find_spec("pyspark") is None:
+        raise MissingDependency("pyspark", "spark")
+    versions = set(found.values())
+    if len(versions) > 1:
+        names = " and ".join(f"{name} {version}" for name, version in found.items())
+        both = " ".join(f"{name}=={min(versions, key=_order)}" for name in found)
+        raise PreflightFailed(
+            f"this Python has {names}, which own the same files and must be of one version (that of your cluster, "
+            "if Spark runs elsewhere). Run: "
+            f"{shlex.quote(sys.executable)} -m pip install --force-reinstall --no-deps {both}"
+        )
+
+
+def check_driver(spark: SparkSession) -> None:
+    """The Python of this process and the Spark it talks to.
+
+    Raises:
+        PreflightFailed: they are not of one version.
+    """
+    check_installed()
     import pyspark  # noqa: PLC0415 - its version only
 
-    versions = {"pyspark files": pyspark.__version__, **_installed("pyspark", "pyspark-client")}
-    if len(set(versions.values())) > 1:
-        found = ", ".join(f"{name} {version}" for name, version in versions.items())
+    if pyspark.__version__ != (wanted := _release(spark.version)):
+        parts = " ".join(f"{name}=={wanted}" for name in _installed("pyspark", "pyspark-client") or ["pyspark"])
         raise PreflightFailed(
-            f"this Python has a mix of PySpark versions ({found}). pyspark and pyspark-client own the same files: "
-            "install both at one version"
+            f"this Python has PySpark {pyspark.__version__}, but the Spark it talks to is {spark.version}. Run: "
+            f"{shlex.quote(sys.executable)} -m pip install --force-reinstall --no-deps {parts}"
         )
-    if pyspark.__version__ != _release(spark.version):
-        raise PreflightFailed(
-            f"this Python has PySpark {pyspark.__version__}, but the Spark it talks to is {spark.version}: "
-            "install the PySpark of the cluster's version"
-        )
+
+
+def set_late(spark: SparkSession, settings: SparkSettings, why: str) -> None:
+    """Settings for a session that runs already.
+
+    Args:
+        spark: the session.
+        settings: what is wanted.
+        why: begins the complaint.
+
+    Raises:
+        PreflightFailed: some can be set only before Spark starts.
+    """
+    refused = []
+    for name, value in settings.conf.items():
+        try:
+            if spark.conf.get(name, None) != value:
+                spark.conf.set(name, value)
+        except Exception:  # noqa: BLE001 - classic and Connect have their own; all say that it cannot be modified
+            refused.append(name)
+    if refused:
+        raise PreflightFailed(f"{why} takes no longer {', '.join(refused)}: set it where Spark is started")
 
 
 def check_workers(spark: SparkSession, *, needs: tuple[str, ...] = ("pyarrow", _PACKAGE)) -> None:
@@ -88,6 +131,10 @@ def _installed(*distributions: str) -> dict[str, str]:
         except importlib.metadata.PackageNotFoundError:
             continue
     return found
+
+
+def _order(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version))
 
 
 def _release(version: str) -> str:

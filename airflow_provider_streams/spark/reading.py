@@ -18,6 +18,7 @@ import pyarrow as pa
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.plan import Plan, Split
 from airflow_provider_streams.model.receipt import SplitReceipt
+from airflow_provider_streams.spark import ending, preflight
 from airflow_provider_streams.spark.observing import observed
 from airflow_provider_streams.spark.options import RECEIPT_COLUMN
 from airflow_provider_streams.spark.spec import JobSpec
@@ -54,12 +55,18 @@ class TooLarge(Exception):
 
 
 def read(spec: JobSpec, spark: SparkSession) -> Read:
-    """Begin to read, by the way that suits the plan's size."""
+    """Begin to read, by the way that suits the plan's size.
+
+    Raises:
+        PreflightFailed: Spark's tasks must read it, and cannot.
+        StreamsError: as the system's reader says.
+    """
     if spec.is_small or spec.plan.is_empty:
         try:
             return TableRead(spec, spark)
         except TooLarge:
             _log.info("the rows exceed %d bytes: Spark's tasks read them", MOST_BYTES)
+            preflight.check_workers(spark)
     return SourceRead(spec, spark)
 
 
@@ -67,10 +74,10 @@ class TableRead:
     """Read in this process, before Spark sees a row."""
 
     def __init__(self, spec: JobSpec, spark: SparkSession) -> None:
-        from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 - only where Spark runs
+        from airflow_provider_streams.spark.frames import frame_of  # noqa: PLC0415 - only where Spark runs
 
         table, self._receipts = read_table(spec)
-        self.df: DataFrame = spark.createDataFrame(table, schema=from_arrow_schema(table.schema))
+        self.df: DataFrame = frame_of(spark, table)
 
     def expect_unread(self) -> None:
         """See `Read`; the rows are here already, and every pass has the same."""
@@ -185,6 +192,7 @@ class _Limit:
                 raise TooLarge
             if self._stop.is_set():
                 return
+            ending.check()
             yield batch
 
 

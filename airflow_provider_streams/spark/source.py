@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -75,14 +76,11 @@ class _Reading:
     @classmethod
     def of(cls, system: type[StreamSystem], given: Mapping[str, str]) -> _Reading:
         options = ReadOptions.parse(system, given)
-        connected = system.from_options(options.system)
-        try:
+        with closing(system.from_options(options.system)) as connected:
             schema = connected.schema(options.columns)
             if options.receipt:
                 schema = schema.append(pa.field(RECEIPT_COLUMN, pa.string()))
             return cls(system, options, options.plan(connected), schema)
-        finally:
-            connected.close()
 
 
 class PlanReader(DataSourceReader):
@@ -100,14 +98,19 @@ class PlanReader(DataSourceReader):
         """One per split; nothing is asked of the system here, for Spark may call it several times."""
         return [SplitPartition(split) for split in self._reading.plan.splits]
 
-    def read(self, partition: SplitPartition | None) -> Iterator[pa.RecordBatch]:  # type: ignore[override]  # ours only
+    def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
         """The split's batches; then its receipt, as a row or checked here."""
-        if partition is None:  # Spark makes one partition of nothing out of an empty list
-            return
+        # Spark makes a partition of nothing out of an empty list: None, or an `InputPartition` (4.2)
+        if isinstance(partition, SplitPartition):
+            try:
+                yield from self._read(partition.split)
+            except StreamsError as error:
+                raise one_line(error) from None  # the last line that runs here: Spark shows it as the error's place
+
+    def _read(self, split: Split) -> Iterator[pa.RecordBatch]:
         reading, options = self._reading, self._reading.options
-        system = reading.system.from_options(options.system)
-        try:
-            receipts = _Receipts(system, one_split(reading.plan, partition.split), options.on_loss)
+        with closing(reading.system.from_options(options.system)) as system:
+            receipts = _Receipts(system, one_split(reading.plan, split), options.on_loss)
             for batch in receipts.read(options.columns):
                 yield (
                     batch.append_column(reading.schema.field(RECEIPT_COLUMN), pa.nulls(len(batch), pa.string()))
@@ -115,13 +118,9 @@ class PlanReader(DataSourceReader):
                     else batch
                 )
             if options.receipt:
-                yield _receipt_row(reading.schema, replace(receipts.receipt, index=partition.split.index))
+                yield _receipt_row(reading.schema, replace(receipts.receipt, index=split.index))
             else:
                 receipts.check()
-        except StreamsError as error:
-            raise one_line(error) from None
-        finally:
-            system.close()
 
 
 class _Receipts:

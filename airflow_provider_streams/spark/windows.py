@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -107,19 +108,20 @@ class WindowsReader(DataSourceReader):
                 size += split.bytes
         return [WindowPartition(tuple(parts)) for parts in packed]
 
-    def read(self, partition: WindowPartition | None) -> Iterator[pa.RecordBatch]:  # type: ignore[override]  # ours only
+    def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
         """The batches of each split; after them its receipt, as a row."""
-        if partition is None:  # Spark makes one partition of nothing out of an empty list
-            return
+        # Spark makes a partition of nothing out of an empty list: None, or an `InputPartition` (4.2)
+        if isinstance(partition, WindowPartition):
+            try:
+                yield from self._read(partition.parts)
+            except StreamsError as error:
+                raise one_line(error) from None  # the last line that runs here: Spark shows it as the error's place
+
+    def _read(self, parts: Iterable[WindowSplit]) -> Iterator[pa.RecordBatch]:
         spec = self._reading.spec
-        system = load_system(spec.plan.source.system).from_options(spec.options)
-        try:
-            for part in partition.parts:
+        with closing(load_system(spec.plan.source.system).from_options(spec.options)) as system:
+            for part in parts:
                 yield from self._read_split(system, part)
-        except StreamsError as error:
-            raise one_line(error) from None
-        finally:
-            system.close()
 
     def _read_split(self, system: StreamSystem, part: WindowSplit) -> Iterator[pa.RecordBatch]:
         schema = self._reading.schema
@@ -135,11 +137,8 @@ class WindowsReader(DataSourceReader):
 
 
 def _schema(spec: JobSpec) -> pa.Schema:
-    system = load_system(spec.plan.source.system).from_options(spec.options)
-    try:
+    with closing(load_system(spec.plan.source.system).from_options(spec.options)) as system:
         schema = system.schema(spec.columns)
-    finally:
-        system.close()
     return schema.append(pa.field(NUMBER_COLUMN, pa.int32())).append(pa.field(RECEIPT_COLUMN, pa.string()))
 
 

@@ -163,3 +163,17 @@ def load_system(name: str) -> type[StreamSystem]:
         raise InvalidRequest(f"no stream system {name!r}; known: {', '.join(sorted(SYSTEMS))}") from None
     system: type[StreamSystem] = getattr(importlib.import_module(module), attribute)
     return system
+
+
+def column_names(name: str) -> tuple[str, ...]:
+    """The names of the columns that a system's reads can give, in order; imports neither its client nor Arrow.
+
+    Raises:
+        InvalidRequest: no such system.
+    """
+    try:
+        folder = SYSTEMS[name].partition(":")[0].removesuffix(".system")
+    except KeyError:
+        raise InvalidRequest(f"no stream system {name!r}; known: {', '.join(sorted(SYSTEMS))}") from None
+    names: tuple[str, ...] = importlib.import_module(f"{folder}.column_names").COLUMN_NAMES
+    return names

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Self
 from uuid import UUID, uuid4
 
-from airflow_provider_streams.errors import ProtocolError, StreamsError
+from airflow_provider_streams.errors import ProtocolError
 from airflow_provider_streams.systems.pravega import calls, wire
 from airflow_provider_streams.systems.pravega.auth import Endpoint
 from airflow_provider_streams.systems.pravega.calls import Access, KeyedSegment, TransactionState
@@ -118,7 +118,7 @@ class PravegaWriter:
         self.close()
 
 
-class Sealed(StreamsError):
+class Sealed(RuntimeError):
     """A segment, or the stream, takes no more events."""
 
 

@@ -90,19 +90,19 @@ def spark_stand_in(monkeypatch: pytest.MonkeyPatch) -> Launches:
 
     launches = Launches()
 
-    def launch(spec: Any, conn_id: str | None) -> Landed:
+    def launch(spec: Any, *spark: Any) -> Landed:
         launches.specs.append(spec)
         launches.before(spec)
         landed, table = land_without_spark(spec, launches.tamper)
         launches.tables.append(table.to_pylist())
         return landed
 
-    def launch_chunk(chunk: Any, conn_id: str | None) -> list[Any]:
+    def launch_chunk(chunk: Any, *spark: Any) -> list[Any]:
         launches.chunks.append(chunk)
         results: list[Any] = []
         for spec in chunk.specs:
             try:
-                results.append(launch(spec, conn_id))
+                results.append(launch(spec, *spark))
             except StreamsError as error:
                 if concerns_all(error):
                     raise

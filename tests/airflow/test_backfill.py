@@ -33,7 +33,7 @@ READER = "minutes"
 def filling(dag_id: str, **arguments: Any) -> DAG:
     with DAG(dag_id, schedule=None, start_date=datetime(2026, 11, 1, tzinfo=UTC)) as dag:
         given = {"start": SPAN.start, "end": SPAN.end, "window_length": MINUTE, "slack": timedelta(0), "reader": READER}
-        BackfillWindowsOperator(task_id="fill", source=SOURCE, **{**given, **arguments})
+        BackfillWindowsOperator(task_id="fill", source=SOURCE, **{**given, "sink": None, **arguments})
     return dag
 
 
@@ -167,10 +167,10 @@ def test_a_system_that_goes_away_in_the_middle_keeps_what_was_covered(dag_test, 
 
     launch_chunk = spark.launch_chunk
 
-    def once_then_gone(chunk, conn_id):
+    def once_then_gone(chunk, *spark):
         if spark_stand_in.chunks:
             raise SystemUnavailable("the fake server", "it was switched off")
-        return launch_chunk(chunk, conn_id)
+        return launch_chunk(chunk, *spark)
 
     monkeypatch.setattr(spark, "launch_chunk", once_then_gone)
     assert dag_test(filling("halfway", max_windows=4)).state == DagRunState.FAILED
@@ -186,11 +186,11 @@ def test_a_retry_goes_on_where_the_killed_try_stopped(dag_test, spark_stand_in, 
 
     launch_chunk = spark.launch_chunk
 
-    def killed_in_the_second_job(chunk, conn_id):
+    def killed_in_the_second_job(chunk, *spark):
         if len(spark_stand_in.chunks) == 1 and not killed:
             killed.append(True)
             raise SystemUnavailable("worker", "killed")
-        return launch_chunk(chunk, conn_id)
+        return launch_chunk(chunk, *spark)
 
     killed: list[bool] = []
     monkeypatch.setattr(spark, "launch_chunk", killed_in_the_second_job)

@@ -183,19 +183,19 @@ def test_a_hold_lives_as_long_as_the_run_that_reads(dag_test, spark_stand_in, sh
     launch = spark.launch
     seen: list[list[str]] = []
 
-    def launch_late(spec: Any, conn_id: str | None) -> Any:
+    def launch_late(spec: Any, *spark: Any) -> Any:
         seen.append(shop.holds(held))
         shop.write_until_gone(40, free)
         if outcome == "failure":
             raise EventsLost("shard", 0, 1, "1 byte", "a test wants it")
-        return launch(spec, conn_id)
+        return launch(spec, *spark)
 
     monkeypatch.setattr(spark, "launch", launch_late)
     reader = f"hold_{outcome}.read"
     with DAG(f"hold_{outcome}", schedule=None, start_date=datetime(2026, 11, 1, tzinfo=UTC)) as dag:
         hold = PravegaHoldOperator(task_id="hold", source=held, reader=reader)
         write = Writing(task_id="write", shop=shop, sources=(held, free))
-        read = ReadWindowOperator(task_id="read", source=held, window="{{ ti.xcom_pull(task_ids='write') }}")
+        read = ReadWindowOperator(task_id="read", source=held, window="{{ ti.xcom_pull(task_ids='write') }}", sink=None)
         release = PravegaReleaseHoldOperator(task_id="release", source=held, reader=reader)
         hold.as_setup() >> write >> read >> release.as_teardown(setups=hold)
     finished = dag_test(dag)

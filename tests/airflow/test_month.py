@@ -54,7 +54,7 @@ class Table:
         self.kill_at: set[int] = set()
         self.jobs = 0
 
-    def launch(self, spec: Any, _conn_id: str | None = None) -> Any:
+    def launch(self, spec: Any, *_spark: Any) -> Any:
         plan = spec.plan
         system = load_system("fake").from_options(spec.options)
         readers = [system.read(plan, split, ("shard", "number")) for split in plan.splits]
@@ -68,7 +68,7 @@ class Table:
             self.reads.append(plan.window)
         return Landed(receipt)
 
-    def launch_chunk(self, chunk: Any, _conn_id: str | None = None) -> list[Any]:
+    def launch_chunk(self, chunk: Any, *_spark: Any) -> list[Any]:
         self.jobs += 1
         results: list[Any] = []
         for number, spec in enumerate(chunk.specs):

@@ -64,12 +64,12 @@ class Reading:
         self.hook, self.topic, self._launch, self._fails = hook, topic, launch, fails
         self.pins: list[tuple[str, ...]] = []
 
-    def __call__(self, spec: Any, conn_id: str | None) -> Any:
+    def __call__(self, spec: Any, *spark: Any) -> Any:
         self.pins.append(self.hook.subscriptions(self.topic))
         self.hook.admin(changes.trim(self.topic))
         if self._fails:
             raise EventsLost("shard", 0, 1, "1 entry", "a test wants it")
-        return self._launch(spec, conn_id)
+        return self._launch(spec, *spark)
 
     def ledgers(self) -> int:
         return len(self.hook.internal_stats(self.topic)[self.topic].ledgers)
@@ -97,7 +97,7 @@ def test_a_pin_lives_as_long_as_the_run_that_reads(  # noqa: PLR0917 - fixtures
     with DAG(dag_id, schedule=None, start_date=datetime(2026, 11, 1, tzinfo=UTC)) as dag:
         hold = PinBacklogOperator(task_id="hold", **pin, **common)
         forget = Forgetting(task_id="forget", source=source, reader="-", change_with=pulsar_server.set_retention)
-        read = ReadWindowOperator(task_id="read", source=source, **common)
+        read = ReadWindowOperator(task_id="read", source=source, sink=None, **common)
         let_go = DropPinOperator(task_id="let_go", **pin)
         hold.as_setup() >> forget >> read >> let_go.as_teardown(setups=hold)
     run = dag_test(dag)

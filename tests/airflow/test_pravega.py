@@ -301,7 +301,9 @@ def test_a_dag_waits_reads_truncates_what_it_has_read_and_seals(dag_test, spark_
         scaled = PravegaScaleOperator(task_id="scaled", source=source, segments=2)
         formed = PravegaBacklogSensor(task_id="formed", source=source, bytes=30 * STORED_BYTES, deferrable=True)
         window = Window(datetime(2026, 11, 20, 10, tzinfo=UTC), datetime(2026, 11, 20, 11, tzinfo=UTC))
-        read = ReadWindowOperator(task_id="read", source=source, window=window, basis=Cuts("earliest", "latest"))
+        read = ReadWindowOperator(
+            task_id="read", source=source, window=window, basis=Cuts("earliest", "latest"), sink=None
+        )
         template = "{{ ti.xcom_pull(task_ids='read')['end_cut'] | tojson }}"
         dropped = PravegaTruncateOperator(task_id="dropped", source=source, cut=template)
         drained = PravegaBacklogSensor(

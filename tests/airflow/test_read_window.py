@@ -26,7 +26,9 @@ NO_SLACK = timedelta(0)
 
 def reading(dag_id: str, schedule: Any = None, **arguments: Any) -> DAG:
     with DAG(dag_id, schedule=schedule, start_date=datetime(2026, 11, 1, tzinfo=UTC)) as dag:
-        ReadWindowOperator(task_id="read", **{"source": SOURCE, "window": WINDOW, "slack": NO_SLACK, **arguments})
+        ReadWindowOperator(
+            task_id="read", **{"source": SOURCE, "window": WINDOW, "slack": NO_SLACK, "sink": None, **arguments}
+        )
     return dag
 
 

@@ -67,7 +67,7 @@ def test_windows_are_read_between_what_a_frequent_dag_recorded(dag_test, fake, s
         dag = dag_of(
             f"reading_{number}",
             (WindowReadySensor, {"task_id": "ready", "deferrable": True, "poke_interval": 0.05, **common}),
-            (ReadWindowOperator, {"task_id": "read", "reader": "reader", **common}),
+            (ReadWindowOperator, {"task_id": "read", "reader": "reader", "sink": None, **common}),
         )
         run = dag_test(dag)
         assert run.state == DagRunState.SUCCESS
@@ -175,7 +175,7 @@ def test_pravega_from_hold_to_release(dag_test, fake, spark_stand_in, pravega_se
     with DAG("pravega_window", schedule=None, start_date=datetime(2026, 11, 1, tzinfo=UTC)) as dag:
         tick = PravegaRollEpochOperator(task_id="roll", **roll)
         ready = WindowReadySensor(task_id="ready", source=source, window=Window(start, end), poke_interval=0.1)
-        read = ReadWindowOperator(task_id="read", window=Window(start, end), **common)
+        read = ReadWindowOperator(task_id="read", window=Window(start, end), sink=None, **common)
         move = PravegaMoveHoldOperator(task_id="move", **common)
         release = PravegaReleaseHoldOperator(task_id="release", **common)
         tick >> ready >> read >> move >> release

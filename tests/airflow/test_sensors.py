@@ -30,7 +30,7 @@ def waiting(dag_id: str, **arguments: Any) -> DAG:
             task_id="ready",
             **{"source": SOURCE, "window": WINDOW, "slack": NO_SLACK, "poke_interval": 0.01, **arguments},
         )
-        ready >> ReadWindowOperator(task_id="read", source=SOURCE, window=WINDOW, slack=NO_SLACK)
+        ready >> ReadWindowOperator(task_id="read", source=SOURCE, window=WINDOW, slack=NO_SLACK, sink=None)
     return dag
 
 

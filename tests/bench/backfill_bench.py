@@ -75,13 +75,14 @@ def _job(spec_file: str) -> None:
     from airflow_provider_streams.spark.job import JobSpec
     from airflow_provider_streams.spark.job import run as run_job
     from airflow_provider_streams.spark.many import run_chunk
+    from airflow_provider_streams.spark.settings import SparkSettings
 
     data = json.loads(Path(spec_file).read_text())
     plans = [Plan.from_json(plan) for plan in data["plans"]]
     how = JobSpec(
         plans[0], ParquetSink(data["lake"]), options=data["options"], small_plan_bytes=data["small_plan_bytes"]
     )
-    spark = embedded_session({"spark.log.level": "OFF"}, quick_start=True)
+    spark = embedded_session(SparkSettings({"spark.log.level": "OFF"}), quick_start=True)
     results = [run_job(how, spark)] if len(plans) == 1 else run_chunk(ChunkSpec.of(plans, how), spark)
     assert all(isinstance(result, Receipt) for result in results)
     spark.stop()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from airflow_provider_streams.spark import job, register
 from airflow_provider_streams.spark.embedded import embedded_session
+from airflow_provider_streams.spark.settings import SparkSettings
 from airflow_provider_streams.spark.spec import JobSpec
 from airflow_provider_streams.testing.servers.pravega import PravegaServer
 from tests.bench.pravega_reads import (
@@ -45,7 +46,7 @@ def loads(scale: float) -> tuple[Load, ...]:
 
 def run(scale: float) -> None:
     """Start a server, fill it, race. All streams together must fit the server's cache."""
-    spark = embedded_session({"spark.master": "local[2]"}, quick_start=False)
+    spark = embedded_session(SparkSettings({"spark.master": "local[2]"}), quick_start=False)
     register(spark)
     with PravegaServer(heap="4g", cache_bytes=3 << 29) as server, started_peer(server) as peer:
         server.create_scope("bench")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from airflow_provider_streams import ParquetSink
 from airflow_provider_streams.spark import job, register
 from airflow_provider_streams.spark.embedded import embedded_session
+from airflow_provider_streams.spark.settings import SparkSettings
 from airflow_provider_streams.spark.spec import JobSpec
 from airflow_provider_streams.testing.servers.pulsar import PulsarServer
 from tests.bench.pulsar_load import Load, publish
@@ -43,7 +44,7 @@ def run(scale: float) -> None:
             publish(server, load)
         for load in topics:
             _to_arrow(server, load)
-        spark = embedded_session({"spark.master": "local[2]"}, quick_start=False)
+        spark = embedded_session(SparkSettings({"spark.master": "local[2]"}), quick_start=False)
         register(spark)
         for load in topics[:4]:
             _through_spark(server, spark, load)

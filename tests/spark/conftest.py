@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_streams.model.landing import TableMark, Terms
 from airflow_provider_streams.model.plan import Plan, PlanRequest
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.spark.spec import JobSpec
@@ -31,14 +32,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def spark():
     from airflow_provider_streams.spark.embedded import embedded_session
+    from airflow_provider_streams.spark.settings import SparkSettings
 
     # tests import their transforms from here, and so must the workers
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(Path(__file__).parent)]))
     sys.path.insert(0, str(Path(__file__).parent))
     conf = {"spark.sql.shuffle.partitions": "2", "spark.driver.memory": "1g", "spark.log.level": "OFF"}
-    session = embedded_session(conf, quick_start=True)
+    session = embedded_session(SparkSettings(conf), quick_start=True)
     yield session
     session.stop()
+
+
+TERMS = Terms(TableMark("spark-tests", FakeSource().key, "tests"))
+"""Tables belong to one reader."""
 
 
 @dataclass
@@ -66,7 +72,14 @@ class Stream:
         window = Window(EPOCH + timedelta(minutes=start_minute), EPOCH + timedelta(minutes=end_minute))
         return self.system.plan(PlanRequest(FakeSource(), window, "tests", **{"target_split_bytes": 4000, **request}))
 
+    def empty_plan(self) -> Plan:
+        """The default plan's window, of a stream that ends before its slack."""
+        self.set(events=540, now="2026-11-20T11:00:00+00:00")
+        return self.plan()
+
     def spec(self, plan: Plan | None = None, **how: Any) -> JobSpec:
+        if how.get("sink") is not None:
+            how = {"terms": TERMS, **how}
         return JobSpec(plan or self.plan(), options=self.options, **how)
 
     @property

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,8 @@ from airflow_provider_streams.testing.servers.waiting import wait_until
 
 HERE = Path(__file__).parent
 CANARY = "canary-0d3b9c41"
+KEY = "canary-9c1d55aa"
+"""A secret among Spark's settings."""
 
 # each starts several JVMs: a minute on a quiet machine, many on a busy one
 pytestmark = pytest.mark.timeout(900)
@@ -49,20 +51,20 @@ class Launched:
 
 
 def start(
-    folder: Path, spec: JobSpec, conn_id: str = "", conn: str = "", conf: dict[str, str] | None = None
+    folder: Path, spec: JobSpec, conn_id: str = "", conn: str = "", settings: dict[str, object] | None = None
 ) -> Launched:
     """Launch a job in a process of its own, and note every command line that is public meanwhile."""
     folder.mkdir(exist_ok=True)
     (folder / "spec.json").write_text(json.dumps(spec.to_json()))
     arguments = [sys.executable, str(HERE / "launching.py"), str(folder / "spec.json"), str(folder / "result.json")]
-    if conn_id:
-        arguments += [conn_id, json.dumps(conf or {})]
+    arguments += [conn_id]
     environment = {
         **os.environ,
         **spec.secret_environment(),
         "AIRFLOW_HOME": str(folder / "airflow"),
         f"AIRFLOW_CONN_{conn_id.upper()}": conn,
         "PYTHONPATH": str(HERE),
+        "TEST_SPARK_SETTINGS": json.dumps(settings),
     }
     seen: set[str] = set()
     with (folder / "output").open("w+") as output:
@@ -109,6 +111,16 @@ def assert_landed_without_a_trace(launched: Launched, stream, lake: Path) -> Non
     assert not [line for line in launched.command_lines if CANARY in line]
 
 
+def settings_in(lake: Path, launched: Launched) -> dict[str, str]:
+    """What `transforms:settings` found, and no secret of it elsewhere."""
+    assert "receipt" in launched.result, f"{launched.result}\n{launched.output}"
+    assert KEY not in launched.output
+    assert not [line for line in launched.command_lines if KEY in line]
+    rows = ds.dataset(lake, format="parquet", exclude_invalid_files=True).to_table().to_pylist()
+    assert len({json.dumps(row, sort_keys=True) for row in rows}) == 1
+    return rows[0]
+
+
 def test_embedded_reads_in_its_own_process(secretive, tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     launched = start(tmp_path / "run", secretive.spec(sink=ParquetSink(str(lake))))
@@ -126,10 +138,10 @@ def test_spark_submit_ships_what_a_clean_worker_lacks(clusters, python: Path, se
     }
     with clusters.standalone(tmp_path) as port:
         conn = f"spark://127.0.0.1:{port}"
-        good = start(tmp_path / "run", spec, "cluster", conn, conf)
+        good = start(tmp_path / "run", spec, "cluster", conn, {"conf": conf})
         wrong = secretive.plan()
         secretive.set(fault="drop:0:700")
-        bad = start(tmp_path / "bad", secretive.spec(wrong), "cluster", conn, conf)
+        bad = start(tmp_path / "bad", secretive.spec(wrong), "cluster", conn, {"conf": conf})
     assert "receipt" in good.result, f"{good.result}\n{good.output}"
     assert good.result["receipt"]["totals"]["rows"] == 1200
     assert CANARY not in good.output
@@ -148,9 +160,22 @@ def test_spark_connect_ships_what_a_clean_server_lacks(clusters, python: Path, s
             lake = tmp_path / f"lake-{way}"
             spec = secretive.spec(plan, sink=ParquetSink(str(lake)), small_plan_bytes=way)
             assert_landed_without_a_trace(start(tmp_path / f"run-{way}", spec, "connect", conn), secretive, lake)
+        spec = secretive.spec(plan, sink=ParquetSink(str(tmp_path / "told")), transform="transforms:settings")
+        conf = {"spark.hadoop.fs.s3a.secret.key": KEY, "spark.sql.shuffle.partitions": 7}
+        told = start(tmp_path / "told-run", spec, "connect", conn, {"conf": conf})
+        refused = start(tmp_path / "refused", spec, "connect", conn, {"conf": conf, "driver_memory": "700m"})
+        acting = secretive.spec(plan, sink=ParquetSink(str(tmp_path / "told")), transform="transforms:acts")
+        acted = start(tmp_path / "acting", acting, "connect", conn)
         secretive.set(fault="trim:0:700")
         bad = start(tmp_path / "bad", secretive.spec(plan, small_plan_bytes=0), "connect", conn)
     assert bad.result["error"] == "EventsLost", bad.output
+    assert acted.result["error"] == "InvalidRequest"
+    assert "transforms:acts ran a Spark action" in acted.result["message"]
+    found = settings_in(tmp_path / "told", told)
+    assert (found["spark_hadoop_fs_s3a_secret_key"], found["spark_sql_shuffle_partitions"]) == (KEY, "7")
+    assert refused.result["error"] == "PreflightFailed"
+    assert "takes no longer spark.driver.memory: set it where Spark is started" in refused.result["message"]
+    assert KEY not in refused.output + str(refused.result)
 
 
 def test_a_killed_driver_leaves_the_old_window_and_the_retry_the_new(stream, tmp_path: Path) -> None:
@@ -215,3 +240,60 @@ def test_a_submitted_job_ends_with_its_task_and_never_lands_late(stream, tmp_pat
     finally:
         with suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
+
+
+WAYS = {"driver": 1 << 25, "tasks": 0}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_task_that_is_ended_says_so_although_its_spark_may_be_gone_first(stream, tmp_path: Path, way: str) -> None:
+    """Airflow ends a task by a signal to its whole process group: JVM, workers and task alike."""
+    with reading_task(stream, tmp_path, WAYS[way]) as (child, output):
+        os.killpg(child.pid, signal.SIGTERM)
+        child.wait(60)
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert result["error"] == "TaskEnded", output.read_text()
+    assert not list((tmp_path / "lake").glob("window_start=*"))
+
+
+def test_a_jvm_that_is_killed_is_a_passing_failure_in_words(stream, tmp_path: Path) -> None:
+    with reading_task(stream, tmp_path, WAYS["tasks"]) as (child, output):
+        (jvm,) = [one for one in psutil.Process(child.pid).children() if one.name() == "java"]
+        jvm.kill()
+        child.wait(60)
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert result["error"] == "SystemUnavailable", output.read_text()
+    assert result["message"].startswith("Spark's JVM is not available: the connection to it broke")
+
+
+@contextmanager
+def reading_task(stream, folder: Path, small_plan_bytes: int) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+    """A task whose reads wait before their second batch, once they do; and its output."""
+    stream.set(fault="slow:2000", batch_rows=100)
+    spec = stream.spec(sink=ParquetSink(str(folder / "lake")), small_plan_bytes=small_plan_bytes)
+    (folder / "spec.json").write_text(json.dumps(spec.to_json()))
+    output = folder / "output"
+    child = subprocess.Popen(
+        [sys.executable, str(HERE / "launching.py"), str(folder / "spec.json"), str(folder / "result.json")],
+        env={**os.environ, "AIRFLOW_HOME": str(folder), "PYTHONPATH": str(HERE)},
+        stdout=output.open("wb"),
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    try:
+        reading = "about .* bytes, of plan " + spec.plan.fingerprint
+        wait_until(lambda: re.search(reading, output.read_text()), "a job that reads", seconds=180)
+        if not small_plan_bytes:
+            workers = "pyspark.daemon"
+            wait_until(lambda: any(workers in line for line in family(child)), "workers that read", seconds=180)
+        yield child, output
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+
+
+def family(child: subprocess.Popen[bytes]) -> Iterator[str]:
+    for one in psutil.Process(child.pid).children(recursive=True):
+        with suppress(psutil.Error):
+            yield " ".join(one.cmdline())

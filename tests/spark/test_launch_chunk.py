@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow.dataset as ds
 import pytest
 
-from airflow_provider_streams.model.receipt import Receipt
+from airflow_provider_streams.model.landing import Landed
 from airflow_provider_streams.model.sink import ParquetSink
 from airflow_provider_streams.spark.chunk import ChunkSpec, WindowFailure, results_from_json
 from tests.spark import clusters
@@ -35,7 +35,7 @@ def assert_each_window_has_its_result(launched: Launched, chunk: ChunkSpec, lake
     failed = [number for number, result in enumerate(results) if isinstance(result, WindowFailure)]
     assert failed == [2], "the one that misses an event"
     assert results[2].error_type == "ReceiptMismatch"
-    receipts = {number: result for number, result in enumerate(results) if isinstance(result, Receipt)}
+    receipts = {number: result.receipt for number, result in enumerate(results) if isinstance(result, Landed)}
     assert {number: receipt.fingerprint for number, receipt in receipts.items()} == {
         number: chunk.specs[number].plan.fingerprint for number in receipts
     }
@@ -50,7 +50,7 @@ def assert_each_window_has_its_result(launched: Launched, chunk: ChunkSpec, lake
 def test_spark_submit_reads_many_windows_in_one_job(chunk, tmp_path: Path) -> None:
     conn = '{"conn_type": "spark", "host": "local[2]"}'
     conf = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1", "spark.ui.enabled": "false"}
-    launched = start(tmp_path / "run", chunk, "submit", conn, conf)
+    launched = start(tmp_path / "run", chunk, "submit", conn, {"conf": conf})
     assert_each_window_has_its_result(launched, chunk, tmp_path / "lake")
     assert any("deploy.SparkSubmit" in line and "--py-files" in line for line in launched.command_lines)
 

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from airflow_provider_streams.errors import AuthenticationFailed, InvalidRequest, SinkError
+from airflow_provider_streams.errors import AuthenticationFailed, InvalidRequest, SinkError, TaskEnded
+from airflow_provider_streams.model.landing import Landed
 from airflow_provider_streams.model.receipt import Receipt
 from airflow_provider_streams.model.sink import ParquetSink
-from airflow_provider_streams.spark import many, reading
+from airflow_provider_streams.spark import ending, job, many, reading
 from airflow_provider_streams.spark.chunk import ChunkSpec, WindowFailure, results_from_json, results_to_json
-from airflow_provider_streams.spark.many import run_chunk
 
 MINUTES = 6
+
+
+def run_chunk(chunk: ChunkSpec, spark) -> list[Receipt | WindowFailure]:
+    """The receipts of the windows that landed."""
+    return [getattr(result, "receipt", result) for result in many.run_chunk(chunk, spark)]
 
 
 def chunk(stream, minutes: int = MINUTES, **how) -> ChunkSpec:
@@ -29,7 +35,7 @@ def landed(lake: Path) -> dict[int, list[tuple[str, int]]]:
 
     found = {}
     for folder in sorted(lake.glob("window_start=*")):
-        rows = [row for file in folder.glob("*.parquet") for row in pq.ParquetFile(file).read().to_pylist()]
+        rows = [row for file in folder.rglob("*.parquet") for row in pq.ParquetFile(file).read().to_pylist()]
         found[int(folder.name[-5:-3])] = sorted((row["shard"], row["number"]) for row in rows)
     return found
 
@@ -48,12 +54,10 @@ def test_every_window_lands_in_its_own_place_with_its_own_receipt(spark, stream,
 
 
 def test_a_chunk_and_single_jobs_leave_the_same_tables(spark, stream, way: int, tmp_path: Path) -> None:
-    from airflow_provider_streams.spark.job import run
-
     together, alone = (ParquetSink(str(tmp_path / name)) for name in ("together", "alone"))
     spec = chunk(stream, 2, sink=together, small_plan_bytes=way)
     results = run_chunk(spec, spark)
-    singles = [run(one, spark) for one in chunk(stream, 2, sink=alone, small_plan_bytes=way).specs]
+    singles = [job.run(one, spark).receipt for one in chunk(stream, 2, sink=alone, small_plan_bytes=way).specs]
     assert [result.splits for result in results] == [single.splits for single in singles]
     tables = [spark.read.parquet(sink.path) for sink in (together, alone)]
     assert tables[0].schema == tables[1].schema
@@ -106,7 +110,7 @@ def test_windows_without_rows_replace_full_ones_and_keep_the_schema(spark, strea
     results = run_chunk(chunk(stream, 3, sink=sink, small_plan_bytes=way), spark)
     assert [result.rows for result in results] == [120, 0, 0]
     table = spark.read.parquet(sink.path)
-    assert table.columns == ["value", "publish_time", "shard", "number", "window_start"]
+    assert table.columns == ["value", "publish_time", "shard", "number", "window_start", "window_end"]
     assert landed(tmp_path / "lake") == {0: truth(0), 1: [], 2: []}
 
 
@@ -175,8 +179,51 @@ def test_a_chunk_travels_as_json_without_its_secrets(stream) -> None:
 
 def test_results_travel_as_json() -> None:
     results = [
-        Receipt("f" * 32, (), 1.0, "complete"),
+        Landed(Receipt("f" * 32, (), 1.0, "complete"), 7, (("number", "bigint"),)),
         WindowFailure("EventsLost", "gone", lost=True),
         WindowFailure("ReadStalled", "silent", retryable=True),
     ]
     assert results_from_json(json.loads(json.dumps(results_to_json(results)))) == results
+
+
+def test_windows_behind_an_empty_one_keep_their_rows(spark, stream, way: int, tmp_path: Path) -> None:
+    stream.set(interval_ms=90_000, marker_every=0)
+    plans = [stream.plan(minute, minute + 1, slack=timedelta(0)) for minute in range(MINUTES)]
+    spec = stream.spec(plans[0], sink=ParquetSink(str(tmp_path / "lake")), small_plan_bytes=way)
+    results = run_chunk(ChunkSpec.of(plans, spec), spark)
+    numbers = {0: [0], 1: [1], 2: [], 3: [2], 4: [3], 5: []}
+    assert [result.rows for result in results] == [2 * len(found) for found in numbers.values()]
+    expected = {minute: [(f"numbers-{s}", n) for s in range(2) for n in found] for minute, found in numbers.items()}
+    assert landed(tmp_path / "lake") == expected
+
+
+@pytest.mark.parametrize("most", [10_000, 100], ids=["halves fit", "not even one window fits"])
+def test_a_transform_of_windows_that_outgrow_the_driver_still_sees_each(
+    spark, stream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(reading, "MOST_BYTES", most)
+    sink = ParquetSink(str(tmp_path / "lake"))
+    results = run_chunk(chunk(stream, 3, sink=sink, transform="transforms:per_shard"), spark)
+    assert [getattr(result, "rows", result) for result in results] == [120] * 3
+    counts = spark.read.parquet(sink.path).collect()
+    assert sorted(row["count"] for row in counts) == [60] * 6
+
+
+def test_nothing_goes_on_for_a_task_that_was_ended(spark, stream, way: int, tmp_path: Path, monkeypatch) -> None:
+    """Cancelled work fails; halving would begin it again, window by window."""
+    passes = []
+    run = many._Together.run
+
+    def ended_meanwhile(self):
+        passes.append(len(self._chunk.specs))
+        ending.end()
+        return run(self)
+
+    monkeypatch.setattr(many._Together, "run", ended_meanwhile)
+    try:
+        with pytest.raises(TaskEnded):
+            run_chunk(chunk(stream, sink=ParquetSink(str(tmp_path / "lake")), small_plan_bytes=way), spark)
+    finally:
+        ending.forget()
+    assert passes == [MINUTES]
+    assert not list((tmp_path / "lake").glob("window_start=*"))

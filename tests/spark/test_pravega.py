@@ -1,26 +1,41 @@
-"""`format("pravega")` on a real server: by itself, in the JVM connector's words, and by a plan."""
+"""`format("pravega")` on a real server, read by Spark's tasks; the rows are the events that the Java client sees."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
+import struct
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from airflow_provider_streams.errors import EventsLost
+from airflow_provider_streams.model.landing import TableMark, Terms
 from airflow_provider_streams.model.plan import PlanRequest
+from airflow_provider_streams.model.sink import ParquetSink
 from airflow_provider_streams.model.source import PravegaSource
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.spark import register
+from airflow_provider_streams.spark import job, register
+from airflow_provider_streams.spark.spec import JobSpec
 from airflow_provider_streams.systems.pravega import administration, cuts, questions, scaling
 from airflow_provider_streams.systems.pravega.pointer import EventPointer
 from airflow_provider_streams.systems.pravega.stream_settings import StreamSettings
 from airflow_provider_streams.systems.pravega.system import PravegaSystem
 from airflow_provider_streams.testing.pravega_writer import PravegaWriter
+from tests.integration.pravega.conftest import Peer
+
+TERMS = Terms(TableMark("spark-tests", "orders", "tests"))
 
 pytestmark = pytest.mark.pravega
 
 FIRST, SECOND = range(40), range(40, 140)
+
+
+def run(spec, spark):
+    """The receipt of a job."""
+    return job.run(spec, spark).receipt
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +64,7 @@ def load(spark, pravega_server, written):
         named = {"controller": pravega_server.controller_uri, "scope": "spark-tests", "stream": "orders"}
         return spark.read.format("pravega").options(**{**named, **options}).load()
 
+    load.uri = pravega_server.controller_uri
     return load
 
 
@@ -100,6 +116,83 @@ def test_event_pointers_are_made_on_request(load, written):
         length = row["next_offset"] - row["offset"]
         assert EventPointer.from_bytes(bytes(row["event_pointer"])) == (row["segment"], row["offset"], length)
         assert length == len(row["event"]) + 8
+
+
+@pytest.fixture(scope="module")
+def java(pravega_server, tmp_path_factory):
+    """Pravega's own client."""
+    peer = Peer(pravega_server, tmp_path_factory.mktemp("peer") / "logback.xml")
+    yield peer
+    peer.close()
+
+
+def digests(df) -> dict[int, tuple[int, str]]:
+    """Per segment: events, and the SHA-256 of the length-prefixed payloads in the segment's order."""
+    found: dict[int, tuple[int, str]] = {}
+    rows = sorted(df.collect(), key=lambda row: (row["segment_id"], row["offset"]))
+    for segment in {row["segment_id"] for row in rows}:
+        events = [bytes(row["event"]) for row in rows if row["segment_id"] == segment]
+        digest = hashlib.sha256(b"".join(struct.pack(">i", len(event)) + event for event in events))
+        found[segment] = len(events), digest.hexdigest()
+    return found
+
+
+def java_digests(java: Peer, start, end) -> dict[int, tuple[int, str]]:
+    return {segment: answer[2:] for segment, answer in java.digests("spark-tests/orders", start, end).items()}
+
+
+def test_tasks_read_what_the_java_client_reads(load, written, java):
+    """Between cuts, and as a whole."""
+    _, middle, end = written
+    java.write("spark-tests/orders", 300, size=40, tag="j")
+    with closing(PravegaSystem.from_options({"controller": load.uri})) as system:
+        later = system.client.run(cuts.tail("spark-tests/orders"))
+    for start, stop in ((middle, end), (end, later), (middle, later)):
+        df = load(startingCut=start.to_text(), endingOffsets=stop.to_text())
+        assert digests(df) == java_digests(java, start, stop)
+    assert df.rdd.getNumPartitions() == 2, "a task for each segment that holds something"
+    assert df.count() == len(SECOND) + 300
+    whole = load(start_cut="earliest", end_stream_cut=later.to_text(), columns="event,segment_id,offset")
+    assert digests(whole) == java_digests(java, None, later)
+
+
+def test_an_empty_window_is_an_empty_frame_with_its_columns(load, written):
+    _, middle, _ = written
+    cut = middle.to_text()
+    df = load(start_stream_cut=cut, end_stream_cut=cut)
+    assert (df.count(), df.columns) == (0, ["event", "scope", "stream", "segment_id", "offset"])
+    assert load(start_stream_cut=cut, end_stream_cut=cut, receipt="true", columns="event").collect() == []
+
+
+def test_a_truncation_under_the_tasks_is_a_typed_error_in_its_place(load, spark, pravega_server, tmp_path):
+    from pyspark.errors import PythonException
+
+    stream = "spark-doomed/orders"
+    options = {"controller": pravega_server.controller_uri}
+    with closing(PravegaSystem.from_options(options)) as system:
+        client = system.client
+        client.run(administration.create(stream, StreamSettings(), make_scope=True))
+        start = client.run(cuts.tail(stream))
+        with PravegaWriter(client.endpoint, stream) as writer:
+            writer.write((f"k{number}", b"%d" % number) for number in range(100))
+        end = client.run(cuts.tail(stream))
+        df = load(scope="spark-doomed", start_cut=start.to_text(), end_cut=end.to_text())
+        assert df.count() == 100
+        window = Window(datetime(2026, 11, 20, tzinfo=UTC), datetime(2026, 11, 20, 1, tzinfo=UTC))
+        cut = {"start_cut": start.to_model(), "end_cut": end.to_model()}
+        plan = system.plan(PlanRequest(PravegaSource(stream), window, "tests", basis="cuts", **cut))
+        client.run(administration.truncate(stream, end))
+    with pytest.raises(PythonException) as caught:
+        df.count()
+    lines = str(caught.value).strip().splitlines()
+    said = [line for line in lines if re.match(r"\S*streams\.errors\.EventsLost: .*doomed", line)]
+    assert len(said) == 1, lines
+    assert "raise one_line(error)" in str(caught.value), "the place is the error's, not the clean-up's"
+    assert len(lines) < 8
+    sink = ParquetSink(str(tmp_path / "lake"))
+    with pytest.raises(EventsLost, match="doomed"):
+        run(JobSpec(plan, sink, options=options, small_plan_bytes=0, terms=TERMS), spark)
+    assert not list((tmp_path / "lake").glob("window_start=*"))
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -38,8 +37,7 @@ def test_driver_and_tasks_read_the_same_rows_and_receipts(spark, stream, case: s
 
 
 def test_an_empty_plan_gives_an_empty_frame_with_the_schema(spark, stream, way: int) -> None:
-    plan = stream.plan()
-    empty = replace(plan, splits=(), ranges=(), end_cut=plan.start_cut)
+    empty = stream.empty_plan()
     read = reading.read(stream.spec(empty, small_plan_bytes=way), spark)
     assert read.df.columns == ["value", "publish_time", "shard", "number"]
     assert (read.df.count(), read.receipts()) == (0, [])

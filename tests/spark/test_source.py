@@ -113,3 +113,18 @@ def test_a_secret_option_stands_in_no_plan_of_spark(load, spark, stream, capsys)
     described = str(spark.sql("describe extended numbers").collect())
     assert df.count() == 1200
     assert "canary" not in capsys.readouterr().out + described
+
+
+def test_a_plan_of_another_life_of_the_source_is_refused(load, stream) -> None:
+    from pyspark.errors import AnalysisException
+
+    text = json.dumps(stream.plan().to_json())
+    stream.set(life="7")
+    with pytest.raises(AnalysisException, match=r"errors\.OtherCluster: numbers"):
+        load(plan=text)
+
+
+def test_an_empty_window_is_an_empty_frame_with_its_columns(load) -> None:
+    df = load(start_cut="600", end_cut="600")
+    assert (df.count(), df.columns) == (0, ["value", "publish_time", "shard", "number"])
+    assert load(start_cut="600", end_cut="600", receipt="true").collect() == []

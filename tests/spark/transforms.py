@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 
 def nothing(df):
     return df.filter("false")
@@ -26,6 +28,61 @@ def acts(df):
     return df
 
 
+def writes(df):
+    """Over a table that exists."""
+    df.write.mode("overwrite").parquet(os.environ["TEST_TABLE"])
+    return df
+
+
+def wraps_an_action(df):
+    try:
+        return df.limit(df.count())
+    except Exception as error:
+        raise RuntimeError("the user's own words") from error
+
+
+def caches(df):
+    return df.cache()
+
+
+def with_context(df, context):
+    from pyspark.sql import functions as F  # noqa: N812 - Spark's own habit
+
+    told = (str(context.window), context.reader, context.attempt, context.plan.fingerprint)
+    return df.select("number", F.lit("|".join(told)).alias("told"))
+
+
+def with_an_option(df, factor=2):
+    return df.selectExpr(f"number * {factor} as number")
+
+
+def raises(df):
+    raise KeyError("no such\nthing")
+
+
+def returns_nothing(df):
+    df.select("number")
+
+
+def unknown_column(df):
+    return df.select("colour")
+
+
+def bad_value(df):
+    return df.selectExpr("cast('x' || shard as int) as number")
+
+
+def fails_on_minute_two(df, context):
+    from pyspark.sql import functions as F  # noqa: N812 - Spark's own habit
+
+    def explode(value):
+        raise RuntimeError(f"a user's function fails on {value}")
+
+    if context.window.start.minute != 2:
+        return df
+    return df.withColumn("value", F.udf(explode, "string")("shard").cast("binary"))
+
+
 def window_start(df):
     return df.withColumn("Window_Start", df.shard)
 
@@ -37,3 +94,21 @@ def fails_in_python(df):
         raise RuntimeError("a user's function fails")
 
     return df.withColumn("value", F.udf(explode, "string")("shard"))
+
+
+def settings(df):
+    """What Spark was told, in every row."""
+    from pyspark.sql import functions as F  # noqa: N812 - Spark's own habit
+
+    conf = df.sparkSession.conf
+    told = {name: conf.get(name, "none") for name in SETTINGS}
+    return df.select(*(F.lit(value).alias(name.replace(".", "_")) for name, value in told.items()))
+
+
+SETTINGS = (
+    "spark.driver.memory",
+    "spark.hadoop.fs.s3a.secret.key",
+    "spark.sql.shuffle.partitions",
+    "spark.app.name",
+    "spark.files",
+)

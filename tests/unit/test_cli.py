@@ -41,7 +41,7 @@ def no_spark(monkeypatch):
     """Lands without Spark, and warns as PySpark does."""
     from airflow_provider_streams.hooks import spark
 
-    def launch(work, conn_id):
+    def launch(work, *_):
         warnings.warn("as PySpark does", FutureWarning, stacklevel=1)
         return run_without_spark(work)
 
@@ -61,8 +61,8 @@ def test_a_plan_is_shown_as_json_and_pins_nothing(streams, capsys):
     streams("plan", "fake", "numbers", "--window", WINDOW, "--slack", "0", "--output", "json")
     shown = json.loads(capsys.readouterr().out)
     assert shown["end_cut"] == {"numbers-0": "10", "numbers-1": "10"}
-    with pytest.raises(SystemExit):
-        streams("coverage")
+    streams("coverage")
+    assert capsys.readouterr().out == "the journal knows no window yet: nothing was read\n"
 
 
 def test_a_read_is_recorded_and_shown_by_coverage(streams, no_spark, tmp_path, capsys):
@@ -92,7 +92,7 @@ def test_settings_are_shown_with_their_origin_and_without_secrets(streams, capsy
 
 @pytest.mark.parametrize("words", [["pravega", "orders"], ["pravega", "shop/orders"], ["pravega", "shop", "orders"]])
 def test_a_pravega_stream_is_named_with_or_without_its_scope(monkeypatch, words):
-    from airflow_provider_streams.cli_actions import source_of_args
+    from airflow_provider_streams.cli_reading import source_of_args
 
     monkeypatch.setenv("PRAVEGA_SCOPE", "shop")
     args = argparse.Namespace(source=words, topic=[], pattern=None, conn_id=None)
@@ -117,8 +117,10 @@ def test_a_backfill_is_previewed_and_changes_nothing(streams, no_spark, capsys):
     assert "total 4 windows, 1.3 kB, 8 tasks, 1 Spark jobs" in shown
     streams(*BACKFILL, "--dry-run", "--output", "json")
     assert len(json.loads(capsys.readouterr().out)["windows"]) == 4
-    with pytest.raises(SystemExit):
-        streams("coverage")
+    streams("coverage", "--source", "numbers", "--reader", "cli")
+    assert "no window of a source like 'numbers' of reader 'cli' yet" in capsys.readouterr().out
+    streams("coverage", "--output", "json")
+    assert json.loads(capsys.readouterr().out) == []
 
 
 def test_a_backfill_fills_and_coverage_shows_it(streams, no_spark, tmp_path, capsys):
@@ -171,7 +173,8 @@ def test_coverage_shows_how_far_back_the_stream_reaches(streams, no_spark, tmp_p
         (("config", "kafka"), "InvalidRequest: no stream system 'kafka'"),
         (("config", "--conn-id", "x"), "InvalidRequest: --conn-id belongs to one system"),
         (("config", "pulsar", "--conn-id", "nowhere"), "InvalidRequest: connection 'nowhere'"),
-        (("coverage",), "InvalidRequest: the journal knows no such source"),
+        ((*BACKFILL, "--dry-run", "--spark", "driver_memmory=4g"), "InvalidRequest: spark: there is no parameter"),
+        ((*BACKFILL, "--dry-run", "--conf", "spark.a"), "InvalidRequest: --conf takes NAME=VALUE"),
     ],
 )
 def test_an_error_is_one_line_and_exit_code_1(streams, capsys, arguments, message):

@@ -11,11 +11,11 @@ import threading
 import time
 from typing import Any, TypeVar
 
-from airflow_provider_streams.errors import ProtocolError
+from airflow_provider_streams.errors import ConnectionLost, ProtocolError
 from airflow_provider_streams.systems.pravega import calls
 from airflow_provider_streams.systems.pravega.auth import Endpoint
 from airflow_provider_streams.systems.pravega.calls import Call
-from airflow_provider_streams.systems.pravega.connection import Address, AsyncConnection, Connection, ConnectionLost
+from airflow_provider_streams.systems.pravega.connection import Address, AsyncConnection, Connection
 from airflow_provider_streams.systems.pravega.controller import AsyncController, Controller
 from airflow_provider_streams.systems.pravega.credentials import Credentials, Tokens
 from airflow_provider_streams.systems.pravega.names import Segment

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-from airflow_provider_streams.errors import ProtocolError, StreamsError, SystemUnavailable
+from airflow_provider_streams.errors import ConnectionLost, ProtocolError, StreamsError
 from airflow_provider_streams.systems.pravega import wire
 from airflow_provider_streams.systems.pravega.auth import Endpoint
 from airflow_provider_streams.systems.tls import tls_refusal
@@ -22,13 +22,6 @@ Address = tuple[str, int]
 _CONNECT_SECONDS = 5.0
 _KEEP_ALIVE_SECONDS = 10.0
 _HEADER = wire.HEADER.size
-
-
-class ConnectionLost(SystemUnavailable):
-    """The connection broke, or nothing came in time; another one may do."""
-
-    def __init__(self, address: Address, detail: str) -> None:
-        super().__init__(f"Pravega's segment store at {address[0]}:{address[1]}", detail)
 
 
 class Connection:
@@ -54,7 +47,7 @@ class Connection:
         try:
             self._socket.sendall(b"".join(map(wire.encode, messages)))
         except OSError as error:
-            raise ConnectionLost(self.address, _reason(error)) from error
+            raise ConnectionLost(_name(self.address), _reason(error)) from error
 
     def receive(self, seconds: float, allocate: Callable[[int], memoryview] | None = None) -> wire.Message:
         """The next message that means something here; keeps an idle connection alive meanwhile.
@@ -82,7 +75,7 @@ class Connection:
         while filled < size:
             left = deadline - time.monotonic()
             if left <= 0:
-                raise ConnectionLost(self.address, "nothing came in time")
+                raise ConnectionLost(_name(self.address), "nothing came in time")
             try:
                 got = self._receive_into(target[filled:], min(left, _KEEP_ALIVE_SECONDS))
             except (TimeoutError, BlockingIOError):
@@ -90,9 +83,9 @@ class Connection:
                     self.send(wire.KeepAlive())
                 continue
             except OSError as error:
-                raise ConnectionLost(self.address, _reason(error)) from error
+                raise ConnectionLost(_name(self.address), _reason(error)) from error
             if not got:
-                raise ConnectionLost(self.address, "it closed the connection")
+                raise ConnectionLost(_name(self.address), "it closed the connection")
             filled += got
 
     def _receive_into(self, target: memoryview, seconds: float) -> int:
@@ -124,7 +117,7 @@ def _connected(endpoint: Endpoint, address: Address) -> socket.socket:
     try:
         plain = socket.create_connection(address, timeout=min(_CONNECT_SECONDS, endpoint.request_timeout_seconds))
     except OSError as error:
-        raise ConnectionLost(address, _reason(error)) from error
+        raise ConnectionLost(_name(address), _reason(error)) from error
     try:
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         plain.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -178,7 +171,7 @@ class AsyncConnection:
             self._writer.write(b"".join(map(wire.encode, messages)))
             await self._writer.drain()
         except OSError as error:
-            raise ConnectionLost(self.address, _reason(error)) from error
+            raise ConnectionLost(_name(self.address), _reason(error)) from error
 
     async def receive(self, seconds: float) -> wire.Message:
         """See `Connection.receive`."""
@@ -190,9 +183,9 @@ class AsyncConnection:
                     if message is not None and not isinstance(message, wire.KeepAlive):
                         return message
         except TimeoutError as error:
-            raise ConnectionLost(self.address, "nothing came in time") from error
+            raise ConnectionLost(_name(self.address), "nothing came in time") from error
         except (OSError, asyncio.IncompleteReadError) as error:
-            raise ConnectionLost(self.address, "it closed the connection") from error
+            raise ConnectionLost(_name(self.address), "it closed the connection") from error
 
     async def close(self) -> None:
         """Close the socket."""
@@ -218,7 +211,11 @@ def check_hello(message: wire.Message, address: Address) -> None:
 
 def _lost(address: Address, error: OSError) -> StreamsError:
     refusal = tls_refusal(f"the segment store at {address[0]}:{address[1]}", error)
-    return refusal or ConnectionLost(address, _reason(error))
+    return refusal or ConnectionLost(_name(address), _reason(error))
+
+
+def _name(address: Address) -> str:
+    return f"Pravega's segment store at {address[0]}:{address[1]}"
 
 
 def _reason(error: OSError) -> str:

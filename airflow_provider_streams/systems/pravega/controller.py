@@ -13,10 +13,10 @@ from airflow_provider_streams.errors import (
     InvalidRequest,
     MissingDependency,
     NotAuthorized,
-    ProtocolError,
     SourceNotFound,
     StreamsError,
     SystemUnavailable,
+    UnclearAnswer,
 )
 from airflow_provider_streams.systems.pravega.auth import Endpoint
 from airflow_provider_streams.systems.pravega.credentials import Credentials
@@ -217,10 +217,6 @@ def _typed(error: grpc.RpcError, address: tuple[str, int], call: Call[Any]) -> S
     if code is grpc.StatusCode.INVALID_ARGUMENT or details.startswith(_REFUSALS):
         return InvalidRequest(f"{call.about}: the controller refuses {call.method}: {_short(details)}")
     return UnclearAnswer(f"{where} failed at {call.method} of {call.about}: {code.name} {_short(details)}".rstrip())
-
-
-class UnclearAnswer(ProtocolError):
-    """The controller failed and does not say why; asking again changes nothing."""
 
 
 _DISTRUST = re.compile(r"CERTIFICATE_VERIFY_FAILED[^.]*|Hostname Verification Check failed")

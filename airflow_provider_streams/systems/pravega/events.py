@@ -15,36 +15,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from airflow_provider_streams.errors import ProtocolError
+from airflow_provider_streams.errors import EndsInsideEvent, NotAnEvent
 
 HEADER_BYTES = 8
 _HEADER = struct.Struct(">Q")
 _LARGEST = (1 << 31) - 1
 """An event's type is 0, so its header as one number is its length; anything larger is no event."""
 _SAME_SIZE_PROBE = 16
-
-
-class NotAnEvent(ProtocolError):
-    """The bytes at this offset are not an event's header."""
-
-    def __init__(self, shard: str, offset: int, *, first: bool) -> None:
-        self.shard, self.offset = shard, offset
-        where = "the cut may point inside an event, or the stream" if first else "the stream"
-        super().__init__(
-            f"{shard}: the bytes at offset {offset} are not an event's header: {where} may be a byte stream, "
-            "or a writer stored bytes without framing. Only streams of events can be read."
-        )
-
-
-class EndsInsideEvent(ProtocolError):
-    """The range ends before its last event does."""
-
-    def __init__(self, shard: str, offset: int, end: int) -> None:
-        self.shard, self.offset, self.end = shard, offset, end
-        super().__init__(
-            f"{shard}: the range ends at offset {end}, inside the event at {offset}: the end cut is not a place "
-            "between two events, or the stream is a byte stream. Take a cut from `latest` or from the journal."
-        )
 
 
 @dataclass(frozen=True, slots=True)

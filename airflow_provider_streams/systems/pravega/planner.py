@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from airflow_provider_streams.errors import InvalidRequest, StartTrimmed, WindowNotReady
+from airflow_provider_streams.errors import InvalidRequest, StartTrimmed, UnclearAnswer, WindowNotReady
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import Estimate, Loss, Plan, PlanRequest, Range, SourceRef, Span, Split
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.systems.pravega import calls, cuts
-from airflow_provider_streams.systems.pravega.controller import UnclearAnswer
 from airflow_provider_streams.systems.pravega.names import Segment
 from airflow_provider_streams.systems.pravega.segment_infos import SegmentInfo
 from airflow_provider_streams.systems.pravega.steps import Steps, ask, infos

@@ -8,8 +8,10 @@ import time
 import pytest
 
 from airflow_provider_streams.errors import (
+    EndsInsideEvent,
     EventsLost,
     InvalidRequest,
+    NotAnEvent,
     ReadStalled,
     SourceNotFound,
     StartTrimmed,
@@ -18,7 +20,6 @@ from airflow_provider_streams.errors import (
 from airflow_provider_streams.model.receipt import compare
 from airflow_provider_streams.systems.pravega import calls, cuts
 from airflow_provider_streams.systems.pravega.client import AsyncClient
-from airflow_provider_streams.systems.pravega.events import EndsInsideEvent, NotAnEvent
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
 from airflow_provider_streams.systems.pravega.system import PravegaSystem
 from airflow_provider_streams.testing.servers import PravegaServer

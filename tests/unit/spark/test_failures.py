@@ -53,3 +53,18 @@ def test_an_unknown_class_becomes_the_root(name: str) -> None:
 
 def test_the_longer_of_two_nested_secrets_is_replaced_first() -> None:
     assert redact("abcd-efgh", ["abcd", "abcd-efgh"]) == "***"
+
+
+def test_a_jvm_that_is_gone_passes_and_others_connections_are_their_own() -> None:
+    from py4j.protocol import Py4JError, Py4JNetworkError
+
+    library = {"__name__": "py4j.clientserver"}
+    exec("def connect(): raise ConnectionRefusedError(111, 'Connection refused')", library)  # noqa: S102 - py4j's frame
+    with pytest.raises(ConnectionRefusedError) as refused:
+        library["connect"]()  # type: ignore[operator]
+    for gone in (refused.value, Py4JNetworkError("empty"), Py4JError("An error occurred while calling o1.save")):
+        found = typed(gone, [])
+        assert isinstance(found, SystemUnavailable)
+        assert str(found).startswith("Spark's JVM is not available: the connection to it broke")
+    for mine in (ConnectionRefusedError("a service that a transform asks"), Py4JError("no such method. Trace:\n at x")):
+        assert typed(mine, []) is mine

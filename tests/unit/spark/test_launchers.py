@@ -61,13 +61,10 @@ def test_another_kind_of_connection_is_refused(connections) -> None:
         launchers.launcher_for("c")
 
 
-@pytest.mark.parametrize(
-    ("extra", "conf"), [({"deploy-mode": "cluster"}, {}), ({}, {"spark.submit.deployMode": "cluster"})]
-)
-def test_a_driver_on_another_machine_is_refused_with_the_fix(connections, extra, conf) -> None:
-    connections["c"] = connection("spark", **extra)
+def test_a_driver_on_another_machine_is_refused_with_the_fix(connections) -> None:
+    connections["c"] = connection("spark", **{"deploy-mode": "cluster"})
     with pytest.raises(PreflightFailed, match="deploy-mode to 'client'"):
-        launchers.launcher_for("c", conf=conf)
+        launchers.launcher_for("c")
 
 
 def test_secrets_travel_in_the_childs_environment(connections, spec: JobSpec) -> None:
@@ -86,6 +83,24 @@ def test_workers_elsewhere_keep_their_own_python(connections, spec: JobSpec, mon
     assert "PYSPARK_PYTHON" not in launchers.launcher_for("c")._environment(spec)
 
 
+@pytest.mark.parametrize(
+    ("conn_type", "host", "expected"),
+    [
+        ("spark", "local", True),
+        ("spark", "local[*]", True),
+        ("spark", "local[4,3]", True),
+        ("spark", "local-cluster[2,1,1024]", True),
+        ("spark", "localhost", False),
+        ("spark", "spark://localhost", False),
+        ("spark", "spark-master.svc.cluster.local", False),
+        ("k8s", "https://kubernetes.default.svc.cluster.local", False),
+        ("yarn", None, False),
+    ],
+)
+def test_local_is_a_master_and_no_part_of_a_name(conn_type: str, host: str | None, *, expected: bool) -> None:
+    assert launchers.is_local(connection(conn_type, host)) is expected
+
+
 def test_cancelling_when_nothing_runs_does_nothing() -> None:
     launchers.cancel()
 
@@ -94,6 +109,8 @@ def test_cancelling_reaches_the_running_job(monkeypatch: pytest.MonkeyPatch, spe
     stopped = []
 
     class Launcher:
+        secrets = ()
+
         def run(self, _: JobSpec) -> str:
             launchers.cancel()
             return "receipt"
@@ -120,9 +137,21 @@ def test_a_missing_java_is_said_in_words(monkeypatch: pytest.MonkeyPatch, home: 
 
 
 def test_a_mix_of_pyspark_versions_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preflight, "_installed", lambda *_: {"pyspark": "4.2.0", "pyspark-client": "4.0.1"})
-    with pytest.raises(PreflightFailed, match=r"pyspark-client 4\.0\.1"):
-        preflight.check_driver(SimpleNamespace(version="4.2.0"))
+    monkeypatch.setattr(preflight, "_installed", lambda *_: {"pyspark": "4.10.0", "pyspark-client": "4.2.0"})
+    monkeypatch.setattr(embedded, "_start", lambda *_, **__: pytest.fail("a JVM would be started"))
+    with pytest.raises(PreflightFailed, match=r"pyspark 4\.10\.0 and pyspark-client 4\.2\.0") as caught:
+        embedded.embedded_session()
+    assert str(caught.value).endswith(
+        f"Run: {sys.executable} -m pip install --force-reinstall --no-deps pyspark==4.2.0 pyspark-client==4.2.0"
+    )
+
+
+@pytest.mark.parametrize("conn_type", ["spark", "spark_connect"])
+def test_a_mix_of_pyspark_versions_is_refused_before_a_spark_is_reached(connections, monkeypatch, conn_type) -> None:
+    connections["c"] = connection(conn_type)
+    monkeypatch.setattr(preflight, "_installed", lambda *_: {"pyspark": "4.3.0", "pyspark-client": "4.2.0"})
+    with pytest.raises(PreflightFailed, match="pip install"):
+        launchers.launcher_for("c")
 
 
 def test_another_spark_than_this_pyspark_is_refused() -> None:

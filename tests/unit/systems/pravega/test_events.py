@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airflow_provider_streams.systems.pravega.events import EndsInsideEvent, EventParser, NotAnEvent
+from airflow_provider_streams.errors import EndsInsideEvent, NotAnEvent
+from airflow_provider_streams.systems.pravega.events import EventParser
 
 SHARD = "s/t/0.#epoch.0"
 PAYLOADS = st.lists(

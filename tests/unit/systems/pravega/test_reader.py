@@ -11,7 +11,9 @@ import pyarrow as pa
 import pytest
 
 from airflow_provider_streams.errors import (
+    EndsInsideEvent,
     InvalidRequest,
+    NotAnEvent,
     NotAuthorized,
     ProtocolError,
     ReadStalled,
@@ -21,7 +23,6 @@ from airflow_provider_streams.model.plan import Span, Split
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.systems.pravega import wire
 from airflow_provider_streams.systems.pravega.columns import COLUMNS, DEFAULT, MAX_ROWS, schema
-from airflow_provider_streams.systems.pravega.events import EndsInsideEvent, NotAnEvent
 from airflow_provider_streams.systems.pravega.pointer import EventPointer
 from airflow_provider_streams.systems.pravega.reader import _ROOM as ROOM
 from airflow_provider_streams.systems.pravega.reader import PravegaSplitReader

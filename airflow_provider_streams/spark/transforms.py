@@ -1,0 +1,195 @@
+"""The user's function between the read and the sink: found by its name, tried on nothing, and blamed for its failures.
+
+It only says what is to be done with the rows; the sink's one action does it, and the receipts prove that pass alone. So
+a function that runs an action of its own is refused before the stream is read: it is first given rows that cannot be
+planned, on which every action fails before it has written anything.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import logging
+import re
+import traceback
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_streams.errors import InvalidRequest, StreamsError, TransformFailed
+from airflow_provider_streams.model.plan import Plan
+from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.spark.failures import redact, typed
+from airflow_provider_streams.systems.base import load_system
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from airflow_provider_streams.spark.spec import JobSpec
+
+_log = logging.getLogger(__name__)
+
+_REHEARSAL = "rehearsal of a transform"
+_NEVER_PLANNED = f"to_number('{_REHEARSAL}', '9') = 1"
+"""A constant that the optimizer fails to compute: every action is optimized first, and a DataFrame alone never is."""
+
+_RAISED = re.compile(r"^(?P<kind>[A-Za-z_][\w.]*)(?:: (?P<words>.*))?$")
+_CONNECTS_OWN = {"SparkConnectGrpcException", "RetriesExceeded"}
+"""Failures of Spark Connect itself; those of what it was asked are subclasses."""
+_DATA_ERROR, _USER_CODE = "22", "38"
+"""Classes of SQLSTATE: a value that an expression cannot take; a failure in a user's function."""
+
+
+@dataclass(frozen=True, slots=True)
+class TransformContext:
+    """What a transform may know beside its rows: `def decode(df, context)`."""
+
+    window: Window
+    plan: Plan
+    attempt: str
+    """A text that no other try at this window has."""
+    reader: str
+
+
+@dataclass(frozen=True)
+class Transform:
+    """A user's function `package.module:function`.
+
+    Args:
+        path: its name.
+        spec: the window it is called for.
+        attempt: see `TransformContext`; windows that are read together share one.
+    """
+
+    path: str
+    spec: JobSpec
+    attempt: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    def __call__(self, df: DataFrame) -> DataFrame:
+        """The function's own DataFrame.
+
+        Raises:
+            InvalidRequest: it cannot be imported or called, or ran an action in rehearsal.
+            TransformFailed: it raised.
+        """
+        from pyspark.sql import DataFrame  # noqa: PLC0415 - only where Spark runs
+
+        arguments = (df, self._context()) if _takes_context(function := load(self.path)) else (df,)
+        try:
+            made: object = function(*arguments)
+        except Exception as error:
+            known = self._failure(error)
+            if known is error:
+                raise
+            raise known from None
+        if not isinstance(made, DataFrame):
+            raise InvalidRequest(f"transform {self.path} returns a {type(made).__name__}, and not a DataFrame")
+        return made
+
+    def rehearse(self, spark: SparkSession) -> None:
+        """Call it once on rows that cannot be planned, so that what it does wrong is known before the stream is read.
+
+        Raises:
+            InvalidRequest, TransformFailed: as by a call.
+        """
+        self(_unplannable(spark, self.spec))
+
+    def blamed(self, error: BaseException) -> BaseException:
+        """The transform's failure, if `error` is one of a row in one of Spark's tasks; else `error` itself."""
+        cause = _cause_in_task(error)
+        if isinstance(error, StreamsError) or cause is None:
+            return error
+        return self._failed(error, cause)
+
+    def _context(self) -> TransformContext:
+        plan = self.spec.plan
+        return TransformContext(plan.window, plan, self.attempt, plan.reader)
+
+    def _failure(self, error: Exception) -> BaseException:
+        """What a call's failure is; `error` itself, if Spark is to blame."""
+        known = typed(error, self.spec.secrets.values())
+        if isinstance(known, StreamsError) or type(error).__name__ in _CONNECTS_OWN:
+            return known
+        if any(_REHEARSAL in _words(one) for one in _chain(error)):
+            return InvalidRequest(
+                f"transform {self.path} ran a Spark action (count, collect, write, ..) or planned one (cache, rdd, "
+                "explain, pivot without its values, ..): the stream would be read twice and only one pass be proven. "
+                "Return a DataFrame, and leave the action to the sink"
+            )
+        return self._failed(error, _words(error))
+
+    def _failed(self, error: BaseException, cause: str) -> TransformFailed:
+        """The failure in short; its traceback goes to the log, without secrets."""
+        secrets = self.spec.secrets.values()
+        _log.error("%s", redact("".join(traceback.format_exception(error)), secrets))
+        return TransformFailed(self.path, self.spec.plan.window, redact(cause, secrets))
+
+
+def load(path: str) -> Callable[..., Any]:
+    """The function of a name.
+
+    Raises:
+        InvalidRequest: it cannot be imported.
+    """
+    module, _, name = path.partition(":")
+    try:
+        function: Callable[..., Any] = getattr(importlib.import_module(module), name)
+    except Exception as error:  # whatever the module does when it is imported
+        raise InvalidRequest(
+            f"transform {path!r} cannot be imported where Spark's driver program runs: {_words(error)}. "
+            "Write it as 'package.module:function'"
+        ) from error
+    return function
+
+
+def _takes_context(function: Callable[..., Any]) -> bool:
+    """Whether its second argument is the context: one that it must be given, or one of that name."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())[1:2]
+    except (TypeError, ValueError):  # not written in Python
+        return False
+    return any(
+        one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
+        and (one.name == "context" or one.default is one.empty)
+        for one in parameters
+    )
+
+
+def _unplannable(spark: SparkSession, spec: JobSpec) -> DataFrame:
+    """The columns of a read, and rows that no action gets to see."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - only where Spark runs
+    from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415
+
+    with closing(load_system(spec.plan.source.system).from_options(spec.options)) as system:
+        schema = from_arrow_schema(system.schema(spec.columns))
+    nothing = (F.lit(None).cast(column.dataType).alias(column.name) for column in schema)
+    return spark.range(1).select(*nothing).filter(_NEVER_PLANNED)
+
+
+def _cause_in_task(error: BaseException) -> str | None:
+    """Class and first line of what a user's function or expression met; None: something else failed."""
+    state = getattr(error, "getSqlState", lambda: None)() or ""
+    if type(error).__name__ == "PythonException" or state.startswith(_USER_CODE):
+        return _last_raised(str(error))
+    return _words(error) if state.startswith(_DATA_ERROR) else None
+
+
+def _last_raised(text: str) -> str | None:
+    """The last line of a Python traceback in a text: `<class>: <words>`."""
+    _, found, rest = text.partition("Traceback (most recent call last):")
+    raised = [line for line in rest.splitlines() if _RAISED.match(line)] if found else []
+    return raised[-1] if raised else None
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """An error and what it was raised from."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _words(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

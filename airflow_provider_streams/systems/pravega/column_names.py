@@ -1,0 +1,5 @@
+"""The names of what a Pravega read gives, in order; data, so that a DAG's columns are checked without Arrow."""
+
+from __future__ import annotations
+
+COLUMN_NAMES = ("event", "scope", "stream", "segment_id", "offset", "event_pointer", "segment", "next_offset")

@@ -1,0 +1,107 @@
+"""From the wheel, in a fresh environment by plain pip: the README's "Use it", line by line, against a real broker."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from airflow_provider_streams.testing.servers.waiting import wait_until
+from tests.integration.pulsar.conftest import Workbench
+
+pytestmark = [pytest.mark.install, pytest.mark.pulsar, pytest.mark.timeout(1800)]
+
+ROOT = Path(__file__).parents[2]
+EVENTS = 300
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The wheel, and an environment with nothing but what plain pip makes of it."""
+    folder = tmp_path_factory.mktemp("install")
+    uv = Path(sys.executable).with_name("uv")
+    subprocess.run([uv, "build", "--quiet", "--wheel", "--out-dir", folder], cwd=ROOT, check=True)
+    (wheel,) = folder.glob("*.whl")
+    subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
+    return wheel, folder / "venv"
+
+
+@pytest.fixture
+def orders(pulsar_server):
+    """The README's topic, with events of this minute, and the span they were published in."""
+    import pulsar
+
+    from airflow_provider_streams.systems.pulsar.auth import Endpoint
+
+    namespace = f"public/readme-{secrets.token_hex(4)}"
+    pulsar_server.create_namespace(namespace)
+    client = pulsar.Client(**Endpoint(pulsar_server.service_url).client_arguments())
+    bench = Workbench(pulsar_server, namespace, client)
+    topic = pulsar_server.create_topic(f"{namespace}/events", 2)
+    start = datetime.now(UTC)
+    bench.write(topic, [b"%d" % number for number in range(EVENTS)], batch=10)
+    end = datetime.now(UTC) + timedelta(milliseconds=5)
+    client.close()
+    wait_until(lambda: datetime.now(UTC) > end + timedelta(seconds=1), "the window's end")
+    yield f"{namespace}/events", f"{start.isoformat()}/{end.isoformat()}"
+    pulsar_server.delete_namespace(namespace)
+
+
+def use_it() -> list[str]:
+    """The commands of the README's section, one text each."""
+    section = (ROOT / "README.md").read_text().partition("\n## Use it\n")[2].partition("\n## ")[0]
+    blocks = re.findall(r"```bash\n(.*?)```", section, re.DOTALL)
+    return [command for block in blocks for command in re.split(r"\n(?!\s)", block.strip())]
+
+
+def test_the_readmes_use_it_works_line_by_line(installed, orders, pulsar_server, tmp_path: Path) -> None:
+    wheel, environment = installed
+    topic, window = orders
+    mine = {
+        "airflow-provider-streams[": f"{wheel}[",
+        "pulsar://broker:6650": pulsar_server.service_url,
+        "http://broker:8080": pulsar_server.admin_url,
+        "shop/orders/events": topic,
+        "2026-11-20T10:00Z/2026-11-20T11:00Z": f"{window} --slack 0.5",
+        "/lake/orders": str(tmp_path / "lake"),
+    }
+    script = "\n".join(["set -eu", *use_it()])
+    for theirs, ours in mine.items():
+        assert theirs in script
+        script = script.replace(theirs, ours)
+    said = run_script(script, environment, tmp_path)
+    assert f"{EVENTS} rows, complete" in said.stdout, "the read"
+    assert f"overlap none   {EVENTS} rows" in said.stdout, "the coverage"
+    versions = run_script("pip list --format json", environment, tmp_path).stdout
+    found = {one["name"]: one["version"] for one in json.loads(versions)}
+    assert found["pyspark"] == found["pyspark-client"]
+    assert not {"pytest", "ruff", "uv"} & found.keys(), "nothing of the developer's"
+    count = (
+        "import pyarrow.dataset as ds, sys; "
+        "rows = ds.dataset(sys.argv[1], exclude_invalid_files=True).to_table(columns=['value']).column(0).to_pylist(); "
+        "print(sorted(map(int, rows)) == list(range(int(sys.argv[2]))))"
+    )
+    checked = subprocess.run(
+        [environment / "bin" / "python", "-c", count, tmp_path / "lake", str(EVENTS)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert checked.stdout.strip() == "True", checked.stderr
+
+
+def run_script(script: str, environment: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    """In a shell of its own, which sees of this one only what a person's has."""
+    kept = ("PATH", "HOME", "JAVA_HOME", "LANG", "TMPDIR", "XDG_CACHE_HOME")
+    seen = {name: value for name, value in os.environ.items() if name in kept or name.startswith("PIP_")}
+    seen |= {"PATH": f"{environment / 'bin'}:{seen['PATH']}", "AIRFLOW_HOME": str(folder / "airflow")}
+    done = subprocess.run(["bash", "-c", script], env=seen, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
+    return done

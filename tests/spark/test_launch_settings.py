@@ -1,0 +1,63 @@
+"""A user's settings reach the job, wherever it runs, and no secret among them is shown on the way."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from airflow_provider_streams.model.sink import ParquetSink
+from tests.spark.test_launch import KEY, settings_in, start
+
+# each starts a JVM: half a minute on a quiet machine, many on a busy one
+pytestmark = pytest.mark.timeout(900)
+
+CONF = {"spark.hadoop.fs.s3a.secret.key": KEY, "spark.sql.shuffle.partitions": 7}
+
+
+@pytest.fixture
+def spec(stream, tmp_path: Path):
+    return stream.spec(sink=ParquetSink(str(tmp_path / "lake")), transform="transforms:settings")
+
+
+def test_embedded_spark_is_started_with_them(spec, tmp_path: Path) -> None:
+    launched = start(tmp_path / "run", spec, settings={"conf": CONF, "driver_memory": "700m", "name": "mine"})
+    found = settings_in(tmp_path / "lake", launched)
+    assert found["spark_driver_memory"] == "700m"
+    assert found["spark_hadoop_fs_s3a_secret_key"] == KEY
+    assert (found["spark_sql_shuffle_partitions"], found["spark_app_name"]) == ("7", "mine")
+    assert [line for line in launched.command_lines if "-Xmx700m" in line]
+
+
+def test_submitted_jobs_get_them_from_the_connection_and_the_task(spec, tmp_path: Path) -> None:
+    (tmp_path / "lookup.txt").write_text("x")
+    given = {
+        "conf": {"spark.sql.shuffle.partitions": 5, "spark.ui.enabled": False},
+        "files": str(tmp_path / "lookup.txt"),
+    }
+    extra = {"spark": {**given, "driver_memory": "600m"}}
+    conn = json.dumps({"conn_type": "spark", "host": "local[2]", "extra": extra})
+    launched = start(tmp_path / "run", spec, "submit", conn, {"conf": CONF, "driver_memory": "700m", "name": "mine"})
+    found = settings_in(tmp_path / "lake", launched)
+    assert found["spark_driver_memory"] == "700m"
+    assert found["spark_hadoop_fs_s3a_secret_key"] == KEY
+    assert (found["spark_sql_shuffle_partitions"], found["spark_app_name"]) == ("7", "mine")
+    assert "lookup.txt" in found["spark_files"]
+    assert [line for line in launched.command_lines if "-Xmx700m" in line]
+
+
+def test_a_session_that_runs_already_is_not_silently_another(spark) -> None:
+    from airflow_provider_streams.errors import PreflightFailed
+    from airflow_provider_streams.spark.embedded import embedded_session
+    from airflow_provider_streams.spark.settings import SparkSettings
+
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+    try:
+        assert embedded_session(SparkSettings({"spark.sql.shuffle.partitions": "3"})) is spark
+        assert spark.conf.get("spark.sql.shuffle.partitions") == "3"
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", before)
+    assert embedded_session(SparkSettings({"spark.driver.memory": "1g"})) is spark, "what it has already is no change"
+    with pytest.raises(PreflightFailed, match=r"takes no longer spark\.driver\.memory"):
+        embedded_session(SparkSettings({"spark.driver.memory": "9g"}))

@@ -7,10 +7,13 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -112,6 +115,46 @@ def spark_stand_in(monkeypatch: pytest.MonkeyPatch) -> Launches:
     monkeypatch.setattr(spark, "launch", launch)
     monkeypatch.setattr(spark, "launch_chunk", launch_chunk)
     return launches
+
+
+@dataclass
+class Fragile:
+    """A transform that lets all rows through, and can be told to fail in the middle of a job."""
+
+    folder: Path
+    name: str = field(default_factory=lambda: f"fragile_{uuid.uuid4().hex}")
+
+    def __post_init__(self) -> None:
+        code = f"""
+            from pathlib import Path
+
+            def through(df):
+                if Path({str(self._flag)!r}).exists():
+                    raise RuntimeError("told to fail")
+                return df
+            """
+        (self.folder / f"{self.name}.py").write_text(dedent(code))
+
+    @property
+    def path(self) -> str:
+        """As operators take it."""
+        return f"{self.name}:through"
+
+    @property
+    def _flag(self) -> Path:
+        return self.folder / f"{self.name}.fails"
+
+    @contextmanager
+    def failing(self) -> Iterator[None]:
+        self._flag.touch()
+        yield
+        self._flag.unlink()
+
+
+@pytest.fixture
+def fragile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fragile:
+    monkeypatch.syspath_prepend(tmp_path)
+    return Fragile(tmp_path)
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pyarrow.dataset as ds
@@ -73,8 +72,8 @@ def hook(pravega_server: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Any) ->
 class Recorded:
     """A stream whose cuts a DAG recorded while it was written to; the windows between its first and its last one."""
 
-    def __init__(self, dag_test: Any, hook: PravegaHook, stream: str, lake: Path) -> None:
-        self._dag_test, self._lake = dag_test, lake
+    def __init__(self, dag_test: Any, hook: PravegaHook, stream: str, landing: dict[str, Any]) -> None:
+        self._dag_test, self._landing = dag_test, landing
         self.source = PravegaSource(stream)
         self._record("before")
         writing = Writing(hook, stream)
@@ -98,9 +97,9 @@ class Recorded:
         run = self._dag_test(one_task(dag_id, RecordCutsOperator, sources=self.source, **how))
         assert run.state == DagRunState.SUCCESS
 
-    def read(self, number: int, transform: str | None = None) -> str:
+    def read(self, number: int) -> str:
         """One window by `ReadWindowOperator`; the state of the run."""
-        how = {"window": self.windows[number], "transform": transform, **self._common()}
+        how = {"window": self.windows[number], **self._common()}
         return self._dag_test(one_task(f"read_{number}", ReadWindowOperator, **how)).state
 
     def fill(self, dag_id: str, select: str, end: int = WINDOWS) -> dict[str, Any]:
@@ -111,11 +110,10 @@ class Recorded:
         return run.get_task_instance("t").xcom_pull(task_ids="t")
 
     def _common(self) -> dict[str, Any]:
-        sink = ParquetSink(str(self._lake))
-        return {"source": self.source, "reader": READER, "basis": "append", "sink": sink}
+        return {"source": self.source, "reader": READER, "basis": "append", **self._landing}
 
     def landed(self) -> Counter[int]:
-        table = ds.dataset(self._lake, partitioning="hive").to_table(columns=["event"])
+        table = ds.dataset(self._landing["sink"].path, partitioning="hive").to_table(columns=["event"])
         return Counter(int(value) for value in table["event"].to_pylist())
 
     def runs(self) -> list[tuple[Any, ...]]:
@@ -129,18 +127,20 @@ class Recorded:
 
 
 def test_a_backfill_over_recorded_cuts_reads_what_is_missing_and_what_failed(
-    dag_test, hook, pravega_server, pravega_scope, tmp_path
+    dag_test, hook, pravega_server, pravega_scope, fragile
 ):
     stream = pravega_server.create_stream(pravega_scope, "orders")
-    recorded = Recorded(dag_test, hook, stream, tmp_path / "lake")
+    landing = {"sink": ParquetSink(f"{fragile.folder}/lake"), "transform": fragile.path}
+    recorded = Recorded(dag_test, hook, stream, landing)
     assert [recorded.read(1), recorded.read(4)] == [DagRunState.SUCCESS] * 2
-    # something that is no transform: a failure in the middle of the Spark job
-    assert recorded.read(2, transform="json:loads") == DagRunState.FAILED
+    with fragile.failing():  # in the middle of the Spark job
+        assert recorded.read(2) == DagRunState.FAILED
 
     missing = recorded.fill("missing", "missing", end=7)
     assert missing["covered"] == [str(recorded.windows[number]) for number in (0, 2, 3, 5, 6)]
     assert (missing["jobs"], missing["verdict"], missing["failures"]) == (1, "complete", {})
-    assert recorded.read(7, transform="json:loads") == DagRunState.FAILED
+    with fragile.failing():
+        assert recorded.read(7) == DagRunState.FAILED
     failed = recorded.fill("failed", "failed")
     assert (failed["covered"], failed["jobs"]) == ([str(recorded.windows[7])], 1)
 

@@ -18,8 +18,10 @@ from airflow.utils.state import DagRunState
 from airflow_provider_streams import ParquetSink, PulsarSource, Window
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.model.grid import Every
+from airflow_provider_streams.model.window import moment_label
 from airflow_provider_streams.operators.backfill import BackfillWindowsOperator
 from airflow_provider_streams.operators.read import ReadWindowOperator
+from airflow_provider_streams.spark.parquet_table import WINDOW_COLUMNS
 from airflow_provider_streams.testing.servers.waiting import wait_until
 
 pytestmark = [pytest.mark.pulsar, pytest.mark.dagtest, pytest.mark.spark, pytest.mark.timeout(600)]
@@ -103,14 +105,13 @@ def published(
 class Lake:
     """Where the windows land, by DAGs that read one window or fill many."""
 
-    def __init__(self, dag_test: Any, published: Published, path: Path) -> None:
-        self._dag_test, self._published, self._path = dag_test, published, path
+    def __init__(self, dag_test: Any, published: Published, path: Path, transform: str) -> None:
+        self._dag_test, self._published, self._path, self._transform = dag_test, published, path, transform
 
-    def read(self, number: int, transform: str | None = None) -> str:
+    def read(self, number: int) -> str:
         """One window by `ReadWindowOperator`; the state of the run."""
         with DAG(f"read_{number}", schedule=None, start_date=datetime(2026, 11, 1, tzinfo=UTC)) as dag:
-            window = self._published.windows[number]
-            ReadWindowOperator(task_id="t", window=window, transform=transform, **self._common())
+            ReadWindowOperator(task_id="t", window=self._published.windows[number], **self._common())
         return self._dag_test(dag).state
 
     def fill(self, dag_id: str, end: int = WINDOWS, **arguments: Any) -> dict[str, Any]:
@@ -125,11 +126,13 @@ class Lake:
 
     def rows(self) -> dict[int, list[int]]:
         """The numbers of the messages in each window's folder."""
-        table = ds.dataset(self._path, partitioning="hive").to_table(columns=["value", "window_start"])
-        labels = {window.label: number for number, window in enumerate(self._published.windows)}
+        columns = ["value", *WINDOW_COLUMNS]
+        table = ds.dataset(self._path, partitioning="hive").to_table(columns=columns)
+        windows = self._published.windows
+        labels = {(moment_label(one.start), moment_label(one.end)): number for number, one in enumerate(windows)}
         found: dict[int, list[int]] = {number: [] for number in labels.values()}
         for row in table.to_pylist():
-            found[labels[row["window_start"]]].append(int(row["value"]))
+            found[labels[row["window_start"], row["window_end"]]].append(int(row["value"]))
         return {number: sorted(values) for number, values in found.items()}
 
     def _common(self) -> dict[str, Any]:
@@ -138,14 +141,15 @@ class Lake:
             "reader": READER,
             "slack": SLACK,
             "sink": ParquetSink(str(self._path)),
+            "transform": self._transform,
         }
 
 
-def test_a_backfill_reads_what_is_missing_and_what_failed_in_one_job_each(dag_test, published, tmp_path):
-    lake = Lake(dag_test, published, tmp_path / "lake")
+def test_a_backfill_reads_what_is_missing_and_what_failed_in_one_job_each(dag_test, published, tmp_path, fragile):
+    lake = Lake(dag_test, published, tmp_path / "lake", fragile.path)
     assert [lake.read(1), lake.read(4)] == [DagRunState.SUCCESS] * 2
-    # something that is no transform: a failure in the middle of the Spark job
-    assert lake.read(2, transform="json:loads") == DagRunState.FAILED
+    with fragile.failing():  # in the middle of the Spark job
+        assert lake.read(2) == DagRunState.FAILED
     assert published.states() == ["missing", "covered", "failed", "missing", "covered"] + ["missing"] * 3
 
     missing = lake.fill("missing", end=7, select="missing")
@@ -155,7 +159,8 @@ def test_a_backfill_reads_what_is_missing_and_what_failed_in_one_job_each(dag_te
     assert missing["rows"] == len(published.numbers(*chosen)) > 0
     assert published.states() == ["covered"] * 7 + ["missing"]
 
-    assert lake.read(7, transform="json:loads") == DagRunState.FAILED
+    with fragile.failing():
+        assert lake.read(7) == DagRunState.FAILED
     failed = lake.fill("failed", select="failed")
     assert (failed["windows"], failed["jobs"]) == ([str(published.windows[7])], 1)
     assert published.states() == ["covered"] * 8

@@ -17,8 +17,6 @@ from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.hooks.pulsar import PulsarHook
 from airflow_provider_streams.hooks.pulsar_conditions import CaughtUp, Terminated, condition_to_json
 from airflow_provider_streams.hooks.pulsar_pins import pins_of
-from airflow_provider_streams.model.plan import PlanRequest
-from airflow_provider_streams.model.receipt import SplitReceipt, compare
 from airflow_provider_streams.operators.pins import DropPinOperator, MovePinOperator, PinBacklogOperator
 from airflow_provider_streams.operators.pulsar import (
     PulsarCompactTopicOperator,
@@ -42,6 +40,7 @@ from airflow_provider_streams.sensors.pulsar import (
 )
 from airflow_provider_streams.sensors.retention import RetentionGuardSensor
 from airflow_provider_streams.systems.sources import source_to_json
+from airflow_provider_streams.testing.landing import cover_without_spark
 from airflow_provider_streams.triggers.pulsar import PulsarConditionTrigger
 
 pytestmark = pytest.mark.pulsar
@@ -194,22 +193,6 @@ async def test_triggers_ask_once_per_partition_and_poll(topic, written):
         assert [payload["status"] for payload in payloads] == ["success"]
 
 
-class Reading:
-    """Covers windows of a topic in the journal, without Spark."""
-
-    def __init__(self, topic: str, hook: PulsarHook) -> None:
-        self.source, self.hook = PulsarSource(topic), hook
-
-    def cover(self, window: Window) -> None:
-        system = self.hook.system()
-        plan = system.plan(PlanRequest(self.source, window, "d.read", slack=timedelta(0)))
-        receipts = [SplitReceipt(split.index, 0, 0, split.entries) for split in plan.splits]
-        with open_journal() as journal:
-            plan = journal.pin(self.source.key, plan)
-            number = journal.start_run(self.source.key, plan, dag_id="d", run_id="r", task_id="read", try_number=1)
-            journal.finish_run(number, compare(plan, receipts, seconds=0.0))
-
-
 def test_a_pin_follows_the_covered_windows_and_stops_at_the_first_other(topic, hook, written):
     run(PulsarCreateTopicOperator, topic=topic)
     edges = [datetime.now(UTC) - timedelta(seconds=1)]
@@ -220,7 +203,10 @@ def test_a_pin_follows_the_covered_windows_and_stops_at_the_first_other(topic, h
     windows = [Window(*pair) for pair in itertools.pairwise(edges)]
     pin = {"source": PulsarSource(topic), "reader": "d.read", "name": "nightly"}
     run(PinBacklogOperator, **pin, at=edges[0].isoformat(), slack=timedelta(0))
-    reading = Reading(topic, hook)
+
+    def cover(window: Window) -> None:
+        with open_journal() as journal:
+            cover_without_spark(journal, PulsarSource(topic), window, "d.read", hook.options())
 
     def place() -> Any:
         run(MovePinOperator, **pin, slack=timedelta(0))
@@ -228,14 +214,14 @@ def test_a_pin_follows_the_covered_windows_and_stops_at_the_first_other(topic, h
         return found.mark.since
 
     assert place() == edges[0], "nothing is covered"
-    reading.cover(windows[1])
+    cover(windows[1])
     assert place() == edges[0], "the first window still needs its data"
-    reading.cover(windows[0])
+    cover(windows[0])
     assert place() == edges[2], "now both are covered"
     assert place() == edges[2]
     # the window that is left can be planned with nothing but the pin
     hook.admin(_no_retention(topic))
-    reading.cover(windows[2])
+    cover(windows[2])
     assert run(DropPinOperator, **pin)["dropped"] == [topic]
     assert run(DropPinOperator, **pin)["dropped"] == []
     assert hook.subscriptions(topic) == ()

@@ -41,7 +41,10 @@ def triggers(stack: Any) -> set[int]:
 def files_of(lake: Path) -> frozenset[str]:
     """The table's files, as a reader lists them: again, if they were being replaced meanwhile."""
     while True:
-        found, again = (frozenset(str(one.relative_to(lake)) for one in lake.glob("window*/*.parquet")) for _ in "12")
+        found, again = (
+            frozenset(str(one.relative_to(lake)) for one in lake.glob("window_start=*/window_end=*/*.parquet"))
+            for _ in "12"
+        )
         if found == again:
             return found
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pyarrow.dataset as ds
 import pytest
 
-from airflow_provider_streams import Window
+from airflow_provider_streams import ParquetSink, Window
 from airflow_provider_streams.journal.store import Journal
-from airflow_provider_streams.model.plan import PlanRequest
-from airflow_provider_streams.model.receipt import compare
-from airflow_provider_streams.testing.fake import FakeSource, FakeSystem, dump
-from airflow_provider_streams.triggers.new_windows import Grid
+from airflow_provider_streams.model.grid import Every
+from airflow_provider_streams.testing.fake import FakeSource, dump
+from airflow_provider_streams.testing.landing import cover_without_spark
 from tests.airflow.stack.acts import Dag, connect, events_of
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
@@ -32,19 +29,6 @@ def journal(airflow_stack) -> Iterator[Journal]:
         yield opened
 
 
-def cover(journal: Journal, truth: Path, source: FakeSource, reader: str, window: Window) -> None:
-    """As if a run had read a window."""
-    with closing(FakeSystem.from_options({"truth": str(truth)})) as system:
-        plan = journal.pin(source.key, system.plan(PlanRequest(source, window, reader, slack=timedelta(0))))
-        receipts = []
-        for split in plan.splits:
-            with closing(system.read(plan, split)) as split_reader:
-                list(split_reader)
-                receipts.append(split_reader.receipt)
-    task = {"dag_id": "earlier", "run_id": "earlier", "task_id": "read", "try_number": 1}
-    journal.finish_run(journal.start_run(source.key, plan, **task), compare(plan, receipts, seconds=0.1))
-
-
 def named(event: dict[str, Any]) -> list[str]:
     """The windows that an event announces."""
     return [f"{window['start']}/{window['end']}" for window in event["extra"]["payload"]["windows"]]
@@ -57,12 +41,13 @@ def test_windows_that_a_watcher_announces_are_all_read_although_airflow_strands_
     notes = Dag(stack, "announced_notes", watches="announced_windows")
     truth = stack.home / "announced.json"
     connect(stack, source.conn_id, "fake", truth=str(truth))
-    newest = Grid(LENGTH).before(datetime.now(UTC))
+    newest = Every(LENGTH).before(datetime.now(UTC))
     held = {"epoch": newest - 6 * LENGTH, "events": 600, "interval_ms": DAY_MS}
     windows = [Window(newest - n * LENGTH, newest - (n - 1) * LENGTH) for n in (6, 5, 4, 3, 2, 1)]
     texts = [str(window) for window in windows]
     dump(truth, now=newest - LENGTH, **held)
-    cover(journal, truth, source, "announced", windows[0])
+    table = ParquetSink(f"{stack.home}/lake-announced")
+    cover_without_spark(journal, source, windows[0], "announced", {"truth": str(truth)}, sink=table)
 
     consumer.parsed()
     with notes.unpaused():

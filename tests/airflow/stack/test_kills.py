@@ -17,13 +17,11 @@ import pytest
 
 from airflow_provider_streams.journal.runs import Run
 from airflow_provider_streams.journal.store import Journal
-from airflow_provider_streams.model.plan import PlanRequest
-from airflow_provider_streams.model.receipt import compare
+from airflow_provider_streams.model.grid import Every
+from airflow_provider_streams.model.sink import ParquetSink
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.spark.reading import read_table
-from airflow_provider_streams.spark.spec import JobSpec
-from airflow_provider_streams.testing.fake import FakeSource, FakeSystem, dump
-from airflow_provider_streams.triggers.new_windows import Grid
+from airflow_provider_streams.testing.fake import FakeSource, dump
+from airflow_provider_streams.testing.landing import cover_without_spark
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
 
@@ -241,7 +239,7 @@ def test_what_the_triggerer_waited_for_and_watched_is_not_forgotten(killing, wat
     stack.until("the window completed meanwhile is not read", lambda: watched.covered() == watched.windows, LONG)
     for window in watched.windows:
         assert [run.state for run in watched.runs(window)].count("covered") == 1, "each was read once"
-    assert _rows(stack, "watched") == sorted([*range(60, 240), *range(60, 240)])
+    assert _rows(stack, "watched") == sorted([*range(240), *range(240)])
 
 
 @dataclass
@@ -269,14 +267,10 @@ class Watched:
         """As if it had been read: the watcher then goes on from its end."""
         first = Window(self.start, self.start + LENGTH)
         self.complete_until(first)
-        system = FakeSystem.from_options({"truth": str(self.stack.home / "watched.json")})
-        plan = system.plan(PlanRequest(SOURCE, first, "watched", slack=timedelta(0)))
+        options = {"truth": str(self.stack.home / "watched.json")}
         with _journal(self.stack) as journal:
-            run = journal.start_run(
-                SOURCE.key, journal.pin(SOURCE.key, plan), dag_id="test", run_id="first", task_id="read", try_number=1
-            )
-            _, receipts = read_table(JobSpec(plan, options={"truth": str(self.stack.home / "watched.json")}))
-            journal.finish_run(run, compare(plan, receipts, seconds=0.1))
+            table = ParquetSink(f"{self.stack.home}/lake-watched")
+            cover_without_spark(journal, SOURCE, first, "watched", options, sink=table)
 
     def runs(self, window: Window) -> tuple[Run, ...]:
         with _journal(self.stack) as journal:
@@ -292,7 +286,7 @@ class Watched:
 @pytest.fixture
 def watched(airflow_stack: Any) -> Iterator[Watched]:
     """The watcher of `kill_watcher`, at work during the test."""
-    one = Watched(airflow_stack, Grid(LENGTH).before(datetime.now(UTC)) - 4 * LENGTH)
+    one = Watched(airflow_stack, Every(LENGTH).before(datetime.now(UTC)) - 4 * LENGTH)
     one.cover_the_first()
     dag = "/api/v2/dags/kill_watcher"
     airflow_stack.until("the DAG was not parsed", lambda: airflow_stack.call("GET", dag)["dag_id"])
@@ -316,7 +310,7 @@ def _rows(stack: Any, name: str) -> list[int]:
 
 
 def _landed(lake: Path) -> bool:
-    return any(lake.glob("window_start=*"))
+    return any(lake.glob("window_start=*/window_end=*"))
 
 
 def _gone(process: psutil.Process) -> bool:

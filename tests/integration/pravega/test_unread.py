@@ -11,6 +11,7 @@ import pytest
 
 from airflow_provider_streams.errors import SourceNotFound
 from airflow_provider_streams.journal.store import Journal
+from airflow_provider_streams.model.landing import Landed
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.pravega import calls
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
@@ -72,8 +73,8 @@ def cover(journal, lab, stream: str, number: int, start: StreamCut | None) -> St
     window = Window(HOURS[number], HOURS[number + 1])
     plan = lab.plan(stream, start, lab.tail(stream), window=window, reader=READER)
     key = f"pravega:pravega_default:{stream}"
-    run = journal.start_run(key, journal.pin(key, plan), dag_id="d", run_id="r", task_id="read", try_number=1)
-    journal.finish_run(run, lab.read(plan)[1])
+    run = journal.start_run(key, journal.pin(key, plan), dag_id="d", run_id="r", task_id="read", try_number=1).run
+    journal.finish_run(run, Landed(lab.read(plan)[1]))
     return StreamCut.from_model(stream, plan.end_cut)
 
 

@@ -10,11 +10,12 @@ PY := $(VENV)/bin/python
 # The version the lock file was proven with comes first. Another: make PYTHON=python3.13 env
 PYTHONS := $(PYTHON) python3.11 python3.12 python3.13 python3.14 python3
 EVENTS ?= 200000
+MINUTES ?= 1
 # More for pytest: make test ARGS="-k ledger -x"
 ARGS ?=
 WITHOUT_SERVERS := not pulsar and not pravega and not spark and not stack and not postgres and not install
 
-.PHONY: help env servers lint format test test-fast bench demo demo-pulsar demo-pravega docs clean
+.PHONY: help env servers lint format test test-fast bench fuzz demo demo-pulsar demo-pravega docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +61,9 @@ test-fast: env ## the tests that start nothing
 
 bench: servers ## side by side with the peers on this machine; prints the ratios
 	$(PY) -m tests.bench $(ARGS)
+
+fuzz: env ## damaged and unusual bytes through every decoder, for so long each (MINUTES=1)
+	$(PY) -m tests.fuzz.pravega --minutes $(MINUTES)
 
 demo: servers ## windows of real Pulsar and Pravega servers through Airflow and Spark (EVENTS=200000)
 	$(PY) dags_examples/run_demo.py --events $(EVENTS)

@@ -18,16 +18,18 @@
     │   └── SourceNotFound       the topic, stream or scope does not exist
     ├── SystemUnavailable        no answer, or a passing failure of the server              (retryable)
     │   ├── ConnectionLost       a connection broke, or nothing came in time                (retryable)
-    │   └── ReadStalled          a connection went silent before its split was read         (retryable)
+    │   ├── ReadStalled          a connection went silent before its split was read         (retryable)
+    │   └── UnclearAnswer        the server failed and does not say why                     (retryable)
     ├── ProtocolError            bytes or answers that no server should send
     │   ├── CorruptFrame         a frame's checksum or structure is wrong                   (retryable)
     │   ├── NotAnEvent           stored bytes are no event
     │   ├── EndsInsideEvent      a range ends before its last event does
-    │   └── UnclearAnswer        the server failed and does not say why
+    │   └── EventTooLarge        an event is larger than a read may hold in memory
     ├── ProcessFailed            the server gave up something it does in the background
     ├── RetentionAtRisk          the stream may drop events before they are read
     ├── DataLoss                 the stream no longer holds what the window needs
     │   ├── StartTrimmed         the window starts before the first position still held
+    │   ├── StartUnproven        nobody can say whether the window's start is still held
     │   └── EventsLost           events inside the window vanished
     ├── BackfillIncomplete       some windows of a backfill are not covered                (retryable)
     ├── ReceiptMismatch          what was read does not agree with the plan
@@ -66,7 +68,7 @@ class InvalidName(InvalidRequest):
 
     def __init__(self, name: str, reason: str) -> None:
         self.name, self.reason = name, reason
-        super().__init__(f"{name!r} cannot be read: {reason}")
+        super().__init__(f"{name!r:.600} cannot be read: {reason}")
 
 
 class InvalidWindow(InvalidRequest):
@@ -226,6 +228,10 @@ class ReadStalled(SystemUnavailable):
         super().__init__(shard, f"nothing came for {seconds:.0f} s at {at} on the way to {end}")
 
 
+class UnclearAnswer(SystemUnavailable):
+    """The server failed and does not say why; it may pass, as its own clients expect."""
+
+
 class ProtocolError(StreamsError):
     """Bytes or answers that no server should send."""
 
@@ -259,8 +265,15 @@ class EndsInsideEvent(ProtocolError):
         )
 
 
-class UnclearAnswer(ProtocolError):
-    """The server failed and does not say why; asking again changes nothing."""
+class EventTooLarge(ProtocolError):
+    """An event is larger than a read may hold in memory, or its header lies."""
+
+    def __init__(self, shard: str, offset: int, size: int, limit: int) -> None:
+        self.shard, self.offset, self.size, self.limit = shard, offset, size, limit
+        super().__init__(
+            f"{shard}: the event at offset {offset} says it has {size} bytes, a read holds {limit} at most: its header "
+            "may be no event's. If it is one, raise the option max_event_bytes."
+        )
 
 
 class ProcessFailed(StreamsError):
@@ -294,6 +307,17 @@ class StartTrimmed(DataLoss):
         super().__init__(
             f"{shard}: the window starts at {wanted}, the first position still held is {available}"
             f"{_because(detail)}. Move the window, or accept the loss with on_loss='record'."
+        )
+
+
+class StartUnproven(DataLoss):
+    """Nobody can say whether the window's start is still held."""
+
+    def __init__(self, shard: str, window: object, reason: str) -> None:
+        self.shard, self.window, self.reason = shard, window, reason
+        super().__init__(
+            f"{shard}: nobody can say whether all of window {window} is still held: {reason}. "
+            "Read it from a place that is known, or accept it with on_unproven='land'."
         )
 
 

@@ -173,6 +173,7 @@ def _pravega_connection() -> dict[str, Any]:
             "request_timeout_seconds": _number("Request timeout", "Seconds that one request may take", 30),
             "stall_seconds": _number("Stall limit", "Seconds that a read may make no progress", 60),
             "read_ahead": _number("Read ahead", "Requests of 2 MiB that a read keeps on their way", 2),
+            "max_event_bytes": _number("Largest event", "Bytes; a read holds about twice as many", 134217728),
         },
     }
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.pravega_connection import PravegaConnection
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.source import PravegaSource
@@ -119,8 +117,6 @@ class PravegaHook(PravegaConnection):
         Raises:
             InvalidRequest: none of these, or of another stream.
         """
-        if isinstance(cut, str) and cut.lstrip().startswith("{"):
-            cut = _offsets(cut)
         with closing(self.system()) as system:
             return system.parse_cut(PravegaSource(self.stream(stream), conn_id=self.conn_id), cut)
 
@@ -223,14 +219,6 @@ class PravegaHook(PravegaConnection):
         from airflow_provider_streams.systems.pravega import scaling  # noqa: PLC0415
 
         return self.run(scaling.scale(self.stream(stream), choose))
-
-
-def _offsets(text: str) -> dict[str, str]:
-    """Offsets by segment from JSON: what a template makes of a cut in XCom with `| tojson`."""
-    try:
-        return {str(segment): str(offset) for segment, offset in json.loads(text).items()}
-    except json.JSONDecodeError as error:
-        raise InvalidRequest(f"a cut as text is JSON; in a template end it with `| tojson` ({error})") from error
 
 
 def _stream_cut(stream: str, cut: Cut | None) -> StreamCut | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
 
@@ -40,6 +41,7 @@ class PravegaConnection(StreamHook):
         super().__init__(conn_id, system="pravega", options=options)
         self._client: Client | None = None
         self._async_client: AsyncClient | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def endpoint(self) -> Endpoint:
         """Where the cluster is and who we are there.
@@ -73,11 +75,14 @@ class PravegaConnection(StreamHook):
         return self.client
 
     async def aclient(self) -> AsyncClient:
-        """The same for an event loop, which it belongs to from here on."""
-        if self._async_client is None:
+        """The same for the running event loop; what another loop has opened cannot be used here."""
+        loop = asyncio.get_running_loop()
+        if self._async_client is None or self._loop is not loop:
             from airflow_provider_streams.systems.pravega.client import AsyncClient  # noqa: PLC0415 - gRPC when used
 
-            self._async_client = AsyncClient(Endpoint.from_options(await self.aoptions()))
+            made = AsyncClient(Endpoint.from_options(await self.aoptions()))
+            if self._async_client is None or self._loop is not loop:  # no other task was quicker
+                self._async_client, self._loop = made, loop
         return self._async_client
 
     def run(self, rule: Steps[T]) -> T:

@@ -20,6 +20,8 @@ VERSION = 2
 
 Basis = Literal["publish", "append", "event", "chained", "cuts"]
 OnLoss = Literal["fail", "record"]
+OnUnproven = Literal["land", "fail"]
+"""What becomes of a window of which nobody can say that nothing was removed before we looked."""
 
 DEFAULT_SPLIT_BYTES = 64 * 1024 * 1024
 
@@ -38,6 +40,7 @@ class PlanRequest:
     end_cut: Cut | None = None
     """Given by the bases `cuts` and `append`; None: resolved from the window, or the tail."""
     on_loss: OnLoss = "fail"
+    on_unproven: OnUnproven = "land"
     target_split_bytes: int = DEFAULT_SPLIT_BYTES
 
     def __post_init__(self) -> None:
@@ -81,7 +84,7 @@ class Range:
     first_kept: Position | None = None
     """The first position the system still held when the plan was made."""
     verdict: str = "ok"
-    """`ok`, `empty`, `unknown` (retention not readable), `edge: ..` (about to expire) or `lost: ..`."""
+    """`ok`, `empty`, `unproven: ..`, `unknown` (retention not readable), `edge: ..` (about to expire) or `lost: ..`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +206,8 @@ class Plan:
     losses: tuple[Loss, ...] = ()
     skew_seconds: tuple[float, float] | None = None
     """How much later than the window's start and end its recorded cuts were sampled (basis `append`)."""
+    remarks: tuple[str, ...] = ()
+    """What a person should know of what the plan promises, a sentence each."""
     terms: Terms | None = None
     """What was asked; None: by somebody who pins nothing."""
     version: int = field(default=VERSION)
@@ -281,6 +286,7 @@ class Plan:
                 {"shard": x.shard, "start": str(x.start), "end": str(x.end), "cause": x.cause} for x in self.losses
             ],
             "skew_seconds": list(self.skew_seconds) if self.skew_seconds else None,
+            "remarks": list(self.remarks),
             "terms": self.terms.to_json() if self.terms else None,
         }
 
@@ -348,6 +354,7 @@ class Plan:
                 for x in data["losses"]
             ),
             skew_seconds=tuple(data["skew_seconds"]) if data["skew_seconds"] else None,
+            remarks=tuple(data["remarks"]),
             terms=Terms.from_json(data["terms"]) if data["terms"] else None,
         )
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Self
 
 from airflow_provider_streams.errors import PlanMismatch
+
+_TEXT = re.compile(r"-?[0-9]{1,20}(?::-?[0-9]{1,20})*")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -33,7 +36,6 @@ class Position:
         Raises:
             PlanMismatch: the text holds anything but integers between colons.
         """
-        try:
-            return cls(tuple(int(part) for part in text.split(":")))
-        except ValueError as error:
-            raise PlanMismatch(f"{text!r} is not a position") from error
+        if not isinstance(text, str) or not _TEXT.fullmatch(text):
+            raise PlanMismatch(f"{str(text)[:80]!r} is not a position")
+        return cls(tuple(int(part) for part in text.split(":")))

@@ -80,6 +80,10 @@ class PulsarSource:
         return f"pulsar://{self.conn_id}/{in_uri(name.removeprefix('persistent://'))}"
 
 
+EventTimeUnit = Literal["s", "ms", "us"]
+"""Since 1970."""
+
+
 @dataclass(frozen=True, slots=True)
 class PravegaSource:
     """One stream of a Pravega cluster.
@@ -98,7 +102,7 @@ class PravegaSource:
 
     stream: str
     conn_id: str = "pravega_default"
-    event_time_unit: Literal["s", "ms", "us"] = "ms"
+    event_time_unit: EventTimeUnit = "ms"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "stream", scoped_stream_name(self.stream))

@@ -117,6 +117,19 @@ def parse_moment(text: str) -> datetime:
     return in_utc(moment)
 
 
+def utc_moment(moment: datetime | str) -> datetime:
+    """A time in UTC, from an aware time or its ISO 8601 text.
+
+    Raises:
+        InvalidWindow: it is none, has no offset, or UTC cannot say it.
+    """
+    if isinstance(moment, str):
+        return parse_moment(moment)
+    if moment.tzinfo is None or moment.utcoffset() is None:
+        raise InvalidWindow(f"{moment.isoformat()} has no time zone: write it like 2026-11-20T10:00Z")
+    return _utc("a time", moment)
+
+
 def moment_label(moment: datetime) -> str:
     """A time as a name for folders and partitions, sortable: `20261120T100000Z`; between two seconds `..00.250000Z`."""
     utc = moment.astimezone(UTC)

@@ -13,6 +13,7 @@ from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.base import hook_for
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.model.source import PravegaSource
+from airflow_provider_streams.model.window import utc_moment
 from airflow_provider_streams.retry import terminal_errors
 from airflow_provider_streams.windows.rolling import roll_epoch
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class PravegaRollEpochOperator(BaseOperator):
-    """Ends all open segments of a stream at a tick, one to one, and records their ends as the tick's cut.
+    """Ends all open segments of a stream at a tick, one to one, and records that boundary as the tick's cut.
 
     An opt-in that takes the place of a recorder: windows of basis `append` between two ticks then are sets of sealed
     segments, whose bytes and lengths never change. It changes the stream: write permission is needed, each tick makes
@@ -36,8 +37,8 @@ class PravegaRollEpochOperator(BaseOperator):
         recorder: the name to leave beside the entry; default `dag_id.task_id`.
 
     Returns (XCom):
-        `cut, segments, sequence, is_edge`: the ends, as text that the Java client reads, and the segments that ended;
-        `is_edge` is false where another recorder's cut stands for the tick.
+        `cut, segments, sequence, is_edge`: the boundary, as text that the Java client reads, and the segments that
+        ended; `is_edge` is false where another recorder's cut stands for the tick.
     """
 
     template_fields: Sequence[str] = ("at", "recorder")
@@ -62,7 +63,7 @@ class PravegaRollEpochOperator(BaseOperator):
         with terminal_errors(), open_journal() as journal, closing(hook_for(self.source).system()) as system:
             tick = _moment(self.at, context)
             rolled = roll_epoch(journal, cast("PravegaSystem", system), self.source, tick, recorder)
-        self.log.info("Ended %s", ", ".join(segment.name for segment in rolled.cut.segments))
+        self.log.info("Ended %s", ", ".join(segment.name for segment in rolled.ends.segments))
         if not rolled.is_edge:
             self.log.warning("Another recorder's cut stands for this tick: windows do not end at this boundary")
         return rolled.to_json()
@@ -72,14 +73,4 @@ def _moment(at: datetime | str | None, context: Mapping[str, Any]) -> datetime:
     if at is None:
         due: datetime = context["dag_run"].run_after
         return due
-    moment = at if isinstance(at, datetime) else _parsed(at)
-    if moment.tzinfo is None:
-        raise InvalidRequest(f"at must carry a time zone, got {moment.isoformat()}")
-    return moment
-
-
-def _parsed(text: str) -> datetime:
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError as error:
-        raise InvalidRequest(f"at={text!r} is not a time: write it like 2026-11-20T10:00Z") from error
+    return utc_moment(at)

@@ -65,7 +65,7 @@ class PravegaHoldOperator(_HoldOperator):
         """Make the hold, unless it is there."""
         from airflow_provider_streams.systems.pravega import hold  # noqa: PLC0415 - gRPC when used
 
-        name = hold.name_for(self.reader)
+        name = hold.name_for(self.reader, self.source.stream)
         with terminal_errors(), closing(self._system()) as system:
             created = system.client.run(hold.place(self.source.stream, name, self._given(system)))
         self.log.info("Hold %s on %s %s", name, self.source, "is made" if created else "is there already")
@@ -96,7 +96,7 @@ class PravegaMoveHoldOperator(_HoldOperator):
         from airflow_provider_streams.systems.pravega import hold  # noqa: PLC0415 - gRPC when used
         from airflow_provider_streams.systems.pravega.stream_cut import StreamCut  # noqa: PLC0415
 
-        name = hold.name_for(self.reader)
+        name = hold.name_for(self.reader, self.source.stream)
         with terminal_errors(), open_journal() as journal, closing(self._system()) as system:
             cut, window = self._given(system), None
             done = None if cut else covered_end(journal, self.source.key, self.reader, None)
@@ -123,7 +123,7 @@ class PravegaReleaseHoldOperator(_HoldOperator):
         """Remove the hold, if it is there."""
         from airflow_provider_streams.systems.pravega import hold  # noqa: PLC0415 - gRPC when used
 
-        name = hold.name_for(self.reader)
+        name = hold.name_for(self.reader, self.source.stream)
         with terminal_errors(), closing(self._system()) as system:
             released = system.client.run(hold.release(self.source.stream, name))
         return {"hold": name, "released": released}

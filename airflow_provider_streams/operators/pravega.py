@@ -86,6 +86,8 @@ class PravegaCreateStreamOperator(_StreamOperator):
         scale_factor: with a rate: in how many parts a hot segment is split.
         retain: retention by time: drop what is older.
         retain_bytes: retention by size: drop the oldest beyond so many bytes.
+        note_timeout: for how long watermarks (basis `event`) wait for a writer that notes no time. Default for a new
+            stream: not at all, so that what a writer notes after a pause is late.
         tags: the stream's tags, all of them.
         if_exists: `keep` an existing stream as it is, `update` its settings, or `fail`.
         make_scope: make its scope as well.
@@ -107,6 +109,7 @@ class PravegaCreateStreamOperator(_StreamOperator):
         scale_factor: int = 2,
         retain: timedelta | None = None,
         retain_bytes: int | None = None,
+        note_timeout: timedelta | None = None,
         tags: Sequence[str] | None = None,
         if_exists: IfExists = "keep",
         make_scope: bool = False,
@@ -116,7 +119,13 @@ class PravegaCreateStreamOperator(_StreamOperator):
         super().__init__(**kwargs)
         check_if_exists(if_exists)
         self.settings = StreamSettings(
-            segments, events_per_second, kilobytes_per_second, scale_factor, retain, retain_bytes
+            segments,
+            events_per_second,
+            kilobytes_per_second,
+            scale_factor,
+            retain,
+            retain_bytes,
+            note_timeout=note_timeout,
         )
         self.tags = tags
         self.if_exists, self.make_scope, self.rescale = if_exists, make_scope, rescale

@@ -11,12 +11,13 @@ from contextlib import closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_streams.errors import InvalidWindow
+from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.backlog import Direction
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.hooks.pravega import PravegaHook
 from airflow_provider_streams.hooks.pravega_connection import one_stream
-from airflow_provider_streams.model.source import PravegaSource
+from airflow_provider_streams.model.source import EventTimeUnit, PravegaSource
+from airflow_provider_streams.model.window import utc_moment
 from airflow_provider_streams.retry import terminal_errors
 from airflow_provider_streams.sensors.state import StateSensor
 from airflow_provider_streams.triggers.pravega import (
@@ -176,6 +177,7 @@ class PravegaWatermarkSensor(_ConditionSensor):
     Args:
         stream: the stream (templated), `scope/stream` or a name in the connection's scope; or give `source`.
         source: instead of `stream`; its `event_time_unit` is that of the writers' times.
+        event_time_unit: with `stream`: the unit of the times that its writers note, `s`, `ms` (default) or `us`.
         moment: the time (templated), aware, or its text in ISO 8601 with an offset.
         conn_id: the Airflow connection, with `stream`.
 
@@ -185,14 +187,23 @@ class PravegaWatermarkSensor(_ConditionSensor):
 
     template_fields: Sequence[str] = ("stream", "moment")
 
-    def __init__(self, *, moment: datetime | str, source: PravegaSource | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *,
+        moment: datetime | str,
+        source: PravegaSource | None = None,
+        event_time_unit: EventTimeUnit | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(source=source, **kwargs)
+        if source is not None and event_time_unit is not None:
+            raise InvalidRequest("the source says its event_time_unit: give event_time_unit only with stream")
         self.moment = moment
-        self.unit = (source or PravegaSource("any/stream")).unit
+        self.unit = (source or PravegaSource("any/stream", event_time_unit=event_time_unit or "ms")).unit
 
     def condition(self, hook: PravegaHook) -> Condition:  # noqa: ARG002 - all conditions' shape
         """The newest watermark is not before the time."""
-        since = aware(self.moment) - _EPOCH
+        since = utc_moment(self.moment) - _EPOCH
         return WatermarkReached(-(-since // self.unit))
 
 
@@ -220,7 +231,7 @@ class PravegaCutAvailableSensor(_PravegaSensor):
 
     def ask(self, context: Context) -> Answer:  # noqa: ARG002 - all sensors' shape
         """Poll once."""
-        moment = aware(self.moment)
+        moment = utc_moment(self.moment)
         with closing(PravegaHook(self.conn_id)) as hook:
             source = PravegaSource(hook.stream(self.stream), conn_id=self.conn_id)
         with open_journal() as journal:
@@ -228,19 +239,4 @@ class PravegaCutAvailableSensor(_PravegaSensor):
 
     def trigger(self, context: Context) -> PravegaCutTrigger:  # noqa: ARG002 - all sensors' shape
         """The trigger that goes on asking."""
-        return PravegaCutTrigger(self.conn_id, self.stream, aware(self.moment).isoformat(), self.poke_interval)
-
-
-def aware(moment: datetime | str) -> datetime:
-    """A time from a time or its text.
-
-    Raises:
-        InvalidWindow: no time, or one without an offset.
-    """
-    try:
-        found = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
-    except ValueError as error:
-        raise InvalidWindow(f"{moment!r} is not a time: write it like 2026-11-20T10:00:00Z") from error
-    if found.tzinfo is None:
-        raise InvalidWindow(f"{moment} has no time zone: write it like 2026-11-20T10:00:00Z")
-    return found
+        return PravegaCutTrigger(self.conn_id, self.stream, utc_moment(self.moment).isoformat(), self.poke_interval)

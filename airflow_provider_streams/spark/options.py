@@ -48,6 +48,7 @@ SOURCE_OPTIONS: tuple[Option, ...] = (
     Option("scope", "a Pravega scope"),
     Option("stream", "a Pravega stream"),
     Option("streams", "streams, comma separated"),
+    Option("event_time_unit", "basis event: the unit of the times that a Pravega stream's writers note", "ms"),
 )
 """What names a source; which of them apply is the system's to say (`StreamSystem.source`)."""
 

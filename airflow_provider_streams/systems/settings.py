@@ -107,5 +107,5 @@ def token_end(token: str) -> float | None:
     try:
         _header, claims, _signature = token.split(".")
         return float(json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["exp"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.journal import aopen_journal
 from airflow_provider_streams.hooks.pravega import PravegaHook
-from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.source import PravegaSource
+from airflow_provider_streams.model.window import utc_moment
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
 from airflow_provider_streams.triggers.state import Answer, StateTrigger
 
@@ -80,14 +80,14 @@ class BacklogReached(Condition):
     def __post_init__(self) -> None:
         if self.direction not in ("at_least", "at_most"):
             raise InvalidRequest(f"direction must be 'at_least' or 'at_most', got {self.direction!r}")
-        if self.bytes < 0:
-            raise InvalidRequest(f"a backlog's limit must not be negative, got {self.bytes}")
+        if not isinstance(self.bytes, int) or self.bytes < 0:
+            raise InvalidRequest(f"a backlog's limit is a whole number of bytes, not negative, got {self.bytes!r}")
 
     def rule(self, stream: str) -> Steps[Answer]:
         """See `questions.unread`."""
         from airflow_provider_streams.systems.pravega import questions  # noqa: PLC0415 - gRPC when used
 
-        start = None if self.cut is None else StreamCut.from_model(stream, Cut.from_json(self.cut))
+        start = None if self.cut is None else StreamCut.from_mapping(stream, self.cut)
         found = yield from questions.unread(stream, start)
         reached = found.bytes >= self.bytes if self.direction == "at_least" else found.bytes <= self.bytes
         return Answer(
@@ -205,7 +205,7 @@ class PravegaCutTrigger(StateTrigger):
         finally:
             await hook.aclose()
         with closing(await aopen_journal()) as journal:
-            return await asyncio.to_thread(cut_answer, journal, source, datetime.fromisoformat(self.moment))
+            return await asyncio.to_thread(cut_answer, journal, source, utc_moment(self.moment))
 
 
 def cut_answer(journal: Journal, source: PravegaSource, moment: datetime) -> Answer:

@@ -6,6 +6,7 @@ import asyncio
 from contextlib import closing
 from typing import Any
 
+from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.journal import aopen_journal
 from airflow_provider_streams.hooks.pravega import PravegaHook
 from airflow_provider_streams.model.cut import Cut
@@ -43,6 +44,8 @@ class PravegaUnreadTrigger(WatchTrigger):
     ) -> None:
         super().__init__(poll_interval, repeat_seconds)
         self.source = PravegaSource(stream, conn_id=conn_id)
+        if not isinstance(min_bytes, int):
+            raise InvalidRequest(f"min_bytes is a whole number, got {min_bytes!r}")
         self.reader, self.min_bytes = reader, min_bytes
         self._hook: PravegaHook | None = None
 

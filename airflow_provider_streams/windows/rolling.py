@@ -21,6 +21,8 @@ class Rolled:
     """A boundary in a stream."""
 
     cut: StreamCut
+    """The boundary, as the journal keeps it: where the segments after it start."""
+    ends: StreamCut
     """The ends of the segments that were open at the tick; they are sealed, and never move."""
     sequence: int | None
     """The number of its entry in the journal; None: it was there, or a recorder was quicker."""
@@ -29,7 +31,7 @@ class Rolled:
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values; the cut as the Java client's text."""
-        segments = [segment.name.rpartition("/")[2] for segment in self.cut.segments]
+        segments = [segment.name.rpartition("/")[2] for segment in self.ends.segments]
         return {
             "cut": self.cut.to_text(),
             "segments": segments,
@@ -39,7 +41,7 @@ class Rolled:
 
 
 def roll_epoch(journal: Journal, system: PravegaSystem, source: PravegaSource, tick: datetime, recorder: str) -> Rolled:
-    """End the segments that were open at a tick, and record their ends as the tick's cut; any number of times.
+    """End the segments that were open at a tick, and record that boundary as the tick's cut; any number of times.
 
     Which segments is decided once: their tail is sampled at or after the tick and stored before the stream is touched.
     Whoever repeats the tick (a retry after a kill, whenever it was) ends the same ones, which does no harm.
@@ -61,14 +63,15 @@ def roll_epoch(journal: Journal, system: PravegaSystem, source: PravegaSource, t
     if order is None:
         raise InvalidRequest(f"{source}: the tick {tick.isoformat()} has not come yet")
     chosen = StreamCut.from_model(source.stream, order.cut)
-    cut = system.client.run(epoch.roll(source.stream, chosen.offsets.keys()))
+    boundary = system.client.run(epoch.roll(source.stream, chosen.offsets.keys()))
+    cut = boundary.cut.to_model()
     sequence = journal.record_cut(
         source.key,
-        cut.to_model(),
+        cut,
         sampled_from=order.sampled_from,
         sampled_to=utc_now(),
         recorder=recorder,
         go_on=system.go_on,
     )
     edge = journal.cut_at(source.key, tick)
-    return Rolled(cut, sequence, edge is not None and edge.cut == cut.to_model())
+    return Rolled(boundary.cut, boundary.ends, sequence, edge is not None and edge.cut == cut)

@@ -27,6 +27,7 @@ from airflow_provider_streams.operators.retention import CheckRetentionOperator
 from airflow_provider_streams.sensors.retention import RetentionGuardSensor
 from airflow_provider_streams.systems.pravega import calls
 from airflow_provider_streams.systems.pravega.calls import Retention, RetentionKind, Settings
+from airflow_provider_streams.systems.pravega.hold import name_for
 from airflow_provider_streams.systems.pravega.stream_settings import StreamSettings
 from airflow_provider_streams.testing.pravega_writer import PravegaWriter
 from airflow_provider_streams.testing.servers import QUICK_START, PravegaServer
@@ -157,8 +158,8 @@ def test_a_policy_with_a_maximum_goes_beyond_a_hold_and_the_next_window_says_so(
     shop.write(source, count=10)
     assert shop.head(source) == 0
     shop.write_until_gone(10, source)
+    from airflow_provider_streams.windows.planning import WindowRead, fresh_plan
     from airflow_provider_streams.windows.readiness import WindowQuestion
-    from airflow_provider_streams.windows.reading import WindowRead, fresh_plan
 
     question = WindowQuestion(source, Window(edge, shop.edge(source)), "append")
     with open_journal() as journal, closing(shop.hook.system()) as system, pytest.raises(StartTrimmed):
@@ -199,7 +200,7 @@ def test_a_hold_lives_as_long_as_the_run_that_reads(dag_test, spark_stand_in, sh
         release = PravegaReleaseHoldOperator(task_id="release", source=held, reader=reader)
         hold.as_setup() >> write >> read >> release.as_teardown(setups=hold)
     finished = dag_test(dag)
-    assert seen == [[reader.replace("_", "-")]], "it is there while the window is read"
+    assert seen == [[name_for(reader, held.stream)]], "it is there while the window is read"
     assert shop.holds(held) == [], "and not afterwards"
     assert finished.get_task_instance("release").state == TaskInstanceState.SUCCESS
     if outcome == "failure":

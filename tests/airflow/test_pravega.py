@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from contextlib import closing
@@ -116,6 +117,24 @@ async def test_the_hook_tells_what_the_server_holds_in_both_ways(hook, stream, w
         hook.describe("nothing")
     assert not hook.exists("nothing"), "a question makes no stream"
     await hook.aclose()
+
+
+def test_a_hook_asks_from_one_loop_after_the_other_and_from_many_tasks_at_once(hook, stream, write):
+    write(10)
+
+    async def ask() -> set[Any]:
+        asked = (*(hook.atail("s") for _ in range(20)), *(hook.aunread("s") for _ in range(20)))
+        cancelled = [asyncio.wait_for(hook.atail("s"), 0.001 * number) for number in range(1, 9)]
+        found = await asyncio.gather(*asked, *cancelled, return_exceptions=True)
+        return {str(answer) for answer in found if not isinstance(answer, TimeoutError)}
+
+    async def closing_it() -> set[Any]:
+        found = await ask()
+        await hook.aclose()
+        return found
+
+    assert asyncio.run(closing_it()) == asyncio.run(closing_it()) == {str(hook.tail("s")), str(hook.unread("s"))}
+    assert asyncio.run(hook.ahead("s")) == asyncio.run(hook.ahead("s")), "also where nobody closed it"
 
 
 def test_the_connection_test_asks_every_service(hook, pravega_server, monkeypatch):

@@ -17,8 +17,8 @@ from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.base import load_system
 from airflow_provider_streams.systems.sources import source_to_json
+from airflow_provider_streams.windows.planning import WindowRead, fresh_plan
 from airflow_provider_streams.windows.readiness import WindowQuestion
-from airflow_provider_streams.windows.reading import WindowRead, fresh_plan
 from airflow_provider_streams.windows.recording import record
 
 _KILLED = """

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.errors import InvalidRequest, StreamsError
 from airflow_provider_streams.systems.pravega import calls, cuts
 from airflow_provider_streams.systems.pravega.calls import ScalingKind, Settings
-from airflow_provider_streams.systems.pravega.planner import pieces_between
+from airflow_provider_streams.systems.pravega.pieces import pieces_between
 from airflow_provider_streams.systems.pravega.steps import Steps, ask
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
 from airflow_provider_streams.systems.pravega.stream_settings import IfExists
@@ -40,14 +41,24 @@ def create(
 ) -> Steps[Made]:
     """Make a stream with changed default settings; what becomes of one that is there already, `if_exists` says.
 
+    A scope that was made for a stream that could not be made is removed again.
+
     Raises:
         SourceNotFound: no such scope, and none is to be made.
         InvalidRequest: it exists, and that is a failure; or see `change_settings`.
     """
-    if make_scope:
-        yield from ask(calls.create_scope(stream.partition("/")[0]))
     wanted = change(Settings())
-    if (yield from ask(calls.create_stream(stream, wanted))):
+    creation = calls.create_stream(stream, wanted)
+    scope = stream.partition("/")[0]
+    made_scope = make_scope and (yield from ask(calls.create_scope(scope)))
+    try:
+        is_made = yield from ask(creation)
+    except StreamsError:
+        if made_scope:
+            with contextlib.suppress(StreamsError):
+                yield from ask(calls.delete_scope(scope))
+        raise
+    if is_made:
         return Made(created=True, updated=False, settings=wanted)
     if if_exists == "fail":
         raise InvalidRequest(f"{stream} exists already")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import re
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -40,6 +40,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("request_timeout_seconds", "How long one request may take", default="30"),
     Option("stall_seconds", "How long a read may make no progress while there is more to come", default="60"),
     Option("read_ahead", "How many requests of 2 MiB a read keeps on their way; more help over long distances", "2"),
+    Option("max_event_bytes", "The largest event that is read; a read holds about twice as much", str(128 << 20)),
 )
 """Every setting of a connection to Pravega."""
 
@@ -72,6 +73,7 @@ class Endpoint:
     request_timeout_seconds: float = 30.0
     stall_seconds: float = 60.0
     read_ahead: int = 2
+    max_event_bytes: int = 128 << 20
 
     def __post_init__(self) -> None:
         parse_controller(self.controller)
@@ -82,9 +84,12 @@ class Endpoint:
         for name in _NEEDS[self.method]:
             if not getattr(self, name):
                 raise InvalidRequest(f"auth_method {self.method} needs the option {name}")
-        for name in ("request_timeout_seconds", "stall_seconds", "read_ahead"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise InvalidRequest(f"{name} must be a positive number, got {getattr(self, name)}")
+        if not _TOKEN.fullmatch(self.token) or ":" in self.username:
+            # the value itself stays out: whoever reads this may not be whom it belongs to
+            raise InvalidRequest("a token is one word of printable characters, and a username has no colon")
+        for name, most in _MOST.items():
+            if not 0 < getattr(self, name) <= most:
+                raise InvalidRequest(f"{name} must be positive, and {most:,} at most, got {getattr(self, name)}")
 
     @classmethod
     def from_options(cls, options: Mapping[str, str]) -> Self:
@@ -142,6 +147,14 @@ class Endpoint:
         return context
 
 
+_TOKEN = re.compile(r"[!-~]*")
+_MOST = {
+    "request_timeout_seconds": 86_400,
+    "stall_seconds": 86_400,
+    "read_ahead": 64,
+    "max_event_bytes": (1 << 31) - 1,
+}
+"""The most that makes sense; what is not a number is none of it."""
 _NEEDS: dict[str, tuple[str, ...]] = {
     "none": (),
     "basic": ("username", "password"),
@@ -189,4 +202,5 @@ _PARSERS: dict[str, settings.Parser] = {
     "request_timeout_seconds": settings.seconds,
     "stall_seconds": settings.seconds,
     "read_ahead": settings.count,
+    "max_event_bytes": settings.count,
 }

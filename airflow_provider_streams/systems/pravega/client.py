@@ -7,11 +7,11 @@ operators, sensors and triggers share them.
 from __future__ import annotations
 
 import asyncio
-import threading
+import contextlib
 import time
 from typing import Any, TypeVar
 
-from airflow_provider_streams.errors import ConnectionLost, ProtocolError
+from airflow_provider_streams.errors import ConnectionLost
 from airflow_provider_streams.systems.pravega import calls
 from airflow_provider_streams.systems.pravega.auth import Endpoint
 from airflow_provider_streams.systems.pravega.calls import Call
@@ -27,14 +27,14 @@ T = TypeVar("T")
 
 
 class Client:
-    """The blocking edge. Connects when used; several threads may ask."""
+    """The blocking edge. Connects when used; several threads may ask, each on a connection of its own."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
         self.tokens = Tokens()
         self._controller = Controller(endpoint, Credentials(endpoint))
-        self._stores: dict[Address, Connection] = {}
-        self._lock = threading.Lock()
+        self._idle: dict[Address, Connection] = {}
+        """Connections that nobody uses now: whoever asks takes one out, so that no answer goes to another."""
 
     def call(self, call: Call[T]) -> T:
         """See `Controller.call`."""
@@ -85,9 +85,8 @@ class Client:
         while answers.left:
             token = self.token(query.stream)
             addresses = {key: self.call(calls.store_of(query.stream, key)) for key in answers.left}
-            with self._lock:
-                for address, keys in by_store(addresses).items():
-                    self._ask_store(answers, address, keys, token)
+            for address, keys in by_store(addresses).items():
+                self._ask_store(answers, address, keys, token)
             time.sleep(answers.pause(self.tokens))
         return answers.found
 
@@ -106,38 +105,37 @@ class Client:
         return bytes(reading.data)
 
     def _ask_store(self, answers: Answers, address: Address, keys: list[int], token: str) -> None:
-        try:
-            connection = self._stores.get(address) or Connection(self.endpoint, address)
-            self._stores[address] = connection
-            connection.send(*answers.requests(keys, token))
-            for _ in keys:
-                answers.take(keys, connection.receive(self.endpoint.request_timeout_seconds))
-        except ConnectionLost:
-            self._drop(address)
-        except ProtocolError:
-            self._drop(address)
-            raise
+        with contextlib.suppress(ConnectionLost):
+            connection = self._idle.pop(address, None) or Connection(self.endpoint, address)
+            try:
+                requests = answers.requests(keys, token)
+                connection.send(*requests)
+                for _ in requests:
+                    answers.take(connection.receive(self.endpoint.request_timeout_seconds))
+            except BaseException:
+                connection.close()  # an answer that is still to come would be the next one's
+                raise
+            self._keep(connection)
 
-    def _drop(self, address: Address) -> None:
-        connection = self._stores.pop(address, None)
-        if connection is not None:
+    def _keep(self, connection: Connection) -> None:
+        if self._idle.setdefault(connection.address, connection) is not connection:
             connection.close()
 
     def close(self) -> None:
         """Close what was opened; a later question opens it again."""
-        for address in list(self._stores):
-            self._drop(address)
+        while self._idle:
+            self._idle.popitem()[1].close()
         self._controller.close()
 
 
 class AsyncClient:
-    """The asynchronous edge: the same questions and rules. Belongs to one event loop."""
+    """The asynchronous edge: the same questions and rules. Belongs to one event loop; several tasks may ask."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
         self.tokens = Tokens()
         self._controller = AsyncController(endpoint, Credentials(endpoint))
-        self._stores: dict[Address, AsyncConnection] = {}
+        self._idle: dict[Address, AsyncConnection] = {}
 
     async def call(self, call: Call[T]) -> T:
         """See `Controller.call`."""
@@ -196,32 +194,31 @@ class AsyncClient:
                     await connection.send(reading.request(token))
                     reading.take(await connection.receive(self.endpoint.request_timeout_seconds))
                 finally:
-                    await connection.close()
+                    connection.abort()
             except ConnectionLost:
                 reading.lost()
             await asyncio.sleep(reading.pause(self.tokens))
         return bytes(reading.data)
 
     async def _ask_store(self, answers: Answers, address: Address, keys: list[int], token: str) -> None:
-        try:
-            connection = self._stores.get(address) or await AsyncConnection.open(self.endpoint, address)
-            self._stores[address] = connection
-            await connection.send(*answers.requests(keys, token))
-            for _ in keys:
-                answers.take(keys, await connection.receive(self.endpoint.request_timeout_seconds))
-        except ConnectionLost:
-            await self._drop(address)
-        except (ProtocolError, asyncio.CancelledError):
-            await self._drop(address)
-            raise
+        with contextlib.suppress(ConnectionLost):
+            connection = self._idle.pop(address, None) or await AsyncConnection.open(self.endpoint, address)
+            try:
+                requests = answers.requests(keys, token)
+                await connection.send(*requests)
+                for _ in requests:
+                    answers.take(await connection.receive(self.endpoint.request_timeout_seconds))
+            except BaseException:
+                connection.abort()
+                raise
+            self._keep(connection)
 
-    async def _drop(self, address: Address) -> None:
-        connection = self._stores.pop(address, None)
-        if connection is not None:
-            await connection.close()
+    def _keep(self, connection: AsyncConnection) -> None:
+        if self._idle.setdefault(connection.address, connection) is not connection:
+            connection.abort()
 
     async def close(self) -> None:
         """Close what was opened."""
-        for address in list(self._stores):
-            await self._drop(address)
+        while self._idle:
+            await self._idle.popitem()[1].close()
         await self._controller.close()

@@ -161,7 +161,7 @@ class AsyncConnection:
             await connection.send(wire.Hello())
             check_hello(await connection.receive(endpoint.request_timeout_seconds), address)
         except BaseException:
-            await connection.close()
+            connection.abort()
             raise
         return connection
 
@@ -186,6 +186,10 @@ class AsyncConnection:
             raise ConnectionLost(_name(self.address), "nothing came in time") from error
         except (OSError, asyncio.IncompleteReadError) as error:
             raise ConnectionLost(_name(self.address), "it closed the connection") from error
+
+    def abort(self) -> None:
+        """Close the socket at once, without a wait that could be cancelled or hang."""
+        self._writer.transport.abort()
 
     async def close(self) -> None:
         """Close the socket."""

@@ -24,6 +24,7 @@ from airflow_provider_streams.systems.tls import tls_refusal
 
 try:
     import grpc
+    from google.protobuf.message import DecodeError
 except ImportError as missing:
     raise MissingDependency("grpc", "pravega") from missing
 
@@ -45,6 +46,7 @@ _OPTIONS: tuple[tuple[str, Any], ...] = (
 )
 _PASSING = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED})
 _MISSING_SCOPE = re.compile(r"get entry: key: \S+ table: _system/_tables/scopes\b")
+_MISSING_EPOCH = re.compile(r"get entry: key: epochRecord-(\d{1,10}) table: ")
 
 
 class Controller:
@@ -74,10 +76,10 @@ class Controller:
                 failures.append(_passing(_typed(error, address, call)))
             else:
                 self._first = number
-                return call.parse(answer)
+                return value_of(call, answer)
         raise failures[-1]
 
-    def _send(self, address: tuple[str, int], call: Call[T], metadata: _Metadata) -> object:
+    def _send(self, address: tuple[str, int], call: Call[T], metadata: _Metadata) -> bytes:
         channel = self._channels.get(address)
         if channel is None:
             options = [*_OPTIONS]
@@ -86,14 +88,17 @@ class Controller:
                 channel = grpc.secure_channel(_target(address), credentials, [*options, *name])
             else:
                 channel = grpc.insecure_channel(_target(address), options)
-            self._channels[address] = channel
-        send = channel.unary_unary(
-            _SERVICE + call.method,
-            request_serializer=type(call.message).SerializeToString,
-            response_deserializer=call.answer.FromString,
-        )
-        answer: object = send(call.message, timeout=self._endpoint.request_timeout_seconds, metadata=metadata)
+            channel = self._keep(address, channel)
+        send: Any = channel.unary_unary(_SERVICE + call.method, type(call.message).SerializeToString)
+        answer: bytes = send(call.message, timeout=self._endpoint.request_timeout_seconds, metadata=metadata)
         return answer
+
+    def _keep(self, address: tuple[str, int], channel: grpc.Channel) -> grpc.Channel:
+        """The channel to an address: of two threads that opened one, the first has it."""
+        kept = self._channels.setdefault(address, channel)
+        if kept is not channel:
+            channel.close()
+        return kept
 
     def close(self) -> None:
         """Close every channel; a later call opens them again."""
@@ -123,10 +128,10 @@ class AsyncController:
                 failures.append(_passing(_typed(error, address, call)))
             else:
                 self._first = number
-                return call.parse(answer)
+                return value_of(call, answer)
         raise failures[-1]
 
-    async def _send(self, address: tuple[str, int], call: Call[T], metadata: _Metadata) -> object:
+    async def _send(self, address: tuple[str, int], call: Call[T], metadata: _Metadata) -> bytes:
         channel = self._channels.get(address)
         if channel is None:
             options = [*_OPTIONS]
@@ -135,19 +140,37 @@ class AsyncController:
                 channel = grpc.aio.secure_channel(_target(address), credentials, [*options, *name])
             else:
                 channel = grpc.aio.insecure_channel(_target(address), options)
-            self._channels[address] = channel
-        send = channel.unary_unary(
-            _SERVICE + call.method,
-            request_serializer=type(call.message).SerializeToString,
-            response_deserializer=call.answer.FromString,
-        )
-        answer: object = await send(call.message, timeout=self._endpoint.request_timeout_seconds, metadata=metadata)
+            channel = await self._keep(address, channel)
+        send: Any = channel.unary_unary(_SERVICE + call.method, type(call.message).SerializeToString)
+        answer: bytes = await send(call.message, timeout=self._endpoint.request_timeout_seconds, metadata=metadata)
         return answer
+
+    async def _keep(self, address: tuple[str, int], channel: grpc.aio.Channel) -> grpc.aio.Channel:
+        kept = self._channels.setdefault(address, channel)
+        if kept is not channel:
+            await channel.close()
+        return kept
 
     async def close(self) -> None:
         """Close every channel."""
         while self._channels:
             await self._channels.popitem()[1].close()
+
+
+def value_of(call: Call[T], answer: bytes) -> T:
+    """What an answer says; gRPC's own way to read it would give nothing where it cannot, and log a stack.
+
+    Raises:
+        ProtocolError: bytes or values without sense.
+        StreamsError: what the answer's status means.
+    """
+    try:
+        message = call.answer.FromString(answer)
+    except DecodeError as error:
+        raise ProtocolError(
+            f"the controller answers {call.method} of {call.about} with bytes that mean nothing"
+        ) from error
+    return call.parse(message)
 
 
 def _turns(endpoint: Endpoint, first: int, call: Call[Any]) -> Iterator[tuple[int, tuple[str, int]]]:
@@ -208,15 +231,16 @@ def _typed(error: grpc.RpcError, address: tuple[str, int], call: Call[Any]) -> S
         waited = "no answer in time" if code is grpc.StatusCode.DEADLINE_EXCEEDED else _short(details)
         return SystemUnavailable(where, f"{call.method}: {waited}")
     refused: dict[grpc.StatusCode, StreamsError] = {
-        grpc.StatusCode.NOT_FOUND: SourceNotFound(_missing_name(call.about, details), where),
+        grpc.StatusCode.NOT_FOUND: _not_found(call.about, details, where),
         grpc.StatusCode.UNAUTHENTICATED: AuthenticationFailed(where),
         grpc.StatusCode.PERMISSION_DENIED: NotAuthorized(where, f"{call.method} of {call.about}"),
+        grpc.StatusCode.UNIMPLEMENTED: ProtocolError(f"{where} knows no {call.method}: is it a Pravega controller?"),
     }
     if code in refused:
         return refused[code]
     if code is grpc.StatusCode.INVALID_ARGUMENT or details.startswith(_REFUSALS):
         return InvalidRequest(f"{call.about}: the controller refuses {call.method}: {_short(details)}")
-    return UnclearAnswer(f"{where} failed at {call.method} of {call.about}: {code.name} {_short(details)}".rstrip())
+    return UnclearAnswer(where, f"{call.method} of {call.about} failed: {code.name} {_short(details)}".rstrip())
 
 
 _DISTRUST = re.compile(r"CERTIFICATE_VERIFY_FAILED[^.]*|Hostname Verification Check failed")
@@ -226,8 +250,14 @@ _REFUSALS = ("lease ", "Stream: ")
 """How texts begin of refusals that servers send as if they were failures."""
 
 
-def _missing_name(about: str, details: str) -> str:
-    return f"scope {about.partition('/')[0]}" if _MISSING_SCOPE.search(details) else about
+def _not_found(about: str, details: str, where: str) -> StreamsError:
+    """What is missing, by the table that was searched: a scope, a stream, or an epoch that a stream never had."""
+    if epoch := _MISSING_EPOCH.search(details):
+        return InvalidRequest(
+            f"{about} has no epoch {epoch[1]} at {where}: segments of it belong to another stream of this name, or to "
+            "another cluster"
+        )
+    return SourceNotFound(f"scope {about.partition('/')[0]}" if _MISSING_SCOPE.search(details) else about, where)
 
 
 def _short(details: str) -> str:

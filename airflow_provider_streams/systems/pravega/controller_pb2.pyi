@@ -409,6 +409,14 @@ class GroupAnswer(_message.Message):
     status: int
     def __init__(self, settings: _Optional[_Union[GroupSettings, _Mapping]] = ..., status: _Optional[int] = ...) -> None: ...
 
+class CreatedGroup(_message.Message):
+    __slots__ = ("status", "settings")
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    SETTINGS_FIELD_NUMBER: _ClassVar[int]
+    status: int
+    settings: GroupSettings
+    def __init__(self, status: _Optional[int] = ..., settings: _Optional[_Union[GroupSettings, _Mapping]] = ...) -> None: ...
+
 class SubscriberCut(_message.Message):
     __slots__ = ("subscriber", "generation", "group_id", "cut")
     SUBSCRIBER_FIELD_NUMBER: _ClassVar[int]

@@ -54,6 +54,7 @@ class Credentials:
 
 
 _EARLY_SECONDS = 5
+_LONGEST_SECONDS = 1e9
 _AUDIENCE = "pravega-controller"
 
 
@@ -76,7 +77,12 @@ def _keycloak_token(path: str, timeout: float) -> tuple[str, float]:
             answer = _token_answer(url, http.post(url, data=ticket, headers=bearer))
     except httpx.TransportError as error:
         raise SystemUnavailable(url, type(error).__name__) from error
-    return answer["access_token"], time.monotonic() + max(0.0, float(answer.get("expires_in", 0)) - _EARLY_SECONDS)
+    return answer["access_token"], time.monotonic() + max(0.0, _seconds(answer.get("expires_in")) - _EARLY_SECONDS)
+
+
+def _seconds(life: object) -> float:
+    """How long a token lives; what is no such number: not at all, so that each call asks for a new one."""
+    return life if isinstance(life, int | float) and 0 <= life < _LONGEST_SECONDS else 0.0
 
 
 def _token_answer(url: str, response: Any) -> dict[str, Any]:
@@ -84,9 +90,10 @@ def _token_answer(url: str, response: Any) -> dict[str, Any]:
         raise SystemUnavailable(url, f"HTTP {response.status_code}")
     try:
         answer: dict[str, Any] = response.json() if response.status_code == 200 else {}  # noqa: PLR2004
-    except ValueError:
+    except (ValueError, RecursionError):
         answer = {}
-    if not isinstance(answer, dict) or not isinstance(answer.get("access_token"), str):
+    token = answer.get("access_token") if isinstance(answer, dict) else None
+    if not isinstance(token, str) or not (token.isascii() and token.isprintable()):
         raise AuthenticationFailed(url, f"HTTP {response.status_code}")
     return answer
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from airflow_provider_streams.errors import InvalidRequest, SourceNotFound
 from airflow_provider_streams.systems.pravega import calls
 from airflow_provider_streams.systems.pravega.names import Segment
-from airflow_provider_streams.systems.pravega.steps import Steps, ask, infos
+from airflow_provider_streams.systems.pravega.segment_infos import SegmentInfo
+from airflow_provider_streams.systems.pravega.steps import Pause, Steps, ask, infos
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
 
 _TRIES = 5
+_SCALING_SECONDS = 0.05
+"""Between two looks at a stream that is being scaled, which takes some tenths of a second."""
 
 
 def head(stream: str) -> Steps[StreamCut]:
@@ -20,15 +25,22 @@ def head(stream: str) -> Steps[StreamCut]:
     return StreamCut(stream, (yield from ask(calls.head(stream))))
 
 
+def is_beginning(head: StreamCut) -> bool:
+    """Whether a stream with this head was never truncated: it starts with the segments that it was made with."""
+    return all(segment.epoch == 0 and head.offsets[segment.id] == 0 for segment in head.segments)
+
+
 def tail(stream: str) -> Steps[StreamCut]:
     """A cut just after every event that was acknowledged before this rule began.
 
     Segments are asked one after the other: events acknowledged meanwhile may be inside. When the stream scales
-    meanwhile, the cut names the segments of before, whose ends are final. Never empty: see `sealed_end`.
+    meanwhile, they are asked again: a cut names open segments where it can, for the end of one that retention has
+    removed cannot be told from a place inside it any more. Never empty: see `sealed_end`.
 
     Raises:
         SourceNotFound: no such stream or scope.
     """
+    last: StreamCut | None = None
     for _ in range(_TRIES):
         current = yield from ask(calls.current_segments(stream))
         if not current:
@@ -36,9 +48,13 @@ def tail(stream: str) -> Steps[StreamCut]:
         keys = [segment.segment_id for segment in current]
         found = yield from infos(stream, keys)
         if len(found) == len(keys):
-            return StreamCut(stream, {key: info.write_offset for key, info in found.items()})
-    # segments that are open and yet missing, again and again: the stream is being deleted
-    raise SourceNotFound(stream)
+            last = StreamCut(stream, {key: info.write_offset for key, info in found.items()})
+            if not any(info.is_sealed for info in found.values()):
+                return last
+            yield Pause(_SCALING_SECONDS)
+    if last is None:  # segments that are open and yet missing, again and again: the stream is being deleted
+        raise SourceNotFound(stream)
+    return last
 
 
 def is_sealed(stream: str) -> Steps[bool]:
@@ -60,6 +76,54 @@ def sealed_end(stream: str) -> Steps[StreamCut]:
     if not found or len(found) != len(last):
         raise SourceNotFound(stream)
     return StreamCut(stream, {key: info.write_offset for key, info in found.items()})
+
+
+def check(named: Mapping[str, StreamCut], head: StreamCut) -> Steps[Mapping[int, SegmentInfo]]:
+    """Whether cuts are places of their stream, past ones included: whole, of one moment each, and not ahead of it.
+
+    Neither controller nor segment store does look.
+
+    Args:
+        named: the cuts by what messages call them: `start`, `end`.
+        head: the stream's.
+
+    Returns:
+        The infos of the segments that they name; those that were truncated away are left out.
+
+    Raises:
+        InvalidRequest: one is not.
+    """
+    for name, cut in named.items():
+        check_readable(name, cut)
+    keys = sorted({key for cut in named.values() for key in cut.offsets})
+    found = yield from infos(head.stream, keys)
+    yield from _check_known([key for key in keys if key not in found], head)
+    for name, cut in named.items():
+        yield from covers(name, cut)
+        _check_reached(name, cut, found)
+    return found
+
+
+def _check_known(unseen: Sequence[int], head: StreamCut) -> Steps[None]:
+    """Whether segments that no store has were the stream's before it was truncated."""
+    if not unseen:
+        return
+    past = yield from ask(calls.segments_between(head.stream, {}, head.offsets))
+    for key in unseen:
+        if key not in past:
+            raise InvalidRequest(
+                f"{Segment(head.stream, key).name}, which a cut names, is no segment of this stream; "
+                "was the stream deleted and made again, or is the cut of another stream?"
+            )
+
+
+def _check_reached(name: str, cut: StreamCut, found: Mapping[int, SegmentInfo]) -> None:
+    for key, offset in cut.offsets.items():
+        if key in found and offset > found[key].write_offset:
+            raise InvalidRequest(
+                f"the {name} cut is ahead of the stream: {Segment(cut.stream, key).name} ends at "
+                f"{found[key].write_offset}, the cut says {offset}; was the stream deleted and made again?"
+            )
 
 
 def check_readable(name: str, cut: StreamCut) -> None:

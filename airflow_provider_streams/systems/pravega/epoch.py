@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 from airflow_provider_streams.errors import InvalidRequest, SystemUnavailable
 from airflow_provider_streams.systems.pravega import calls, scaling
@@ -15,10 +16,20 @@ from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
 _TRIES = 5
 
 
-def roll(stream: str, segments: Collection[int]) -> Steps[StreamCut]:
-    """End these segments, each replaced by one that owns the same keys; the cut at their ends, which never move again.
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """A place where all segments of a stream end, and others take over their keys."""
 
-    Repeating it with the same segments does no harm and gives the same cut, whoever ended them meanwhile.
+    ends: StreamCut
+    """The segments before it, which are sealed: their ends never move again."""
+    cut: StreamCut
+    """The boundary as windows name it: where the segments after it start, if that can be said, else `ends`."""
+
+
+def roll(stream: str, segments: Collection[int]) -> Steps[Boundary]:
+    """End these segments, each replaced by one that owns the same keys.
+
+    Repeating it with the same segments does no harm and gives the same boundary, whoever ended them meanwhile.
 
     Raises:
         InvalidRequest: a segment is not held any more, or not sealed although it is not open.
@@ -35,7 +46,8 @@ def roll(stream: str, segments: Collection[int]) -> Steps[StreamCut]:
             # its auto-scaling was quicker with some of them: look again at what is left
             if attempt == _TRIES - 1:
                 raise
-    return (yield from _ends(stream, segments))
+    ends = yield from _ends(stream, segments)
+    return Boundary(ends, (yield from _starts_after(ends)) or ends)
 
 
 def renewal(segments: Collection[int]) -> Choice:
@@ -46,6 +58,19 @@ def renewal(segments: Collection[int]) -> Choice:
         return Order(tuple(one.segment_id for one in chosen), tuple((one.low, one.high) for one in chosen))
 
     return choose
+
+
+def _starts_after(ends: StreamCut) -> Steps[StreamCut | None]:
+    """The starts of the segments that follow the sealed ones, if these cover all keys, once.
+
+    Both name the same place, but when retention has removed the sealed segments, nobody can tell their ends from places
+    inside them.
+    """
+    after: set[int] = set()
+    for key in ends.offsets:
+        after.update((yield from ask(calls.successors(ends.stream, key))))
+    starts = StreamCut(ends.stream, dict.fromkeys(after, 0))
+    return starts if after and (yield from ask(calls.cut_covers(ends.stream, starts.offsets))) else None
 
 
 def _ends(stream: str, segments: Collection[int]) -> Steps[StreamCut]:

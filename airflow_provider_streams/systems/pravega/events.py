@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from airflow_provider_streams.errors import EndsInsideEvent, NotAnEvent
+from airflow_provider_streams.errors import EndsInsideEvent, EventTooLarge, NotAnEvent
 
 HEADER_BYTES = 8
 _HEADER = struct.Struct(">Q")
@@ -48,12 +48,18 @@ class Events:
 class EventParser:
     """Takes the bytes of a range, block by block, and gives its events; keeps what is incomplete for the next block.
 
+    Args:
+        shard: the segment's name, for errors.
+        start: where the range starts.
+        end: where it ends.
+        most: bytes of an event that is still waited for, its header included; memory is bounded by twice as many.
+
     Raises:
-        NotAnEvent, EndsInsideEvent: by `feed`, as soon as the bytes show it.
+        NotAnEvent, EndsInsideEvent, EventTooLarge: by `feed`, as soon as the bytes show it.
     """
 
-    def __init__(self, shard: str, start: int, end: int) -> None:
-        self._shard, self._start, self._end = shard, start, end
+    def __init__(self, shard: str, start: int, end: int, most: int = _LARGEST) -> None:
+        self._shard, self._start, self._end, self._most = shard, start, end, most
         self._at = start
         """Where the first event stored in `_carried` starts."""
         self._carried: list[memoryview] = []
@@ -135,6 +141,8 @@ class EventParser:
             if self._at == self._start:
                 raise NotAnEvent(self._shard, self._at, first=True)
             raise EndsInsideEvent(self._shard, self._at, self._end)
+        if size > self._most:
+            raise EventTooLarge(self._shard, self._at, size, self._most)
         return size
 
     def finish(self) -> None:

@@ -1,80 +1,146 @@
 """Retention holds: a subscriber without a reader, before whose cut the stream's retention truncates nothing.
 
 Retention that a stream's policy bounds by a maximum may truncate beyond a hold: it is a wish, not a lock. Pravega
-ignores a subscriber that has never said where it stands, so a hold is moved to its cut as soon as it is made.
+ignores a subscriber that has never said where it stands, so a hold is moved to its cut as soon as it is made. It takes
+any cut, and truncates up to it: whether a cut is right is for us to see.
 """
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import re
+from collections.abc import Collection, Sequence
 from uuid import uuid4
 
-from airflow_provider_streams.errors import InvalidRequest, SourceNotFound
+from airflow_provider_streams.errors import InvalidRequest, SourceNotFound, StreamsError
 from airflow_provider_streams.systems.pravega import calls, cuts
 from airflow_provider_streams.systems.pravega.calls import Group
+from airflow_provider_streams.systems.pravega.pieces import pieces_between, trimmed
 from airflow_provider_streams.systems.pravega.steps import Steps, ask
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
 
-_NAME = re.compile(r"[A-Za-z0-9.-]{1,240}")
+_NAME = re.compile(r"[A-Za-z0-9.-]{1,235}")
 _OTHER = re.compile(r"[^A-Za-z0-9.-]")
+_SHOWN, _DIGITS = 200, 10
+_LIVES = 9
 
 
-def name_for(reader: str) -> str:
-    """A name that a hold can have, from a reader's: `dag_id.task_id` becomes `dag-id.task-id`."""
-    return _OTHER.sub("-", reader)
+def name_for(reader: str, stream: str) -> str:
+    """The name of a reader's hold on a stream: `dag_id.task_id` becomes `dag-id.task-id.<digest of both>`.
+
+    Holds are named by scope, and with fewer letters than readers have: the digest keeps apart readers that look alike,
+    and the holds of one reader on several streams.
+    """
+    digest = hashlib.sha256(f"{stream}\n{reader}".encode()).hexdigest()[:_DIGITS]
+    return f"{_OTHER.sub('-', reader)[:_SHOWN]}.{digest}"
 
 
 def place(stream: str, name: str, cut: StreamCut | None = None) -> Steps[bool]:
     """Hold a stream from a cut on; False: the hold is there already, and stays where it is.
 
+    Nothing is left behind when it fails.
+
     Args:
         stream: `scope/stream`.
         name: the hold's, unique in the scope.
-        cut: None, or one that retention has passed: the head.
+        cut: None: the head.
 
     Raises:
-        InvalidRequest: not a name, or the name is taken by a reader group of another stream.
+        InvalidRequest: not a name, one that a reader group has, or no cut of this stream up to its tail.
+        StartTrimmed: retention has passed the cut.
         SourceNotFound: no such stream or scope.
     """
-    group = _group(stream, name)
+    candidates = _candidates(stream, name)
     head = yield from cuts.head(stream)
-    if group.subscriber in (yield from ask(calls.list_holds(stream))):
+    if cut is not None:
+        yield from _check_held(cut, head)
+    standing = yield from _standing(stream, candidates)
+    if standing:
         # whoever made it may have died before it stood anywhere; one that stands further does not move back
-        yield from move(stream, name, head)
+        yield from ask(calls.move_hold((yield from ask(calls.find_hold(standing[0]))), stream, head.offsets))
         return False
-    start = cut or head
-    cuts.check_readable("hold's", start)
-    yield from ask(calls.create_hold(group._replace(group_id=str(uuid4())), start.offsets, stream))
-    if group.subscriber not in (yield from ask(calls.list_holds(stream))):
-        raise InvalidRequest(f"{stream}: the hold {name!r} was not made: another reader group has this name")
-    yield from move(stream, name, start)
-    return True
+    for candidate in candidates:
+        if (yield from _make(candidate._replace(group_id=str(uuid4())), cut or head)):
+            return True
+    raise InvalidRequest(f"{stream}: the hold {name!r} was made for too many earlier streams of this name")
 
 
 def move(stream: str, name: str, cut: StreamCut) -> Steps[bool]:
     """Let retention truncate up to a cut; False: the hold stands further already, and does not move back.
 
     Raises:
+        InvalidRequest: no cut of this stream up to its tail.
         SourceNotFound: there is no such hold, or no such stream.
     """
-    cuts.check_readable("hold's", cut)
-    group = _group(stream, name)
-    if group.subscriber not in (yield from ask(calls.list_holds(stream))):
+    candidates = _candidates(stream, name)
+    yield from cuts.check({"hold's": cut}, (yield from cuts.head(stream)))
+    standing = yield from _standing(stream, candidates)
+    if not standing:
         raise SourceNotFound(f"hold {name} on {stream}")
-    found = yield from ask(calls.find_hold(group))
+    found = yield from ask(calls.find_hold(standing[0]))
     return (yield from ask(calls.move_hold(found, stream, cut.offsets)))
 
 
 def release(stream: str, name: str) -> Steps[bool]:
-    """Remove a hold; False: it was not there. A reader group of another stream is not touched."""
-    group = _group(stream, name)
-    if group.subscriber not in (yield from ask(calls.list_holds(stream))):
+    """Remove a hold; False: it was not there. Do it before the stream is deleted: Pravega cannot afterwards.
+
+    A reader group of another stream is not touched.
+    """
+    try:
+        standing = yield from _standing(stream, _candidates(stream, name))
+    except SourceNotFound:
         return False
-    found = yield from ask(calls.find_hold(group))
-    return (yield from ask(calls.delete_hold(found)))
+    for group in standing:
+        yield from ask(calls.delete_hold((yield from ask(calls.find_hold(group)))))
+    return bool(standing)
 
 
-def _group(stream: str, name: str) -> Group:
+def is_held(subscribers: Collection[str], stream: str, reader: str) -> bool:
+    """Whether a reader's hold is among a stream's subscribers."""
+    return any(group.subscriber in subscribers for group in _candidates(stream, name_for(reader, stream)))
+
+
+def _candidates(stream: str, name: str) -> tuple[Group, ...]:
+    """The names that a hold can have: those before it may be taken by what earlier streams of this name left behind."""
     if not _NAME.fullmatch(name):
         raise InvalidRequest(f"a hold's name has letters, digits, '.' and '-', got {name!r}")
-    return Group(stream.partition("/")[0], name, "", 0)
+    scope = stream.partition("/")[0]
+    return (Group(scope, name), *(Group(scope, f"{name}.{number}") for number in range(2, _LIVES + 1)))
+
+
+def _standing(stream: str, candidates: Sequence[Group]) -> Steps[list[Group]]:
+    subscribers = yield from ask(calls.list_holds(stream))
+    return [group for group in candidates if group.subscriber in subscribers]
+
+
+def _check_held(cut: StreamCut, head: StreamCut) -> Steps[None]:
+    yield from cuts.check({"hold's": cut}, head)
+    pieces = yield from pieces_between(cut, (yield from cuts.tail(cut.stream)), head)
+    if any(piece.loss is not None for piece in pieces):
+        raise trimmed(cut.stream, pieces)
+
+
+def _make(group: Group, cut: StreamCut) -> Steps[bool]:
+    """Make a hold; False: a stream of this name that is gone has left one, which nobody can remove."""
+    try:
+        made = yield from ask(calls.create_hold(group, cut.offsets, cut.stream))
+        if made.group_id == group.group_id:
+            yield from ask(calls.move_hold(made, cut.stream, cut.offsets))
+            return True
+    except StreamsError:
+        yield from _undo(group)
+        raise
+    if cut.stream not in made.streams:
+        raise InvalidRequest(
+            f"{cut.stream}: the hold {group.name!r} was not made: a reader group of this name is there already"
+        )
+    return False
+
+
+def _undo(group: Group) -> Steps[None]:
+    """Remove what was made, if it was; that it was not made is the error to tell, whatever happens here."""
+    with contextlib.suppress(StreamsError):
+        found = yield from ask(calls.find_hold(group))
+        if found.group_id == group.group_id:
+            yield from ask(calls.delete_hold(found))

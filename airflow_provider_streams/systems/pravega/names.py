@@ -10,8 +10,10 @@ from airflow_provider_streams.model.source import scoped_stream_name
 
 _NUMBER_BITS = 32
 _NUMBER_MASK = (1 << _NUMBER_BITS) - 1
+LAST_NUMBER = (1 << 31) - 1
+"""The greatest number, and the greatest epoch, that a segment can have."""
 _QUALIFIED = re.compile(
-    r"(?P<stream>[^/]+/[^/]+)/(?P<number>\d{1,10})(?:\.#epoch\.(?P<epoch>\d{1,10}))?"
+    r"(?P<stream>[^/]+/[^/]+)/(?P<number>0|[1-9][0-9]{0,9})(?:\.#epoch\.(?P<epoch>0|[1-9][0-9]{0,9}))?"
     r"(?P<transaction>#transaction\.[0-9a-f]{32})?"
 )
 
@@ -36,7 +38,7 @@ class Segment(NamedTuple):
         if match["transaction"]:
             raise InvalidName(name, "a transaction's segment is merged into its parent at commit")
         number, epoch = int(match["number"]), int(match["epoch"] or 0)
-        if number > _NUMBER_MASK >> 1 or epoch > _NUMBER_MASK >> 1:
+        if number > LAST_NUMBER or epoch > LAST_NUMBER:
             raise InvalidName(name, "its number or epoch is too large")
         return cls(scoped_stream_name(match["stream"]), segment_id(number, epoch))
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple, Self
 
 from airflow_provider_streams.errors import ProtocolError
 from airflow_provider_streams.systems.pravega.compact import Reader, compact_int, compact_long, record, text
 
+_TEXT = re.compile(r"(.+):([0-9]{1,19})-([0-9]{1,10})")
 _PREFIX = bytes.fromhex("00000100")
 
 
@@ -43,8 +45,7 @@ class EventPointer(NamedTuple):
         Raises:
             ProtocolError: another text.
         """
-        segment, _, place = pointer.rpartition(":")
-        offset, _, length = place.partition("-")
-        if not (segment and offset.isascii() and offset.isdigit() and length.isascii() and length.isdigit()):
-            raise ProtocolError(f"{pointer!r} is not an event pointer")
-        return cls(segment, int(offset), int(length))
+        match = _TEXT.fullmatch(pointer)
+        if match is None:
+            raise ProtocolError(f"{pointer[:300]!r} is not an event pointer")
+        return cls(match[1], int(match[2]), int(match[3]))

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from airflow_provider_streams.errors import InvalidRequest, SourceNotFound
+from airflow_provider_streams.errors import InvalidRequest, ProtocolError, SourceNotFound
 from airflow_provider_streams.systems.pravega import calls, cuts
 from airflow_provider_streams.systems.pravega.calls import Call, KeyedSegment, Page, Settings
 from airflow_provider_streams.systems.pravega.names import Segment, is_internal, mark_stream
-from airflow_provider_streams.systems.pravega.planner import pieces_between
-from airflow_provider_streams.systems.pravega.small_read import BytesQuery, events
+from airflow_provider_streams.systems.pravega.pieces import pieces_between
+from airflow_provider_streams.systems.pravega.small_read import newest_event
 from airflow_provider_streams.systems.pravega.steps import Steps, ask, infos
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
 from airflow_provider_streams.systems.pravega.watermarks import Mark
+
+_MOST_PAGES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +75,13 @@ def _pages(call: Callable[[str], Call[Page]]) -> Steps[set[str]]:
     """The names of all pages. A page may be empty as we may see none of it; the last one repeats the token."""
     found: set[str] = set()
     token = ""
-    while True:
+    for _ in range(_MOST_PAGES):
         page = yield from ask(call(token))
         if not page.names and page.token == token:
             return found
         found.update(page.names)
         token = page.token
+    raise ProtocolError(f"the controller lists names on more than {_MOST_PAGES:,} pages")
 
 
 def describe(stream: str) -> Steps[StreamState]:
@@ -169,10 +172,9 @@ def newest_mark(stream: str, seen: MarksSeen | None = None) -> Steps[MarksSeen]:
     start = yield from cuts.head(beside)
     for key, end in (yield from cuts.tail(beside)).offsets.items():
         first = max(start.offsets.get(key, 0), seen.offset)
-        if first < end:
-            data: bytes = yield BytesQuery(Segment(beside, key), first, end)
-            for event in events(data):
-                seen = MarksSeen(Mark.parse(stream, event), end)
+        event = yield from newest_event(Segment(beside, key), first, end)
+        if event is not None:
+            seen = MarksSeen(Mark.parse(stream, event), end)
     return seen
 
 

@@ -31,6 +31,7 @@ from airflow_provider_streams.systems.pravega.columns import MAX_ROWS, BatchMake
 from airflow_provider_streams.systems.pravega.connection import Connection
 from airflow_provider_streams.systems.pravega.events import HEADER_BYTES, EventParser, Events
 from airflow_provider_streams.systems.pravega.names import Segment
+from airflow_provider_streams.systems.pravega.origin import check_segment
 from airflow_provider_streams.systems.pravega.steps import infos
 
 _log = logging.getLogger(__name__)
@@ -76,10 +77,17 @@ class RangeReader:
     """The bytes of `[start, end)` of one segment, in order, over as many connections as it takes.
 
     Keeps several requests on their way. Gives blocks, and `Gone` where bytes are missing.
+
+    Args:
+        client: asks.
+        segment: which one.
+        start: the first byte's offset.
+        end: the offset behind the last one.
+        made: when it was made, by `origin`; a segment of another time is another one. Empty: unknown.
     """
 
-    def __init__(self, client: Client, segment: Segment, start: int, end: int) -> None:
-        self._client, self._segment = client, segment
+    def __init__(self, client: Client, segment: Segment, start: int, end: int, made: str = "") -> None:
+        self._client, self._segment, self._made = client, segment, made
         self._at, self._end = start, end
         self._connection: Connection | None = None
         self._sent: dict[int, tuple[int, int]] = {}
@@ -147,6 +155,7 @@ class RangeReader:
         """Connect, and see whether the range is still there: beyond a segment's end a store would wait for data."""
         name = self._segment
         found = self._client.run(infos(name.stream, [name.id])).get(name.id)
+        check_segment(name, self._made, found)
         if found is None or found.write_offset < self._end:
             return Gone(self._end)  # a shorter segment is another one of that name
         if found.start_offset > self._at:
@@ -188,9 +197,10 @@ class RangeReader:
 
     def _take(self, message: wire.SegmentRead) -> Retry | None:
         offset, length = self._sent.pop(message.request_id, (-1, 0))
-        if message.offset != offset:
+        if message.offset != offset or message.segment != self._segment.name:
             raise ProtocolError(
-                f"{self._segment.name}: an answer at offset {message.offset}, to nothing that was asked"
+                f"{self._segment.name}: an answer of {message.segment[:300]} at offset {message.offset}, which nobody "
+                "asked for"
             )
         data = memoryview(message.data)[:length]  # a store gives 8 bytes at least, if need be of the next event
         if not data:
@@ -268,14 +278,14 @@ class PravegaSplitReader:
     or, when loss is accepted, into a count.
     """
 
-    def __init__(self, client: Client, split: Split, columns: Sequence[str] | None) -> None:
+    def __init__(self, client: Client, split: Split, columns: Sequence[str] | None, *, made: str = "") -> None:
         segment = Segment.parse(split.shard)
         start, end = split.start.parts[0], split.end.parts[0]
         self._segment, self._index = segment, split.index
         self._maker = BatchMaker(segment, columns)
-        self._bytes = RangeReader(client, segment, start, end)
+        self._bytes = RangeReader(client, segment, start, end, made)
         self._ahead = Ahead(self._bytes, _BLOCKS_AHEAD)
-        self._parser = EventParser(segment.name, start, end)
+        self._parser = EventParser(segment.name, start, end, client.endpoint.max_event_bytes)
         self._rows = self._payload = 0
         self._first: int | None = None
         self._last: int | None = None
@@ -286,6 +296,8 @@ class PravegaSplitReader:
 
         Raises:
             NotAnEvent, EndsInsideEvent: the stored bytes are no events, or the range does not end between two.
+            EventTooLarge: an event has more than `max_event_bytes`, or its header lies.
+            OtherCluster: the segment is not the one that the plan was made of.
             ReadStalled: no progress for `stall_seconds`.
             AccessError: the system refuses us.
         """

@@ -35,8 +35,7 @@ def holding(stream: str, reader: str | None, recorded: Iterable[tuple[datetime, 
     if oldest is not None and (seconds := (now - oldest[0]).total_seconds()) > 0:
         unread = yield from questions.unread(stream, StreamCut.from_model(stream, oldest[1]))
         rate = unread.bytes / seconds
-    name = None if reader is None else f"{stream.partition('/')[0]}/{hold.name_for(reader)}"
-    is_held = name in subscribers if name else bool(subscribers)
+    is_held = bool(subscribers) if reader is None else hold.is_held(subscribers, stream, reader)
     return Holding(rules_of(settings.retention, is_held=is_held), rate, oldest[0] if oldest else None)
 
 

@@ -18,6 +18,8 @@ from airflow_provider_streams.systems.pravega.steps import Pause, Steps, ask
 
 KeyRange = tuple[float, float]
 
+MOST_SEGMENTS = 10_000
+"""More than a controller can make at once."""
 _POLL_SECONDS = 0.05
 _PATIENCE = 600
 """How often a scaling is asked for its end: some 30 s, where it usually takes less than 0.2."""
@@ -38,10 +40,10 @@ def to_count(segments: int) -> Choice:
     """So many segments that own equal shares of the keys.
 
     Raises:
-        InvalidRequest: less than one.
+        InvalidRequest: less than one, or more than `MOST_SEGMENTS`.
     """
-    if segments < 1:
-        raise InvalidRequest(f"a stream has at least one segment, got {segments}")
+    if not 1 <= segments <= MOST_SEGMENTS:
+        raise InvalidRequest(f"a stream is scaled to 1 to {MOST_SEGMENTS:,} segments here, got {segments}")
     edges = [number / segments for number in range(segments)] + [1.0]
     wanted = tuple(pairwise(edges))
 
@@ -58,10 +60,10 @@ def split(segment: int, parts: int = 2) -> Choice:
     """One open segment in equal parts.
 
     Raises:
-        InvalidRequest: less than two parts.
+        InvalidRequest: less than two parts, or more than `MOST_SEGMENTS`.
     """
-    if parts < 2:  # noqa: PLR2004 - the smallest split
-        raise InvalidRequest(f"a segment is split into at least two, got {parts}")
+    if not 2 <= parts <= MOST_SEGMENTS:  # noqa: PLR2004 - the smallest split
+        raise InvalidRequest(f"a segment is split into 2 to {MOST_SEGMENTS:,} parts here, got {parts}")
 
     def choose(current: Sequence[KeyedSegment]) -> Order:
         (one,) = _open(current, [segment])

@@ -6,6 +6,7 @@ that an event made start there.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -73,12 +74,21 @@ def scaling_events(endpoint: Endpoint, stream: str, start: datetime, end: dateti
     except httpx.TransportError as error:
         raise tls_refusal(base, error) or SystemUnavailable(base, type(error).__name__) from error
     _check(answer.status_code, base, stream)
+    return events_of_json(base, answer.content)
+
+
+def events_of_json(where: str, content: bytes) -> list[ScalingEvent]:
+    """Scaling events from an answer's JSON.
+
+    Raises:
+        ProtocolError: it is none.
+    """
     try:
-        data = answer.json()
+        data = json.loads(content)
         listed: Sequence[Mapping[str, Any]] = data.get("scalingEvents", ()) if isinstance(data, dict) else data
         return [ScalingEvent.from_json(one) for one in listed]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ProtocolError(f"{base}: an answer that is no list of scaling events: {type(error).__name__}") from error
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise ProtocolError(f"{where}: an answer that is no list of scaling events: {type(error).__name__}") from error
 
 
 def _check(status: int, base: str, stream: str) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from airflow_provider_streams.errors import NotAuthorized, ProtocolError, SystemUnavailable
@@ -22,6 +23,8 @@ class SegmentInfo:
     write_offset: int
     is_sealed: bool
     last_modified_ms: int
+    created_ms: int | None = None
+    """When it was made, milliseconds since 1970; None: its store does not tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,39 +35,77 @@ class SegmentQuery:
     segment_ids: tuple[int, ...]
 
 
+_request_ids = itertools.count(1)
+"""Never twice in a process: an answer that comes late can belong to no other request."""
+
+
 class Answers:
     """The answers to a `SegmentQuery` so far, and when to ask again for the rest."""
 
     def __init__(self, query: SegmentQuery) -> None:
-        self.found: dict[int, SegmentInfo] = {}
         self.left = query.segment_ids
         self._query = query
+        self._asked: dict[int, int] = {}
+        """Segments by the ids of the requests about them that have no answer yet."""
+        self._ends: dict[int, wire.StreamSegmentInfo] = {}
+        self._made: dict[int, int | None] = {}
         self._gone: set[int] = set()
         self._tries = 0
         self._refused: wire.AuthTokenCheckFailed | None = None
 
-    def requests(self, keys: Sequence[int], token: str) -> list[wire.Message]:
-        """What to send to one store; an answer's request id is the place of its segment in `keys`."""
-        names = (Segment(self._query.stream, key).name for key in keys)
-        return [wire.GetStreamSegmentInfo(number, name, token) for number, name in enumerate(names)]
+    @property
+    def found(self) -> dict[int, SegmentInfo]:
+        """The infos of those that exist."""
+        return {key: _info(end, self._made.get(key)) for key, end in self._ends.items() if key not in self._gone}
 
-    def take(self, keys: Sequence[int], message: wire.Message) -> None:
+    def _is_told(self, key: int) -> bool:
+        return key in self._gone or (key in self._ends and key in self._made)
+
+    def requests(self, keys: Sequence[int], token: str) -> list[wire.Message]:
+        """What to send to one store: as many answers come."""
+        return list(self._requests(keys, token))
+
+    def _requests(self, keys: Sequence[int], token: str) -> Iterator[wire.Message]:
+        for key in keys:
+            name = Segment(self._query.stream, key).name
+            first, second = next(_request_ids), next(_request_ids)
+            self._asked |= {first: key, second: key}
+            yield wire.GetStreamSegmentInfo(first, name, token)
+            yield wire.GetSegmentAttribute(second, name, wire.CREATION_TIME, token)
+
+    def take(self, message: wire.Message) -> None:
         """Sort one answer.
 
         Raises:
-            ProtocolError: it is none.
+            ProtocolError: it is none, or to nothing that was asked.
         """
+        if isinstance(message, wire.AuthTokenCheckFailed):
+            self._refused = message
+            return
+        key = self._asked.pop(getattr(message, "request_id", -1), None)
+        if key is None:
+            raise ProtocolError(f"{self._query.stream}: a segment store answers what was not asked: {message!r:.120}")
         match message:
-            case wire.StreamSegmentInfo(number, _, True, sealed, _, modified, end, start):
-                self.found[keys[number]] = SegmentInfo(start, end, sealed, modified)
-            case wire.StreamSegmentInfo(number) | wire.NoSuchSegment(number):
-                self._gone.add(keys[number])
-            case wire.AuthTokenCheckFailed():
-                self._refused = message
+            case wire.StreamSegmentInfo(exists=True):
+                self._ends[key] = self._checked(key, message)
+            case wire.SegmentAttribute(_, value):
+                self._made[key] = None if value == wire.NO_ATTRIBUTE else value
+            case wire.StreamSegmentInfo() | wire.NoSuchSegment():
+                self._gone.add(key)
             case wire.WrongHost():
                 pass
             case _:
-                raise ProtocolError(f"a segment store answers with {type(message).__name__} when asked for an end")
+                raise ProtocolError(
+                    f"{self._query.stream}: a segment store answers with {type(message).__name__} when asked for an end"
+                )
+
+    def _checked(self, key: int, end: wire.StreamSegmentInfo) -> wire.StreamSegmentInfo:
+        name = Segment(self._query.stream, key).name
+        if end.segment != name or not 0 <= end.start_offset <= end.write_offset:
+            raise ProtocolError(
+                f"{name}: a segment store says that {end.segment[:300]} holds [{end.start_offset}, {end.write_offset})"
+            )
+        return end
 
     def pause(self, tokens: Tokens) -> float:
         """Ends a try: how many seconds to wait before the next one, if one is needed.
@@ -73,7 +114,8 @@ class Answers:
             NotAuthorized: a fresh token was refused.
             SystemUnavailable: too many tries.
         """
-        self.left = tuple(key for key in self._query.segment_ids if key not in self.found and key not in self._gone)
+        self.left = tuple(key for key in self._query.segment_ids if not self._is_told(key))
+        self._asked.clear()
         self._tries += 1
         refused, self._refused = self._refused, None
         if refused is not None:
@@ -83,6 +125,10 @@ class Answers:
         if self.left and self._tries >= _TRIES:
             raise SystemUnavailable(self._query.stream, f"{len(self.left)} segments were not found on any store")
         return 0.1 * 2**self._tries if self.left and refused is None else 0.0
+
+
+def _info(end: wire.StreamSegmentInfo, made: int | None) -> SegmentInfo:
+    return SegmentInfo(end.start_offset, end.write_offset, end.is_sealed, end.last_modified_ms, made)
 
 
 def by_store(addresses: Mapping[int, Address]) -> dict[Address, list[int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 
 _HEADER = struct.Struct(">ii")
 _TRIES = 4
+_SHORTEST = 4096
+"""Fewer bytes than this are no answer to go on with, on average."""
+_CHUNK = 2 * 1024 * 1024
+_LARGEST = 8 * 1024 * 1024
+"""Bytes of the largest event that a server takes by the normal path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +38,7 @@ class SmallRead:
     def __init__(self, query: BytesQuery) -> None:
         self.data = bytearray()
         self._query = query
-        self._failures = 0
+        self._failures = self._answers = 0
         self._refused: wire.AuthTokenCheckFailed | None = None
 
     @property
@@ -53,7 +58,8 @@ class SmallRead:
             SystemUnavailable: the bytes are gone; asking for where the segment starts now helps.
         """
         match message:
-            case wire.SegmentRead(data=data) if data:
+            case wire.SegmentRead(segment, offset, data=data) if data:
+                self._check(segment, offset)
                 self.data += data[: self.left]
             case wire.SegmentRead() | wire.WrongHost():
                 self._failures += 1
@@ -63,6 +69,15 @@ class SmallRead:
                 raise SystemUnavailable(self._query.segment.name, "it was truncated meanwhile")
             case _:
                 raise ProtocolError(f"a segment store answers with {type(message).__name__} when asked for bytes")
+
+    def _check(self, segment: str, offset: int) -> None:
+        """Whether an answer is to what was asked; and that this does not go on with a few bytes each for ever."""
+        name, at = self._query.segment.name, self._query.start + len(self.data)
+        if (segment, offset) != (name, at):
+            raise ProtocolError(f"{name}: a segment store answers with offset {offset} when asked for {at}")
+        self._answers += 1
+        if self._answers > _TRIES + (self._query.end - self._query.start) // _SHORTEST:
+            raise ProtocolError(f"{name}: a segment store gives a few bytes at a time, at offset {at}")
 
     def lost(self) -> None:
         """The connection broke."""
@@ -86,19 +101,44 @@ class SmallRead:
         return 0.1 * 2**self._failures if self._failures and self.left else 0.0
 
 
-def events(data: bytes) -> Iterator[bytes]:
-    """The payloads of consecutive events.
+def whole_events(where: str, offset: int, data: bytes) -> tuple[list[bytes], int]:
+    """The payloads of the whole events at the front of some bytes, and how many bytes they take.
+
+    Args:
+        where: the segment, for errors.
+        offset: where in it the bytes are stored.
+        data: they begin with an event.
 
     Raises:
-        ProtocolError: other bytes.
+        ProtocolError: other bytes, or an event that is too large for what Pravega writes by itself.
     """
+    found: list[bytes] = []
     at = 0
-    while at < len(data):
-        if len(data) - at < _HEADER.size:
-            raise ProtocolError("an event's header is cut short")
+    while len(data) - at >= _HEADER.size:
         kind, length = _HEADER.unpack_from(data, at)
-        at += _HEADER.size
-        if kind or length < 0 or at + length > len(data):
-            raise ProtocolError(f"no event starts at byte {at - _HEADER.size}")
-        yield data[at : at + length]
-        at += length
+        if kind or not 0 <= length <= _LARGEST:
+            raise ProtocolError(f"{where}: no event of ours starts at offset {offset + at}")
+        stop = at + _HEADER.size + length
+        if stop > len(data):
+            break
+        found.append(data[at + _HEADER.size : stop])
+        at = stop
+    return found, at
+
+
+def newest_event(segment: Segment, start: int, end: int) -> Generator[BytesQuery, bytes, bytes | None]:
+    """The last event of `[start, end)` of a segment; what lies before it is read, but not kept.
+
+    Raises:
+        ProtocolError: the bytes are no events, or do not end with one.
+    """
+    newest: bytes | None = None
+    rest = b""
+    while start < end:
+        stop = min(start + _CHUNK, end)
+        data = rest + (yield BytesQuery(segment, start, stop))
+        found, taken = whole_events(segment.name, start - len(rest), data)
+        newest, rest, start = (found[-1] if found else newest), data[taken:], stop
+    if rest:
+        raise ProtocolError(f"{segment.name}: the bytes before offset {end} are no whole event")
+    return newest

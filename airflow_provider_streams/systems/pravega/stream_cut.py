@@ -5,12 +5,14 @@ from __future__ import annotations
 import base64
 import binascii
 import gzip
+import json
+import re
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from airflow_provider_streams.errors import InvalidName, InvalidRequest, ProtocolError
+from airflow_provider_streams.errors import InvalidRequest, ProtocolError
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.source import scoped_stream_name
@@ -22,18 +24,28 @@ from airflow_provider_streams.systems.pravega.compact import (
     record,
     text,
 )
-from airflow_provider_streams.systems.pravega.names import Segment, segment_id
+from airflow_provider_streams.systems.pravega.names import LAST_NUMBER, Segment, segment_id
 
 UNBOUNDED = "UNBOUNDED"
 """The text that the Java client writes for `no cut`."""
 
 _PREFIX = bytes.fromhex("00010100")
-_MAX_TEXT_BYTES = 16 * 1024 * 1024
+_MAX_TEXT_BYTES = 1024 * 1024
+"""Of a cut's text as it is and inflated: some tens of thousands of segments."""
+_FIELDS = 5
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")
+_OFFSET = re.compile(r"-1|0|[1-9][0-9]{0,18}")
+_LAST_OFFSET = (1 << 63) - 1
 
 
 @dataclass(frozen=True)
 class StreamCut:
-    """One byte offset for some segments of a stream. Two cuts are equal if stream and offsets are."""
+    """One byte offset for some segments of a stream. Two cuts are equal if stream and offsets are.
+
+    Raises:
+        InvalidName: no stream's name.
+        InvalidRequest: an id or an offset that no segment can have.
+    """
 
     stream: str
     """`scope/stream`."""
@@ -42,6 +54,11 @@ class StreamCut:
 
     def __post_init__(self) -> None:
         scoped_stream_name(self.stream)
+        for key, offset in self.offsets.items():
+            if key < 0 or key >> 32 > LAST_NUMBER or key & 0xFFFFFFFF > LAST_NUMBER:
+                raise InvalidRequest(f"a cut of {self.stream} names segment id {key}, which no segment can have")
+            if not -1 <= offset <= _LAST_OFFSET:
+                raise InvalidRequest(f"a cut of {self.stream} holds offset {offset}, which no segment can have")
         object.__setattr__(self, "offsets", dict(sorted(self.offsets.items())))
 
     def __hash__(self) -> int:
@@ -70,8 +87,41 @@ class StreamCut:
                 raise InvalidRequest(f"a cut of {stream} names {shard}, a segment of another stream")
             if len(position.parts) != 1:
                 raise InvalidRequest(f"{shard}@{position}: a position in a segment is one byte offset")
+            if segment.id in offsets:
+                raise InvalidRequest(f"a cut of {stream} names {segment.name} twice")
             offsets[segment.id] = position.parts[0]
         return cls(stream, offsets)
+
+    @classmethod
+    def from_mapping(cls, stream: str, offsets: Mapping[str, object]) -> Self:
+        """From offsets by segment, as numbers or texts; segments are named in full, or in short: `5.#epoch.2`.
+
+        Raises:
+            InvalidName: not a segment's name.
+            InvalidRequest: a segment of another stream, one named twice, or what is no offset.
+        """
+        full = [(name if "/" in name else f"{stream}/{name}", offset) for name, offset in offsets.items()]
+        if len({Segment.parse(name).name for name, _ in full}) < len(full):
+            raise InvalidRequest(f"a cut of {stream} names a segment twice: {', '.join(offsets)}")
+        return cls.from_model(stream, Cut({name: Position.of(_offset(stream, value)) for name, value in full}))
+
+    @classmethod
+    def from_json(cls, stream: str, text: str) -> Self:
+        """As `from_mapping`, from JSON: what a template makes of a cut in XCom with `| tojson`.
+
+        Raises:
+            InvalidName: not a segment's name.
+            InvalidRequest: it is none, or as `from_mapping`.
+        """
+        try:
+            pairs = json.loads(text, object_pairs_hook=tuple)  # an array is a list
+        except (ValueError, RecursionError) as error:
+            raise InvalidRequest(f"a cut as text is JSON; in a template end it with `| tojson` ({error})") from error
+        if not isinstance(pairs, tuple):
+            raise InvalidRequest("a cut as JSON is an object of offsets by segment")
+        if len(dict(pairs)) < len(pairs):
+            raise InvalidRequest(f"a cut of {stream} as JSON names a segment twice")
+        return cls.from_mapping(stream, dict(pairs))
 
     def to_text(self) -> str:
         """Text for `StreamCut.from` of the Java client. Never compare cuts as text: compression differs.
@@ -96,18 +146,21 @@ class StreamCut:
         Raises:
             InvalidRequest: another text.
         """
-        plain = _inflated(value)
-        version, name, *lists = [*plain.split(":", 4), "", "", ""][:5]
+        version, *parts = _inflated(value).split(":")
         if version != "0":
             raise InvalidRequest(f"a stream cut of version {version[:20]!r} is not known")
-        try:
-            numbers, epochs, offsets = ([int(part) for part in items.split(",") if part] for items in lists)
-            keys = [segment_id(number, epoch) for number, epoch in zip(numbers, epochs, strict=True)]
-            return cls(name, dict(zip(keys, offsets, strict=True)))
-        except InvalidName:
-            raise
-        except ValueError as error:
-            raise InvalidRequest(f"a stream cut of {name!r} is malformed: {error}") from error
+        if len(parts) != _FIELDS - 1:
+            raise InvalidRequest(f"{value[:40]!r} is not a stream cut: it has {len(parts) + 1} parts, not {_FIELDS}")
+        name = scoped_stream_name(parts[0])
+        numbers, epochs, offsets = map(_listed, parts[1:], (_NUMBER, _NUMBER, _OFFSET))
+        if not len(numbers) == len(epochs) == len(offsets):
+            raise InvalidRequest(f"a stream cut of {name} has lists of different lengths")
+        if max([*numbers, *epochs], default=0) > LAST_NUMBER:
+            raise InvalidRequest(f"a stream cut of {name} names a segment that cannot be")
+        keys = [segment_id(number, epoch) for number, epoch in zip(numbers, epochs, strict=True)]
+        if len(set(keys)) < len(keys):
+            raise InvalidRequest(f"a stream cut of {name} names a segment twice")
+        return cls(name, dict(zip(keys, offsets, strict=True)))
 
     def to_bytes(self) -> bytes:
         """Bytes for `StreamCut.fromBytes` of the Java client."""
@@ -124,11 +177,13 @@ class StreamCut:
         """
         content = Reader(data).record(_PREFIX)
         name, count = content.text(), content.compact_int()
+        pairs = [(content.compact_long(), content.compact_signed_long()) for _ in range(count)]
+        if len(dict(pairs)) < len(pairs):
+            raise ProtocolError(f"a binary stream cut of {name[:300]} names a segment twice")
         try:
-            pairs = [(content.compact_long(), content.compact_signed_long()) for _ in range(count)]
             return cls(name, dict(pairs))
-        except InvalidName as error:
-            raise ProtocolError(f"a binary stream cut names no stream: {error}") from error
+        except InvalidRequest as error:
+            raise ProtocolError(f"a binary stream cut is none: {error}") from error
 
 
 def follows(earlier: Cut, later: Cut) -> bool:
@@ -144,15 +199,38 @@ def follows(earlier: Cut, later: Cut) -> bool:
     return after > before or (after == before and earlier.keys() == later.keys())
 
 
+def _offset(stream: str, value: object) -> int:
+    """An offset from JSON."""
+    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    if not isinstance(text, str) or not _OFFSET.fullmatch(text):
+        raise InvalidRequest(f"a cut of {stream} holds {str(value)[:40]!r}, which is no byte offset")
+    return int(text)
+
+
+def _listed(items: str, form: re.Pattern[str]) -> list[int]:
+    found = items.split(",") if items else []
+    for item in found:
+        if not form.fullmatch(item):
+            raise InvalidRequest(f"a stream cut is malformed: {item[:40]!r} is no number of it")
+    return [int(item) for item in found]
+
+
 def _inflated(value: str) -> str:
     try:
-        raw = base64.b64decode(value.strip(), validate=True)
-        inflater = zlib.decompressobj(wbits=31)
-        plain = inflater.decompress(raw, _MAX_TEXT_BYTES)
-        if not inflater.eof:
-            raise ValueError("cut short")  # noqa: TRY301 - one message for every malformed text
-        return plain.decode("ascii")
+        return _gunzipped(base64.b64decode(value.strip(), validate=True)).decode("ascii")
     except (binascii.Error, zlib.error, ValueError) as error:
         raise InvalidRequest(
             f"{value[:40]!r} is not a stream cut: copy the whole text that asText() or this package wrote ({error})"
         ) from error
+
+
+def _gunzipped(data: bytes) -> bytes:
+    if len(data) > _MAX_TEXT_BYTES:
+        raise ValueError("it is too long")
+    inflater = zlib.decompressobj(wbits=31)
+    plain = inflater.decompress(data, _MAX_TEXT_BYTES)
+    if not inflater.eof:
+        raise ValueError("cut short" if len(plain) < _MAX_TEXT_BYTES else "it is too long")
+    if inflater.unused_data:
+        raise ValueError("something follows it")
+    return plain

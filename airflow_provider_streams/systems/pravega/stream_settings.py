@@ -15,6 +15,16 @@ IfExists = Literal["keep", "update", "fail"]
 """What becomes of a stream that exists already."""
 
 
+_MOST = {
+    "segments": (1 << 31) - 1,
+    "events_per_second": (1 << 31) - 1,
+    "kilobytes_per_second": (1 << 31) - 1,
+    "scale_factor": (1 << 31) - 1,
+    "retain_bytes": (1 << 63) - 1,
+}
+"""The greatest numbers that can be sent."""
+
+
 def check_if_exists(choice: str) -> None:
     """Refuse another word.
 
@@ -43,16 +53,22 @@ class StreamSettings:
     retain: timedelta | None = None
     retain_bytes: int | None = None
     tags: tuple[str, ...] | None = None
+    note_timeout: timedelta | None = None
+    """For how long watermarks wait for a writer that notes no time; a new stream's do not wait at all."""
 
     def __post_init__(self) -> None:
         if self.events_per_second is not None and self.kilobytes_per_second is not None:
             raise InvalidRequest("a stream scales by events_per_second or by kilobytes_per_second, not by both")
         if self.retain is not None and self.retain_bytes is not None:
             raise InvalidRequest("a stream retains by time or by size, not by both: give retain or retain_bytes")
-        numbers = (self.segments, self.events_per_second, self.kilobytes_per_second, self.retain_bytes)
-        spans = () if self.retain is None else (self.retain,)
-        if any(number is not None and number < 1 for number in numbers) or any(span <= timedelta(0) for span in spans):
-            raise InvalidRequest("segments, rates and retention must be positive")
+        for name, most in _MOST.items():
+            number = getattr(self, name)
+            if number is not None and not 1 <= number <= most:
+                raise InvalidRequest(f"{name} must be positive, and {most:,} at most, got {number}")
+        for name in ("retain", "note_timeout"):
+            span = getattr(self, name)
+            if span is not None and span < timedelta(milliseconds=1):
+                raise InvalidRequest(f"{name} must be at least a millisecond, got {span}")
         if self.scale_factor < 2:  # noqa: PLR2004 - the smallest split
             raise InvalidRequest(f"scale_factor must be at least 2, got {self.scale_factor}")
 
@@ -63,6 +79,9 @@ class StreamSettings:
             scaling=self._scaling(current.scaling),
             retention=self._retention(current.retention),
             tags=current.tags if self.tags is None else tuple(sorted(set(self.tags))),
+            timestamp_aggregation_ms=current.timestamp_aggregation_ms
+            if self.note_timeout is None
+            else self.note_timeout // timedelta(milliseconds=1),
         )
 
     def _scaling(self, current: Scaling) -> Scaling:

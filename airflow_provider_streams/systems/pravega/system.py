@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -58,7 +59,7 @@ class PravegaSystem:
         return self._client
 
     def source(self, options: Mapping[str, str]) -> PravegaSource:
-        """From the options `stream` (`scope/stream`, or a name) and `scope`."""
+        """From the options `stream` (`scope/stream`, or a name), `scope` and `event_time_unit`."""
         stream = options.get("stream", "").strip()
         if options.get("streams", "").strip():
             raise InvalidRequest("format 'pravega' reads one stream: give the option stream")
@@ -68,20 +69,21 @@ class PravegaSystem:
         if "/" in stream:
             if scope and options.get("scope") and stream.partition("/")[0] != scope:
                 raise InvalidRequest(f"the options name two scopes: {scope!r} and that of {stream!r}")
-            return PravegaSource(stream)
-        if not scope:
+        elif not scope:
             raise InvalidRequest(f"the scope of stream {stream!r} is missing: give the option scope")
-        return PravegaSource(f"{scope}/{stream}")
+        else:
+            stream = f"{scope}/{stream}"
+        return PravegaSource(stream, event_time_unit=options.get("event_time_unit", "ms").strip())  # type: ignore[arg-type]
 
     def parse_cut(self, source: Source, text: str | Mapping[str, str]) -> Cut:
         """`earliest`, `latest`, a stream cut as text, or offsets by segment.
 
         `unbounded` is a cut without segments: as a start the head, as an end the tail, found when planning.
-        Segments in a mapping are full names, or `<number>.#epoch.<epoch>`.
+        Segments in a mapping, or in JSON, are full names, or `<number>.#epoch.<epoch>`.
         """
         stream = _stream(source)
         if not isinstance(text, str):
-            return _cut_of_mapping(stream, text)
+            return _named(StreamCut.from_mapping(stream, text))
         word = text.strip().lower()
         if word == UNBOUNDED.lower():
             return Cut({})
@@ -90,6 +92,8 @@ class PravegaSystem:
 
             rule = cuts.head if _MOMENTS[word] == "head" else cuts.tail
             return self.client.run(rule(stream)).to_model()
+        if text.lstrip().startswith("{"):
+            return _named(StreamCut.from_json(stream, text))
         cut = StreamCut.from_text(text)
         if cut.stream != stream:
             raise InvalidRequest(f"this is a cut of {cut.stream}, not of {stream}")
@@ -118,12 +122,18 @@ class PravegaSystem:
         """See `StreamSystem` and `planner.plan`."""
         from airflow_provider_streams.systems.pravega import planner, watermarks  # noqa: PLC0415 - gRPC when used
 
-        if request.basis == "event" and isinstance(request.source, PravegaSource):
-            request = watermarks.resolve(request, request.source, self.client)
-        return self.client.run(planner.plan(request, stream=_stream(request.source), cluster=self.endpoint.cluster))
+        stream = _stream(request.source)
+        remarks: tuple[str, ...] = ()
+        if request.basis == "event":
+            request, remarks = watermarks.resolve(request, self.client)
+        made = self.client.run(planner.plan(request, stream=stream, cluster=self.endpoint.cluster))
+        return replace(made, remarks=remarks)
 
     def check_origin(self, plan: Plan) -> None:
-        """See `StreamSystem`."""
+        """See `StreamSystem` and `origin.check`."""
+        from airflow_provider_streams.systems.pravega import origin  # noqa: PLC0415 - gRPC when used
+
+        self.client.run(origin.check(plan.source))
 
     def schema(self, columns: Sequence[str] | None) -> pa.Schema:
         """See `StreamSystem` and `columns.COLUMNS`."""
@@ -131,11 +141,18 @@ class PravegaSystem:
 
         return schema(columns)
 
-    def read(self, plan: Plan, split: Split, columns: Sequence[str] | None = None) -> PravegaSplitReader:  # noqa: ARG002
+    def read(
+        self,
+        plan: Plan,
+        split: Split,
+        columns: Sequence[str] | None = None,
+        *,
+        on_loss: OnLoss = "fail",  # noqa: ARG002 - what is lost becomes a gap; `explain` accepts it, or does not
+    ) -> PravegaSplitReader:
         """A reader of one split, on connections of its own."""
         from airflow_provider_streams.systems.pravega.reader import PravegaSplitReader  # noqa: PLC0415
 
-        return PravegaSplitReader(self.client, split, columns)
+        return PravegaSplitReader(self.client, split, columns, made=dict(plan.source.identity).get(split.shard, ""))
 
     def explain(self, plan: Plan, receipts: Iterable[SplitReceipt], *, on_loss: OnLoss) -> tuple[SplitReceipt, ...]:
         """The receipts with their gaps explained: every stored byte is an event's, so a gap can only be loss.
@@ -179,9 +196,10 @@ def _stream(source: Source) -> str:
     return source.stream
 
 
-def _cut_of_mapping(stream: str, offsets: Mapping[str, str]) -> Cut:
-    named = {name if "/" in name else f"{stream}/{name}": str(offset) for name, offset in offsets.items()}
-    return StreamCut.from_model(stream, Cut.from_json(named)).to_model()
+def _named(cut: StreamCut) -> Cut:
+    if not cut.offsets:
+        raise InvalidRequest(f"a cut of {cut.stream} names no segment; write 'earliest' or 'latest'")
+    return cut.to_model()
 
 
 def _cause(gap: Span, info: SegmentInfo | None) -> str:

@@ -1,29 +1,36 @@
 """Basis `event`: watermarks, which Pravega writes beside a stream while its writers note times, narrow what is read.
 
-A mark says: the writers have noted times between `lower` and `upper`, and have not written behind its cut. So all
-events noted before `lower` lie before the cut, and none that a writer noted after `upper` need lie before the mark
-*before* it. A window of marks is a superset of the window of times: rows are filtered by a time in the payload.
+A mark says: the writers that were waited for have noted times between `lower` and `upper`, and have not written
+behind its cut. So all that they noted before `lower` lies before the cut, and what they noted after `upper` need not
+lie before the mark *before* it. A window of marks is a superset of the window of times: rows are filtered by a time in
+the payload.
+
+The controller does not wait for a writer that is silent for longer than the stream's timestamp aggregation timeout (0
+unless it is set: from one mark to the next), nor for one that lags behind a mark; and marks never go back. What such a
+writer notes is late: it lies behind the end of its window.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import struct
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Self
 
-from airflow_provider_streams.errors import StartTrimmed, WindowNotReady
+from airflow_provider_streams.errors import InvalidRequest, ProtocolError, StartTrimmed, WindowNotReady
 from airflow_provider_streams.model.plan import PlanRequest, Split
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.source import PravegaSource
-from airflow_provider_streams.systems.pravega import cuts
+from airflow_provider_streams.systems.pravega import calls, cuts
 from airflow_provider_streams.systems.pravega.client import Client
 from airflow_provider_streams.systems.pravega.compact import Reader
 from airflow_provider_streams.systems.pravega.names import Segment, mark_stream
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
 
 _PREFIX = bytes.fromhex("00000100")
+_TIMES = struct.Struct(">4siqq")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -51,10 +58,56 @@ class Mark:
         for _ in range(count):
             segment = content.record(_PREFIX).fixed("q")
             offsets[segment] = content.fixed("q")
-        return cls(lower, upper, StreamCut(stream, offsets))
+        try:
+            return cls(lower, upper, StreamCut(stream, offsets))
+        except InvalidRequest as error:
+            raise ProtocolError(f"{stream}: a watermark holds no place: {error}") from error
 
 
-def marks(client: Client, stream: str) -> list[Mark]:
+@dataclass(frozen=True, slots=True)
+class Around:
+    """The marks around a span of times, as they are stored."""
+
+    start: bytes | None = None
+    """Everything noted at or after the span's start lies behind its cut; None: no mark is early enough."""
+    end: bytes | None = None
+    """Everything noted before the span's end lies before its cut; None: no mark has come so far."""
+    settled: bytes | None = None
+    """As `end`, of the span's start: where the window before this one ends."""
+    newest_lower: int | None = None
+    """Up to which time the writers have come; None: there is no mark."""
+
+
+def around(stored: Iterable[bytes], since: int, until: int) -> Around:
+    """The marks around `[since, until)`, in the writers' unit; from all that are held, oldest first.
+
+    The start is one mark before the last that may be it, and no mark up to that one has an `upper` after `since`: a
+    writer far ahead may have written before a mark that does not count it any more.
+
+    Raises:
+        ProtocolError: these are no marks.
+    """
+    before: list[bytes] = []
+    settled, end, newest = None, None, None
+    early = True
+    for data in stored:
+        newest, upper = _times(data)
+        early = early and upper <= since
+        if early:
+            before = [*before[-1:], data]
+        settled = data if settled is None and newest >= since else settled
+        end = data if end is None and newest >= until else end
+    return Around(before[0] if len(before) > 1 else None, end, settled, newest)
+
+
+def _times(data: bytes) -> tuple[int, int]:
+    if len(data) < _TIMES.size or not data.startswith(_PREFIX):
+        raise ProtocolError(f"{len(data)} bytes that begin with {data[:8].hex()} are no watermark")
+    _, _, lower, upper = _TIMES.unpack_from(data)
+    return lower, upper
+
+
+def stored_marks(client: Client, stream: str) -> Iterator[bytes]:
     """Every watermark of a stream that is still held, oldest first; blocks.
 
     Raises:
@@ -65,16 +118,14 @@ def marks(client: Client, stream: str) -> list[Mark]:
 
     beside = mark_stream(stream)
     start, end = client.run(cuts.head(beside)), client.run(cuts.tail(beside))
-    found: list[Mark] = []
     for key, stop in end.offsets.items():
         first, last = Position.of(start.offsets.get(key, 0)), Position.of(stop)
         if first == last:
             continue
         split = Split(0, Segment(beside, key).name, first, last, stop - first.parts[0])
         with closing(PravegaSplitReader(client, split, ["event"])) as reader:
-            events = (bytes(event.as_py()) for batch in reader for event in batch.column("event"))
-            found += [Mark.parse(stream, event) for event in events]
-    return found
+            for batch in reader:
+                yield from (bytes(event.as_py()) for event in batch.column("event"))
 
 
 def noted(moment: datetime, unit: timedelta) -> int:
@@ -82,59 +133,56 @@ def noted(moment: datetime, unit: timedelta) -> int:
     return -((_EPOCH - moment) // unit)
 
 
-def newest_lower(found: Sequence[Mark]) -> int | None:
-    """Up to which time the stream's events are complete, by its writers; None: no mark."""
-    return found[-1].lower if found else None
+def resolve(request: PlanRequest, client: Client) -> tuple[PlanRequest, tuple[str, ...]]:
+    """The request with the cuts of the marks around its window, and what a person should know of them.
 
-
-def resolve(request: PlanRequest, source: PravegaSource, client: Client) -> PlanRequest:
-    """The request with the cuts of the marks around its window; cuts that are given stay.
+    Cuts that are given stay. Without a start it begins at the head.
 
     Raises:
         WindowNotReady: no watermark has reached the window's end.
         StartTrimmed: the window's beginning cannot be proven to be held, and loss is not accepted.
     """
-    if request.start_cut is not None and request.end_cut is not None:
-        return request
-    found = marks(client, source.stream)
-    end = end_mark(found, noted(request.window.end, source.unit))
-    if end is None:
-        last = newest_lower(found)
-        reason = (
-            f"its writers have noted times up to {last} ({source.event_time_unit} since 1970)"
-            if last is not None
-            else "the stream has no watermark: its writers note no times (Java: noteTime, or automaticallyNoteTime)"
-        )
-        raise WindowNotReady(request.source, request.window, reason)
-    start = start_mark(found, (request.window.start - _EPOCH) // source.unit)
-    first = start.cut if start is not None else _beginning(request, client, source.stream, found)
-    return replace(
-        request,
-        start_cut=request.start_cut or first.to_model(),
-        end_cut=request.end_cut or end.cut.to_model(),
-    )
+    source = request.source
+    if not isinstance(source, PravegaSource) or (request.start_cut is not None and request.end_cut is not None):
+        return request, ()
+    since, until = (request.window.start - _EPOCH) // source.unit, noted(request.window.end, source.unit)
+    found = around(stored_marks(client, source.stream), since, until)
+    if found.end is None:
+        raise WindowNotReady(source, request.window, _missing(found.newest_lower, source))
+    start = None if found.start is None else Mark.parse(source.stream, found.start)
+    if start is None and request.start_cut is None and request.on_loss == "fail":
+        _check_beginning(request, client, source.stream)
+    end, settled = Mark.parse(source.stream, found.end), Mark.parse(source.stream, found.settled or found.end)
+    remarks = _remarks(client, source, start, end, settled)
+    start_cut = request.start_cut or (start.cut.to_model() if start else None)
+    return replace(request, start_cut=start_cut, end_cut=request.end_cut or end.cut.to_model()), remarks
 
 
-def end_mark(found: Sequence[Mark], until: int) -> Mark | None:
-    """The first mark before whose cut everything noted before `until` lies."""
-    return next((mark for mark in found if mark.lower >= until), None)
+def _missing(newest: int | None, source: PravegaSource) -> str:
+    if newest is None:
+        return "the stream has no watermark: its writers note no times (Java: noteTime, or automaticallyNoteTime)"
+    return f"its writers have noted times up to {newest} ({source.event_time_unit} since 1970)"
 
 
-def start_mark(found: Sequence[Mark], since: int) -> Mark | None:
-    """The last mark behind whose cut everything noted at or after `since` lies: one before the last that may be it."""
-    older = [mark for mark in found if mark.upper <= since]
-    return older[-2] if len(older) > 1 else None
-
-
-def _beginning(request: PlanRequest, client: Client, stream: str, found: Sequence[Mark]) -> StreamCut:
-    """The head, where no mark is early enough: right if nothing was ever truncated."""
+def _check_beginning(request: PlanRequest, client: Client, stream: str) -> None:
+    """Without a mark that is early enough a window begins at the head: right if nothing was ever truncated."""
     head = client.run(cuts.head(stream))
-    whole = all(key >> 32 == 0 and offset == 0 for key, offset in head.offsets.items())
-    if not whole and request.on_loss == "fail":
-        raise StartTrimmed(
-            stream,
-            request.window.start.isoformat(),
-            head,
-            f"the stream was truncated, and no watermark before the window is held (of {len(found)})",
-        )
-    return head
+    if not cuts.is_beginning(head):
+        start = request.window.start.isoformat()
+        reason = "the stream was truncated, and no watermark is held that is early enough for the window"
+        raise StartTrimmed(stream, start, head.to_model(), reason)
+
+
+def _remarks(client: Client, source: PravegaSource, start: Mark | None, end: Mark, settled: Mark) -> tuple[str, ...]:
+    waits = client.call(calls.stream_settings(source.stream)).timestamp_aggregation_ms
+    first = f"the watermark {start.lower} to {start.upper}" if start else "the head"
+    superset = (
+        f"a superset of the window, from {first} to the watermark {end.lower} to {end.upper} "
+        f"({source.event_time_unit} since 1970): keep the rows whose own time is the window's"
+    )
+    late = (
+        "late events are in no window, and not counted: what a writer notes behind a watermark, as one may that was "
+        f"silent for more than {waits} ms (the stream's timestamp aggregation timeout). Those that this read meets are "
+        f"its rows of before the window that lie at or behind {settled.cut.to_model()}"
+    )
+    return superset, late

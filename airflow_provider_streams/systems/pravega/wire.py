@@ -21,6 +21,9 @@ HEADER = struct.Struct(">ii")
 MAX_PAYLOAD = (1 << 24) - 1
 NO_EVENT = -(1 << 63)
 """The last event number of a writer that a segment has not seen."""
+NO_ATTRIBUTE = -(1 << 63)
+CREATION_TIME = UUID(int=1 << 127)
+"""The attribute of a segment that holds when it was made, in milliseconds since 1970; written once."""
 
 
 class Message:
@@ -156,6 +159,26 @@ class StreamSegmentInfo(Message):
     last_modified_ms: int
     write_offset: int
     start_offset: int = 0
+
+
+@_message(34, "long text uuid text")
+@dataclass(frozen=True, slots=True)
+class GetSegmentAttribute(Message):
+    """Asks for one attribute of a segment."""
+
+    request_id: int
+    segment: str
+    attribute: UUID
+    token: str = ""
+
+
+@_message(35, "long long")
+@dataclass(frozen=True, slots=True)
+class SegmentAttribute(Message):
+    """An attribute's value; `NO_ATTRIBUTE` if the segment has none of that name."""
+
+    request_id: int
+    value: int
 
 
 @_message(38, "long text long text")

@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 
-from airflow_provider_streams.errors import InvalidName, InvalidRequest, SourceNotFound
+from airflow_provider_streams.errors import InvalidName, InvalidRequest, SourceNotFound, UnclearAnswer
 from airflow_provider_streams.systems.pravega import calls
 from airflow_provider_streams.systems.pravega.calls import Group, Retention, RetentionKind, Scaling, Settings
 from airflow_provider_streams.testing.servers.waiting import wait_until
@@ -75,7 +75,7 @@ def test_segments_can_be_asked_about(lab, stream):
     assert lab.call(calls.cut_covers(stream, dict.fromkeys(made, 0)))
     assert not lab.call(calls.cut_covers(stream, {made[0]: 0}))
     assert lab.call(calls.scale(stream, [0], [(0.0, 1.0)], 1)) is None, "sealed already"
-    with pytest.raises(InvalidRequest, match="cannot be scaled"):
+    with pytest.raises(UnclearAnswer, match="could not scale"):
         lab.call(calls.scale(stream, [made[0]], [(0.0, 1.0)], 1))
     with pytest.raises(InvalidRequest, match="no epoch 99"):
         lab.call(calls.scale_done(stream, 99))

@@ -10,14 +10,13 @@ from itertools import pairwise
 
 import pytest
 
-from airflow_provider_streams.errors import InvalidRequest, NoCutNearby, SourceNotFound, StartTrimmed, WindowNotReady
+from airflow_provider_streams.errors import InvalidRequest, NoCutNearby, SourceNotFound, WindowNotReady
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.model.source import PravegaSource
-from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.systems.pravega import calls, hold, watermarks
+from airflow_provider_streams.systems.pravega import calls
+from airflow_provider_streams.systems.pravega.names import Segment
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
 from airflow_provider_streams.systems.pravega.system import PravegaSystem
-from airflow_provider_streams.testing.servers.waiting import wait_until
 from airflow_provider_streams.windows.rolling import roll_epoch
 from tests.integration.recording import AppendWindows, Recorders, now
 
@@ -177,14 +176,15 @@ def test_a_rolled_window_is_a_set_of_sealed_segments_equal_to_javas(lab, peer, s
         ticks.append(now())
         rolled = roll_epoch(journal, system, source, ticks[-1], "roll")
         assert rolled.is_edge
-        assert len(rolled.cut.segments) == 2
+        assert len(rolled.ends.segments) == len(rolled.cut.segments) == 2
     assert [entry.sequence for entry in journal.recorded_cuts(source.key, 9)] == [1, 2, 3]
     for begin, end in pairwise(ticks):
         plan = windows.plan(begin, end)
         assert sum(digest[2] for digest in lab.digests(plan).values()) == 100
         start, stop = (StreamCut.from_model(stream, cut) for cut in (plan.start_cut, plan.end_cut))
         assert lab.digests(plan) == peer.digests(stream, start, stop)
-        assert all(not lab.call(calls.segment_open(stream, segment.id)) for segment in stop.segments)
+        read = [split.shard for split in plan.splits]
+        assert all(not lab.call(calls.segment_open(stream, Segment.parse(shard).id)) for shard in read)
 
 
 def test_repeating_a_tick_rolls_once(lab, peer, stream, windows, monkeypatch):
@@ -207,7 +207,8 @@ def test_repeating_a_tick_rolls_once(lab, peer, stream, windows, monkeypatch):
     again = roll_epoch(journal, system, source, tick, "roll")
     assert lab.call(calls.current_segments(stream)) == segments, "nothing was rolled again"
     assert (first.cut, first.is_edge, again.sequence) == (again.cut, True, None)
-    assert first.cut.offsets == {0: 10 * 108}
+    assert first.ends.offsets == {0: 10 * 108}
+    assert first.cut.offsets == {segments[0].segment_id: 0}
     with pytest.raises(InvalidRequest, match="has not come yet"):
         roll_epoch(journal, system, source, now() + timedelta(hours=1), "roll")
 
@@ -225,52 +226,5 @@ def test_a_roll_goes_on_when_auto_scaling_was_quicker(lab, stream, windows, monk
     monkeypatch.setattr(PravegaSystem, "tail", then_split)
     before = {one.segment_id for one in lab.call(calls.current_segments(stream))}
     rolled = roll_epoch(windows.journal, windows.system, windows.source, tick, "roll")
-    assert rolled.cut.offsets.keys() == before
+    assert rolled.ends.offsets.keys() == before
     assert not before & {one.segment_id for one in lab.call(calls.current_segments(stream))}
-
-
-# Holds
-
-
-def test_a_hold_is_made_once_moved_and_released(lab, peer, stream):
-    name = hold.name_for("my_dag.read_orders")
-    assert name == "my-dag.read-orders"
-    subscriber = f"{lab.scope}/{name}"
-    with pytest.raises(SourceNotFound, match="hold my-dag"):
-        lab.run(hold.move(stream, name, lab.head(stream)))
-    assert lab.run(hold.place(stream, name))
-    assert not lab.run(hold.place(stream, name)), "it is there already"
-    assert lab.call(calls.list_holds(stream)) == (subscriber,)
-    peer.write(stream, 10)
-    lab.run(hold.move(stream, name, lab.tail(stream)))
-    other = lab.create("other")
-    assert not lab.run(hold.release(other, name)), "a hold of another stream is left alone"
-    assert lab.run(hold.release(stream, name))
-    assert not lab.run(hold.release(stream, name))
-    assert lab.call(calls.list_holds(stream)) == ()
-
-
-# Watermarks
-
-
-def test_marks_narrow_a_window_of_event_time_to_a_superset(lab, peer, stream, source):
-    peer.ask("note", *stream.split("/"), 40, 200, 1000)
-    wait_until(lambda: len(watermarks.marks(lab.system.client, stream)) >= 4, "watermarks")
-    found = watermarks.marks(lab.system.client, stream)
-    assert found[0].lower <= found[0].upper < found[-1].lower
-    every, _ = lab.read(lab.plan(stream))
-    times = [int(event.split(b":")[0]) for event in every]
-    assert times == [1000 * number for number in range(40)]
-    since, until = found[1].upper + 1, found[-2].lower
-    window = Window(*(watermarks._EPOCH + timedelta(milliseconds=ms) for ms in (since, until)))
-    plan = lab.plan(stream, basis="event", window=window)
-    read = {int(event.split(b":")[0]) for event in lab.read(plan)[0]}
-    assert {time for time in times if since <= time < until} <= read
-    assert len(read) < 40, "and it is narrower than the stream"
-    later = Window(window.start, window.start + timedelta(days=1))
-    with pytest.raises(WindowNotReady, match="have noted times up to"):
-        lab.plan(stream, basis="event", window=later)
-    assert lab.call(calls.truncate_stream(stream, found[0].cut.offsets))
-    first = Window(watermarks._EPOCH, window.end)
-    with pytest.raises(StartTrimmed, match="no watermark before the window"):
-        lab.plan(stream, basis="event", window=first)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from airflow_provider_streams import PravegaSource
 from airflow_provider_streams.errors import InvalidRequest, InvalidWindow
+from airflow_provider_streams.operators import epoch
 from airflow_provider_streams.operators import pravega as operators
 from airflow_provider_streams.sensors import pravega as sensors
-from airflow_provider_streams.sensors.pravega import aware
 from airflow_provider_streams.triggers.pravega import (
     BacklogReached,
     PravegaCutTrigger,
@@ -71,11 +71,13 @@ def test_a_watermark_is_waited_for_in_the_writers_unit(unit, noted):
         (sensors.PravegaStreamSealedSensor, {"stream": "a/b", "source": SOURCE}),
         (sensors.PravegaBacklogSensor, {"stream": "a/b", "bytes": -1}),
         (sensors.PravegaBacklogSensor, {"stream": "a/b", "bytes": 1, "direction": "above"}),
+        (sensors.PravegaBacklogSensor, {"stream": "a/b", "bytes": float("nan")}),
         (operators.PravegaSealStreamOperator, {}),
         (operators.PravegaScaleOperator, {"stream": "a/b"}),
         (operators.PravegaScaleOperator, {"stream": "a/b", "segments": 2, "split": "0.#epoch.0"}),
         (operators.PravegaCreateStreamOperator, {"stream": "a/b", "if_exists": "replace"}),
         (operators.PravegaCreateStreamOperator, {"stream": "a/b", "segments": 0}),
+        (operators.PravegaCreateStreamOperator, {"stream": "a/b", "segments": 1 << 40}),
     ],
 )
 def test_what_cannot_work_is_refused_when_the_dag_is_parsed(kind, arguments):
@@ -83,12 +85,31 @@ def test_what_cannot_work_is_refused_when_the_dag_is_parsed(kind, arguments):
         kind(task_id="t", **arguments)
 
 
-def test_a_time_is_aware():
-    assert aware("2026-11-20T12:00Z") == aware(NOON) == aware("2026-11-20 13:00:00+01:00")
-    assert aware(NOON.astimezone(timezone(timedelta(hours=1)))) == NOON
-    for wrong in ("noon", "2026-11-20T12:00", datetime(2026, 11, 20)):  # noqa: DTZ001 - what is refused
+@pytest.mark.parametrize("moment", ["noon", "2026-11-20T12:00", "0001-01-01T00:00+14:00", "9999-12-31T23:59-12:00"])
+def test_what_is_no_moment_is_refused_by_sensors_and_operators(moment):
+    for sensor in (
+        sensors.PravegaWatermarkSensor(task_id="w", source=SOURCE, moment=moment),
+        sensors.PravegaCutAvailableSensor(task_id="c", source=SOURCE, moment=moment),
+    ):
         with pytest.raises(InvalidWindow):
-            aware(wrong)
+            sensor.trigger({})
+    with pytest.raises(InvalidWindow):
+        epoch._moment(moment, {})
+
+
+def test_the_first_and_the_last_moments_are_waited_for():
+    for moment in ("0001-01-01T00:00Z", "9999-12-31T23:59:59Z"):
+        assert sensors.PravegaWatermarkSensor(task_id="w", source=SOURCE, moment=moment).condition(None).moment
+        sensors.PravegaCutAvailableSensor(task_id="c", source=SOURCE, moment=moment).trigger({})
+
+
+def test_the_unit_is_said_once():
+    by_name = sensors.PravegaWatermarkSensor(task_id="w", stream="a/b", moment=NOON, event_time_unit="us")
+    assert by_name.condition(None) == WatermarkReached(1_795_176_000_000_000)
+    with pytest.raises(InvalidRequest, match="only with stream"):
+        sensors.PravegaWatermarkSensor(task_id="w", source=SOURCE, moment=NOON, event_time_unit="us")
+    with pytest.raises(InvalidRequest, match="event_time_unit is one of"):
+        sensors.PravegaWatermarkSensor(task_id="w", stream="a/b", moment=NOON, event_time_unit="ns")
 
 
 def test_parsing_a_dag_loads_no_client():

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from airflow_provider_streams.errors import InvalidRequest, ProtocolError, SourceNotFound, StreamsError
+from airflow_provider_streams.errors import InvalidRequest, ProtocolError, SourceNotFound, StreamsError, UnclearAnswer
 from airflow_provider_streams.systems.pravega import controller_pb2 as pb
 
 if TYPE_CHECKING:
@@ -51,9 +51,21 @@ def value(answer: pb.BoolAnswer) -> bool:
     return bool(answer.value)
 
 
+def segment_key(segment: pb.SegmentKey) -> int:
+    """The id of a segment in an answer.
+
+    Raises:
+        ProtocolError: no segment can have it.
+    """
+    key = segment.segment_id
+    if key < 0 or key & (1 << 31):
+        raise ProtocolError(f"the controller names a segment of {segment.stream.stream[:80]!r} with the id {key}")
+    return key
+
+
 def keyed_segment(owned: pb.OwnedRange) -> KeyedSegment:
     """A segment of an answer."""
-    return KeyedSegment(owned.segment.segment_id, owned.low, owned.high)
+    return KeyedSegment(segment_key(owned.segment), owned.low, owned.high)
 
 
 def missing(stream: str, *codes: int) -> dict[int, Failure]:
@@ -66,11 +78,16 @@ def sealed(stream: str, code: int) -> dict[int, Failure]:
     return {code: lambda: InvalidRequest(f"{stream} is sealed: it can only be read or deleted")}
 
 
+_FAILURE = 1
+"""The status by which every call says that it failed, whatever the cause."""
+
+
 def check(action: str, status: int, refused: Mapping[int, Failure], about: str) -> None:
     """Complain about a status other than 0.
 
     Raises:
         StreamsError: the failure of this status.
+        UnclearAnswer: it failed, and the status does not say why.
         ProtocolError: a status that the call does not know.
     """
     if status == 0:
@@ -78,6 +95,8 @@ def check(action: str, status: int, refused: Mapping[int, Failure], about: str) 
     failure = refused.get(status)
     if failure is not None:
         raise failure()
+    if status == _FAILURE:
+        raise UnclearAnswer("Pravega's controller", f"it could not {action} ({about}), and does not say why")
     raise ProtocolError(f"{about}: the controller could not {action} (status {status})")
 
 

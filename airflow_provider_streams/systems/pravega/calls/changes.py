@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from airflow_provider_streams.errors import InvalidName, InvalidRequest, SourceNotFound
+from airflow_provider_streams.errors import InvalidName, InvalidRequest, SourceNotFound, UnclearAnswer
 from airflow_provider_streams.systems.pravega import controller_pb2 as pb
 from airflow_provider_streams.systems.pravega.calls.call import Call, Failure, done, missing, sealed, stream_name
 from airflow_provider_streams.systems.pravega.calls.settings import Settings, from_message, to_message
@@ -61,15 +61,10 @@ def update_stream(stream: str, settings: Settings) -> Call[bool]:
 
 
 def truncate_stream(stream: str, offsets: Mapping[int, int]) -> Call[bool]:
-    """Drop everything before a cut."""
+    """Drop everything before a cut; one before the head, or of no sense, is answered as a failure without a cause."""
 
     def parse(answer: pb.StatusAnswer) -> bool:
-        refused: dict[int, Failure] = {
-            1: lambda: InvalidRequest(f"{stream} cannot be truncated there: the cut is before its head"),
-            **missing(stream, 2, 3),
-            **sealed(stream, 4),
-        }
-        return done("truncate the stream", answer.status, refused, stream)
+        return done("truncate the stream", answer.status, missing(stream, 2, 3) | sealed(stream, 4), stream)
 
     message = pb.CutMessage(stream=stream_name(stream), offsets=offsets)
     return Call("truncateStream", stream, message, pb.StatusAnswer, parse)
@@ -99,7 +94,8 @@ def scale(
 ) -> Call[int | None]:
     """Replace open segments by new ones that own the same key space; the epoch that this ends, for `scale_done`.
 
-    None: some of the segments are sealed already, for example by the same request sent before.
+    None: some of the segments are sealed already, for example by the same request sent before. A stream that is
+    missing or sealed, or other ranges than the segments', are answered as a failure without a cause.
     """
     message = pb.ScaleOrder(
         stream=stream_name(stream),
@@ -109,12 +105,7 @@ def scale(
     )
 
     def parse(answer: pb.ScaleAnswer) -> int | None:
-        refused: dict[int, Failure] = {
-            1: lambda: InvalidRequest(
-                f"{stream} cannot be scaled so: it is missing or sealed, or the new ranges are not those of the old"
-            )
-        }
-        return answer.epoch if done("scale the stream", answer.status, refused, stream, already=2) else None
+        return answer.epoch if done("scale the stream", answer.status, {}, stream, already=2) else None
 
     return Call("scale", stream, message, pb.ScaleAnswer, parse, repeatable=False)
 
@@ -125,7 +116,10 @@ def scale_done(stream: str, epoch: int) -> Call[bool]:
     def parse(answer: pb.StatusAnswer) -> bool:
         if answer.status in (0, 1):
             return bool(answer.status)
-        refused: dict[int, Failure] = {2: lambda: InvalidRequest(f"{stream} has no epoch {epoch} yet")}
+        refused: dict[int, Failure] = {
+            2: lambda: InvalidRequest(f"{stream} has no epoch {epoch} yet"),
+            3: lambda: UnclearAnswer("Pravega's controller", f"the scaling of {stream} failed inside"),
+        }
         return done("check the scaling", answer.status, refused, stream)
 
     message = pb.ScaleQuery(stream=stream_name(stream), epoch=epoch)

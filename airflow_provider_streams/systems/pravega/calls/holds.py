@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 from uuid import UUID
 
-from airflow_provider_streams.errors import InvalidRequest, SourceNotFound
+from airflow_provider_streams.errors import InvalidName, InvalidRequest, SourceNotFound
 from airflow_provider_streams.systems.pravega import controller_pb2 as pb
-from airflow_provider_streams.systems.pravega.calls.call import Call, Failure, done, stream_name
+from airflow_provider_streams.systems.pravega.calls.call import Call, Failure, check, done, missing, stream_name
 
 
 class Group(NamedTuple):
@@ -16,8 +16,10 @@ class Group(NamedTuple):
 
     scope: str
     name: str
-    group_id: str
-    generation: int
+    group_id: str = ""
+    generation: int = 0
+    streams: tuple[str, ...] = ()
+    """Those it was made for."""
 
     @property
     def subscriber(self) -> str:
@@ -26,7 +28,11 @@ class Group(NamedTuple):
 
 
 def create_hold(group: Group, cut: Mapping[int, int], stream: str) -> Call[Group]:
-    """Make a reader group without readers whose cut the stream's retention respects; it starts at `cut`."""
+    """Make a reader group without readers whose cut the stream's retention respects; it starts at `cut`.
+
+    Where a group of this name is there already, nothing is made, and the answer is that one: compare their ids. The
+    controller takes any cut, and never answers about a stream that is missing.
+    """
     settings = pb.GroupSettings(
         scope=group.scope,
         name=group.name,
@@ -39,7 +45,12 @@ def create_hold(group: Group, cut: Mapping[int, int], stream: str) -> Call[Group
         start=[pb.CutMessage(stream=stream_name(stream), offsets=cut)],
         end=[pb.CutMessage(stream=stream_name(stream))],
     )
-    return Call("createReaderGroup", stream, settings, pb.GroupAnswer, _group("make the hold", group), repeatable=False)
+    refused: dict[int, Failure] = {
+        2: lambda: SourceNotFound(f"scope {group.scope}"),
+        3: lambda: InvalidName(group.name, "a hold has letters, digits, '.' and '-'"),
+    }
+    parse = _group("make the hold", group, refused)
+    return Call("createReaderGroup", stream, settings, pb.CreatedGroup, parse, repeatable=False)
 
 
 def find_hold(group: Group) -> Call[Group]:
@@ -49,11 +60,16 @@ def find_hold(group: Group) -> Call[Group]:
         SourceNotFound: there is none.
     """
     message = pb.GroupKey(scope=group.scope, name=group.name)
-    return Call("getReaderGroupConfig", group.subscriber, message, pb.GroupAnswer, _group("find the hold", group))
+    refused: dict[int, Failure] = {2: lambda: SourceNotFound(f"hold {group.subscriber}")}
+    parse = _group("find the hold", group, refused)
+    return Call("getReaderGroupConfig", group.subscriber, message, pb.GroupAnswer, parse)
 
 
 def move_hold(group: Group, stream: str, cut: Mapping[int, int]) -> Call[bool]:
-    """Let retention truncate everything before a cut; False: the hold stands behind it already."""
+    """Let retention truncate everything before a cut; False: the hold stands further already, in some segment.
+
+    The controller takes any other cut, beyond the tail, too: then it truncates what nobody has read.
+    """
     message = pb.SubscriberCut(
         subscriber=group.subscriber,
         generation=group.generation,
@@ -83,15 +99,26 @@ def delete_hold(group: Group) -> Call[bool]:
 
 
 def list_holds(stream: str) -> Call[tuple[str, ...]]:
-    """The subscribers (`scope/group`) that a stream's retention respects."""
-    return Call("listSubscribers", stream, stream_name(stream), pb.Subscribers, lambda a: tuple(a.names))
+    """The subscribers (`scope/group`) that a stream's retention respects.
+
+    Raises:
+        SourceNotFound: there is no such stream.
+    """
+
+    def parse(answer: pb.Subscribers) -> tuple[str, ...]:
+        check("list the holds", answer.status, missing(stream, 2), stream)
+        return tuple(answer.names)
+
+    return Call("listSubscribers", stream, stream_name(stream), pb.Subscribers, parse)
 
 
-def _group(action: str, group: Group) -> Callable[[pb.GroupAnswer], Group]:
-    def parse(answer: pb.GroupAnswer) -> Group:
-        refused: dict[int, Failure] = {2: lambda: SourceNotFound(f"hold {group.subscriber}")}
-        done(action, answer.status, refused, group.subscriber)
-        found = answer.settings  # the answer of a creation leaves the id out
-        return Group(group.scope, group.name, found.group_id or group.group_id, found.generation)
+def _group(
+    action: str, group: Group, refused: Mapping[int, Failure]
+) -> Callable[[pb.GroupAnswer | pb.CreatedGroup], Group]:
+    def parse(answer: pb.GroupAnswer | pb.CreatedGroup) -> Group:
+        check(action, answer.status, refused, group.subscriber)
+        found = answer.settings
+        streams = (f"{cut.stream.scope}/{cut.stream.stream}" for cut in found.start)
+        return Group(group.scope, group.name, found.group_id, found.generation, tuple(streams))
 
     return parse

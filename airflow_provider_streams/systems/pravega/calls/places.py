@@ -5,8 +5,18 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 
+from airflow_provider_streams.errors import ProtocolError
 from airflow_provider_streams.systems.pravega import controller_pb2 as pb
-from airflow_provider_streams.systems.pravega.calls.call import Call, KeyedSegment, keyed_segment, stream_name, value
+from airflow_provider_streams.systems.pravega.calls.call import (
+    Call,
+    KeyedSegment,
+    keyed_segment,
+    segment_key,
+    stream_name,
+    value,
+)
+
+_LAST_PORT = (1 << 16) - 1
 
 
 class Access(enum.IntEnum):
@@ -36,8 +46,8 @@ def epoch_segments(stream: str, epoch: int) -> Call[tuple[KeyedSegment, ...]]:
 def segments_between(stream: str, start: Mapping[int, int], end: Mapping[int, int]) -> Call[tuple[int, ...]]:
     """Every segment between two cuts, ascending: predecessors come before successors. No end: the stream's end.
 
-    The controller checks little: unknown, partial and truncated cuts are answered as if they were right, and
-    reversed ones with an error that says nothing.
+    The controller checks little: partial and truncated cuts are answered as if they were right, and reversed, crossing
+    or unknown ones with an error that says nothing.
     """
     message = pb.CutPair(stream=stream_name(stream), start=start, end=end)
     return Call("getSegmentsBetween", stream, message, pb.SegmentKeys, _ids)
@@ -50,7 +60,7 @@ def successors(stream: str, segment_id: int) -> Call[tuple[int, ...]]:
         stream,
         _segment(stream, segment_id),
         pb.Successors,
-        lambda a: tuple(sorted(entry.segment.segment.segment_id for entry in a.entries)),
+        lambda a: tuple(sorted(segment_key(entry.segment.segment) for entry in a.entries)),
     )
 
 
@@ -67,7 +77,7 @@ def cut_covers(stream: str, offsets: Mapping[int, int]) -> Call[bool]:
 
 def store_of(stream: str, segment_id: int) -> Call[tuple[str, int]]:
     """Host and port of the store that serves a segment; answers for segments that do not exist, too."""
-    return Call("getURI", stream, _segment(stream, segment_id), pb.Node, lambda a: (a.host, a.port))
+    return Call("getURI", stream, _segment(stream, segment_id), pb.Node, _address)
 
 
 def delegation_token(stream: str, access: Access = Access.READ) -> Call[str]:
@@ -80,12 +90,21 @@ def _segment(stream: str, segment_id: int) -> pb.SegmentKey:
     return pb.SegmentKey(stream=stream_name(stream), segment_id=segment_id)
 
 
+def _address(answer: pb.Node) -> tuple[str, int]:
+    if not answer.host or not 0 < answer.port <= _LAST_PORT:
+        raise ProtocolError(f"the controller names no segment store's address: {answer.host[:80]!r}:{answer.port}")
+    return answer.host, answer.port
+
+
 def _offsets(answer: pb.HeadAnswer) -> dict[int, int]:
-    return dict(sorted((p.segment.segment_id, p.offset) for p in answer.positions))
+    found = {segment_key(place.segment): place.offset for place in answer.positions}
+    if any(offset < 0 for offset in found.values()):
+        raise ProtocolError("the controller names a place before the first byte of a segment")
+    return dict(sorted(found.items()))
 
 
 def _ids(answer: pb.SegmentKeys) -> tuple[int, ...]:
-    return tuple(sorted(segment.segment_id for segment in answer.segments))
+    return tuple(sorted({segment_key(segment) for segment in answer.segments}))
 
 
 def _keyed(answer: pb.OwnedRanges) -> tuple[KeyedSegment, ...]:

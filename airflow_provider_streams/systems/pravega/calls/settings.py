@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from airflow_provider_streams.errors import InvalidRequest, ProtocolError
 from airflow_provider_streams.systems.pravega import controller_pb2 as pb
 from airflow_provider_streams.systems.pravega.calls.call import stream_name
 
@@ -62,7 +63,18 @@ class Settings:
 
 
 def to_message(stream: str, settings: Settings) -> pb.StreamSettings:
-    """Settings as they are sent."""
+    """Settings as they are sent.
+
+    Raises:
+        InvalidRequest: a number is too large to send.
+    """
+    try:
+        return _message(stream, settings)
+    except ValueError as error:
+        raise InvalidRequest(f"{stream}: these settings cannot be sent: {error}") from error
+
+
+def _message(stream: str, settings: Settings) -> pb.StreamSettings:
     scaling, retention = settings.scaling, settings.retention
     message = pb.StreamSettings(
         stream=stream_name(stream),
@@ -84,11 +96,19 @@ def to_message(stream: str, settings: Settings) -> pb.StreamSettings:
 
 
 def from_message(answer: pb.StreamSettings) -> Settings:
-    """Settings as they come."""
+    """Settings as they come.
+
+    Raises:
+        ProtocolError: a policy of a kind that is not known.
+    """
     scaling, retention = answer.scaling, answer.retention
+    try:
+        scaling_kind, retention_kind = ScalingKind(scaling.kind), RetentionKind(retention.kind)
+    except ValueError as error:
+        raise ProtocolError(f"the controller answers with a policy that is not known: {error}") from error
     return Settings(
-        Scaling(ScalingKind(scaling.kind), scaling.target_rate, scaling.factor, scaling.min_segments),
-        Retention(RetentionKind(retention.kind), retention.minimum, retention.maximum),
+        Scaling(scaling_kind, scaling.target_rate, scaling.factor, scaling.min_segments),
+        Retention(retention_kind, retention.minimum, retention.maximum),
         tuple(sorted(answer.tags.names)),  # servers keep them in no order
         answer.timestamp_aggregation_ms,
         answer.rollover_bytes,

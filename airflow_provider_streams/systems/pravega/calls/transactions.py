@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from typing import NamedTuple
 
-from airflow_provider_streams.errors import InvalidRequest, SourceNotFound
+from airflow_provider_streams.errors import InvalidRequest, ProtocolError, SourceNotFound
 from airflow_provider_streams.systems.pravega import controller_pb2 as pb
 from airflow_provider_streams.systems.pravega.calls.call import (
     Call,
@@ -79,7 +79,14 @@ def abort_transaction(stream: str, high: int, low: int) -> Call[bool]:
 def transaction_state(stream: str, high: int, low: int) -> Call[TransactionState]:
     """Where a transaction stands; an unknown one is UNKNOWN."""
     message = pb.TransactionKey(stream=stream_name(stream), id=pb.TransactionId(high=high, low=low))
-    return Call("checkTransactionState", stream, message, pb.StatusAnswer, lambda a: TransactionState(a.status))
+    return Call("checkTransactionState", stream, message, pb.StatusAnswer, _state)
+
+
+def _state(answer: pb.StatusAnswer) -> TransactionState:
+    try:
+        return TransactionState(answer.status)
+    except ValueError as error:
+        raise ProtocolError(f"the controller answers with a transaction's state that is not known: {error}") from error
 
 
 def _end_transaction(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ from airflow_provider_streams.systems.pravega.calls import KeyedSegment
 from airflow_provider_streams.systems.pravega.client import Client
 from airflow_provider_streams.systems.pravega.names import Segment, segment_id
 from airflow_provider_streams.systems.pravega.segment_infos import SegmentInfo, SegmentQuery
+from airflow_provider_streams.systems.pravega.steps import Pause
 
 STREAM = "scope/stream"
 
@@ -43,6 +44,8 @@ class World:
         self.head: dict[int, int] = {0: 0}
         self.sealed = self.missing = False
         self.epoch = 0
+        self.made_ms: int | None = 1_795_000_000_000
+        self.exists = True
         self.number = 1
         self.asked: list[str] = []
 
@@ -92,7 +95,7 @@ class World:
             return tuple(sorted(after))
         before = self._reach(end, lambda key: [k for k, one in self.segments.items() if key in one.successors])
         if not set(end) <= after or any(start.get(key, 0) > offset for key, offset in end.items()):
-            raise UnclearAnswer("UNKNOWN")
+            raise UnclearAnswer("the controller", "UNKNOWN")
         return tuple(sorted(after & before))
 
     @staticmethod
@@ -107,30 +110,40 @@ class World:
         return found
 
     def answer(self, question: Any) -> Any:
+        if isinstance(question, Pause):
+            return None
         if isinstance(question, SegmentQuery):
             return {
-                key: SegmentInfo(one.start, one.end, one.sealed, 0)
+                key: SegmentInfo(one.start, one.end, one.sealed, 0, self.made_ms and self.made_ms + key % 1000)
                 for key in question.segment_ids
                 if (one := self.segments.get(key)) is not None and key not in self.gone
             }
         self.asked.append(question.method)
         if self.missing:
             raise SourceNotFound(question.about)
-        message = question.message
-        if question.method == "getSegments":
-            return self.head
-        if question.method == "getCurrentSegments":
-            return (
-                [] if self.sealed else [KeyedSegment(k, self.segments[k].low, self.segments[k].high) for k in self.open]
-            )
-        if question.method == "getSegmentsImmediatelyFollowing":
-            return tuple(self.segments[message.segment_id].successors)
-        if question.method == "isStreamCutValid":
-            owned = sorted((self.segments[k].low, self.segments[k].high) for k in message.offsets)
-            edges = [0.0, *(edge for pair in owned for edge in pair), 1.0]
-            return all(a == b for a, b in zip(edges[::2], edges[1::2], strict=True))
-        assert question.method == "getSegmentsBetween", question.method
-        return self.between(dict(message.start), dict(message.end))
+        return self.calls[question.method](question.message)
+
+    @property
+    def calls(self) -> dict[str, Callable[[Any], Any]]:
+        """What the controller says, by method and from the message."""
+        return {
+            "checkStreamExists": lambda _: self.exists,
+            "getSegments": lambda _: self.head,
+            "getCurrentSegments": lambda _: self._current(),
+            "getSegmentsImmediatelyFollowing": lambda message: tuple(self.segments[message.segment_id].successors),
+            "isStreamCutValid": lambda message: self._covers(message.offsets),
+            "getSegmentsBetween": lambda message: self.between(dict(message.start), dict(message.end)),
+        }
+
+    def _current(self) -> list[KeyedSegment]:
+        if self.sealed:
+            return []
+        return [KeyedSegment(key, self.segments[key].low, self.segments[key].high) for key in self.open]
+
+    def _covers(self, keys: Iterable[int]) -> bool:
+        owned = sorted((self.segments[k].low, self.segments[k].high) for k in keys)
+        edges = [0.0, *(edge for pair in owned for edge in pair), 1.0]
+        return all(a == b for a, b in zip(edges[::2], edges[1::2], strict=True))
 
     def run(self, steps: Any) -> Any:
         """Run a rule against this world."""
@@ -160,6 +173,7 @@ class Store:
 
     def __init__(self, data: bytes, *, start: int = 0, sealed: bool = True) -> None:
         self.data, self.start, self.sealed, self.exists = data, start, sealed, True
+        self.made_ms = 1_795_000_000_000
         self.script: list[Callable[[wire.Message, socket.socket], bool]] = []
         self.info_script: list[Callable[[wire.Message, socket.socket], bool]] = []
         self.requests: list[wire.Message] = []
@@ -200,17 +214,17 @@ class Store:
 
     def answer(self, message: wire.Message, most: int = 1 << 21) -> wire.Message:
         """As a real store answers."""
+        assert isinstance(message, wire.GetStreamSegmentInfo | wire.GetSegmentAttribute | wire.ReadSegment)
+        if not self.exists:
+            return wire.NoSuchSegment(message.request_id, message.segment, "Java stack", getattr(message, "offset", -1))
         if isinstance(message, wire.GetStreamSegmentInfo):
-            if not self.exists:
-                return wire.NoSuchSegment(message.request_id, message.segment, "Java stack", -1)
             end = len(self.data)
             return wire.StreamSegmentInfo(
                 message.request_id, message.segment, True, self.sealed, False, 0, end, self.start
             )
-        assert isinstance(message, wire.ReadSegment)
+        if isinstance(message, wire.GetSegmentAttribute):
+            return wire.SegmentAttribute(message.request_id, self.made_ms)
         number, name, at = message.request_id, message.segment, message.offset
-        if not self.exists:
-            return wire.NoSuchSegment(number, name, "Java stack", at)
         if at < self.start:
             return wire.SegmentIsTruncated(number, name, self.start, "", at)
         data = self.data[at : at + max(8, min(message.length, most))]

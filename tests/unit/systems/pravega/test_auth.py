@@ -44,7 +44,13 @@ def test_other_addresses_are_refused_without_their_credentials(uri):
         ({"controller": URI, "auth_method": "basic", "username": "u"}, "needs the option password"),
         ({"controller": URI, "username": "u"}, "needs the option password"),
         ({"controller": URI, "auth_method": "bearer"}, "needs the option token"),
-        ({"controller": URI, "stall_seconds": "0"}, "stall_seconds must be positive|must be a positive"),
+        ({"controller": URI, "stall_seconds": "0"}, "stall_seconds must be positive"),
+        ({"controller": URI, "stall_seconds": "nan"}, "stall_seconds must be positive"),
+        ({"controller": URI, "request_timeout_seconds": "inf"}, "request_timeout_seconds must be positive"),
+        ({"controller": URI, "request_timeout_seconds": "1e300"}, "86,400 at most"),
+        ({"controller": URI, "read_ahead": "1000000"}, "read_ahead must be positive, and 64 at most"),
+        ({"controller": URI, "max_event_bytes": str(1 << 31)}, "max_event_bytes must be positive"),
+        ({"controller": URI, "username": "a:b", "password": "p"}, "no colon"),
         ({"controller": URI, "request_timeout_seconds": "soon"}, "must be a number"),
         ({"controller": URI, "read_ahead": "2.5"}, "whole number"),
         ({"controller": URI, "tls_verify_hostname": "maybe"}, "true or false"),
@@ -53,6 +59,13 @@ def test_other_addresses_are_refused_without_their_credentials(uri):
 def test_settings_that_cannot_work_are_refused(given, message):
     with pytest.raises(InvalidRequest, match=message):
         Endpoint.from_options(given)
+
+
+@pytest.mark.parametrize("token", ["hidden\nhidden", "hidden hidden", "hiddén"])
+def test_a_token_that_no_header_can_hold_is_refused_unseen(token):
+    with pytest.raises(InvalidRequest, match="one word") as refused:
+        Endpoint(URI, token=token)
+    assert "hid" not in str(refused.value)
 
 
 def test_options_round_trip_and_secrets_stay_out_of_the_repr():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_streams.errors import InvalidName, InvalidRequest, ProtocolError, SourceNotFound
+from airflow_provider_streams.errors import InvalidName, InvalidRequest, ProtocolError, SourceNotFound, UnclearAnswer
 from airflow_provider_streams.systems.pravega import calls
 from airflow_provider_streams.systems.pravega import controller_pb2 as pb
 from airflow_provider_streams.systems.pravega.calls import (
@@ -20,25 +20,25 @@ STREAM = "scope/stream"
 GROUP = Group("scope", "hold", "5c1f0a0e-0000-0000-0000-000000000001", 0)
 
 ANSWERS = [
-    (calls.create_scope("s"), {0: True, 1: ProtocolError, 2: False, 3: InvalidName}),
-    (calls.delete_scope("s"), {0: True, 1: ProtocolError, 2: False, 3: InvalidRequest}),
-    (calls.create_stream(STREAM), {0: True, 1: ProtocolError, 2: False, 3: SourceNotFound, 4: InvalidName}),
+    (calls.create_scope("s"), {0: True, 1: UnclearAnswer, 2: False, 3: InvalidName}),
+    (calls.delete_scope("s"), {0: True, 1: UnclearAnswer, 2: False, 3: InvalidRequest}),
+    (calls.create_stream(STREAM), {0: True, 1: UnclearAnswer, 2: False, 3: SourceNotFound, 4: InvalidName}),
     (
         calls.update_stream(STREAM, Settings()),
-        {0: True, 1: ProtocolError, 2: SourceNotFound, 3: SourceNotFound, 4: InvalidRequest},
+        {0: True, 1: UnclearAnswer, 2: SourceNotFound, 3: SourceNotFound, 4: InvalidRequest},
     ),
-    (calls.truncate_stream(STREAM, {0: 1}), {0: True, 1: InvalidRequest, 2: SourceNotFound, 4: InvalidRequest}),
-    (calls.seal_stream(STREAM), {0: True, 1: ProtocolError, 2: SourceNotFound}),
-    (calls.delete_stream(STREAM), {0: True, 1: ProtocolError, 2: False, 3: InvalidRequest}),
-    (calls.scale_done(STREAM, 3), {0: False, 1: True, 2: InvalidRequest, 3: ProtocolError}),
+    (calls.truncate_stream(STREAM, {0: 1}), {0: True, 1: UnclearAnswer, 2: SourceNotFound, 4: InvalidRequest}),
+    (calls.seal_stream(STREAM), {0: True, 1: UnclearAnswer, 2: SourceNotFound}),
+    (calls.delete_stream(STREAM), {0: True, 1: UnclearAnswer, 2: False, 3: InvalidRequest}),
+    (calls.scale_done(STREAM, 3), {0: False, 1: True, 2: InvalidRequest, 3: UnclearAnswer}),
     (calls.ping_transaction(STREAM, 1, 2, 3), {0: True, 1: InvalidRequest, 2: False, 5: False, 6: False, 7: False}),
     (calls.commit_transaction(STREAM, 1, 2), {0: True, 1: InvalidRequest, 2: SourceNotFound, 3: InvalidRequest}),
     (calls.abort_transaction(STREAM, 1, 2), {0: True, 1: InvalidRequest, 2: SourceNotFound, 3: InvalidRequest}),
     (
         calls.move_hold(GROUP, STREAM, {0: 1}),
-        {0: True, 1: ProtocolError, 2: SourceNotFound, 3: SourceNotFound, 4: False, 5: InvalidRequest},
+        {0: True, 1: UnclearAnswer, 2: SourceNotFound, 3: SourceNotFound, 4: False, 5: InvalidRequest},
     ),
-    (calls.delete_hold(GROUP), {0: True, 1: ProtocolError, 2: False}),
+    (calls.delete_hold(GROUP), {0: True, 1: UnclearAnswer, 2: False}),
     (calls.transaction_state(STREAM, 1, 2), {0: calls.TransactionState.UNKNOWN, 3: calls.TransactionState.COMMITTED}),
 ]
 
@@ -62,7 +62,7 @@ def test_scaling_answers():
     assert not call.repeatable
     assert call.parse(pb.ScaleAnswer(status=0, epoch=7)) == 7
     assert call.parse(pb.ScaleAnswer(status=2, epoch=7)) is None
-    with pytest.raises(InvalidRequest, match="cannot be scaled"):
+    with pytest.raises(UnclearAnswer, match="could not scale the stream"):
         call.parse(pb.ScaleAnswer(status=1))
 
 
@@ -76,8 +76,63 @@ def test_a_missing_scope_is_told_from_one_without_streams():
 def test_a_missing_hold_is_not_found():
     with pytest.raises(SourceNotFound, match="hold scope/hold"):
         calls.find_hold(GROUP).parse(pb.GroupAnswer(status=2))
-    found = pb.GroupAnswer(settings=pb.GroupSettings(group_id="x", generation=3))
-    assert calls.find_hold(GROUP).parse(found) == Group("scope", "hold", "x", 3)
+    cut = pb.CutMessage(stream=pb.StreamName(scope="scope", stream="stream"))
+    found = pb.GroupAnswer(settings=pb.GroupSettings(group_id="x", generation=3, start=[cut]))
+    assert calls.find_hold(GROUP).parse(found) == Group("scope", "hold", "x", 3, (STREAM,))
+
+
+def test_a_creation_that_was_refused_is_no_hold():
+    call = calls.create_hold(GROUP, {0: 1}, STREAM)
+    for status, error in ((1, UnclearAnswer), (2, SourceNotFound), (3, InvalidName), (9, ProtocolError)):
+        with pytest.raises(error):
+            call.parse(call.answer(status=status))
+    other = pb.GroupSettings(group_id="another", generation=0)
+    assert call.parse(call.answer(settings=other)).group_id == "another", "of a group that was there"
+
+
+def test_the_subscribers_of_a_missing_stream_are_not_none():
+    call = calls.list_holds(STREAM)
+    assert call.parse(pb.Subscribers(names=["a/b"])) == ("a/b",)
+    with pytest.raises(SourceNotFound):
+        call.parse(pb.Subscribers(status=2))
+    with pytest.raises(UnclearAnswer):
+        call.parse(pb.Subscribers(status=1))
+
+
+def test_numbers_that_cannot_be_sent_and_kinds_that_are_not_known_are_typed():
+    for settings in (
+        Settings(Scaling(min_segments=1 << 31)),
+        Settings(retention=Retention(RetentionKind.SIZE, 1 << 63)),
+    ):
+        with pytest.raises(InvalidRequest, match="cannot be sent"):
+            calls.create_stream(STREAM, settings)
+    for answer in (pb.StreamSettings(scaling=pb.Scaling(kind=9)), pb.StreamSettings(retention=pb.Retention(kind=9))):
+        with pytest.raises(ProtocolError, match="not known"):
+            calls.stream_settings(STREAM).parse(answer)
+    with pytest.raises(ProtocolError, match="not known"):
+        calls.transaction_state(STREAM, 1, 2).parse(pb.StatusAnswer(status=9))
+
+
+@pytest.mark.parametrize("key", [-1, 1 << 31, -(1 << 63)])
+def test_ids_that_no_segment_can_have_are_refused_in_every_answer(key):
+    segment = pb.SegmentKey(segment_id=key)
+    owned = pb.OwnedRange(segment=segment)
+    for call, answer in (
+        (calls.head(STREAM), pb.HeadAnswer(positions=[pb.SegmentOffset(segment=segment)])),
+        (calls.current_segments(STREAM), pb.OwnedRanges(ranges=[owned])),
+        (calls.segments_between(STREAM, {}, {}), pb.SegmentKeys(segments=[segment])),
+        (calls.successors(STREAM, 0), pb.Successors(entries=[pb.Successor(segment=owned)])),
+    ):
+        with pytest.raises(ProtocolError, match="with the id"):
+            call.parse(answer)
+    with pytest.raises(ProtocolError, match="before the first byte"):
+        calls.head(STREAM).parse(pb.HeadAnswer(positions=[pb.SegmentOffset(offset=-1)]))
+
+
+@pytest.mark.parametrize("node", [pb.Node(), pb.Node(host="a"), pb.Node(port=5), pb.Node(host="a", port=70_000)])
+def test_an_address_that_is_none_is_refused(node):
+    with pytest.raises(ProtocolError, match="no segment store's address"):
+        calls.store_of(STREAM, 0).parse(node)
 
 
 def test_settings_survive_the_wire():

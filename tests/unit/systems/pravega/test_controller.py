@@ -95,8 +95,8 @@ FAILURES = [
     (CODE.NOT_FOUND, MISSING.format("scope", "scopes"), SourceNotFound, "^scope scope does not exist"),
     (CODE.UNAUTHENTICATED, "", AuthenticationFailed, "password or token"),
     (CODE.PERMISSION_DENIED, "Authorization failed", NotAuthorized, "getSegments of scope/stream"),
-    (CODE.UNKNOWN, "", UnclearAnswer, "failed at getSegments of scope/stream: UNKNOWN no reason given"),
-    (CODE.INTERNAL, "Internal exception occurred\n at io.pravega.X", UnclearAnswer, "Internal exception occurred$"),
+    (CODE.NOT_FOUND, MISSING.format("epochRecord-99", "a/b/metadata.#.1"), InvalidRequest, "has no epoch 99 at"),
+    (CODE.UNIMPLEMENTED, "Method not found", ProtocolError, "knows no getSegments"),
     (CODE.UNKNOWN, "lease value too large, max value is 600000", InvalidRequest, "lease value too large"),
     (CODE.INTERNAL, "Stream: s State: SEALED", InvalidRequest, "SEALED"),
 ]
@@ -111,6 +111,42 @@ def test_failures_are_typed_and_hide_the_server_s_tables(server, ask, failure):
     assert "_tables" not in str(raised.value)
     assert not raised.value.retryable
     assert len(server.seen) == 1, "an answer that says no is not asked for twice"
+
+
+@pytest.mark.parametrize(
+    ("code", "details", "message"),
+    [
+        (CODE.UNKNOWN, "", "getSegments of scope/stream failed: UNKNOWN no reason given"),
+        (CODE.INTERNAL, "Internal exception occurred\n at io.pravega.X", "INTERNAL Internal exception occurred. It"),
+        (CODE.RESOURCE_EXHAUSTED, "busy", "RESOURCE_EXHAUSTED busy"),
+    ],
+)
+def test_a_failure_without_a_cause_may_pass_and_another_controller_is_asked(server, ask, code, details, message):
+    server.script = [(code, details)]
+    with pytest.raises(UnclearAnswer, match=message) as raised:
+        ask(endpoint(server), calls.head(STREAM))
+    assert raised.value.retryable
+    server.script = [(code, details), b""]
+    twice = Endpoint(f"tcp://127.0.0.1:{server.port},localhost:{server.port}", request_timeout_seconds=10)
+    assert ask(twice, calls.head(STREAM)) == {}
+
+
+def test_an_answer_that_is_no_message_is_an_error(server, ask):
+    server.script = [b"\xff\xff\xff"]
+    with pytest.raises(ProtocolError, match="getSegments of scope/stream with bytes that mean nothing"):
+        ask(endpoint(server), calls.head(STREAM))
+
+
+def test_tasks_that_ask_at_once_share_one_channel(server):
+    async def ask():
+        controller = AsyncController(endpoint(server))
+        server.script = [b""] * 20
+        answers = await asyncio.gather(*(controller.call(calls.head(STREAM)) for _ in range(20)))
+        channels = len(controller._channels)
+        await controller.close()
+        return answers, channels
+
+    assert asyncio.run(ask()) == ([{}] * 20, 1)
 
 
 def test_an_answer_becomes_a_value_and_the_header_shows_who_we_are(server, ask):
@@ -148,7 +184,3 @@ def test_no_controller_at_all_is_unavailable(ask):
     uri = ",".join(f"127.0.0.1:{port}" for port in ports)
     with pytest.raises(SystemUnavailable, match="not available"):
         ask(Endpoint(f"tcp://{uri}", request_timeout_seconds=5), calls.head(STREAM))
-
-
-def test_an_unclear_answer_is_a_protocol_error():
-    assert issubclass(UnclearAnswer, ProtocolError)

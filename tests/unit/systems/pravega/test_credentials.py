@@ -35,7 +35,7 @@ def jwt(claims: object) -> str:
 
 def test_a_delegation_token_is_renewed_before_it_ends_and_an_unreadable_one_when_it_is_refused():
     assert DelegationToken(jwt({"exp": 1000})).renew_at() == 995
-    for value in ("", "junk", "a.b.c", jwt({}), jwt([]), jwt({"exp": None})):
+    for value in ("", "junk", "a.b.c", jwt({}), jwt([]), jwt({"exp": None}), jwt({"exp": 10**400})):
         assert DelegationToken(value).renew_at() == math.inf
     assert "secret" not in repr(DelegationToken("secret"))
 
@@ -87,6 +87,21 @@ def test_a_token_about_to_end_is_asked_for_again(keycloak):
     keycloak.credentials.header()
     keycloak.credentials.header()
     assert len(keycloak.seen) == 4
+
+
+@pytest.mark.parametrize("life", ["soon", None, -1, float("inf"), float("nan"), [1]])
+def test_a_life_that_is_no_time_is_none(keycloak, life):
+    pair = [(200, {"access_token": "own"}), (200, {"access_token": "t", "expires_in": life})]
+    keycloak.answers = [*pair, *pair]
+    assert keycloak.credentials.header() == keycloak.credentials.header() == "Bearer t"
+    assert len(keycloak.seen) == 4
+
+
+def test_a_token_that_no_header_can_hold_is_refused_unseen(keycloak):
+    keycloak.answers = [(200, {"access_token": "hidden\nhidden"})]
+    with pytest.raises(AuthenticationFailed) as refused:
+        keycloak.credentials.header()
+    assert "hidden" not in str(refused.value)
 
 
 def test_keycloak_s_refusals_are_typed_and_show_no_secret(keycloak, tmp_path):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airflow_provider_streams.errors import EndsInsideEvent, NotAnEvent
+from airflow_provider_streams.errors import EndsInsideEvent, EventTooLarge, NotAnEvent
 from airflow_provider_streams.systems.pravega.events import EventParser
 
 SHARD = "s/t/0.#epoch.0"
@@ -114,6 +114,16 @@ def test_a_length_beyond_the_range_is_refused_before_its_bytes_are_collected():
     parser = EventParser(SHARD, 0, 100)
     with pytest.raises(EndsInsideEvent, match="ends at offset 100, inside the event at 11"):
         parser.feed(memoryview(stored([b"abc"]) + struct.pack(">ii", 0, 82)))
+
+
+def test_an_event_that_is_too_large_is_refused_before_its_bytes_are_collected():
+    header = stored([b"abc"]) + struct.pack(">ii", 0, 1000)
+    parser = EventParser(SHARD, 0, 1 << 40, 1007)
+    with pytest.raises(EventTooLarge, match=f"{SHARD}: the event at offset 11 says it has 1008 bytes.*max_event_bytes"):
+        parser.feed(memoryview(header))
+    parser = EventParser(SHARD, 0, 1 << 40, 1008)
+    parser.feed(memoryview(header))
+    assert len(parser.feed(memoryview(bytes(1000)))) == 1
 
 
 @pytest.mark.parametrize("cut", [1, 7, 8, 10])

@@ -6,13 +6,22 @@ from itertools import pairwise
 
 import pytest
 
-from airflow_provider_streams.errors import InvalidRequest, SourceNotFound, StartTrimmed, WindowNotReady
+from airflow_provider_streams.errors import (
+    InvalidRequest,
+    OtherCluster,
+    SourceNotFound,
+    StartTrimmed,
+    StartUnproven,
+    UnclearAnswer,
+    WindowNotReady,
+)
 from airflow_provider_streams.model.plan import Plan, PlanRequest, Span
 from airflow_provider_streams.model.source import PravegaSource
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.systems.pravega import cuts, planner
+from airflow_provider_streams.systems.pravega import cuts, epoch, origin, planner
 from airflow_provider_streams.systems.pravega.names import Segment, segment_id
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
+from tests.unit.systems.pravega.conftest import Stored
 
 STREAM = "scope/stream"
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)
@@ -221,9 +230,9 @@ def test_bases_that_need_what_pravega_does_not_have_are_refused_with_the_way_out
     now = REQUEST.window.end
     with pytest.raises(InvalidRequest, match=r"'publish' cannot be read: Pravega stores no time.*basis='append'"):
         planner.check_basis(replace(REQUEST, basis="publish"), now)
-    for basis in ("append", "event"):
+    for basis, given in (("append", {"end_cut": cut({0: 1})}), ("event", {"start_cut": cut({0: 1})})):
         with pytest.raises(InvalidRequest, match="needs both cuts"):
-            planner.check_basis(replace(REQUEST, basis=basis, end_cut=cut({0: 1})), now)
+            planner.check_basis(replace(REQUEST, basis=basis, **given), now)
         planner.check_basis(replace(REQUEST, basis=basis, start_cut=cut({0: 0}), end_cut=cut({0: 1})), now)
 
 
@@ -238,3 +247,174 @@ def test_a_stream_being_deleted_is_not_found_rather_than_asked_for_ever(world):
     world.gone.add(0)
     with pytest.raises(SourceNotFound):
         world.run(cuts.tail(STREAM))
+
+
+# Order: the controller says nothing but that it failed
+
+
+def test_cuts_that_cross_are_refused_with_the_segment(world):
+    a, b = world.replace([0], 2)
+    (c,) = world.replace([a], 1)
+    (d,) = world.replace([b], 1)
+    with pytest.raises(InvalidRequest, match=rf"in every segment: {Segment(STREAM, b).name}"):
+        plan(world, {a: 0, d: 0}, {c: 0, b: 0})
+
+
+def test_a_controller_that_fails_is_not_taken_for_cuts_in_no_order(world):
+    world.write(0, 100)
+    (a,) = world.replace([0], 1)
+    between = world.between
+
+    def failing(start, end):
+        if start and end:
+            raise UnclearAnswer("the controller", "UNKNOWN")
+        return between(start, end)
+
+    world.between = failing
+    with pytest.raises(UnclearAnswer) as failed:
+        plan(world, {0: 0}, {a: 0})
+    assert failed.value.retryable
+    with pytest.raises(InvalidRequest, match="in every segment"):
+        plan(world, {a: 0}, {0: 50})
+
+
+# Starts at the end of a segment that is gone
+
+
+def test_a_start_at_an_end_that_retention_passed_says_where_it_may_go_on(world):
+    world.write(0, 100)
+    a, b = world.replace([0], 2)
+    world.write(a, 50)
+    world.truncate({a: 0, b: 0})
+    place = f"{Segment(STREAM, a).name}@0, {Segment(STREAM, b).name}@0 is that place, and held"
+    with pytest.raises(StartTrimmed, match=place):
+        plan(world, {0: 100}, {a: 50, b: 0})
+    assert spans(plan(world, {a: 0, b: 0}, {a: 50, b: 0})) == [(a, 0, 50)]
+    world.truncate({a: 10, b: 0})
+    with pytest.raises(StartTrimmed) as trimmed:
+        plan(world, {0: 100}, {a: 50, b: 0})
+    assert "is that place" not in str(trimmed.value), "some of what follows is gone as well"
+
+
+def test_a_boundary_is_named_by_what_follows_it(world):
+    world.write(0, 100)
+    a, b = world.replace([0], 2)
+    boundary = world.run(epoch.roll(STREAM, [0]))
+    assert (boundary.ends.offsets, boundary.cut.offsets) == ({0: 100}, {a: 0, b: 0})
+    world.write(a, 50)
+    world.truncate({a: 0, b: 0})
+    assert spans(plan(world, boundary.cut.offsets)) == [(a, 0, 50)]
+
+
+def test_a_boundary_that_others_cross_is_named_by_its_ends(world):
+    a, b = world.replace([0], 2)
+    world.write(a, 5)
+    _, d = world.replace([a], 2)
+    world.replace([b, d], 1)
+    boundary = world.run(epoch.roll(STREAM, [a, b]))
+    assert boundary.cut == boundary.ends == StreamCut(STREAM, {a: 5, b: 0})
+
+
+def test_a_tail_names_open_segments_where_it_can(world):
+    world.write(0, 10)
+    answer, seen = world.answer, []
+
+    def scaling(question):
+        """Sealed before the controller says so."""
+        found = answer(question)
+        if getattr(question, "method", "") == "getCurrentSegments" and not seen:
+            seen.extend(world.replace([0], 2))
+        return found
+
+    world.answer = scaling
+    assert world.run(cuts.tail(STREAM)).offsets == dict.fromkeys(seen, 0)
+
+
+# What nobody can prove
+
+
+def test_a_window_from_the_head_is_unproven_once_the_stream_was_truncated(world):
+    world.write(0, 100)
+    assert [one.verdict for one in plan(world).ranges] == ["ok"], "it was never truncated"
+    world.truncate({0: 30})
+    a, _ = world.replace([0], 2)
+    world.write(a, 7)
+    for start in (None, {}):
+        made = plan(world, start)
+        assert [one.verdict.partition(":")[0] for one in made.ranges] == ["unproven", "ok", "empty"]
+        assert spans(made) == [(0, 30, 100), (a, 0, 7)]
+        with pytest.raises(StartUnproven, match=r"window 2026-11-20T10:00:00Z/.*truncated before.*on_unproven='land'"):
+            plan(world, start, on_unproven="fail")
+    assert plan(world, {0: 30}, on_unproven="fail").ranges[0].verdict == "ok", "from a known place it is proven"
+
+
+def test_an_empty_window_from_the_head_is_unproven_too(world):
+    world.write(0, 100)
+    world.truncate({0: 100})
+    made = plan(world)
+    assert made.is_empty
+    assert made.ranges[0].verdict.startswith("unproven")
+
+
+def test_a_stream_made_again_has_a_beginning_of_its_own():
+    assert cuts.is_beginning(StreamCut(STREAM, {5: 0, 6: 0})), "ids go on where the old stream's ended"
+    assert not cuts.is_beginning(StreamCut(STREAM, {5: 0, 6: 1}))
+    assert not cuts.is_beginning(StreamCut(STREAM, {segment_id(1, 1): 0}))
+
+
+# Which life of the stream it is
+
+
+def test_a_plan_names_when_its_segments_were_made(world):
+    world.write(0, 100)
+    a, b = world.replace([0], 2)
+    world.write(a, 7)
+    made = plan(world)
+    assert [name for name, _ in made.source.identity] == [Segment(STREAM, key).name for key in (0, a)]
+    assert made.source.identity[0][1] == "2026-11-18T11:06:40.000+00:00"
+    assert world.run(origin.check(made.source)) is None
+    world.replace([a, b], 1)
+    world.truncate({a: 3, b: 0})
+    world.seal()
+    assert world.run(origin.check(made.source)) is None, "scaled, truncated, sealed: it is the same"
+    empty = plan(world, {a: 7, b: 0}, {a: 7, b: 0})
+    assert len(empty.source.identity) == 2, "an empty plan names where it ends"
+
+
+def test_a_plan_of_another_life_is_refused(world):
+    world.write(0, 100)
+    made = plan(world)
+    world.made_ms += 60_000
+    with pytest.raises(
+        OtherCluster, match=r"0\.#epoch\.0 made at 2026-11-18T11:06:40.*made at 2026-11-18T11:07:40"
+    ) as other:
+        world.run(origin.check(made.source))
+    assert not other.value.retryable
+
+
+def test_a_plan_of_segments_that_the_stream_never_had_is_refused(world):
+    world.write(0, 100)
+    made = plan(world)
+    again = segment_id(7, 0)
+    world.segments = {again: Stored(0.0, 1.0)}
+    world.head = {again: 0}
+    world.between = lambda _start, _end: (again,)
+    with pytest.raises(OtherCluster, match="a stream of this name that never had it"):
+        world.run(origin.check(made.source))
+    world.exists = False
+    assert world.run(origin.check(made.source)) is None, "a stream that is gone: reading tells what is lost"
+
+
+def test_segments_that_were_truncated_away_tell_nothing(world):
+    world.write(0, 100)
+    made = plan(world)
+    (a,) = world.replace([0], 1)
+    world.truncate({a: 0})
+    assert world.run(origin.check(made.source)) is None
+
+
+def test_a_plan_without_an_identity_is_read_as_it_is(world):
+    world.made_ms = None
+    made = plan(world)
+    assert made.source.identity == ()
+    assert world.run(origin.check(made.source)) is None

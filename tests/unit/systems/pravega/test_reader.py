@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import struct
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pyarrow as pa
@@ -12,9 +14,11 @@ import pytest
 
 from airflow_provider_streams.errors import (
     EndsInsideEvent,
+    EventTooLarge,
     InvalidRequest,
     NotAnEvent,
     NotAuthorized,
+    OtherCluster,
     ProtocolError,
     ReadStalled,
     ReceiptMismatch,
@@ -22,6 +26,7 @@ from airflow_provider_streams.errors import (
 from airflow_provider_streams.model.plan import Span, Split
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.systems.pravega import wire
+from airflow_provider_streams.systems.pravega.client import AsyncClient
 from airflow_provider_streams.systems.pravega.columns import COLUMNS, DEFAULT, MAX_ROWS, schema
 from airflow_provider_streams.systems.pravega.pointer import EventPointer
 from airflow_provider_streams.systems.pravega.reader import _ROOM as ROOM
@@ -333,6 +338,146 @@ def test_a_store_that_refuses_every_token_is_not_taken_for_an_empty_one(serve):
     client.store.info_script = [refusing(lambda r: wire.AuthTokenCheckFailed(r.request_id, "", 0))] * 9
     with pytest.raises(NotAuthorized):
         client.run(infos("scope/stream", [0]))
+
+
+def test_infos_tell_when_a_segment_was_made_also_after_a_lost_answer(serve):
+    client = serve(DATA)
+    info = client.run(infos("scope/stream", [0]))[0]
+    assert info.created_ms == client.store.made_ms
+    for lost in (0, 1):
+        client.store.info_script = [*[answered] * lost, closing]
+        assert client.run(infos("scope/stream", [0]))[0] == info
+    client.store.made_ms = wire.NO_ATTRIBUTE
+    assert client.run(infos("scope/stream", [0]))[0].created_ms is None
+
+
+def test_answers_come_in_any_order(serve):
+    client = serve(DATA)
+    held = []
+
+    def turned(message, connection):
+        held.append(client.store.answer(message))
+        if len(held) == 6:
+            connection.sendall(b"".join(map(wire.encode, reversed(held))))
+        return True
+
+    client.store.info_script = [turned] * 6
+    assert client.run(infos("scope/stream", [0, 1, 2])).keys() == {0, 1, 2}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda r: wire.StreamSegmentInfo(r.request_id + 7, r.segment, True, False, False, 0, 9, 0),
+        lambda r: wire.StreamSegmentInfo(-1, r.segment, True, False, False, 0, 9, 0),
+        lambda r: wire.StreamSegmentInfo(r.request_id, "scope/stream/1.#epoch.0", True, False, False, 0, 9, 0),
+        lambda r: wire.StreamSegmentInfo(r.request_id, r.segment, True, False, False, 0, -9, 0),
+        lambda r: wire.StreamSegmentInfo(r.request_id, r.segment, True, False, False, 0, 5, 9),
+        lambda _: wire.DataAppended(wire.UUID(int=1), 1, 1),
+    ],
+)
+def test_an_answer_that_cannot_be_is_refused(serve, wrong):
+    client = serve(DATA)
+    client.store.info_script = [refusing(wrong)]
+    with pytest.raises(ProtocolError, match="scope/stream"):
+        client.run(infos("scope/stream", [0]))
+    assert client.run(infos("scope/stream", [0]))[0].write_offset == len(DATA), "on a new connection"
+
+
+def test_an_answer_that_comes_after_a_timeout_is_nobodys(serve):
+    client = serve(DATA, request_timeout_seconds=0.3)
+    late = []
+
+    def slow(message, connection):
+        late.append((message, connection))
+        return True
+
+    client.store.info_script = [slow, slow]
+    assert client.run(infos("scope/stream", [0]))[0].write_offset == len(DATA)
+    message, connection = late[0]
+    with contextlib.suppress(OSError):
+        wrong = wire.StreamSegmentInfo(message.request_id, NAME, True, False, False, 0, 1, 0)
+        connection.sendall(wire.encode(wrong))
+    assert client.run(infos("scope/stream", [0]))[0].write_offset == len(DATA)
+
+
+def test_threads_ask_at_once_on_connections_of_their_own(serve):
+    client = serve(DATA)
+    client.given = ["token"] * 99
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda key: client.run(infos("scope/stream", [key]))[key], range(200)))
+    assert {answer.write_offset for answer in answers} == {len(DATA)}
+    assert len(client._idle) == 1
+
+
+async def test_tasks_ask_at_once_and_a_cancelled_one_leaves_no_answer_behind(serve):
+    served = serve(DATA)
+    served.given = ["token"] * 99
+    client = AsyncClient(served.endpoint)
+
+    async def call(call):
+        await asyncio.sleep(0)
+        return served.call(call)
+
+    client.call = call  # type: ignore[method-assign]
+    await client.run(infos("scope/stream", [0]))
+    assert len(client._idle) == 1, "the one that all would share"
+    stalled, loop = asyncio.Event(), asyncio.get_running_loop()
+
+    def stall(_message, _connection):
+        loop.call_soon_threadsafe(stalled.set)
+        return True
+
+    served.store.info_script = [stall]
+    first = asyncio.create_task(client.run(infos("scope/stream", [0])))
+    await asyncio.wait_for(stalled.wait(), 5)
+    others = [asyncio.create_task(client.run(infos("scope/stream", [key]))) for key in range(1, 30)]
+    first.cancel()
+    found = await asyncio.gather(*others)
+    assert [set(one) for one in found] == [{key} for key in range(1, 30)]
+    assert (await client.run(infos("scope/stream", [5])))[5].write_offset == len(DATA)
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    assert len(client._idle) == 1
+    await client.close()
+
+
+def test_a_segment_of_another_time_is_not_read(serve):
+    client = serve(DATA)
+    made = "2026-11-18T11:06:40.000+00:00"
+    for known in (made, ""):
+        with contextlib.closing(PravegaSplitReader(client, split(), None, made=known)) as reader:
+            assert sum(len(batch) for batch in reader) == 500
+    client.store.made_ms += 1
+    with (
+        contextlib.closing(PravegaSplitReader(client, split(), None, made=made)) as reader,
+        pytest.raises(OtherCluster, match=r"made at 2026-11-18T11:06:40.000.* made at 2026-11-18T11:06:40.001"),
+    ):
+        list(reader)
+
+
+def test_a_store_that_came_back_with_other_data_is_noticed_in_the_middle(serve, monkeypatch):
+    monkeypatch.setattr("airflow_provider_streams.systems.pravega.reader.REQUEST_BYTES", 1000)
+    client = serve(DATA)
+
+    def wiped(message, connection):
+        client.store.made_ms += 1
+        return closing(message, connection)
+
+    client.store.script = [answered, answered, wiped]
+    with (
+        contextlib.closing(PravegaSplitReader(client, split(), None, made="2026-11-18T11:06:40.000+00:00")) as reader,
+        pytest.raises(OtherCluster),
+    ):
+        list(reader)
+
+
+def test_an_event_larger_than_allowed_is_refused_with_its_place(serve, monkeypatch):
+    monkeypatch.setattr("airflow_provider_streams.systems.pravega.reader.REQUEST_BYTES", 1000)
+    data = DATA + struct.pack(">ii", 0, 5000) + bytes(5000)
+    with pytest.raises(EventTooLarge, match=f"{NAME}: the event at offset {len(DATA)} says it has 5008 bytes"):
+        events_of(serve(data, max_event_bytes=5007), split(0, len(data)))
+    assert len(events_of(serve(data, max_event_bytes=5008), split(0, len(data)))[0]) == 501
 
 
 def test_missing_segments_are_left_out(serve):

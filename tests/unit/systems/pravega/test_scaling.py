@@ -53,8 +53,10 @@ def test_neighbours_are_merged_in_any_order():
 @pytest.mark.parametrize(
     ("choice", "message"),
     [
-        (lambda: to_count(0), "at least one"),
-        (lambda: split(1, 1), "at least two"),
+        (lambda: to_count(0), "1 to 10,000"),
+        (lambda: to_count(10**9), "1 to 10,000"),
+        (lambda: split(1, 1), "2 to 10,000"),
+        (lambda: split(1, 10**9), "2 to 10,000"),
         (lambda: merge([1]), "at least two"),
         (lambda: merge([1, 1]), "at least two"),
         (lambda: merge([1, 3])(THREE), "neighbours"),

@@ -57,6 +57,10 @@ def test_both_forms_of_the_answer_are_read(answering, content):
         (500, "", SystemUnavailable),
         (200, "none", ProtocolError),
         (200, "[1]", ProtocolError),
+        (200, json.dumps([{**EVENT, "timestamp": 10**40}]), ProtocolError),
+        (200, json.dumps([{**EVENT, "timestamp": float("nan")}]), ProtocolError),
+        (200, json.dumps([{**EVENT, "segments": [{"number": "x"}]}]), ProtocolError),
+        (200, "[" * 100_000, ProtocolError),
     ],
 )
 def test_other_answers_are_errors_of_their_kind(answering, status, content, error):

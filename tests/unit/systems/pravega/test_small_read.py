@@ -11,7 +11,7 @@ from airflow_provider_streams.errors import NotAuthorized, ProtocolError, System
 from airflow_provider_streams.systems.pravega import wire
 from airflow_provider_streams.systems.pravega.client import AsyncClient
 from airflow_provider_streams.systems.pravega.names import Segment
-from airflow_provider_streams.systems.pravega.small_read import BytesQuery, events
+from airflow_provider_streams.systems.pravega.small_read import BytesQuery, newest_event, whole_events
 from tests.unit.systems.pravega.conftest import SEGMENT
 
 DATA = bytes(range(200))
@@ -81,15 +81,50 @@ async def test_an_event_loop_gets_the_same_bytes(serve, monkeypatch):
     await loop_client.close()
 
 
-def test_payloads_of_consecutive_events():
-    assert list(events(framed(b"", b"one", b"x" * 300))) == [b"", b"one", b"x" * 300]
-    assert list(events(b"")) == []
+def test_an_answer_of_another_place_is_refused(serve):
+    client = serve(DATA)
+    other = wire.SegmentRead(SEGMENT.name, 11, False, False, DATA[11:], 0)
+    client.store.script = [lambda _, connection: connection.sendall(wire.encode(other)) or True]
+    with pytest.raises(ProtocolError, match=f"{SEGMENT.name}: .* offset 11 when asked for 10"):
+        client.run(asking(QUERY))
 
 
-@pytest.mark.parametrize("data", [b"\x00", framed(b"one")[:-1], b"\x00\x00\x00\x01\x00\x00\x00\x00", b"\xff" * 8])
-def test_bytes_that_are_no_events_are_refused(data):
-    with pytest.raises(ProtocolError):
-        list(events(data))
+def test_a_store_that_gives_a_byte_at_a_time_is_given_up(serve):
+    client = serve(DATA)
+    one = lambda message, connection: connection.sendall(wire.encode(client.store.answer(message)))  # noqa: E731
+    client.store.answer = lambda message: wire.SegmentRead(
+        message.segment, message.offset, False, False, DATA[message.offset : message.offset + 1], 0
+    )
+    client.store.script = [lambda message, connection: one(message, connection) or True] * 200
+    with pytest.raises(ProtocolError, match="a few bytes at a time"):
+        client.run(asking(QUERY))
+    assert len(client.store.requests) < 10
+
+
+def test_payloads_of_whole_events_at_the_front():
+    data = framed(b"", b"one", b"x" * 300)
+    assert whole_events("s", 0, data) == ([b"", b"one", b"x" * 300], len(data))
+    assert whole_events("s", 0, data[:-1]) == ([b"", b"one"], 19)
+    assert whole_events("s", 0, b"\0\0") == ([], 0)
+
+
+@pytest.mark.parametrize("header", [b"\x00\x00\x00\x01\x00\x00\x00\x00", b"\xff" * 8, b"\0\0\0\0\x7f\xff\xff\xff"])
+def test_bytes_that_are_no_events_are_refused_with_their_place(header):
+    with pytest.raises(ProtocolError, match="s: no event of ours starts at offset 111"):
+        whole_events("s", 100, framed(b"one") + header)
+
+
+@pytest.mark.parametrize("chunk", [1, 9, 50, 10_000])
+def test_the_newest_event_is_found_whatever_lies_before_it(serve, monkeypatch, chunk):
+    monkeypatch.setattr("airflow_provider_streams.systems.pravega.small_read._CHUNK", chunk)
+    data = framed(*(b"mark %d" % number for number in range(30)))
+    client = serve(data)
+    client.given *= 500
+    assert client.run(newest_event(SEGMENT, 0, len(data))) == b"mark 29"
+    assert client.run(newest_event(SEGMENT, 28, len(data))) == b"mark 29"
+    assert client.run(newest_event(SEGMENT, 5, 5)) is None
+    with pytest.raises(ProtocolError, match=f"before offset {len(data) - 1} are no whole event"):
+        client.run(newest_event(SEGMENT, 0, len(data) - 1))
 
 
 def test_a_segment_is_named_in_every_question(serve):

@@ -11,6 +11,13 @@ from hypothesis import strategies as st
 from airflow_provider_streams.errors import InvalidName, InvalidRequest, ProtocolError
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.position import Position
+from airflow_provider_streams.systems.pravega.compact import (
+    compact_int,
+    compact_long,
+    compact_signed_long,
+    record,
+    text,
+)
 from airflow_provider_streams.systems.pravega.names import segment_id
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut, follows
 
@@ -47,26 +54,116 @@ def test_no_bytes_raise_anything_but_a_protocol_error(data):
 
 
 @given(st.text(max_size=60))
-def test_no_text_raises_anything_but_an_invalid_request(text):
-    for candidate in (text, text_of("0:a/b:" + text), text_of(text)):
+def test_no_text_raises_anything_but_an_invalid_request(plain):
+    for candidate in (plain, text_of("0:a/b:" + plain), text_of(plain)):
         with contextlib.suppress(InvalidRequest):
             StreamCut.from_text(candidate)
 
 
 @pytest.mark.parametrize(
-    "plain", ["1:a/b:0:0:0", "0:a/b:0,1:0:0", "0:a/b:x:0:0", "0:a/b", "0:a b/c:0:0:0", "", "0:a/b:0:0:1:2"]
+    "plain",
+    [
+        "",
+        "0:a/b",
+        "1:a/b:0:0:0",
+        "0:a b/c:0:0:0",
+        "0:a/b:0:0:1:2",
+        "0:a/b:0,1:0:0",
+        "0:a/b:0,1:0,0:5,6,",
+        "0:a/b:x:0:0",
+        "0:a/b: 0:0:5",
+        "0:a/b:0:0:5 ",
+        "0:a/b:0:0:\n5",
+        "0:a/b:+0:0:5",
+        "0:a/b:0:0:1_000",
+        "0:a/b:0:0:007",
+        "0:a/b:0:0:-2",
+        "0:a/b:-1:0:5",
+        "0:a/b:0,0:0,0:5,6",
+        "0:a/b:4294967297:0:5",
+        "0:a/b:2147483648:0:5",
+        f"0:a/b:0:0:{1 << 63}",
+        f"0:a/b:0:0:{'9' * 5000}",
+        "0:a/b:0:2147483648:5",
+        "0:a/b:0:99999999999999:5",
+    ],
 )
 def test_malformed_content_is_refused(plain):
-    if plain == "0:a/b":
-        assert not StreamCut.from_text(text_of(plain)).offsets
-        return
     with pytest.raises(InvalidRequest):
         StreamCut.from_text(text_of(plain))
 
 
-def test_a_bomb_is_refused_before_it_fills_the_memory():
-    with pytest.raises(InvalidRequest, match="cut short"):
-        StreamCut.from_text(base64.b64encode(gzip.compress(b"0" * (64 << 20))).decode())
+def test_the_greatest_cut_that_can_be_is_taken():
+    plain = f"0:a/b:{(1 << 31) - 1}:{(1 << 31) - 1}:{(1 << 63) - 1}"
+    cut = StreamCut.from_text(text_of(plain))
+    assert cut.offsets == {((1 << 31) - 1) * ((1 << 32) + 1): (1 << 63) - 1}
+    assert StreamCut.from_text(cut.to_text()) == cut
+
+
+@pytest.mark.parametrize("plain", [b"0" * (64 << 20), b"0:a/b:" + b"1," * (1 << 20), b"0:a/b:0:0:0" + bytes(1 << 20)])
+def test_a_bomb_is_refused_before_it_fills_the_memory(plain):
+    with pytest.raises(InvalidRequest, match="too long"):
+        StreamCut.from_text(base64.b64encode(gzip.compress(plain)).decode())
+    with pytest.raises(InvalidRequest, match="too long"):
+        StreamCut.from_text("A" * (4 << 20))
+
+
+def test_base64_and_gzip_are_taken_as_a_whole():
+    whole = gzip.compress(b"0:a/b:0:0:5")
+    for data in (whole[:-1], whole + b"\0", whole + whole, b"\0" + whole, gzip.compress("0:a/b:٣:0:0".encode())):
+        with pytest.raises(InvalidRequest, match="is not a stream cut"):
+            StreamCut.from_text(base64.b64encode(data).decode())
+    text = base64.b64encode(whole).decode()
+    assert StreamCut.from_text(f" {text}\n").offsets == {0: 5}, "as it is copied"
+    for other in (text[:9] + " " + text[9:], text.replace("A", "-"), text + "=", text + text):
+        with pytest.raises(InvalidRequest):
+            StreamCut.from_text(other)
+
+
+@pytest.mark.parametrize(
+    "offsets",
+    [
+        {"0.#epoch.0": "5", "a/b/0.#epoch.0": "5"},
+        {"a/b/0": "5", "a/b/0.#epoch.0": "6"},
+        {"0.#epoch.0": " 5"},
+        {"0.#epoch.0": "5.0"},
+        {"0.#epoch.0": 5.0},
+        {"0.#epoch.0": True},
+        {"0.#epoch.0": None},
+        {"0.#epoch.0": ["5"]},
+        {"0.#epoch.0": str(1 << 63)},
+        {"0.#epoch.0": -2},
+        {"00.#epoch.0": "5"},
+        {"0.#epoch.00": "5"},
+        {"٣.#epoch.0": "5"},
+        {"0.#epoch.0 ": "5"},
+        {"2147483648.#epoch.0": "5"},
+        {"a/c/0.#epoch.0": "5"},
+        {"": "5"},
+    ],
+)
+def test_a_mapping_that_is_no_cut_is_refused(offsets):
+    with pytest.raises(InvalidRequest):
+        StreamCut.from_mapping("a/b", offsets)
+
+
+def test_a_mapping_names_segments_in_full_or_in_short():
+    wanted = StreamCut("a/b", {0: 5, (1 << 32) + 1: (1 << 63) - 1})
+    assert StreamCut.from_mapping("a/b", {"0.#epoch.0": "5", "a/b/1.#epoch.1": (1 << 63) - 1}) == wanted
+
+
+@pytest.mark.parametrize("offsets", [{0: 1 << 63}, {0: -2}, {-1: 0}, {1 << 31: 0}, {1 << 63: 0}])
+def test_what_no_segment_can_have_is_refused_wherever_it_comes_from(offsets):
+    with pytest.raises(InvalidRequest, match="no segment can have"):
+        StreamCut("a/b", offsets)
+
+
+def test_bytes_that_name_a_segment_twice_or_one_that_cannot_be_are_refused():
+    pairs = [compact_long(key) + compact_signed_long(5) for key in (0, 0, 1 << 31)]
+    for count, content in ((2, pairs[:2]), (1, pairs[2:])):
+        data = record(bytes.fromhex("00010100"), text("a/b") + compact_int(count) + b"".join(content))
+        with pytest.raises(ProtocolError):
+            StreamCut.from_bytes(data)
 
 
 def test_cuts_of_other_streams_and_other_systems_are_refused():

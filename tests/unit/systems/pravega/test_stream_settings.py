@@ -53,6 +53,10 @@ def test_retention_is_by_time_or_size():
     assert StreamSettings(retain_bytes=5)(Settings()).retention == Retention(RetentionKind.SIZE, 5, NO_LIMIT)
 
 
+def test_how_long_watermarks_wait_can_be_said():
+    assert StreamSettings(note_timeout=timedelta(minutes=2))(FULL).timestamp_aggregation_ms == 120_000
+
+
 def test_the_most_that_holds_may_keep_stays_where_it_can():
     assert StreamSettings(retain_bytes=5)(FULL).retention == Retention(RetentionKind.SIZE, 5, 2000)
     assert StreamSettings(retain_bytes=5000)(FULL).retention == Retention(RetentionKind.SIZE, 5000, NO_LIMIT)
@@ -67,6 +71,11 @@ def test_the_most_that_holds_may_keep_stays_where_it_can():
         {"retain_bytes": 0},
         {"retain": timedelta(0)},
         {"scale_factor": 1},
+        {"segments": 1 << 31},
+        {"events_per_second": 1 << 31},
+        {"retain_bytes": 1 << 63},
+        {"retain_bytes": float("nan")},
+        {"note_timeout": timedelta(0)},
     ],
 )
 def test_what_cannot_be_is_refused(said):

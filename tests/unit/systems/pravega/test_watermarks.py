@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from airflow_provider_streams.errors import ProtocolError
 from airflow_provider_streams.systems.pravega.compact import compact_int, record
+from airflow_provider_streams.systems.pravega.names import segment_id
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
-from airflow_provider_streams.systems.pravega.watermarks import Mark, end_mark, noted, start_mark
+from airflow_provider_streams.systems.pravega.watermarks import Around, Mark, around, noted
 
 STREAM = "a/b"
 PREFIX = bytes.fromhex("00000100")
@@ -29,7 +30,8 @@ def marks_at(*times: int) -> list[Mark]:
     return [Mark(time, time, StreamCut(STREAM, {0: 10 * number})) for number, time in enumerate(times)]
 
 
-offsets = st.dictionaries(st.integers(0, 2**40), st.integers(0, 2**50), max_size=5)
+keys = st.builds(segment_id, st.integers(0, 99), st.integers(0, 99))
+offsets = st.dictionaries(keys, st.integers(0, 2**50), max_size=5)
 
 
 @given(st.integers(-(2**60), 2**60), st.integers(0, 2**20), offsets)
@@ -48,23 +50,47 @@ def test_other_bytes_are_no_mark(data):
         Mark.parse(STREAM, data)
 
 
-def test_a_window_ends_at_the_first_mark_whose_lower_bound_reached_its_end():
-    found = marks_at(10, 20, 30)
-    assert end_mark(found, 20) is found[1]
-    assert end_mark(found, 21) is found[2]
-    assert end_mark(found, 31) is None
-    assert end_mark([], 1) is None
+def times(data: bytes | None) -> int | None:
+    return None if data is None else Mark.parse(STREAM, data).lower
 
 
-def test_a_window_starts_one_mark_before_the_last_that_is_not_later():
-    found = marks_at(10, 20, 30)
-    assert start_mark(found, 30) is found[1]
-    assert start_mark(found, 29) is found[0]
-    assert start_mark(found, 19) is None, "the first mark has none before it"
-    assert start_mark(found, 9) is None
+@pytest.mark.parametrize(("until", "end"), [(20, 20), (21, 30), (31, None), (10, 10)])
+def test_a_window_ends_at_the_first_mark_whose_lower_bound_reached_its_end(until, end):
+    found = around(map(stored, marks_at(10, 20, 30)), 0, until)
+    assert (times(found.end), found.newest_lower) == (end, 30)
+
+
+@pytest.mark.parametrize(("since", "start"), [(30, 20), (29, 10), (19, None), (9, None)])
+def test_a_window_starts_one_mark_before_the_last_that_is_not_later(since, start):
+    assert times(around(map(stored, marks_at(10, 20, 30)), since, 100).start) == start
+
+
+def test_a_window_starts_before_a_mark_of_a_writer_far_ahead_that_left():
+    seen = [*marks_at(10, 11, 12), Mark(13, 100, StreamCut(STREAM, {0: 99})), *marks_at(14, 15, 16)]
+    assert times(around(map(stored, seen), 50, 60).start) == 11, "its events of 50 to 60 lie before the mark of 13"
+    assert times(around(map(stored, seen), 100, 110).start) == 15
+
+
+def test_without_marks_there_is_nothing_around_a_window():
+    assert around([], 0, 1) == Around()
+
+
+@pytest.mark.parametrize("data", [b"", b"\0" * 40, b"\0\0\1\0" + bytes(19), b"\xff" * 40])
+def test_what_is_no_mark_is_refused_where_marks_are_looked_for(data):
+    with pytest.raises(ProtocolError, match="no watermark"):
+        around([data], 0, 1)
+
+
+@pytest.mark.parametrize("offsets", [{-1: 0}, {0: -2}, {1 << 31: 0}])
+def test_a_mark_of_places_that_cannot_be_is_refused(offsets):
+    pairs = (record(PREFIX, struct.pack(">qdd", key, 0.0, 1.0)) + struct.pack(">q", at) for key, at in offsets.items())
+    with pytest.raises(ProtocolError, match="holds no place"):
+        Mark.parse(STREAM, record(PREFIX, struct.pack(">qq", 1, 2) + compact_int(len(offsets)) + b"".join(pairs)))
 
 
 def test_times_are_noted_in_the_writers_unit():
     moment = datetime(1970, 1, 1, 0, 0, 1, 500_001, tzinfo=UTC)
     units = [timedelta(seconds=1), timedelta(milliseconds=1), timedelta(microseconds=1)]
     assert [noted(moment, unit) for unit in units] == [2, 1501, 1_500_001]
+    for last in (datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)):
+        assert all(abs(noted(last, unit)) < 1 << 63 for unit in units)

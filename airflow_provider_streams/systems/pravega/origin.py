@@ -1,0 +1,98 @@
+"""Which life of a stream a plan was made of: when its segments were made, which never changes while they live.
+
+A stream that is deleted and made again gets segments with other ids, as long as the cluster remembers it; one that was
+wiped gives the same ids again, but to segments of another time. Readers may ask for it, and it costs no round trip.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+
+from airflow_provider_streams.errors import OtherCluster
+from airflow_provider_streams.model.plan import SourceRef
+from airflow_provider_streams.systems.pravega import calls, cuts
+from airflow_provider_streams.systems.pravega.names import Segment
+from airflow_provider_streams.systems.pravega.pieces import Piece
+from airflow_provider_streams.systems.pravega.segment_infos import SegmentInfo
+from airflow_provider_streams.systems.pravega.steps import Steps, ask, infos
+from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
+
+Identity = tuple[tuple[str, str], ...]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_WITNESSES = 8
+"""So many segments are asked about before a plan is read; each is looked at again when it is."""
+
+
+def identity(pieces: Iterable[Piece], end: StreamCut) -> Identity:
+    """The segments that a plan reads, and when each was made; of a plan that reads nothing, those where it ends.
+
+    A segment whose store does not tell is left out.
+    """
+    held = [piece for piece in pieces if piece.info is not None]
+    ends = {segment.name for segment in end.segments}
+    told = [piece for piece in held if piece.range.bytes] or [piece for piece in held if piece.range.shard in ends]
+    return tuple((piece.range.shard, made) for piece in told if (made := _made(piece.info)))
+
+
+def check(source: SourceRef) -> Steps[None]:
+    """Whether the segments that a plan names are those that it was made of.
+
+    Segments that retention has removed since, or a stream that is gone, tell nothing: reading tells what is lost.
+
+    Raises:
+        OtherCluster: they are not.
+    """
+    planned = {Segment.parse(name): made for name, made in source.identity}
+    if not planned:
+        return
+    stream = next(iter(planned)).stream
+    asked = _some([segment.id for segment in planned])
+    found = yield from infos(stream, asked)
+    for segment, made in planned.items():
+        check_segment(segment, made, found.get(segment.id))
+    if not found:
+        yield from _check_history(stream, planned)
+
+
+def check_segment(segment: Segment, made: str, info: SegmentInfo | None) -> None:
+    """Whether a segment is the one that a plan was made of, as far as that can be told; `made` empty: it cannot.
+
+    Raises:
+        OtherCluster: it is not.
+    """
+    now = _made(info)
+    if now and made and now != made:
+        raise OtherCluster(segment.stream, f"its segment {_short(segment)} made at {made}", f"one made at {now}")
+
+
+def _check_history(stream: str, planned: Mapping[Segment, str]) -> Steps[None]:
+    """Whether segments that no store has were the stream's: a new one of its name never had them."""
+    if not (yield from ask(calls.stream_exists(stream))):
+        return
+    head = yield from cuts.head(stream)
+    past = yield from ask(calls.segments_between(stream, {}, head.offsets))
+    if not any(segment.id in past for segment in planned):
+        first, made = next(iter(planned.items()))
+        had = f"its segment {_short(first)} made at {made}"
+        raise OtherCluster(stream, had, "a stream of this name that never had it")
+
+
+def _some(keys: list[int]) -> list[int]:
+    """The first, the last, and some between them."""
+    step = max(len(keys) // _WITNESSES, 1)
+    return sorted({*keys[::step], keys[-1]})
+
+
+def _made(info: SegmentInfo | None) -> str:
+    if info is None or info.created_ms is None:
+        return ""
+    try:
+        return (_EPOCH + timedelta(milliseconds=info.created_ms)).isoformat(timespec="milliseconds")
+    except OverflowError:
+        return f"{info.created_ms} ms"  # a store of its own mind: any text does that is always the same
+
+
+def _short(segment: Segment) -> str:
+    return segment.name.rpartition("/")[2]

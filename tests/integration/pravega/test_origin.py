@@ -1,0 +1,132 @@
+"""Which life of a stream a plan is of: stable while it lives, another one afterwards, and free to ask for readers."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from airflow_provider_streams.errors import EventsLost, OtherCluster
+from airflow_provider_streams.model.plan import Plan
+from airflow_provider_streams.systems.pravega import calls
+from airflow_provider_streams.systems.pravega.names import Segment
+from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
+from airflow_provider_streams.systems.pravega.system import PravegaSystem
+from airflow_provider_streams.testing.pravega_writer import PravegaWriter
+from airflow_provider_streams.testing.servers import PravegaServer
+from tests.integration.pravega.conftest import Lab
+
+pytestmark = pytest.mark.pravega
+
+
+def write(lab, stream, count=10):
+    with PravegaWriter(lab.system.endpoint, stream) as writer:
+        writer.write((f"k{number}", b"x" * 92) for number in range(count))
+
+
+def recreate(lab, stream):
+    assert lab.call(calls.seal_stream(stream))
+    assert lab.call(calls.delete_stream(stream))
+    assert lab.call(calls.create_stream(stream))
+
+
+def test_a_plan_is_of_the_same_life_whatever_becomes_of_its_segments(lab, stream):
+    write(lab, stream)
+    lab.split(stream)
+    write(lab, stream)
+    plan = lab.plan(stream)
+    assert [Segment.parse(name).id for name, _ in plan.source.identity] == [
+        Segment.parse(split.shard).id for split in plan.splits
+    ]
+    start, end = (StreamCut.from_model(stream, cut) for cut in (plan.start_cut, plan.end_cut))
+    for act in (lab.split, lab.merge, lab.roll, lambda s: lab.call(calls.seal_stream(s))):
+        act(stream)
+        lab.system.check_origin(plan)
+        again = lab.plan(stream, start, end)
+        assert again.source.identity == plan.source.identity
+        assert again.fingerprint == plan.fingerprint
+    assert len(lab.read(Plan.from_json(json.loads(json.dumps(plan.to_json()))))[0]) == 20
+
+
+def test_truncation_is_no_other_life(lab, stream):
+    write(lab, stream)
+    plan = lab.plan(stream)
+    lab.call(calls.truncate_stream(stream, {0: 500}))
+    lab.system.check_origin(plan)
+    lab.roll(stream)
+    lab.call(calls.truncate_stream(stream, lab.tail(stream).offsets))
+    lab.system.check_origin(plan)
+    with pytest.raises(EventsLost, match="the segment is gone"):
+        lab.read(plan)
+
+
+def test_a_stream_made_again_on_the_same_cluster_is_another_life(lab, stream):
+    write(lab, stream)
+    plan, empty = lab.plan(stream), lab.plan(stream, lab.tail(stream), lab.tail(stream))
+    recreate(lab, stream)
+    write(lab, stream)
+    for one in (plan, empty):
+        with pytest.raises(
+            OtherCluster, match=r"its segment 0\.#epoch\.0 made at .*a stream of this name that never had"
+        ):
+            lab.system.check_origin(one)
+
+
+def test_a_stream_that_is_gone_is_told_by_the_read(lab, stream):
+    write(lab, stream)
+    plan = lab.plan(stream)
+    lab.call(calls.seal_stream(stream))
+    lab.call(calls.delete_stream(stream))
+    lab.system.check_origin(plan)
+    with pytest.raises(EventsLost):
+        lab.read(plan)
+    events, receipt = lab.read(plan, on_loss="record")
+    assert (events, receipt.verdict) == ([], "loss recorded")
+
+
+def test_a_check_is_a_few_small_requests(lab, stream, monkeypatch):
+    for _ in range(6):
+        write(lab, stream)
+        lab.roll(stream)
+    plan = lab.plan(stream)
+    asked = []
+    call = lab.system.client.call
+    monkeypatch.setattr(lab.system.client, "call", lambda one: asked.append(one.method) or call(one))
+    lab.system.check_origin(plan)
+    assert set(asked) <= {"getDelegationToken", "getURI"}
+    assert len(asked) <= 1 + 7
+
+
+@pytest.fixture
+def own_server():
+    with PravegaServer(heap="1g", cache_bytes=256 << 20) as server:
+        yield server
+
+
+def test_a_server_that_was_wiped_is_another_cluster_also_in_the_middle_of_a_read(own_server):
+    """It gives the same ids again: without the segments' times foreign data would be read with an agreeing receipt."""
+    options = {"controller": own_server.controller_uri, "request_timeout_seconds": "20", "stall_seconds": "30"}
+
+    def connected() -> Lab:
+        own_server.create_scope("own")
+        lab = Lab(PravegaSystem.from_options(options), "own")
+        write(lab, lab.create(), 60)
+        return lab
+
+    lab = connected()
+    plan = lab.plan("own/s")
+    assert len(lab.read(plan)[0]) == 60
+    lab.system.close()
+    own_server.kill()
+    own_server.start()
+    lab = connected()
+    again = lab.plan("own/s")
+    assert (again.end_cut, again.source.names) == (plan.end_cut, plan.source.names)
+    assert again.fingerprint != plan.fingerprint
+    with pytest.raises(OtherCluster, match=r"segment 0\.#epoch\.0 made at .* is one made at "):
+        lab.system.check_origin(plan)
+    with pytest.raises(OtherCluster):
+        lab.read(plan)
+    with pytest.raises(OtherCluster):
+        lab.read(plan, on_loss="record")
+    lab.system.close()

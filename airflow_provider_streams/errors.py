@@ -15,6 +15,7 @@
     │   ├── AuthenticationFailed our credentials are missing, wrong or expired
     │   ├── CertificateNotTrusted the server's TLS certificate cannot be trusted
     │   ├── NotAuthorized        we are known, but may not do this
+    │   ├── NotFollowed          a server leads us to where we do not go
     │   └── SourceNotFound       the topic, stream or scope does not exist
     ├── SystemUnavailable        no answer, or a passing failure of the server              (retryable)
     │   ├── ConnectionLost       a connection broke, or nothing came in time                (retryable)
@@ -45,18 +46,24 @@
         ├── TermsChanged         a pinned plan was made under other terms than are asked now
         └── OtherCluster         a plan was made of another cluster, or of an earlier life of its source
 
-`retryable` says whether the same call may succeed later by itself; Airflow's retry policy reads it.
+`retryable` says whether the same call may succeed later by itself; Airflow's retry policy reads it. Whatever words an
+error is made of, `redaction` takes the secrets out of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from airflow_provider_streams.redaction import redact
+
 
 class StreamsError(Exception):
-    """The root: `retryable` is data, set by the classes below."""
+    """The root: `retryable` is data, set by the classes below. Its words hold no secret that this process knows."""
 
     retryable: bool = False
+
+    def __init__(self, *words: object) -> None:
+        super().__init__(*(redact(str(one)) for one in words))
 
 
 class InvalidRequest(StreamsError, ValueError):
@@ -193,6 +200,15 @@ class NotAuthorized(AccessError):
     def __init__(self, where: str, action: str, detail: str = "") -> None:
         self.where, self.action = where, action
         super().__init__(f"{where}: not allowed to {action}{_because(detail)}. Ask for the missing permission.")
+
+
+class NotFollowed(AccessError):
+    """A server leads us to where we do not go: it may be somebody else, or be led itself."""
+
+    def __init__(self, where: str, target: str, cause: str, fix: str = "") -> None:
+        self.where, self.target = where, target
+        known = "If that is one of the cluster's hosts, add it to allowed_hosts."
+        super().__init__(f"{where} leads to {target}: {cause}. {fix or known}")
 
 
 class SourceNotFound(AccessError):

@@ -6,6 +6,7 @@ from typing import Any
 
 INTEGRATION = "Apache Pulsar"
 PRAVEGA = "Pravega"
+_FOLDERS = "in a folder of [streams] credential_folders"
 
 
 def get_provider_info() -> dict[str, Any]:
@@ -113,13 +114,15 @@ def _pulsar_connection() -> dict[str, Any]:
                 "Service URL", "Brokers, pulsar:// or pulsar+ssl://, several hosts between commas; wins over the host"
             ),
             "admin_url": _text("Admin URL", "REST service, http:// or https://: planning and sensors ask it"),
-            "token_file": _text("Token file", "A file that holds the token, read again at every use"),
-            "token_env": _text("Token variable", "The environment variable that holds the token"),
+            "token_file": _text("Token file", f"A file that holds the token, {_FOLDERS}"),
+            "token_env": _text(
+                "Token variable", "The variable that holds it, if [streams] credential_variables has it"
+            ),
             "tls_ca_file": _text("CA file", "Certificates (PEM) to trust instead of the system's"),
             "tls_verify_hostname": _flag("Verify host names", default=True),
-            "tls_cert_file": _text("Client certificate", "PEM file, for mutual TLS"),
-            "tls_key_file": _text("Client key", "PEM file, for mutual TLS"),
-            "allowed_hosts": _text("Allowed hosts", "Hosts that redirects may send our credentials to, between commas"),
+            "tls_cert_file": _text("Client certificate", f"PEM file, for mutual TLS, {_FOLDERS}"),
+            "tls_key_file": _text("Client key", f"PEM file, for mutual TLS, {_FOLDERS}"),
+            "allowed_hosts": _text("Allowed hosts", "Hosts that brokers may send us to, between commas; *.example.com"),
             "rewrite_redirects": _flag("Rewrite redirects", default=False),
             "listener_name": _text("Listener name", "The brokers' advertised listener to ask for"),
             "request_timeout_seconds": _number("Request timeout", "Seconds that one request may take", 30),
@@ -167,7 +170,10 @@ def _pravega_connection() -> dict[str, Any]:
                 "description": "A token of your identity provider (bearer)",
                 "schema": {"type": ["string", "null"], "format": "password"},
             },
-            "keycloak_file": _text("Keycloak file", "The client's adapter configuration (JSON)"),
+            "keycloak_file": _text("Keycloak file", f"The client's adapter configuration (JSON), {_FOLDERS}"),
+            "allowed_hosts": _text(
+                "Allowed hosts", "Hosts that segment stores may have, between commas; *.example.com"
+            ),
             "tls_ca_file": _text("CA file", "Certificates (PEM) to trust instead of the system's"),
             "tls_verify_hostname": _flag("Verify host names", default=True),
             "request_timeout_seconds": _number("Request timeout", "Seconds that one request may take", 30),
@@ -214,6 +220,26 @@ def _config() -> dict[str, Any]:
                 "type": "float",
                 "example": "10",
                 "default": "60",
+            },
+            "credential_folders": {
+                "description": (
+                    "Folders, between commas, in which connections may name files with credentials (token_file, "
+                    "keycloak_file, tls_cert_file, tls_key_file). Empty: connections may name none."
+                ),
+                "version_added": "0.1.0",
+                "type": "string",
+                "example": "/run/secrets/streams",
+                "default": "",
+            },
+            "credential_variables": {
+                "description": (
+                    "Environment variables, between commas, that connections may name as the place of a token "
+                    "(token_env). Empty: none."
+                ),
+                "version_added": "0.1.0",
+                "type": "string",
+                "example": "PULSAR_TOKEN",
+                "default": "",
             },
             "small_plan_bytes": {
                 "description": "Plans up to this size are read in Spark's driver, larger ones by its executors.",

@@ -15,6 +15,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from airflow_provider_streams import redaction
+
 _HOME = Path(tempfile.mkdtemp(prefix="streams-airflow-"))
 (_HOME / "dags").mkdir()
 
@@ -24,6 +26,13 @@ os.environ |= {
     "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
     "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
 }
+
+
+@pytest.fixture(autouse=True)
+def _no_secret_of_another_test() -> Iterator[None]:
+    """A password of one test may be a word of another's messages."""
+    yield
+    redaction.forget()
 
 
 @pytest.fixture(scope="session")

@@ -12,8 +12,18 @@ from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowNotFoundException
 
 from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.hooks import secret_places
 from airflow_provider_streams.hooks.journal import aopen_journal, open_journal
-from airflow_provider_streams.hooks.settings import Layer, Setting, environment, given_values, layer, resolve
+from airflow_provider_streams.hooks.settings import (
+    CONNECTION,
+    Layer,
+    Setting,
+    environment,
+    given_values,
+    layer,
+    resolve,
+)
+from airflow_provider_streams.redaction import on_secret, remember
 from airflow_provider_streams.windows.readiness import Readiness, WindowQuestion, ask_journal, ask_planner
 
 if TYPE_CHECKING:
@@ -27,6 +37,8 @@ HOOKS: dict[str, str] = {
     "pravega": "airflow_provider_streams.hooks.pravega:PravegaHook",
 }
 """System to hook, imported when used. A system without a line here takes its options from the connection's extras."""
+
+on_secret(secret_places.mask)
 
 
 class StreamHook(BaseHook):
@@ -54,9 +66,11 @@ class StreamHook(BaseHook):
         """The system's settings, secrets included; every secret is masked in Airflow's logs from here on.
 
         Raises:
-            InvalidRequest: the connection does not exist.
+            InvalidRequest: the connection does not exist, or names a file or a variable that it may not.
         """
-        return given_values(self.settings())
+        settings = self.settings()
+        secret_places.admit(settings)
+        return given_values(settings)
 
     async def aoptions(self) -> dict[str, str]:
         """As `options`, for an event loop."""
@@ -69,7 +83,9 @@ class StreamHook(BaseHook):
             layers = self._without_connection(error)
         settings = self._resolve(layers)
         for secret in _secrets(settings):
+            remember(secret)
             await amask_secret(secret)
+        secret_places.admit(settings)
         return given_values(settings)
 
     def settings(self) -> dict[str, Setting]:
@@ -78,8 +94,6 @@ class StreamHook(BaseHook):
         Raises:
             InvalidRequest: the connection does not exist.
         """
-        from airflow.sdk.log import mask_secret  # noqa: PLC0415
-
         try:
             connection = self.get_connection(self.conn_id)
             layers = self._of_connection(connection, connection.extra_dejson)
@@ -87,7 +101,8 @@ class StreamHook(BaseHook):
             layers = self._without_connection(error)
         settings = self._resolve(layers)
         for secret in _secrets(settings):
-            mask_secret(secret)
+            remember(secret)
+            secret_places.mask(secret)
         return settings
 
     def system(self) -> StreamSystem:
@@ -137,7 +152,7 @@ class StreamHook(BaseHook):
         return {}
 
     def _of_connection(self, connection: Connection, extra: Mapping[str, object]) -> list[Layer]:
-        origin = f"connection {self.conn_id},"
+        origin = f"{CONNECTION} {self.conn_id},"
         return [layer(extra, f"{origin} extra"), layer(self._fields(connection), f"{origin} field of")]
 
     def _without_connection(self, error: AirflowNotFoundException) -> list[Layer]:
@@ -155,7 +170,8 @@ class StreamHook(BaseHook):
 
     def _resolve(self, connection: Iterable[Layer]) -> dict[str, Setting]:
         known = self._known_options()
-        layers = (layer(self._given, "argument"), *connection, *environment(self.system_name, known))
+        given = layer(self._given, "argument")
+        layers = (secret_places.configured(known), given, *connection, *environment(self.system_name, known))
         return resolve(known, layers, self.exclusive_options)
 
     def _no_connection(self) -> InvalidRequest:

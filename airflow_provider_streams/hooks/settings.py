@@ -5,18 +5,20 @@
     3. environment    STREAMS_<SYSTEM>_<OPTION>, then the names that the system's own tools use (`ENVIRONMENT`)
     4. default        the system's
 
+What a connection may name of this machine, `airflow.cfg` says (`hooks.secret_places`).
+
 The first that names an option decides. Empty values count as not given.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from airflow_provider_streams.systems.base import Option
+from airflow_provider_streams.systems.settings import without_credentials
 
 ENVIRONMENT: dict[str, dict[str, tuple[str, ...]]] = {
     "pulsar": {
@@ -33,7 +35,8 @@ ENVIRONMENT: dict[str, dict[str, tuple[str, ...]]] = {
 could be meant for another cluster than the connection's."""
 
 NOT_SET = "not set"
-_IN_URL = re.compile(r"(?<=://)[^/@\s]*@")
+CONNECTION = "connection"
+"""How the origins begin of what stands in a connection."""
 
 
 class Given(NamedTuple):
@@ -66,7 +69,12 @@ class Setting:
         """The value for a person's eyes."""
         if self.option.secret:
             return "***" if self.value else ""
-        return _IN_URL.sub("***@", self.value)
+        return without_credentials(self.value) if "://" in self.value else self.value
+
+    @property
+    def is_of_connection(self) -> bool:
+        """Whether a connection names it: what somebody may have edited in the UI."""
+        return self.origin.startswith(CONNECTION)
 
 
 def environment(system: str, known: Iterable[Option]) -> Iterator[Layer]:

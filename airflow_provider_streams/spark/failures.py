@@ -29,7 +29,7 @@ def rebuild(name: str, message: str) -> StreamsError:
     found = getattr(errors, name, StreamsError)
     cls = found if isinstance(found, type) and issubclass(found, StreamsError) else StreamsError
     error = cls.__new__(cls)
-    Exception.__init__(error, message)
+    StreamsError.__init__(error, message)
     return error
 
 

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, Self
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.cut import Cut
@@ -36,6 +36,15 @@ class Option:
     secret: bool = False
     aliases: tuple[str, ...] = ()
     """Names that other connectors gave to it, accepted by the Spark source; compared without case."""
+    reads: Literal["", "file", "variable"] = ""
+    """What it names on the machine that uses it, with credentials in it: whoever may set it could read that."""
+
+
+CREDENTIAL_FOLDERS = Option(
+    "credential_folders",
+    "Folders outside of which no file with credentials is read, between commas; in Airflow, those of airflow.cfg",
+)
+"""Every system with options that read files has it."""
 
 
 Recorded = Callable[[], Iterable[tuple[datetime, Cut]]]

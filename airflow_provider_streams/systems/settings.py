@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
+from urllib.parse import SplitResult, urlsplit
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.systems.base import Option
@@ -96,10 +98,53 @@ def lower(_name: str, text: str) -> str:
 # What settings hold
 
 
+_SCHEME = re.compile(r"[a-z][a-z+]*")
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+(%\w+)?\]|[\w.-]+)(:\d{1,5})?")
+
+
 def without_credentials(url: str) -> str:
-    """An address as a message may show it."""
-    scheme, mark, rest = url.partition("://")
-    return f"{scheme}{mark}{rest.rpartition('@')[2]}"
+    """An address as a message may show it: scheme, hosts and ports; of what is not that, nothing."""
+    scheme, mark, rest = url.strip().partition("://")
+    if not mark or not _SCHEME.fullmatch(scheme):
+        return ".."
+    # what stands before the last @ may be a password, whatever it holds
+    authority = re.split(r"[/?#]", rest.rpartition("@")[2], maxsplit=1)[0]
+    hosts = (part.strip() for part in authority.split(","))
+    return f"{scheme}://{','.join(host if _HOST.fullmatch(host) else '..' for host in hosts)}"
+
+
+def host_and_port(part: str) -> tuple[str, int | None]:
+    """Of `host`, `host:port` or `[address]:port`; the host is empty if it is none of these."""
+    try:
+        split = urlsplit(f"//{part}")
+        host, port = split.hostname, split.port
+    except ValueError:
+        return "", None
+    written = _HOST.fullmatch(part) and host and port != 0
+    return (host, port) if host and written else ("", None)
+
+
+def check_http(name: str, url: str) -> None:
+    """Whether an option is empty, or the address of a service and nothing more.
+
+    Raises:
+        InvalidRequest: it is not; only its host is shown.
+    """
+    if not url:
+        return
+    split = _split(url)
+    authority = split.netloc.rpartition("@")[2]
+    is_address = split.scheme in {"http", "https"} and host_and_port(authority)[0] and url.isprintable()
+    if not is_address or split.netloc != authority or split.query or split.fragment:
+        shown = without_credentials(url)
+        raise InvalidRequest(f"{name} must be http(s)://host:port without credentials or a query, got {shown!r}")
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return urlsplit("")
 
 
 def token_end(token: str) -> float | None:

@@ -26,6 +26,8 @@ INFO = get_provider_info()
 FORMS = {form["connection-type"]: form for form in INFO["connection-types"]}
 FIELDS = {"pulsar": {"token"}, "pravega": {"scope", "username", "password"}}
 """Options that Airflow's own fields hold: password, schema, login."""
+CONFIGURED = {"credential_folders"}
+"""Options that no connection may set: `airflow.cfg` does."""
 SYSTEMS = [("pulsar", PulsarHook, PULSAR_OPTIONS), ("pravega", PravegaHook, PRAVEGA_OPTIONS)]
 
 
@@ -86,7 +88,7 @@ def test_the_hook_and_the_connection_type_agree(system, hook, _options):
 @pytest.mark.parametrize(("system", "_hook", "options"), SYSTEMS)
 def test_the_form_has_a_field_for_every_option(system, _hook, options):
     form = FORMS[system]
-    assert form["conn-fields"].keys() == {option.name for option in options} - FIELDS[system]
+    assert form["conn-fields"].keys() == {option.name for option in options} - FIELDS[system] - CONFIGURED
     own = {"host", "port", "login", "password", "schema"} - set(form["ui-field-behaviour"]["hidden-fields"])
     assert form["ui-field-behaviour"]["placeholders"].keys() <= {*form["conn-fields"], *own}
 
@@ -139,7 +141,7 @@ def test_airflow_lists_the_provider_without_a_warning():
     assert "warning" not in (ran.stdout + ran.stderr).lower()
 
 
-@pytest.mark.parametrize("option", ["journal_conn_id", "poll_interval", "small_plan_bytes"])
+@pytest.mark.parametrize("option", INFO["config"]["streams"]["options"])
 def test_settings_have_defaults_that_airflow_knows(option):
     from airflow.configuration import conf
 

@@ -17,16 +17,17 @@ ROOT = Path(airflow_provider_streams.__file__).parent
 
 MAY_IMPORT = {
     "windows": {"errors", "model", "systems", "journal", "spark"},
-    "errors": set(),
+    "redaction": set(),
+    "errors": {"redaction"},
     "model": {"errors"},
-    "systems": {"errors", "model", "formats"},
-    "formats": {"errors", "model"},
-    "spark": {"errors", "model", "systems", "formats"},
-    "journal": {"errors", "model"},
+    "systems": {"errors", "redaction", "model", "formats"},
+    "formats": {"errors", "redaction", "model"},
+    "spark": {"errors", "redaction", "model", "systems", "formats"},
+    "journal": {"errors", "redaction", "model"},
 }
 """Room to the other rooms of this package that it may import; rooms not named here are Airflow's side."""
 
-SHIPPED = ("errors", "model", "systems", "formats", "spark", "testing.fake")
+SHIPPED = ("redaction", "errors", "model", "systems", "formats", "spark", "testing.fake")
 """What runs on executors, which have no Airflow."""
 
 CLIENTS = {"pulsar", "grpc", "google", "httpx", "pyspark", "pyarrow", "numpy", "sqlalchemy", "airflow", "socket", "ssl"}

@@ -7,11 +7,12 @@ import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Self
-from urllib.parse import urlsplit
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.systems import settings
-from airflow_provider_streams.systems.base import Option
+from airflow_provider_streams.redaction import conceal
+from airflow_provider_streams.systems import secret_places, settings
+from airflow_provider_streams.systems.base import CREDENTIAL_FOLDERS, Option
+from airflow_provider_streams.systems.reach import Reach
 
 OPTIONS: tuple[Option, ...] = (
     Option(
@@ -34,7 +35,12 @@ OPTIONS: tuple[Option, ...] = (
     Option("username", "The user's name (basic)"),
     Option("password", "The user's password (basic)", secret=True),
     Option("token", "A token of your identity provider (bearer)", secret=True),
-    Option("keycloak_file", "The client's adapter configuration from Keycloak, a JSON file (keycloak)"),
+    Option("keycloak_file", "The client's adapter configuration from Keycloak, a JSON file (keycloak)", reads="file"),
+    CREDENTIAL_FOLDERS,
+    Option(
+        "allowed_hosts",
+        "Hosts besides the given ones that segment stores may have, between commas; *.example.com is all below it",
+    ),
     Option("tls_ca_file", "Certificates (PEM) to trust instead of the system's"),
     Option("tls_verify_hostname", "Whether a certificate must name the host we call", default="true"),
     Option("request_timeout_seconds", "How long one request may take", default="30"),
@@ -68,6 +74,8 @@ class Endpoint:
     password: str = field(default="", repr=False)
     token: str = field(default="", repr=False)
     keycloak_file: str = ""
+    credential_folders: tuple[str, ...] = ()
+    allowed_hosts: tuple[str, ...] = ()
     tls_ca_file: str = ""
     tls_verify_hostname: bool = True
     request_timeout_seconds: float = 30.0
@@ -80,7 +88,9 @@ class Endpoint:
         if self.auth_method not in ("", *METHODS):
             raise InvalidRequest(f"auth_method is one of {', '.join(METHODS)}, got {self.auth_method!r}")
         for name in ("rest_url", "schema_registry"):
-            _check_http(name, getattr(self, name))
+            settings.check_http(name, getattr(self, name))
+        self._check_credentials()
+        Reach.of((), self.allowed_hosts)
         for name in _NEEDS[self.method]:
             if not getattr(self, name):
                 raise InvalidRequest(f"auth_method {self.method} needs the option {name}")
@@ -90,6 +100,14 @@ class Endpoint:
         for name, most in _MOST.items():
             if not 0 < getattr(self, name) <= most:
                 raise InvalidRequest(f"{name} must be positive, and {most:,} at most, got {getattr(self, name)}")
+
+    def _check_credentials(self) -> None:
+        secret_places.as_token("token", conceal(self.token))
+        for name in ("username", "password"):
+            secret_places.as_password(name, getattr(self, name))
+        if ":" in self.username:
+            raise InvalidRequest("username must hold no colon: what follows it would be taken for the password")
+        conceal(self.password)
 
     @classmethod
     def from_options(cls, options: Mapping[str, str]) -> Self:
@@ -121,6 +139,11 @@ class Endpoint:
     def cluster(self) -> str:
         """The cluster's name in plans: its controllers, without the scheme."""
         return ",".join(f"{host}:{port}" for host, port in self.controllers)
+
+    @property
+    def reach(self) -> Reach:
+        """Where controllers may lead us."""
+        return Reach.of((host for host, _ in self.controllers), self.allowed_hosts)
 
     @property
     def method(self) -> str:
@@ -172,32 +195,27 @@ def parse_controller(uri: str) -> tuple[bool, tuple[tuple[str, int], ...]]:
     scheme, mark, hosts = uri.strip().partition("://")
     if not mark or scheme not in _PLAIN | _SECURE:
         raise InvalidRequest(f"controller must start with tcp:// or tls://, got {settings.without_credentials(uri)!r}")
-    return scheme in _SECURE, tuple(_address(part.strip()) for part in hosts.rstrip("/").split(","))
+    if "@" in hosts:
+        raise InvalidRequest(
+            f"controller {settings.without_credentials(uri)!r} must hold no credentials: they belong into the "
+            "connection's login and password, or the options username and password"
+        )
+    return scheme in _SECURE, tuple(_address(part.strip(), uri) for part in hosts.rstrip("/").split(","))
 
 
-def _address(part: str) -> tuple[str, int]:
-    if "@" in part:
-        raise InvalidRequest("controller must hold no credentials: use the options username and password")
-    try:
-        split = urlsplit(f"//{part}")
-        host, port = split.hostname, split.port
-    except ValueError as error:
-        raise InvalidRequest(f"{part!r} in controller is not host:port ({error})") from error
-    if not host or split.path or split.query:
-        raise InvalidRequest(f"{part!r} in controller: each host is written host or host:port")
+def _address(part: str, uri: str) -> tuple[str, int]:
+    host, port = settings.host_and_port(part)
+    if not host:
+        raise InvalidRequest(
+            f"controller {settings.without_credentials(uri)!r}: each host is written host or host:port"
+        )
     return host, port or _PORT
-
-
-def _check_http(name: str, url: str) -> None:
-    if not url:
-        return
-    if not url.startswith(("http://", "https://")) or "@" in url:
-        shown = settings.without_credentials(url)
-        raise InvalidRequest(f"{name} must start with http:// or https:// and hold no credentials, got {shown!r}")
 
 
 _PARSERS: dict[str, settings.Parser] = {
     "auth_method": settings.lower,
+    "credential_folders": settings.names,
+    "allowed_hosts": settings.names,
     "tls_verify_hostname": settings.flag,
     "request_timeout_seconds": settings.seconds,
     "stall_seconds": settings.seconds,

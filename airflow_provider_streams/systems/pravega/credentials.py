@@ -8,12 +8,13 @@ import math
 import threading
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from airflow_provider_streams.errors import AuthenticationFailed, InvalidRequest, SystemUnavailable
+from airflow_provider_streams.redaction import conceal, remember
 from airflow_provider_streams.systems.pravega.auth import Endpoint
-from airflow_provider_streams.systems.settings import token_end
+from airflow_provider_streams.systems.secret_places import read_file
+from airflow_provider_streams.systems.settings import check_http, token_end
 
 
 class Credentials:
@@ -37,13 +38,13 @@ class Credentials:
         """
         endpoint = self._endpoint
         if endpoint.method == "basic":
-            return "Basic " + base64.b64encode(f"{endpoint.username}:{endpoint.password}".encode()).decode()
+            return "Basic " + conceal(base64.b64encode(f"{endpoint.username}:{endpoint.password}".encode()).decode())
         if endpoint.method == "bearer":
             return f"Bearer {endpoint.token}"
         if endpoint.method == "keycloak":
             with self._lock:
                 if time.monotonic() >= self._keycloak[1]:
-                    self._keycloak = _keycloak_token(endpoint.keycloak_file, endpoint.request_timeout_seconds)
+                    self._keycloak = _keycloak_token(endpoint)
                 return f"Bearer {self._keycloak[0]}"
         return None
 
@@ -58,16 +59,19 @@ _LONGEST_SECONDS = 1e9
 _AUDIENCE = "pravega-controller"
 
 
-def _keycloak_token(path: str, timeout: float) -> tuple[str, float]:
+def _keycloak_token(endpoint: Endpoint) -> tuple[str, float]:
     """A token for Pravega and the monotonic time to renew it: the client's own token buys it."""
     import httpx  # noqa: PLC0415 - only where Keycloak is used
 
+    path, timeout = endpoint.keycloak_file, endpoint.request_timeout_seconds
+    content = read_file("keycloak_file", path, endpoint.credential_folders)
     try:
-        settings = json.loads(Path(path).read_text(encoding="utf-8"))
+        settings = json.loads(content)
         url = f"{settings['auth-server-url'].rstrip('/')}/realms/{settings['realm']}/protocol/openid-connect/token"
-        client, secret = settings["resource"], settings["credentials"]["secret"]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InvalidRequest(f"keycloak_file {path} cannot be used: {type(error).__name__}: {error}") from None
+        client, secret = settings["resource"], conceal(settings["credentials"]["secret"])
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise InvalidRequest(f"keycloak_file {path} cannot be used: {type(error).__name__}") from None
+    check_http("keycloak_file: auth-server-url", url)
     own = {"grant_type": "client_credentials", "client_id": client, "client_secret": secret}
     ticket = {"grant_type": "urn:ietf:params:oauth:grant-type:uma-ticket", "audience": _AUDIENCE}
     try:
@@ -95,6 +99,7 @@ def _token_answer(url: str, response: Any) -> dict[str, Any]:
     token = answer.get("access_token") if isinstance(answer, dict) else None
     if not isinstance(token, str) or not (token.isascii() and token.isprintable()):
         raise AuthenticationFailed(url, f"HTTP {response.status_code}")
+    remember(answer["access_token"])
     return answer
 
 
@@ -126,6 +131,7 @@ class Tokens:
 
     def learn(self, stream: str, value: str) -> str:
         """Remember a token."""
+        remember(value)
         token = DelegationToken(value)
         self._tokens[stream] = (token, token.renew_at())
         return value

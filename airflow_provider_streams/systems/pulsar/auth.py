@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-import os
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from airflow_provider_streams.errors import InvalidRequest, MissingDependency
-from airflow_provider_streams.systems import settings
-from airflow_provider_streams.systems.base import Option
+from airflow_provider_streams.errors import InvalidRequest, MissingDependency, NotFollowed
+from airflow_provider_streams.redaction import conceal
+from airflow_provider_streams.systems import secret_places, settings
+from airflow_provider_streams.systems.base import CREDENTIAL_FOLDERS, Option
+from airflow_provider_streams.systems.reach import Reach
 
 OPTIONS: tuple[Option, ...] = (
     Option(
@@ -24,13 +24,17 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("admin_url", "REST service: http://host:8080 or https://..", aliases=("admin.url", "adminUrl")),
     Option("token", "The token (JWT) itself", secret=True),
-    Option("token_file", "A file that holds the token, read again at every use"),
-    Option("token_env", "The environment variable that holds the token"),
+    Option("token_file", "A file that holds the token, read again at every use", reads="file"),
+    Option("token_env", "The environment variable that holds the token", reads="variable"),
     Option("tls_ca_file", "Certificates (PEM) to trust instead of the system's"),
     Option("tls_verify_hostname", "Whether a certificate must name the host we call", default="true"),
-    Option("tls_cert_file", "Our client certificate (PEM)"),
-    Option("tls_key_file", "The key of our client certificate (PEM)"),
-    Option("allowed_hosts", "Hosts besides the given ones that may receive our credentials, between commas"),
+    Option("tls_cert_file", "Our client certificate (PEM)", reads="file"),
+    Option("tls_key_file", "The key of our client certificate (PEM)", reads="file"),
+    CREDENTIAL_FOLDERS,
+    Option(
+        "allowed_hosts",
+        "Hosts besides the given ones that brokers may send us to, between commas; *.example.com is all below it",
+    ),
     Option("rewrite_redirects", "Whether to call the given host when told to call another one", default="false"),
     Option("listener_name", "The brokers' advertised listener to ask for"),
     Option("request_timeout_seconds", "How long one request may take", default="30"),
@@ -58,7 +62,7 @@ def parse_service_url(url: str) -> tuple[Address, ...]:
     """The hosts of `pulsar://a:6650,b:6650`, in order; ports default to 6650, with TLS 6651.
 
     Raises:
-        InvalidRequest: another scheme, no host, or a port that is no number.
+        InvalidRequest: another scheme, no host, credentials in the address, or a port that is no number.
     """
     scheme, mark, hosts = url.strip().partition("://")
     if not mark or scheme not in _PORTS:
@@ -66,16 +70,17 @@ def parse_service_url(url: str) -> tuple[Address, ...]:
             f"service_url must start with pulsar:// or pulsar+ssl://, got {settings.without_credentials(url)!r}"
             + ("; an http(s) address belongs in admin_url" if scheme in {"http", "https"} else "")
         )
+    if "@" in hosts:
+        raise InvalidRequest(
+            f"service_url {settings.without_credentials(url)!r} must hold no credentials: a token belongs into the "
+            "connection's password, or the option token"
+        )
     return tuple(_address(scheme, part.strip(), url) for part in hosts.rstrip("/").split(","))
 
 
 def _address(scheme: str, part: str, url: str) -> Address:
-    try:
-        split = urlsplit(f"//{part}")
-        host, port = split.hostname, split.port
-    except ValueError as error:
-        raise InvalidRequest(f"{part!r} in service_url is not host:port ({error})") from error
-    if not host or "@" in part or split.path or split.query:
+    host, port = settings.host_and_port(part)
+    if not host:
         raise InvalidRequest(
             f"service_url {settings.without_credentials(url)!r}: each host is written host or host:port"
         )
@@ -100,6 +105,7 @@ class Endpoint:
     tls_verify_hostname: bool = True
     tls_cert_file: str = ""
     tls_key_file: str = ""
+    credential_folders: tuple[str, ...] = ()
     allowed_hosts: tuple[str, ...] = ()
     rewrite_redirects: bool = False
     listener_name: str = ""
@@ -108,10 +114,9 @@ class Endpoint:
 
     def __post_init__(self) -> None:
         parse_service_url(self.service_url)
-        admin = urlsplit(self.admin_url)
-        if self.admin_url and (admin.scheme not in {"http", "https"} or not admin.hostname or admin.username):
-            shown = settings.without_credentials(self.admin_url)
-            raise InvalidRequest(f"admin_url must be http(s)://host:port without credentials, got {shown!r}")
+        settings.check_http("admin_url", self.admin_url)
+        secret_places.as_token("token", conceal(self.token))
+        Reach.of((), self.allowed_hosts)
         if sum(map(bool, (self.token, self.token_file, self.token_env))) > 1:
             raise InvalidRequest("give one of token, token_file and token_env")
         if bool(self.tls_cert_file) != bool(self.tls_key_file):
@@ -150,20 +155,13 @@ class Endpoint:
         """The token as it is now; None: there is none.
 
         Raises:
-            InvalidRequest: its file or variable cannot be read, or holds nothing.
+            InvalidRequest: its file or variable cannot be read, may not be, or holds no token.
         """
         if self.token_file:
-            try:
-                value = Path(self.token_file).read_text(encoding="utf-8").strip()
-            except (OSError, UnicodeDecodeError) as error:
-                raise InvalidRequest(f"token_file {self.token_file} cannot be read: {type(error).__name__}") from error
-        elif self.token_env:
-            value = os.environ.get(self.token_env, "").strip()
-        else:
-            return self.token or None
-        if not value:
-            raise InvalidRequest(f"no token in {self.token_file or 'the environment variable ' + self.token_env}")
-        return value
+            return secret_places.token_of_file("token_file", self.token_file, self.credential_folders)
+        if self.token_env:
+            return secret_places.token_of_variable("token_env", self.token_env)
+        return self.token or None
 
     def token_expiry(self) -> datetime | None:
         """When the token says that it expires, unverified; None: it is no JWT, or does not say."""
@@ -201,22 +199,37 @@ class Endpoint:
         try:
             context = ssl.create_default_context(cafile=self.tls_ca_file or None)
             if self.tls_cert_file:
-                context.load_cert_chain(self.tls_cert_file, self.tls_key_file)
-        except (OSError, ssl.SSLError) as error:
+                certificate, key = self._certificate_files()
+                context.load_cert_chain(certificate, key, password="")  # nobody is there to be asked
+        except (OSError, ssl.SSLError, ValueError) as error:
             files = ", ".join(filter(None, (self.tls_ca_file, self.tls_cert_file, self.tls_key_file)))
             raise InvalidRequest(f"the TLS files {files} cannot be used: {error}") from error
         context.check_hostname = self.tls_verify_hostname
         return context
 
-    def may_receive_credentials(self, host: str) -> bool:
-        """Whether a host that a server named may see our credentials.
+    def _certificate_files(self) -> tuple[str, str]:
+        """Our certificate and its key, where they really lie."""
+        names = ("tls_cert_file", "tls_key_file")
+        found = (secret_places.admitted(name, getattr(self, name), self.credential_folders) for name in names)
+        certificate, key = map(str, found)
+        return certificate, key
 
-        Without `allowed_hosts` every host may that a server we trust already names, as Pulsar's own clients do on
-        the binary protocol; REST redirects apply their own, stricter rule.
+    @property
+    def reach(self) -> Reach:
+        """Where the cluster's servers may lead us."""
+        given = [address.host for address in self.addresses]
+        return Reach.of([*given, urlsplit(self.admin_url).hostname or given[0]], self.allowed_hosts)
+
+    def check_led_to(self, where: str, broker: Address) -> None:
+        """Before a broker is called that the one at `where` named.
+
+        Raises:
+            NotFollowed: without TLS, although the connection asks for it; or to a host that is not called.
         """
-        given = {address.host.lower() for address in self.addresses}
-        allowed = {name.lower() for name in self.allowed_hosts}
-        return not allowed or host.lower() in given | allowed
+        if self.tls and not broker.tls:
+            fix = "Brokers must advertise an address with TLS: brokerServicePortTls, advertisedListeners."
+            raise NotFollowed(where, str(broker), "without TLS, although the connection asks for it", fix)
+        self.reach.check_name(where, broker.host)
 
     def client_arguments(self) -> dict[str, Any]:
         """Keyword arguments of `pulsar.Client`; the token is asked for anew whenever the client needs it.
@@ -237,7 +250,7 @@ class Endpoint:
         if self.auth_method == "token":
             arguments["authentication"] = pulsar.AuthenticationToken(self._token_supplier())
         elif self.auth_method == "tls":
-            arguments["authentication"] = pulsar.AuthenticationTLS(self.tls_cert_file, self.tls_key_file)
+            arguments["authentication"] = pulsar.AuthenticationTLS(*self._certificate_files())
         if self.tls:
             arguments["tls_validate_hostname"] = self.tls_verify_hostname
             if self.tls_ca_file:
@@ -253,6 +266,7 @@ class Endpoint:
 _PARSERS: dict[str, settings.Parser] = {
     "tls_verify_hostname": settings.flag,
     "rewrite_redirects": settings.flag,
+    "credential_folders": settings.names,
     "allowed_hosts": settings.names,
     "request_timeout_seconds": settings.seconds,
     "stall_seconds": settings.seconds,

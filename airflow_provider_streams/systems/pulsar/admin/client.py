@@ -56,7 +56,7 @@ def route_of(endpoint: Endpoint) -> Route:
             "the option admin_url is missing (http://host:8080 or https://..): "
             "windows are planned, and gaps explained, through Pulsar's REST service"
         )
-    return Route(endpoint.admin_url, endpoint.allowed_hosts, endpoint.rewrite_redirects)
+    return Route(endpoint.admin_url, endpoint.reach, endpoint.rewrite_redirects)
 
 
 def _settings(endpoint: Endpoint) -> dict[str, Any]:
@@ -80,7 +80,11 @@ def _content(send: Send) -> dict[str, Any]:
     }
 
 
-def _answer(response: httpx.Response) -> Answer:
+def _answer(response: httpx.Response, route: Route) -> Answer:
+    """The answer, if it is not of a special address that a redirect led to; such a request shows no credentials."""
+    stream = response.extensions.get("network_stream")
+    if stream is not None and (server := stream.get_extra_info("server_addr")):
+        route.reach.check_address(route.where, response.request.url.host, str(server[0]))
     return Answer(
         response.status_code, {name.lower(): value for name, value in response.headers.items()}, response.content
     )
@@ -142,7 +146,7 @@ class AdminClient(_Edge):
             time.sleep(step.seconds)
             return None
         try:
-            return _answer(self._http.request(**_content(step)))
+            return _answer(self._http.request(**_content(step)), self._route)
         except httpx.TransportError as error:
             return _unreachable(error, self._route.where)
 
@@ -190,7 +194,7 @@ class AsyncAdminClient(_Edge):
             return None
         async with self._places:
             try:
-                return _answer(await self._http.request(**_content(step)))
+                return _answer(await self._http.request(**_content(step)), self._route)
             except httpx.TransportError as error:
                 return _unreachable(error, self._route.where)
 

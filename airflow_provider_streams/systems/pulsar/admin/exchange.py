@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar, cast
-from urllib.parse import SplitResult, urljoin, urlsplit, urlunsplit
+from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
 
-from airflow_provider_streams.errors import AccessError, ProtocolError, SystemUnavailable
+from airflow_provider_streams.errors import NotFollowed, ProtocolError, SystemUnavailable
 from airflow_provider_streams.systems.pulsar.admin.answers import Answer
 from airflow_provider_streams.systems.pulsar.admin.failures import failure, is_passing, meets, reason
 from airflow_provider_streams.systems.pulsar.admin.requests import Request
+from airflow_provider_streams.systems.reach import Reach
 
 T = TypeVar("T")
 
@@ -67,13 +68,13 @@ class Patience:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The service we call, and whom it may send us to."""
+    """The service we call, and where it may send us: to the same question at another host, as Pulsar's brokers do."""
 
     base: str
     """`http(s)://host:port`, perhaps with a path."""
-    allowed_hosts: tuple[str, ...] = ()
+    reach: Reach
     rewrite: bool = False
-    """Follow a redirect's path, but on the base host (behind address translation)."""
+    """Follow a redirect on the base host (behind address translation)."""
 
     @property
     def where(self) -> str:
@@ -85,29 +86,51 @@ class Route:
         """The address of a path below the base."""
         return f"{self.base.rstrip('/')}/{path}"
 
-    def redirected(self, current: str, location: str, *, secret: bool) -> str:
+    def redirected(self, current: str, location: str, path: str, *, secret: bool) -> str:
         """Where a redirect leads.
 
-        Raises:
-            AccessError: to a host, or over plain HTTP, that must not see our credentials.
-        """
-        base, target = urlsplit(self.base), urlsplit(urljoin(current, location))
-        if self.rewrite:
-            return urlunsplit((base.scheme, base.netloc, target.path, target.query, ""))
-        if secret:
-            self._check_target(base, target)
-        return urlunsplit(target)
+        Args:
+            current: what was asked.
+            location: the answer.
+            path: the request's, below the base.
+            secret: whether the request shows who we are.
 
-    def _check_target(self, base: SplitResult, target: SplitResult) -> None:
-        host = (target.hostname or "").lower()
-        allowed = {(base.hostname or "").lower(), *(name.lower() for name in self.allowed_hosts)}
-        downgraded = base.scheme == "https" and target.scheme != "https"
-        if host not in allowed or downgraded or target.scheme not in {"http", "https"}:
-            cause = "over plain HTTP" if downgraded and host in allowed else "which may not see our credentials"
-            raise AccessError(
-                f"{self.where} redirects to {target.scheme}://{host}, {cause}. "
-                "Add the host to allowed_hosts, or set rewrite_redirects=true to stay on the given host."
-            )
+        Raises:
+            NotFollowed: not to a host that may be asked this, or not with TLS any more.
+            ProtocolError: to nowhere, or to another question.
+        """
+        try:
+            target = urlsplit(urljoin(current, location))
+            host, port = target.hostname or "", target.port
+        except ValueError:
+            host = ""
+        if not host or "@" in target.netloc:
+            raise ProtocolError(f"{self.where} redirects to what is no address")
+        if unquote(target.path) not in {unquote(urlsplit(current).path), f"/{unquote(path)}"}:
+            raise ProtocolError(f"{self.where} redirects to another question than it was asked")
+        base = urlsplit(self.base)
+        if self.rewrite:
+            return urlunsplit((base.scheme, base.netloc, urlsplit(self.url(path)).path, target.query, ""))
+        self._check(target.scheme, host, port, secret=secret)
+        return urlunsplit((target.scheme, target.netloc, target.path, target.query, ""))
+
+    def _check(self, scheme: str, host: str, port: int | None, *, secret: bool) -> None:
+        shown = f"{scheme}://{host}" + (f":{port}" if port else "")
+        base = urlsplit(self.base)
+        if scheme not in {"http", "https"}:
+            raise NotFollowed(self.where, shown, "which is no web address", _REWRITE)
+        if base.scheme == "https" and scheme != "https":
+            raise NotFollowed(self.where, shown, "over plain HTTP, although the connection asks for TLS", _REWRITE)
+        if port is not None and port < _FIRST_FREE_PORT and port not in {80, 443, base.port}:
+            raise NotFollowed(self.where, shown, "a port of another kind of service", _REWRITE)
+        if secret and not self.reach.names(host):
+            raise NotFollowed(self.where, shown, "which may not see our credentials", f"{_ALLOW} {_REWRITE}")
+        self.reach.check_name(self.where, host)
+
+
+_FIRST_FREE_PORT = 1024
+_ALLOW = "If the host is one of the cluster's, add it to allowed_hosts."
+_REWRITE = "To stay on the given host, set rewrite_redirects=true."
 
 
 def exchange(
@@ -132,7 +155,7 @@ def exchange(
             # a request with `absent` conditions has None among its results
             return cast("T", None)
         elif final or not request.idempotent or not is_passing(request, outcome):
-            raise failure(request, _redacted(outcome, headers), route.where)
+            raise failure(request, outcome, route.where)
         yield patience.pause(attempt)
     raise AssertionError("the last attempt returns or raises")
 
@@ -172,19 +195,13 @@ def _attempt(
         if not location:
             raise ProtocolError(f"{route.where}: a redirect without a target, on the way to {request.action}")
         # the target carries the whole query
-        url, params = route.redirected(url, location, secret=secret), {}
+        url, params = route.redirected(url, location, request.path, secret=secret), {}
     raise ProtocolError(f"{route.where}: more than {MAX_HOPS} redirects on the way to {request.action}")
 
 
 def _headers(request: Request[T], headers: Mapping[str, str]) -> dict[str, str]:
     content = {"Content-Type": "application/json"} if request.body is not None else {}
     return {"Accept": "application/json, */*;q=0.5", **content, **headers}
-
-
-def _redacted(answer: Answer, headers: Mapping[str, str]) -> Answer:
-    """The answer without our token, should a server ever echo it."""
-    token = headers.get("Authorization", "").rpartition(" ")[2].encode()
-    return replace(answer, body=answer.body.replace(token, b"***")) if token else answer
 
 
 def _parsed(request: Request[T], answer: Answer, route: Route) -> T:

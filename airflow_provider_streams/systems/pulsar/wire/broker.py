@@ -283,11 +283,7 @@ class BrokerClient:
             return Target(service.address, broker)
         if self.endpoint.rewrite_redirects:
             broker = replace(broker, host=service.address.host)
-        if self.endpoint.auth_method and not self.endpoint.may_receive_credentials(broker.host):
-            raise InvalidRequest(
-                f"{service.address} names the broker {broker.host}, which may not receive our credentials. "
-                "Add it to allowed_hosts if it is one of the cluster's."
-            )
+        self.endpoint.check_led_to(str(service.address), broker)
         # the very connection that was asked, under whatever name the broker calls itself
         return service if broker == service.address else Target(broker)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Mapping
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import httpx
 
-from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.errors import InvalidRequest, NotFollowed
 from airflow_provider_streams.systems.pulsar.admin.answers import Answer
 from airflow_provider_streams.systems.pulsar.admin.exchange import (
     Conversation,
@@ -80,14 +81,43 @@ def _content(send: Send) -> dict[str, Any]:
     }
 
 
-def _answer(response: httpx.Response, route: Route) -> Answer:
-    """The answer, if it is not of a special address that a redirect led to; such a request shows no credentials."""
-    stream = response.extensions.get("network_stream")
-    if stream is not None and (server := stream.get_extra_info("server_addr")):
-        route.reach.check_address(route.where, response.request.url.host, str(server[0]))
+def _answer(response: httpx.Response) -> Answer:
     return Answer(
         response.status_code, {name.lower(): value for name, value in response.headers.items()}, response.content
     )
+
+
+class _Guard:
+    """Looks at the address that a host turns out to have, before anything is sent there: httpcore's `trace`."""
+
+    def __init__(self, route: Route, send: Send) -> None:
+        self._route, self._host = route, httpx.URL(send.url).raw_host.decode()
+        self._dialled = ""
+
+    def __call__(self, event: str, info: Mapping[str, Any]) -> None:
+        """For the blocking client."""
+        try:
+            self._look(event, info)
+        except NotFollowed:
+            info["return_value"].close()
+            raise
+
+    async def wait(self, event: str, info: Mapping[str, Any]) -> None:
+        """For the asynchronous one."""
+        try:
+            self._look(event, info)
+        except NotFollowed:
+            await info["return_value"].aclose()
+            raise
+
+    def _look(self, event: str, info: Mapping[str, Any]) -> None:
+        if event == "connection.connect_tcp.started":
+            self._dialled = str(info["host"])
+        # a proxy of the environment is dialled instead: it is nobody that a server led us to
+        elif event == "connection.connect_tcp.complete" and self._dialled == self._host:
+            with suppress(OSError):  # gone already: nothing will be sent
+                address = str(info["return_value"].get_extra_info("server_addr")[0])
+                self._route.reach.check_address(self._route.where, self._host, address)
 
 
 def _unreachable(error: httpx.TransportError, where: str) -> Unreachable:
@@ -146,7 +176,7 @@ class AdminClient(_Edge):
             time.sleep(step.seconds)
             return None
         try:
-            return _answer(self._http.request(**_content(step)), self._route)
+            return _answer(self._http.request(**_content(step), extensions={"trace": _Guard(self._route, step)}))
         except httpx.TransportError as error:
             return _unreachable(error, self._route.where)
 
@@ -194,7 +224,8 @@ class AsyncAdminClient(_Edge):
             return None
         async with self._places:
             try:
-                return _answer(await self._http.request(**_content(step)), self._route)
+                guard = _Guard(self._route, step).wait
+                return _answer(await self._http.request(**_content(step), extensions={"trace": guard}))
             except httpx.TransportError as error:
                 return _unreachable(error, self._route.where)
 

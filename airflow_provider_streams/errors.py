@@ -19,6 +19,8 @@
     │   └── ReadStalled          a connection went silent before its split was read         (retryable)
     ├── ProtocolError            bytes or answers that no server should send
     │   └── CorruptFrame         a frame's checksum or structure is wrong                   (retryable)
+    │       ├── MalformedEntry   an entry came as it was stored, but is not what it states
+    │       └── EntryTooLarge    an entry is beyond a limit of the connection
     ├── ProcessFailed            the server gave up something it does in the background
     ├── RetentionAtRisk          the stream may drop events before they are read
     ├── DataLoss                 the stream no longer holds what the window needs
@@ -223,6 +225,33 @@ class CorruptFrame(ProtocolError):
     """A frame's checksum or structure is wrong."""
 
     retryable = True
+
+
+class MalformedEntry(CorruptFrame):
+    """An entry came as it was stored, but is not what it states."""
+
+    retryable = False
+
+    def __init__(self, topic: str, ledger: int, entry: int, why: str) -> None:
+        self.topic, self.ledger, self.entry, self.why = topic, ledger, entry, why
+        super().__init__(
+            f"{topic}: entry {ledger}:{entry} cannot be decoded: {why}. Its producer wrote it so, and it will stay so. "
+            "Read around it: between Cuts(start, end) that end before it and begin behind it."
+        )
+
+
+class EntryTooLarge(CorruptFrame):
+    """An entry is beyond a limit of the connection."""
+
+    retryable = False
+
+    def __init__(self, topic: str, ledger: int, entry: int, *, what: str, option: str, limit: int) -> None:
+        self.topic, self.ledger, self.entry, self.option, self.limit = topic, ledger, entry, option, limit
+        super().__init__(
+            f"{topic}: entry {ledger}:{entry} is too large: {what}, but {option} is {limit}. To read it, raise {option} "
+            "of the connection (readers need memory for it); or read around it: between Cuts(start, end) that end before "
+            "it and begin behind it."
+        )
 
 
 class ProcessFailed(StreamsError):

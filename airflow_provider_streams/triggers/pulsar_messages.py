@@ -119,7 +119,7 @@ class PulsarProducer(SharedStreamProducer):
     async def open_stream(self) -> AsyncIterator[tuple[Any, Any]]:
         """Payload, and up to where it is to be acknowledged, for ever; a failure is waited out."""
         # batches are taken apart by code that loads Arrow: that must not stop the loop
-        await asyncio.to_thread(importlib.import_module, "airflow_provider_streams.systems.pulsar.decode.protobuf")
+        await asyncio.to_thread(importlib.import_module, "airflow_provider_streams.systems.pulsar.protobuf")
         failures = 0
         while True:
             await self._settled.wait()

@@ -36,7 +36,7 @@ def look_back(endpoint: Endpoint, topic: str, metadata: EntryMetadata, seen: Pla
 
 def _read(endpoint: Endpoint, topic: str, uuid: bytes | None, start: Place, last: Place) -> Whole | None:
     # only this message is collected: its size bounds the memory
-    collector = ChunkCollector()
+    collector = ChunkCollector(endpoint.limits)
     feed = Feed(endpoint, topic, start, Position.of(*last, -1))
     try:
         for deliveries in feed:
@@ -44,7 +44,7 @@ def _read(endpoint: Endpoint, topic: str, uuid: bytes | None, start: Place, last
                 place = (entry.ledger, entry.entry)
                 whole = collector.add(metadata, place, entry.payload) if metadata.uuid == uuid else None
                 if place >= last:
-                    return whole if whole and whole.payload is not None else None
+                    return whole if whole and (whole.payload is not None or whole.wrong) else None
     finally:
         feed.close()
     return None

@@ -61,7 +61,7 @@ class ReadEntry:
 
 def _batch(body: bytes, count: int) -> Iterator[Message]:
     # its package loads Arrow: who calls this in an event loop has imported it in a thread before
-    from airflow_provider_streams.systems.pulsar.decode.protobuf import (  # noqa: PLC0415
+    from airflow_provider_streams.systems.pulsar.protobuf import (  # noqa: PLC0415
         as_bytes,
         as_flag,
         as_uint,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import zlib
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -69,26 +70,29 @@ def message(data: bytes, at: int, group: int | None, depth: int) -> tuple[Fields
         number, wire = tag // 8, tag % 8
         if not 0 < number < 2**29:
             raise RefusedError("no field has this number")
-        value: Value = 0
-        if wire == VARINT:
-            value, at = varint(data, at)
-        elif wire == BYTES:
-            length, at = varint(data, at)
-            value, at = data[at : at + length], at + length
-        elif wire == FIXED64:
-            at += 8
-        elif wire == FIXED32:
-            at += 4
-        elif wire == GROUP:
-            _, at = message(data, at, number, depth - 1)
-        elif wire == END_GROUP and number == group:
+        if wire == END_GROUP and number == group:
             return found, at
+        value: Value = 0
+        if wire == GROUP:
+            _, at = message(data, at, number, depth - 1)
         else:
-            raise RefusedError("no such wire type here")
+            value, at = simple(data, at, wire)
         if at > len(data):
             raise RefusedError("a field is cut off")
         found.append((number, wire, value))
     return found, at
+
+
+def simple(data: bytes, at: int, wire: int) -> tuple[Value, int]:
+    """The value at a place, and the place behind it."""
+    if wire == VARINT:
+        return varint(data, at)
+    if wire == BYTES:
+        length, at = varint(data, at)
+        return data[at : at + length], at + length
+    if wire in {FIXED32, FIXED64}:
+        return 0, at + (4 if wire == FIXED32 else 8)
+    raise RefusedError("no such wire type here")
 
 
 def last(found: Fields, number: int, wire: int) -> Any:
@@ -156,6 +160,9 @@ def metadata(data: bytes) -> Row:
         "num_messages": signed(last(found, 11, VARINT), 32),
         "schema_version": last(found, 16, BYTES),
         "kept": kept_indexes(found),
+        "marker": last(found, 20, VARINT) is not None,
+        "encrypted": last(found, 13, BYTES) is not None,
+        "chunks": signed(last(found, 27, VARINT), 32) or 0,
         "null_value": bool(last(found, 25, VARINT)),
         "key": None if last(found, 30, VARINT) else text(last(found, 6, BYTES)),
         "event_ms": signed(last(found, 12, VARINT), 64) or None,
@@ -186,6 +193,8 @@ def decompressed(payload: bytes, compression: int, size: int) -> bytes:
     """The payload; the producer states how large it is."""
     if compression == NONE:
         return payload
+    if size > 2**28:
+        raise RefusedError("larger than a reader takes")
     if not payload and not size:
         return b""
     try:
@@ -201,7 +210,7 @@ def decompressed(payload: bytes, compression: int, size: int) -> bytes:
                 raise RefusedError("it is shorter or longer")
         else:
             raise RefusedError("unknown compression")
-    except (zlib.error, OSError) as error:
+    except (zlib.error, OSError, ValueError) as error:
         raise RefusedError(str(error)) from error
     if len(data) != size:
         raise RefusedError("another size")
@@ -219,19 +228,22 @@ def fits(codec: pa.Codec, payload: bytes, size: int) -> bool:
 def rows(stored: Stored, columns: frozenset[str], first: int = 0, end: int = 2**31) -> list[Row]:
     """The messages with `first <= batch index < end` of an entry, as columns name them.
 
-    What is there for no column is not looked into: properties, and times that no timestamp can hold.
+    What is there for no column is not looked into: properties, and times that no timestamp can hold. Markers of the
+    broker, encrypted entries and chunks have no rows of their own.
     """
     head = metadata(stored.metadata)
+    if head["marker"] or head["encrypted"] or head["chunks"] > 1:
+        return []
     payload = decompressed(stored.payload, head["compression"], head["uncompressed_size"])
     if head["num_messages"] is None:
-        return [row(stored, head, head, payload, -1, columns)]
+        return [{**of_entry(stored, head, columns), **of_message(head, payload, -1, columns)}]
     if not head["kept"] and head["num_messages"] > len(payload):
         raise RefusedError("more messages than bytes")
     indexes = head["kept"] or range(head["num_messages"])
     limits = [-1, *indexes, head["num_messages"]]
-    if any(a >= b for a, b in zip(limits, limits[1:], strict=False)):
+    if any(a >= b for a, b in pairwise(limits)):
         raise RefusedError("impossible batch indexes")
-    found, at = [], 0
+    found, at, common = [], 0, None
     for index in indexes:
         header_end = at + 4 + int.from_bytes(payload[at : at + 4], "big")
         if at + 4 > len(payload) or header_end > len(payload):
@@ -244,35 +256,44 @@ def rows(stored: Stored, columns: frozenset[str], first: int = 0, end: int = 2**
         if "properties" in columns:
             properties(header["raw_properties"])
         if not header["compacted_out"] and first <= index < end:
-            found.append(row(stored, head, header, payload[header_end:at], index, columns))
+            common = common or of_entry(stored, head, columns)
+            found.append({**common, **of_message(header, payload[header_end:at], index, columns)})
     if at != len(payload):
         raise RefusedError("something is left")
     return found
 
 
-def row(stored: Stored, head: Row, header: Row, value: bytes, index: int, columns: frozenset[str]) -> Row:
+def of_entry(stored: Stored, head: Row, columns: frozenset[str]) -> Row:
+    """What is the same in all rows of an entry."""
     broker = stored.broker or (None, None)
     return {
-        "value": None if header["null_value"] else value,
-        "key": header["key"],
-        "publish_time": micros(head["publish_ms"], "publish_time" in columns),
-        "event_time": micros(header["event_ms"], "event_time" in columns),
+        "publish_time": micros(head["publish_ms"], "publish_time", columns),
         "ledger": stored.ledger,
         "entry": stored.entry,
-        "batch_index": index,
-        "properties": properties(header["raw_properties"]) if "properties" in columns else None,
-        "ordering_key": header["ordering_key"],
         "producer": head["producer"],
-        "sequence_id": header["sequence_id"],
         "schema_version": head["schema_version"],
-        "broker_time": micros(broker[0], "broker_time" in columns),
+        "broker_time": micros(broker[0], "broker_time", columns),
         "broker_index": broker[1],
         "replicated_from": head["replicated_from"],
     }
 
 
-def micros(millis: int | None, asked: bool) -> int | None:
-    if millis is None or not asked:
+def of_message(header: Row, value: bytes, index: int, columns: frozenset[str]) -> Row:
+    """What each row has of its own."""
+    return {
+        "value": None if header["null_value"] else value,
+        "key": header["key"],
+        "event_time": micros(header["event_ms"], "event_time", columns),
+        "batch_index": index,
+        "properties": properties(header["raw_properties"]) if "properties" in columns else None,
+        "ordering_key": header["ordering_key"],
+        "sequence_id": header["sequence_id"],
+    }
+
+
+def micros(millis: int | None, column: str, columns: frozenset[str]) -> int | None:
+    """A time in a timestamp column."""
+    if millis is None or column not in columns:
         return None
     if abs(millis) > LATEST_MS:
         raise RefusedError("no timestamp can hold this")

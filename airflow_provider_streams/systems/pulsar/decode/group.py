@@ -76,6 +76,6 @@ def _batch_indexes(group: Group, owner: Ints) -> Ints:
     first_row = group.first_row
     index = np.where(group.is_batch[owner], np.arange(len(owner)) - first_row[owner], -1)
     for row, metadata in zip(first_row.tolist(), group.metadata, strict=True):
-        if metadata.compacted_batch_indexes:
+        if metadata.num_messages is not None and metadata.compacted_batch_indexes:
             index[row : row + len(metadata.compacted_batch_indexes)] = metadata.compacted_batch_indexes
     return index

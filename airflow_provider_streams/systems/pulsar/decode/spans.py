@@ -15,13 +15,19 @@ from airflow_provider_streams.systems.pulsar.decode.entry import BadEntry, Group
 from airflow_provider_streams.systems.pulsar.decode.headers import CHUNK, HeaderParser
 from airflow_provider_streams.systems.pulsar.decode.loads import PADDING, Flags, Ints, Loads
 from airflow_provider_streams.systems.pulsar.decode.rows import PropertySpans, Rows
-from airflow_provider_streams.systems.pulsar.decode.walk import LENGTH, Span, find_starts, read_header
+from airflow_provider_streams.systems.pulsar.decode.walk import LENGTH, SIZE, Span, find_starts, read_header
 from airflow_provider_streams.systems.pulsar.limits import Limits, TooLarge
-from airflow_provider_streams.systems.pulsar.protobuf import Malformed
+from airflow_provider_streams.systems.pulsar.protobuf import Malformed, as_int32
 
 WALK, SINGLE, STRIDE, PIECES, LANES, HOP = range(6)
 PATHS: Final = ("walk", "single", "stride", "pieces", "lanes", "hop")
 """How the starts of an entry's messages were found: `walk` read every field of every header on the way."""
+
+_CERTAIN: Final = (WALK, SINGLE)
+"""What the others find are guesses."""
+
+Failures = dict[int, Malformed]
+"""Entries, by number, whose messages are not where they are thought to be, or that have too many properties."""
 
 
 class SpanReader:
@@ -53,38 +59,78 @@ class SpanReader:
             BadEntry: naming an entry that cannot be read.
         """
         self._find_starts()
-        odd = self._parse(np.arange(len(self.rows)))
-        guessed = np.unique(self.rows.owner[odd])
-        guessed = guessed[~np.isin(self._path[guessed], (WALK, SINGLE))]
-        if len(guessed):
-            odd = self._parse_again(odd, guessed)
-        self._walk_all(odd)
+        failures = self._parse(np.arange(len(self.rows)))
+        guessed = [number for number in failures if self._path[number] not in _CERTAIN]
+        certain = {number: error for number, error in failures.items() if number not in guessed}
+        if guessed:
+            certain |= self._parse_again(guessed)
+        for number, error in certain.items():
+            raise BadEntry(self._entries[number], error)
         if self.rows.properties is not None:
             self.rows.properties = PropertySpans.joined(self._properties)
 
-    def _parse(self, chosen: Ints) -> Ints:
-        """Parse the headers of these rows; returns those left to the walk."""
-        parser = HeaderParser(self._loads, self.rows, self._ends())
-        left = []
-        for first in range(0, len(chosen), CHUNK):
-            some = chosen[first : first + CHUNK]
-            odd, properties = parser.parse(some)
-            left.append(some[odd])
-            if odd.any():  # rows ascend
-                properties = [part.keep(~odd[np.searchsorted(some, part.row)]) for part in properties]
-            self._note_properties(properties)
-        return np.concatenate(left) if left else chosen
-
-    def _parse_again(self, odd: Ints, guessed: Ints) -> Ints:
-        """Find the starts of these entries by the walk, and parse their rows again; returns the rows left to it."""
+    def _parse_again(self, guessed: Sequence[int]) -> Failures:
+        """Find the starts of these entries by the walk, and parse their rows again."""
         again = np.isin(self.rows.owner, guessed)
         self._properties = [found.keep(~again[found.row]) for found in self._properties]
         self._counts[guessed] = 0
         self._path[guessed] = WALK
-        for number in guessed.tolist():
+        for number in guessed:
             self._walk_starts(number)
         self.rows.clear(again)
-        return np.concatenate([odd[~again[odd]], self._parse(np.flatnonzero(again))])
+        return self._parse(np.flatnonzero(again))
+
+    def _parse(self, chosen: Ints) -> Failures:
+        """Fill these rows, if each of their messages begins and ends where it is thought to."""
+        failures: Failures = {}
+        parser = HeaderParser(self._loads, self.rows, self._ends())
+        for first in range(0, len(chosen), CHUNK):
+            some = chosen[first : first + CHUNK]
+            odd, properties = parser.parse(some)
+            if odd.any():  # rows ascend
+                properties = [part.keep(~odd[np.searchsorted(some, part.row)]) for part in properties]
+                properties.append(self._walk(some[odd], failures))
+            if properties:
+                self._note_properties(properties, failures)
+        return failures
+
+    def _walk(self, odd: Ints, failures: Failures) -> PropertySpans:
+        """Fill these rows one by one; returns their properties."""
+        found: list[tuple[int, int, int, int, int]] = []
+        for row, owner in zip(odd.tolist(), self.rows.owner[odd].tolist(), strict=True):
+            if owner in failures:
+                continue
+            try:
+                found += [(row, *name, *value) for name, value in self._walk_row(row)]
+            except Malformed as error:
+                failures[owner] = error
+        return PropertySpans.of(found)
+
+    def _walk_row(self, row: int) -> Sequence[tuple[Span, Span]]:
+        at, end = int(self.rows.begin[row]) + LENGTH.size, int(self.rows.value_end[row])
+        body = at + LENGTH.unpack_from(self.data, at - LENGTH.size)[0]
+        if body > end:
+            raise Malformed("the header of a message reaches beyond it")
+        most = 0 if self.rows.properties is None else self._limits.max_entry_rows
+        header = read_header(self.data, at, body, most_properties=most)
+        if body + as_int32(header.number(SIZE)) != end or SIZE not in header.last:
+            raise Malformed("a message does not end where the next one begins")
+        self.rows.put(row, header)
+        return header.properties
+
+    def _note_properties(self, found: Sequence[PropertySpans], failures: Failures) -> None:
+        """Note properties of many rows, but of no entry that has too many."""
+        owners = self.rows.owner[np.concatenate([part.row for part in found])]
+        self._counts += np.bincount(owners, minlength=len(self._counts))
+        for number in np.flatnonzero(self._counts > self._limits.max_entry_rows).tolist():
+            try:
+                self._limits.check_rows(int(self._counts[number]), "properties")
+            except TooLarge as error:
+                failures.setdefault(number, error)
+        if failures:
+            failed = np.array(list(failures))
+            found = [part.keep(~np.isin(self.rows.owner[part.row], failed)) for part in found]
+        self._properties += found
 
     def _find_starts(self) -> None:
         """Fill `rows.begin`, by the cheapest way that fits."""
@@ -145,39 +191,6 @@ class SpanReader:
             self.rows.begin[self._rows_of(number)] = find_starts(self.data, *self._place(number))
         except Malformed as error:
             raise BadEntry(self._entries[number], error) from error
-
-    def _walk_all(self, odd: Ints) -> None:
-        """Read the headers of these rows, whose messages end where they should, one by one."""
-        found: list[tuple[int, int, int, int, int]] = []
-        for row, owner in zip(odd.tolist(), self.rows.owner[odd].tolist(), strict=True):
-            try:
-                properties = self._walk(row)
-                if properties:
-                    self._counts[owner] += len(properties)
-                    self._limits.check_rows(int(self._counts[owner]), "properties")
-            except Malformed as error:
-                raise BadEntry(self._entries[owner], error) from error
-            found += [(row, *name, *value) for name, value in properties]
-        self._properties.append(PropertySpans.of(found))
-
-    def _walk(self, row: int) -> Sequence[tuple[Span, Span]]:
-        at, body = int(self.rows.begin[row]) + LENGTH.size, int(self.rows.value_start[row])
-        header = read_header(self.data, at, body, with_properties=self.rows.properties is not None)
-        self.rows.put(row, header)
-        return header.properties
-
-    def _note_properties(self, found: Sequence[PropertySpans]) -> None:
-        """Note properties of many rows, as long as no entry has too many."""
-        if not found:
-            return
-        self._properties += found
-        owners = self.rows.owner[np.concatenate([part.row for part in found])]
-        self._counts += np.bincount(owners, minlength=len(self._counts))
-        most = int(self._counts.argmax())
-        try:
-            self._limits.check_rows(int(self._counts[most]), "properties")
-        except TooLarge as error:
-            raise BadEntry(self._entries[most], error) from error
 
 
 def _parts(group: Group, columns: Collection[str]) -> tuple[Ints, Sequence[Payload]]:

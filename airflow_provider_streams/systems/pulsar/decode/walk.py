@@ -78,8 +78,8 @@ def _size(data: bytes, at: int, end: int) -> int:
     return size
 
 
-def read_header(data: bytes, at: int, end: int, *, with_properties: bool) -> Header:
-    """The SingleMessageMetadata `data[at:end]`; its properties are looked into only if they are asked for.
+def read_header(data: bytes, at: int, end: int, *, most_properties: int) -> Header:
+    """The SingleMessageMetadata `data[at:end]`; of too many properties, one more than `most_properties`; 0: of none.
 
     Raises:
         Malformed: it is none.
@@ -89,7 +89,7 @@ def read_header(data: bytes, at: int, end: int, *, with_properties: bool) -> Hea
     for tag, value, stop in tokens(data, at, end):
         if tag in _KNOWN:
             last[tag] = (value, stop)
-        elif tag == PROPERTIES and with_properties:
+        elif tag == PROPERTIES and len(properties) <= most_properties > 0:
             properties.append(_property(data, value, stop))
     return Header(last, properties)
 

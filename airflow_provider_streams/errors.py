@@ -222,9 +222,13 @@ class ProtocolError(StreamsError):
 
 
 class CorruptFrame(ProtocolError):
-    """A frame's checksum or structure is wrong."""
+    """A frame's checksum or structure is wrong; `place` is the ledger and the entry in it, where they are known."""
 
     retryable = True
+
+    def __init__(self, message: str, place: tuple[int, int] | None = None) -> None:
+        self.place = place
+        super().__init__(message)
 
 
 class MalformedEntry(CorruptFrame):
@@ -233,10 +237,11 @@ class MalformedEntry(CorruptFrame):
     retryable = False
 
     def __init__(self, topic: str, ledger: int, entry: int, why: str) -> None:
-        self.topic, self.ledger, self.entry, self.why = topic, ledger, entry, why
+        self.topic, self.why = topic, why
         super().__init__(
             f"{topic}: entry {ledger}:{entry} cannot be decoded: {why}. Its producer wrote it so, and it will stay so. "
-            "Read around it: between Cuts(start, end) that end before it and begin behind it."
+            "Read around it: between Cuts(start, end) that end before it and begin behind it.",
+            (ledger, entry),
         )
 
 
@@ -246,11 +251,12 @@ class EntryTooLarge(CorruptFrame):
     retryable = False
 
     def __init__(self, topic: str, ledger: int, entry: int, *, what: str, option: str, limit: int) -> None:
-        self.topic, self.ledger, self.entry, self.option, self.limit = topic, ledger, entry, option, limit
+        self.topic, self.option, self.limit = topic, option, limit
         super().__init__(
             f"{topic}: entry {ledger}:{entry} is too large: {what}, but {option} is {limit}. To read it, raise {option} "
             "of the connection (readers need memory for it); or read around it: between Cuts(start, end) that end before "
-            "it and begin behind it."
+            "it and begin behind it.",
+            (ledger, entry),
         )
 
 

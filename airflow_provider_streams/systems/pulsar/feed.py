@@ -181,7 +181,7 @@ class Feed:
         try:
             entry = buffer.entry(frame)
         except CorruptFrame as error:
-            raise CorruptFrame(f"{self.topic}: {error}") from error
+            raise CorruptFrame(f"{self.topic}: {error}", error.place) from error
         try:
             return entry, parse_metadata(entry.metadata)
         except CorruptFrame as error:

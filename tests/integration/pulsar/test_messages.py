@@ -10,10 +10,11 @@ import pytest
 from airflow.triggers.shared_stream import AdvanceItem, AdvanceOutcome, SharedStreamManager
 
 from airflow_provider_streams.hooks.pulsar import PulsarHook
-from airflow_provider_streams.hooks.pulsar_messages import Bounds, next_messages
+from airflow_provider_streams.hooks.pulsar_messages import read_next, unread
 from airflow_provider_streams.hooks.pulsar_questions import ask, topics_of
 from airflow_provider_streams.systems.pulsar.admin import changes
 from airflow_provider_streams.systems.pulsar.admin.client import AdminClient
+from airflow_provider_streams.systems.pulsar.next_messages import Bounds, NextMessages
 from airflow_provider_streams.triggers.pulsar_messages import PulsarMessagesTrigger, PulsarProducer
 
 pytestmark = pytest.mark.pulsar
@@ -120,7 +121,8 @@ def test_a_full_partition_does_not_starve_the_other(bench, topic):
     from airflow_provider_streams.model.source import PulsarSource
 
     with AdminClient(bench.endpoint) as admin:
-        found = ask(admin, next_messages(ask(admin, topics_of(PulsarSource(topic))), "s", Bounds(entries=10)))
+        stored = ask(admin, unread(ask(admin, topics_of(PulsarSource(topic))), "s"))
+    found = read_next(NextMessages(bench.endpoint), stored, Bounds(entries=10))
     shards = [message["shard"].rpartition("-")[2] for message in found.messages]
     assert (shards.count("0"), shards.count("1")) == (5, 2)
 

@@ -21,7 +21,6 @@ from airflow_provider_streams.systems.pulsar.admin.answers import (
     TopicStats,
     TransactionBuffer,
 )
-from airflow_provider_streams.systems.pulsar.admin.messages import ReadEntry
 from airflow_provider_streams.systems.pulsar.admin.peek import PeekedEntry
 from airflow_provider_streams.systems.pulsar.names import rest_path, segment
 
@@ -196,17 +195,6 @@ def peek(topic: str, ledger: int, entry: int) -> Request[PeekedEntry | None]:
         f"look at entry {ledger}:{entry} of {topic}",
         _topic(topic, f"ledger/{ledger}/entry/{entry}"),
         PeekedEntry.read,
-        subject=topic,
-        absent=(_ENTRY_GONE,),
-    )
-
-
-def read_entry(topic: str, ledger: int, entry: int) -> Request[ReadEntry | None]:
-    """One entry with its messages; None: its ledger is gone."""
-    return Request(
-        f"read entry {ledger}:{entry} of {topic}",
-        _topic(topic, f"ledger/{ledger}/entry/{entry}"),
-        ReadEntry.read,
         subject=topic,
         absent=(_ENTRY_GONE,),
     )

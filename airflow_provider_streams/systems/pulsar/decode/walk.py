@@ -85,7 +85,7 @@ def read_header(data: bytes, at: int, end: int, *, most_properties: int) -> Head
         Malformed: it is none.
     """
     last: dict[int, Span] = {}
-    properties = []
+    properties: list[tuple[Span, Span]] = []
     for tag, value, stop in tokens(data, at, end):
         if tag in _KNOWN:
             last[tag] = (value, stop)

@@ -155,26 +155,31 @@ class FrameBuffer:
         view, (begin, end) = self.view, frame
         at = _command_end(view, frame)
         consumer_id, ledger, entry = _message_header(view, begin, at)
-        broker = None
+        try:
+            broker, metadata, payload = self._parts(at, end)
+        except ProtocolError as error:
+            raise CorruptFrame(f"entry {ledger}:{entry} ({end - begin} bytes): {error}", (ledger, entry)) from error
+        return Entry(consumer_id, ledger, entry, broker, metadata, payload)
+
+    def _parts(self, at: int, end: int) -> tuple[BrokerEntry | None, memoryview, memoryview]:
+        """What the broker noted, the metadata and the payload."""
+        view, broker = self.view, None
         if end - at >= _BROKER_ENTRY.size and _BROKER_ENTRY.unpack_from(view, at)[0] == _BROKER_MAGIC:
-            try:
-                at, broker = _broker_entry(view, at, end)
-            except ProtocolError as error:
-                raise CorruptFrame(f"entry {ledger}:{entry}: {error}") from error
+            at, broker = _broker_entry(view, at, end)
         if end - at < _CHECKED.size:
-            raise CorruptFrame(f"entry {ledger}:{entry} ends before its metadata")
+            raise ProtocolError("it ends before its metadata")
         magic, expected, size = _CHECKED.unpack_from(view, at)
         if magic == _CHECKED_MAGIC:
             if checksum()(self.bytes[at + 6 : end]) != expected:
-                raise CorruptFrame(f"entry {ledger}:{entry} ({end - at} bytes) does not have its checksum")
+                raise ProtocolError("it does not have its checksum")
             at += _CHECKED.size
         else:  # very old clients wrote no checksum
             size = _U32.unpack_from(view, at)[0]
             at += _U32.size
         payload = at + size
         if payload > end:
-            raise CorruptFrame(f"the metadata of entry {ledger}:{entry} reaches beyond its frame")
-        return Entry(consumer_id, ledger, entry, broker, view[at:payload], view[payload:end])
+            raise ProtocolError("its metadata reaches beyond its frame")
+        return broker, view[at:payload], view[payload:end]
 
     def _refuse(self, head: bytes, total: int) -> None:
         if not self.limit < total - FRAME_SLACK <= self.legal:
@@ -261,7 +266,7 @@ def _broker_entry(view: memoryview, at: int, end: int) -> tuple[int, BrokerEntry
     begin = at + _BROKER_ENTRY.size
     stop = begin + _BROKER_ENTRY.unpack_from(view, at)[1]
     if stop > end:
-        raise CorruptFrame("what the broker noted of it reaches beyond its frame")
+        raise ProtocolError("what the broker noted of it reaches beyond its frame")
     return stop, BrokerEntry.from_bytes(bytes(view[begin:stop]))
 
 

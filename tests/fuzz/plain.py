@@ -237,12 +237,7 @@ def rows(stored: Stored, columns: frozenset[str], first: int = 0, end: int = 2**
     payload = decompressed(stored.payload, head["compression"], head["uncompressed_size"])
     if head["num_messages"] is None:
         return [{**of_entry(stored, head, columns), **of_message(head, payload, -1, columns)}]
-    if not head["kept"] and head["num_messages"] > len(payload):
-        raise RefusedError("more messages than bytes")
-    indexes = head["kept"] or range(head["num_messages"])
-    limits = [-1, *indexes, head["num_messages"]]
-    if any(a >= b for a, b in pairwise(limits)):
-        raise RefusedError("impossible batch indexes")
+    indexes = batch_indexes(head, payload)
     found, at, common = [], 0, None
     for index in indexes:
         header_end = at + 4 + int.from_bytes(payload[at : at + 4], "big")
@@ -261,6 +256,17 @@ def rows(stored: Stored, columns: frozenset[str], first: int = 0, end: int = 2**
     if at != len(payload):
         raise RefusedError("something is left")
     return found
+
+
+def batch_indexes(head: Row, payload: bytes) -> list[int] | range:
+    """Of the messages that are in the payload."""
+    if not head["kept"] and head["num_messages"] > len(payload):
+        raise RefusedError("more messages than bytes")
+    indexes = head["kept"] or range(head["num_messages"])
+    limits = [-1, *indexes, head["num_messages"]]
+    if any(a >= b for a, b in pairwise(limits)):
+        raise RefusedError("impossible batch indexes")
+    return indexes
 
 
 def of_entry(stored: Stored, head: Row, columns: frozenset[str]) -> Row:

@@ -33,6 +33,12 @@ class Limits:
     max_entry_ratio: int = 1_000
     """How many times its stored size it may decompress to, beyond `FREE_BYTES`."""
 
+    def check(self, size: int, rows: int) -> None:
+        """Raises `TooLarge` for more bytes or rows than allowed."""
+        if size > self.max_entry_bytes or rows > self.max_entry_rows:
+            self.check_bytes(size)
+            self.check_rows(rows)
+
     def check_bytes(self, size: int) -> None:
         """Raises `TooLarge` for more than `max_entry_bytes`."""
         if size > self.max_entry_bytes:

@@ -100,12 +100,20 @@ def _broker(origin: Origin, part: int) -> tuple[Ints, Flags]:
 def _message_ids(origin: Origin) -> Array:
     """Serialized MessageIdData, byte for byte what Pulsar's clients give."""
     entry_part = origin.each_text(pa.binary(), [_entry_id(entry, origin.partition) for entry in origin.group.entries])
-    indexes, places = np.unique(origin.index, return_inverse=True)
-    texts = [b"\x20" + write_varint(index) if index >= 0 else b"" for index in indexes.tolist()]
-    index_part = arrays.taken(pa.binary(), texts, places)
+    index_part = arrays.taken(pa.binary(), *_index_texts(origin.index))
     tails = origin.each_text(pa.binary(), [_id_tail(entry) for entry in origin.group.entries])
     nothing = arrays.taken(pa.binary(), [b""], np.zeros(len(origin.owner), np.int64))  # a plain b"" imports pandas
     return pc.binary_join_element_wise(entry_part, index_part, tails, nothing)
+
+
+def _index_texts(index: Ints) -> tuple[Sequence[bytes], Ints]:
+    """The part of a message id that is the batch index, for each that there is, and which of them each row has."""
+    most = int(index.max(initial=0))
+    if most <= len(index):
+        known, places = np.arange(-1, most + 1), index + 1
+    else:  # few messages of huge batches: compaction took the others out
+        known, places = np.unique(index, return_inverse=True)
+    return [b"\x20" + write_varint(each) if each >= 0 else b"" for each in known.tolist()], places
 
 
 def _entry_id(entry: Entry, partition: int) -> bytes:

@@ -11,26 +11,23 @@ import pyarrow as pa
 from airflow_provider_streams.systems.pulsar.limits import Limits
 from airflow_provider_streams.systems.pulsar.protobuf import Malformed, read_varint
 
-NONE, LZ4, ZLIB, ZSTD, SNAPPY = range(5)
+LZ4, ZLIB, ZSTD, SNAPPY = range(1, 5)
 
 _NAMES: dict[int, Literal["lz4_raw", "zstd", "snappy"]] = {LZ4: "lz4_raw", ZSTD: "zstd", SNAPPY: "snappy"}
 
 Payload = bytes | bytearray | memoryview
 
 
-def decompress(payload: Payload, compression: int, size: int, limits: Limits) -> Payload:
-    """`payload` decompressed to exactly `size` bytes; an uncompressed one as it is, whatever its `size` says.
+def decompress(payload: Payload, compression: int, size: int, limits: Limits) -> bytes:
+    """`payload` decompressed to exactly `size` bytes.
 
     Raises:
         Malformed: it is larger than the limits allow, does not decompress to `size` bytes, or the compression is
             unknown.
     """
-    stored = len(payload)
-    limits.check_bytes(size if compression else stored)
-    if compression == NONE:
-        return payload
-    limits.check_ratio(size, stored)
-    if not stored and not size:
+    limits.check_bytes(size)
+    limits.check_ratio(size, len(payload))
+    if not len(payload) and not size:
         return b""  # what clients write for a message without a value, whatever their compression
     if compression == ZLIB:
         return _inflate(payload, size)

@@ -15,6 +15,7 @@ from airflow_provider_streams.systems.pulsar.decode import arrays
 from airflow_provider_streams.systems.pulsar.decode.columns import arrow_schema
 from airflow_provider_streams.systems.pulsar.decode.compression import Payload, decompress
 from airflow_provider_streams.systems.pulsar.decode.entry import (
+    OF_EVERY_ROW,
     BadEntry,
     Broker,
     Entry,
@@ -71,6 +72,7 @@ class Decoder:
         self.pending_bytes = 0
         self._topic, self._partition, self._limits = topic, partition, limits or Limits()
         self._columns = frozenset(self.schema.names)
+        self._repeated = [name for name in OF_EVERY_ROW if name in self._columns]
         self._pending: list[Entry] = []
         self._constants = {
             "topic": arrays.taken(pa.string(), [topic.encode()], np.zeros(BATCH_ROWS, np.int64)),
@@ -119,11 +121,12 @@ class Decoder:
 
     def _open(self, metadata: EntryMetadata, payload: Payload) -> tuple[Payload, int, int]:
         """The payload decompressed, how many messages it holds, and how many bytes their columns will."""
-        data = decompress(payload, metadata.compression, metadata.uncompressed_size, self._limits)
+        data = payload
+        if metadata.compression:
+            data = decompress(payload, metadata.compression, metadata.uncompressed_size, self._limits)
         stored = stored_messages(metadata, len(data))
-        self._limits.check_rows(stored)
-        size = len(data) + text_bytes(metadata, stored, self._columns)
-        self._limits.check_bytes(size)
+        size = len(data) + text_bytes(metadata, stored, self._repeated)
+        self._limits.check(size, stored)
         return data, stored, size
 
     def flush(self) -> list[pa.RecordBatch]:

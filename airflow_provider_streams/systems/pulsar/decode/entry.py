@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Self
 
@@ -16,7 +16,7 @@ from airflow_provider_streams.systems.pulsar.protobuf import Malformed
 
 _SHORTEST_MESSAGE: Final = 6
 
-_OF_EVERY_ROW: Final = ("producer", "schema_version", "replicated_from")
+OF_EVERY_ROW: Final = ("producer", "schema_version", "replicated_from")
 """Columns that repeat a text of the entry's metadata in each of its rows."""
 
 Broker = tuple[int | None, int | None] | None
@@ -116,12 +116,15 @@ def _ascends(indexes: npt.NDArray[np.int32], end: int) -> bool:
     return bool(indexes[0] >= 0 and indexes[-1] < end and (indexes[1:] > indexes[:-1]).all())
 
 
-def text_bytes(metadata: EntryMetadata, stored: int, columns: Collection[str]) -> int:
-    """Bytes of the texts of its metadata in the rows of an entry with so many messages."""
-    size = len(metadata.key or b"") + len(metadata.ordering_key or b"") + len(metadata.properties)
-    for name in _OF_EVERY_ROW:
-        if name in columns:
-            size += stored * len(getattr(metadata, name) or b"")
+def text_bytes(metadata: EntryMetadata, stored: int, repeated: Iterable[str]) -> int:
+    """Bytes of the texts of its metadata in the rows of an entry with so many messages; `repeated` in each of them."""
+    size = len(metadata.properties)
+    if metadata.key is not None:
+        size += len(metadata.key)
+    if metadata.ordering_key is not None:
+        size += len(metadata.ordering_key)
+    for name in repeated:
+        size += stored * len(getattr(metadata, name) or b"")
     return size
 
 

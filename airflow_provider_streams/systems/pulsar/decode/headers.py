@@ -92,8 +92,9 @@ class HeaderParser:
         for _ in range(MOST_FIELDS):
             if not len(left):
                 break
-            odd[left] |= self._take_field(step, left)
-            left = left[(step.at[left] < body[left]) & ~odd[left]]
+            wrong, has_more = self._take_field(step, left)
+            odd[left] |= wrong
+            left = left[has_more]
         odd[left] = True
         odd |= body + step.size != ends
         if rows.key_start is not None and step.null_key.any():
@@ -153,11 +154,14 @@ class HeaderParser:
         size, width = varints(word >> _8)
         end = step.at + 1 + width
         sized = (low_byte(word) == SIZE) & (width != TOO_WIDE) & (end <= step.body)
-        np.copyto(step.size, size, where=sized)
-        np.copyto(step.at, end, where=sized)
+        if sized.all():
+            step.size, step.at = size, end
+        else:
+            np.copyto(step.size, size, where=sized)
+            np.copyto(step.at, end, where=sized)
 
-    def _take_field(self, step: _Step, left: Ints) -> Flags:
-        """Take the next field of these rows of the chunk, whatever it is; returns which of them have none."""
+    def _take_field(self, step: _Step, left: Ints) -> tuple[Flags, Flags]:
+        """Take the next field of these rows, whatever it is; returns which have none, and which have more behind it."""
         at, body = step.at[left], step.body[left]
         word = self._loads.words[at]
         tag = low_byte(word).view(np.int64)
@@ -173,7 +177,7 @@ class HeaderParser:
         if len(others):
             others = others[~wrong[others]]
             wrong[others] |= self._note_others(step, left[others], tag[others], value[others])
-        return wrong
+        return wrong, (after < body) & ~wrong
 
     def _any_field(self, at: Ints, body: Ints) -> tuple[Ints, Ints, Ints, Flags]:
         """Tags, values (lengths), ends and whether it is none, of the fields at these places."""
@@ -208,23 +212,33 @@ class HeaderParser:
         return wrong
 
     def _note_numbers(self, step: _Step, left: Ints, tag: Ints, value: Ints) -> None:
-        rows, chosen = self._rows, step.chosen[left]
-        if rows.sequence is not None and rows.sequence_set is not None:
-            hit = tag == SEQUENCE_ID
-            rows.sequence[chosen[hit]] = value[hit]
-            rows.sequence_set[chosen[hit]] = True
-        if rows.event_ms is not None:
-            hit = tag == EVENT_TIME
-            rows.event_ms[chosen[hit]] = value[hit]
-        for number, flags in ((NULL_VALUE, rows.null_value), (COMPACTED_OUT, rows.compacted_out)):
+        if (tag == tag[0]).all():  # as a rule, all headers are alike
+            self._note_number(step, left, int(tag[0]), value)
+            return
+        for number in _NUMBERS:
             hit = tag == number
-            flags[chosen[hit]] = value[hit] != 0
-        hit = tag == NULL_KEY
-        step.null_key[left[hit]] = value[hit] != 0
-        hit = tag == SIZE
-        step.size[left[hit]] = value[hit].astype(np.int32)
+            if hit.any():
+                self._note_number(step, left[hit], number, value[hit])
+
+    def _note_number(self, step: _Step, left: Ints, tag: int, value: Ints) -> None:
+        """Note what one number of these rows of the chunk says."""
+        rows, chosen = self._rows, step.chosen[left]
+        if tag == SEQUENCE_ID and rows.sequence is not None and rows.sequence_set is not None:
+            rows.sequence[chosen] = value
+            rows.sequence_set[chosen] = True
+        elif tag == EVENT_TIME and rows.event_ms is not None:
+            rows.event_ms[chosen] = value
+        elif tag == NULL_VALUE:
+            rows.null_value[chosen] = value != 0
+        elif tag == COMPACTED_OUT:
+            rows.compacted_out[chosen] = value != 0
+        elif tag == NULL_KEY:
+            step.null_key[left] = value != 0
+        elif tag == SIZE:
+            step.size[left] = value.astype(np.int32)
 
 
+_NUMBERS: Final = (SEQUENCE_ID, EVENT_TIME, NULL_VALUE, COMPACTED_OUT, NULL_KEY, SIZE)
 _WIRES: Final[npt.NDArray[np.bool_]] = np.zeros(8, np.bool_)
 _WIRES[[VARINT, FIXED64, BYTES, FIXED32]] = True
 """Those whose fields can be stepped over at once."""

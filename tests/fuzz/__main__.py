@@ -20,7 +20,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=secrets.randbits(40), help="of the first round")
     parser.add_argument("--rounds", type=int, default=sys.maxsize, help="so many at most")
-    parser.add_argument("--scale", type=int, default=4, help="size of a legal round")
+    parser.add_argument("--scale", type=int, default=4, help="size of a round")
     asked = parser.parse_args()
     done = Done()
     for seed in _seeds(asked, done):
@@ -28,7 +28,7 @@ def main() -> int:
             if asked.what == "legal":
                 rounds.legal(seed, done, scale=asked.scale)
             else:
-                rounds.damaged(seed, done)
+                rounds.damaged(seed, done, count=10 * asked.scale, each=8)
         except BaseException:
             again = f"python -m tests.fuzz {asked.what} --rounds 1 --scale {asked.scale} --seed {seed}"
             print(f"round with seed {seed} failed; again: {again}", flush=True)

@@ -22,17 +22,24 @@ class DifferentError(AssertionError):
     """The two decoders do not agree."""
 
 
-def ours(entries: Iterable[Stored], columns: Sequence[str], edges: Edges = None) -> tuple[pa.Table, Decoder]:
+def decoder_of(columns: Sequence[str]) -> Decoder:
+    """A decoder of the package."""
+    return Decoder(columns, TOPIC, PARTITION)
+
+
+def ours(entries: Iterable[Stored], decoder: Decoder, edges: Edges = None) -> pa.Table:
     """What the package makes of them.
 
     Raises:
         CorruptFrame: it refuses one of them.
     """
-    decoder = Decoder(columns, TOPIC, PARTITION)
-    for each in entries:
-        add(decoder, each, edges)
-    batches = decoder.flush()
-    return pa.Table.from_batches(batches, decoder.schema), decoder
+    try:
+        for each in entries:
+            add(decoder, each, edges)
+    except CorruptFrame:
+        decoder.take()
+        raise
+    return pa.Table.from_batches(decoder.flush(), decoder.schema)
 
 
 def add(decoder: Decoder, each: Stored, edges: Edges = None) -> None:
@@ -64,7 +71,8 @@ def check_equal(entries: Sequence[Stored], columns: Sequence[str], edges: Edges 
         DifferentError: they do not.
     """
     expected = theirs(entries, columns, edges)
-    table, decoder = ours(entries, columns, edges)
+    decoder = decoder_of(columns)
+    table = ours(entries, decoder, edges)
     for name in columns:
         got = table.column(name).combine_chunks()
         got.validate(full=True)
@@ -73,16 +81,20 @@ def check_equal(entries: Sequence[Stored], columns: Sequence[str], edges: Edges 
     return table.num_rows, decoder
 
 
-def check_refused(entry: Stored, among: Sequence[Stored], columns: Sequence[str]) -> str:
-    """Why this entry, which the plain decoder refuses, is refused by ours too, by name, in the midst of good ones."""
+def check_refused(entry: Stored, among: Sequence[Stored], decoder: Decoder) -> CorruptFrame:
+    """Why this entry, which the plain decoder refuses, is refused by ours too, by name, in the midst of good ones.
+
+    Raises:
+        DifferentError: it is not.
+    """
     half = len(among) // 2
     try:
-        ours([*among[:half], entry, *among[half:]], columns)
+        ours([*among[:half], entry, *among[half:]], decoder)
     except CorruptFrame as error:
-        why = str(error)
-        if f"entry {entry.ledger}:{entry.entry} " not in why and not why.startswith("its metadata ("):
-            raise DifferentError(f"another entry is named: {why}") from error
-        return why
+        # what is no metadata is named by whoever received it
+        if error.place != (entry.ledger, entry.entry) and not str(error).startswith("its metadata ("):
+            raise DifferentError(f"another entry is named: {error}") from error
+        return error
     raise DifferentError("it is taken")
 
 

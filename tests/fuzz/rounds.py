@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from airflow_provider_streams.systems.pulsar.decode import Decoder
 from tests.fuzz.compare import COMPARED, check_equal, check_refused, is_legal
 from tests.fuzz.mutations import mutated
 from tests.fuzz.plain import Stored
@@ -49,7 +50,7 @@ def legal(seed: int, done: Done, *, scale: int = 1) -> None:
     done.paths += decoder.paths
 
 
-def damaged(seed: int, done: Done, *, count: int = 40) -> None:
+def damaged(seed: int, done: Done, *, count: int = 20, each: int = 4) -> None:
     """Damaged entries: what the plain decoder takes, ours takes too, row by row; the others it refuses by name.
 
     Raises:
@@ -57,22 +58,24 @@ def damaged(seed: int, done: Done, *, count: int = 40) -> None:
     """
     dice = random.Random(seed)
     source = random_source(dice)
-    good = list(source.entries(4, dice.choice((1, 5, 40, 90)), 7))
-    bad = [mutated(dice, each) for each in source.entries(count, dice.choice((1, 3, 10, 70)), 8)]
+    good = list(source.entries(40, dice.choice((1, 5, 40, 90)), 7))
+    whole = [one for one in source.entries(count, dice.choice((1, 3, 10, 70)), 8) for _ in range(each)]
+    bad = [mutated(dice, replace(one, entry=number)) for number, one in enumerate(whole)]
     columns = dice.sample(COMPARED, dice.randint(1, len(COMPARED)))
-    taken = [each for each in bad if is_legal(each, columns)]
+    taken = [one for one in bad if is_legal(one, columns)]
     rows, decoder = check_equal([*good, *taken], columns)
     done.paths += decoder.paths
-    for each in bad:
-        if each not in taken:
-            _refuse(each, good if dice.random() < 0.05 else [], columns, done)
+    places = {one.entry for one in taken}
+    for one in bad:
+        if one.entry not in places:
+            _refuse(one, good if dice.random() < 0.02 else [], decoder, done)
     done.rounds += 1
     done.entries += len(bad)
     done.rows += rows
 
 
-def _refuse(each: Stored, among: list[Stored], columns: list[str], done: Done) -> None:
+def _refuse(one: Stored, among: list[Stored], decoder: Decoder, done: Done) -> None:
     began = time.process_time()
-    check_refused(each, among, columns)
+    check_refused(one, among, decoder)
     done.slowest = max(done.slowest, time.process_time() - began)
     done.refused += 1

@@ -19,6 +19,9 @@ def main() -> int:
     parser.add_argument("what", choices=("legal", "damaged"))
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=secrets.randbits(40), help="of the first round")
+    parser.add_argument(
+        "--count", type=int, default=sys.maxsize, help="until so many rows are equal (damaged: entries)"
+    )
     parser.add_argument("--rounds", type=int, default=sys.maxsize, help="so many at most")
     parser.add_argument("--scale", type=int, default=4, help="size of a round")
     asked = parser.parse_args()
@@ -40,7 +43,7 @@ def main() -> int:
 def _seeds(asked: argparse.Namespace, done: Done) -> Iterator[int]:
     end, told = time.monotonic() + 60 * asked.minutes, time.monotonic()
     for number in range(asked.rounds):
-        if time.monotonic() > end:
+        if time.monotonic() > end or (done.rows if asked.what == "legal" else done.entries) >= asked.count:
             return
         if time.monotonic() - told > 60:
             told = time.monotonic()

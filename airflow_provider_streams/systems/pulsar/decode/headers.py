@@ -20,7 +20,6 @@ from airflow_provider_streams.systems.pulsar.decode.walk import (
     EVENT_TIME,
     KEY,
     NAME,
-    NULL_KEY,
     NULL_VALUE,
     ORDERING_KEY,
     PROPERTIES,
@@ -54,7 +53,6 @@ class _Step:
     """Where the header ends."""
     size: Ints
     """Of the value; `ABSENT`: not known yet."""
-    null_key: Flags
 
 
 class HeaderParser:
@@ -84,7 +82,7 @@ class HeaderParser:
         np.minimum(body, ends, out=body)
         rows.value_start[chosen] = body
         rows.value_end[chosen] = ends
-        step = _Step(chosen, begin + 4, body, np.full(len(chosen), ABSENT), np.zeros(len(chosen), np.bool_))
+        step = _Step(chosen, begin + 4, body, np.full(len(chosen), ABSENT))
         word = self._take_properties(step, odd)
         word = self._take_key(step, word)
         self._take_size(step, word)
@@ -97,8 +95,6 @@ class HeaderParser:
             left = left[has_more]
         odd[left] = True
         odd |= body + step.size != ends
-        if rows.key_start is not None and step.null_key.any():
-            rows.key_start[chosen[step.null_key]] = ABSENT
 
     def _take_properties(self, step: _Step, odd: Flags) -> Words:
         """Take those at the beginning; returns the words behind them."""
@@ -232,13 +228,11 @@ class HeaderParser:
             rows.null_value[chosen] = value != 0
         elif tag == COMPACTED_OUT:
             rows.compacted_out[chosen] = value != 0
-        elif tag == NULL_KEY:
-            step.null_key[left] = value != 0
         elif tag == SIZE:
             step.size[left] = value.astype(np.int32)
 
 
-_NUMBERS: Final = (SEQUENCE_ID, EVENT_TIME, NULL_VALUE, COMPACTED_OUT, NULL_KEY, SIZE)
+_NUMBERS: Final = (SEQUENCE_ID, EVENT_TIME, NULL_VALUE, COMPACTED_OUT, SIZE)
 _WIRES: Final[npt.NDArray[np.bool_]] = np.zeros(8, np.bool_)
 _WIRES[[VARINT, FIXED64, BYTES, FIXED32]] = True
 """Those whose fields can be stepped over at once."""

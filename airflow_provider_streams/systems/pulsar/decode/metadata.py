@@ -40,7 +40,6 @@ class EntryMetadata(NamedTuple):
     event_ms: int | None = None
     """None also for 0, which clients send when no event time is set; perhaps more than a timestamp can hold."""
     key: bytes | None = None
-    """None also where the producer marked the key as null."""
     key_b64: bool = False
     """The key is base64 text of binary bytes."""
     ordering_key: bytes | None = None
@@ -95,8 +94,6 @@ def _parse(data: bytes) -> EntryMetadata:
             values[name] = convert(data[value:stop] if tag & 7 == BYTES else value)
     if "publish_ms" not in values:
         raise Malformed("it has no publish time")
-    if values.pop("null_partition_key", False):
-        values["key"] = None
     return EntryMetadata(**values, properties=bytes(properties), compacted_batch_indexes=_numbers(bytes(indexes)))
 
 
@@ -228,5 +225,4 @@ _FIELDS: protobuf.Table = {
     27 << 3 | VARINT: ("num_chunks", as_int32),
     28 << 3 | VARINT: ("total_size", as_int32),
     29 << 3 | VARINT: ("chunk_id", as_int32),
-    30 << 3 | VARINT: ("null_partition_key", _as_flag),
 }

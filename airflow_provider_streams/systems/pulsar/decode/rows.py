@@ -15,7 +15,6 @@ from airflow_provider_streams.systems.pulsar.decode.walk import (
     COMPACTED_OUT,
     EVENT_TIME,
     KEY,
-    NULL_KEY,
     NULL_VALUE,
     ORDERING_KEY,
     SEQUENCE_ID,
@@ -108,8 +107,6 @@ class Rows:
         self.compacted_out[row] = header.number(COMPACTED_OUT) != 0
         if self.key_start is not None and self.key_end is not None:
             self.key_start[row], self.key_end[row] = header.span(KEY)
-            if header.number(NULL_KEY):
-                self.key_start[row] = ABSENT
         if self.ordering_start is not None and self.ordering_end is not None:
             self.ordering_start[row], self.ordering_end[row] = header.span(ORDERING_KEY)
         if self.event_ms is not None:

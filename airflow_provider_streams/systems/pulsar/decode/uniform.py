@@ -20,7 +20,7 @@ FEWEST_MESSAGES: Final = 32
 LONGEST_HEADER: Final = 64
 
 _TEXT = {0x0A: "properties", 0x12: "key", 0x3A: "ordering_key"}
-_NUMBER = {0x28: "event_time", 0x30: "", 0x40: "sequence_id"}
+_NUMBER = {0x28: "event_time", 0x30: "", 0x40: "sequence_id", 0x50: ""}
 """Tags of SingleMessageMetadata that a matrix may have, if the column that each feeds is not asked for."""
 _SIZE: Final = 0x18
 _LENGTH_MASK: Final = b"\xff" * 4

@@ -14,7 +14,7 @@ LENGTH: Final = Struct(">I")
 
 PROPERTIES, KEY, SIZE, COMPACTED_OUT = 1 << 3 | BYTES, 2 << 3 | BYTES, 3 << 3 | VARINT, 4 << 3 | VARINT
 EVENT_TIME, ORDERING_KEY, SEQUENCE_ID = 5 << 3 | VARINT, 7 << 3 | BYTES, 8 << 3 | VARINT
-NULL_VALUE, NULL_KEY = 9 << 3 | VARINT, 10 << 3 | VARINT
+NULL_VALUE = 9 << 3 | VARINT
 """Tags of SingleMessageMetadata."""
 NAME, VALUE = 1 << 3 | BYTES, 2 << 3 | BYTES
 """Tags of KeyValue."""
@@ -106,5 +106,5 @@ def _property(data: bytes, at: int, end: int) -> tuple[Span, Span]:
 
 
 _KNOWN: Final = frozenset(
-    {KEY, SIZE, COMPACTED_OUT, EVENT_TIME, ORDERING_KEY, SEQUENCE_ID, NULL_VALUE, NULL_KEY},
+    {KEY, SIZE, COMPACTED_OUT, EVENT_TIME, ORDERING_KEY, SEQUENCE_ID, NULL_VALUE},
 )

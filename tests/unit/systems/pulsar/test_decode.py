@@ -123,7 +123,7 @@ def add_single(decoder, ledger, entry, sent, compression=0):
         compression=compression,
         uncompressed_size=len(sent.value),
         event_ms=sent.event_ms,
-        key=None if sent.null_key else sent.key,
+        key=sent.key,
         ordering_key=sent.ordering_key,
         properties=properties(sent),
         null_value=sent.null_value,
@@ -146,7 +146,7 @@ def row(metadata, broker, place, sent):
     of_batch = b"\x20" + varint(index) + b"\x30" + varint(metadata.num_messages) if index >= 0 else b""
     return {
         "value": None if sent.null_value else sent.value,
-        "key": None if sent.null_key else readable(sent.key),
+        "key": readable(sent.key),
         "publish_time": moment(metadata.publish_ms),
         "event_time": moment(sent.event_ms) if sent.event_ms else None,
         "topic": TOPIC,

@@ -151,9 +151,9 @@ def test_what_half_a_million_properties_cost_grows_with_their_number_not_with_it
     assert len(found.properties) == 1_000_000
 
 
-def test_a_key_marked_as_null_is_none():
-    assert parse_metadata(encoded(3, 5) + encoded(6, b"") + encoded(30, 1)).key is None
-    assert parse_metadata(encoded(3, 5) + encoded(6, b"") + encoded(30, 0)).key == b""
+def test_a_key_is_there_where_it_stands_as_the_java_client_has_it():
+    assert parse_metadata(encoded(3, 5) + encoded(6, b"k") + encoded(30, 1)).key == b"k"
+    assert parse_metadata(encoded(3, 5) + encoded(30, 1)).key is None
 
 
 def test_compacted_indexes_may_be_packed():

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 import pyarrow as pa
 
 from airflow_provider_streams.errors import CorruptFrame
 from airflow_provider_streams.systems.pulsar.decode import COLUMNS, Decoder, parse_metadata
-from tests.fuzz.plain import RefusedError, Stored, rows
+from tests.fuzz.plain import RefusedError, Stored, columns_of
 
 TOPIC, PARTITION = "persistent://shop/orders/events", 3
 COMPARED = tuple(name for name in COLUMNS if name not in {"topic", "partition", "message_id"})
@@ -60,8 +61,8 @@ def theirs(entries: Iterable[Stored], columns: Sequence[str], edges: Edges = Non
         RefusedError: it refuses one of them.
     """
     asked = frozenset(columns)
-    found = [row for each in entries for row in rows(each, asked, *(edges or ()))]
-    return {name: pa.array([row[name] for row in found], COLUMNS[name]) for name in columns}
+    found = [columns_of(each, asked, *(edges or ())) for each in entries]
+    return {name: pa.array(list(chain(*(each[name] for each in found))), COLUMNS[name]) for name in columns}
 
 
 def check_equal(entries: Sequence[Stored], columns: Sequence[str], edges: Edges = None) -> tuple[int, Decoder]:
@@ -101,7 +102,7 @@ def check_refused(entry: Stored, among: Sequence[Stored], decoder: Decoder) -> C
 def is_legal(entry: Stored, columns: Sequence[str]) -> bool:
     """Whether the plain decoder takes it."""
     try:
-        rows(entry, frozenset(columns))
+        columns_of(entry, frozenset(columns))
     except RefusedError:
         return False
     return True

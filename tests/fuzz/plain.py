@@ -8,10 +8,11 @@ Varints may have ten bytes, tags must fit 32 bits; otherwise it takes what the p
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
-from typing import Any
+from itertools import pairwise, starmap
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -22,6 +23,7 @@ LATEST_MS = (2**63 - 1) // 1000 - 1
 Value = int | bytes
 Fields = list[tuple[int, int, Value]]
 Row = dict[str, Any]
+Columns = dict[str, list[Any]]
 
 
 class RefusedError(Exception):
@@ -129,20 +131,33 @@ def raw_properties(found: Fields, number: int) -> tuple[bytes, ...]:
 # Headers
 
 
+class Header(NamedTuple):
+    """What a message says of itself."""
+
+    size: int | None
+    compacted_out: bool
+    null_value: bool
+    key: str | None
+    event_ms: int | None
+    ordering_key: bytes | None
+    sequence_id: int | None
+    raw_properties: tuple[bytes, ...]
+
+
 @lru_cache(maxsize=1 << 16)
-def single_header(data: bytes) -> Row:
+def single_header(data: bytes) -> Header:
     """SingleMessageMetadata."""
     found = fields(data)
-    return {
-        "size": signed(last(found, 3, VARINT), 32),
-        "compacted_out": bool(last(found, 4, VARINT)),
-        "null_value": bool(last(found, 9, VARINT)),
-        "key": text(last(found, 2, BYTES)),
-        "event_ms": signed(last(found, 5, VARINT), 64) or None,
-        "ordering_key": last(found, 7, BYTES),
-        "sequence_id": signed(last(found, 8, VARINT), 64),
-        "raw_properties": raw_properties(found, 1),
-    }
+    return Header(
+        size=signed(last(found, 3, VARINT), 32),
+        compacted_out=bool(last(found, 4, VARINT)),
+        null_value=bool(last(found, 9, VARINT)),
+        key=text(last(found, 2, BYTES)),
+        event_ms=signed(last(found, 5, VARINT), 64) or None,
+        ordering_key=last(found, 7, BYTES),
+        sequence_id=signed(last(found, 8, VARINT), 64),
+        raw_properties=raw_properties(found, 1),
+    )
 
 
 @lru_cache(maxsize=1 << 12)
@@ -163,12 +178,16 @@ def metadata(data: bytes) -> Row:
         "marker": last(found, 20, VARINT) is not None,
         "encrypted": last(found, 13, BYTES) is not None,
         "chunks": signed(last(found, 27, VARINT), 32) or 0,
-        "null_value": bool(last(found, 25, VARINT)),
-        "key": text(last(found, 6, BYTES)),
-        "event_ms": signed(last(found, 12, VARINT), 64) or None,
-        "ordering_key": last(found, 18, BYTES),
-        "sequence_id": signed(last(found, 2, VARINT), 64),
-        "raw_properties": raw_properties(found, 4),
+        "header": Header(
+            size=None,
+            compacted_out=False,
+            null_value=bool(last(found, 25, VARINT)),
+            key=text(last(found, 6, BYTES)),
+            event_ms=signed(last(found, 12, VARINT), 64) or None,
+            ordering_key=last(found, 18, BYTES),
+            sequence_id=signed(last(found, 2, VARINT), 64),
+            raw_properties=raw_properties(found, 4),
+        ),
     }
 
 
@@ -187,6 +206,9 @@ def kept_indexes(found: Fields) -> list[int]:
 
 
 # Entries
+
+Messages = list[tuple[Header, bytes, int]]
+"""Header, value and batch index of each; -1: not in a batch."""
 
 
 def decompressed(payload: bytes, compression: int, size: int) -> bytes:
@@ -220,42 +242,30 @@ def decompressed(payload: bytes, compression: int, size: int) -> bytes:
 def fits(codec: pa.Codec, payload: bytes, size: int) -> bool:
     try:
         codec.decompress(payload, size, asbytes=True)
-    except OSError:
+    except (OSError, ValueError):
         return False
     return True
 
 
-def rows(stored: Stored, columns: frozenset[str], first: int = 0, end: int = 2**31) -> list[Row]:
-    """The messages with `first <= batch index < end` of an entry, as columns name them.
+def columns_of(stored: Stored, asked: frozenset[str], first: int = 0, end: int = 2**31) -> Columns:
+    """The messages with `first <= batch index < end` of an entry, by column.
 
     What is there for no column is not looked into: properties, and times that no timestamp can hold. Markers of the
     broker, encrypted entries and chunks have no rows of their own.
     """
     head = metadata(stored.metadata)
     if head["marker"] or head["encrypted"] or head["chunks"] > 1:
-        return []
+        return {name: [] for name in asked}
     payload = decompressed(stored.payload, head["compression"], head["uncompressed_size"])
     if head["num_messages"] is None:
-        return [{**of_entry(stored, head, columns), **of_message(head, payload, -1, columns)}]
-    indexes = batch_indexes(head, payload)
-    found, at, common = [], 0, None
-    for index in indexes:
-        header_end = at + 4 + int.from_bytes(payload[at : at + 4], "big")
-        if at + 4 > len(payload) or header_end > len(payload):
-            raise RefusedError("a header is cut off")
-        header = single_header(payload[at + 4 : header_end])
-        size = header["size"]
-        if size is None or size < 0 or header_end + size > len(payload):
-            raise RefusedError("no value as long as stated")
-        at = header_end + size
-        if "properties" in columns:
-            properties(header["raw_properties"])
-        if not header["compacted_out"] and first <= index < end:
-            common = common or of_entry(stored, head, columns)
-            found.append({**common, **of_message(header, payload[header_end:at], index, columns)})
-    if at != len(payload):
-        raise RefusedError("something is left")
-    return found
+        messages = [(head["header"], payload, -1)]
+    else:
+        messages = batch(payload, batch_indexes(head, payload))
+        if "properties" in asked:
+            for header, _, _ in messages:
+                properties(header.raw_properties)
+    messages = [each for each in messages if not each[0].compacted_out and (first <= each[2] < end or each[2] < 0)]
+    return of_entry(stored, head, len(messages), asked) | of_messages(messages, asked)
 
 
 def batch_indexes(head: Row, payload: bytes) -> list[int] | range:
@@ -269,37 +279,56 @@ def batch_indexes(head: Row, payload: bytes) -> list[int] | range:
     return indexes
 
 
-def of_entry(stored: Stored, head: Row, columns: frozenset[str]) -> Row:
+def batch(payload: bytes, indexes: Iterable[int]) -> Messages:
+    """The messages of a batch, one behind the other: length of the header, header, value."""
+    found, at = [], 0
+    for index in indexes:
+        header_end = at + 4 + int.from_bytes(payload[at : at + 4], "big")
+        if at + 4 > len(payload) or header_end > len(payload):
+            raise RefusedError("a header is cut off")
+        header = single_header(payload[at + 4 : header_end])
+        if header.size is None or header.size < 0 or header_end + header.size > len(payload):
+            raise RefusedError("no value as long as stated")
+        at = header_end + header.size
+        found.append((header, payload[header_end:at], index))
+    if at != len(payload):
+        raise RefusedError("something is left")
+    return found
+
+
+def of_entry(stored: Stored, head: Row, count: int, asked: frozenset[str]) -> Columns:
     """What is the same in all rows of an entry."""
     broker = stored.broker or (None, None)
-    return {
-        "publish_time": micros(head["publish_ms"], "publish_time", columns),
+    times = {"publish_time": head["publish_ms"], "broker_time": broker[0]}
+    same = {
         "ledger": stored.ledger,
         "entry": stored.entry,
         "producer": head["producer"],
         "schema_version": head["schema_version"],
-        "broker_time": micros(broker[0], "broker_time", columns),
         "broker_index": broker[1],
         "replicated_from": head["replicated_from"],
+        **{name: micros(millis) for name, millis in times.items() if count and name in asked},
     }
+    return {name: [same.get(name)] * count for name in asked}
 
 
-def of_message(header: Row, value: bytes, index: int, columns: frozenset[str]) -> Row:
+def of_messages(messages: Messages, asked: frozenset[str]) -> Columns:
     """What each row has of its own."""
-    return {
-        "value": None if header["null_value"] else value,
-        "key": header["key"],
-        "event_time": micros(header["event_ms"], "event_time", columns),
-        "batch_index": index,
-        "properties": properties(header["raw_properties"]) if "properties" in columns else None,
-        "ordering_key": header["ordering_key"],
-        "sequence_id": header["sequence_id"],
+    made: dict[str, Callable[[Header, bytes, int], object]] = {
+        "value": lambda header, value, _: None if header.null_value else value,
+        "batch_index": lambda _header, _value, index: index,
+        "key": lambda header, *_: header.key,
+        "event_time": lambda header, *_: micros(header.event_ms),
+        "properties": lambda header, *_: properties(header.raw_properties),
+        "ordering_key": lambda header, *_: header.ordering_key,
+        "sequence_id": lambda header, *_: header.sequence_id,
     }
+    return {name: list(starmap(made[name], messages)) for name in made.keys() & asked}
 
 
-def micros(millis: int | None, column: str, columns: frozenset[str]) -> int | None:
-    """A time in a timestamp column."""
-    if millis is None or column not in columns:
+def micros(millis: int | None) -> int | None:
+    """A time as timestamp columns have it."""
+    if millis is None:
         return None
     if abs(millis) > LATEST_MS:
         raise RefusedError("no timestamp can hold this")

@@ -173,6 +173,8 @@ def compressed(dice: Dice, payload: bytes, codec: int) -> bytes:
 
 
 def random_source(dice: Dice, widest: int = 10) -> Source:
-    """Any style."""
-    wildness = dice.choice((0, 0.02, 0.1, 0.5, 0.9))
-    return Source(dice, dice.choice(SHAPES), wildness, dice.choice((0.01, 0.3, 1)), widest)
+    """Any style; the more messages are unusual, the rarer, as these take the slow ways."""
+    wildness = dice.choice((0, 0.02, 0.1, 0.1, 0.5, 0.9))
+    return Source(
+        dice, dice.choice(SHAPES), wildness, dice.choice((0.003, 0.003, 0.02, 0.02, 0.3, 1)), widest, pool=100
+    )

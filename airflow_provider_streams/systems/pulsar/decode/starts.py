@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from airflow_provider_streams.systems.pulsar.decode.loads import Flags, Ints, Loads
-from airflow_provider_streams.systems.pulsar.decode.walk import KEY, LENGTH, PROPERTIES, SIZE
+from airflow_provider_streams.systems.pulsar.decode.walk import KEY, LENGTH, PROPERTIES, SIZE, payload_size
 from airflow_provider_streams.systems.pulsar.protobuf import Malformed, read_varint
 
 FEWEST_LANES: Final = 32
@@ -50,17 +50,18 @@ def hop(data: bytes, at: int, end: int, count: int) -> list[int] | None:
             if field > end:
                 return None
             body = field + LENGTH.unpack_from(data, at)[0]
-            while data[field] in _BEFORE_SIZE:
+            while data[field] in _BEFORE_SIZE and field < body:
                 length = data[field + 1]
                 field += 2
                 if length > _LAST:
                     length, field = read_varint(data, field - 1)
                 field += length
-            if data[field] != SIZE:
-                return None
-            size = data[field + 1]
-            if size > _LAST:
-                size, _ = read_varint(data, field + 1)
+            if data[field] == SIZE and field < body:
+                size = data[field + 1]
+                if size > _LAST:
+                    size, _ = read_varint(data, field + 1)
+            else:
+                size = payload_size(data, at + 4, min(body, end))
             at = body + size
     except (IndexError, Malformed):
         return None

@@ -60,7 +60,7 @@ def find_starts(data: bytes, start: int, end: int, count: int) -> list[int]:
         body = header + LENGTH.unpack_from(data, at)[0]
         if body > end:
             raise Malformed("the header of a message reaches beyond it")
-        at = body + _size(data, header, body)
+        at = body + payload_size(data, header, body)
         if at > end:
             raise Malformed("a message reaches beyond it")
     if at != end:
@@ -68,7 +68,12 @@ def find_starts(data: bytes, start: int, end: int, count: int) -> list[int]:
     return starts
 
 
-def _size(data: bytes, at: int, end: int) -> int:
+def payload_size(data: bytes, at: int, end: int) -> int:
+    """How many bytes the header `data[at:end]` says that its message's value has.
+
+    Raises:
+        Malformed: it is no header, or does not say it.
+    """
     size = ABSENT
     for tag, value, _ in tokens(data, at, end):
         if tag == SIZE:

@@ -6,7 +6,7 @@ lost its connection begins again at the first chunk, or sends chunks twice.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from airflow_provider_streams.systems.pulsar.decode.metadata import EntryMetadata
@@ -62,6 +62,8 @@ class Whole:
     """None: its first chunks are not held, or it is wrong."""
     wrong: Malformed | None = None
     """Why it cannot be read."""
+    has_begun: bool = False
+    """Its first chunk was seen, though it may not be held any more."""
 
 
 class ChunkCollector:
@@ -70,6 +72,8 @@ class ChunkCollector:
     def __init__(self, limits: Limits, *, memory_bytes: int = MEMORY_BYTES) -> None:
         self._limits, self._memory = limits, memory_bytes
         self._held: dict[bytes, Parts] = {}
+        self._begun: set[int] = set()
+        """Digests of the uuids of unfinished messages whose first chunk was seen."""
         self._bytes = 0
 
     @property
@@ -83,6 +87,8 @@ class ChunkCollector:
             numbers = f"it states to be chunk {metadata.chunk_id} of {metadata.num_chunks}"
             return Whole((place,), None, Malformed(numbers))
         uuid = metadata.uuid or b""
+        if metadata.chunk_id == 0:
+            self._begun.add(hash(uuid))
         parts = self._parts(uuid, metadata.chunk_id)
         if metadata.chunk_id < parts.next_id:  # sent twice
             return None
@@ -91,7 +97,9 @@ class ChunkCollector:
         self._bytes += parts.cost - before
         if metadata.chunk_id == metadata.num_chunks - 1:
             self._drop(uuid)
-            return _whole(parts, metadata)
+            has_begun = hash(uuid) in self._begun
+            self._begun.discard(hash(uuid))
+            return replace(_whole(parts, metadata), has_begun=has_begun)
         self._make_room(uuid)
         return None
 

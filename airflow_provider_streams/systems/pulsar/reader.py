@@ -17,7 +17,7 @@ from airflow_provider_streams.systems.pulsar.auth import Endpoint
 from airflow_provider_streams.systems.pulsar.chunks import ChunkCollector, Whole
 from airflow_provider_streams.systems.pulsar.decode import Decoder, EntryMetadata
 from airflow_provider_streams.systems.pulsar.feed import Feed
-from airflow_provider_streams.systems.pulsar.lookback import look_back
+from airflow_provider_streams.systems.pulsar.lookback import LookBack
 from airflow_provider_streams.systems.pulsar.names import parent_of, partition_of
 from airflow_provider_streams.systems.pulsar.seen import Seen, missing
 from airflow_provider_streams.systems.pulsar.wire.frames import Entry
@@ -62,13 +62,14 @@ class PulsarSplitReader:
             raise InvalidRequest(f"entries can be filtered by {' or '.join(FILTERS)}, not by {plan.filter.column}")
         accepted = any(loss.shard == split.shard for loss in plan.losses)
         self._on_loss: OnLoss = on_loss or ("record" if accepted else "fail")
-        self._endpoint, self._split, self._filter = endpoint, split, plan.filter
+        self._split, self._filter = split, plan.filter
         self._decoder = Decoder(columns, parent_of(split.shard), partition_of(split.shard), endpoint.limits)
         self._start, self._end = split.start.parts, split.end.parts
         self._last_span = (split.spans[-1].run, split.spans[-1].end) if split.spans else None
         self._feed = Feed(endpoint, split.shard, self._start[:2], split.end)  # type: ignore[arg-type]  # three parts
         self._seen = Seen()
         self._chunks = ChunkCollector(endpoint.limits)
+        self._look_back = LookBack(endpoint, split.shard)
         self._decoding: Ahead[list[pa.RecordBatch]] | None = None
         self._pending = 0
         self._filtered = 0
@@ -184,7 +185,7 @@ class PulsarSplitReader:
         if whole is None or not self._keeps(entry, metadata):
             return
         if whole.payload is None and whole.wrong is None:
-            found = look_back(self._endpoint, self._split.shard, metadata, whole.places[0], place)
+            found = self._look_back.find(metadata, whole, place)
             if found is None:
                 self._lose(entry, metadata, whole)
                 return
@@ -207,7 +208,7 @@ class PulsarSplitReader:
                 Position.of(*whole.places[0], -1),
                 Position.of(entry.ledger, entry.entry + 1, -1),
                 f"a message of {metadata.total_size} bytes",
-                f"of its {metadata.num_chunks} chunks the first ones are no longer stored",
+                f"of its {metadata.num_chunks} chunks the first ones are not stored, or not near the others",
             )
         self._lost += sum((*place, -1) >= self._start for place in whole.places)
 

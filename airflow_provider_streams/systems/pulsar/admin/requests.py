@@ -42,6 +42,8 @@ class Request(Generic[T_co]):
     params: Mapping[str, str] = field(default_factory=dict)
     method: str = "GET"
     body: bytes | None = None
+    headers_only: bool = False
+    """Its answer is in the headers; the body may be anything, of any size."""
     idempotent: bool = True
     """It may be sent again when it is not known whether it arrived."""
     subject: str = ""
@@ -184,6 +186,7 @@ def examine_message(topic: str, *, initial_position: str = "earliest", nth: int 
         _topic(topic, "examinemessage"),
         PeekedEntry.read,
         {"initialPosition": initial_position, "messagePosition": str(nth)},
+        headers_only=True,
         subject=topic,
         absent=((412, ""), _ENTRY_GONE),
     )
@@ -195,6 +198,7 @@ def peek(topic: str, ledger: int, entry: int) -> Request[PeekedEntry | None]:
         f"look at entry {ledger}:{entry} of {topic}",
         _topic(topic, f"ledger/{ledger}/entry/{entry}"),
         PeekedEntry.read,
+        headers_only=True,
         subject=topic,
         absent=(_ENTRY_GONE,),
     )

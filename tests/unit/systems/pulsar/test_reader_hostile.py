@@ -7,10 +7,12 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from airflow_provider_streams.errors import CorruptFrame, EntryTooLarge, MalformedEntry, ProtocolError
+from airflow_provider_streams.errors import CorruptFrame, EntryTooLarge, EventsLost, MalformedEntry, ProtocolError
 from airflow_provider_streams.model.plan import RowFilter, Split
 from airflow_provider_streams.model.position import Position
+from airflow_provider_streams.systems.pulsar import chunks as chunks_module
 from airflow_provider_streams.systems.pulsar import feed as feed_module
+from airflow_provider_streams.systems.pulsar import lookback
 from airflow_provider_streams.systems.pulsar.auth import Endpoint
 from airflow_provider_streams.systems.pulsar.reader import PulsarSplitReader
 from airflow_provider_streams.systems.pulsar.wire import commands as c
@@ -158,6 +160,69 @@ def test_chunks_that_lie_are_named_at_their_last_one(fake_broker, build, total, 
     with pytest.raises(error, match="entry 3:3 "):
         rows_of(fake_broker, max_entry_bytes=limit)
     assert rows_of(fake_broker, start_ms=1500, max_entry_bytes=limit) == []
+
+
+def last_chunks(build, count):
+    """Last chunks of messages without others, behind entries of other messages."""
+    before = [stored(build, number) for number in range(200)]
+    about = {"num_chunks": 2, "chunk_id": 1}
+    lonely = [build.metadata(1000, uuid=b"lonely-%d" % number, **about) for number in range(count)]
+    return [*before, *(stored(build, 200 + number, header) for number, header in enumerate(lonely))]
+
+
+def split_of(first, end):
+    return Split(0, TOPIC, Position.of(3, first, -1), Position.of(3, end, -1), 1, ())
+
+
+def test_chunks_without_a_first_one_do_not_make_a_reader_read_the_topic_for_each(fake_broker, build):
+    fake_broker.entries = last_chunks(build, 50)
+    split = split_of(200, 250)
+    reader = PulsarSplitReader(Endpoint(fake_broker.url), plan_of([split]), split, ["value"], on_loss="record")
+    assert list(reader) == []
+    assert reader.receipt.explained == {"lost": 50}
+    # the split's own, and those of the one search: 2, 6, 14, .. entries back
+    assert len(fake_broker.subscriptions()) < 12
+
+
+def test_a_first_chunk_is_found_although_others_were_looked_for_in_vain(fake_broker, build):
+    fake_broker.entries = last_chunks(build, 3)
+    two = chunks(build, [b"first", b"second"], total=11, first=0)
+    fake_broker.entries[100] = replace(two[0], entry=100)
+    fake_broker.entries.append(replace(two[1], entry=203))
+    split = split_of(200, 204)
+    reader = PulsarSplitReader(Endpoint(fake_broker.url), plan_of([split]), split, ["value"], on_loss="record")
+    assert [row for batch in reader for row in batch["value"].to_pylist()] == [b"firstsecond"]
+
+
+def test_a_first_chunk_that_was_not_held_is_found_although_others_were_looked_for_in_vain(
+    fake_broker, build, monkeypatch
+):
+    monkeypatch.setattr(chunks_module.ChunkCollector.__init__, "__kwdefaults__", {"memory_bytes": 1000})
+    fake_broker.entries = last_chunks(build, 1)
+    for uuid in (b"a", b"b"):
+        about = {"uuid": uuid, "num_chunks": 2, "total_size": 2000}
+        for number in range(2):
+            header = build.metadata(1000, chunk_id=number, **about)
+            fake_broker.entries.append(stored(build, 0, header, uuid * 1000))
+    order = [0, 2, 1, 3]  # a b a b
+    fake_broker.entries[201:] = [replace(fake_broker.entries[201 + at], entry=201 + n) for n, at in enumerate(order)]
+    split = split_of(200, 205)
+    reader = PulsarSplitReader(Endpoint(fake_broker.url), plan_of([split]), split, ["value"], on_loss="record")
+    assert [row for batch in reader for row in batch["value"].to_pylist()] == [b"a" * 2000, b"b" * 2000]
+
+
+@pytest.mark.parametrize("limit", ["FARTHEST_ENTRIES", "FARTHEST_BYTES"])
+def test_a_first_chunk_is_not_looked_for_any_distance_away(fake_broker, build, monkeypatch, limit):
+    monkeypatch.setattr(lookback, limit, 50)
+    fake_broker.entries = last_chunks(build, 1)
+    first, last = chunks(build, [b"first", b"second"], total=11)
+    fake_broker.entries[:1] = [first]
+    fake_broker.entries[200:] = [replace(last, entry=200)]
+    split = split_of(200, 201)
+    with pytest.raises(EventsLost, match="not near"):
+        list(PulsarSplitReader(Endpoint(fake_broker.url), plan_of([split]), split, ["value"]))
+    monkeypatch.setattr(lookback, limit, 10_000)
+    assert sum(batch.num_rows for batch in PulsarSplitReader(Endpoint(fake_broker.url), plan_of([split]), split)) == 1
 
 
 def test_what_chunks_decompress_to_is_bounded(fake_broker, build):

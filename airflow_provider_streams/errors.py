@@ -22,7 +22,9 @@
     │   ├── ReadStalled          a connection went silent before its split was read         (retryable)
     │   └── UnclearAnswer        the server failed and does not say why                     (retryable)
     ├── ProtocolError            bytes or answers that no server should send
-    │   ├── CorruptFrame         a frame's checksum or structure is wrong                   (retryable)
+    │   └── CorruptFrame         a frame's checksum or structure is wrong                   (retryable)
+    │       ├── MalformedEntry   an entry came as it was stored, but is not what it states
+    │       └── EntryTooLarge    an entry is beyond a limit of the connection
     │   ├── NotAnEvent           stored bytes are no event
     │   ├── EndsInsideEvent      a range ends before its last event does
     │   └── EventTooLarge        an event is larger than a read may hold in memory
@@ -253,9 +255,42 @@ class ProtocolError(StreamsError):
 
 
 class CorruptFrame(ProtocolError):
-    """A frame's checksum or structure is wrong."""
+    """A frame's checksum or structure is wrong; `place` is the ledger and the entry in it, where they are known."""
 
     retryable = True
+
+    def __init__(self, message: str, place: tuple[int, int] | None = None) -> None:
+        self.place = place
+        super().__init__(message)
+
+
+class MalformedEntry(CorruptFrame):
+    """An entry came as it was stored, but is not what it states."""
+
+    retryable = False
+
+    def __init__(self, topic: str, ledger: int, entry: int, why: str) -> None:
+        self.topic, self.why = topic, why
+        super().__init__(
+            f"{topic}: entry {ledger}:{entry} cannot be decoded: {why}. Its producer wrote it so, and it will stay so. "
+            "Read around it: between Cuts(start, end) that end before it and begin behind it.",
+            (ledger, entry),
+        )
+
+
+class EntryTooLarge(CorruptFrame):
+    """An entry is beyond a limit of the connection."""
+
+    retryable = False
+
+    def __init__(self, topic: str, ledger: int, entry: int, *, what: str, option: str, limit: int) -> None:
+        self.topic, self.option, self.limit = topic, option, limit
+        super().__init__(
+            f"{topic}: entry {ledger}:{entry} is too large: {what}, but {option} is {limit}. To read it, raise {option} "
+            "of the connection (readers need memory for it); or read around it: between Cuts(start, end) that end before "
+            "it and begin behind it.",
+            (ledger, entry),
+        )
 
 
 class NotAnEvent(ProtocolError):

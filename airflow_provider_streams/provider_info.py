@@ -127,6 +127,9 @@ def _pulsar_connection() -> dict[str, Any]:
             "listener_name": _text("Listener name", "The brokers' advertised listener to ask for"),
             "request_timeout_seconds": _number("Request timeout", "Seconds that one request may take", 30),
             "stall_seconds": _number("Stall limit", "Seconds that a read may make no progress", 60),
+            "max_entry_bytes": _number("Largest entry", "Bytes of an entry that is read, decompressed", 268_435_456),
+            "max_entry_rows": _number("Most messages", "Messages of an entry that is read", 1_000_000),
+            "max_entry_ratio": _number("Highest compression", "Times an entry that is read may grow", 1_000),
         },
     }
 

@@ -1,66 +1,81 @@
-"""The next messages of a subscription through the admin API: bounded, and acknowledged by an act of its own.
+"""The next messages of a subscription: bounded, and acknowledged by an act of its own.
 
-No consumer connects: the entries after the subscription's mark are read one by one, and the mark is moved later.
+The subscription has no consumer: the entries after its mark are read by one that leaves nothing behind, and the mark is
+moved later, through the admin API.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 from airflow_provider_streams.errors import SourceNotFound
 from airflow_provider_streams.hooks.pulsar_questions import Question, Topic
 from airflow_provider_streams.model.plan import Span
 from airflow_provider_streams.systems.pulsar.admin import changes, requests
 from airflow_provider_streams.systems.pulsar.admin.answers import EntryId, InternalStats, MessageId
-from airflow_provider_streams.systems.pulsar.admin.messages import ReadEntry
 from airflow_provider_streams.systems.pulsar.layout import EARLIEST, Layout, after
 
+if TYPE_CHECKING:
+    from airflow_provider_streams.systems.pulsar.admin.peek import PeekedEntry
+    from airflow_provider_streams.systems.pulsar.next_messages import Bounds, NextMessages
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """How much one event carries."""
-
-    entries: int = 100
-    """Stored entries, of all shards together; a batch is one entry, and comes as a whole."""
-    value_bytes: int = 4096
-    """Longer values are left out; their place and size are told."""
+Unread = Mapping[str, tuple[Span, ...]]
+"""The stored entries after the mark, by shard; shards without any are left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Messages:
     """What came next on the shards of a source."""
 
-    messages: tuple[dict[str, Any], ...]
+    messages: tuple[Mapping[str, Any], ...]
     """Plain JSON values, each with its `shard`, `ledger`, `entry`, `batch_index` and `publish_time`."""
     ends: Mapping[str, EntryId]
     """Each shard's last entry among them: acknowledging up to there acknowledges them all."""
+    left: Unread
+    """What consumers were not sent, though it is stored: markers, messages of aborted or open transactions."""
 
 
-def next_messages(topics: Sequence[Topic], subscription: str, bounds: Bounds) -> Question[Messages | None]:
-    """What comes after the subscription's mark; None: nothing. Entries without messages (markers) are passed over.
+def unread(topics: Sequence[Topic], subscription: str) -> Question[Unread]:
+    """What a subscription has not acknowledged.
 
     Raises:
         SourceNotFound: a shard has no such subscription.
     """
     shards = [shard for topic in topics for shard in topic.shards]
     stats: list[InternalStats] = yield [requests.internal_stats(shard) for shard in shards]
-    places = _fair(
-        {shard: unread(one, shard, subscription) for shard, one in zip(shards, stats, strict=True)}, bounds.entries
-    )
-    entries: list[ReadEntry | None] = yield [requests.read_entry(shard, one.ledger, one.entry) for shard, one in places]
-    found: list[dict[str, Any]] = []
+    found = {shard: _unread(one, shard, subscription) for shard, one in zip(shards, stats, strict=True)}
+    return {shard: spans for shard, spans in found.items() if spans}
+
+
+def read_next(reader: NextMessages, stored: Unread, bounds: Bounds) -> Messages:
+    """The next messages of each shard, in order; a full shard does not starve the others. Blocks.
+
+    Raises:
+        AccessError, SystemUnavailable: a broker refuses or does not answer.
+    """
+    shown: list[Mapping[str, Any]] = []
     ends: dict[str, EntryId] = {}
-    held: set[str] = set()
-    for (shard, place), entry in zip(places, entries, strict=True):
-        if entry is not None and entry.peeked.uncommitted:
-            held.add(shard)
-        if shard in held:
-            continue  # an open transaction holds back everything behind it
-        ends[shard] = place
-        found += _shown(shard, place, entry, bounds.value_bytes)
-    return Messages(tuple(found), ends) if ends else None
+    silent: dict[str, tuple[Span, ...]] = {}
+    chosen = dict(islice(stored.items(), bounds.entries))
+    parts = max(1, len(chosen))
+    share = replace(bounds, entries=bounds.entries // parts, messages=max(1, bounds.messages // parts))
+    for shard, spans in chosen.items():
+        part = reader.read(shard, (spans[0].run, spans[0].first), share)
+        shown += part.messages
+        if part.end:
+            ends[shard] = EntryId(*part.end)
+        if part.is_all:
+            silent[shard] = tuple(_behind(spans, part.end))
+    return Messages(tuple(shown), ends, {shard: spans for shard, spans in silent.items() if spans})
+
+
+def is_never_sent(shard: str, place: EntryId) -> Question[bool]:
+    """Whether an entry is one that no consumer is ever sent, and that may be acknowledged unread."""
+    seen: list[PeekedEntry | None] = yield [requests.peek(shard, place.ledger, place.entry)]
+    return seen[0] is not None and (seen[0].marker_type is not None or seen[0].aborted)
 
 
 def acknowledge(ends: Mapping[str, EntryId], subscription: str) -> Question[None]:
@@ -77,12 +92,7 @@ def is_acknowledged(ends: Mapping[str, EntryId], subscription: str) -> Question[
     return all(mark is not None and after(mark) >= after(end) for mark, end in zip(marks, ends.values(), strict=True))
 
 
-def unread(stats: InternalStats, shard: str, subscription: str) -> tuple[Span, ...]:
-    """The stored entries after a subscription's mark.
-
-    Raises:
-        SourceNotFound: there is no such subscription.
-    """
+def _unread(stats: InternalStats, shard: str, subscription: str) -> tuple[Span, ...]:
     if subscription not in stats.cursors:
         raise SourceNotFound(f"subscription {subscription} of {shard}")
     mark = stats.cursors[subscription]
@@ -90,26 +100,8 @@ def unread(stats: InternalStats, shard: str, subscription: str) -> tuple[Span, .
     return layout.spans(EARLIEST if mark is None else after(mark), layout.end)
 
 
-def _fair(spans: Mapping[str, Sequence[Span]], most: int) -> list[tuple[str, EntryId]]:
-    """The first entries of each shard, in order, at most so many in all: a full shard does not starve the others."""
-    share = max(1, most // max(1, sum(bool(parts) for parts in spans.values())))
-    chosen: list[tuple[str, EntryId]] = []
-    for shard, parts in spans.items():
-        ids = (EntryId(span.run, number) for span in parts for number in range(span.first, span.end))
-        chosen += [(shard, one) for one, _ in zip(ids, range(share), strict=False)]
-    return chosen[:most]
-
-
-def _shown(shard: str, place: EntryId, entry: ReadEntry | None, longest: int) -> list[dict[str, Any]]:
-    if entry is None or entry.peeked.marker_type is not None or entry.peeked.aborted:
-        return []
-    published = entry.peeked.publish_time
-    where = {
-        "shard": shard,
-        "ledger": place.ledger,
-        "entry": place.entry,
-        "publish_time": published.isoformat() if published else None,
-    }
-    if not entry.messages:
-        return [{**where, "batch_index": -1, "key": None, "hidden": "encrypted" if entry.peeked.encrypted else "part"}]
-    return [{**where, **message.to_json(longest)} for message in entry.messages]
+def _behind(spans: Sequence[Span], end: tuple[int, int] | None) -> Iterator[Span]:
+    for span in spans:
+        first = span.first if end is None or span.run > end[0] else max(span.first, end[1] + 1)
+        if (end is None or span.run >= end[0]) and first < span.end:
+            yield Span(span.run, first, span.end)

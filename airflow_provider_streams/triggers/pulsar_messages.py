@@ -6,6 +6,8 @@ import asyncio
 import importlib
 import logging
 from collections.abc import AsyncIterator, Hashable, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
@@ -13,10 +15,19 @@ from airflow.triggers.shared_stream import AdvanceItem, SharedStreamProducer
 
 from airflow_provider_streams.errors import InvalidRequest, StreamsError
 from airflow_provider_streams.hooks.pulsar import PulsarHook
-from airflow_provider_streams.hooks.pulsar_messages import Bounds, Messages, acknowledge, is_acknowledged, next_messages
+from airflow_provider_streams.hooks.pulsar_messages import (
+    Messages,
+    Unread,
+    acknowledge,
+    is_acknowledged,
+    is_never_sent,
+    read_next,
+    unread,
+)
 from airflow_provider_streams.hooks.pulsar_questions import topics_of
 from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.systems.pulsar.admin.answers import EntryId
+from airflow_provider_streams.systems.pulsar.auth import Endpoint
 from airflow_provider_streams.triggers.state import backoff_seconds
 from airflow_provider_streams.triggers.watching import QUIET_SECONDS
 
@@ -36,13 +47,16 @@ class PulsarMessagesTrigger(BaseEventTrigger):
     Events are notices for small topics, at most one in five seconds. To process a stream, read windows of it.
 
     The event's payload: `subscription`, and `messages`, each with `shard, ledger, entry, batch_index, publish_time,
-    key` and `text` (or `base64` where it is no UTF-8; `bytes` alone where it is too long).
+    key` and `text` (or `base64` where it is no UTF-8; `bytes` alone where it is too long). In the place of what cannot
+    be shown stands why: `hidden` is `encrypted`, `part` (of a message in chunks), `more` (a batch has so many
+    `messages` more than fit), or `unreadable`, with its `cause`: the subscription moves on behind it.
 
     Args:
         topics: a topic or several, named as in `PulsarSource`.
         subscription: its name on all of them.
         conn_id: the Airflow connection.
         max_entries: an event holds the messages of so many stored entries (batches) at most.
+        max_messages: and so many messages, except that one batch per partition may always begin.
         max_value_bytes: longer values are left out of the event.
         poll_interval: seconds between two looks while nothing comes; one small request per partition each.
     """
@@ -54,15 +68,17 @@ class PulsarMessagesTrigger(BaseEventTrigger):
         subscription: str,
         conn_id: str = PulsarHook.default_conn_name,
         max_entries: int = 100,
+        max_messages: int = 1000,
         max_value_bytes: int = 4096,
         poll_interval: float = 10.0,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # Airflow's is not annotated
-        if max_entries < 1:
-            raise InvalidRequest(f"max_entries must be positive, got {max_entries}")
+        if min(max_entries, max_messages) < 1:
+            raise InvalidRequest(f"max_entries and max_messages must be positive, got {max_entries} and {max_messages}")
         self.source = PulsarSource(topics, conn_id=conn_id)
         self.subscription = subscription
-        self.max_entries, self.max_value_bytes, self.poll_interval = max_entries, max_value_bytes, poll_interval
+        self.max_entries, self.max_messages, self.max_value_bytes = max_entries, max_messages, max_value_bytes
+        self.poll_interval = poll_interval
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Class path and arguments; no secret."""
@@ -73,6 +89,7 @@ class PulsarMessagesTrigger(BaseEventTrigger):
                 "subscription": self.subscription,
                 "conn_id": self.source.conn_id,
                 "max_entries": self.max_entries,
+                "max_messages": self.max_messages,
                 "max_value_bytes": self.max_value_bytes,
                 "poll_interval": self.poll_interval,
             },
@@ -113,13 +130,15 @@ class PulsarProducer(SharedStreamProducer):
     ) -> None:
         self._asked, self._quiet_seconds = asked, quiet_seconds
         self._hook = hook or PulsarHook(asked.source.conn_id)
+        self._barren: Unread = {}
+        """Shards whose unread entries held nothing when they were read, and which entries those were."""
         self._settled = asyncio.Event()
         self._settled.set()
 
     async def open_stream(self) -> AsyncIterator[tuple[Any, Any]]:
         """Payload, and up to where it is to be acknowledged, for ever; a failure is waited out."""
-        # batches are taken apart by code that loads Arrow: that must not stop the loop
-        await asyncio.to_thread(importlib.import_module, "airflow_provider_streams.systems.pulsar.decode.protobuf")
+        # loads Arrow: that must not stop the loop
+        await asyncio.to_thread(importlib.import_module, "airflow_provider_streams.systems.pulsar.next_messages")
         failures = 0
         while True:
             await self._settled.wait()
@@ -156,9 +175,42 @@ class PulsarProducer(SharedStreamProducer):
         await self._hook.aclose()
 
     async def _next(self) -> Messages | None:
-        bounds = Bounds(self._asked.max_entries, self._asked.max_value_bytes)
+        """What comes next, read in a thread; None: nothing that may be shown or acknowledged."""
         topics = await self._hook.aanswer(topics_of(self._asked.source))
-        return await self._hook.aanswer(next_messages(topics, self._asked.subscription, bounds))
+        stored = await self._hook.aanswer(unread(topics, self._asked.subscription))
+        fresh = {shard: spans for shard, spans in stored.items() if spans != self._barren.get(shard)}
+        if not fresh:
+            return None
+        found = await self._read(fresh)
+        found = replace(found, ends=await self._with_never_sent(found))
+        silent = [shard for shard in stored if shard not in fresh or (shard in found.left and shard not in found.ends)]
+        self._barren = {shard: stored[shard] for shard in silent}
+        return found if found.ends else None
+
+    async def _read(self, stored: Unread) -> Messages:
+        from airflow_provider_streams.systems.pulsar.next_messages import Bounds, NextMessages  # noqa: PLC0415
+
+        bounds = Bounds(self._asked.max_entries, self._asked.max_messages, self._asked.max_value_bytes)
+        reader = NextMessages(Endpoint.from_options(await self._hook.aoptions()))
+        try:
+            return await asyncio.to_thread(read_next, reader, stored, bounds)
+        finally:
+            reader.close()
+
+    async def _with_never_sent(self, found: Messages) -> dict[str, EntryId]:
+        """The ends, moved over what follows them and is for no consumer; what cannot be looked at waits for more."""
+        ends = dict(found.ends)
+        for shard, spans in found.left.items():
+            places = (EntryId(span.run, number) for span in spans for number in range(span.first, span.end))
+            for place in islice(places, self._asked.max_entries):
+                try:
+                    if not await self._hook.aanswer(is_never_sent(shard, place)):
+                        break
+                except StreamsError as error:
+                    log.info("Not acknowledged yet, as it cannot be looked at: %s", error)
+                    break
+                ends[shard] = place
+        return ends
 
     async def _commit(self, ends: Mapping[str, EntryId]) -> None:
         for attempt in range(1, _COMMIT_ATTEMPTS + 1):

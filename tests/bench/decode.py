@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from airflow_provider_streams.systems.pulsar.decode import Decoder, parse_metadata
-from airflow_provider_streams.systems.pulsar.decode.protobuf import write_varint
+from airflow_provider_streams.systems.pulsar.protobuf import write_varint
 
 FLUSH_BYTES, FLUSH_ENTRIES = 16 << 20, 4096
 """As the split reader flushes."""

@@ -14,6 +14,7 @@ from airflow_provider_streams.errors import InvalidRequest, MissingDependency, N
 from airflow_provider_streams.redaction import conceal
 from airflow_provider_streams.systems import secret_places, settings
 from airflow_provider_streams.systems.base import CREDENTIAL_FOLDERS, Option
+from airflow_provider_streams.systems.pulsar.limits import GREATEST, Limits
 from airflow_provider_streams.systems.reach import Reach
 
 OPTIONS: tuple[Option, ...] = (
@@ -39,6 +40,17 @@ OPTIONS: tuple[Option, ...] = (
     Option("listener_name", "The brokers' advertised listener to ask for"),
     Option("request_timeout_seconds", "How long one request may take", default="30"),
     Option("stall_seconds", "How long a read may make no progress while there is more to come", default="60"),
+    Option(
+        "max_entry_bytes",
+        "The largest entry that is read, decompressed and put together of its chunks; at most 536870912",
+        default="268435456",
+    ),
+    Option("max_entry_rows", "The most messages of an entry that is read, and properties of them all", "1000000"),
+    Option(
+        "max_entry_ratio",
+        "How many times its stored size an entry that is read may decompress to; 16 MiB are always allowed",
+        default="1000",
+    ),
 )
 """Every setting of a connection to Pulsar."""
 
@@ -111,6 +123,9 @@ class Endpoint:
     listener_name: str = ""
     request_timeout_seconds: float = 30.0
     stall_seconds: float = 60.0
+    max_entry_bytes: int = Limits.max_entry_bytes
+    max_entry_rows: int = Limits.max_entry_rows
+    max_entry_ratio: int = Limits.max_entry_ratio
 
     def __post_init__(self) -> None:
         parse_service_url(self.service_url)
@@ -124,6 +139,9 @@ class Endpoint:
         for name in ("request_timeout_seconds", "stall_seconds"):
             if not 0 < getattr(self, name) < math.inf:
                 raise InvalidRequest(f"{name} must be a positive number of seconds, got {getattr(self, name)}")
+        for name, most in GREATEST.items():
+            if not 0 < getattr(self, name) <= most:
+                raise InvalidRequest(f"{name} must be between 1 and {most}, got {getattr(self, name)}")
 
     @classmethod
     def from_options(cls, options: Mapping[str, str]) -> Self:
@@ -145,6 +163,11 @@ class Endpoint:
     def addresses(self) -> tuple[Address, ...]:
         """The given brokers, in order."""
         return parse_service_url(self.service_url)
+
+    @property
+    def limits(self) -> Limits:
+        """How large an entry may be that we read."""
+        return Limits(self.max_entry_bytes, self.max_entry_rows, self.max_entry_ratio)
 
     @property
     def tls(self) -> bool:
@@ -270,4 +293,7 @@ _PARSERS: dict[str, settings.Parser] = {
     "allowed_hosts": settings.names,
     "request_timeout_seconds": settings.seconds,
     "stall_seconds": settings.seconds,
+    "max_entry_bytes": settings.count,
+    "max_entry_rows": settings.count,
+    "max_entry_ratio": settings.count,
 }

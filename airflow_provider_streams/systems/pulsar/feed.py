@@ -7,11 +7,20 @@ import time
 from collections.abc import Iterator
 from typing import Final
 
-from airflow_provider_streams.errors import AccessError, CorruptFrame, ReadStalled, StreamsError, SystemUnavailable
+from airflow_provider_streams.errors import (
+    AccessError,
+    CorruptFrame,
+    EntryTooLarge,
+    MalformedEntry,
+    ReadStalled,
+    StreamsError,
+    SystemUnavailable,
+)
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.systems.pulsar.auth import Endpoint
 from airflow_provider_streams.systems.pulsar.chunks import Place
 from airflow_provider_streams.systems.pulsar.decode.metadata import EntryMetadata, parse_metadata
+from airflow_provider_streams.systems.pulsar.protobuf import as_int32
 from airflow_provider_streams.systems.pulsar.wire.broker import Backoff, BrokerClient, Consumer
 from airflow_provider_streams.systems.pulsar.wire.commands import (
     MESSAGE,
@@ -26,7 +35,7 @@ from airflow_provider_streams.systems.pulsar.wire.commands import (
     TopicMigrated,
 )
 from airflow_provider_streams.systems.pulsar.wire.failures import server_error
-from airflow_provider_streams.systems.pulsar.wire.frames import Entry, Frame
+from airflow_provider_streams.systems.pulsar.wire.frames import LIMIT_OPTION, Entry, Frame, FrameBuffer, FrameTooLong
 
 log = logging.getLogger(__name__)
 
@@ -55,6 +64,7 @@ class Feed:
     Raises (while iterating):
         SourceNotFound, NotAuthorized, AuthenticationFailed: at once.
         ReadStalled, SystemUnavailable: no progress for the endpoint's `stall_seconds`.
+        MalformedEntry, EntryTooLarge: at once.
         CorruptFrame: the same entry came damaged several times.
     """
 
@@ -93,9 +103,13 @@ class Feed:
             except CorruptFrame as error:
                 corrupt_tries = corrupt_tries + 1 if corrupt == self._next else 1
                 corrupt = self._next
-                if corrupt_tries >= CORRUPT_TRIES:
-                    raise CorruptFrame(f"{self.topic}: {error}") from error
+                if corrupt_tries >= CORRUPT_TRIES or not error.retryable:
+                    raise
                 self._interrupted(error)
+            except FrameTooLong as error:
+                what = f"it comes in a frame of {error.size} bytes"
+                place = error.place or self._next
+                raise EntryTooLarge(self.topic, *place, what=what, option=LIMIT_OPTION, limit=error.limit) from error
             except SystemUnavailable as error:
                 if not self._closed:
                     self._interrupted(error)
@@ -123,9 +137,10 @@ class Feed:
 
     def _after(self, consumer: Consumer, *, idle: bool) -> None:
         """What is due between two receives."""
-        if self._permits < PERMITS // 2:
-            consumer.connection.send(Flow(consumer.id, PERMITS - self._permits))
-            self._permits = PERMITS
+        while self._permits < PERMITS // 2:
+            more = min(PERMITS - self._permits, PERMITS)  # a broker counts with 32 bits
+            consumer.connection.send(Flow(consumer.id, more))
+            self._permits += more
         if idle or (self._tail is not None and self._tail < self._next):
             self._ask(consumer, idle=idle)
         silent = time.monotonic() - self._moved_at
@@ -149,19 +164,28 @@ class Feed:
                     if command is not None:
                         self._hear(consumer, command)
                     continue
-                entry = buffer.entry(frame)
-                metadata = parse_metadata(entry.metadata)
-                count = metadata.num_messages or 1
-                self._permits -= count
+                entry, metadata = self._entry(buffer, frame)
+                count = 1 if metadata.num_messages is None else metadata.num_messages
+                self._permits = as_int32(self._permits - count)  # as a broker counts, whatever the producer stated
                 place = (entry.ledger, entry.entry)
                 if place >= self._next:
                     self._next = (entry.ledger, entry.entry + 1)
                     deliveries.append((entry, metadata))
                 elif place >= self._start:
-                    self.duplicates += count
+                    self.duplicates += max(count, 0)
         except StreamsError as error:
             return deliveries, error
         return deliveries, None
+
+    def _entry(self, buffer: FrameBuffer, frame: Frame) -> Delivery:
+        try:
+            entry = buffer.entry(frame)
+        except CorruptFrame as error:
+            raise CorruptFrame(f"{self.topic}: {error}", error.place) from error
+        try:
+            return entry, parse_metadata(entry.metadata)
+        except CorruptFrame as error:
+            raise MalformedEntry(self.topic, entry.ledger, entry.entry, str(error)) from error
 
     def _hear(self, consumer: Consumer, command: Command) -> None:
         if isinstance(command, LastMessageIdAnswer):

@@ -8,16 +8,16 @@ from typing import Final
 
 import pyarrow as pa
 
-from airflow_provider_streams.errors import CorruptFrame, EventsLost, InvalidRequest, SourceNotFound
+from airflow_provider_streams.errors import EventsLost, InvalidRequest, SourceNotFound
 from airflow_provider_streams.model.plan import OnLoss, Plan, RowFilter, Split
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.receipt import SplitReceipt
 from airflow_provider_streams.systems.pulsar.ahead import Ahead
 from airflow_provider_streams.systems.pulsar.auth import Endpoint
-from airflow_provider_streams.systems.pulsar.chunks import ChunkCollector, Place, Whole
+from airflow_provider_streams.systems.pulsar.chunks import ChunkCollector, Whole
 from airflow_provider_streams.systems.pulsar.decode import Decoder, EntryMetadata
 from airflow_provider_streams.systems.pulsar.feed import Feed
-from airflow_provider_streams.systems.pulsar.lookback import look_back
+from airflow_provider_streams.systems.pulsar.lookback import LookBack
 from airflow_provider_streams.systems.pulsar.names import parent_of, partition_of
 from airflow_provider_streams.systems.pulsar.seen import Seen, missing
 from airflow_provider_streams.systems.pulsar.wire.frames import Entry
@@ -62,13 +62,14 @@ class PulsarSplitReader:
             raise InvalidRequest(f"entries can be filtered by {' or '.join(FILTERS)}, not by {plan.filter.column}")
         accepted = any(loss.shard == split.shard for loss in plan.losses)
         self._on_loss: OnLoss = on_loss or ("record" if accepted else "fail")
-        self._endpoint, self._split, self._filter = endpoint, split, plan.filter
-        self._decoder = Decoder(columns, parent_of(split.shard), partition_of(split.shard))
+        self._split, self._filter = split, plan.filter
+        self._decoder = Decoder(columns, parent_of(split.shard), partition_of(split.shard), endpoint.limits)
         self._start, self._end = split.start.parts, split.end.parts
         self._last_span = (split.spans[-1].run, split.spans[-1].end) if split.spans else None
         self._feed = Feed(endpoint, split.shard, self._start[:2], split.end)  # type: ignore[arg-type]  # three parts
         self._seen = Seen()
-        self._chunks = ChunkCollector()
+        self._chunks = ChunkCollector(endpoint.limits)
+        self._look_back = LookBack(endpoint, split.shard)
         self._decoding: Ahead[list[pa.RecordBatch]] | None = None
         self._pending = 0
         self._filtered = 0
@@ -143,7 +144,7 @@ class PulsarSplitReader:
             or self._filter.start_ms <= self._time(self._filter, entry, metadata) < self._filter.end_ms
         ):
             return True
-        self._filtered += metadata.num_messages or 1
+        self._filtered += max(metadata.num_messages or 1, 0)
         return False
 
     def _time(self, row_filter: RowFilter, entry: Entry, metadata: EntryMetadata) -> int:
@@ -183,23 +184,21 @@ class PulsarSplitReader:
         whole = self._chunks.add(metadata, place, entry.payload)
         if whole is None or not self._keeps(entry, metadata):
             return
-        if whole.payload is None:
-            found = look_back(self._endpoint, self._split.shard, metadata, whole.places[0], place)
+        if whole.payload is None and whole.wrong is None:
+            found = self._look_back.find(metadata, whole, place)
             if found is None:
                 self._lose(entry, metadata, whole)
                 return
             whole = found
-        if whole.payload is not None:
-            self._add_whole(entry, metadata, whole.places[0], whole.payload)
+        self._add_whole(entry, metadata, whole)
 
-    def _add_whole(self, entry: Entry, metadata: EntryMetadata, first: Place, payload: bytes) -> None:
-        if metadata.total_size and len(payload) != metadata.total_size:
-            raise CorruptFrame(
-                f"{self._split.shard}: the chunks up to entry {entry.ledger}:{entry.entry} hold {len(payload)} bytes, "
-                f"their message {metadata.total_size}"
-            )
+    def _add_whole(self, entry: Entry, metadata: EntryMetadata, whole: Whole) -> None:
+        if whole.payload is None:
+            raise self._decoder.refusal(entry.ledger, entry.entry, whole.wrong)
         self._pending += 1
-        self._decoder.add(entry.ledger, entry.entry, _broker(entry), metadata, payload, first_chunk=first)
+        self._decoder.add(
+            entry.ledger, entry.entry, _broker(entry), metadata, whole.payload, first_chunk=whole.places[0]
+        )
 
     def _lose(self, entry: Entry, metadata: EntryMetadata, whole: Whole) -> None:
         """Its first chunks are no longer stored."""
@@ -209,7 +208,7 @@ class PulsarSplitReader:
                 Position.of(*whole.places[0], -1),
                 Position.of(entry.ledger, entry.entry + 1, -1),
                 f"a message of {metadata.total_size} bytes",
-                f"of its {metadata.num_chunks} chunks the first ones are no longer stored",
+                f"of its {metadata.num_chunks} chunks the first ones are not stored, or not near the others",
             )
         self._lost += sum((*place, -1) >= self._start for place in whole.places)
 

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
-from contextlib import asynccontextmanager, closing
+import os
+import threading
+from contextlib import asynccontextmanager, closing, contextmanager
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from airflow.triggers.shared_stream import AdvanceItem, AdvanceOutcome, SharedStreamManager
 
 from airflow_provider_streams.hooks.pulsar import PulsarHook
-from airflow_provider_streams.hooks.pulsar_messages import Bounds, next_messages
+from airflow_provider_streams.hooks.pulsar_messages import read_next, unread
 from airflow_provider_streams.hooks.pulsar_questions import ask, topics_of
 from airflow_provider_streams.systems.pulsar.admin import changes
 from airflow_provider_streams.systems.pulsar.admin.client import AdminClient
+from airflow_provider_streams.systems.pulsar.next_messages import Bounds, NextMessages
+from airflow_provider_streams.testing.servers.java import run_java, start_java
 from airflow_provider_streams.triggers.pulsar_messages import PulsarMessagesTrigger, PulsarProducer
+from tests.integration.pulsar.raw_producer import RawProducer, batch, metadata
 
 pytestmark = pytest.mark.pulsar
 
@@ -114,13 +122,136 @@ async def test_values_that_are_no_text_or_too_long_are_shown_otherwise(bench, to
     json.dumps(payload)
 
 
+def kinds(messages):
+    """What is shown of each, in order."""
+    return [message.get("hidden") or message.get("text", message.get("bytes")) for message in messages]
+
+
+async def everything(bench, topic, **arguments):
+    """What is shown in all events, each stored, until nothing is left."""
+    shown = []
+    async with stream(topic, **arguments) as (producer, events):
+        while await asyncio.to_thread(backlog, bench, topic):
+            payload, ends = await asyncio.wait_for(anext(events), 60)
+            shown.append(payload["messages"])
+            await producer.advance([AdvanceItem(ends, STORED)])
+    return shown
+
+
+async def test_an_entry_that_cannot_be_read_is_told_of_and_passed(bench, topic):
+    part = f"{topic}-partition-0"
+    zstd = pa.Codec("zstd")
+    bomb = zstd.compress(bytes(64 << 20), asbytes=True)
+    with RawProducer(bench.endpoint, part) as producer:
+        producer.send(metadata(), b"first")
+        places = [
+            producer.send(metadata(num_messages=1), b"\0\0\0\0v"),
+            producer.send(metadata(num_messages=1), b"\0\0\0\2\x18\x7fshort"),
+            producer.send(metadata(num_messages=2), batch(b"only one")),
+            producer.send(metadata(compression=3, uncompressed_size=64 << 20), bomb),
+        ]
+        producer.send(metadata(1 << 62), b"long ago")
+        producer.send(metadata(), b"last")
+    (messages,) = await everything(bench, topic)
+    assert kinds(messages) == ["first", *["unreadable"] * 4, "long ago", "last"]
+    notices = messages[1:5]
+    assert [(notice["shard"], notice["ledger"], notice["entry"]) for notice in notices] == [(part, *p) for p in places]
+    for notice, place in zip(notices, places, strict=True):
+        assert "entry {}:{} ".format(*place) in notice["cause"]
+    assert "max_entry_bytes" in notices[-1]["cause"]
+    json.dumps(messages)
+
+
+async def test_an_entry_of_a_million_messages_is_shown_in_part(bench, topic):
+    count = 800_000
+    with RawProducer(bench.endpoint, f"{topic}-partition-0") as producer:
+        producer.send(metadata(num_messages=count), b"\0\0\0\2\x18\0" * count)
+        producer.send(metadata(), b"last")
+    first, second = await everything(bench, topic, max_messages=50)
+    assert kinds(second) == ["last"]
+    assert len(first) == 50
+    assert (first[-1]["hidden"], first[-1]["batch_index"], first[-1]["messages"]) == ("more", 49, count - 49)
+
+
+async def test_what_the_admin_api_cannot_show_is_shown(bench, topic):
+    """It puts keys and properties into headers, and never answers for a chunk of a compressed message."""
+    import pulsar
+
+    part = f"{topic}-partition-0"
+    bench.write(part, [b"1"], send=lambda _: {"partition_key": "k" * 20_000, "properties": {"n": "v" * 20_000}})
+    large = {"chunking_enabled": True, "batching_enabled": False, "compression_type": pulsar.CompressionType.ZSTD}
+    producer = bench.client.create_producer(part, **large)
+    producer.send(os.urandom(6 << 20))
+    producer.close()
+    bench.write(part, [b"2"])
+    (messages,) = await everything(bench, topic)
+    assert kinds(messages) == ["1", "part", "part", "2"]
+    assert messages[0]["key"] == "k" * 20_000
+
+
+async def test_markers_behind_the_last_message_are_acknowledged_too(bench, topic):
+    part = f"{topic}-partition-0"
+    run_java(Path(__file__).with_name("Txn.java"), [bench.server.service_url, part, "false"], bench.server.classpath)
+    shown = await everything(bench, topic)
+    expected = ["plain0", "plain1", "plain2", "committed0", "committed1", "between0"]
+    assert kinds(itertools.chain(*shown)) == expected
+
+
+async def test_messages_are_read_beside_the_loop(bench, topic, monkeypatch):
+    threads = []
+    read = NextMessages.read
+    monkeypatch.setattr(
+        NextMessages, "read", lambda self, *a: threads.append(threading.current_thread()) or read(self, *a)
+    )
+    bench.write(topic, [b"1"])
+    async with stream(topic) as (_, events):
+        await anext(events)
+    assert threads
+    assert threading.main_thread() not in threads
+
+
+@contextmanager
+def open_transaction(bench, topic):
+    """Three messages, and two of a transaction that is open meanwhile, with one behind them."""
+    source = Path(__file__).with_name("OpenTransaction.java")
+    with start_java(source, [bench.server.service_url, topic], bench.server.classpath) as process:
+        try:
+            assert any("READY" in line for line in process.stdout)
+            yield
+            process.communicate("\n", timeout=60)
+        finally:
+            process.kill()
+
+
+async def test_an_open_transaction_holds_back_what_is_behind_it(bench, topic, monkeypatch):
+    """Nor is a broker connected to for the same rest again and again."""
+    part = f"{topic}-partition-0"
+    reads = []
+    read = NextMessages.read
+    monkeypatch.setattr(NextMessages, "read", lambda self, *a: reads.append(a[0]) or read(self, *a))
+    async with stream(topic) as (producer, events):
+        with open_transaction(bench, part):
+            payload, ends = await anext(events)
+            assert kinds(payload["messages"]) == ["plain0", "plain1", "plain2"]
+            await producer.advance([AdvanceItem(ends, STORED)])
+            coming = asyncio.ensure_future(anext(events))
+            done, _ = await asyncio.wait({coming}, timeout=3)
+            assert not done
+            assert len(reads) == 2
+        payload, ends = await coming
+        assert kinds(payload["messages"]) == ["open0", "open1", "behind"]
+        await producer.advance([AdvanceItem(ends, STORED)])
+    assert backlog(bench, topic) == 0
+
+
 def test_a_full_partition_does_not_starve_the_other(bench, topic):
     for number, count in enumerate((50, 2)):
         bench.write(f"{topic}-partition-{number}", [b"%d" % n for n in range(count)])
     from airflow_provider_streams.model.source import PulsarSource
 
     with AdminClient(bench.endpoint) as admin:
-        found = ask(admin, next_messages(ask(admin, topics_of(PulsarSource(topic))), "s", Bounds(entries=10)))
+        stored = ask(admin, unread(ask(admin, topics_of(PulsarSource(topic))), "s"))
+    found = read_next(NextMessages(bench.endpoint), stored, Bounds(entries=10))
     shards = [message["shard"].rpartition("-")[2] for message in found.messages]
     assert (shards.count("0"), shards.count("1")) == (5, 2)
 

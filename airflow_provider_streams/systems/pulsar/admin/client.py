@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar
 
 import httpx
 
-from airflow_provider_streams.errors import InvalidRequest, NotFollowed
+from airflow_provider_streams.errors import InvalidRequest, NotFollowed, ProtocolError
 from airflow_provider_streams.systems.pulsar.admin.answers import Answer
 from airflow_provider_streams.systems.pulsar.admin.exchange import (
     Conversation,
@@ -32,6 +32,8 @@ T = TypeVar("T")
 
 CONCURRENCY = 16
 """How many calls one asynchronous client has under way."""
+LONGEST_ANSWER = 64 * 1024 * 1024
+"""Bytes of the longest answer that is taken."""
 
 
 async def together(calls: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
@@ -81,10 +83,31 @@ def _content(send: Send) -> dict[str, Any]:
     }
 
 
-def _answer(response: httpx.Response) -> Answer:
-    return Answer(
-        response.status_code, {name.lower(): value for name, value in response.headers.items()}, response.content
-    )
+class _Body:
+    """What comes of an answer, as far as it is wanted."""
+
+    def __init__(self, send: Send, response: httpx.Response) -> None:
+        self.is_wanted = not (send.headers_only and response.is_success)
+        self._response, self._action = response, f"{send.method} {response.request.url.path}"
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def add(self, part: bytes) -> None:
+        """Take the next part.
+
+        Raises:
+            ProtocolError: it is more than any answer should have.
+        """
+        self._parts.append(part)
+        self._size += len(part)
+        if self._size > LONGEST_ANSWER:
+            raise ProtocolError(f"the answer to {self._action} has more than {LONGEST_ANSWER} bytes")
+
+    @property
+    def answer(self) -> Answer:
+        """The whole answer."""
+        headers = {name.lower(): value for name, value in self._response.headers.items()}
+        return Answer(self._response.status_code, headers, b"".join(self._parts))
 
 
 class _Guard:
@@ -176,7 +199,12 @@ class AdminClient(_Edge):
             time.sleep(step.seconds)
             return None
         try:
-            return _answer(self._http.request(**_content(step), extensions={"trace": _Guard(self._route, step)}))
+            extensions = {"trace": _Guard(self._route, step)}
+            with self._http.stream(**_content(step), extensions=extensions) as response:
+                body = _Body(step, response)
+                for part in response.iter_bytes() if body.is_wanted else ():
+                    body.add(part)
+                return body.answer
         except httpx.TransportError as error:
             return _unreachable(error, self._route.where)
 
@@ -224,8 +252,13 @@ class AsyncAdminClient(_Edge):
             return None
         async with self._places:
             try:
-                guard = _Guard(self._route, step).wait
-                return _answer(await self._http.request(**_content(step), extensions={"trace": guard}))
+                extensions = {"trace": _Guard(self._route, step).wait}
+                async with self._http.stream(**_content(step), extensions=extensions) as response:
+                    body = _Body(step, response)
+                    if body.is_wanted:
+                        async for part in response.aiter_bytes():
+                            body.add(part)
+                    return body.answer
             except httpx.TransportError as error:
                 return _unreachable(error, self._route.where)
 

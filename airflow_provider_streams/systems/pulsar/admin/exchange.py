@@ -30,6 +30,8 @@ class Send:
     params: Mapping[str, str]
     headers: Mapping[str, str] = field(repr=False)
     body: bytes | None = None
+    headers_only: bool = False
+    """Of an answer without a failure, leave out the body."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +189,9 @@ def _attempt(
     url, params = route.url(request.path), request.params
     secret = "Authorization" in headers
     for _ in range(MAX_HOPS + 1):
-        outcome = yield Send(request.method, url, params, _headers(request, headers), request.body)
+        outcome = yield Send(
+            request.method, url, params, _headers(request, headers), request.body, headers_only=request.headers_only
+        )
         assert outcome is not None  # noqa: S101 - the protocol between a generator and its driver
         if isinstance(outcome, Unreachable) or outcome.status not in _REDIRECTS:
             return outcome

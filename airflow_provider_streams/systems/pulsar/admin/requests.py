@@ -21,7 +21,6 @@ from airflow_provider_streams.systems.pulsar.admin.answers import (
     TopicStats,
     TransactionBuffer,
 )
-from airflow_provider_streams.systems.pulsar.admin.messages import ReadEntry
 from airflow_provider_streams.systems.pulsar.admin.peek import PeekedEntry
 from airflow_provider_streams.systems.pulsar.names import rest_path, segment
 
@@ -43,6 +42,8 @@ class Request(Generic[T_co]):
     params: Mapping[str, str] = field(default_factory=dict)
     method: str = "GET"
     body: bytes | None = None
+    headers_only: bool = False
+    """Its answer is in the headers; the body may be anything, of any size."""
     idempotent: bool = True
     """It may be sent again when it is not known whether it arrived."""
     subject: str = ""
@@ -185,6 +186,7 @@ def examine_message(topic: str, *, initial_position: str = "earliest", nth: int 
         _topic(topic, "examinemessage"),
         PeekedEntry.read,
         {"initialPosition": initial_position, "messagePosition": str(nth)},
+        headers_only=True,
         subject=topic,
         absent=((412, ""), _ENTRY_GONE),
     )
@@ -196,17 +198,7 @@ def peek(topic: str, ledger: int, entry: int) -> Request[PeekedEntry | None]:
         f"look at entry {ledger}:{entry} of {topic}",
         _topic(topic, f"ledger/{ledger}/entry/{entry}"),
         PeekedEntry.read,
-        subject=topic,
-        absent=(_ENTRY_GONE,),
-    )
-
-
-def read_entry(topic: str, ledger: int, entry: int) -> Request[ReadEntry | None]:
-    """One entry with its messages; None: its ledger is gone."""
-    return Request(
-        f"read entry {ledger}:{entry} of {topic}",
-        _topic(topic, f"ledger/{ledger}/entry/{entry}"),
-        ReadEntry.read,
+        headers_only=True,
         subject=topic,
         absent=(_ENTRY_GONE,),
     )

@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 from airflow_provider_streams.systems.pulsar.decode import arrays
 from airflow_provider_streams.systems.pulsar.decode.arrays import Array
 from airflow_provider_streams.systems.pulsar.decode.columns import COLUMNS
-from airflow_provider_streams.systems.pulsar.decode.entry import Entry, Group
-from airflow_provider_streams.systems.pulsar.decode.loads import Ints
-from airflow_provider_streams.systems.pulsar.decode.protobuf import LATEST_MS, write_varint
+from airflow_provider_streams.systems.pulsar.decode.entry import BadEntry, Entry, Group
+from airflow_provider_streams.systems.pulsar.decode.loads import Flags, Ints
 from airflow_provider_streams.systems.pulsar.decode.rows import Rows
+from airflow_provider_streams.systems.pulsar.protobuf import LATEST_MS, Malformed, write_varint
 
 MESSAGE_COLUMNS: Final = frozenset({"value", "key", "event_time", "properties", "ordering_key", "sequence_id"})
 """Those that a message's own header and value decide."""
@@ -39,13 +39,31 @@ class Origin:
         """One value per entry, for each of its rows."""
         return np.array(values, np.int64)[self.owner]
 
+    def times(self, column: str, millis: Ints, known: Flags | None = None) -> Array:
+        """Timestamps; of one row each.
+
+        Raises:
+            BadEntry: one is beyond what a timestamp can hold.
+        """
+        beyond = np.flatnonzero((millis > LATEST_MS) | (millis < -LATEST_MS))
+        if len(beyond):
+            entry, found = self.group.entries[self.owner[beyond[0]]], int(millis[beyond[0]])
+            raise BadEntry(
+                entry, Malformed(f"its {column}, {found} ms, is beyond what the column can hold: leave it out")
+            )
+        return arrays.times(millis, known)
+
     def each_text(self, kind: pa.DataType, values: Sequence[bytes | None]) -> Array:
         """One text per entry, for each of its rows."""
         return arrays.taken(kind, values, self.owner)
 
 
-def message_columns(rows: Rows, data: bytes) -> dict[str, Array]:
-    """The value, and those of the other `MESSAGE_COLUMNS` that `rows` has room for."""
+def message_columns(rows: Rows, data: bytes, origin: Origin) -> dict[str, Array]:
+    """The value, and those of the other `MESSAGE_COLUMNS` that `rows` has room for.
+
+    Raises:
+        BadEntry: an event time is beyond what a timestamp can hold.
+    """
     columns = {"value": arrays.binary(pa.binary(), data, rows.value_start, rows.value_end, ~rows.null_value)}
     if rows.key_start is not None and rows.key_end is not None:
         columns["key"] = arrays.binary(pa.string(), data, rows.key_start, rows.key_end, rows.key_start >= 0)
@@ -53,8 +71,7 @@ def message_columns(rows: Rows, data: bytes) -> dict[str, Array]:
         spans = (rows.ordering_start, rows.ordering_end, rows.ordering_start >= 0)
         columns["ordering_key"] = arrays.binary(pa.binary(), data, *spans)
     if rows.event_ms is not None:
-        known = (rows.event_ms > 0) & (rows.event_ms <= LATEST_MS)
-        columns["event_time"] = arrays.times(rows.event_ms, known)
+        columns["event_time"] = origin.times("event_time", rows.event_ms, rows.event_ms != 0)
     if rows.sequence is not None:
         columns["sequence_id"] = arrays.numbers(pa.int64(), rows.sequence, rows.sequence_set)
     if rows.properties is not None:
@@ -74,25 +91,29 @@ def absent_columns(count: int, columns: Collection[str]) -> dict[str, Array]:
     return found
 
 
-def _broker(origin: Origin, part: int) -> Array:
-    limits = (LATEST_MS, (1 << 63) - 1)
-    brokers = [entry.broker for entry in origin.group.entries]
-    noted = [None if broker is None else broker[part] for broker in brokers]
-    values = [value if value is not None and 0 <= value <= limits[part] else None for value in noted]
-    known = origin.each([value is not None for value in values]) != 0
-    numbers = origin.each([value or 0 for value in values])
-    return arrays.times(numbers, known) if part == 0 else arrays.numbers(pa.int64(), numbers, known)
+def _broker(origin: Origin, part: int) -> tuple[Ints, Flags]:
+    """What the broker noted of each row, its time or its index, and whether it did."""
+    noted = [None if entry.broker is None else entry.broker[part] for entry in origin.group.entries]
+    return origin.each([value or 0 for value in noted]), origin.each([value is not None for value in noted]) != 0
 
 
 def _message_ids(origin: Origin) -> Array:
     """Serialized MessageIdData, byte for byte what Pulsar's clients give."""
     entry_part = origin.each_text(pa.binary(), [_entry_id(entry, origin.partition) for entry in origin.group.entries])
-    most = int(origin.index.max(initial=0))
-    indexes = [b"\x20" + write_varint(index) for index in range(most + 1)]
-    index_part = arrays.taken(pa.binary(), [b"", *indexes], origin.index + 1)
+    index_part = arrays.taken(pa.binary(), *_index_texts(origin.index))
     tails = origin.each_text(pa.binary(), [_id_tail(entry) for entry in origin.group.entries])
     nothing = arrays.taken(pa.binary(), [b""], np.zeros(len(origin.owner), np.int64))  # a plain b"" imports pandas
     return pc.binary_join_element_wise(entry_part, index_part, tails, nothing)
+
+
+def _index_texts(index: Ints) -> tuple[Sequence[bytes], Ints]:
+    """The part of a message id that is the batch index, for each that there is, and which of them each row has."""
+    most = int(index.max(initial=0))
+    if most <= len(index):
+        known, places = np.arange(-1, most + 1), index + 1
+    else:  # few messages of huge batches: compaction took the others out
+        known, places = np.unique(index, return_inverse=True)
+    return [b"\x20" + write_varint(each) if each >= 0 else b"" for each in known.tolist()], places
 
 
 def _entry_id(entry: Entry, partition: int) -> bytes:
@@ -110,14 +131,14 @@ def _id_tail(entry: Entry) -> bytes:
 
 
 _ORIGIN_COLUMNS: Mapping[str, Callable[[Origin], Array]] = {
-    "publish_time": lambda o: arrays.times(o.each([m.publish_ms for m in o.group.metadata])),
+    "publish_time": lambda o: o.times("publish_time", o.each([m.publish_ms for m in o.group.metadata])),
     "ledger": lambda o: arrays.numbers(pa.int64(), o.group.ledgers[o.owner]),
     "entry": lambda o: arrays.numbers(pa.int64(), o.group.numbers[o.owner]),
     "batch_index": lambda o: arrays.numbers(pa.int32(), o.index.astype(np.int32)),
     "producer": lambda o: o.each_text(pa.string(), [m.producer for m in o.group.metadata]),
     "schema_version": lambda o: o.each_text(pa.binary(), [m.schema_version for m in o.group.metadata]),
     "replicated_from": lambda o: o.each_text(pa.string(), [m.replicated_from for m in o.group.metadata]),
-    "broker_time": lambda o: _broker(o, 0),
-    "broker_index": lambda o: _broker(o, 1),
+    "broker_time": lambda o: o.times("broker_time", *_broker(o, 0)),
+    "broker_index": lambda o: arrays.numbers(pa.int64(), *_broker(o, 1)),
     "message_id": _message_ids,
 }

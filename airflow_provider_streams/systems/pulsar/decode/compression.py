@@ -8,30 +8,27 @@ from typing import Literal
 
 import pyarrow as pa
 
-from airflow_provider_streams.systems.pulsar.decode.protobuf import Malformed, read_varint
+from airflow_provider_streams.systems.pulsar.limits import Limits
+from airflow_provider_streams.systems.pulsar.protobuf import Malformed, read_varint
 
-NONE, LZ4, ZLIB, ZSTD, SNAPPY = range(5)
-
-LARGEST_PAYLOAD = 1 << 31
-"""More than any column can hold: nothing as large is worth decompressing."""
+LZ4, ZLIB, ZSTD, SNAPPY = range(1, 5)
 
 _NAMES: dict[int, Literal["lz4_raw", "zstd", "snappy"]] = {LZ4: "lz4_raw", ZSTD: "zstd", SNAPPY: "snappy"}
 
 Payload = bytes | bytearray | memoryview
 
 
-def decompress(payload: Payload, compression: int, size: int) -> Payload:
-    """`payload` decompressed to exactly `size` bytes; an uncompressed one as it is, whatever its `size` says.
+def decompress(payload: Payload, compression: int, size: int, limits: Limits) -> bytes:
+    """`payload` decompressed to exactly `size` bytes.
 
     Raises:
-        Malformed: it is too large, does not decompress to `size` bytes, or the compression is unknown.
+        Malformed: it is larger than the limits allow, does not decompress to `size` bytes, or the compression is
+            unknown.
     """
-    if compression == NONE:
-        size = len(payload)
-    if size >= LARGEST_PAYLOAD:
-        raise Malformed(f"a payload of {size} bytes is larger than a column can hold")
-    if compression == NONE:
-        return payload
+    limits.check_bytes(size)
+    limits.check_ratio(size, len(payload))
+    if not len(payload) and not size:
+        return b""  # what clients write for a message without a value, whatever their compression
     if compression == ZLIB:
         return _inflate(payload, size)
     if compression not in _NAMES:
@@ -40,13 +37,13 @@ def decompress(payload: Payload, compression: int, size: int) -> Payload:
 
 
 def _inflate(payload: Payload, size: int) -> bytes:
-    stream = zlib.decompressobj()
+    """The Java client ends with a SYNC_FLUSH, not with a last block: the size alone tells that all has come."""
     try:
-        data = stream.decompress(payload, size + 1)
+        data = zlib.decompressobj().decompress(payload, size + 1)
     except zlib.error as error:
         raise Malformed(str(error)) from error
-    if len(data) != size or not stream.eof:
-        raise Malformed(f"it does not decompress to the {size} bytes its metadata states")
+    if len(data) != size:
+        raise Malformed(f"it does not decompress to the {size} bytes its metadata state")
     return data
 
 
@@ -57,7 +54,7 @@ def _native(payload: Payload, compression: int, size: int) -> bytes:
     except (OSError, ValueError, IndexError) as error:
         raise Malformed(str(error)) from error
     if short:
-        raise Malformed(f"it decompresses to fewer than the {size} bytes its metadata states")
+        raise Malformed(f"it decompresses to fewer than the {size} bytes its metadata state")
     return data
 
 

@@ -10,16 +10,24 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from airflow_provider_streams.errors import CorruptFrame, InvalidRequest
+from airflow_provider_streams.errors import EntryTooLarge, InvalidRequest, MalformedEntry
 from airflow_provider_streams.systems.pulsar.decode import arrays
 from airflow_provider_streams.systems.pulsar.decode.columns import arrow_schema
 from airflow_provider_streams.systems.pulsar.decode.compression import Payload, decompress
-from airflow_provider_streams.systems.pulsar.decode.entry import Broker, Entry, Group, stored_messages, text_size
+from airflow_provider_streams.systems.pulsar.decode.entry import (
+    OF_EVERY_ROW,
+    BadEntry,
+    Broker,
+    Entry,
+    Group,
+    stored_messages,
+    text_bytes,
+)
 from airflow_provider_streams.systems.pulsar.decode.group import Decoded, decode_group
 from airflow_provider_streams.systems.pulsar.decode.loads import Ints
 from airflow_provider_streams.systems.pulsar.decode.metadata import EntryMetadata
-from airflow_provider_streams.systems.pulsar.decode.protobuf import Malformed
-from airflow_provider_streams.systems.pulsar.decode.spans import MalformedEntry
+from airflow_provider_streams.systems.pulsar.limits import Limits, TooLarge
+from airflow_provider_streams.systems.pulsar.protobuf import Malformed
 
 BATCH_ROWS: Final = 10_000
 BATCH_BYTES: Final = 4 << 20
@@ -27,9 +35,6 @@ BATCH_BYTES: Final = 4 << 20
 
 GROUP_BYTES: Final = 64 << 20
 """Entries decoded together; what a flush needs in memory is some three times as much."""
-
-LARGEST_ENTRY: Final = (1 << 31) - (1 << 20)
-"""Arrow's offsets are int32; a little room is for headers."""
 
 Place = tuple[int, int, int]
 
@@ -54,18 +59,20 @@ class Decoder:
     """Collects entries of one shard, in reading order, and decodes many of them at a time.
 
     `columns` are names of `COLUMNS`, None the default ones; `topic` is the parent's full name; `partition` is -1 for a
-    topic without partitions. Entries are stepped through side by side, the more the faster: flush at some 16 MiB of
-    `pending_bytes`. `totals` and `paths` (entries by the way they were decoded) add up over all flushes.
+    topic without partitions; `limits` bound what one entry may become. Entries are stepped through side by side, the
+    more the faster: flush at some 16 MiB of `pending_bytes`. `totals` and `paths` (entries by the way they were
+    decoded) add up over all flushes.
     """
 
-    def __init__(self, columns: Sequence[str] | None, topic: str, partition: int) -> None:
+    def __init__(self, columns: Sequence[str] | None, topic: str, partition: int, limits: Limits | None = None) -> None:
         self.schema = arrow_schema(columns)
         self.totals = Totals()
         self.paths: Counter[str] = Counter()
         self.pending_rows = 0
         self.pending_bytes = 0
-        self._topic, self._partition = topic, partition
+        self._topic, self._partition, self._limits = topic, partition, limits or Limits()
         self._columns = frozenset(self.schema.names)
+        self._repeated = [name for name in OF_EVERY_ROW if name in self._columns]
         self._pending: list[Entry] = []
         self._constants = {
             "topic": arrays.taken(pa.string(), [topic.encode()], np.zeros(BATCH_ROWS, np.int64)),
@@ -92,18 +99,16 @@ class Decoder:
         chunk; `first_chunk` is (ledger, entry) of its first.
 
         Raises:
-            CorruptFrame: the payload cannot be what the metadata state.
+            MalformedEntry: the payload cannot be what the metadata state, or a time is none that a column can hold.
+            EntryTooLarge: it is beyond a limit.
             InvalidRequest: a marker, a lone chunk or an encrypted entry, of which no row can be made.
         """
         if metadata.encrypted or metadata.marker_type is not None or (metadata.num_chunks > 1 and not first_chunk):
             raise InvalidRequest(f"{ledger}:{entry} is a marker, a lone chunk or encrypted: it has no row to decode")
         try:
-            data = decompress(payload, metadata.compression, metadata.uncompressed_size)
-            stored, size = stored_messages(metadata, len(data)), len(data) + text_size(metadata)
-            if size > LARGEST_ENTRY:
-                raise Malformed(f"its {size} bytes are more than a column can hold")  # noqa: TRY301 - as the others
+            data, stored, size = self._open(metadata, payload)
         except Malformed as error:
-            raise self._corrupt(ledger, entry, error) from error
+            raise self.refusal(ledger, entry, error) from error
         first, end, is_batch = 0, 1, metadata.num_messages is not None
         if metadata.num_messages is not None:
             end = metadata.num_messages if end_batch_index is None else min(end_batch_index, metadata.num_messages)
@@ -113,6 +118,16 @@ class Decoder:
         )
         self.pending_rows += stored
         self.pending_bytes += size
+
+    def _open(self, metadata: EntryMetadata, payload: Payload) -> tuple[Payload, int, int]:
+        """The payload decompressed, how many messages it holds, and how many bytes their columns will."""
+        data = payload
+        if metadata.compression:
+            data = decompress(payload, metadata.compression, metadata.uncompressed_size, self._limits)
+        stored = stored_messages(metadata, len(data))
+        size = len(data) + text_bytes(metadata, stored, self._repeated)
+        self._limits.check(size, stored)
+        return data, stored, size
 
     def flush(self) -> list[pa.RecordBatch]:
         """Decode and let go what was added; as `decode` does."""
@@ -128,18 +143,27 @@ class Decoder:
         """Batches of at most 10,000 rows and about 4 MiB, in the entries' order. One call at a time.
 
         Raises:
-            CorruptFrame: a payload is no batch of as many messages as its metadata state.
+            MalformedEntry: a payload is no batch of as many messages as its metadata state, or a time is none that a
+                column can hold.
+            EntryTooLarge: it has more properties than the limits allow.
         """
         batches: list[pa.RecordBatch] = []
         for entries in _groups(taken):
             group = Group.of(entries)
             try:
-                decoded = decode_group(group, self._partition, self._columns)
-            except MalformedEntry as error:
-                raise self._corrupt(error.entry.ledger, error.entry.entry, error.why) from error
+                decoded = decode_group(group, self._partition, self._columns, self._limits)
+                batches += self._batches(decoded)
+            except BadEntry as error:
+                raise self.refusal(error.entry.ledger, error.entry.entry, error.why) from error
             self._count(group, decoded)
-            batches += self._batches(decoded)
         return batches
+
+    def refusal(self, ledger: int, entry: int, why: Malformed | None) -> MalformedEntry | EntryTooLarge:
+        """The error that says of this entry why it cannot be decoded."""
+        where = f"{self._topic} (partition {self._partition})"
+        if isinstance(why, TooLarge):
+            return EntryTooLarge(where, ledger, entry, what=why.what, option=why.option, limit=why.limit)
+        return MalformedEntry(where, ledger, entry, str(why))
 
     def _count(self, group: Group, decoded: Decoded) -> None:
         totals, owner, index = self.totals, decoded.origin.owner, decoded.origin.index
@@ -165,10 +189,6 @@ class Decoder:
                 ],
                 schema=self.schema,
             )
-
-    def _corrupt(self, ledger: int, entry: int, why: object) -> CorruptFrame:
-        where = f"{self._topic} (partition {self._partition})"
-        return CorruptFrame(f"{where}: entry {ledger}:{entry} cannot be decoded: {why}")
 
 
 def _groups(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:

@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from airflow_provider_streams.systems.pulsar.decode.compression import Payload
 from airflow_provider_streams.systems.pulsar.decode.loads import Flags, Ints
 from airflow_provider_streams.systems.pulsar.decode.metadata import EntryMetadata
-from airflow_provider_streams.systems.pulsar.decode.protobuf import Malformed
+from airflow_provider_streams.systems.pulsar.protobuf import Malformed
 
 _SHORTEST_MESSAGE: Final = 6
-_INT32_END: Final = 1 << 31
 
+OF_EVERY_ROW: Final = ("producer", "schema_version", "replicated_from")
+"""Columns that repeat a text of the entry's metadata in each of its rows."""
 
 Broker = tuple[int | None, int | None] | None
 """What the broker noted: its time (ms) and the entry's index, each None where it did not."""
@@ -39,6 +41,14 @@ class Entry(NamedTuple):
     end: int
     """The messages asked for: those with `first <= batch index < end`; a single message counts as index 0."""
     first_chunk: tuple[int, int] | None
+
+
+class BadEntry(Exception):
+    """An entry that is not what its metadata state, or is too large."""
+
+    def __init__(self, entry: Entry, why: Malformed) -> None:
+        self.entry, self.why = entry, why
+        super().__init__(str(why))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,19 +104,27 @@ def stored_messages(metadata: EntryMetadata, size: int) -> int:
     count, kept = metadata.num_messages, metadata.compacted_batch_indexes
     if count is None:
         return 1
-    if kept and not all(a < b for a, b in zip((-1, *kept), (*kept, count), strict=True)):
-        raise Malformed(f"it states {count} messages, of which compaction kept {kept[:5]}..")
-    stored = len(kept) or count
-    if stored * _SHORTEST_MESSAGE > size or count >= _INT32_END:
+    if kept is not None and not _ascends(np.array(kept), count):
+        raise Malformed(f"it states {count} messages, of which compaction kept {list(kept[:5])}..")
+    stored = count if kept is None else len(kept)
+    if not 0 <= stored * _SHORTEST_MESSAGE <= size:
         raise Malformed(f"{size} bytes cannot hold {stored} messages")
     return stored
 
 
-def text_size(metadata: EntryMetadata) -> int:
-    """Bytes of the texts that a single message has in its metadata."""
-    size = len(metadata.key or b"") + len(metadata.ordering_key or b"")
-    for name, value in metadata.properties:
-        size += len(name) + len(value)
+def _ascends(indexes: npt.NDArray[np.int32], end: int) -> bool:
+    return bool(indexes[0] >= 0 and indexes[-1] < end and (indexes[1:] > indexes[:-1]).all())
+
+
+def text_bytes(metadata: EntryMetadata, stored: int, repeated: Iterable[str]) -> int:
+    """Bytes of the texts of its metadata in the rows of an entry with so many messages; `repeated` in each of them."""
+    size = len(metadata.properties)
+    if metadata.key is not None:
+        size += len(metadata.key)
+    if metadata.ordering_key is not None:
+        size += len(metadata.ordering_key)
+    for name in repeated:
+        size += stored * len(getattr(metadata, name) or b"")
     return size
 
 

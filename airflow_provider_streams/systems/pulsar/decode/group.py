@@ -14,6 +14,7 @@ from airflow_provider_streams.systems.pulsar.decode.assemble import Origin, abse
 from airflow_provider_streams.systems.pulsar.decode.entry import Group
 from airflow_provider_streams.systems.pulsar.decode.loads import Ints
 from airflow_provider_streams.systems.pulsar.decode.spans import SpanReader
+from airflow_provider_streams.systems.pulsar.limits import Limits
 
 
 class Decoded(NamedTuple):
@@ -29,15 +30,15 @@ class Decoded(NamedTuple):
     """How many entries were decoded in which way."""
 
 
-def decode_group(group: Group, partition: int, columns: Collection[str]) -> Decoded:
+def decode_group(group: Group, partition: int, columns: Collection[str], limits: Limits) -> Decoded:
     """The rows of these entries, in their order.
 
     Raises:
-        MalformedEntry: a payload is no batch of as many messages as its metadata state.
+        BadEntry: a payload is no batch of as many messages as its metadata state, or has too many properties.
     """
     matrices = uniform.matrices(group, columns)
     if matrices is None:
-        return _by_spans(group, partition, columns)
+        return _by_spans(group, partition, columns, limits)
     return _by_matrices(group, matrices, partition, columns)
 
 
@@ -53,8 +54,8 @@ def _by_matrices(group: Group, matrices: Sequence[uniform.Matrix], partition: in
     return Decoded(origin, found, strides[owner], int(sizes @ counts), Counter(uniform=len(counts)))
 
 
-def _by_spans(group: Group, partition: int, columns: Collection[str]) -> Decoded:
-    reader = SpanReader(group, columns)
+def _by_spans(group: Group, partition: int, columns: Collection[str], limits: Limits) -> Decoded:
+    reader = SpanReader(group, columns, limits)
     reader.read()
     rows = reader.rows
     index = _batch_indexes(group, rows.owner)
@@ -67,7 +68,7 @@ def _by_spans(group: Group, partition: int, columns: Collection[str]) -> Decoded
     value_bytes = int(sizes.sum(where=~rows.null_value))
     origin = Origin(group, partition, rows.owner, index)
     stored = rows.value_end - rows.begin
-    return Decoded(origin, message_columns(rows, reader.data), stored, value_bytes, reader.paths)
+    return Decoded(origin, message_columns(rows, reader.data, origin), stored, value_bytes, reader.paths)
 
 
 def _batch_indexes(group: Group, owner: Ints) -> Ints:
@@ -75,6 +76,6 @@ def _batch_indexes(group: Group, owner: Ints) -> Ints:
     first_row = group.first_row
     index = np.where(group.is_batch[owner], np.arange(len(owner)) - first_row[owner], -1)
     for row, metadata in zip(first_row.tolist(), group.metadata, strict=True):
-        if metadata.compacted_batch_indexes:
+        if metadata.num_messages is not None and metadata.compacted_batch_indexes:
             index[row : row + len(metadata.compacted_batch_indexes)] = metadata.compacted_batch_indexes
     return index

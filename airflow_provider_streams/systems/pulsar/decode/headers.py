@@ -1,33 +1,58 @@
-"""The headers of many messages parsed at once: SingleMessageMetadata in numpy, one field of all rows per step."""
+"""The headers of many messages parsed at once: SingleMessageMetadata in numpy, one field of all rows per step.
+
+Headers begin with properties, key and size, as every client writes them: those are looked for first. What is left, in
+whatever order, is taken field by field.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from airflow_provider_streams.systems.pulsar.decode.loads import TOO_WIDE, Flags, Ints, Loads, Words, low_byte, varints
-from airflow_provider_streams.systems.pulsar.decode.rows import ABSENT, PropertySpans, Rows
-from airflow_provider_streams.systems.pulsar.decode.starts import KEY, PROPERTIES, SIZE
+from airflow_provider_streams.systems.pulsar.decode.rows import PropertySpans, Rows
+from airflow_provider_streams.systems.pulsar.decode.walk import (
+    ABSENT,
+    COMPACTED_OUT,
+    EVENT_TIME,
+    KEY,
+    NAME,
+    NULL_VALUE,
+    ORDERING_KEY,
+    PROPERTIES,
+    SEQUENCE_ID,
+    SIZE,
+    VALUE,
+)
+from airflow_provider_streams.systems.pulsar.protobuf import BYTES, FIXED32, FIXED64, MOST_WIDE, VARINT
 
 CHUNK: Final = 16_384
 """Rows per step: their arrays stay in the processor's cache."""
 
 MOST_FIELDS: Final = 64
-"""Properties, and fields behind the size, that a header may have; the walk takes longer ones."""
+"""Properties at the beginning, and fields behind them, that a header may have; the walk takes longer ones."""
 
-_COMPACTED_OUT, _EVENT_TIME, _KEY_B64, _ORDERING_KEY = 0x20, 0x28, 0x30, 0x3A
-_SEQUENCE_ID, _NULL_VALUE, _NULL_KEY = 0x40, 0x48, 0x50
-_BEHIND_SIZE: Final = np.zeros(256, np.bool_)
-_BEHIND_SIZE[[_COMPACTED_OUT, _EVENT_TIME, _KEY_B64, _ORDERING_KEY, _SEQUENCE_ID, _NULL_VALUE, _NULL_KEY]] = True
-
-_NAME, _VALUE = 0x0A, 0x12
-"""Tags of KeyValue."""
-
-_WIDEST: Final = 10
-"""Bytes of the widest varint."""
+_SMALL_NUMBERS: Final = np.zeros(256, np.bool_)
+_SMALL_NUMBERS[[number << 3 | VARINT for number in range(1, 16)]] = True
+"""Tags of one byte whose field is a varint."""
 
 _8: Final = np.uint64(8)
+
+
+@dataclass(slots=True)
+class _Step:
+    """Rows of one chunk on their way through their headers."""
+
+    chosen: Ints
+    at: Ints
+    """The field that comes next."""
+    body: Ints
+    """Where the header ends."""
+    size: Ints
+    """Of the value; `ABSENT`: not known yet."""
 
 
 class HeaderParser:
@@ -37,20 +62,17 @@ class HeaderParser:
         self._loads, self._rows, self._ends = loads, rows, ends
         self._properties: list[PropertySpans] = []
 
-    def parse(self, chosen: Ints) -> Flags:
-        """Parse these rows. Returns, for each, whether it is odd: unknown, unusual or corrupt.
+    def parse(self, chosen: Ints) -> tuple[Flags, list[PropertySpans]]:
+        """Parse these rows, `CHUNK` at most.
 
-        What is filled for odd rows means nothing: `walk` must read their batches.
+        Returns:
+            For each, whether it is odd: too unusual for this, corrupt, or not ending where it should. What is filled
+            for odd rows means nothing: `walk` must read them. And the properties found, row after row in each part.
         """
         odd = np.zeros(len(chosen), np.bool_)
-        for first in range(0, len(chosen), CHUNK):
-            piece = slice(first, first + CHUNK)
-            self._parse(chosen[piece], odd[piece])
-        return odd
-
-    def properties(self) -> PropertySpans:
-        """The properties found so far, row after row."""
-        return PropertySpans.joined(self._properties)
+        self._properties = []
+        self._parse(chosen, odd)
+        return odd, self._properties
 
     def _parse(self, chosen: Ints, odd: Flags) -> None:
         loads, rows = self._loads, self._rows
@@ -58,111 +80,159 @@ class HeaderParser:
         body = begin + 4 + loads.lengths[begin]
         odd |= body > ends
         np.minimum(body, ends, out=body)
-        at = begin + 4
-        word = self._skip_properties(chosen, at, body, odd)
-        word = self._skip_key(chosen, at, word, body, odd)
-        size, width = varints(word >> _8)
         rows.value_start[chosen] = body
         rows.value_end[chosen] = ends
-        at += width + 1
-        odd |= (low_byte(word) != SIZE) | (width == TOO_WIDE) | (at > body) | (body + size != ends)
-        left = np.flatnonzero((at < body) & ~odd)
+        step = _Step(chosen, begin + 4, body, np.full(len(chosen), ABSENT))
+        word = self._take_properties(step, odd)
+        word = self._take_key(step, word)
+        self._take_size(step, word)
+        left = np.flatnonzero((step.at < body) & ~odd)
         for _ in range(MOST_FIELDS):
             if not len(left):
-                return
-            after, wrong = self._field(chosen[left], at[left], body[left])
+                break
+            wrong, has_more = self._take_field(step, left)
             odd[left] |= wrong
-            at[left] = after
-            left = left[(after < body[left]) & ~wrong]
+            left = left[has_more]
         odd[left] = True
+        odd |= body + step.size != ends
 
-    def _skip_properties(self, chosen: Ints, at: Ints, body: Ints, odd: Flags) -> Words:
-        """Move `at` behind the properties; returns the words there."""
-        word = self._loads.words[at]
+    def _take_properties(self, step: _Step, odd: Flags) -> Words:
+        """Take those at the beginning; returns the words behind them."""
+        word = self._loads.words[step.at]
         left = np.flatnonzero(low_byte(word) == PROPERTIES)
         if not len(left):
             return word
         for _ in range(MOST_FIELDS):
-            length, width = varints(self._loads.words[at[left]] >> _8)
-            inner = at[left] + 1 + width
-            end = np.minimum(inner + length, body[left])
-            wrong = inner + length > body[left]
+            length, width = varints(self._loads.words[step.at[left]] >> _8)
+            inner = step.at[left] + 1 + width
+            end = inner + length
+            fits = (width != TOO_WIDE) & (end <= step.body[left])
+            left, inner, end = left[fits], inner[fits], end[fits]
             if self._rows.properties is not None:
-                wrong |= self._pair(chosen[left], inner, end)
-            odd[left] |= wrong
-            at[left] = end
-            left = left[(low_byte(self._loads.words[end]) == PROPERTIES) & ~wrong]
+                odd[left] |= self._note_properties(step.chosen[left], inner, end)
+            step.at[left] = end
+            left = left[low_byte(self._loads.words[end]) == PROPERTIES]
             if not len(left):
                 break
-        odd[left] = True
-        return self._loads.words[at]
+        return self._loads.words[step.at]
 
-    def _pair(self, chosen: Ints, at: Ints, end: Ints) -> Flags:
-        """Note one property per row: a name and a value, in this order and nothing else."""
-        word = self._loads.words[np.minimum(at, end)]
+    def _note_properties(self, chosen: Ints, at: Ints, end: Ints) -> Flags:
+        """Note one property per row; returns which of them are not a name and a value, in this order."""
+        word = self._loads.words[at]
         length, width = varints(word >> _8)
         name_start = at + 1 + width
         name_end = np.minimum(name_start + length, end)
-        wrong: Flags = (low_byte(word) != _NAME) | (width == TOO_WIDE)
+        wrong: Flags = (low_byte(word) != NAME) | (width == TOO_WIDE)
         word = self._loads.words[name_end]
         length, width = varints(word >> _8)
         value_start = name_end + 1 + width
-        wrong |= (low_byte(word) != _VALUE) | (width == TOO_WIDE) | (value_start + length != end)
+        wrong |= (low_byte(word) != VALUE) | (width == TOO_WIDE) | (value_start + length != end)
         self._properties.append(PropertySpans(chosen, name_start, name_end, value_start, end))
         return wrong
 
-    def _skip_key(self, chosen: Ints, at: Ints, word: Words, body: Ints, odd: Flags) -> Words:
-        """Move `at` behind the key; returns the words there."""
+    def _take_key(self, step: _Step, word: Words) -> Words:
+        """Take the key, where it comes next; returns the words behind it."""
         keyed = low_byte(word) == KEY
         if not keyed.any():
             return word
         length, width = varints(word >> _8)
-        start = at + 1 + width
+        start = step.at + 1 + width
         end = start + length
-        odd |= keyed & (end > body)
+        keyed &= (width != TOO_WIDE) & (end <= step.body)
         if self._rows.key_start is not None and self._rows.key_end is not None:
-            self._rows.key_start[chosen] = np.where(keyed, start, ABSENT)
-            self._rows.key_end[chosen] = np.where(keyed, end, ABSENT)
-        np.copyto(at, np.minimum(end, body), where=keyed)
-        return self._loads.words[at]
+            self._rows.key_start[step.chosen] = np.where(keyed, start, ABSENT)
+            self._rows.key_end[step.chosen] = np.where(keyed, end, ABSENT)
+        np.copyto(step.at, end, where=keyed)
+        return self._loads.words[step.at]
 
-    def _field(self, chosen: Ints, at: Ints, body: Ints) -> tuple[Ints, Flags]:
-        """Note one field behind the size per row; returns the place after it, and what is wrong."""
+    def _take_size(self, step: _Step, word: Words) -> None:
+        """Take the size, where it comes next."""
+        size, width = varints(word >> _8)
+        end = step.at + 1 + width
+        sized = (low_byte(word) == SIZE) & (width != TOO_WIDE) & (end <= step.body)
+        if sized.all():
+            step.size, step.at = size, end
+        else:
+            np.copyto(step.size, size, where=sized)
+            np.copyto(step.at, end, where=sized)
+
+    def _take_field(self, step: _Step, left: Ints) -> tuple[Flags, Flags]:
+        """Take the next field of these rows, whatever it is; returns which have none, and which have more behind it."""
+        at, body = step.at[left], step.body[left]
         word = self._loads.words[at]
-        tag = low_byte(word)
+        tag = low_byte(word).view(np.int64)
         value, width = varints(word >> _8)
-        wide = np.flatnonzero(width == TOO_WIDE)
-        if len(wide):
-            more, wider = varints(self._loads.words[at[wide] + 8])
-            value[wide] |= more << 49
-            width[wide] = wider + 7
-        wrong = ~_BEHIND_SIZE[tag.view(np.int64)] | (width > _WIDEST)
         after = at + 1 + width
-        spans = tag == _ORDERING_KEY
-        if spans.any():
-            start = after.copy()
-            after[spans] += np.minimum(value[spans], body[spans])
-            self._note_ordering_key(chosen[spans], start[spans], after[spans])
+        wrong = np.zeros(len(left), np.bool_)
+        others = np.flatnonzero(~_SMALL_NUMBERS[tag] | (width == TOO_WIDE))
+        if len(others):
+            tag[others], value[others], after[others], wrong[others] = self._any_field(at[others], body[others])
         wrong |= after > body
-        self._note(chosen, tag, value)
-        return after, wrong
+        step.at[left] = after
+        self._note_numbers(step, left, tag, value)
+        if len(others):
+            others = others[~wrong[others]]
+            wrong[others] |= self._note_others(step, left[others], tag[others], value[others])
+        return wrong, (after < body) & ~wrong
 
-    def _note_ordering_key(self, chosen: Ints, start: Ints, end: Ints) -> None:
-        if self._rows.ordering_start is not None and self._rows.ordering_end is not None:
-            self._rows.ordering_start[chosen] = start
-            self._rows.ordering_end[chosen] = end
+    def _any_field(self, at: Ints, body: Ints) -> tuple[Ints, Ints, Ints, Flags]:
+        """Tags, values (lengths), ends and whether it is none, of the fields at these places."""
+        tag, width = self._loads.varints(at)
+        wrong = (width > MOST_WIDE) | (tag < 1 << 3) | (tag >= 1 << 32)
+        start = at + width
+        value, width = self._loads.varints(start)
+        wire = tag & 7
+        after = start + np.choose(wire, [width, 8, width, 0, 0, 4, 0, 0])
+        wrong |= ~_WIRES[wire] | ((width > MOST_WIDE) & ((wire == VARINT) | (wire == BYTES)))
+        spans = wire == BYTES
+        wrong |= spans & ((value < 0) | (value > body - after))
+        after += np.where(spans & ~wrong, value, 0)
+        return tag, value, after, wrong
 
-    def _note(self, chosen: Ints, tag: Words, value: Ints) -> None:
-        rows = self._rows
-        if rows.sequence is not None and rows.sequence_set is not None:
-            hit = tag == _SEQUENCE_ID
-            rows.sequence[chosen[hit]] = value[hit]
-            rows.sequence_set[chosen[hit]] = True
-        if rows.event_ms is not None:
-            hit = tag == _EVENT_TIME
-            rows.event_ms[chosen[hit]] = value[hit]
-        if rows.key_start is not None:
-            rows.key_start[chosen[(tag == _NULL_KEY) & (value != 0)]] = ABSENT
-        for number, flags in ((_NULL_VALUE, rows.null_value), (_COMPACTED_OUT, rows.compacted_out)):
+    def _note_others(self, step: _Step, left: Ints, tag: Ints, length: Ints) -> Flags:
+        """Note texts, properties and sizes; returns which are no properties as clients write them."""
+        rows, end = self._rows, step.at[left]
+        start = end - length
+        for number, starts, ends in (
+            (KEY, rows.key_start, rows.key_end),
+            (ORDERING_KEY, rows.ordering_start, rows.ordering_end),
+        ):
             hit = tag == number
-            flags[chosen[hit]] = value[hit] != 0
+            if starts is not None and ends is not None and hit.any():
+                starts[step.chosen[left[hit]]] = start[hit]
+                ends[step.chosen[left[hit]]] = end[hit]
+        wrong = np.zeros(len(left), np.bool_)
+        hit = tag == PROPERTIES
+        if rows.properties is not None and hit.any():
+            wrong[hit] = self._note_properties(step.chosen[left[hit]], start[hit], end[hit])
+        return wrong
+
+    def _note_numbers(self, step: _Step, left: Ints, tag: Ints, value: Ints) -> None:
+        if (tag == tag[0]).all():  # as a rule, all headers are alike
+            self._note_number(step, left, int(tag[0]), value)
+            return
+        for number in _NUMBERS:
+            hit = tag == number
+            if hit.any():
+                self._note_number(step, left[hit], number, value[hit])
+
+    def _note_number(self, step: _Step, left: Ints, tag: int, value: Ints) -> None:
+        """Note what one number of these rows of the chunk says."""
+        rows, chosen = self._rows, step.chosen[left]
+        if tag == SEQUENCE_ID and rows.sequence is not None and rows.sequence_set is not None:
+            rows.sequence[chosen] = value
+            rows.sequence_set[chosen] = True
+        elif tag == EVENT_TIME and rows.event_ms is not None:
+            rows.event_ms[chosen] = value
+        elif tag == NULL_VALUE:
+            rows.null_value[chosen] = value != 0
+        elif tag == COMPACTED_OUT:
+            rows.compacted_out[chosen] = value != 0
+        elif tag == SIZE:
+            step.size[left] = value.astype(np.int32)
+
+
+_NUMBERS: Final = (SEQUENCE_ID, EVENT_TIME, NULL_VALUE, COMPACTED_OUT, SIZE)
+_WIRES: Final[npt.NDArray[np.bool_]] = np.zeros(8, np.bool_)
+_WIRES[[VARINT, FIXED64, BYTES, FIXED32]] = True
+"""Those whose fields can be stepped over at once."""

@@ -27,6 +27,19 @@ class Loads:
         self.words: Words = np.ndarray((places,), "<u8", data, strides=(1,))
         self.lengths: npt.NDArray[np.uint32] = np.ndarray((places,), ">u4", data, strides=(1,))
 
+    def varints(self, at: Ints) -> tuple[Ints, Ints]:
+        """Values (64 bits) and widths of the varints at these places, of whatever width.
+
+        A width above ten bytes: there is none, and its value means nothing.
+        """
+        values, widths = varints(self.words[at])
+        wide = np.flatnonzero(widths == TOO_WIDE)
+        if len(wide):
+            more, wider = varints(self.words[at[wide] + 7])
+            values[wide] |= more << 49
+            widths[wide] = wider + 7
+        return values, widths
+
 
 def low_byte(words: Words) -> Words:
     """The first byte of each word: the tag, where a field starts there."""
@@ -37,7 +50,7 @@ def low_byte(words: Words) -> Words:
 def varints(words: Words) -> tuple[Ints, Ints]:
     """Values and widths in bytes of the varints that start each word.
 
-    Only seven bytes (49 bits) are looked at: a longer varint has width `TOO_WIDE`, and its value means nothing.
+    Only seven bytes (49 bits) are looked at: of a longer varint the value is that of these, and the width `TOO_WIDE`.
     """
     stop = ~words & _STOP_BITS
     stop &= ~stop + _1  # the lowest: the top bit of the byte that ends the varint; 0: none of the seven does
@@ -51,6 +64,7 @@ def varints(words: Words) -> tuple[Ints, Ints]:
 
 
 TOO_WIDE: Final = 8
+"""Wider than the seven bytes that are looked at."""
 
 _BYTE: Final = np.uint64(0xFF)
 _1, _2, _4 = np.uint64(1), np.uint64(2), np.uint64(4)

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+from array import array
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
+
+import numpy as np
 
 from airflow_provider_streams.errors import CorruptFrame
-from airflow_provider_streams.systems.pulsar.decode import protobuf
-from airflow_provider_streams.systems.pulsar.decode.protobuf import Malformed, collect, read_varint
-
-Pairs = tuple[tuple[bytes, bytes], ...]
+from airflow_provider_streams.systems.pulsar import protobuf
+from airflow_provider_streams.systems.pulsar.decode.loads import PADDING, Loads
+from airflow_provider_streams.systems.pulsar.protobuf import (
+    BYTES,
+    MOST_WIDE,
+    VARINT,
+    Malformed,
+    as_int32,
+    as_int64,
+    read_varint,
+    tokens,
+    write_varint,
+)
 
 
 class EntryMetadata(NamedTuple):
     """What one entry says about all its messages; None, empty or 0: the producer did not set it."""
 
     publish_ms: int
+    """Perhaps negative, or more than a timestamp can hold."""
     producer: bytes = b""
     sequence_id: int | None = None
     num_messages: int | None = None
@@ -25,13 +38,13 @@ class EntryMetadata(NamedTuple):
     uncompressed_size: int = 0
     """Bytes of the payload when decompressed (of all chunks together)."""
     event_ms: int | None = None
-    """None also for 0, which clients send when no event time is set, and for what no timestamp can hold."""
+    """None also for 0, which clients send when no event time is set; perhaps more than a timestamp can hold."""
     key: bytes | None = None
-    """None also where the producer marked the key as null."""
     key_b64: bool = False
     """The key is base64 text of binary bytes."""
     ordering_key: bytes | None = None
-    properties: Pairs = ()
+    properties: bytes = b""
+    """As they stand in a message of a batch: fields of a SingleMessageMetadata."""
     schema_version: bytes | None = None
     null_value: bool = False
     """The message is a tombstone."""
@@ -48,27 +61,58 @@ class EntryMetadata(NamedTuple):
     txn_most: int | None = None
     """Not None: written in a transaction."""
     highest_sequence_id: int | None = None
-    compacted_batch_indexes: tuple[int, ...] = ()
-    """Not empty: compaction kept these messages of the batch, and only they are in the payload."""
+    compacted_batch_indexes: array[int] | None = None
+    """Not None: compaction kept these messages of the batch, and only they are in the payload."""
 
 
 def parse_metadata(view: bytes | bytearray | memoryview) -> EntryMetadata:
     """The fields of one MessageMetadata; unknown ones are skipped. The result keeps no reference to `view`.
 
     Raises:
-        CorruptFrame: the bytes are no protobuf message, a field has the wrong type, or the publish time is missing.
+        CorruptFrame: the bytes are no protobuf message, or the publish time is missing.
     """
     data = bytes(view)
     common = _parse_common(data)
     if common is not None:
         return common
     try:
-        values = collect(data, 0, len(data), _FIELDS)
-        if values.pop("null_partition_key", False):
-            values["key"] = None
-        return EntryMetadata(**values)
-    except (Malformed, TypeError) as error:  # TypeError: no publish_ms
-        raise CorruptFrame(f"the metadata of an entry ({len(data)} bytes) cannot be parsed: {error}") from error
+        return _parse(data)
+    except Malformed as error:
+        raise CorruptFrame(f"its metadata ({len(data)} bytes) cannot be parsed: {error}") from error
+
+
+def _parse(data: bytes) -> EntryMetadata:
+    values: dict[str, Any] = {}
+    properties, indexes = bytearray(), bytearray()
+    for tag, value, stop in tokens(data, 0, len(data)):
+        if tag == _PROPERTIES:
+            properties += b"\x0a" + write_varint(stop - value) + data[value:stop]
+        elif tag in _INDEXES:
+            indexes += write_varint(value) if tag & 7 == VARINT else _packed(data[value:stop])
+        elif tag in _FIELDS:
+            name, convert = _FIELDS[tag]
+            values[name] = convert(data[value:stop] if tag & 7 == BYTES else value)
+    if "publish_ms" not in values:
+        raise Malformed("it has no publish time")
+    return EntryMetadata(**values, properties=bytes(properties), compacted_batch_indexes=_numbers(bytes(indexes)))
+
+
+def _packed(data: bytes) -> bytes:
+    if data and data[-1] > _LAST:
+        raise Malformed("a list of numbers ends inside one")
+    return data
+
+
+def _numbers(varints: bytes) -> array[int] | None:
+    """Those that stand one behind the other, 32 bits each; None: there is none."""
+    if not varints:
+        return None
+    ends = np.flatnonzero(np.frombuffer(varints, np.uint8) <= _LAST)
+    starts = np.concatenate([[0], ends[:-1] + 1])
+    values, widths = Loads(varints + PADDING).varints(starts)
+    if (widths > MOST_WIDE).any():
+        raise Malformed("a varint is longer than ten bytes")
+    return array("i", values.astype(np.int32).tobytes())
 
 
 def _parse_common(data: bytes) -> EntryMetadata | None:
@@ -85,7 +129,7 @@ def _parse_common(data: bytes) -> EntryMetadata | None:
                     number, at = _six_byte_varint(data[at - 1 : at + 5]), at + 5
                 else:
                     number, at = read_varint(data, at - 1)
-            if tag in _COMMON_NUMBERS and number <= protobuf.LATEST_MS:
+            if tag in _COMMON_NUMBERS and number <= _COMMON_NUMBERS[tag]:
                 found[tag] = number
             elif tag in _COMMON_TEXTS:
                 texts[tag] = data[at : at + number]
@@ -119,33 +163,66 @@ def _six_byte_varint(data: bytes) -> int:
 
 _LAST: Final = 0x7F
 _PUBLISH_TIME: Final = 0x18
-_COMMON_NUMBERS: Final = frozenset({0x10, _PUBLISH_TIME, 0x40, 0x48, 0x58, 0x60})
+_PROPERTIES: Final = 0x22
+_INDEXES: Final = (31 << 3 | VARINT, 31 << 3 | BYTES)
+_INT31, _INT63 = (1 << 31) - 1, (1 << 63) - 1
+_COMMON_NUMBERS: Final = {
+    0x10: _INT63,
+    _PUBLISH_TIME: _INT63,
+    0x40: _INT31,
+    0x48: _INT31,
+    0x58: _INT31,
+    0x60: _INT63,
+}
+"""Their tags, and the greatest value that means the same in every width and sign."""
 _COMMON_TEXTS: Final = frozenset({0x0A, 0x32})
 
+
+def _as_uint32(number: int) -> int:
+    return number & 0xFFFF_FFFF
+
+
+def _as_number(number: int) -> int:
+    return number
+
+
+def _as_flag(number: int) -> bool:
+    return number != 0
+
+
+def _as_bytes(data: bytes) -> bytes:
+    return data
+
+
+def _as_presence(_: bytes) -> bool:
+    return True
+
+
+def _as_time(number: int) -> int | None:
+    return as_int64(number) or None
+
+
 _FIELDS: protobuf.Table = {
-    1: ("producer", protobuf.as_bytes),
-    2: ("sequence_id", protobuf.as_int64),
-    3: ("publish_ms", protobuf.as_certain_time),
-    4: ("properties", protobuf.as_pairs),
-    5: ("replicated_from", protobuf.as_bytes),
-    6: ("key", protobuf.as_bytes),
-    8: ("compression", protobuf.as_uint),
-    9: ("uncompressed_size", protobuf.as_uint),
-    11: ("num_messages", protobuf.as_uint),
-    12: ("event_ms", protobuf.as_time),
-    13: ("encrypted", protobuf.as_presence),
-    16: ("schema_version", protobuf.as_bytes),
-    17: ("key_b64", protobuf.as_flag),
-    18: ("ordering_key", protobuf.as_bytes),
-    20: ("marker_type", protobuf.as_uint),
-    22: ("txn_least", protobuf.as_uint),
-    23: ("txn_most", protobuf.as_uint),
-    24: ("highest_sequence_id", protobuf.as_int64),
-    25: ("null_value", protobuf.as_flag),
-    26: ("uuid", protobuf.as_bytes),
-    27: ("num_chunks", protobuf.as_uint),
-    28: ("total_size", protobuf.as_uint),
-    29: ("chunk_id", protobuf.as_uint),
-    30: ("null_partition_key", protobuf.as_flag),
-    31: ("compacted_batch_indexes", protobuf.as_uints),
+    1 << 3 | BYTES: ("producer", _as_bytes),
+    2 << 3 | VARINT: ("sequence_id", as_int64),
+    3 << 3 | VARINT: ("publish_ms", as_int64),
+    5 << 3 | BYTES: ("replicated_from", _as_bytes),
+    6 << 3 | BYTES: ("key", _as_bytes),
+    8 << 3 | VARINT: ("compression", as_int32),
+    9 << 3 | VARINT: ("uncompressed_size", _as_uint32),
+    11 << 3 | VARINT: ("num_messages", as_int32),
+    12 << 3 | VARINT: ("event_ms", _as_time),
+    13 << 3 | BYTES: ("encrypted", _as_presence),
+    16 << 3 | BYTES: ("schema_version", _as_bytes),
+    17 << 3 | VARINT: ("key_b64", _as_flag),
+    18 << 3 | BYTES: ("ordering_key", _as_bytes),
+    20 << 3 | VARINT: ("marker_type", as_int32),
+    22 << 3 | VARINT: ("txn_least", _as_number),
+    23 << 3 | VARINT: ("txn_most", _as_number),
+    24 << 3 | VARINT: ("highest_sequence_id", as_int64),
+    25 << 3 | VARINT: ("null_value", _as_flag),
+    26 << 3 | BYTES: ("uuid", _as_bytes),
+    27 << 3 | VARINT: ("num_chunks", as_int32),
+    28 << 3 | VARINT: ("total_size", as_int32),
+    29 << 3 | VARINT: ("chunk_id", as_int32),
 }

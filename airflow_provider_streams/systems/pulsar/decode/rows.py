@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from copy import copy
 from dataclasses import dataclass, fields
-from typing import Final, Self
+from typing import Self
 
 import numpy as np
 
 from airflow_provider_streams.systems.pulsar.decode.loads import Flags, Ints
-from airflow_provider_streams.systems.pulsar.decode.walk import Message
-
-ABSENT: Final = -1
-"""Start of a span that is not there."""
+from airflow_provider_streams.systems.pulsar.decode.walk import (
+    ABSENT,
+    COMPACTED_OUT,
+    EVENT_TIME,
+    KEY,
+    NULL_VALUE,
+    ORDERING_KEY,
+    SEQUENCE_ID,
+    Header,
+)
 
 
 @dataclass(slots=True)
@@ -95,23 +101,31 @@ class Rows:
     def __len__(self) -> int:
         return len(self.owner)
 
-    def put(self, row: int, begin: int, message: Message, data: bytes) -> None:
-        """Fill one row, but for its properties, from a message that begins at `begin` of `data`."""
-        self.begin[row], self.value_start[row], self.value_end[row] = begin, message.start, message.end
-        self.null_value[row], self.compacted_out[row] = message.null_value, message.compacted_out
-        spans = (
-            (message.key, self.key_start, self.key_end),
-            (message.ordering_key, self.ordering_start, self.ordering_end),
-        )
-        for text, start, end in spans:
-            if start is not None and end is not None:
-                # any place in the header that holds the same bytes is as good as the one they were read from
-                start[row] = ABSENT if text is None else data.find(text, begin, message.start)
-                end[row] = ABSENT if text is None else start[row] + len(text)
+    def put(self, row: int, header: Header) -> None:
+        """Fill one row, but for its properties, from its message's header."""
+        self.null_value[row] = header.number(NULL_VALUE) != 0
+        self.compacted_out[row] = header.number(COMPACTED_OUT) != 0
+        if self.key_start is not None and self.key_end is not None:
+            self.key_start[row], self.key_end[row] = header.span(KEY)
+        if self.ordering_start is not None and self.ordering_end is not None:
+            self.ordering_start[row], self.ordering_end[row] = header.span(ORDERING_KEY)
         if self.event_ms is not None:
-            self.event_ms[row] = message.event_ms or 0
+            self.event_ms[row] = header.number(EVENT_TIME)
         if self.sequence is not None and self.sequence_set is not None:
-            self.sequence[row], self.sequence_set[row] = message.sequence_id or 0, message.sequence_id is not None
+            self.sequence[row], self.sequence_set[row] = header.number(SEQUENCE_ID), SEQUENCE_ID in header.last
+
+    def clear(self, chosen: Flags) -> None:
+        """As they were before anything was filled into them."""
+        for array, nothing in (
+            (self.null_value, False),
+            (self.compacted_out, False),
+            (self.key_start, ABSENT),
+            (self.ordering_start, ABSENT),
+            (self.event_ms, 0),
+            (self.sequence_set, False),
+        ):
+            if array is not None:
+                array[chosen] = nothing
 
     def keep(self, kept: Flags) -> Rows:
         """Those of the rows, in order."""

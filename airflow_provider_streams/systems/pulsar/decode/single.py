@@ -6,8 +6,8 @@ from collections.abc import Collection
 from typing import Final
 
 from airflow_provider_streams.systems.pulsar.decode.metadata import EntryMetadata
-from airflow_provider_streams.systems.pulsar.decode.protobuf import write_varint
-from airflow_provider_streams.systems.pulsar.decode.starts import LENGTH
+from airflow_provider_streams.systems.pulsar.decode.walk import LENGTH
+from airflow_provider_streams.systems.pulsar.protobuf import write_varint
 
 
 def header(metadata: EntryMetadata, size: int, columns: Collection[str]) -> bytes:
@@ -16,7 +16,7 @@ def header(metadata: EntryMetadata, size: int, columns: Collection[str]) -> byte
     if metadata.key is not None and "key" in columns:
         out = b"\x12" + _varint(len(metadata.key)) + metadata.key + out
     if metadata.properties and "properties" in columns:
-        out = b"".join(_property(name, value) for name, value in metadata.properties) + out
+        out = metadata.properties + out
     if metadata.event_ms and "event_time" in columns:
         out += b"\x28" + write_varint(metadata.event_ms)
     if metadata.ordering_key is not None and "ordering_key" in columns:
@@ -26,11 +26,6 @@ def header(metadata: EntryMetadata, size: int, columns: Collection[str]) -> byte
     if metadata.null_value:
         out += b"\x48\x01"
     return LENGTH.pack(len(out)) + out
-
-
-def _property(name: bytes, value: bytes) -> bytes:
-    pair = b"\x0a" + _varint(len(name)) + name + b"\x12" + _varint(len(value)) + value
-    return b"\x0a" + _varint(len(pair)) + pair
 
 
 def _varint(number: int) -> bytes:

@@ -11,31 +11,30 @@ import numpy as np
 
 from airflow_provider_streams.systems.pulsar.decode import single, starts
 from airflow_provider_streams.systems.pulsar.decode.compression import Payload
-from airflow_provider_streams.systems.pulsar.decode.entry import Entry, Group
-from airflow_provider_streams.systems.pulsar.decode.headers import HeaderParser
+from airflow_provider_streams.systems.pulsar.decode.entry import BadEntry, Group
+from airflow_provider_streams.systems.pulsar.decode.headers import CHUNK, HeaderParser
 from airflow_provider_streams.systems.pulsar.decode.loads import PADDING, Flags, Ints, Loads
-from airflow_provider_streams.systems.pulsar.decode.protobuf import Malformed
 from airflow_provider_streams.systems.pulsar.decode.rows import PropertySpans, Rows
-from airflow_provider_streams.systems.pulsar.decode.walk import Message, walk
+from airflow_provider_streams.systems.pulsar.decode.walk import LENGTH, SIZE, Span, find_starts, read_header
+from airflow_provider_streams.systems.pulsar.limits import Limits, TooLarge
+from airflow_provider_streams.systems.pulsar.protobuf import Malformed, as_int32
 
 WALK, SINGLE, STRIDE, PIECES, LANES, HOP = range(6)
 PATHS: Final = ("walk", "single", "stride", "pieces", "lanes", "hop")
-"""How the starts of an entry's messages were found; `walk` also read their headers one by one."""
+"""How the starts of an entry's messages were found: `walk` read every field of every header on the way."""
 
+_CERTAIN: Final = (WALK, SINGLE)
+"""What the others find are guesses."""
 
-class MalformedEntry(Exception):
-    """A payload that is no batch of as many messages as its metadata state."""
-
-    def __init__(self, entry: Entry, why: Malformed) -> None:
-        self.entry, self.why = entry, why
-        super().__init__(str(why))
+Failures = dict[int, Malformed]
+"""Entries, by number, whose messages are not where they are thought to be, or that have too many properties."""
 
 
 class SpanReader:
     """Reads all `entries` into `rows`, whose spans lie in `data`."""
 
-    def __init__(self, group: Group, columns: Collection[str]) -> None:
-        self._entries = group.entries
+    def __init__(self, group: Group, columns: Collection[str], limits: Limits) -> None:
+        self._entries, self._limits = group.entries, limits
         self._path = np.where(group.is_batch, WALK, SINGLE)
         self._stored, self._first_row = group.stored, group.first_row
         lengths, parts = _parts(group, columns)
@@ -44,6 +43,8 @@ class SpanReader:
         self.data = b"".join([*parts, PADDING])
         self._loads = Loads(self.data)
         self.rows = Rows.of(np.repeat(np.arange(len(self._stored)), self._stored), columns)
+        self._properties: list[PropertySpans] = []
+        self._counts = np.zeros(len(self._stored), np.int64)
 
     @property
     def paths(self) -> Counter[str]:
@@ -55,21 +56,84 @@ class SpanReader:
         """Fill `rows`.
 
         Raises:
-            MalformedEntry: naming an entry that is none.
+            BadEntry: naming an entry that cannot be read.
         """
         self._find_starts()
-        parser = HeaderParser(self._loads, self.rows, self._ends())
-        chosen = np.flatnonzero((self._path != WALK)[self.rows.owner])
-        odd = parser.parse(chosen)
-        self._path[self.rows.owner[chosen[odd]]] = WALK
-        walked = [self._walk(int(number)) for number in np.flatnonzero(self._path == WALK)]
+        failures = self._parse(np.arange(len(self.rows)))
+        guessed = [number for number in failures if self._path[number] not in _CERTAIN]
+        certain = {number: error for number, error in failures.items() if number not in guessed}
+        if guessed:
+            certain |= self._parse_again(guessed)
+        for number, error in certain.items():
+            raise BadEntry(self._entries[number], error)
         if self.rows.properties is not None:
-            parsed = parser.properties()
-            parsed = parsed.keep((self._path != WALK)[self.rows.owner[parsed.row]])
-            self.rows.properties = PropertySpans.joined([parsed, *walked])
+            self.rows.properties = PropertySpans.joined(self._properties)
+
+    def _parse_again(self, guessed: Sequence[int]) -> Failures:
+        """Find the starts of these entries by the walk, and parse their rows again."""
+        again = np.isin(self.rows.owner, guessed)
+        self._properties = [found.keep(~again[found.row]) for found in self._properties]
+        self._counts[guessed] = 0
+        self._path[guessed] = WALK
+        for number in guessed:
+            self._walk_starts(number)
+        self.rows.clear(again)
+        return self._parse(np.flatnonzero(again))
+
+    def _parse(self, chosen: Ints) -> Failures:
+        """Fill these rows, if each of their messages begins and ends where it is thought to."""
+        failures: Failures = {}
+        parser = HeaderParser(self._loads, self.rows, self._ends())
+        for first in range(0, len(chosen), CHUNK):
+            some = chosen[first : first + CHUNK]
+            odd, properties = parser.parse(some)
+            if odd.any():  # rows ascend
+                properties = [part.keep(~odd[np.searchsorted(some, part.row)]) for part in properties]
+                properties.append(self._walk(some[odd], failures))
+            if properties:
+                self._note_properties(properties, failures)
+        return failures
+
+    def _walk(self, odd: Ints, failures: Failures) -> PropertySpans:
+        """Fill these rows one by one; returns their properties."""
+        found: list[tuple[int, int, int, int, int]] = []
+        for row, owner in zip(odd.tolist(), self.rows.owner[odd].tolist(), strict=True):
+            if owner in failures:
+                continue
+            try:
+                found += [(row, *name, *value) for name, value in self._walk_row(row)]
+            except Malformed as error:
+                failures[owner] = error
+        return PropertySpans.of(found)
+
+    def _walk_row(self, row: int) -> Sequence[tuple[Span, Span]]:
+        at, end = int(self.rows.begin[row]) + LENGTH.size, int(self.rows.value_end[row])
+        body = at + LENGTH.unpack_from(self.data, at - LENGTH.size)[0]
+        if body > end:
+            raise Malformed("the header of a message reaches beyond it")
+        most = 0 if self.rows.properties is None else self._limits.max_entry_rows
+        header = read_header(self.data, at, body, most_properties=most)
+        if body + as_int32(header.number(SIZE)) != end or SIZE not in header.last:
+            raise Malformed("a message does not end where the next one begins")
+        self.rows.put(row, header)
+        return header.properties
+
+    def _note_properties(self, found: Sequence[PropertySpans], failures: Failures) -> None:
+        """Note properties of many rows, but of no entry that has too many."""
+        owners = self.rows.owner[np.concatenate([part.row for part in found])]
+        self._counts += np.bincount(owners, minlength=len(self._counts))
+        for number in np.flatnonzero(self._counts > self._limits.max_entry_rows).tolist():
+            try:
+                self._limits.check_rows(int(self._counts[number]), "properties")
+            except TooLarge as error:
+                failures.setdefault(number, error)
+        if failures:
+            failed = np.array(list(failures))
+            found = [part.keep(~np.isin(self.rows.owner[part.row], failed)) for part in found]
+        self._properties += found
 
     def _find_starts(self) -> None:
-        """Fill `rows.begin`, by the cheapest way that fits; what no way fits stays with `WALK`."""
+        """Fill `rows.begin`, by the cheapest way that fits."""
         single_ones = self._path == SINGLE
         self.rows.begin[self._first_row[single_ones]] = self._begin[single_ones]
         for number in np.flatnonzero(~single_ones & (self._stored >= starts.FEWEST_STRIDES)).tolist():
@@ -82,6 +146,8 @@ class SpanReader:
             self._side_by_side(left, starts.lanes, LANES)
         for number in np.flatnonzero(self._path == WALK).tolist():
             self._path[number] = self._hop(number)
+        for number in np.flatnonzero(self._path == WALK).tolist():
+            self._walk_starts(number)
 
     def _side_by_side(self, numbers: Ints, walk_all: Callable[[Loads, Ints, Ints, Ints], Flags], path: int) -> None:
         batches = np.stack([self._begin[numbers], self._end[numbers], self._stored[numbers]])
@@ -120,19 +186,11 @@ class SpanReader:
         ends[(self._first_row + self._stored - 1)[filled]] = self._end[filled]
         return ends
 
-    def _walk(self, number: int) -> PropertySpans:
-        begin, end, count = self._place(number)
-        row = int(self._first_row[number])
+    def _walk_starts(self, number: int) -> None:
         try:
-            messages = list(walk(self.data, begin, end, count))
+            self.rows.begin[self._rows_of(number)] = find_starts(self.data, *self._place(number))
         except Malformed as error:
-            raise MalformedEntry(self._entries[number], error) from error
-        found: list[tuple[int, int, int, int, int]] = []
-        for message in messages:
-            self.rows.put(row, begin, message, self.data)
-            found += _property_spans(self.data, row, begin, message)
-            begin, row = message.end, row + 1
-        return PropertySpans.of(found)
+            raise BadEntry(self._entries[number], error) from error
 
 
 def _parts(group: Group, columns: Collection[str]) -> tuple[Ints, Sequence[Payload]]:
@@ -147,15 +205,3 @@ def _parts(group: Group, columns: Collection[str]) -> tuple[Ints, Sequence[Paylo
     ]
     lengths += [len(head) for head in heads]
     return lengths, list(chain.from_iterable(zip(heads, group.payloads, strict=True)))
-
-
-def _property_spans(data: bytes, row: int, at: int, message: Message) -> list[tuple[int, int, int, int, int]]:
-    """Where the properties of a message lie: their bytes, found again from `at` on in their order."""
-    spans = []
-    for name, value in message.properties:
-        name_start = data.find(name, at, message.start)
-        name_end = name_start + len(name)
-        value_start = data.find(value, name_end, message.start)
-        at = value_start + len(value)
-        spans.append((row, name_start, name_end, value_start, at))
-    return spans

@@ -7,13 +7,13 @@ end where its batch ends is refused here, and `headers` checks every single mess
 from __future__ import annotations
 
 import re
-from struct import Struct, error
 from typing import Final
 
 import numpy as np
 
 from airflow_provider_streams.systems.pulsar.decode.loads import Flags, Ints, Loads
-from airflow_provider_streams.systems.pulsar.decode.protobuf import Malformed, read_varint
+from airflow_provider_streams.systems.pulsar.decode.walk import KEY, LENGTH, PROPERTIES, SIZE, payload_size
+from airflow_provider_streams.systems.pulsar.protobuf import Malformed, read_varint
 
 FEWEST_LANES: Final = 32
 """Below this many batches side by side, Python's steps are faster than numpy's."""
@@ -29,10 +29,6 @@ FEWEST_IN_PIECE: Final = 16
 
 FEWEST_TO_CUT: Final = 4 * FEWEST_IN_PIECE
 """Batches of fewer messages are not cut."""
-
-LENGTH: Final = Struct(">I")
-PROPERTIES, KEY, SIZE = 0x0A, 0x12, 0x18
-"""Tags of SingleMessageMetadata, in the order of their fields."""
 
 
 def stride(loads: Loads, start: int, end: int, count: int) -> int | None:
@@ -51,20 +47,23 @@ def hop(data: bytes, at: int, end: int, count: int) -> list[int] | None:
         for _ in range(count):
             starts.append(at)
             field = at + 4
+            if field > end:
+                return None
             body = field + LENGTH.unpack_from(data, at)[0]
-            while data[field] in _BEFORE_SIZE:
+            while data[field] in _BEFORE_SIZE and field < body:
                 length = data[field + 1]
                 field += 2
                 if length > _LAST:
                     length, field = read_varint(data, field - 1)
                 field += length
-            if data[field] != SIZE:
-                return None
-            size = data[field + 1]
-            if size > _LAST:
-                size, _ = read_varint(data, field + 1)
+            if data[field] == SIZE and field < body:
+                size = data[field + 1]
+                if size > _LAST:
+                    size, _ = read_varint(data, field + 1)
+            else:
+                size = payload_size(data, at + 4, min(body, end))
             at = body + size
-    except (IndexError, error, Malformed):
+    except (IndexError, Malformed):
         return None
     return starts if at == end else None
 
@@ -103,6 +102,8 @@ def pieces(loads: Loads, batches: Ints, rows: Ints, out: Ints) -> Flags:
     """
     owner, place, ends = _cut(loads.data, batches)
     counts = batches[2]
+    if len(owner) < FEWEST_LANES:
+        return np.zeros(len(counts), np.bool_)
     words = loads.words.view(np.int64)
     found = []
     for step in range(4 * int(counts.sum()) // len(owner) + FEWEST_IN_PIECE):

@@ -11,8 +11,8 @@ import pyarrow as pa
 from airflow_provider_streams.systems.pulsar.decode.arrays import Array, buffer
 from airflow_provider_streams.systems.pulsar.decode.compression import Payload
 from airflow_provider_streams.systems.pulsar.decode.entry import Group
-from airflow_provider_streams.systems.pulsar.decode.protobuf import Malformed, read_varint
-from airflow_provider_streams.systems.pulsar.decode.starts import LENGTH
+from airflow_provider_streams.systems.pulsar.decode.walk import LENGTH
+from airflow_provider_streams.systems.pulsar.protobuf import Malformed, read_varint
 
 FEWEST_MESSAGES: Final = 32
 """Batches of fewer messages, on average, are cheaper in company, many at a time."""
@@ -20,7 +20,7 @@ FEWEST_MESSAGES: Final = 32
 LONGEST_HEADER: Final = 64
 
 _TEXT = {0x0A: "properties", 0x12: "key", 0x3A: "ordering_key"}
-_NUMBER = {0x28: "event_time", 0x30: "", 0x40: "sequence_id"}
+_NUMBER = {0x28: "event_time", 0x30: "", 0x40: "sequence_id", 0x50: ""}
 """Tags of SingleMessageMetadata that a matrix may have, if the column that each feeds is not asked for."""
 _SIZE: Final = 0x18
 _LENGTH_MASK: Final = b"\xff" * 4
@@ -94,7 +94,7 @@ def _mask(header: bytes, size: int, columns: Collection[str]) -> bytes | None:
             number, after = read_varint(header, len(mask) + 1)
             if tag == _SIZE:
                 mask, stated = mask.ljust(after, b"\xff"), number
-            elif tag in _TEXT and _TEXT[tag] not in columns:
+            elif tag in _TEXT and _TEXT[tag] not in columns and number <= len(header):
                 mask = mask.ljust(after, b"\xff") + bytes(number)
             elif tag in _NUMBER and _NUMBER[tag] not in columns:
                 mask = (mask + b"\xff").ljust(after, b"\x80")

@@ -1,74 +1,115 @@
-"""One batch walked message by message: the plain reading of the format, for what the fast paths leave."""
+"""One message's header read field by field: the plain reading of the format, for what the fast ways leave."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from struct import Struct
-from typing import NamedTuple
+from typing import Final
 
-from airflow_provider_streams.systems.pulsar.decode import protobuf
-from airflow_provider_streams.systems.pulsar.decode.metadata import Pairs
-from airflow_provider_streams.systems.pulsar.decode.protobuf import Malformed, collect
+from airflow_provider_streams.systems.pulsar.protobuf import BYTES, VARINT, Malformed, as_int32, as_int64, tokens
 
-_LENGTH = Struct(">I")
+LENGTH: Final = Struct(">I")
+"""Of a message's header, before it."""
 
+PROPERTIES, KEY, SIZE, COMPACTED_OUT = 1 << 3 | BYTES, 2 << 3 | BYTES, 3 << 3 | VARINT, 4 << 3 | VARINT
+EVENT_TIME, ORDERING_KEY, SEQUENCE_ID = 5 << 3 | VARINT, 7 << 3 | BYTES, 8 << 3 | VARINT
+NULL_VALUE = 9 << 3 | VARINT
+"""Tags of SingleMessageMetadata."""
+NAME, VALUE = 1 << 3 | BYTES, 2 << 3 | BYTES
+"""Tags of KeyValue."""
 
-class Message(NamedTuple):
-    """One message of a batch; its value is `data[start:end]`. None or empty: the producer did not set it."""
+ABSENT: Final = -1
+"""Start of a span that is not there."""
 
-    start: int
-    end: int
-    key: bytes | None = None
-    event_ms: int | None = None
-    ordering_key: bytes | None = None
-    sequence_id: int | None = None
-    null_value: bool = False
-    compacted_out: bool = False
-    properties: Pairs = ()
+Span = tuple[int, int]
+"""A half-open range of the bytes that were read."""
 
 
-def walk(data: bytes, start: int, end: int, count: int) -> Iterator[Message]:
-    """The `count` messages of the batch `data[start:end]`, in order.
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What one header says."""
+
+    last: Mapping[int, Span]
+    """Of each known tag that is there, where its last value begins and ends; of a varint the value itself, and its end.
+    """
+    properties: Sequence[tuple[Span, Span]]
+    """Name and value of each."""
+
+    def number(self, tag: int) -> int:
+        """A signed number; 0: it is not there."""
+        return as_int64(self.last[tag][0]) if tag in self.last else 0
+
+    def span(self, tag: int) -> Span:
+        """Of a text."""
+        return self.last.get(tag, (ABSENT, ABSENT))
+
+
+def find_starts(data: bytes, start: int, end: int, count: int) -> list[int]:
+    """The starts of the `count` messages of the batch `data[start:end]`.
 
     Raises:
         Malformed: a message reaches beyond the end, its header cannot be parsed, or the count is another.
     """
-    at = start
+    starts, at = [], start
     for _ in range(count):
-        header = at + _LENGTH.size
+        starts.append(at)
+        header = at + LENGTH.size
         if header > end:
             raise Malformed(f"it ends before its {count} messages")
-        body = header + _LENGTH.unpack_from(data, at)[0]
+        body = header + LENGTH.unpack_from(data, at)[0]
         if body > end:
             raise Malformed("the header of a message reaches beyond it")
-        message = _message(data, header, body)
-        at = message.end
+        at = body + payload_size(data, header, body)
         if at > end:
             raise Malformed("a message reaches beyond it")
-        yield message
     if at != end:
         raise Malformed(f"it holds {end - at} bytes more than its {count} messages")
+    return starts
 
 
-def _message(data: bytes, header: int, body: int) -> Message:
-    values = collect(data, header, body, _FIELDS)
-    if "size" not in values:
+def payload_size(data: bytes, at: int, end: int) -> int:
+    """How many bytes the header `data[at:end]` says that its message's value has.
+
+    Raises:
+        Malformed: it is no header, or does not say it.
+    """
+    size = ABSENT
+    for tag, value, _ in tokens(data, at, end):
+        if tag == SIZE:
+            size = as_int32(value)
+    if size < 0:
         raise Malformed("a message states no payload size")
-    end = body + values.pop("size")
-    if values.pop("null_key", False):
-        values["key"] = None
-    return Message(body, end, **values)
+    return size
 
 
-_FIELDS: protobuf.Table = {
-    1: ("properties", protobuf.as_pairs),
-    2: ("key", protobuf.as_bytes),
-    3: ("size", protobuf.as_uint),
-    4: ("compacted_out", protobuf.as_flag),
-    5: ("event_ms", protobuf.as_time),
-    7: ("ordering_key", protobuf.as_bytes),
-    8: ("sequence_id", protobuf.as_int64),
-    9: ("null_value", protobuf.as_flag),
-    10: ("null_key", protobuf.as_flag),
-}
-"""SingleMessageMetadata."""
+def read_header(data: bytes, at: int, end: int, *, most_properties: int) -> Header:
+    """The SingleMessageMetadata `data[at:end]`; of too many properties, one more than `most_properties`; 0: of none.
+
+    Raises:
+        Malformed: it is none.
+    """
+    last: dict[int, Span] = {}
+    properties: list[tuple[Span, Span]] = []
+    for tag, value, stop in tokens(data, at, end):
+        if tag in _KNOWN:
+            last[tag] = (value, stop)
+        elif tag == PROPERTIES and len(properties) <= most_properties > 0:
+            properties.append(_property(data, value, stop))
+    return Header(last, properties)
+
+
+def _property(data: bytes, at: int, end: int) -> tuple[Span, Span]:
+    """Name and value of a KeyValue; what is missing is empty."""
+    name = value = (at, at)
+    for tag, start, stop in tokens(data, at, end):
+        if tag == NAME:
+            name = (start, stop)
+        elif tag == VALUE:
+            value = (start, stop)
+    return name, value
+
+
+_KNOWN: Final = frozenset(
+    {KEY, SIZE, COMPACTED_OUT, EVENT_TIME, ORDERING_KEY, SEQUENCE_ID, NULL_VALUE},
+)

@@ -38,6 +38,8 @@ log = logging.getLogger(__name__)
 MOST_HOPS = 10
 TOGETHER = 100
 """Topics asked for in one go."""
+MOST_PARTITIONS = 1_000_000
+"""More than any cluster could hold: who says so is no broker."""
 
 T = TypeVar("T")
 Expected = TypeVar("Expected", bound=Command)
@@ -123,6 +125,8 @@ class BrokerClient:
                 raise server_error(
                     answer.error, answer.message, where=connection.where, topic=topic, action=f"look at {topic}"
                 )
+            if answer.partitions > MOST_PARTITIONS:
+                raise ProtocolError(f"{connection.where}: {topic} cannot have {answer.partitions} partitions")
             return answer.partitions
 
         return self._patiently(ask)

@@ -236,8 +236,8 @@ class MessageHeader(Command):
 class BrokerEntry(Message):
     """What the broker notes beside an entry, if it is set up to: its own clock, and the index of the last message."""
 
-    timestamp_ms: int | None = integer(1)
-    index: int | None = integer(2)
+    timestamp_ms: int | None = signed_integer(1)
+    index: int | None = signed_integer(2)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from airflow_provider_streams.systems.pulsar.wire.commands import (
     Pong,
 )
 from airflow_provider_streams.systems.pulsar.wire.failures import AUTHENTICATION, server_error
-from airflow_provider_streams.systems.pulsar.wire.frames import FRAME_SLACK, Frame, FrameBuffer, encode_frame
+from airflow_provider_streams.systems.pulsar.wire.frames import Frame, FrameBuffer, FrameTooLong, encode_frame
 from airflow_provider_streams.systems.tls import tls_refusal
 
 CLIENT_VERSION: Final = f"airflow-provider-streams {__version__}"
@@ -59,7 +59,7 @@ class Connection:
     def __init__(self, address: Address, endpoint: Endpoint, *, behind_proxy: Address | None = None) -> None:
         self.address = address
         self.where = str(behind_proxy or address)
-        self.buffer = FrameBuffer()
+        self.buffer = FrameBuffer(limit=endpoint.max_entry_bytes)
         self._endpoint = endpoint
         self._timeout = endpoint.request_timeout_seconds
         self._last_id = 0
@@ -94,24 +94,32 @@ class Connection:
 
         Raises:
             SystemUnavailable: the connection is lost, or the broker does not answer a PING.
+            FrameTooLong: a message beyond the endpoint's limit.
             ProtocolError: what comes is not Pulsar's protocol.
         """
-        buffer, sock = self.buffer, self._socket
         try:
-            sock.settimeout(timeout_seconds)
-            count = sock.recv_into(buffer.space()[:RECEIVE_BYTES])
+            space = self.buffer.space()[:RECEIVE_BYTES]
+            count = self._receive_into(space, timeout_seconds)
+            return self.buffer.received(count) if count else []
+        except FrameTooLong:
+            raise
+        except ProtocolError as error:
+            raise ProtocolError(f"{self.where}: {error}") from error
+
+    def _receive_into(self, space: memoryview, timeout_seconds: float) -> int:
+        """How many bytes have come; 0: none in time."""
+        try:
+            self._socket.settimeout(timeout_seconds)
+            count = self._socket.recv_into(space)
         except TimeoutError:
             self._check_silence()
-            return []
+            return 0
         except OSError as error:
             raise self._lost(error) from error
         if not count:
             raise SystemUnavailable(self.where, "it closed the connection")
         self._heard_at, self._pinged_at = time.monotonic(), None
-        try:
-            return buffer.received(count)
-        except ProtocolError as error:
-            raise ProtocolError(f"{self.where}: {error}") from error
+        return count
 
     def command(self, frame: Frame) -> Command | None:
         """The command of a frame that is not a MESSAGE; None if it was for the connection itself, and dealt with.
@@ -171,7 +179,7 @@ class Connection:
         if not isinstance(answer, Connected):
             raise ProtocolError(f"{self.where} answers CONNECT with {type(answer).__name__}")
         if answer.max_message_size:
-            self.buffer.longest = answer.max_message_size + FRAME_SLACK
+            self.buffer.legal = answer.max_message_size
 
     def _expired(self) -> str:
         """Brokers do not tell an expired token from a wrong one."""

@@ -12,12 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from struct import Struct
+from struct import error as struct_error
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from airflow_provider_streams.errors import CorruptFrame, MissingDependency, ProtocolError
-from airflow_provider_streams.systems.pulsar.decode.protobuf import Malformed, read_varint
+from airflow_provider_streams.systems.pulsar.limits import Limits
+from airflow_provider_streams.systems.pulsar.protobuf import Malformed, read_varint
 from airflow_provider_streams.systems.pulsar.wire.commands import MESSAGE, BrokerEntry, Command, MessageHeader
 from airflow_provider_streams.systems.pulsar.wire.commands import decode_command as _decode_command
 
@@ -26,9 +28,14 @@ BLOCK_BYTES = 8 * 1024 * 1024
 FRAME_SLACK = 10 * 1024
 """How much longer than the broker's largest message a frame may be."""
 DEFAULT_MAX_MESSAGE = 5 * 1024 * 1024
+DEFAULT_LIMIT = Limits.max_entry_bytes
+LIMIT_OPTION = "max_entry_bytes"
+"""The option of a connection that bounds frames, too."""
 
 _ROOM = 64 * 1024
 _SHORTEST = 6
+_HEAD = 200
+"""Bytes that surely hold the command of a message."""
 _U32 = Struct(">I")
 _CHECKED = Struct(">HII")
 _BROKER_ENTRY = Struct(">HI")
@@ -40,6 +47,14 @@ _ONE_BYTE = 0x80
 
 Frame = tuple[int, int]
 """First byte and end of a frame in its block."""
+
+
+class FrameTooLong(ProtocolError):
+    """A frame longer than a reader allows, though the broker may; `place` is the ledger and entry in it, if known."""
+
+    def __init__(self, size: int, limit: int, place: tuple[int, int] | None) -> None:
+        self.size, self.limit, self.place = size, limit, place
+        super().__init__(f"a frame of {size} bytes; {LIMIT_OPTION} is {limit}: raise it, if this is to be read")
 
 
 class Entry(NamedTuple):
@@ -66,15 +81,24 @@ class FrameBuffer:
     begins where the old one is full; the part of a frame at its end moves along.
     """
 
-    def __init__(self, block_bytes: int = BLOCK_BYTES) -> None:
-        self.longest = DEFAULT_MAX_MESSAGE + FRAME_SLACK
-        """Bytes that a frame's `total` may state."""
+    def __init__(self, block_bytes: int = BLOCK_BYTES, *, limit: int = DEFAULT_LIMIT) -> None:
+        self.legal = DEFAULT_MAX_MESSAGE
+        """Bytes of the largest message that the broker allows; it says so."""
+        self.limit = limit
+        """Bytes of the largest message that we take."""
         self._block_bytes = block_bytes
+        self._refusal: ProtocolError | None = None
         self._begin = self._end = 0
         self._renew(block_bytes)
 
     def space(self) -> memoryview:
-        """Where to receive into, never empty."""
+        """Where to receive into, never empty.
+
+        Raises:
+            ProtocolError: what follows the last frames is none; see `received`.
+        """
+        if self._refusal:
+            raise self._refusal
         if self._begin + self._needed() > len(self.view) or len(self.view) - self._end < min(_ROOM, len(self.view)):
             rest = self.bytes[self._begin : self._end]
             self._renew(max(self._block_bytes, self._needed() + _ROOM))
@@ -83,24 +107,29 @@ class FrameBuffer:
         return self.view[self._end :]
 
     def received(self, count: int) -> list[Frame]:
-        """The frames that are complete now, in the current block.
+        """The frames that are complete now, in the current block. What is wrong behind them is raised at the next call.
 
         Raises:
-            ProtocolError: what comes is not Pulsar's protocol, or a frame longer than allowed.
+            FrameTooLong: a message beyond our limit.
+            ProtocolError: what comes is not Pulsar's protocol, or a frame longer than the broker allows.
         """
         frames = []
+        longest = min(self.legal, self.limit) + FRAME_SLACK
         view, at, end = self.view, self._begin, self._end + count
         unpack = _U32.unpack_from
         while end - at >= _U32.size:
             total = unpack(view, at)[0]
-            if not _SHORTEST <= total <= self.longest:
-                raise _not_a_frame(bytes(view[at : min(end, at + 16)]), total, self.longest)
+            if not _SHORTEST <= total <= longest:
+                self._refuse(bytes(view[at : min(end, at + _HEAD)]), total)
+                break
             stop = at + _U32.size + total
             if stop > end:
                 break
             frames.append((at, stop))
             at = stop
         self._begin, self._end = at, end
+        if self._refusal and not frames:
+            raise self._refusal
         return frames
 
     def kind(self, frame: Frame) -> int:
@@ -126,30 +155,44 @@ class FrameBuffer:
         view, (begin, end) = self.view, frame
         at = _command_end(view, frame)
         consumer_id, ledger, entry = _message_header(view, begin, at)
-        broker = None
+        try:
+            broker, metadata, payload = self._parts(at, end)
+        except ProtocolError as error:
+            raise CorruptFrame(f"entry {ledger}:{entry} ({end - begin} bytes): {error}", (ledger, entry)) from error
+        return Entry(consumer_id, ledger, entry, broker, metadata, payload)
+
+    def _parts(self, at: int, end: int) -> tuple[BrokerEntry | None, memoryview, memoryview]:
+        """What the broker noted, the metadata and the payload."""
+        view, broker = self.view, None
         if end - at >= _BROKER_ENTRY.size and _BROKER_ENTRY.unpack_from(view, at)[0] == _BROKER_MAGIC:
             at, broker = _broker_entry(view, at, end)
         if end - at < _CHECKED.size:
-            raise CorruptFrame(f"entry {ledger}:{entry} ends before its metadata")
+            raise ProtocolError("it ends before its metadata")
         magic, expected, size = _CHECKED.unpack_from(view, at)
         if magic == _CHECKED_MAGIC:
             if checksum()(self.bytes[at + 6 : end]) != expected:
-                raise CorruptFrame(f"entry {ledger}:{entry} ({end - at} bytes) does not have its checksum")
+                raise ProtocolError("it does not have its checksum")
             at += _CHECKED.size
         else:  # very old clients wrote no checksum
             size = _U32.unpack_from(view, at)[0]
             at += _U32.size
         payload = at + size
         if payload > end:
-            raise CorruptFrame(f"the metadata of entry {ledger}:{entry} reaches beyond its frame")
-        return Entry(consumer_id, ledger, entry, broker, view[at:payload], view[payload:end])
+            raise ProtocolError("its metadata reaches beyond its frame")
+        return broker, view[at:payload], view[payload:end]
+
+    def _refuse(self, head: bytes, total: int) -> None:
+        if not self.limit < total - FRAME_SLACK <= self.legal:
+            self._refusal = _not_a_frame(head, total, self.legal + FRAME_SLACK)
+        elif len(head) == _HEAD:  # else it is waited for what names the entry
+            self._refusal = FrameTooLong(total, self.limit, _place(head))
 
     def _needed(self) -> int:
         """Bytes of the frame that begins at `_begin`, as far as known."""
         if self._end - self._begin < _U32.size:
             return _U32.size
         total: int = _U32.unpack_from(self.view, self._begin)[0]
-        return total + _U32.size
+        return min(total, self.limit + FRAME_SLACK) + _U32.size
 
     def _renew(self, size: int) -> None:
         self.bytes = np.empty(size, np.uint8)
@@ -211,11 +254,19 @@ def _message_header_by_field(data: bytes) -> tuple[int, int, int]:
     return command.consumer_id, command.message_id.ledger, command.message_id.entry
 
 
+def _place(head: bytes) -> tuple[int, int] | None:
+    """Ledger and entry of the MESSAGE that begins so; None: it is none, or they have not come yet."""
+    try:
+        return _message_header(memoryview(head), 0, _command_end(memoryview(head), (0, len(head))))[1:]
+    except (ProtocolError, struct_error):
+        return None
+
+
 def _broker_entry(view: memoryview, at: int, end: int) -> tuple[int, BrokerEntry]:
     begin = at + _BROKER_ENTRY.size
     stop = begin + _BROKER_ENTRY.unpack_from(view, at)[1]
     if stop > end:
-        raise CorruptFrame("the broker's metadata of an entry reaches beyond its frame")
+        raise ProtocolError("what the broker noted of it reaches beyond its frame")
     return stop, BrokerEntry.from_bytes(bytes(view[begin:stop]))
 
 
@@ -224,4 +275,4 @@ def _not_a_frame(head: bytes, total: int, longest: int) -> ProtocolError:
         return ProtocolError("this is an HTTP server: service_url needs the broker's binary port (by default 6650)")
     if head[0] in {0x15, 0x16} and head[1:2] == b"\x03":
         return ProtocolError("this port speaks TLS: use pulsar+ssl:// in service_url")
-    return ProtocolError(f"a frame of {total} bytes; allowed are {_SHORTEST} to {longest}")
+    return ProtocolError(f"a frame of {total} bytes; the broker allows {_SHORTEST} to {longest}")

@@ -8,14 +8,11 @@ from functools import cache
 from typing import Any, NamedTuple, Self
 
 from airflow_provider_streams.errors import ProtocolError
-from airflow_provider_streams.systems.pulsar.decode.protobuf import (
+from airflow_provider_streams.systems.pulsar.protobuf import (
     BYTES,
     VARINT,
     Malformed,
-    as_bytes,
-    as_flag,
     as_int64,
-    as_uint,
     fields,
     write_varint,
 )
@@ -29,16 +26,28 @@ class Kind(NamedTuple):
     repeated: bool = False
 
 
+def _number(value: int | bytes) -> int:
+    if not isinstance(value, int):
+        raise Malformed("bytes stand where a number belongs")
+    return value
+
+
+def _bytes(value: int | bytes) -> bytes:
+    if isinstance(value, int):
+        raise Malformed("a number stands where bytes belong")
+    return value
+
+
 def _utf8(value: int | bytes) -> str:
     # names and error texts are for people: a broken byte must not hide the message around it
-    return as_bytes(value).decode("utf-8", "replace")
+    return _bytes(value).decode("utf-8", "replace")
 
 
-_INTEGER = Kind(int, as_uint)
-_SIGNED = Kind(int, as_int64)
-_FLAG = Kind(int, as_flag)
+_INTEGER = Kind(int, _number)
+_SIGNED = Kind(int, lambda value: as_int64(_number(value)))
+_FLAG = Kind(int, lambda value: _number(value) != 0)
 _TEXT = Kind(str.encode, _utf8)
-_BLOB = Kind(bytes, as_bytes)
+_BLOB = Kind(bytes, _bytes)
 
 
 def _field(number: int, kind: Kind, default: Any = None) -> Any:
@@ -77,7 +86,7 @@ def blob(number: int) -> Any:
 
 def nested(number: int, message: type[Message]) -> Any:
     """Another message."""
-    return _field(number, Kind(lambda value: value.to_bytes(), lambda value: message.from_bytes(as_bytes(value))))
+    return _field(number, Kind(lambda value: value.to_bytes(), lambda value: message.from_bytes(_bytes(value))))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

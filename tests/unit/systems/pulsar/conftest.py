@@ -24,7 +24,10 @@ def metadata(publish_ms: int = 1000, **more: int | bytes) -> bytes:
     """MessageMetadata with these fields by name."""
     numbers = {
         "sequence_id": 2,
+        "compression": 8,
+        "uncompressed_size": 9,
         "num_messages": 11,
+        "event_ms": 12,
         "encryption": 13,
         "marker": 20,
         "uuid": 26,

@@ -114,10 +114,42 @@ def test_negative_ids_and_fields_in_another_order_are_read_too(build):
     assert (entry.consumer_id, entry.ledger, entry.entry) == (5, -1, -1)
 
 
-def test_frames_longer_than_allowed_are_refused_before_they_are_received():
+def test_frames_longer_than_the_broker_allows_are_refused_before_they_are_received():
     buffer = FrameBuffer()
-    with pytest.raises(ProtocolError, match="allowed"):
-        pour(buffer, struct.pack(">I", buffer.longest + 1))
+    with pytest.raises(ProtocolError, match="allows"):
+        pour(buffer, struct.pack(">I", frames.DEFAULT_MAX_MESSAGE + frames.FRAME_SLACK + 1))
+
+
+def test_what_a_broker_allows_is_read_up_to_our_limit_and_named_beyond_it(build):
+    buffer = FrameBuffer(limit=40_000)
+    buffer.legal = 1 << 31
+    small, large = build.message_frame(3, 7, b"m", b"p"), build.message_frame(3, 8, b"m", bytes(60_000))
+    assert len(pour(buffer, small + build.message_frame(3, 8, b"m", bytes(40_000)), [50_000])) == 2
+    for size in (1, 3, 60_000):
+        buffer = FrameBuffer(limit=40_000)
+        buffer.legal = 1 << 31
+        with pytest.raises(frames.FrameTooLong, match="max_entry_bytes is 40000") as caught:
+            pour(buffer, large, [size])
+        assert caught.value.place == (3, 8)
+        assert len(buffer.view) <= max(frames.BLOCK_BYTES, 100_000)
+
+
+def test_frames_before_one_that_is_too_long_are_given_first(build):
+    buffer = FrameBuffer(limit=40_000)
+    buffer.legal = 1 << 31
+    data = build.message_frame(3, 7, b"m", b"p") + build.message_frame(3, 8, b"m", bytes(60_000))
+    buffer.space()[: len(data)] = data
+    assert len(buffer.received(len(data))) == 1
+    with pytest.raises(frames.FrameTooLong):
+        buffer.space()
+
+
+def test_what_the_broker_noted_wrongly_names_the_entry(build):
+    frame = build.message_frame(4, 9, b"m", b"p", broker=c.BrokerEntry(5, 6))
+    damaged = frame.replace(c.BrokerEntry(5, 6).to_bytes(), b"\xff\xff\xff\xff")
+    buffer = FrameBuffer()
+    with pytest.raises(CorruptFrame, match="entry 4:9"):
+        buffer.entry(pour(buffer, damaged)[0][1])
 
 
 def test_a_frame_larger_than_a_block_is_read(build):
@@ -133,7 +165,7 @@ def test_a_frame_larger_than_a_block_is_read(build):
     [
         (b"HTTP/1.1 400 Bad Request\r\n", "HTTP"),
         (b"\x15\x03\x03\x00\x02\x02\x28", r"pulsar\+ssl"),
-        (b"\0\0\0\1x", "allowed"),
+        (b"\0\0\0\1x", "allows"),
     ],
 )
 def test_other_protocols_are_named(head, hint):

@@ -1,0 +1,166 @@
+"""The next few messages of a shard as plain JSON values, for people and small events: bounded, whatever is stored.
+
+Read through the binary protocol by a consumer that leaves nothing behind. An entry that cannot be shown is told of in
+its place, with the cause, so that whoever reads can go on behind it.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from airflow_provider_streams.errors import CorruptFrame
+from airflow_provider_streams.systems.pulsar.auth import Endpoint
+from airflow_provider_streams.systems.pulsar.decode import Decoder, EntryMetadata
+from airflow_provider_streams.systems.pulsar.feed import Delivery, Feed
+from airflow_provider_streams.systems.pulsar.limits import Limits
+from airflow_provider_streams.systems.pulsar.names import parent_of, partition_of
+
+log = logging.getLogger(__name__)
+
+ENTRY_BYTES: Final = 32 * 1024 * 1024
+"""What an entry may become here, though windows may read larger ones: what is shown of it is far smaller."""
+
+Place = tuple[int, int]
+"""Ledger and entry."""
+Shown = Mapping[str, Any]
+"""A message, or what is told in its place: `hidden` says why."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How much is shown."""
+
+    entries: int = 100
+    """Stored entries; a batch is one entry."""
+    messages: int = 1000
+    """Of an entry with more messages, the rest is told as `hidden: more`."""
+    value_bytes: int = 4096
+    """Longer values are left out; their place and size are told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What came next in one shard."""
+
+    messages: Sequence[Shown]
+    end: Place | None
+    """The last entry among them; None: nothing came."""
+    is_all: bool
+    """Whether a consumer would be sent nothing more at that moment."""
+
+
+class NextMessages:
+    """Reads them, blocking; `close` ends that from another thread."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._feed: Feed | None = None
+        self._closed = False
+
+    def close(self) -> None:
+        """End a read that is under way."""
+        self._closed = True
+        if self._feed:
+            self._feed.close()
+
+    def read(self, shard: str, start: Place, bounds: Bounds) -> Part:
+        """The next entries from a place on, at least one if there is one.
+
+        Raises:
+            AccessError, SystemUnavailable: the broker refuses or does not answer.
+        """
+        messages: list[Shown] = []
+        end: Place | None = None
+        for number, (place, shown) in enumerate(self._entries(shard, start, bounds)):
+            if number == bounds.entries or (number and len(messages) + len(shown) > bounds.messages):
+                return Part(messages, end, is_all=False)
+            messages += shown
+            end = place
+        return Part(messages, end, is_all=True)
+
+    def _entries(self, shard: str, start: Place, bounds: Bounds) -> Iterator[tuple[Place, list[Shown]]]:
+        place: Place | None = start
+        while place is not None and not self._closed:
+            self._feed = feed = Feed(self._endpoint, shard, place, "the next messages")
+            try:
+                for deliveries in feed:
+                    for delivery in deliveries:
+                        yield (delivery[0].ledger, delivery[0].entry), self._shown(shard, delivery, bounds)
+                place = None
+            except CorruptFrame as error:
+                if error.place is None:
+                    raise
+                yield error.place, [_notice(shard, error)]
+                place = (error.place[0], error.place[1] + 1)
+            finally:
+                feed.close()
+
+    def _shown(self, shard: str, delivery: Delivery, bounds: Bounds) -> list[Shown]:
+        entry, metadata = delivery
+        if metadata.marker_type is not None:
+            return []
+        where = {"shard": shard, "ledger": entry.ledger, "entry": entry.entry, "publish_time": _time(metadata)}
+        if metadata.encrypted or metadata.num_chunks > 1:
+            return [{**where, **_HIDDEN, "hidden": "encrypted" if metadata.encrypted else "part"}]
+        try:
+            rows = self._rows(shard, delivery, bounds.messages)
+        except CorruptFrame as error:
+            return [_notice(shard, error)]
+        shown: list[Shown] = [{**where, **_message(row, bounds.value_bytes)} for row in rows[: bounds.messages]]
+        if len(rows) > bounds.messages:
+            more = (metadata.num_messages or 1) - rows[bounds.messages]["batch_index"]
+            shown[-1:] = [
+                {**where, **_HIDDEN, "batch_index": shown[-1]["batch_index"], "hidden": "more", "messages": more + 1}
+            ]
+        return shown
+
+    def _rows(self, shard: str, delivery: Delivery, most: int) -> Sequence[dict[str, Any]]:
+        """The first rows of an entry, one more than `most` if there are as many."""
+        entry, metadata = delivery
+        limits = Limits(min(self._endpoint.max_entry_bytes, ENTRY_BYTES), self._endpoint.max_entry_rows)
+        decoder = Decoder(("value", "key", "batch_index"), parent_of(shard), partition_of(shard), limits)
+        decoder.add(entry.ledger, entry.entry, None, metadata, entry.payload)
+        rows: list[dict[str, Any]] = []
+        for batch in decoder.flush():
+            rows += batch.slice(0, most + 1 - len(rows)).to_pylist()
+            if len(rows) > most:
+                break
+        return rows
+
+
+_HIDDEN: Final = {"batch_index": -1, "key": None}
+
+
+def _notice(shard: str, error: CorruptFrame) -> Shown:
+    """What is told of an entry that cannot be read."""
+    log.warning("An entry is left out: %s", error)
+    ledger, entry = error.place or (-1, -1)
+    where = {"shard": shard, "ledger": ledger, "entry": entry, "publish_time": None}
+    return {**where, **_HIDDEN, "hidden": "unreadable", "cause": str(error)}
+
+
+def _message(row: Mapping[str, Any], longest: int) -> Shown:
+    """The value as `text` where it is UTF-8, else as `base64`, and left out over a size."""
+    value = row["value"]
+    shown = {"batch_index": row["batch_index"], "key": row["key"]}
+    if value is None or len(value) > longest:
+        return {**shown, "bytes": None if value is None else len(value)}
+    try:
+        return {**shown, "text": value.decode("utf-8")}
+    except UnicodeDecodeError:
+        return {**shown, "base64": base64.b64encode(value).decode("ascii")}
+
+
+def _time(metadata: EntryMetadata) -> str | None:
+    """As text; None: it is in no calendar."""
+    try:
+        return (_EPOCH + timedelta(milliseconds=metadata.publish_ms)).isoformat()
+    except OverflowError:
+        return None

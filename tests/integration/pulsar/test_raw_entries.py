@@ -1,0 +1,152 @@
+"""Entries that no client writes, on a real broker: brokers store and send what producers send them."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from functools import partial
+
+import pyarrow as pa
+import pytest
+
+from airflow_provider_streams.errors import EntryTooLarge, MalformedEntry
+from airflow_provider_streams.model.plan import RowFilter
+from airflow_provider_streams.model.receipt import compare
+from airflow_provider_streams.systems.pulsar.reader import PulsarSplitReader
+from tests.fuzz.shapes import keyed, rich, written
+from tests.fuzz.writer import METADATA, Writer
+from tests.integration.pulsar.raw_producer import RawProducer, batch, metadata
+from tests.integration.pulsar.test_codecs import COLUMNS, by_java, by_us
+
+pytestmark = pytest.mark.pulsar
+
+PUBLISHED = 1_763_700_000_000
+SEQUENCE = COLUMNS.index("sequence_id")
+"""Java gives a message without one that of its batch."""
+
+
+def rows_of(bench, topic, columns=("value",), row_filter=None, **endpoint):
+    split = bench.split(topic)
+    plan = replace(bench.plan(split), filter=row_filter)
+    reader = PulsarSplitReader(replace(bench.endpoint, **endpoint), plan, split, columns)
+    rows = [row for batch in reader for row in batch.to_pylist()]
+    compare(plan, [reader.receipt], seconds=1)
+    return rows, reader
+
+
+class JavasWriter(Writer):
+    """Liberties that the Java client takes, too: it refuses groups, and only 1 is true for it."""
+
+    def unknown(self, schema, depth=0):
+        while True:
+            field = super().unknown(schema, depth)
+            tag, shift = 0, 0
+            for byte in field:
+                tag |= (byte & 127) << shift
+                shift += 7
+                if byte < 128:
+                    break
+            if tag & 7 != 3:
+                return field
+
+    def _same(self, value, kind):
+        return value if kind == "flag" else super()._same(value, kind)
+
+
+@pytest.mark.parametrize("wildness", [0.05, 0.5])
+def test_unusual_encodings_are_read_as_the_java_client_reads_them(bench, wildness):
+    dice = random.Random(11)  # noqa: S311 - a seed
+    writer = JavasWriter(dice, wildness)
+    topic = bench.topic()
+    with RawProducer(bench.endpoint, topic) as producer:
+        for number in range(60):
+            shape = partial(rich, dice) if number % 2 else partial(keyed, dice)
+            messages = [legible(shape()) for _ in range(dice.choice((1, 3, 90)))]
+            payload = b"".join(written(message, writer) for message in messages)
+            head = [(1, b"raw"), (2, number), (3, PUBLISHED + number), (11, len(messages))]
+            producer.send(writer.write(head, METADATA), payload, messages=len(messages))
+    (rows,) = by_java(bench, [topic]).values()
+    assert len(rows) > 500
+    ours = by_us(bench, topic)
+    theirs = [
+        tuple(
+            None if one is None and number == SEQUENCE else other
+            for number, (one, other) in enumerate(zip(*pair, strict=True))
+        )
+        for pair in zip(ours, rows, strict=True)
+    ]
+    assert [difference for difference in map(differences, ours, theirs) if difference] == []
+
+
+def differences(ours, theirs):
+    """By column."""
+    return {name: (a, b) for name, a, b in zip(COLUMNS, ours, theirs, strict=True) if a != b}
+
+
+def legible(message):
+    """Without what Java's API shows otherwise: texts that are no UTF-8, and properties without a name or a value."""
+    texts = [(number, value) for number, value in message.fields if not isinstance(value, bytes) or utf8(value)]
+    fields = [
+        (number, value)
+        for number, value in texts
+        if not isinstance(value, list) or (len(value) == 2 and utf8(value[0][1]) and utf8(value[1][1]))
+    ]
+    return replace(message, fields=fields)
+
+
+def utf8(data):
+    return data == data.decode("utf-8", "replace").encode()
+
+
+def test_counts_that_lie_do_not_stop_the_broker(bench):
+    """A broker counts the messages it sends with 32 bits, as their metadata state them."""
+    most = (1 << 31) - 1
+    counts = [most] * 20 + [-(1 << 31)] * 3 + [0, -5, most, 2]
+    topic = bench.topic()
+    with RawProducer(bench.endpoint, topic) as producer:
+        for count in counts:
+            producer.send(metadata(PUBLISHED, num_messages=count), batch(b"a", b"b"))
+        for number in range(200):
+            producer.send(metadata(PUBLISHED + 5000), b"%d" % number)
+    rows, reader = rows_of(bench, topic, row_filter=RowFilter("publish_time", PUBLISHED + 1, PUBLISHED + 6000))
+    assert [row["value"] for row in rows] == [b"%d" % number for number in range(200)]
+    assert reader.reconnects == 0
+    with pytest.raises(MalformedEntry, match=r"entry \d+:0 "):
+        rows_of(bench, topic)
+
+
+@pytest.mark.parametrize("millis", [-5, -(1 << 62), (1 << 63) - 1])
+def test_an_impossible_publish_time_fails_no_window_that_passes_it(bench, millis):
+    topic = bench.topic()
+    with RawProducer(bench.endpoint, topic) as producer:
+        for published in (PUBLISHED, millis, PUBLISHED + 1):
+            producer.send(metadata(published), b"%d" % published)
+    rows, _ = rows_of(bench, topic, ["value", "publish_time"], RowFilter("publish_time", PUBLISHED, PUBLISHED + 2))
+    assert [row["value"] for row in rows] == [b"%d" % PUBLISHED, b"%d" % (PUBLISHED + 1)]
+    rows, _ = rows_of(bench, topic, ["value"])
+    assert [row["value"] for row in rows] == [b"%d" % each for each in (PUBLISHED, millis, PUBLISHED + 1)]
+
+
+def test_a_few_bytes_that_become_many_are_refused_and_read_with_a_higher_limit(bench):
+    topic = bench.topic()
+    size = 40 << 20
+    with RawProducer(bench.endpoint, topic) as producer:
+        data = pa.Codec("zstd").compress(bytes(size), asbytes=True)
+        place = producer.send(metadata(compression=3, uncompressed_size=size), data)
+    with pytest.raises(EntryTooLarge, match=r"entry {}:{} is too large: .*max_entry_ratio".format(*place)):
+        rows_of(bench, topic)
+    rows, _ = rows_of(bench, topic, max_entry_ratio=1_000_000)
+    assert [len(row["value"]) for row in rows] == [size]
+
+
+def test_metadata_that_the_broker_cannot_read_are_never_sent(bench):
+    """It takes and stores them, and passes over them for ever: to a reader they are a gap."""
+    topic = bench.topic()
+    with RawProducer(bench.endpoint, topic) as producer:
+        producer.send(metadata(), b"first")
+        ledger, entry = producer.send(b"\x08", b"x")
+        producer.send(metadata(), b"last")
+    split = bench.split(topic)
+    reader = bench.reader(split, ["value"])
+    assert [row["value"] for batch in reader for row in batch.to_pylist()] == [b"first", b"last"]
+    assert [(gap.run, gap.first, gap.end) for gap in reader.receipt.gaps] == [(ledger, entry, entry + 1)]

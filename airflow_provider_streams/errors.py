@@ -23,6 +23,7 @@
     ├── RetentionAtRisk          the stream may drop events before they are read
     ├── DataLoss                 the stream no longer holds what the window needs
     │   ├── StartTrimmed         the window starts before the first position still held
+    │   ├── StartUnproven        nobody can say whether the window's start is still held
     │   └── EventsLost           events inside the window vanished
     ├── BackfillIncomplete       some windows of a backfill are not covered                (retryable)
     ├── ReceiptMismatch          what was read does not agree with the plan
@@ -256,6 +257,17 @@ class StartTrimmed(DataLoss):
         super().__init__(
             f"{shard}: the window starts at {wanted}, the first position still held is {available}"
             f"{_because(detail)}. Move the window, or accept the loss with on_loss='record'."
+        )
+
+
+class StartUnproven(DataLoss):
+    """Nobody can say whether the window's start is still held."""
+
+    def __init__(self, shard: str, window: object, reason: str) -> None:
+        self.shard, self.window, self.reason = shard, window, reason
+        super().__init__(
+            f"{shard}: nobody can say whether all of window {window} is still held: {reason}. "
+            "Read it from a place that is known, or accept it with on_unproven='land'."
         )
 
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_provider_streams.errors import SourceNotFound
-from airflow_provider_streams.hooks.pulsar_questions import Question, Topic
 from airflow_provider_streams.model.plan import Span
 from airflow_provider_streams.systems.pulsar.admin import changes, requests
 from airflow_provider_streams.systems.pulsar.admin.answers import EntryId, InternalStats, MessageId
 from airflow_provider_streams.systems.pulsar.admin.messages import ReadEntry
 from airflow_provider_streams.systems.pulsar.layout import EARLIEST, Layout, after
+from airflow_provider_streams.systems.pulsar.questions import Question, Topic
 
 
 @dataclass(frozen=True, slots=True)

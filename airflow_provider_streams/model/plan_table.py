@@ -18,7 +18,7 @@ _PLAIN = {"ok", "empty"}
 
 
 def plan_table(plan: Plan, *, max_rows: int = MAX_ROWS) -> str:
-    """Shards, positions, sizes, tasks, first kept positions and verdicts of a plan, and its totals.
+    """Shards, positions, sizes, tasks, first kept positions and verdicts of a plan, remarks, and its totals.
 
     Args:
         plan: the plan.
@@ -33,6 +33,7 @@ def plan_table(plan: Plan, *, max_rows: int = MAX_ROWS) -> str:
             else f" .. and {hidden:,} more shards"
         )
     lines += [f" lost  {loss.shard} {loss.start} .. {loss.end}: {loss.cause}" for loss in plan.losses]
+    lines += [f" note  {remark}" for remark in plan.remarks]
     return "\n".join([*lines, _totals(plan)])
 
 

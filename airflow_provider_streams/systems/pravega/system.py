@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from airflow_provider_streams.errors import EventsLost, InvalidRequest
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import OnLoss, Plan, PlanRequest, Span, Split
 from airflow_provider_streams.model.receipt import SplitReceipt
+from airflow_provider_streams.model.sighting import Sighting
 from airflow_provider_streams.model.source import PravegaSource, Source
 from airflow_provider_streams.systems.base import Option, Recorded
 from airflow_provider_streams.systems.pravega import auth
@@ -122,6 +123,11 @@ class PravegaSystem:
             request = watermarks.resolve(request, request.source, self.client)
         return self.client.run(planner.plan(request, stream=_stream(request.source), cluster=self.endpoint.cluster))
 
+    def look(self, source: Source) -> Sighting:
+        """See `StreamSystem`."""
+        tail = self.tail(source)
+        return Sighting(datetime.now(UTC), tail)
+
     def check_origin(self, plan: Plan) -> None:
         """See `StreamSystem`."""
 
@@ -131,7 +137,14 @@ class PravegaSystem:
 
         return schema(columns)
 
-    def read(self, plan: Plan, split: Split, columns: Sequence[str] | None = None) -> PravegaSplitReader:  # noqa: ARG002
+    def read(
+        self,
+        plan: Plan,  # noqa: ARG002
+        split: Split,
+        columns: Sequence[str] | None = None,
+        *,
+        on_loss: OnLoss = "fail",  # noqa: ARG002 - what is lost becomes a gap; `explain` accepts it, or does not
+    ) -> PravegaSplitReader:
         """A reader of one split, on connections of its own."""
         from airflow_provider_streams.systems.pravega.reader import PravegaSplitReader  # noqa: PLC0415
 

@@ -11,9 +11,9 @@ from airflow.triggers.shared_stream import AdvanceItem, AdvanceOutcome, SharedSt
 
 from airflow_provider_streams.hooks.pulsar import PulsarHook
 from airflow_provider_streams.hooks.pulsar_messages import Bounds, next_messages
-from airflow_provider_streams.hooks.pulsar_questions import ask, topics_of
 from airflow_provider_streams.systems.pulsar.admin import changes
 from airflow_provider_streams.systems.pulsar.admin.client import AdminClient
+from airflow_provider_streams.systems.pulsar.questions import ask, topics_of
 from airflow_provider_streams.triggers.pulsar_messages import PulsarMessagesTrigger, PulsarProducer
 
 pytestmark = pytest.mark.pulsar

@@ -98,10 +98,11 @@ class _Edge:
     """What the two edges share: whom they call, as whom, and how patiently."""
 
     def __init__(self, endpoint: Endpoint, patience: Patience | None) -> None:
-        self._endpoint, self._route, self._patience = endpoint, route_of(endpoint), patience or Patience()
+        self.endpoint = endpoint
+        self._route, self._patience = route_of(endpoint), patience or Patience()
 
     def _begin(self, request: Request[T]) -> Conversation[T]:
-        return Conversation(exchange(request, self._route, self._endpoint.headers(), self._patience))
+        return Conversation(exchange(request, self._route, self.endpoint.headers(), self._patience))
 
 
 class AdminClient(_Edge):

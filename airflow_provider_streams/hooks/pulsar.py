@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib import import_module
@@ -170,8 +171,8 @@ class PulsarHook(StreamHook):
             return await super().areadiness(question)
         admin = await self._aadmin()
         topics = await self._known_topics(cast("PulsarSource", question.source))
-        # its packages take a second to load, which the loop must not
-        await asyncio.to_thread(import_module, _SYSTEM)
+        if _SYSTEM not in sys.modules:  # its packages take a second to load, which the loop must not
+            await asyncio.to_thread(import_module, _SYSTEM)
         from airflow_provider_streams.systems.pulsar.system import check_ready  # noqa: PLC0415
 
         try:

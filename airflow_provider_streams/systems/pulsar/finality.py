@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,9 +14,6 @@ from airflow_provider_streams.systems.pulsar.admin.peek import PeekedEntry
 from airflow_provider_streams.systems.pulsar.cuts import Shard, waiting_entry
 from airflow_provider_streams.systems.pulsar.layout import after
 from airflow_provider_streams.systems.pulsar.questions import Topic
-
-PEEK_SECONDS = 3.0
-"""The admin API never answers for a chunk of a compressed message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +66,8 @@ async def published_open(admin: AsyncAdminClient, waiting: Waiting) -> int | Non
     """
     ledger, entry, _ = waiting.first.parts
     try:
-        async with asyncio.timeout(PEEK_SECONDS):
-            seen: PeekedEntry | None = await admin(requests.peek(waiting.shard.name, ledger, entry))
-    except (TimeoutError, SystemUnavailable, ProtocolError):
+        seen: PeekedEntry | None = await admin(requests.peek(waiting.shard.name, ledger, entry))
+    except (SystemUnavailable, ProtocolError):
         return None
     if seen is None or seen.marker_type is not None or seen.publish_time is None:
         return None

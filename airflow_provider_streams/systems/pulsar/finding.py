@@ -71,12 +71,28 @@ class Finder:
         }
         waiting, passed = await waiting_shards(self._admin, [one.shard for one in found], ends)
         later = await self._open_after(request, [one for one in found if one.shard.name in waiting], waiting)
-        if not_ready := {**beyond, **{name: str(one) for name, one in waiting.items() if name not in later}}:
-            raise WindowNotReady(request.source, request.window, "; ".join(f"{k}: {v}" for k, v in not_ready.items()))
+        if not_ready := {**beyond, **{name: one for name, one in waiting.items() if name not in later}}:
+            raise WindowNotReady(request.source, request.window, _listed(not_ready))
         last: Mapping[str, Position | None] = {}
         if asked := passed | later.keys():
             last = await asyncio.to_thread(self._readers.last_message_ids, sorted(asked))
         return [_moved(request, later.get(one.shard.name, one), last) for one in found]
+
+    async def in_doubt(self, request: PlanRequest, shards: Shards) -> Shards:
+        """The shards of which open transactions leave it open whether the window's end is certain.
+
+        Raises:
+            WindowNotReady: of one of them it is not, for a message waits that was published before the end.
+        """
+        stored = [Shard(name, stats) for name, stats in (await stats_of(self._admin, shards)).items()]
+        waiting, _ = await waiting_shards(self._admin, stored, {shard.name: shard.layout.end for shard in stored})
+        times = await together(published_open(self._admin, one) for one in waiting.values())
+        published = dict(zip(waiting, times, strict=True))
+        end_ms, slack_ms = request.window.end_ms, cuts.milliseconds(request.slack)
+        before = {name: waiting[name] for name, ms in published.items() if ms is not None and ms < end_ms}
+        if before:
+            raise WindowNotReady(request.source, request.window, _listed(before))
+        return {name: shards[name] for name, ms in published.items() if ms is None or ms < end_ms + slack_ms}
 
     async def _open_after(
         self, request: PlanRequest, found: Sequence[Found], waiting: Mapping[str, Waiting]
@@ -127,6 +143,10 @@ class Finder:
                 raise
         made = [shard for shard, found in (await stats_of(self._admin, shards)).items() if found is not None]
         return await asyncio.to_thread(self._readers.last_message_ids, made)
+
+
+def _listed(reasons: Mapping[str, object]) -> str:
+    return "; ".join(f"{shard}: {reason}" for shard, reason in reasons.items())
 
 
 def _between(name: str, stats: InternalStats | None, edges: tuple[Edge, Edge] | None) -> Found:

@@ -47,6 +47,7 @@ from airflow_provider_streams.systems.pulsar.retention import (
 )
 from airflow_provider_streams.systems.pulsar.survey import (
     Readers,
+    Shards,
     cluster_of,
     infos_of,
     retention_of,
@@ -119,6 +120,9 @@ class Planner:
     async def check_ready(self, request: PlanRequest, topics: tuple[Topic, ...] | None = None) -> None:
         """Whether the window's end is certain; whether its start is still held is the read's business.
 
+        The same rule as `plan`, in as few calls as the case takes: one a topic where no transaction is open. An open
+        one that wrote something before the window's end holds it back, four calls a shard say so.
+
         Args:
             request: the window.
             topics: those of its source, if they are known already.
@@ -135,7 +139,9 @@ class Planner:
             topics = await aask(self._admin, topics_of(source))
         if request.basis in FILTERED and not await has_open_transactions(self._admin, topics):
             return
-        shards = shards_of(topics)
+        shards: Shards = shards_of(topics)
+        if request.basis in FILTERED:
+            shards = await self._finder.in_doubt(request, shards)
         await self._finder.find(with_new_shards(replace(request, on_loss="record"), shards), shards)
 
     async def shards(self, source: PulsarSource) -> tuple[str, ...]:

@@ -77,6 +77,7 @@ def _content(send: Send) -> dict[str, Any]:
         "params": send.params or None,
         "headers": send.headers,
         "content": send.body,
+        **({"timeout": send.seconds} if send.seconds is not None else {}),
     }
 
 

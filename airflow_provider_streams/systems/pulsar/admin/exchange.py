@@ -29,6 +29,8 @@ class Send:
     params: Mapping[str, str]
     headers: Mapping[str, str] = field(repr=False)
     body: bytes | None = None
+    seconds: float | None = None
+    """Wait no longer for the answer; None: as usual."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,7 @@ def exchange(
         outcome = yield from _attempt(request, route, headers)
         final = attempt == patience.attempts - 1
         if isinstance(outcome, Unreachable):
-            if final or (outcome.sent and not request.idempotent):
+            if final or (outcome.sent and (not request.idempotent or request.seconds is not None)):
                 raise SystemUnavailable(route.where, f"could not {request.action}: {outcome.detail}")
         elif outcome.status in _SUCCESS:
             return _parsed(request, outcome, route)
@@ -164,7 +166,7 @@ def _attempt(
     url, params = route.url(request.path), request.params
     secret = "Authorization" in headers
     for _ in range(MAX_HOPS + 1):
-        outcome = yield Send(request.method, url, params, _headers(request, headers), request.body)
+        outcome = yield Send(request.method, url, params, _headers(request, headers), request.body, request.seconds)
         assert outcome is not None  # noqa: S101 - the protocol between a generator and its driver
         if isinstance(outcome, Unreachable) or outcome.status not in _REDIRECTS:
             return outcome

@@ -46,6 +46,8 @@ class Request(Generic[T_co]):
     body: bytes | None = None
     idempotent: bool = True
     """It may be sent again when it is not known whether it arrived."""
+    seconds: float | None = None
+    """An answer that takes longer never comes, and is not asked for again; None: as the endpoint has it."""
     subject: str = ""
     """The topic or namespace that a 404 is about."""
     absent: tuple[Condition, ...] = ()
@@ -64,6 +66,7 @@ def if_made(request: Request[T]) -> Request[T | None]:
 
 
 _V2 = "admin/v2"
+_PEEK_SECONDS = 5.0
 _ENTRY_GONE: Condition = (404, "message id not found")
 
 
@@ -207,11 +210,16 @@ def message_id_at(topic: str, publish_ms: int) -> Request[MessageId]:
 
 
 def peek(topic: str, ledger: int, entry: int) -> Request[PeekedEntry | None]:
-    """What one entry is; None: its ledger is gone."""
+    """What one entry is; None: its ledger is gone.
+
+    Only for what readers are not sent, which the binary protocol therefore cannot tell. There is no answer for a chunk
+    of a compressed message, and a 500 for a key and properties that are larger than HTTP headers may be.
+    """
     return Request(
         f"look at entry {ledger}:{entry} of {topic}",
         _topic(topic, f"ledger/{ledger}/entry/{entry}"),
         PeekedEntry.read,
+        seconds=_PEEK_SECONDS,
         subject=topic,
         absent=(_ENTRY_GONE,),
     )

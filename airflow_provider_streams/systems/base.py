@@ -101,7 +101,7 @@ class StreamSystem(Protocol):
         """The cut to record after an earlier one, given a tail; None: the tail lies before it in some shard. Pure."""
 
     def horizon(self, source: Source, recorded: Recorded | None = None) -> datetime | None:
-        """The retention horizon: windows that start at or after it are surely still held whole.
+        """The retention horizon: windows that start after it, by more than slack, are surely still held whole.
 
         None: nothing was ever removed, or it cannot be told.
 

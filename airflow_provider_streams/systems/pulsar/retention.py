@@ -69,10 +69,11 @@ def nothing_removed(evidence: Evidence) -> bool:
 
     Each new ledger changes the topic's record in the metadata store, and no change adds two. So a record that was
     changed no more often than there are ledgers has lost none. (Other changes, like those of an offload, of the topic's
-    properties, or of loading a topic whose last ledger is empty, count too, and take the proof away.)
+    properties, or of loading a topic whose last ledger is empty, count too, and take the proof away; but for the one
+    that terminates it.)
     """
     info = evidence.info
-    return info is not None and bool(info.ledgers) and info.version <= len(info.ledgers)
+    return info is not None and bool(info.ledgers) and info.version <= len(info.ledgers) + info.terminated
 
 
 def doubt_in_window(
@@ -210,7 +211,7 @@ def _doubt_of_ledger(evidence: Evidence, start: Position) -> Doubt:
         return Doubt("nothing proves that the topic still holds its first entry", is_lost=False)
     if nothing_removed(evidence):
         return Doubt(f"ledger {ledger} never was one of this topic: {_made_anew(evidence)}", is_lost=True)
-    if _may_have_been_empty(start):
+    if _may_have_been_empty(start) and evidence.retention is not None and evidence.retention.unlimited:
         return Doubt(f"ledger {ledger} is gone, and nothing proves that it was empty", is_lost=False)
     return Doubt(f"ledger {ledger} is gone, and entries after it may have been removed with it", is_lost=True)
 

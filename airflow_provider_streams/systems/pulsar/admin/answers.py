@@ -163,6 +163,7 @@ class InternalInfo:
     modified: datetime | None
     ledgers: tuple[LedgerInfo, ...]
     durable_cursors: frozenset[str] = frozenset()
+    terminated: bool = False
 
     @classmethod
     def read_all(cls, topic: str, answer: Answer) -> dict[str, Self]:
@@ -183,6 +184,7 @@ class InternalInfo:
                 for row in data.get("ledgers", ())
             ),
             durable_cursors=frozenset(unquote_plus(name) for name in data.get("cursors", ())),
+            terminated="terminatedPosition" in data,
         )
 
 

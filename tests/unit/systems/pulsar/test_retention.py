@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -179,10 +180,17 @@ def test_a_durable_subscription_behind_a_position_kept_everything():
     assert doubt_since_position(evidence(cursors=marks), at(38, 5)), "readers hold nothing"
 
 
-@pytest.mark.parametrize("retention", [FOREVER, NOTHING, None])
-def test_an_empty_ledger_may_go_by_itself_so_that_nobody_can_say(retention):
-    assert not doubt_since_position(evidence(retention=retention), at(38, 0)).is_lost
-    assert doubt_since_position(evidence(retention=retention), at(38, 1)).is_lost
+def test_an_empty_ledger_may_go_by_itself_where_nothing_is_removed_so_that_nobody_can_say():
+    assert not doubt_since_position(evidence(retention=FOREVER), at(38, 0)).is_lost
+    assert doubt_since_position(evidence(retention=FOREVER), at(38, 1)).is_lost
+    for retention in (NOTHING, None):
+        assert doubt_since_position(evidence(retention=retention), at(38, 0)).is_lost
+
+
+def test_to_terminate_a_topic_removes_nothing():
+    found = evidence(version=3)
+    assert doubt(found)
+    assert doubt(replace(found, info=replace(found.info, terminated=True))) is None
 
 
 def test_a_position_in_a_ledger_that_the_topic_never_had_is_of_another_life():

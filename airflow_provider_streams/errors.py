@@ -286,9 +286,9 @@ class EntryTooLarge(CorruptFrame):
     def __init__(self, topic: str, ledger: int, entry: int, *, what: str, option: str, limit: int) -> None:
         self.topic, self.option, self.limit = topic, option, limit
         super().__init__(
-            f"{topic}: entry {ledger}:{entry} is too large: {what}, but {option} is {limit}. To read it, raise {option} "
-            "of the connection (readers need memory for it); or read around it: between Cuts(start, end) that end before "
-            "it and begin behind it.",
+            f"{topic}: entry {ledger}:{entry} is too large: {what}, but {option} is {limit}. To read it, raise "
+            f"{option} of the connection (readers need memory for it); or read around it: between Cuts(start, end) "
+            "that end before it and begin behind it.",
             (ledger, entry),
         )
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
 
-from airflow_provider_streams.errors import StreamsError, SystemUnavailable
+from airflow_provider_streams.errors import StreamsError, SystemUnavailable, WindowNotReady
 from airflow_provider_streams.hooks import pulsar_questions as questions
 from airflow_provider_streams.hooks.backlog import Backlog
 from airflow_provider_streams.hooks.base import StreamHook
 from airflow_provider_streams.hooks.pulsar_conditions import Condition, Finding
-from airflow_provider_streams.hooks.pulsar_questions import Question, Topic
 from airflow_provider_streams.model.cut import Cut
+from airflow_provider_streams.model.plan import Basis, PlanRequest
 from airflow_provider_streams.model.source import PulsarSource, full_topic_name
 from airflow_provider_streams.systems.base import Option
 from airflow_provider_streams.systems.pulsar import names
@@ -21,8 +24,9 @@ from airflow_provider_streams.systems.pulsar.admin.answers import InternalStats,
 from airflow_provider_streams.systems.pulsar.admin.client import AdminClient, AsyncAdminClient
 from airflow_provider_streams.systems.pulsar.admin.sharing import borrow, give_back
 from airflow_provider_streams.systems.pulsar.auth import OPTIONS, Address, Endpoint
-from airflow_provider_streams.systems.pulsar.readiness import NotReady, entries_before_end, window_ready
-from airflow_provider_streams.windows.readiness import Readiness, WindowQuestion, time_decides
+from airflow_provider_streams.systems.pulsar.questions import Question, Topic, aask, ask, topics_of
+from airflow_provider_streams.systems.pulsar.questions import topic as topic_named
+from airflow_provider_streams.windows.readiness import Readiness, WindowQuestion
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection as AirflowConnection
@@ -79,12 +83,12 @@ class PulsarHook(StreamHook):
 
     def partitions(self, topic: str) -> int:
         """How many partitions a topic has; 0: it is not partitioned."""
-        return self.answer(questions.topic(full_topic_name(topic))).partitions
+        return self.answer(topic_named(full_topic_name(topic))).partitions
 
     def stats(self, topic: str) -> TopicStats:
         """Counters and subscriptions of a topic, its partitions summed."""
         name = full_topic_name(topic)
-        found = self.answer(questions.topic(name))
+        found = self.answer(topic_named(name))
         return self.answer(questions.stats([found]))[name]
 
     def internal_stats(self, topic: str) -> dict[str, InternalStats]:
@@ -116,7 +120,7 @@ class PulsarHook(StreamHook):
 
     def backlog_of(self, source: PulsarSource, subscription: str) -> Backlog:
         """The same over all topics of a source."""
-        found = self.answer(questions.topics_of(source))
+        found = self.answer(topics_of(source))
         return self.answer(questions.backlog(found, subscription))
 
     async def abacklog_of(self, source: PulsarSource, subscription: str) -> Backlog:
@@ -125,7 +129,7 @@ class PulsarHook(StreamHook):
 
     def find(self, source: PulsarSource, condition: Condition) -> Finding:
         """Whether a condition is met now."""
-        return self.answer(condition.ask(self.answer(questions.topics_of(source))))
+        return self.answer(condition.ask(self.answer(topics_of(source))))
 
     async def afind(self, source: PulsarSource, condition: Condition) -> Finding:
         """As `find`, for an event loop."""
@@ -133,12 +137,12 @@ class PulsarHook(StreamHook):
 
     async def apartitions(self, topic: str) -> int:
         """As `partitions`, for an event loop."""
-        return (await self.aanswer(questions.topic(full_topic_name(topic)))).partitions
+        return (await self.aanswer(topic_named(full_topic_name(topic)))).partitions
 
     async def astats(self, topic: str) -> TopicStats:
         """As `stats`, for an event loop."""
         name = full_topic_name(topic)
-        found = await self.aanswer(questions.topic(name))
+        found = await self.aanswer(topic_named(name))
         return (await self.aanswer(questions.stats([found])))[name]
 
     async def aposition_at(self, topic: str, moment: datetime) -> Cut:
@@ -146,37 +150,44 @@ class PulsarHook(StreamHook):
         return await self.aanswer(questions.cut_at(full_topic_name(topic), moment))
 
     def readiness(self, question: WindowQuestion) -> Readiness:
-        """Whether a window's end is certain: its time has passed, and no transaction is open before it."""
+        """Whether a window's end is certain, by `Planner.check_ready`: what a plan would say, sooner."""
+        from airflow_provider_streams.systems.pulsar.system import PulsarSystem  # noqa: PLC0415 - loads Arrow
+
         if waiting := question.wait(datetime.now(UTC)):
             return waiting
-        if question.basis in ("publish", "chained"):
-            topics = self.answer(questions.topics_of(cast("PulsarSource", question.source)))
-            if time_decides(question, self.answer(questions.stats(topics)).values()):
-                return Readiness(ready=True)
-        return super().readiness(question)
+        if not _is_asked_for(question):
+            return super().readiness(question)
+        try:
+            PulsarSystem(self.endpoint()).check_ready(_request(question))
+        except WindowNotReady as not_ready:
+            return Readiness(ready=False, reason=not_ready.reason)
+        return Readiness(ready=True)
 
     async def areadiness(self, question: WindowQuestion) -> Readiness:
-        """As `readiness`, for an event loop: one request per topic and call, after the first."""
+        """As `readiness`, for an event loop: one request per topic and call, after the first, while nothing is open."""
         if waiting := question.wait(datetime.now(UTC)):
             return waiting
-        if question.basis not in ("publish", "chained"):
+        if not _is_asked_for(question):
             return await super().areadiness(question)
-        source = cast("PulsarSource", question.source)
-        topics = await self._known_topics(source)
-        stats = await self.aanswer(questions.stats(topics))
-        if time_decides(question, stats.values()):
-            return Readiness(ready=True)
-        held = await entries_before_end(await self._aadmin(), source, question.window, question.slack)
-        answer = window_ready(datetime.now(UTC), question.window, question.slack, held)
-        return Readiness(ready=False, reason=answer.reason) if isinstance(answer, NotReady) else Readiness(ready=True)
+        admin = await self._aadmin()
+        topics = await self._known_topics(cast("PulsarSource", question.source))
+        if _SYSTEM not in sys.modules:  # its packages take a second to load, which the loop must not
+            await asyncio.to_thread(import_module, _SYSTEM)
+        from airflow_provider_streams.systems.pulsar.system import check_ready  # noqa: PLC0415
+
+        try:
+            await check_ready(admin, _request(question), topics)
+        except WindowNotReady as not_ready:
+            return Readiness(ready=False, reason=not_ready.reason)
+        return Readiness(ready=True)
 
     def answer(self, question: Question[T]) -> T:
         """The answer to a question, like those of `pulsar_questions`."""
-        return questions.ask(self.admin, question)
+        return ask(self.admin, question)
 
     async def aanswer(self, question: Question[T]) -> T:
         """As `answer`, for an event loop; each call is sent once."""
-        return await questions.aask(await self._aadmin(), question)
+        return await aask(await self._aadmin(), question)
 
     def test_connection(self) -> tuple[bool, str]:
         """Whether the admin API and the brokers accept us; the message holds no secret."""
@@ -224,8 +235,21 @@ class PulsarHook(StreamHook):
     async def _known_topics(self, source: PulsarSource) -> tuple[Topic, ...]:
         """A pattern is resolved at every call, as new topics may match; names only once."""
         if source.pattern or source.key not in self._topics:
-            self._topics[source.key] = await self.aanswer(questions.topics_of(source))
+            self._topics[source.key] = await self.aanswer(topics_of(source))
         return self._topics[source.key]
+
+
+_SYSTEM = "airflow_provider_streams.systems.pulsar.system"
+
+
+def _is_asked_for(question: WindowQuestion) -> bool:
+    """The bases whose windows have no cuts of somebody else."""
+    return question.basis in ("publish", "chained")
+
+
+def _request(question: WindowQuestion) -> PlanRequest:
+    basis: Basis = "chained" if question.basis == "chained" else "publish"
+    return PlanRequest(question.source, question.window, "readiness", basis=basis, slack=question.slack)
 
 
 def greet(endpoint: Endpoint) -> Address:

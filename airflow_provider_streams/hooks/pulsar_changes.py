@@ -1,6 +1,6 @@
 """What operators change at a Pulsar cluster, without I/O: each change asks first, so that doing it twice is harmless.
 
-They are questions like those of `pulsar_questions`: run one with `ask`. Each returns plain JSON values for XCom.
+They are questions, as `systems/pulsar/questions.py` has them: run one with `ask`. Each returns plain JSON values.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from functools import partial
 from typing import Any, Literal
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.hooks.pulsar_questions import Question, Topic
-from airflow_provider_streams.hooks.pulsar_questions import topic as existing
 from airflow_provider_streams.systems.pulsar.admin import changes, requests
 from airflow_provider_streams.systems.pulsar.admin.answers import InternalStats, MessageId
 from airflow_provider_streams.systems.pulsar.admin.requests import AnyRequest
+from airflow_provider_streams.systems.pulsar.questions import Question, Topic
+from airflow_provider_streams.systems.pulsar.questions import topic as existing
 
 Summary = dict[str, Any]
 

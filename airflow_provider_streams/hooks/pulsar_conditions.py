@@ -9,10 +9,11 @@ from typing import Any, ClassVar, Literal, Protocol
 
 from airflow_provider_streams.errors import InvalidRequest, ProcessFailed
 from airflow_provider_streams.hooks.backlog import Backlog, BacklogLimit
-from airflow_provider_streams.hooks.pulsar_questions import Question, Topic, backlog
+from airflow_provider_streams.hooks.pulsar_questions import backlog
 from airflow_provider_streams.systems.pulsar.admin import requests
 from airflow_provider_streams.systems.pulsar.admin.answers import InternalStats, Process, SlowTransaction
 from airflow_provider_streams.systems.pulsar.names import parent_of
+from airflow_provider_streams.systems.pulsar.questions import Question, Topic
 
 
 @dataclass(frozen=True, slots=True)

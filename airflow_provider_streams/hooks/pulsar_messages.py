@@ -12,11 +12,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_streams.errors import SourceNotFound
-from airflow_provider_streams.hooks.pulsar_questions import Question, Topic
 from airflow_provider_streams.model.plan import Span
 from airflow_provider_streams.systems.pulsar.admin import changes, requests
 from airflow_provider_streams.systems.pulsar.admin.answers import EntryId, InternalStats, MessageId
 from airflow_provider_streams.systems.pulsar.layout import EARLIEST, Layout, after
+from airflow_provider_streams.systems.pulsar.questions import Question, Topic
 
 if TYPE_CHECKING:
     from airflow_provider_streams.systems.pulsar.admin.peek import PeekedEntry

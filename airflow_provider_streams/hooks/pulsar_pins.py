@@ -1,4 +1,4 @@
-"""Placing, moving, dropping and listing pin subscriptions, without I/O: questions like those of `pulsar_questions`."""
+"""Placing, moving, dropping and listing pin subscriptions, without I/O: as questions."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import Any
 
 from airflow_provider_streams.errors import StartTrimmed
 from airflow_provider_streams.hooks.pulsar_changes import drop_subscription
-from airflow_provider_streams.hooks.pulsar_questions import Question, Topic, topics_of
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.systems.pulsar.admin import changes, requests
 from airflow_provider_streams.systems.pulsar.admin.answers import InternalStats, MessageId, TopicStats
-from airflow_provider_streams.systems.pulsar.cuts import lookup_ms
+from airflow_provider_streams.systems.pulsar.cuts import lookup_ms, milliseconds
+from airflow_provider_streams.systems.pulsar.edges import start_of
 from airflow_provider_streams.systems.pulsar.layout import EARLIEST, Layout, at
+from airflow_provider_streams.systems.pulsar.looks import side_by_side
 from airflow_provider_streams.systems.pulsar.pins import (
     Mark,
     PinSubscription,
@@ -24,6 +25,7 @@ from airflow_provider_streams.systems.pulsar.pins import (
     is_held,
     subscription_name,
 )
+from airflow_provider_streams.systems.pulsar.questions import Question, Topic, topics_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +46,19 @@ class Placement:
 def cut_at(source: PulsarSource, moment: datetime, slack: timedelta) -> Question[Cut]:
     """In each shard the place where a window that starts at `moment` begins to be read."""
     shards = _shards((yield from topics_of(source)))
-    ids: list[MessageId] = yield [requests.message_id_at(shard, lookup_ms(moment, -slack)) for shard in shards]
-    return Cut({shard: at(one.ledger, one.entry) for shard, one in zip(shards, ids, strict=True)})
+    since_ms = lookup_ms(moment, -slack)
+    ids: list[MessageId] = yield [requests.message_id_at(shard, since_ms) for shard in shards]
+    layouts = {shard: Layout.of(one) for shard, one in (yield from _stats(shards)).items()}
+    # proven like a plan's start: the lookup alone may lie behind it
+    guesses = {shard: at(one.ledger, one.entry) for shard, one in zip(shards, ids, strict=True)}
+    starts = yield from side_by_side(
+        {
+            shard: start_of(shard, layout, guesses[shard], lookup_ms(moment, timedelta(0)), milliseconds(slack))
+            for shard, layout in layouts.items()
+            if not layout.is_empty
+        }
+    )
+    return Cut({shard: starts[shard].position if shard in starts else guesses[shard] for shard in shards})
 
 
 def cut_at_head(source: PulsarSource) -> Question[Cut]:

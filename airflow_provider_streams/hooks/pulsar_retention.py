@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_streams.hooks.pulsar_questions import Question, topics_of
 from airflow_provider_streams.model.retention import Holding, Quota, Rules
 from airflow_provider_streams.model.source import PulsarSource
+from airflow_provider_streams.systems.pulsar.looks import Look, Place
+from airflow_provider_streams.systems.pulsar.questions import Question, topics_of
 
 if TYPE_CHECKING:
     from airflow_provider_streams.systems.pulsar.admin.answers import BacklogQuota, Retention, TopicStats
-    from airflow_provider_streams.systems.pulsar.admin.peek import PeekedEntry
 
 
 def holding(source: PulsarSource, reader: str | None, now: datetime) -> Question[Holding]:
@@ -20,15 +20,16 @@ def holding(source: PulsarSource, reader: str | None, now: datetime) -> Question
     from airflow_provider_streams.systems.pulsar.admin import requests  # noqa: PLC0415
 
     topics = yield from topics_of(source)
-    shards = [shard for topic in topics for shard in topic.shards]
     policies = yield [
         request(topic.name)
         for topic in topics
         for request in (requests.retention, requests.message_ttl, requests.backlog_quotas)
     ]
-    stats: list[TopicStats] = yield [requests.stats(shard) for shard in shards]
-    firsts: list[PeekedEntry | None] = yield [requests.examine_message(shard) for shard in shards]
-    oldest = [first.publish_time if first else None for first in firsts]
+    asked = {shard: topic.of_shard(shard, requests.stats(shard)) for topic in topics for shard in topic.shards}
+    found: list[TopicStats | None] = yield list(asked.values())
+    made = {shard: one for shard, one in zip(asked, found, strict=True) if one is not None}
+    firsts: list[Look] = yield [Place(shard, 0, 0) for shard in made]
+    stats, oldest = list(made.values()), [first.published for first in firsts]
     pinned = [_pinned(one, reader) for one in stats]
     return Holding(
         _rules(policies, pinned=all(size is not None for size in pinned)),

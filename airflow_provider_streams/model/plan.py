@@ -13,6 +13,7 @@ from airflow_provider_streams.errors import InvalidRequest, PlanMismatch
 from airflow_provider_streams.model import tiling
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.position import Position
+from airflow_provider_streams.model.sighting import Sighting
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.model.window import Window
 
@@ -24,6 +25,13 @@ OnUnproven = Literal["land", "fail"]
 """What becomes of a window of which nobody can say that nothing was removed before we looked."""
 
 DEFAULT_SPLIT_BYTES = 64 * 1024 * 1024
+_MOST_BYTES = 1 << 63
+
+_EARLIEST, _LATEST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+
+
+UNPROVEN = "unproven"
+"""How the verdict of such a range begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +49,20 @@ class PlanRequest:
     """Given by the bases `cuts` and `append`; None: resolved from the window, or the tail."""
     on_loss: OnLoss = "fail"
     on_unproven: OnUnproven = "land"
+    first_seen: Sighting | None = None
+    """The newest sighting of the source before the window's start less slack; where there is none, the first of all.
+    None: nobody has looked before."""
     target_split_bytes: int = DEFAULT_SPLIT_BYTES
 
     def __post_init__(self) -> None:
         if self.slack < timedelta(0):
             raise InvalidRequest(f"slack must not be negative, got {self.slack}")
-        if self.target_split_bytes <= 0:
+        # a float from an option may be nan, which no comparison finds
+        if not 0 < self.target_split_bytes < _MOST_BYTES:
             raise InvalidRequest(f"target_split_bytes must be positive, got {self.target_split_bytes}")
+        room = min(self.window.start - _EARLIEST, _LATEST - self.window.end)
+        if self.basis == "publish" and room < self.slack:
+            raise InvalidRequest(f"window {self.window}, {self.slack} wider on both sides, leaves the years 1 to 9999")
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +219,8 @@ class Plan:
     observed_at: datetime
     head: Cut
     losses: tuple[Loss, ...] = ()
+    tail: Cut = field(default_factory=lambda: Cut({}))
+    """Behind everything stored when the plan was made; empty: not known."""
     skew_seconds: tuple[float, float] | None = None
     """How much later than the window's start and end its recorded cuts were sampled (basis `append`)."""
     remarks: tuple[str, ...] = ()
@@ -234,6 +251,16 @@ class Plan:
         """
         for problem in tiling.problems(self):
             raise PlanMismatch(f"plan {self.fingerprint[:12]} does not hold together: {problem}")
+
+    @property
+    def sighting(self) -> Sighting | None:
+        """What planning saw of the source, for the plans of later windows; None: not told."""
+        return Sighting(self.observed_at, self.tail, self.source.identity) if self.tail else None
+
+    @property
+    def unproven(self) -> tuple[Range, ...]:
+        """The ranges of which nobody can say that nothing was removed before we looked."""
+        return tuple(part for part in self.ranges if part.verdict.startswith(UNPROVEN))
 
     @property
     def is_empty(self) -> bool:
@@ -282,6 +309,7 @@ class Plan:
             "estimate": {"bytes": self.estimate.bytes, "events": self.estimate.events},
             "observed_at": self.observed_at.astimezone(UTC).isoformat(),
             "head": self.head.to_json(),
+            "tail": self.tail.to_json(),
             "losses": [
                 {"shard": x.shard, "start": str(x.start), "end": str(x.end), "cause": x.cause} for x in self.losses
             ],
@@ -349,6 +377,7 @@ class Plan:
             estimate=Estimate(**data["estimate"]),
             observed_at=datetime.fromisoformat(data["observed_at"]),
             head=Cut.from_json(data["head"]),
+            tail=Cut.from_json(data["tail"]),
             losses=tuple(
                 Loss(x["shard"], Position.parse(x["start"]), Position.parse(x["end"]), x["cause"])
                 for x in data["losses"]

@@ -11,7 +11,8 @@ from airflow_provider_streams.errors import ReceiptMismatch
 from airflow_provider_streams.model.plan import Plan, Span, Split
 from airflow_provider_streams.model.position import Position
 
-Verdict = Literal["complete", "loss recorded"]
+Verdict = Literal["complete", "loss recorded", "unproven"]
+"""`unproven`: all that is stored was read, but nobody can say whether more was, before anybody looked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +138,13 @@ def compare(plan: Plan, splits: Iterable[SplitReceipt], *, seconds: float) -> Re
     problems = list(_problems(plan, reports))
     if problems:
         raise ReceiptMismatch(plan.fingerprint, problems)
-    lost = plan.losses or any(report.explained.get("lost") for report in reports)
-    return Receipt(plan.fingerprint, tuple(reports), seconds, "loss recorded" if lost else "complete")
+    return Receipt(plan.fingerprint, tuple(reports), seconds, _verdict(plan, reports))
+
+
+def _verdict(plan: Plan, reports: Iterable[SplitReceipt]) -> Verdict:
+    if plan.losses or any(report.explained.get("lost") for report in reports):
+        return "loss recorded"
+    return "unproven" if plan.unproven else "complete"
 
 
 def check_split(plan: Plan, split: Split, report: SplitReceipt) -> None:

@@ -127,7 +127,7 @@ def utc_moment(moment: datetime | str) -> datetime:
         return parse_moment(moment)
     if moment.tzinfo is None or moment.utcoffset() is None:
         raise InvalidWindow(f"{moment.isoformat()} has no time zone: write it like 2026-11-20T10:00Z")
-    return _utc("a time", moment)
+    return in_utc(moment)
 
 
 def moment_label(moment: datetime) -> str:

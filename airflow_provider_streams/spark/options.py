@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from airflow_provider_streams.errors import InvalidRequest, InvalidWindow, PlanMismatch
-from airflow_provider_streams.model.plan import DEFAULT_SPLIT_BYTES, OnLoss, Plan, PlanRequest
+from airflow_provider_streams.model.plan import DEFAULT_SPLIT_BYTES, OnLoss, OnUnproven, Plan, PlanRequest
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.base import Option, StreamSystem
 
@@ -38,6 +39,7 @@ READ_OPTIONS: tuple[Option, ...] = (
     Option("target_split_bytes", "what one Spark task reads", str(DEFAULT_SPLIT_BYTES)),
     Option("on_loss", "fail, or record: read what is left", "fail"),
     Option("fail_on_data_loss", "the same as other connectors say it", aliases=("failOnDataLoss",)),
+    Option("on_unproven", "land, or fail: where nobody can say that nothing was removed before", "land"),
     Option("reader", "the name in error messages and plans", "spark"),
     Option("receipt", "true adds the column _receipt: JSON in one extra row per split", "false"),
 )
@@ -72,6 +74,7 @@ WITHOUT_MEANING: dict[str, frozenset[str]] = {
 }
 """By system: options of other connectors about creating and writing. A read does neither, so they are passed over."""
 
+_LOSSES: dict[bool, OnLoss] = {True: "fail", False: "record"}
 _MILLISECONDS = re.compile(r"^\d{12,14}$")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -123,12 +126,21 @@ class ReadOptions:
     @property
     def on_loss(self) -> OnLoss:
         """What to do about events that are gone."""
-        text = self.read.get("on_loss")
-        if text is None and "fail_on_data_loss" in self.read:
-            return "fail" if _flag("fail_on_data_loss", self.read["fail_on_data_loss"]) else "record"
+        text, other = self.read.get("on_loss"), self.read.get("fail_on_data_loss")
+        theirs = None if other is None else _LOSSES[_flag("fail_on_data_loss", other)]
         if text not in (None, "fail", "record"):
             raise InvalidRequest(f"on_loss is fail or record, not {text!r}")
-        return "record" if text == "record" else "fail"
+        if text is not None and theirs is not None and text != theirs:
+            raise InvalidRequest(f"on_loss is {text}, but fail_on_data_loss={other} says {theirs}: give one of them")
+        return "record" if "record" in (text, theirs) else "fail"
+
+    @property
+    def on_unproven(self) -> OnUnproven:
+        """What to do where nobody can say whether events were removed before anybody looked."""
+        text = self.read.get("on_unproven", "land")
+        if text not in ("land", "fail"):
+            raise InvalidRequest(f"on_unproven is land or fail, not {text!r}")
+        return "fail" if text == "fail" else "land"
 
     def plan(self, system: StreamSystem) -> Plan:
         """The given plan, or one resolved now.
@@ -160,10 +172,11 @@ class ReadOptions:
             self._window(by_cuts=by_cuts),
             self.read.get("reader") or "spark",
             basis=basis,  # type: ignore[arg-type]  # checked above
-            slack=timedelta(seconds=_number("slack_seconds", self.read.get("slack_seconds", "60"))),
+            slack=_span("slack_seconds", self.read.get("slack_seconds", "60")),
             start_cut=system.parse_cut(source, _cut_text(start or "earliest")) if by_cuts else None,
             end_cut=system.parse_cut(source, _cut_text(end or "latest")) if by_cuts else None,
             on_loss=self.on_loss,
+            on_unproven=self.on_unproven,
             target_split_bytes=int(
                 _number("target_split_bytes", self.read.get("target_split_bytes") or str(DEFAULT_SPLIT_BYTES))
             ),
@@ -225,9 +238,19 @@ def _moment(name: str, text: str) -> datetime:
 
 def _number(name: str, text: str) -> float:
     try:
-        return float(text)
+        number = float(text)
     except ValueError as error:
         raise InvalidRequest(f"{name} is a number, not {text!r}") from error
+    if not math.isfinite(number):
+        raise InvalidRequest(f"{name} is a finite number, not {text!r}")
+    return number
+
+
+def _span(name: str, text: str) -> timedelta:
+    try:
+        return timedelta(seconds=_number(name, text))
+    except OverflowError as error:
+        raise InvalidRequest(f"{name} is longer than any calendar: {text!r}") from error
 
 
 def _flag(name: str, text: str) -> bool:

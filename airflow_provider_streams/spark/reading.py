@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.model.plan import Plan, Split
+from airflow_provider_streams.model.plan import Split
 from airflow_provider_streams.model.receipt import SplitReceipt
 from airflow_provider_streams.spark import ending, preflight
 from airflow_provider_streams.spark.observing import observed
@@ -163,15 +163,15 @@ def _read_share(
 ) -> list[tuple[SplitReceipt, list[pa.RecordBatch]]]:
     system = system_type.from_options(spec.options)
     try:
-        return [_read_split(system, spec.plan, split, spec.columns, limit) for split in splits]
+        return [_read_split(system, spec, split, limit) for split in splits]
     finally:
         system.close()
 
 
 def _read_split(
-    system: StreamSystem, plan: Plan, split: Split, columns: Sequence[str] | None, limit: _Limit
+    system: StreamSystem, spec: JobSpec, split: Split, limit: _Limit
 ) -> tuple[SplitReceipt, list[pa.RecordBatch]]:
-    reader = system.read(plan, split, columns)
+    reader = system.read(spec.plan, split, spec.columns, on_loss=spec.on_loss)
     try:
         batches = list(limit.pass_on(reader))
         return reader.receipt, batches

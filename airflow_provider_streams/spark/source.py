@@ -131,7 +131,7 @@ class _Receipts:
         self.receipt = SplitReceipt(0)
 
     def read(self, columns: tuple[str, ...] | None) -> Iterator[pa.RecordBatch]:
-        reader = self._system.read(self._plan, self._plan.splits[0], columns)
+        reader = self._system.read(self._plan, self._plan.splits[0], columns, on_loss=self._on_loss)
         try:
             yield from reader
             self.receipt = reader.receipt

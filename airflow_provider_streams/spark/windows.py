@@ -125,7 +125,8 @@ class WindowsReader(DataSourceReader):
 
     def _read_split(self, system: StreamSystem, part: WindowSplit) -> Iterator[pa.RecordBatch]:
         schema = self._reading.schema
-        reader = system.read(part.plan, part.plan.splits[0], self._reading.spec.columns)
+        spec = self._reading.spec
+        reader = system.read(part.plan, part.plan.splits[0], spec.columns, on_loss=spec.on_loss)
         try:
             for batch in reader:
                 yield _marked(schema, batch, part.number)

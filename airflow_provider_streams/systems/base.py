@@ -12,6 +12,7 @@ from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import OnLoss, Plan, PlanRequest, Split
 from airflow_provider_streams.model.receipt import SplitReceipt
+from airflow_provider_streams.model.sighting import Sighting
 from airflow_provider_streams.model.source import Source
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ class StreamSystem(Protocol):
         """The cut to record after an earlier one, given a tail; None: the tail lies before it in some shard. Pure."""
 
     def horizon(self, source: Source, recorded: Recorded | None = None) -> datetime | None:
-        """The retention horizon: windows that start at or after it are surely still held whole.
+        """The retention horizon: windows that start after it, by more than slack, are surely still held whole.
 
         None: nothing was ever removed, or it cannot be told.
 
@@ -128,6 +129,15 @@ class StreamSystem(Protocol):
         Raises:
             WindowNotReady: its end is not certain yet.
             StartTrimmed: its start is no longer held, and loss is not accepted.
+            StartUnproven: nobody can say whether it is held whole, and that is not accepted.
+            AccessError, SystemUnavailable: the system refuses or does not answer.
+        """
+
+    def look(self, source: Source) -> Sighting:
+        """Where the source's shards end now; kept by whoever looks first, it proves later what was removed since.
+
+        Raises:
+            SourceNotFound: no such source.
             AccessError, SystemUnavailable: the system refuses or does not answer.
         """
 
@@ -146,8 +156,10 @@ class StreamSystem(Protocol):
             InvalidRequest: an unknown column, naming the known ones.
         """
 
-    def read(self, plan: Plan, split: Split, columns: Sequence[str] | None = None) -> SplitReader:
-        """A reader of one split."""
+    def read(
+        self, plan: Plan, split: Split, columns: Sequence[str] | None = None, *, on_loss: OnLoss = "fail"
+    ) -> SplitReader:
+        """A reader of one split. With `on_loss="record"` it reads what is left of it, where events are gone."""
 
     def explain(self, plan: Plan, receipts: Iterable[SplitReceipt], *, on_loss: OnLoss) -> tuple[SplitReceipt, ...]:
         """The receipts with their gaps explained by asking the system what those units were.

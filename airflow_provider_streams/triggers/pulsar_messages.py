@@ -24,10 +24,10 @@ from airflow_provider_streams.hooks.pulsar_messages import (
     read_next,
     unread,
 )
-from airflow_provider_streams.hooks.pulsar_questions import topics_of
 from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.systems.pulsar.admin.answers import EntryId
 from airflow_provider_streams.systems.pulsar.auth import Endpoint
+from airflow_provider_streams.systems.pulsar.questions import topics_of
 from airflow_provider_streams.triggers.state import backoff_seconds
 from airflow_provider_streams.triggers.watching import QUIET_SECONDS
 

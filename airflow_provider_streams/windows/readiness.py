@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Self
@@ -16,7 +16,6 @@ from airflow_provider_streams.model.window import Window
 if TYPE_CHECKING:
     from airflow_provider_streams.journal.store import Journal
     from airflow_provider_streams.systems.base import StreamSystem
-    from airflow_provider_streams.systems.pulsar.admin.answers import TopicStats
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,14 +117,6 @@ def ask_journal(journal: Journal, question: WindowQuestion) -> Readiness:
     except WindowNotReady as not_ready:
         return Readiness(ready=False, reason=not_ready.reason)
     return Readiness(ready=True)
-
-
-def time_decides(question: WindowQuestion, topics: Iterable[TopicStats]) -> bool:
-    """Whether a window whose time has passed is ready for that alone.
-
-    Open transactions may hold back events of the window. A chained one ends at the tail, wherever that is.
-    """
-    return question.basis == "chained" or all(not topic.open_transactions for topic in topics)
 
 
 def _plain(cut: str | Mapping[str, str] | None) -> str | dict[str, str] | None:

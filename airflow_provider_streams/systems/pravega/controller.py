@@ -13,6 +13,7 @@ from airflow_provider_streams.errors import (
     InvalidRequest,
     MissingDependency,
     NotAuthorized,
+    ProtocolError,
     SourceNotFound,
     StreamsError,
     SystemUnavailable,

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from airflow_provider_streams.errors import EventsLost, InvalidRequest
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import OnLoss, Plan, PlanRequest, Span, Split
 from airflow_provider_streams.model.receipt import SplitReceipt
+from airflow_provider_streams.model.sighting import Sighting
 from airflow_provider_streams.model.source import PravegaSource, Source
 from airflow_provider_streams.systems.base import Option, Recorded
 from airflow_provider_streams.systems.pravega import auth
@@ -128,6 +129,11 @@ class PravegaSystem:
             request, remarks = watermarks.resolve(request, self.client)
         made = self.client.run(planner.plan(request, stream=stream, cluster=self.endpoint.cluster))
         return replace(made, remarks=remarks)
+
+    def look(self, source: Source) -> Sighting:
+        """See `StreamSystem`."""
+        tail = self.tail(source)
+        return Sighting(datetime.now(UTC), tail)
 
     def check_origin(self, plan: Plan) -> None:
         """See `StreamSystem` and `origin.check`."""

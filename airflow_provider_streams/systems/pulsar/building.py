@@ -6,14 +6,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from airflow_provider_streams.errors import StartTrimmed
+from airflow_provider_streams.errors import StartTrimmed, StartUnproven
 from airflow_provider_streams.model.cut import Cut
-from airflow_provider_streams.model.plan import Estimate, Loss, Plan, PlanRequest, Range, RowFilter, SourceRef, Split
+from airflow_provider_streams.model.plan import (
+    UNPROVEN,
+    Estimate,
+    Loss,
+    Plan,
+    PlanRequest,
+    Range,
+    RowFilter,
+    SourceRef,
+    Split,
+)
+from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.systems.pulsar.cuts import Bounds, Shard
+from airflow_provider_streams.systems.pulsar.identity import identities
 from airflow_provider_streams.systems.pulsar.layout import EARLIEST
 from airflow_provider_streams.systems.pulsar.names import parent_of
-from airflow_provider_streams.systems.pulsar.retention import Evidence, verdict
+from airflow_provider_streams.systems.pulsar.retention import Doubt, Evidence, verdict
 from airflow_provider_streams.systems.pulsar.splitting import Piece, split
+
+MOST_REMARKS = 20
 
 FILTERED = {"publish": "publish_time"}
 """Bases that look a time up, and the column whose values then decide each entry."""
@@ -26,28 +40,39 @@ class Resolved:
     shard: Shard
     bounds: Bounds
     evidence: Evidence
-    doubt: str
-    """Why its start may be gone; "": it is not."""
+    doubt: Doubt | None
+    """Why its start may be gone; None: it is not."""
+    remark: str = ""
+    """What was done to find its bounds, beyond looking them up."""
+
+    @property
+    def is_lost(self) -> bool:
+        """Events of its start were removed."""
+        return self.doubt is not None and self.doubt.is_lost
 
 
-def build(request: PlanRequest, resolved: Sequence[Resolved], *, cluster: str, now: datetime) -> Plan:
+def build(request: PlanRequest, resolved: Sequence[Resolved], *, cluster: str, observed_at: datetime) -> Plan:
     """The plan of resolved shards. Pure.
 
     Raises:
-        StartTrimmed: a shard's start is in doubt, and loss is not accepted.
+        StartTrimmed: the start of a shard was removed, and loss is not accepted.
+        StartUnproven: nobody can say whether it was, and that is not accepted.
     """
-    losses = [_loss(request, item) for item in resolved if item.doubt]
+    losses = [_loss(request, item, item.doubt) for item in resolved if item.doubt and item.is_lost]
     losses += _gone(request, resolved)
+    _check_unproven(request, resolved)
     ranges, pieces = [], []
     for item in resolved:
-        ranges.append(_range(item, now))
+        ranges.append(_range(item, observed_at))
         pieces += [
             (item.shard.name, piece)
             for piece in split(item.shard.layout, ranges[-1].start, ranges[-1].end, request.target_split_bytes)
         ]
+    infos = {item.shard.name: item.evidence.info for item in resolved if item.evidence.info}
+    names = tuple(dict.fromkeys(parent_of(item.shard.name) for item in resolved))
     return Plan(
         reader=request.reader,
-        source=SourceRef("pulsar", cluster, tuple(dict.fromkeys(parent_of(item.shard.name) for item in resolved))),
+        source=SourceRef("pulsar", cluster, names, identities(infos)),
         window=request.window,
         basis=request.basis,
         filter=_row_filter(request),
@@ -56,19 +81,24 @@ def build(request: PlanRequest, resolved: Sequence[Resolved], *, cluster: str, n
         ranges=tuple(ranges),
         splits=tuple(_split(index, *piece) for index, piece in enumerate(pieces)),
         estimate=Estimate(sum(part.bytes for part in ranges)),
-        observed_at=now,
+        observed_at=observed_at,
         head=Cut({item.shard.name: item.shard.layout.head for item in resolved}),
         losses=tuple(losses),
+        tail=Cut({item.shard.name: item.shard.layout.end for item in resolved}),
+        remarks=_remarks(resolved),
     )
 
 
-def _loss(request: PlanRequest, item: Resolved) -> Loss:
-    timed = request.basis in FILTERED
+def _wanted(request: PlanRequest, item: Resolved) -> object:
+    return request.window.start.isoformat() if request.basis in FILTERED else item.bounds.start
+
+
+def _loss(request: PlanRequest, item: Resolved, doubt: Doubt) -> Loss:
     head = item.shard.layout.head
     if request.on_loss == "fail":
-        wanted = request.window.start.isoformat() if timed else item.bounds.start
-        raise StartTrimmed(item.shard.name, wanted, head, item.doubt)
-    return Loss(item.shard.name, EARLIEST if timed else item.bounds.start, head, item.doubt)
+        raise StartTrimmed(item.shard.name, _wanted(request, item), head, doubt.cause)
+    start = EARLIEST if request.basis in FILTERED else item.bounds.start
+    return Loss(item.shard.name, start, head, doubt.cause)
 
 
 def _gone(request: PlanRequest, resolved: Sequence[Resolved]) -> list[Loss]:
@@ -82,12 +112,17 @@ def _gone(request: PlanRequest, resolved: Sequence[Resolved]) -> list[Loss]:
     ]
 
 
+def _check_unproven(request: PlanRequest, resolved: Sequence[Resolved]) -> None:
+    for item in resolved:
+        if request.on_unproven == "fail" and item.doubt and not item.is_lost:
+            raise StartUnproven(item.shard.name, request.window, item.doubt.cause)
+
+
 def _range(item: Resolved, now: datetime) -> Range:
     shard, layout, end = item.shard, item.shard.layout, item.bounds.end
     # what is lost cannot be read: the range is what remains
-    start = min(max(item.bounds.start, layout.head), end) if item.doubt else item.bounds.start
+    start = min(max(item.bounds.start, layout.head), end) if item.is_lost else item.bounds.start
     spans = layout.spans(start, end)
-    held = verdict(item.evidence, start, end, now)
     return Range(
         shard=shard.name,
         start=start,
@@ -95,8 +130,20 @@ def _range(item: Resolved, now: datetime) -> Range:
         bytes=layout.bytes_of(spans),
         entries=sum(span.entries for span in spans),
         first_kept=layout.head,
-        verdict=f"lost: {item.doubt}" if item.doubt else held,
+        verdict=_verdict(item, start, end, now),
     )
+
+
+def _verdict(item: Resolved, start: Position, end: Position, now: datetime) -> str:
+    if item.doubt:
+        return f"{'lost' if item.is_lost else UNPROVEN}: {item.doubt.cause}"
+    return verdict(item.evidence, start, end, now)
+
+
+def _remarks(resolved: Sequence[Resolved]) -> tuple[str, ...]:
+    told = [f"{item.shard.name}: {item.remark}" for item in resolved if item.remark]
+    more = len(told) - MOST_REMARKS
+    return (*told[:MOST_REMARKS], *([f"the same is true of {more} more shards"] if more > 0 else []))
 
 
 def _split(index: int, shard: str, piece: Piece) -> Split:

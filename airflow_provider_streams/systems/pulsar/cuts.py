@@ -1,10 +1,8 @@
 """How a time, a given cut, or the stream's own bounds become positions: one function per rule. Pure.
 
-Publish times are the producers' clocks, and the broker's lookup by time (`messageid`) is a binary search that is only
-exact where they never step back. So a time is looked up `slack` earlier for a start and `slack` later for an end, and
-rows are filtered exactly: an event is late, and in no window, only if it was stored more than `slack` out of order.
-Where brokers stamp entries with their own time (`AppendBrokerTimestampMetadataInterceptor`) the lookup uses that
-stamp, while rows keep the producer's: there `slack` must also cover the producers' distance from the broker's clock.
+Publish times are the producers' clocks. A time is looked up `slack` earlier for a start and `slack` later for an end,
+the messages beside the answer prove it (`edges`), and rows are filtered exactly: an event is late, and in no window,
+only if it was stored more than `slack` out of order.
 """
 
 from __future__ import annotations
@@ -15,8 +13,9 @@ from datetime import datetime, timedelta
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.position import Position
-from airflow_provider_streams.systems.pulsar.admin.answers import EntryId, InternalInfo, InternalStats
-from airflow_provider_streams.systems.pulsar.layout import EARLIEST, Layout, after_message
+from airflow_provider_streams.systems.pulsar.admin.answers import EntryId, InternalStats
+from airflow_provider_streams.systems.pulsar.edges import Edge
+from airflow_provider_streams.systems.pulsar.layout import Layout, after_message
 
 _MILLISECOND = timedelta(milliseconds=1)
 
@@ -30,12 +29,6 @@ class Shard:
     """None: a partition that nothing was ever written to."""
     last: Position | None = None
     """The last readable message, as only the binary protocol tells it; None: there is none."""
-    start_at: Position | None = None
-    """Where the broker's lookup puts the window's start less slack; None: not asked."""
-    end_at: Position | None = None
-    """Where it puts the window's end plus slack; None: not asked."""
-    info: InternalInfo | None = None
-    """Asked where the lookup cannot be trusted."""
 
     @property
     def layout(self) -> Layout:
@@ -54,7 +47,12 @@ class Bounds:
 def lookup_ms(moment: datetime, slack: timedelta) -> int:
     """The first whole millisecond at or after `moment + slack` since 1970; a start takes its slack negative."""
     epoch = datetime(1970, 1, 1, tzinfo=moment.tzinfo)
-    return -(-(moment + slack - epoch) // _MILLISECOND)
+    return -(-(moment - epoch + slack) // _MILLISECOND)
+
+
+def milliseconds(slack: timedelta) -> int:
+    """A span in whole milliseconds, rounded up."""
+    return -(-slack // _MILLISECOND)
 
 
 def head(shard: Shard) -> Position:
@@ -72,37 +70,9 @@ def tail(shard: Shard) -> Position:
     return layout.head if shard.last is None else max(after_message(shard.last), layout.head)
 
 
-def publish(shard: Shard, since: datetime) -> Bounds:
-    """Basis `publish`: the looked-up positions, the end no further than the tail. `since`: start less slack."""
-    start = max(_trusted_start(shard, since), shard.layout.head)
-    return Bounds(start, max(start, min(shard.end_at or EARLIEST, tail(shard))))
-
-
-def is_held_from_before(shard: Shard, since: datetime) -> bool:
-    """Whether an entry older than the window is still stored, so that nothing of the window was removed."""
-    return _trusted_start(shard, since) > shard.layout.head
-
-
-def _trusted_start(shard: Shard, since: datetime) -> Position:
-    """Where reading must begin to meet every entry published at or after `since`."""
-    if shard.start_at is None:
-        return EARLIEST
-    if shard.stats is None or shard.stats.compacted_ledger is None:
-        return shard.start_at
-    return _by_close_times(shard, lookup_ms(since, timedelta(0)))
-
-
-def _by_close_times(shard: Shard, since_ms: int) -> Position:
-    """The first ledger that was still open at a time.
-
-    On a compacted topic the broker looks times up in the compacted ledger, and so skips entries that are stored.
-    """
-    closed = {row.ledger: row.closed_ms for row in shard.info.ledgers} if shard.info else {}
-    for ledger in shard.layout.ledgers:
-        closed_ms = closed.get(ledger.ledger)
-        if ledger.entries and (closed_ms is None or closed_ms >= since_ms):
-            return Position.of(ledger.ledger, 0, -1)
-    return shard.layout.end
+def publish(shard: Shard, start: Edge, end: Edge) -> Bounds:
+    """Basis `publish`: between the window's edges, the end no further than the tail."""
+    return Bounds(start.position, max(start.position, min(end.position, tail(shard))))
 
 
 def given(shard: Shard, start: Position | None, end: Position | None) -> Bounds:

@@ -67,14 +67,31 @@ class Layout:
         """Whether a ledger is still there, be it empty."""
         return any(row.ledger == ledger for row in self.ledgers)
 
+    def inside(self, position: Position) -> Position:
+        """The nearest place from the head to the end."""
+        return min(max(position, self.head), self.end)
+
+    def index_of(self, position: Position) -> int:
+        """How many entries are stored before a place."""
+        ledger, entry, _ = position.parts
+        older = sum(row.entries for row in self.ledgers if row.ledger < ledger)
+        inside = next((row.entries for row in self.ledgers if row.ledger == ledger), 0)
+        return older + min(max(entry, 0), inside)
+
+    def shifted(self, position: Position, entries: int) -> Position:
+        """The place so many stored entries later (earlier, if negative), across ledgers, not beyond head or end."""
+        index = self.index_of(position) + entries
+        if index <= 0:
+            return self.head
+        for row in self.ledgers:
+            if index < row.entries:
+                return at(row.ledger, index)
+            index -= row.entries
+        return self.end
+
     def before(self, position: Position) -> Position:
         """At the last entry stored before a place, in an older ledger if need be; of the first one: at itself."""
-        place = max(position, self.head)
-        ledger, entry, _ = place.parts
-        if entry > 0:
-            return at(ledger, entry - 1)
-        older = [row for row in self.ledgers if row.ledger < ledger and row.entries]
-        return at(older[-1].ledger, older[-1].entries - 1) if older else place
+        return self.shifted(max(position, self.head), -1)
 
     def spans(self, start: Position, end: Position) -> tuple[Span, ...]:
         """Every stored entry of which a part lies in `[start, end)`, ledger by ledger; none of an empty stretch.
@@ -95,6 +112,11 @@ class Layout:
     def bytes_of(self, spans: Iterable[Span]) -> int:
         """Stored bytes of these entries, by the mean size of each ledger's entries."""
         return round(sum(span.entries * self.entry_bytes(span.run) for span in spans))
+
+    def entry_bytes_at(self, position: Position) -> float:
+        """The mean stored size of the entries of the ledger of a place; 0: it has none, or is not there."""
+        row = next((row for row in self.ledgers if row.ledger == position.parts[0]), None)
+        return row.bytes / row.entries if row and row.entries else 0.0
 
     def entry_bytes(self, ledger: int) -> float:
         """The mean stored size of a ledger's entries."""

@@ -42,8 +42,7 @@ class PulsarSplitReader:
         plan: The plan; its filter decides which rows are kept.
         split: The part of it to read.
         columns: The columns to give, in this order; None: the default ones.
-        on_loss: Whether the read fails when the topic is gone, or the first chunks of a large message are; None: as
-            the plan accepted losses of this shard, or not.
+        on_loss: Whether the read fails when the topic is gone, or the first chunks of a large message are.
 
     Raises:
         InvalidRequest: an unknown column, or a filter on a time that entries do not have.
@@ -56,12 +55,11 @@ class PulsarSplitReader:
         split: Split,
         columns: Sequence[str] | None = None,
         *,
-        on_loss: OnLoss | None = None,
+        on_loss: OnLoss = "fail",
     ) -> None:
         if plan.filter and plan.filter.column not in FILTERS:
             raise InvalidRequest(f"entries can be filtered by {' or '.join(FILTERS)}, not by {plan.filter.column}")
-        accepted = any(loss.shard == split.shard for loss in plan.losses)
-        self._on_loss: OnLoss = on_loss or ("record" if accepted else "fail")
+        self._on_loss = on_loss
         self._split, self._filter = split, plan.filter
         self._decoder = Decoder(columns, parent_of(split.shard), partition_of(split.shard), endpoint.limits)
         self._start, self._end = split.start.parts, split.end.parts

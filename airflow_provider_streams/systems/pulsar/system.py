@@ -12,6 +12,7 @@ from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import OnLoss, Plan, PlanRequest, Split
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.receipt import SplitReceipt
+from airflow_provider_streams.model.sighting import Sighting
 from airflow_provider_streams.model.source import PulsarSource, Source, full_topic_name
 from airflow_provider_streams.systems.base import Option, Recorded, SplitReader
 from airflow_provider_streams.systems.pulsar import cuts
@@ -19,6 +20,7 @@ from airflow_provider_streams.systems.pulsar.admin.client import AsyncAdminClien
 from airflow_provider_streams.systems.pulsar.auth import OPTIONS, Endpoint
 from airflow_provider_streams.systems.pulsar.notation import parse_position
 from airflow_provider_streams.systems.pulsar.planner import Planner, run
+from airflow_provider_streams.systems.pulsar.questions import Topic
 from airflow_provider_streams.systems.pulsar.wire.broker import BrokerClient
 
 if TYPE_CHECKING:
@@ -96,8 +98,18 @@ class PulsarSystem:
         """See `Planner.plan`."""
         return run(self._with_planner(lambda planner: planner.plan(request)))
 
+    def look(self, source: Source) -> Sighting:
+        """See `StreamSystem` and `Planner.look`."""
+        named = _pulsar_source(source)
+        return run(self._with_planner(lambda planner: planner.look(named)))
+
+    def check_ready(self, request: PlanRequest) -> None:
+        """See `Planner.check_ready`."""
+        run(self._with_planner(lambda planner: planner.check_ready(request)))
+
     def check_origin(self, plan: Plan) -> None:
-        """See `StreamSystem`."""
+        """See `StreamSystem` and `Planner.check_origin`."""
+        run(self._with_planner(lambda planner: planner.check_origin(plan)))
 
     def schema(self, columns: Sequence[str] | None) -> pa.Schema:
         """The Arrow schema of these columns; None: the default ones."""
@@ -106,11 +118,13 @@ class PulsarSystem:
 
         return arrow_schema(columns)
 
-    def read(self, plan: Plan, split: Split, columns: Sequence[str] | None = None) -> SplitReader:
+    def read(
+        self, plan: Plan, split: Split, columns: Sequence[str] | None = None, *, on_loss: OnLoss = "fail"
+    ) -> SplitReader:
         """A reader of one split, over the binary protocol."""
         from airflow_provider_streams.systems.pulsar.reader import PulsarSplitReader  # noqa: PLC0415
 
-        return PulsarSplitReader(self.endpoint, plan, split, columns)
+        return PulsarSplitReader(self.endpoint, plan, split, columns, on_loss=on_loss)
 
     def explain(self, plan: Plan, receipts: Iterable[SplitReceipt], *, on_loss: OnLoss) -> tuple[SplitReceipt, ...]:
         """See `explain.explain`; asks nothing when there are no gaps."""
@@ -122,7 +136,8 @@ class PulsarSystem:
 
         async def ask() -> tuple[SplitReceipt, ...]:
             async with AsyncAdminClient(self.endpoint) as admin:
-                return await explain(admin, plan, reports, on_loss=on_loss)
+                with BrokerClient(self.endpoint) as brokers:
+                    return await explain(admin, brokers, plan, reports, on_loss=on_loss)
 
         return run(ask())
 
@@ -134,7 +149,7 @@ class PulsarSystem:
             # the brokers' connections belong to this one call
             with BrokerClient(self.endpoint) as brokers:
                 cluster = str(self.endpoint.addresses[0])
-                return await work(Planner(admin, brokers.last_message_ids, cluster=cluster))
+                return await work(Planner(admin, brokers, cluster=cluster))
 
     async def _cut(self, source: PulsarSource, written: str | Mapping[str, str]) -> Cut:
         async def resolve(planner: Planner) -> Cut:
@@ -150,6 +165,12 @@ class PulsarSystem:
             )
 
         return await self._with_planner(resolve)
+
+
+async def check_ready(admin: AsyncAdminClient, request: PlanRequest, topics: tuple[Topic, ...]) -> None:
+    """`Planner.check_ready` for an event loop, with its client and the topics that it knows."""
+    with BrokerClient(admin.endpoint) as brokers:
+        await Planner(admin, brokers, cluster="").check_ready(request, topics)
 
 
 def _pulsar_source(source: Source) -> PulsarSource:

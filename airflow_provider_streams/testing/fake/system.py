@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -20,6 +20,8 @@ from airflow_provider_streams.errors import (
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import OnLoss, Plan, PlanRequest, Span, Split
 from airflow_provider_streams.model.receipt import SplitReceipt
+from airflow_provider_streams.model.sighting import Sighting
+from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.systems.base import Option, Recorded
 from airflow_provider_streams.testing.fake.planner import cut_at, identity_of, plan
 from airflow_provider_streams.testing.fake.reader import FakeReader
@@ -125,6 +127,10 @@ class FakeSystem:
         """See `StreamSystem`."""
         return plan(self._authenticated(), request)
 
+    def look(self, source: Source) -> Sighting:
+        """See `StreamSystem`."""
+        return Sighting(datetime.now(UTC), self.tail(source), identity_of(self._authenticated(), str(source)))
+
     def check_origin(self, plan: Plan) -> None:
         """See `StreamSystem`."""
         for name in plan.source.names:
@@ -149,7 +155,14 @@ class FakeSystem:
             raise InvalidRequest(f"no column {unknown!r}; known: {', '.join(_COLUMNS + _OPTIONAL)}")
         return pa.schema([(name, types[name]) for name in names])
 
-    def read(self, plan: Plan, split: Split, columns: Sequence[str] | None = None) -> FakeReader:
+    def read(
+        self,
+        plan: Plan,
+        split: Split,
+        columns: Sequence[str] | None = None,
+        *,
+        on_loss: OnLoss = "fail",  # noqa: ARG002 - nothing is found lost while reading
+    ) -> FakeReader:
         """See `StreamSystem`."""
         return FakeReader(self._authenticated(), plan, split, self.schema(columns), self._options.get("truth"))
 

@@ -29,7 +29,7 @@ def test_every_call_on_a_topic_is_understood(bench, admin):
     stats = admin(requests.internal_stats(topic))
     assert sum(ledger.entries for ledger in stats.ledgers) == 60
     assert len(stats.ledgers) == 2
-    info = admin(requests.internal_info(topic))
+    info = admin(requests.internal_info(topic))[topic]
     assert [ledger.ledger for ledger in info.ledgers] == [ledger.ledger for ledger in stats.ledgers]
     assert [ledger.closed_ms is None for ledger in info.ledgers] == [False, True]
     assert info.durable_cursors == {"held"}
@@ -41,7 +41,6 @@ def test_every_call_on_a_topic_is_understood(bench, admin):
     publish_ms = int(peeked.publish_time.timestamp() * 1000)
     found = admin(requests.message_id_at(topic, publish_ms))
     assert (found.ledger, found.entry <= 3) == (first, True)
-    assert admin(requests.examine_message(topic)).id.entry == 0
     assert admin(requests.last_message_id(topic)).ledger == stats.ledgers[-1].ledger
     held = admin(requests.stats(topic)).subscriptions["held"]
     assert (held.entries, held.durable) == (60, True)
@@ -57,10 +56,6 @@ def _earliest():
     import pulsar
 
     return pulsar.InitialPosition.Earliest
-
-
-def test_an_empty_topic_has_no_message_to_examine(bench, admin):
-    assert admin(requests.examine_message(bench.topic())) is None
 
 
 def test_partitioned_topics_are_listed_by_parent_and_by_partition(bench, admin):
@@ -80,7 +75,6 @@ def test_asking_about_a_missing_topic_creates_nothing(bench, admin):
         requests.internal_stats,
         requests.last_message_id,
         requests.subscriptions,
-        requests.examine_message,
     )
     for call in calls:
         with pytest.raises(SourceNotFound, match="missing"):

@@ -137,20 +137,39 @@ async def test_after_its_time_a_window_without_open_transactions_is_ready(hook, 
     await hook.aclose()
 
 
-async def test_an_open_transaction_that_holds_the_end_back_is_waited_for(hook, broker):
-    until_ms = int((PAST.end + timedelta(seconds=60)).timestamp() * 1000)
-    last = {"X-Pulsar-Message-ID": "5:2", "X-Pulsar-txn-uncommitted": "true"}
+def holds_back(broker, published, max_read="5:1"):
+    """An open transaction whose first message, entry 5:2 of three, was published then."""
+    ledgers = [{"ledgerId": 5, "entries": 0, "size": 0}]
     broker.answers |= {
         f"{T}/plain/stats": {"ongoingTxnCount": 1},
-        f"{T}/plain/messageid/{until_ms}": {"ledgerId": 5, "entryId": 3},
-        f"{T}/plain/ledger/5/entry/2": (200, "", last),
+        f"{T}/plain/internalStats": {
+            "ledgers": ledgers,
+            "currentLedgerSize": 30,
+            "lastConfirmedEntry": "5:2",
+            "state": "LedgerOpened",
+        },
+        "/admin/v3/transactions/transactionBufferStats/public/default/plain": {"maxReadPosition": max_read},
+        f"{T}/plain/ledger/5/entry/2": (200, "", {"X-Pulsar-publish-time": published.isoformat()}),
     }
+
+
+@pytest.mark.parametrize("ask", ["readiness", "areadiness"])
+async def test_an_open_transaction_that_holds_the_end_back_is_waited_for(hook, broker, ask):
     question = WindowQuestion(PulsarSource("plain"), PAST)
-    answer = await hook.areadiness(question)
+
+    async def asked():
+        answer = getattr(hook, ask)(question)
+        return answer if ask == "readiness" else await answer
+
+    holds_back(broker, PAST.end - timedelta(seconds=1))
+    answer = await asked()
     assert not answer.ready
-    assert "open transaction" in answer.reason
-    broker.answers[f"{T}/plain/ledger/5/entry/2"] = (200, "", {"X-Pulsar-Message-ID": "5:2"})
-    assert (await hook.areadiness(question)).ready
+    assert "entry 5:2 waits for an open transaction" in answer.reason
+    # it wrote nothing before the window's end plus slack, or it has ended
+    holds_back(broker, PAST.end + timedelta(seconds=60))
+    assert (await asked()).ready
+    holds_back(broker, PAST.end - timedelta(seconds=1), max_read="5:2")
+    assert (await asked()).ready
     await hook.aclose()
 
 

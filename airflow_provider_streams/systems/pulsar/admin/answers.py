@@ -110,7 +110,16 @@ class InternalStats:
     @classmethod
     def read(cls, answer: Answer) -> Self:
         """From the body of `internalStats`."""
-        data = answer.json()
+        return cls.of(answer.json())
+
+    @classmethod
+    def read_partitions(cls, answer: Answer) -> dict[str, Self]:
+        """From the body of `partitioned-internalStats`, by the partitions' full names."""
+        return {shard: cls.of(data) for shard, data in (answer.json().get("partitions") or {}).items()}
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> Self:
+        """From one topic's values."""
         rows = [
             Ledger(row["ledgerId"], max(row["entries"], 0), max(row["size"], 0), bool(row.get("offloaded")))
             for row in data["ledgers"]
@@ -154,11 +163,17 @@ class InternalInfo:
     modified: datetime | None
     ledgers: tuple[LedgerInfo, ...]
     durable_cursors: frozenset[str] = frozenset()
+    terminated: bool = False
 
     @classmethod
-    def read(cls, answer: Answer) -> Self:
-        """From the body of `internal-info` of a topic without partitions."""
+    def read_all(cls, topic: str, answer: Answer) -> dict[str, Self]:
+        """From the body of `internal-info`: of all partitions, or of the topic itself, by their full names."""
         data = answer.json()
+        return {shard: cls.of(one) for shard, one in data.get("partitions", {topic: data}).items()}
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> Self:
+        """From one topic's values."""
         return cls(
             version=data["version"],
             created=parse_time(data.get("creationDate")),
@@ -169,6 +184,7 @@ class InternalInfo:
                 for row in data.get("ledgers", ())
             ),
             durable_cursors=frozenset(unquote_plus(name) for name in data.get("cursors", ())),
+            terminated="terminatedPosition" in data,
         )
 
 

@@ -80,6 +80,7 @@ def _content(send: Send) -> dict[str, Any]:
         "params": send.params or None,
         "headers": send.headers,
         "content": send.body,
+        **({"timeout": send.seconds} if send.seconds is not None else {}),
     }
 
 
@@ -155,10 +156,11 @@ class _Edge:
     """What the two edges share: whom they call, as whom, and how patiently."""
 
     def __init__(self, endpoint: Endpoint, patience: Patience | None) -> None:
-        self._endpoint, self._route, self._patience = endpoint, route_of(endpoint), patience or Patience()
+        self.endpoint = endpoint
+        self._route, self._patience = route_of(endpoint), patience or Patience()
 
     def _begin(self, request: Request[T]) -> Conversation[T]:
-        return Conversation(exchange(request, self._route, self._endpoint.headers(), self._patience))
+        return Conversation(exchange(request, self._route, self.endpoint.headers(), self._patience))
 
 
 class AdminClient(_Edge):

@@ -32,6 +32,8 @@ class Send:
     body: bytes | None = None
     headers_only: bool = False
     """Of an answer without a failure, leave out the body."""
+    seconds: float | None = None
+    """Wait no longer for the answer; None: as usual."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +151,7 @@ def exchange(
         outcome = yield from _attempt(request, route, headers)
         final = attempt == patience.attempts - 1
         if isinstance(outcome, Unreachable):
-            if final or (outcome.sent and not request.idempotent):
+            if final or (outcome.sent and (not request.idempotent or request.seconds is not None)):
                 raise SystemUnavailable(route.where, f"could not {request.action}: {outcome.detail}")
         elif outcome.status in _SUCCESS:
             return _parsed(request, outcome, route)
@@ -190,7 +192,13 @@ def _attempt(
     secret = "Authorization" in headers
     for _ in range(MAX_HOPS + 1):
         outcome = yield Send(
-            request.method, url, params, _headers(request, headers), request.body, headers_only=request.headers_only
+            request.method,
+            url,
+            params,
+            _headers(request, headers),
+            request.body,
+            headers_only=request.headers_only,
+            seconds=request.seconds,
         )
         assert outcome is not None  # noqa: S101 - the protocol between a generator and its driver
         if isinstance(outcome, Unreachable) or outcome.status not in _REDIRECTS:

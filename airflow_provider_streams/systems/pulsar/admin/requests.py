@@ -6,7 +6,7 @@ None of them creates a topic or a subscription, or changes anything: those that 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from airflow_provider_streams.systems.pulsar.admin.answers import (
@@ -24,6 +24,7 @@ from airflow_provider_streams.systems.pulsar.admin.answers import (
 from airflow_provider_streams.systems.pulsar.admin.peek import PeekedEntry
 from airflow_provider_streams.systems.pulsar.names import rest_path, segment
 
+T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 Condition = tuple[int, str]
@@ -46,6 +47,8 @@ class Request(Generic[T_co]):
     """Its answer is in the headers; the body may be anything, of any size."""
     idempotent: bool = True
     """It may be sent again when it is not known whether it arrived."""
+    seconds: float | None = None
+    """An answer that takes longer never comes, and is not asked for again; None: as the endpoint has it."""
     subject: str = ""
     """The topic or namespace that a 404 is about."""
     absent: tuple[Condition, ...] = ()
@@ -54,7 +57,17 @@ class Request(Generic[T_co]):
     """Refusals that come at random, besides those every call repeats."""
 
 
+# a partition may be made when it is first used; until then it is not there, though its topic is
+_NOT_MADE: tuple[Condition, ...] = ((404, "not yet created"), (404, "not found"))
+
+
+def if_made(request: Request[T]) -> Request[T | None]:
+    """The same about a partition that may not have been made yet; None: it has not."""
+    return replace(request, absent=(*request.absent, *_NOT_MADE))
+
+
 _V2 = "admin/v2"
+_PEEK_SECONDS = 5.0
 _ENTRY_GONE: Condition = (404, "message id not found")
 
 
@@ -155,9 +168,27 @@ def internal_stats(topic: str) -> Request[InternalStats]:
     )
 
 
-def internal_info(topic: str) -> Request[InternalInfo]:
-    """What the metadata store has about a topic or partition. Ask only for one that exists: else a 500."""
-    return Request(f"read the metadata of {topic}", _topic(topic, "internal-info"), InternalInfo.read, subject=topic)
+def partitioned_internal_stats(topic: str) -> Request[dict[str, InternalStats]]:
+    """The ledgers of all partitions of a topic; those that a broker does not answer for are left out."""
+    return Request(
+        f"read the ledgers of {topic}",
+        _topic(topic, "partitioned-internalStats"),
+        InternalStats.read_partitions,
+        subject=topic,
+    )
+
+
+def internal_info(topic: str) -> Request[dict[str, InternalInfo]]:
+    """What the metadata store has about a topic, or about each of its partitions; asking loads no topic.
+
+    Ask only for a topic that exists: for others the broker answers as if it had failed, with a 500.
+    """
+    return Request(
+        f"read the metadata of {topic}",
+        _topic(topic, "internal-info"),
+        lambda answer: InternalInfo.read_all(topic, answer),
+        subject=topic,
+    )
 
 
 def last_message_id(topic: str) -> Request[MessageId]:
@@ -179,26 +210,18 @@ def message_id_at(topic: str, publish_ms: int) -> Request[MessageId]:
     )
 
 
-def examine_message(topic: str, *, initial_position: str = "earliest", nth: int = 1) -> Request[PeekedEntry | None]:
-    """The n-th entry from either end; None: there is none."""
-    return Request(
-        f"look at a message of {topic}",
-        _topic(topic, "examinemessage"),
-        PeekedEntry.read,
-        {"initialPosition": initial_position, "messagePosition": str(nth)},
-        headers_only=True,
-        subject=topic,
-        absent=((412, ""), _ENTRY_GONE),
-    )
-
-
 def peek(topic: str, ledger: int, entry: int) -> Request[PeekedEntry | None]:
-    """What one entry is; None: its ledger is gone."""
+    """What one entry is; None: its ledger is gone.
+
+    Only for what readers are not sent, which the binary protocol therefore cannot tell. There is no answer for a chunk
+    of a compressed message, and a 500 for a key and properties that are larger than HTTP headers may be.
+    """
     return Request(
         f"look at entry {ledger}:{entry} of {topic}",
         _topic(topic, f"ledger/{ledger}/entry/{entry}"),
         PeekedEntry.read,
         headers_only=True,
+        seconds=_PEEK_SECONDS,
         subject=topic,
         absent=(_ENTRY_GONE,),
     )

@@ -5,13 +5,15 @@ from __future__ import annotations
 import logging
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Self, TypeVar
 
 from airflow_provider_streams.errors import InvalidRequest, ProtocolError, StreamsError, SystemUnavailable
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.systems.pulsar.auth import Address, Endpoint, parse_service_url
+from airflow_provider_streams.systems.pulsar.looks import Look, Place
 from airflow_provider_streams.systems.pulsar.wire.commands import (
     LATEST,
     LOOKUP_CONNECT,
@@ -32,12 +34,15 @@ from airflow_provider_streams.systems.pulsar.wire.commands import (
 )
 from airflow_provider_streams.systems.pulsar.wire.connection import Connection
 from airflow_provider_streams.systems.pulsar.wire.failures import server_error
+from airflow_provider_streams.systems.pulsar.wire.looking import look_all
 
 log = logging.getLogger(__name__)
 
 MOST_HOPS = 10
 TOGETHER = 100
-"""Topics asked for in one go."""
+"""Topics asked for, or looked at, in one go."""
+TOGETHER_PER_TOPIC = 8
+"""Looks at one topic in one go: each is a consumer, and topics may have limits of those."""
 MOST_PARTITIONS = 1_000_000
 """More than any cluster could hold: who says so is no broker."""
 
@@ -98,6 +103,7 @@ class BrokerClient:
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
         self._connections: dict[Target, Connection] = {}
+        self._known_owners: dict[str, Target] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -106,7 +112,8 @@ class BrokerClient:
         self.close()
 
     def close(self) -> None:
-        """Close all connections."""
+        """Close all connections, and forget who owns which topic."""
+        self._known_owners.clear()
         while self._connections:
             self._connections.popitem()[1].close()
 
@@ -192,6 +199,18 @@ class BrokerClient:
             found |= self._patiently(lambda some=some: self._tails(some, start, read_compacted))  # type: ignore[misc]
         return found
 
+    def look(self, places: Sequence[Place]) -> list[Look]:
+        """What a reader is sent who begins at each of these places; looked at together.
+
+        Raises:
+            SourceNotFound: one of the topics does not exist; it is not created.
+            AccessError, SystemUnavailable: a broker refuses or does not answer.
+        """
+        found: dict[int, Look] = {}
+        for some in _groups(places):
+            found |= self._patiently(lambda some=some: self._look(some))  # type: ignore[misc]
+        return [found[index] for index in range(len(places))]
+
     def subscribe(self, topic: str, start: MessageId) -> Consumer:
         """A consumer at the topic's owner that will be fed from the entry `start` on, after a FLOW.
 
@@ -202,37 +221,48 @@ class BrokerClient:
             AccessError, SystemUnavailable: the broker refuses or does not answer.
         """
         target = self._owners([topic])[topic]
-        return self._subscribe(self._connection(target), [topic], start, read_compacted=False)[topic]
+        (consumer,) = self._subscribe(self._connection(target), [(topic, start)])
+        return consumer
 
     def _tails(self, topics: list[str], start: MessageId, read_compacted: bool) -> dict[str, Tail]:  # noqa: FBT001
-        owners = self._owners(topics)
         tails: dict[str, Tail] = {}
-        for target in dict.fromkeys(owners.values()):
-            connection = self._connection(target)
-            owned = [topic for topic in topics if owners[topic] == target]
-            consumers = self._subscribe(connection, owned, start, read_compacted=read_compacted)
-            requests = {
-                topic: LastMessageId(consumer.id, connection.next_id()) for topic, consumer in consumers.items()
-            }
-            answers = self._ask_all(connection, requests, LastMessageIdAnswer)
-            connection.exchange(
-                {
-                    number: CloseConsumer(consumer.id, number)
-                    for consumer, number in ((consumer, connection.next_id()) for consumer in consumers.values())
-                }
-            )
+        for connection, owned in self._by_owner(topics):
+            consumers = self._subscribe(connection, [(topic, start) for topic in owned], read_compacted=read_compacted)
+            requests = [LastMessageId(consumer.id, connection.next_id()) for consumer in consumers]
+            answers = self._ask_all(connection, owned, requests, LastMessageIdAnswer)
+            self._close_consumers(connection, consumers)
             tails |= {
                 topic: Tail(_position(answer.last), _position(answer.mark_delete, empty=True))
-                for topic, answer in answers.items()
+                for topic, answer in zip(owned, answers, strict=True)
             }
         return tails
 
+    def _look(self, places: Mapping[int, Place]) -> dict[int, Look]:
+        looks: dict[int, Look] = {}
+        for connection, owned in self._by_owner([place.topic for place in places.values()]):
+            ours = {index: place for index, place in places.items() if place.topic in owned}
+            starts = [(place.topic, MessageId(place.ledger, place.entry)) for place in ours.values()]
+            consumers = self._subscribe(connection, starts)
+            at = dict(zip((consumer.id for consumer in consumers), ours.items(), strict=True))
+            ours_by_number = {number: place for number, (_, place) in at.items()}
+            met = look_all(connection, ours_by_number, self.endpoint.request_timeout_seconds)
+            self._close_consumers(connection, consumers)
+            looks |= {at[number][0]: look for number, look in met.items()}
+        return looks
+
+    def _by_owner(self, topics: Iterable[str]) -> Iterator[tuple[Connection, list[str]]]:
+        """A connection to each owner, with the topics it owns."""
+        owners = self._owners(list(dict.fromkeys(topics)))
+        for target in dict.fromkeys(owners.values()):
+            yield self._connection(target), [topic for topic in owners if owners[topic] == target]
+
     def _subscribe(
-        self, connection: Connection, topics: list[str], start: MessageId, *, read_compacted: bool
-    ) -> dict[str, Consumer]:
-        consumers = {topic: Consumer(connection, connection.next_id()) for topic in topics}
-        requests = {
-            topic: Subscribe(
+        self, connection: Connection, starts: Sequence[tuple[str, MessageId]], *, read_compacted: bool = False
+    ) -> list[Consumer]:
+        """A consumer at each of these starts of topics."""
+        consumers = [Consumer(connection, connection.next_id()) for _ in starts]
+        requests = [
+            Subscribe(
                 topic,
                 f"airflow-streams-{secrets.token_hex(8)}",
                 consumer_id=consumer.id,
@@ -240,18 +270,26 @@ class BrokerClient:
                 start=start,
                 read_compacted=read_compacted,
             )
-            for topic, consumer in consumers.items()
-        }
-        self._ask_all(connection, requests, Command)
+            for consumer, (topic, start) in zip(consumers, starts, strict=True)
+        ]
+        self._ask_all(connection, [topic for topic, _ in starts], requests, Command)
         return consumers
+
+    @staticmethod
+    def _close_consumers(connection: Connection, consumers: Iterable[Consumer]) -> None:
+        requests = [CloseConsumer(consumer.id, connection.next_id()) for consumer in consumers]
+        connection.exchange({request.request_id: request for request in requests})
 
     def _owners(self, topics: list[str]) -> dict[str, Target]:
         """Who owns which topic: ask the service, follow its redirects."""
-        owners: dict[str, Target] = {}
+        owners = {topic: self._known_owners[topic] for topic in topics if topic in self._known_owners}
+        if len(owners) == len(topics):
+            return owners
         service = self._service_target()
-        pending = dict.fromkeys(topics, (service, False))
+        pending = {topic: (service, False) for topic in topics if topic not in owners}
         for _ in range(MOST_HOPS):
             if not pending:
+                self._known_owners |= owners
                 return owners
             asked, pending = pending, {}
             for step in dict.fromkeys(asked.values()):
@@ -267,8 +305,8 @@ class BrokerClient:
 
     def _look_up(self, connection: Connection, topics: list[str], *, authoritative: bool) -> dict[str, LookupAnswer]:
         listener = self.endpoint.listener_name or None
-        requests = {topic: Lookup(topic, connection.next_id(), authoritative, listener) for topic in topics}
-        answers = self._ask_all(connection, requests, LookupAnswer)
+        requests = [Lookup(topic, connection.next_id(), authoritative, listener) for topic in topics]
+        answers = dict(zip(topics, self._ask_all(connection, topics, requests, LookupAnswer), strict=True))
         for topic, answer in answers.items():
             if answer.response not in {LOOKUP_CONNECT, LOOKUP_REDIRECT}:
                 raise server_error(
@@ -314,23 +352,23 @@ class BrokerClient:
         return self._connections[target]
 
     def _ask(self, connection: Connection, request: Command, expected: type[Expected], topic: str) -> Expected:
-        return self._ask_all(connection, {topic: request}, expected)[topic]
+        return self._ask_all(connection, [topic], [request], expected)[0]
 
     def _ask_all(
-        self, connection: Connection, requests: Mapping[str, Command], expected: type[Expected]
-    ) -> dict[str, Expected]:
-        """The answers by topic; the first refusal is raised."""
-        by_number = {request.request_id: topic for topic, request in requests.items()}  # type: ignore[attr-defined]
-        answers = connection.exchange({number: requests[topic] for number, topic in by_number.items()})
-        found: dict[str, Expected] = {}
-        for number, topic in by_number.items():
+        self, connection: Connection, topics: Sequence[str], requests: Sequence[Command], expected: type[Expected]
+    ) -> list[Expected]:
+        """The answers to requests about these topics, in their order; the first refusal is raised."""
+        numbers: list[int] = [request.request_id for request in requests]  # type: ignore[attr-defined]
+        answers = connection.exchange(dict(zip(numbers, requests, strict=True)))
+        found: list[Expected] = []
+        for topic, number in zip(topics, numbers, strict=True):
             answer = answers[number]
             if isinstance(answer, Error):
                 action = f"read {topic}"
                 raise server_error(answer.error, answer.message, where=connection.where, topic=topic, action=action)
             if not isinstance(answer, expected):
                 raise ProtocolError(f"{connection.where} answers with {type(answer).__name__}")
-            found[topic] = answer
+            found.append(answer)
         return found
 
     def _patiently(self, ask: Callable[[], T]) -> T:
@@ -346,6 +384,22 @@ class BrokerClient:
                 log.info("asking again: %s", error)
             time.sleep(next(waits))
         return ask()
+
+
+def _groups(places: Sequence[Place]) -> Iterator[dict[int, Place]]:
+    """The places by their index, so many at a time, and of one topic no more than few."""
+    left = dict(enumerate(places))
+    while left:
+        counts: Counter[str] = Counter()
+        group: dict[int, Place] = {}
+        for index, place in left.items():
+            counts[place.topic] += 1
+            if counts[place.topic] <= TOGETHER_PER_TOPIC:
+                group[index] = place
+            if len(group) == TOGETHER:
+                break
+        yield group
+        left = {index: place for index, place in left.items() if index not in group}
 
 
 def _position(message_id: MessageId | None, *, empty: bool = False) -> Position | None:

@@ -1,4 +1,7 @@
-"""A Pulsar cluster in a dictionary, as far as planning can see: entries with publish times, behind a mock transport."""
+"""A Pulsar cluster in a dictionary, as far as planning can see: entries with publish times, behind a mock transport.
+
+What readers are sent (`look`, `last_message_ids`) is answered beside it, as by the binary protocol.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,13 @@ from urllib.parse import unquote
 
 import httpx
 
+from airflow_provider_streams.errors import SourceNotFound
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.systems.pulsar.admin.client import AsyncAdminClient
 from airflow_provider_streams.systems.pulsar.admin.exchange import Patience
 from airflow_provider_streams.systems.pulsar.auth import Endpoint
+from airflow_provider_streams.systems.pulsar.decode.metadata import EntryMetadata
+from airflow_provider_streams.systems.pulsar.looks import Head, Look, Place
 from airflow_provider_streams.systems.pulsar.planner import Planner, run
 
 ENDPOINT = Endpoint("pulsar://broker:6650", admin_url="http://broker:8080")
@@ -33,6 +39,7 @@ class Stored:
 
     publish_ms: int
     kind: str = "event"
+    replicated_from: bytes | None = None
 
 
 @dataclass
@@ -83,11 +90,35 @@ class Topic:
             return Position.of(*self.trimmed, -1)
         return last
 
-    def held_back(self, ledger: int, number: int) -> bool:
-        return any(e.kind == "open" and (led, n) <= (ledger, number) for led, n, e in self.entries)
+    @property
+    def open(self) -> int:
+        return sum(entry.kind == "open" for *_, entry in self.entries)
 
     def message_id(self, ms: int) -> tuple[int, int]:
-        return next(((led, n) for led, n, e in self.entries if e.publish_ms >= ms), self.end)
+        """As the broker: a binary search over all entries for the last one before a time; the place after it."""
+        entries = self.entries
+        if not entries or entries[0][2].publish_ms >= ms:
+            return entries[0][:2] if entries else self.end
+        if entries[-1][2].publish_ms < ms:
+            return self.end
+        before, after = 0, len(entries) - 1
+        while after - before > 1:
+            middle = (before + after) // 2
+            before, after = (middle, after) if entries[middle][2].publish_ms < ms else (before, middle)
+        return entries[after][:2]
+
+    @property
+    def readable(self) -> list[tuple[int, int, Stored]]:
+        """What readers are sent."""
+        entries = self.entries
+        until = next((index for index, (_, _, entry) in enumerate(entries) if entry.kind == "open"), len(entries))
+        return [one for one in entries[:until] if one[2].kind == "event"]
+
+    def look(self, ledger: int, number: int, wanted: int) -> Look:
+        met = [(led, n, e) for led, n, e in self.readable if (led, n) >= (ledger, number)][:wanted]
+        heads = [Head(led, n, EntryMetadata(e.publish_ms, replicated_from=e.replicated_from)) for led, n, e in met]
+        last = self.last_message
+        return Look(tuple(heads), (last.parts[0], last.parts[1]) if last else None)
 
     def internal_stats(self) -> dict:
         *closed, (open_id, open_entries) = self.ledgers.items()
@@ -119,20 +150,18 @@ class Topic:
         }
 
     def peek(self, ledger: int, number: int) -> httpx.Response:
-        if ledger not in self.ledgers:
-            return refuse(404, "Message id not found")
-        if number >= len(self.ledgers[ledger]):
-            return refuse(500, "\n --- An unexpected error ---\n\nMessage: LastConfirmedEntry is 1:1\n\nStacktrace: x")
-        entry = self.ledgers[ledger][number]
-        headers = {
-            "X-Pulsar-Message-ID": f"{ledger}:{number}",
-            "X-Pulsar-publish-time": iso(entry.publish_ms),
-            "X-Pulsar-txn-aborted": str(entry.kind == "aborted").lower(),
-            "X-Pulsar-txn-uncommitted": str(self.held_back(ledger, number)).lower(),
-        }
-        if entry.kind == "marker":
-            headers["X-Pulsar-marker-type"] = "21"
-        return httpx.Response(200, headers=headers)
+        """What the admin API shows of an open transaction's message."""
+        return httpx.Response(200, headers={"X-Pulsar-publish-time": iso(self.ledgers[ledger][number].publish_ms)})
+
+    @property
+    def max_read(self) -> tuple[int, int]:
+        """The last entry before the first open transaction."""
+        before = self.end[0], -1
+        for ledger, number, entry in self.entries:
+            if entry.kind == "open":
+                break
+            before = ledger, number
+        return before
 
 
 def refuse(status: int, reason: str) -> httpx.Response:
@@ -144,6 +173,7 @@ class Cluster:
     topics: dict[str, Topic] = field(default_factory=dict)
     partitions: dict[str, int] = field(default_factory=dict)
     requests: list[str] = field(default_factory=list)
+    looked: list[Place] = field(default_factory=list)
 
     def add(self, name: str, topic: Topic) -> Topic:
         self.topics[f"persistent://public/default/{name}"] = topic
@@ -154,6 +184,10 @@ class Cluster:
         self.requests.append(f"{request.method} {path}")
         if path == "/admin/v2/clusters":
             return httpx.Response(200, json=["standalone"])
+        buffer = re.fullmatch(r"/admin/v3/transactions/transactionBufferStats/(.+)", path)
+        if buffer:
+            ledger, entry = self.topics[f"persistent://{buffer[1]}"].max_read
+            return httpx.Response(200, json={"state": "Ready", "maxReadPosition": f"{ledger}:{entry}"})
         match = re.fullmatch(r"/admin/v2/persistent/([^/]+/[^/]+)(?:/([^/]+)(?:/(.+))?)?", path)
         assert match, path
         if match[2] is None:
@@ -163,18 +197,29 @@ class Cluster:
         return self._topic(f"persistent://{match[1]}/{match[2]}", match[3])
 
     def _topic(self, name: str, call: str) -> httpx.Response:
-        if name in self.partitions and call == "partitions":
-            return httpx.Response(200, json={"partitions": self.partitions[name]})
+        if name in self.partitions and call in {"partitions", "partitioned-internalStats", "internal-info"}:
+            shards = [f"{name}-partition-{number}" for number in range(self.partitions[name])]
+            made = {shard: self.topics[shard] for shard in shards if shard in self.topics}
+            of_all = {
+                "partitions": len(shards),
+                "partitioned-internalStats": {shard: topic.internal_stats() for shard, topic in made.items()},
+                "internal-info": {shard: topic.internal_info() for shard, topic in made.items()},
+            }
+            return httpx.Response(200, json={"partitions": of_all[call]})
+        if name in self.partitions and call == "partitioned-stats":
+            shards = [self.topics.get(f"{name}-partition-{number}") for number in range(self.partitions[name])]
+            return httpx.Response(200, json={"ongoingTxnCount": sum(topic.open for topic in shards if topic)})
         topic = self.topics.get(name) or (Topic() if name in self.partitions and call == "retention" else None)
         if topic is None:
             return refuse(404, f"Topic {name} not found")
         kind, _, rest = call.partition("/")
         return {
-            "ledger": lambda: topic.peek(*map(int, rest.split("/entry/"))),
             "messageid": lambda: httpx.Response(
                 200, json=dict(zip(("ledgerId", "entryId"), topic.message_id(int(rest)), strict=True))
             ),
+            "ledger": lambda: topic.peek(*map(int, rest.split("/entry/"))),
             "partitions": lambda: httpx.Response(200, json={"partitions": 0}),
+            "stats": lambda: httpx.Response(200, json={"ongoingTxnCount": topic.open}),
             "internalStats": lambda: httpx.Response(200, json=topic.internal_stats()),
             "internal-info": lambda: httpx.Response(200, json=topic.internal_info()),
             "retention": lambda: (
@@ -184,8 +229,17 @@ class Cluster:
             ),
         }[kind]()
 
-    def last_messages(self, shards) -> dict[str, Position | None]:
-        return {shard: self.topics[shard].last_message for shard in shards}
+    def last_message_ids(self, shards) -> dict[str, Position | None]:
+        return {shard: self._there(shard).last_message for shard in shards}
+
+    def look(self, places) -> list[Look]:
+        self.looked += places
+        return [self._there(place.topic).look(place.ledger, place.entry, place.wanted) for place in places]
+
+    def _there(self, shard: str) -> Topic:
+        if shard not in self.topics:
+            raise SourceNotFound(shard)
+        return self.topics[shard]
 
     def ask(self, work, *, now: datetime | None = None):
         """Run `work(planner)` against this cluster."""
@@ -194,7 +248,7 @@ class Cluster:
             transport = httpx.MockTransport(self.handle)
             async with AsyncAdminClient(ENDPOINT, transport=transport, patience=Patience(2, 0, 0)) as admin:
                 clock = {} if now is None else {"clock": lambda: now}
-                return await work(Planner(admin, self.last_messages, cluster="here", **clock))
+                return await work(Planner(admin, self, cluster="here", **clock))
 
         return run(inner())
 

@@ -72,7 +72,8 @@ def test_terminated_and_compacted_topics_are_seen():
 
 
 def test_the_open_ledger_of_the_metadata_has_no_close_time():
-    info = InternalInfo.read(
+    info = InternalInfo.read_all(
+        TOPIC,
         answer(
             {
                 "version": 3,
@@ -84,11 +85,23 @@ def test_the_open_ledger_of_the_metadata_has_no_close_time():
                 ],
                 "cursors": {"pin%2B1": {"markDelete": {"ledgerId": 75, "entryId": -1}}},
             }
-        )
-    )
+        ),
+    )[TOPIC]
     assert info.ledgers == (LedgerInfo(40, 1795243846141), LedgerInfo(42, None))
     assert info.created == info.modified == datetime(2026, 11, 21, 6, 50, 46, 119000, UTC)
     assert info.durable_cursors == {"pin+1"}
+
+
+def test_the_metadata_of_a_partitioned_topic_are_those_of_its_partitions():
+    one = {"version": 0, "creationDate": "2026-11-21T06:50:46.119Z", "ledgers": [], "cursors": {}}
+    found = InternalInfo.read_all(TOPIC, answer({"version": 0, "partitions": {f"{TOPIC}-partition-0": one}}))
+    assert {shard: (info.version, info.ledgers) for shard, info in found.items()} == {f"{TOPIC}-partition-0": (0, ())}
+
+
+def test_partitions_a_broker_does_not_answer_for_are_left_out():
+    found = InternalStats.read_partitions(answer({"metadata": {}, "partitions": {f"{TOPIC}-partition-1": STATS}}))
+    assert found == {f"{TOPIC}-partition-1": InternalStats.of(STATS)}
+    assert InternalStats.read_partitions(answer({"partitions": None})) == {}
 
 
 def peeked(**headers):
@@ -184,7 +197,7 @@ def test_every_call_only_reads():
         requests.topics("shop/orders"), requests.partitioned_topics("shop/orders"), requests.partitions(TOPIC),
         requests.stats(TOPIC), requests.partitioned_stats(TOPIC), requests.internal_stats(TOPIC),
         requests.internal_info(TOPIC), requests.last_message_id(TOPIC), requests.message_id_at(TOPIC, 1),
-        requests.examine_message(TOPIC), requests.peek(TOPIC, 1, 2), requests.subscriptions(TOPIC),
+        requests.partitioned_internal_stats(TOPIC), requests.peek(TOPIC, 1, 2), requests.subscriptions(TOPIC),
         requests.retention(TOPIC), requests.message_ttl(TOPIC), requests.backlog_quotas(TOPIC),
         requests.transaction_buffer(TOPIC),
     ]  # fmt: skip

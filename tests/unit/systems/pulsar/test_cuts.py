@@ -7,13 +7,8 @@ from hypothesis import strategies as st
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.systems.pulsar import cuts
-from airflow_provider_streams.systems.pulsar.admin.answers import (
-    EntryId,
-    InternalInfo,
-    InternalStats,
-    Ledger,
-    LedgerInfo,
-)
+from airflow_provider_streams.systems.pulsar.admin.answers import EntryId, InternalStats, Ledger
+from airflow_provider_streams.systems.pulsar.edges import Edge
 from airflow_provider_streams.systems.pulsar.layout import EARLIEST, at
 from tests.unit.systems.pulsar.cluster import EPOCH_MS, at_ms
 
@@ -40,31 +35,23 @@ def test_a_last_message_that_is_gone_does_not_put_the_tail_before_the_head():
     assert cuts.tail(shard(stats=trimmed, last=Position.of(28, 19, -1))) == at(29, 0)
 
 
+def edges(start, end):
+    return Edge(start, is_proven=True), Edge(end, is_proven=True)
+
+
 def test_a_partition_never_written_to_is_an_empty_range():
     nothing = shard(stats=None, last=None)
-    assert cuts.publish(nothing, SINCE) == cuts.given(nothing, None, None) == cuts.Bounds(EARLIEST, EARLIEST)
+    between = cuts.publish(nothing, *edges(EARLIEST, EARLIEST))
+    assert between == cuts.given(nothing, None, None) == cuts.Bounds(EARLIEST, EARLIEST)
 
 
 def test_publish_ends_at_the_tail_at_the_latest():
-    bounds = cuts.publish(shard(start_at=at(10, 2), end_at=at(16, 2), last=Position.of(13, 3, -1)), SINCE)
+    bounds = cuts.publish(shard(last=Position.of(13, 3, -1)), *edges(at(10, 2), at(16, 2)))
     assert bounds == cuts.Bounds(at(10, 2), at(13, 4))
 
 
-def test_publish_never_starts_before_the_head_or_ends_before_its_start():
-    bounds = cuts.publish(shard(start_at=at(4, 0), end_at=at(5, 0)), SINCE)
-    assert bounds == cuts.Bounds(at(10, 0), at(10, 0))
-
-
-def compacted(*closed_ms):
-    stats = InternalStats(STATS.ledgers, STATS.last_confirmed, "LedgerOpened", compacted_ledger=99)
-    rows = tuple(LedgerInfo(row.ledger, ms) for row, ms in zip(STATS.ledgers, closed_ms, strict=True))
-    return shard(stats=stats, info=InternalInfo(3, SINCE, SINCE, rows), start_at=at(16, 1), end_at=at(16, 2))
-
-
-def test_on_a_compacted_topic_the_start_comes_from_ledger_close_times():
-    assert cuts.publish(compacted(EPOCH_MS - 1, EPOCH_MS, None), SINCE).start == at(13, 0)
-    assert cuts.publish(compacted(EPOCH_MS, EPOCH_MS + 1, None), SINCE).start == at(10, 0)
-    assert cuts.publish(compacted(EPOCH_MS - 2, EPOCH_MS - 1, None), SINCE).start == at(16, 0)
+def test_publish_never_ends_before_its_start():
+    assert cuts.publish(shard(), *edges(at(13, 0), at(10, 3))) == cuts.Bounds(at(13, 0), at(13, 0))
 
 
 def test_given_cuts_are_taken_as_given():
@@ -109,3 +96,11 @@ def test_times_are_rounded_up_so_that_none_before_them_is_met(microseconds, slac
     found = cuts.lookup_ms(moment, timedelta(microseconds=slack))
     wanted = EPOCH_MS + (microseconds + slack) / 1000
     assert wanted <= found < wanted + 1
+
+
+@pytest.mark.parametrize("year", [1, 9999])
+def test_any_time_of_the_calendar_can_be_looked_up(year):
+    moment = SINCE.replace(year=year)
+    assert (
+        cuts.lookup_ms(moment, timedelta(days=400)) - cuts.lookup_ms(moment, -timedelta(days=400)) == 800 * 86_400_000
+    )

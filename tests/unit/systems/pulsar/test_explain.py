@@ -2,7 +2,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airflow_provider_streams.errors import EventsLost, ReceiptMismatch
@@ -11,22 +11,21 @@ from airflow_provider_streams.model.receipt import SplitReceipt, compare
 from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.pulsar import explain as explaining
-from airflow_provider_streams.systems.pulsar.admin.answers import EntryId
-from airflow_provider_streams.systems.pulsar.admin.peek import PeekedEntry
-from airflow_provider_streams.systems.pulsar.explain import Unknown, cause_of, explained
 from tests.unit.systems.pulsar.cluster import EPOCH_MS, Cluster, Stored, Topic, at_ms
 
 KINDS = ["event", "aborted", "event", "marker", "aborted", "event", "marker", "event"]
-MARKER, ABORTED, EVENT = PeekedEntry(None, marker_type=21), PeekedEntry(None, aborted=True), PeekedEntry(None)
+NAME = "persistent://public/default/t"
 
 
-def planned():
+def planned(kinds=KINDS, per_ledger=4):
     cluster = Cluster()
-    stored = [Stored(EPOCH_MS + i, kind) for i, kind in enumerate(KINDS)]
-    cluster.add("t", Topic.of(stored, per_ledger=4))
+    stored = [Stored(EPOCH_MS + i, kind) for i, kind in enumerate(kinds)]
+    cluster.add("t", Topic.of(stored, per_ledger=per_ledger))
     window = Window(at_ms(EPOCH_MS), at_ms(EPOCH_MS + 1000))
     request = PlanRequest(PulsarSource("t"), window, "r", slack=timedelta(0))
-    return cluster, cluster.plan(request, now=at_ms(EPOCH_MS + 10**6))
+    plan = cluster.plan(request, now=at_ms(EPOCH_MS + 10**6))
+    cluster.looked.clear()
+    return cluster, plan
 
 
 def report(plan, gaps):
@@ -36,7 +35,7 @@ def report(plan, gaps):
 
 def explain(cluster, plan, reports, on_loss="fail"):
     async def ask(planner):
-        return await explaining.explain(planner._admin, plan, reports, on_loss=on_loss)
+        return await explaining.explain(planner._admin, cluster, plan, reports, on_loss=on_loss)
 
     return cluster.ask(ask)
 
@@ -44,47 +43,71 @@ def explain(cluster, plan, reports, on_loss="fail"):
 GAPS = [Span(10, 1, 2), Span(10, 3, 4), Span(13, 0, 1), Span(13, 2, 3)]
 
 
-def test_markers_and_aborted_entries_are_explained():
+def test_entries_that_readers_are_not_sent_are_explained():
     cluster, plan = planned()
     (found,) = explain(cluster, plan, [report(plan, GAPS)])
     assert found.gaps == ()
-    assert found.explained == {"aborted": 2, "marker": 2}
+    assert found.explained == {"withheld": 4}
     assert compare(plan, [found], seconds=1).verdict == "complete"
+    assert len(cluster.looked) == 2, "gaps near each other are looked at together"
 
 
 def test_a_dropped_event_stays_a_gap_and_fails_the_comparison():
     cluster, plan = planned()
     (found,) = explain(cluster, plan, [report(plan, [Span(10, 1, 4), *GAPS[2:]])])
-    assert found.gaps == (Span(10, 2, 3),)
+    assert found.gaps == (Span(10, 2, 4),)
+    assert found.explained == {"withheld": 3}
     with pytest.raises(ReceiptMismatch, match="10:2"):
         compare(plan, [found], seconds=1)
 
 
 def test_entries_of_a_removed_ledger_are_lost():
-    cluster, plan = planned()
-    next(iter(cluster.topics.values())).trim(1, EPOCH_MS)
-    reports = [report(plan, [Span(10, 0, 4), *GAPS[2:]])]
+    cluster, plan = planned(KINDS * 2)
+    cluster.topics[NAME].trim(3, EPOCH_MS)
+    gaps = [Span(10, 0, 4), Span(13, 0, 1), Span(13, 2, 3), Span(16, 0, 4), Span(19, 0, 1), Span(19, 2, 3)]
+    reports = [report(plan, gaps)]
     with pytest.raises(EventsLost) as caught:
         explain(cluster, plan, reports)
-    assert caught.value.shard == plan.splits[0].shard
-    assert "4 entries" in str(caught.value)
+    assert caught.value.shard == NAME
+    assert (str(caught.value.start), str(caught.value.end)) == ("10:0:-1", "16:4:-1")
+    assert "10 entries (10:0 to 10:4, 13:0 to 13:1, 13:2 to 13:3, 16:0 to 16:4)" in str(caught.value)
+    assert "removed by retention" in caught.value.cause
     (found,) = explain(cluster, plan, reports, on_loss="record")
-    assert found.explained == {"lost": 4, "aborted": 1, "marker": 1}
+    assert found.explained == {"lost": 10, "withheld": 2}
     assert compare(plan, [found], seconds=1).verdict == "loss recorded"
 
 
-def test_more_gaps_than_are_asked_about_in_one_go_are_all_explained(monkeypatch):
-    monkeypatch.setattr(explaining, "TOGETHER", 3)
+def test_a_recreated_topic_is_called_so_and_a_deleted_one_too():
     cluster, plan = planned()
-    (found,) = explain(cluster, plan, [report(plan, GAPS)])
-    assert found.explained == {"aborted": 2, "marker": 2}
+    topic = cluster.topics[NAME]
+    topic.created_ms, topic.ledgers = EPOCH_MS + 77, {99: []}
+    with pytest.raises(EventsLost, match="deleted, and made anew at"):
+        explain(cluster, plan, [report(plan, [Span(10, 0, 4), Span(13, 0, 4)])])
+    del cluster.topics[NAME]
+    with pytest.raises(EventsLost, match="the topic was deleted after"):
+        explain(cluster, plan, [report(plan, [Span(10, 0, 4), Span(13, 0, 4)])])
 
 
-def test_an_entry_that_cannot_be_looked_at_stays_a_gap():
-    cluster, plan = planned()
-    (found,) = explain(cluster, plan, [report(plan, [Span(13, 90, 92)])])
-    assert found.gaps == (Span(13, 90, 92),)
-    assert found.explained == {}
+def test_many_lost_ranges_are_counted_and_some_shown():
+    cluster, plan = planned(["event"] * 40, per_ledger=40)
+    cluster.topics[NAME].ledgers = {99: []}
+    with pytest.raises(EventsLost, match=r"20 entries \(10:0 to 10:1, .* and 15 more ranges\)"):
+        explain(cluster, plan, [report(plan, [Span(10, first, first + 1) for first in range(0, 40, 2)])])
+
+
+def test_a_long_gap_costs_one_look():
+    cluster, plan = planned(["event", *["aborted"] * 5000, "event"], per_ledger=9000)
+    (found,) = explain(cluster, plan, [report(plan, [Span(10, 1, 5001)])])
+    assert found.explained == {"withheld": 5000}
+    assert [place.wanted for place in cluster.looked] == [1]
+
+
+def test_what_is_withheld_up_to_the_tail_is_explained():
+    cluster, plan = planned(["event", "event", "aborted", "marker", "event"])
+    topic = cluster.topics[NAME]
+    topic.ledgers[13] = []
+    (found,) = explain(cluster, plan, [report(plan, [Span(10, 2, 4)])])
+    assert found.explained == {"withheld": 2}
 
 
 def test_receipts_without_gaps_ask_nothing():
@@ -100,23 +123,23 @@ def test_a_report_of_no_planned_split_is_left_to_the_comparison():
     assert explain(cluster, plan, [stray]) == (stray,)
 
 
-@pytest.mark.parametrize(
-    ("seen", "cause"), [(None, "lost"), (MARKER, "marker"), (ABORTED, "aborted"), (EVENT, None), (Unknown("500"), None)]
-)
-def test_each_kind_has_its_cause(seen, cause):
-    assert cause_of(seen) == cause
-
-
-spans = st.lists(st.tuples(st.integers(1, 3), st.integers(0, 30), st.integers(1, 5)), max_size=6)
-
-
-@given(spans, st.data())
-def test_every_gap_entry_is_either_counted_or_still_a_gap(drawn, data):
-    entries = sorted({(run, e) for run, first, count in drawn for e in range(first, first + count)})
-    gaps = tuple(Span(run, entry, entry + 1) for run, entry in entries)
-    kinds = st.sampled_from([None, MARKER, ABORTED, EVENT, Unknown("x")])
-    seen = {EntryId(*entry): data.draw(kinds) for entry in entries}
-    found = explained(SplitReceipt(0, gaps=gaps), seen)
-    assert sum(found.explained.values()) + sum(gap.entries for gap in found.gaps) == len(entries)
-    left = {EntryId(gap.run, e) for gap in found.gaps for e in range(gap.first, gap.end)}
-    assert left == {entry for entry, kind in seen.items() if kind is EVENT or isinstance(kind, Unknown)}
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_exactly_what_readers_are_sent_stays_a_gap(data):
+    kinds = data.draw(
+        st.lists(st.sampled_from(["event", "event", "event", "aborted", "marker"]), min_size=1, max_size=60)
+    )
+    cluster, plan = planned(kinds, per_ledger=data.draw(st.integers(1, 60)))
+    places = [
+        (span.run, number) for split in plan.splits for span in split.spans for number in range(span.first, span.end)
+    ]
+    if not places:
+        return
+    kind_of = {(ledger, number): entry.kind for ledger, number, entry in cluster.topics[NAME].entries}
+    dropped = data.draw(st.sets(st.sampled_from(places)))
+    missed = sorted({place for place in places if kind_of[place] != "event"} | dropped)
+    gaps = [Span(run, number, number + 1) for run, number in missed]
+    (found,) = explain(cluster, plan, [report(plan, gaps)])
+    left = {(gap.run, number) for gap in found.gaps for number in range(gap.first, gap.end)}
+    assert left == {place for place in dropped if kind_of[place] == "event"}
+    assert sum(found.explained.values()) + len(left) == len(missed)

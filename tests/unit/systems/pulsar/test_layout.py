@@ -1,5 +1,6 @@
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,6 +33,21 @@ def test_the_entry_before_a_place_may_lie_in_an_older_ledger():
     assert LAYOUT.before(Position.of(43, 0, -1)) == Position.of(40, 19, -1)
     assert LAYOUT.before(LAYOUT.end) == Position.of(43, 4, -1)
     assert LAYOUT.before(EARLIEST) == LAYOUT.before(LAYOUT.head) == LAYOUT.head
+
+
+@pytest.mark.parametrize("index", range(26))
+def test_places_are_counted_over_ledgers(index):
+    place = LAYOUT.shifted(LAYOUT.head, index)
+    assert LAYOUT.index_of(place) == index
+    assert LAYOUT.shifted(LAYOUT.end, index - 25) == place
+    assert place == (Position.of(40, index, -1) if index < 20 else Position.of(43, index - 20, -1))
+
+
+def test_nothing_lies_before_the_head_or_behind_the_end():
+    assert LAYOUT.shifted(LAYOUT.head, -3) == LAYOUT.head == LAYOUT.inside(EARLIEST)
+    assert LAYOUT.shifted(LAYOUT.head, 99) == LAYOUT.end == LAYOUT.inside(Position.of(99, 0, -1))
+    # a place behind a ledger's last entry, or in one that is gone, is where the next entry stored after it is
+    assert LAYOUT.index_of(Position.of(40, 20, -1)) == LAYOUT.index_of(Position.of(41, 7, -1)) == 20
 
 
 def test_an_empty_shard_begins_and_ends_in_its_open_ledger():

@@ -1,4 +1,5 @@
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
 
@@ -6,13 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airflow_provider_streams.errors import InvalidRequest, SourceNotFound, StartTrimmed, WindowNotReady
+from airflow_provider_streams.errors import InvalidRequest, SourceNotFound, StartTrimmed, StartUnproven, WindowNotReady
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import Plan, PlanRequest
+from airflow_provider_streams.model.sighting import Sighting
 from airflow_provider_streams.model.source import PravegaSource, PulsarSource
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.pulsar.layout import EARLIEST, at
-from tests.unit.systems.pulsar.cluster import EPOCH_MS, Cluster, Stored, Topic, at_ms
+from tests.unit.systems.pulsar.cluster import EPOCH_MS, Cluster, Stored, Topic, at_ms, refuse
 
 NAME = "persistent://public/default/t"
 NOW = at_ms(EPOCH_MS + 10**7)
@@ -158,20 +160,74 @@ def test_markers_at_the_tail_do_not_hold_a_window_back():
 
 def test_a_transaction_that_commits_while_we_ask_is_read():
     cluster = cluster_of(0, 100, 200, kinds=["event", "open", "marker"])
-    topic, asked = cluster.topics[NAME], []
+    topic, look = cluster.topics[NAME], cluster.look
 
-    def last_messages(shards):
-        last = dict.fromkeys(shards, topic.last_message)
-        if not asked:
-            # it ends between the first question for the tail and the look at what stands behind it
-            topic.ledgers[10][1] = Stored(EPOCH_MS + 100, "event")
-        asked.append(shards)
-        return last
+    def commits_afterwards(places):
+        looks = look(places)
+        # it ends between the look at the edges and the question for what stands behind them
+        topic.ledgers[10][1] = Stored(EPOCH_MS + 100, "event")
+        return looks
 
-    cluster.last_messages = last_messages
+    cluster.look = commits_afterwards
     plan = cluster.plan(request(0, 1000), now=NOW)
     assert len(read_entries(cluster, plan)) == 2
-    assert len(asked) == 2
+
+
+def test_an_open_transaction_whose_message_hides_from_rest_is_waited_for():
+    cluster = cluster_of(0, 100, 200, kinds=["event", "open", "event"])
+    cluster.topics[NAME].peek = lambda *_: refuse(500, "")
+    with pytest.raises(WindowNotReady, match="open transaction"):
+        cluster.plan(request(0, 100), now=NOW)
+
+
+def ready(cluster, asked):
+    cluster.requests.clear()
+    cluster.looked.clear()
+    cluster.ask(lambda planner: planner.check_ready(asked), now=NOW)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "is_ready"),
+    [
+        (["event"] * 4, True),
+        (["event", "open", "event", "event"], False),
+        (["event", "aborted", "marker", "marker"], True),
+        (["event", "event", "event", "open"], False),
+        ([], True),
+    ],
+)
+@pytest.mark.parametrize("per_ledger", [2, 4])
+@pytest.mark.parametrize("rolled", [True, False])
+def test_a_window_is_ready_when_it_can_be_planned(kinds, is_ready, per_ledger, rolled):
+    cluster = cluster_of(*range(0, 100 * len(kinds), 100), kinds=kinds, per_ledger=per_ledger)
+    if rolled:
+        cluster.topics[NAME].ledgers[1000] = []
+    for ask in (cluster.plan, lambda asked, now: ready(cluster, asked)):  # noqa: ARG005
+        if is_ready:
+            ask(request(0, 1000), now=NOW)
+        else:
+            with pytest.raises(WindowNotReady, match="open transaction"):
+                ask(request(0, 1000), now=NOW)
+
+
+def test_without_open_transactions_readiness_costs_one_call_a_topic():
+    cluster = partitioned()
+    ready(cluster, request(0, 1000))
+    assert len(cluster.requests) == 2, "how many partitions, and their statistics"
+    assert cluster.looked == []
+
+
+def test_an_open_transaction_after_the_window_does_not_matter():
+    cluster = cluster_of(0, 5000, kinds=["event", "open"])
+    ready(cluster, request(0, 1000, slack_ms=100))
+    plan = cluster.plan(request(0, 1000, slack_ms=100), now=NOW)
+    assert len(read_entries(cluster, plan)) == 1
+
+
+def test_partitions_not_made_yet_are_ready():
+    cluster = partitioned(missing=(1,))
+    cluster.topics[f"{NAME}-partition-0"].ledgers[100].append(Stored(EPOCH_MS + 5000, "open"))
+    ready(cluster, request(0, 500))
 
 
 def trimmed_cluster():
@@ -289,12 +345,6 @@ def test_one_partition_can_be_read_alone():
 def test_a_partition_not_made_yet_is_empty(basis):
     cluster = partitioned(missing=(1,))
 
-    def last_messages(shards):
-        if missing := set(shards) - cluster.topics.keys():
-            raise SourceNotFound(missing.pop())
-        return Cluster.last_messages(cluster, shards)
-
-    cluster.last_messages = last_messages
     plan = cluster.plan(request(0, 500, basis=basis), now=NOW)
     assert [part.verdict for part in plan.ranges] == ["ok", "empty", "ok"]
     assert plan.start_cut[f"{NAME}-partition-1"] == EARLIEST
@@ -345,10 +395,100 @@ def test_retention_that_may_not_be_read_is_unknown():
     assert cluster.plan(request(300, 600), now=NOW).ranges[0].verdict == "unknown"
 
 
-def test_a_certain_window_asks_for_no_proof():
+def test_a_plan_of_many_partitions_asks_of_each_two_times_and_two_looks():
+    cluster = partitioned(20)
+    plan = cluster.plan(request(300, 600), now=NOW)
+    assert len(plan.ranges) == 20
+    lookups = [line for line in cluster.requests if "messageid" in line]
+    assert (len(lookups), len(cluster.looked)) == (40, 40)
+    assert len(cluster.requests) - len(lookups) == 5, "partitions, ledgers, metadata, retention, and the cluster's name"
+
+
+def test_a_start_that_nothing_proves_lands_unproven_or_is_refused():
+    cluster = trimmed_cluster()
+    cluster.topics[NAME].retention = {"retentionTimeInMinutes": -1, "retentionSizeInMB": -1}
+    plan = cluster.plan(request(500, 1500), now=NOW)
+    assert plan.losses == ()
+    assert plan.ranges[0].verdict.startswith("unproven: the first message still held was published at")
+    assert plan.unproven == plan.ranges
+    assert Plan.from_json(plan.to_json()).unproven == plan.ranges
+    with pytest.raises(StartUnproven) as caught:
+        cluster.plan(request(500, 1500, on_unproven="fail"), now=NOW)
+    assert caught.value.shard == NAME
+    # what is proven is not refused
+    assert cluster.plan(request(1100, 1500, on_unproven="fail"), now=NOW).unproven == ()
+
+
+def test_an_empty_window_of_a_trimmed_topic_is_no_quiet_empty():
+    cluster = trimmed_cluster()
+    cluster.topics[NAME].retention = {"retentionTimeInMinutes": -1, "retentionSizeInMB": -1}
+    (one,) = cluster.plan(request(100, 200), now=NOW).ranges
+    assert one.entries == 0
+    assert one.verdict.startswith("unproven")
+
+
+def test_what_an_earlier_plan_saw_proves_or_is_lost():
+    cluster = cluster_of(*range(0, 2000, 100))
+    topic = cluster.topics[NAME]
+    before = cluster.plan(request(0, 100), now=at_ms(EPOCH_MS + 400)).sighting
+    assert before.tail == Cut({NAME: at(19, 5)})
+    assert before.at == at_ms(EPOCH_MS + 400)
+    topic.trim(3, EPOCH_MS + 900)
+    # nothing from before the window is held, but the place where the topic ended
+    seen = replace(before, tail=Cut({NAME: at(19, 0)}))
+    assert cluster.plan(request(500, 1000, first_seen=seen), now=NOW).unproven == ()
+    gone = replace(before, tail=Cut({NAME: at(13, 2)}))
+    with pytest.raises(StartTrimmed, match="where the topic ended at"):
+        cluster.plan(request(500, 1000, first_seen=gone), now=NOW)
+
+
+def test_a_topic_made_anew_is_told_by_what_an_earlier_plan_saw():
     cluster = cluster_of(*range(0, 1000, 100))
-    cluster.plan(request(300, 600), now=NOW)
-    assert not [line for line in cluster.requests if "internal-info" in line or "ledger/" in line]
+    before = cluster.plan(request(0, 100), now=NOW).sighting
+    topic = cluster.add("t", Topic({500: []}))
+    topic.created_ms = EPOCH_MS + 5000
+    assert cluster.plan(request(0, 1000), now=NOW).ranges[0].verdict == "empty", "nobody knows better"
+    with pytest.raises(StartTrimmed, match="deleted, and made anew"):
+        cluster.plan(request(0, 1000, first_seen=before), now=NOW)
+    with pytest.raises(StartTrimmed, match="deleted, and made anew"):
+        cluster.plan(request(basis="chained", start_cut=before.tail, first_seen=before), now=NOW)
+    plan = cluster.plan(request(0, 1000, first_seen=before, on_loss="record"), now=NOW)
+    assert "made anew" in plan.losses[0].cause
+
+
+def test_a_look_is_a_sighting():
+    cluster = partitioned(missing=(1,))
+    seen = cluster.ask(lambda planner: planner.look(PulsarSource("t")), now=NOW)
+    assert seen.at == NOW
+    assert seen.tail == Cut(
+        {f"{NAME}-partition-{n}": place for n, place in enumerate((at(103, 5), EARLIEST, at(303, 5)))}
+    )
+    assert [shard for shard, _ in seen.identity] == [f"{NAME}-partition-{n}" for n in (0, 2)]
+    assert Sighting.from_json(seen.to_json()) == seen
+
+
+def test_other_clocks_are_remarked():
+    times = [ms + 500 * (ms // 100 % 2) for ms in range(0, 4000, 100)]
+    plan = cluster_of(*times).plan(request(1000, 2000, slack_ms=10), now=NOW)
+    assert plan.remarks
+    assert NAME in plan.remarks[0]
+    assert "out of order" in plan.remarks[0]
+    assert cluster_of(*range(0, 4000, 100)).plan(request(1000, 2000), now=NOW).remarks == ()
+
+
+@pytest.mark.parametrize("year", [1, 9999])
+def test_windows_at_the_ends_of_the_calendar_are_planned_or_refused_by_name(year):
+    edge = at_ms(EPOCH_MS).replace(year=year, month=1 if year == 1 else 12, day=1 if year == 1 else 31)
+    start = edge.replace(hour=0 if year == 1 else 22, minute=0, second=0, microsecond=0)
+    far = Window(start, start + timedelta(hours=1))
+    with pytest.raises(InvalidRequest, match="1 to 9999"):
+        PlanRequest(PulsarSource("t"), far, "r", slack=timedelta(hours=3))
+    asked = PlanRequest(PulsarSource("t"), far, "r", slack=timedelta(0))
+    if year == 1:
+        assert cluster_of(0).plan(asked, now=NOW).is_empty
+    else:
+        with pytest.raises(WindowNotReady):
+            cluster_of(0).plan(asked, now=NOW)
 
 
 def test_the_basis_event_and_other_systems_are_refused():

@@ -17,7 +17,7 @@ from airflow_provider_streams.errors import (
     ReceiptMismatch,
     StreamsError,
 )
-from airflow_provider_streams.model.plan import Loss, RowFilter, SourceRef, Span, Split
+from airflow_provider_streams.model.plan import RowFilter, SourceRef, Span, Split
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.receipt import compare
 from airflow_provider_streams.model.window import Window
@@ -46,10 +46,10 @@ def split_of(start, end, *spans):
     return Split(0, TOPIC, Position.of(*start), Position.of(*end), 1, tuple(Span(*span) for span in spans))
 
 
-def read(fake, split, row_filter=None, *, losses=(), agree=True, **endpoint):
+def read(fake, split, row_filter=None, *, on_loss="fail", agree=True, **endpoint):
     """Rows as (ledger, entry, batch index, value), and the reader; its receipt agrees with the plan."""
-    plan = plan_of(split, row_filter, losses)
-    reader = PulsarSplitReader(Endpoint(fake.url, **endpoint), plan, split)
+    plan = plan_of(split, row_filter)
+    reader = PulsarSplitReader(Endpoint(fake.url, **endpoint), plan, split, on_loss=on_loss)
     rows = [row for batch in reader for row in batch.to_pylist()]
     if agree:
         compare(
@@ -230,8 +230,7 @@ def test_a_topic_that_is_gone_is_lost_events(fake_broker):
 def test_a_topic_that_is_gone_is_a_gap_where_losses_are_accepted(fake_broker, build):
     fake_broker.answers[c.Subscribe] = lambda asked: [c.Error(asked.request_id, 11, "no topic")]
     split = split_of((3, 0, -1), (3, 2, -1), (3, 0, 2))
-    loss = Loss(TOPIC, Position.of(1, 0, -1), split.start, "trimmed")
-    rows, reader = read(fake_broker, split, losses=(loss,))
+    rows, reader = read(fake_broker, split, on_loss="record")
     assert (rows, reader.receipt.gaps) == ([], (Span(3, 0, 2),))
 
 
@@ -347,8 +346,7 @@ def test_first_chunks_that_are_gone_are_lost_events_or_recorded(fake_broker, bui
     split = split_of((3, 1, -1), (3, 4, -1), (3, 1, 4))
     with pytest.raises(EventsLost, match="chunks"):
         read(fake_broker, split)
-    loss = Loss(TOPIC, Position.of(1, 0, -1), split.start, "trimmed")
-    rows, reader = read(fake_broker, split, losses=(loss,), agree=False)
+    rows, reader = read(fake_broker, split, on_loss="record", agree=False)
     assert rows == expected((3, 3))
     assert (reader.receipt.entries, reader.receipt.explained) == (1, {"lost": 2})
     assert compare(plan_of(split), [reader.receipt], seconds=1).verdict == "loss recorded"

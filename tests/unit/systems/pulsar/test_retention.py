@@ -1,8 +1,11 @@
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.position import Position
+from airflow_provider_streams.model.sighting import Sighting
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.pulsar.admin.answers import (
     EntryId,
@@ -30,6 +33,9 @@ SLACK = timedelta(minutes=1)
 NOTHING, FOREVER = Retention(0, 0), Retention(None, None)
 
 
+NAME = "persistent://public/default/t"
+
+
 def evidence(
     *, retention=NOTHING, first=START + SLACK, version=9, created=-5, modified=0.5, ledgers=((40, 20), (42, 3)), **more
 ):
@@ -46,47 +52,70 @@ def evidence(
         version,
         START + created * HOUR,
         START + modified * HOUR,
-        more.pop("closed", ()),
+        more.pop("closed", tuple(LedgerInfo(ledger, None) for ledger, _ in ledgers)),
         more.pop("durable", frozenset()),
     )
-    return Evidence(stats, info, retention, first, **more)
+    return Evidence(NAME, stats, info, retention, first, **more)
 
 
-def doubt(found):
-    return doubt_in_window(found, WINDOW, SLACK, NOW)
+def sighting(tail, *, at=-1, identity=None):
+    """Of the topic, so many hours after the window's start."""
+    life = () if identity is None else ((NAME, identity),)
+    return Sighting(START + at * HOUR, Cut({NAME: tail} if tail else {}), life)
 
 
-def test_without_proof_an_earlier_event_may_have_been_removed():
-    assert "older ones may have been removed" in doubt(evidence())
-    assert "no message is held" in doubt(evidence(first=None, ledgers=((42, 0),)))
+def made(hours):
+    return (START + hours * HOUR).isoformat()
+
+
+def doubt(found, **more):
+    return doubt_in_window(found, WINDOW, SLACK, NOW, **more)
+
+
+def test_what_is_neither_proven_nor_known_to_be_removed_is_unproven():
+    for retention in (FOREVER, None, Retention(3 * 3600, None), Retention(None, 10**9)):
+        found = doubt(evidence(retention=retention))
+        assert not found.is_lost
+        assert "nothing proves that no older one was removed" in found.cause
+    assert "no message is held" in doubt(evidence(retention=FOREVER, first=None, ledgers=((42, 0),))).cause
+
+
+def test_by_todays_rule_what_is_older_than_it_keeps_is_lost():
+    for retention in (NOTHING, Retention(3600, None), Retention(2 * 3600, None)):
+        found = doubt(evidence(retention=retention))
+        assert found.is_lost
+        assert "older ones may have been removed" in found.cause
 
 
 @pytest.mark.parametrize(
     "proven",
     [
-        pytest.param(evidence(first=START - SLACK), id="an older message is held"),
         pytest.param(evidence(version=2), id="every ledger ever made is there"),
         pytest.param(evidence(modified=-0.5), id="the topic did not change since"),
         pytest.param(evidence(created=1.5), id="the topic is younger than the window"),
-        pytest.param(evidence(retention=FOREVER), id="nothing is ever removed"),
-        pytest.param(evidence(retention=Retention(3 * 3600, None)), id="retention reaches back"),
-        pytest.param(Evidence(None), id="nothing was ever written"),
+        pytest.param(Evidence(NAME, None), id="nothing was ever written"),
+        pytest.param(evidence(seen=sighting(at(40, 7))), id="it held the place where it ended when it was seen"),
+        pytest.param(evidence(seen=sighting(at(39, 7), at=-1), ledgers=((39, 7), (42, 3))), id="and that ledger's end"),
+        pytest.param(evidence(ledgers=((56, 0),), last=EntryId(55, 19), seen=sighting(at(55, 20))), id="idle since"),
     ],
 )
 def test_a_proof_takes_the_doubt_away(proven):
-    assert doubt(proven) == ""
+    assert doubt(proven) is None
+
+
+def test_an_older_message_that_is_held_is_a_proof():
+    assert doubt(evidence(), older_is_held=True) is None
 
 
 @pytest.mark.parametrize(
     "unproven",
     [
-        evidence(retention=Retention(3600, None)),
-        evidence(retention=Retention(None, 10**9)),
-        evidence(retention=None),
         evidence(version=3),
         evidence(modified=-0.01),
         evidence(created=0.5),
-        evidence(first=START),
+        # seen after the window's start less slack, or with another shard only
+        evidence(seen=sighting(at(40, 7), at=-0.01)),
+        evidence(seen=sighting(None)),
     ],
 )
 def test_what_is_nearly_a_proof_is_none(unproven):
@@ -96,43 +125,85 @@ def test_what_is_nearly_a_proof_is_none(unproven):
 def test_the_only_ledger_made_before_the_window_proves_it():
     stats = InternalStats((Ledger(42, 3, 1),), EntryId(42, 2), "LedgerOpened", last_ledger_created=START - HOUR)
     later = InternalInfo(9, START - 5 * HOUR, START + HOUR, ())
-    assert doubt(Evidence(stats, later, NOTHING, START + SLACK)) == ""
+    assert doubt(Evidence(NAME, stats, later, NOTHING, START + SLACK)) is None
+
+
+def test_a_ledger_that_was_seen_and_is_gone_is_a_loss_whatever_the_rule_is_today():
+    found = doubt(evidence(retention=FOREVER, seen=sighting(at(38, 5))))
+    assert found.is_lost
+    assert f"ledger 38, where the topic ended at {(START - HOUR).isoformat()}, is gone" in found.cause
+    # one that was empty goes when its topic is loaded anew
+    assert not doubt(evidence(retention=FOREVER, seen=sighting(at(38, 0)))).is_lost
+
+
+def test_a_topic_made_anew_since_it_was_seen_is_a_loss():
+    before = sighting(at(7, 5), identity=made(-100))
+    for found in (evidence(retention=FOREVER, created=0.5, version=2, seen=before), evidence(created=5, seen=before)):
+        assert doubt(found).is_lost
+        assert "was deleted, and made anew at" in doubt(found).cause
+    # what was published after it was made anew is in this life
+    assert doubt(evidence(created=-0.5, version=2, seen=before)) is None
+    same = sighting(at(40, 3), identity=made(-5))
+    assert doubt(evidence(seen=same)) is None
+
+
+def test_a_topic_that_was_seen_and_is_not_there_is_in_doubt():
+    assert doubt(Evidence(NAME, None, seen=sighting(at(7, 5)))).cause
+    assert doubt_since_position(Evidence(NAME, None), at(7, 5)).is_lost
+    assert doubt_since_position(Evidence(NAME, None), EARLIEST) is None
 
 
 LOST = evidence(ledgers=((40, 20), (42, 3)))
 
 
-def test_a_position_in_a_ledger_that_is_gone_is_in_doubt():
-    assert "ledger 38 is gone" in doubt_since_position(LOST, at(38, 5))
+def test_a_position_in_a_ledger_that_is_gone_is_lost():
+    found = doubt_since_position(LOST, at(38, 5))
+    assert found.is_lost
+    assert "ledger 38 is gone" in found.cause
 
 
 @pytest.mark.parametrize("start", [at(40, 0), at(40, 7), at(40, 20), at(41, 0), at(42, 3), Position.of(40, 3, 2)])
 def test_a_position_still_held_is_not(start):
-    assert doubt_since_position(LOST, start) == ""
+    assert doubt_since_position(LOST, start) is None
 
 
 def test_nothing_written_after_a_position_cannot_be_lost():
     idle = evidence(ledgers=((56, 0),), last=EntryId(55, 19))
-    assert doubt_since_position(idle, at(55, 20)) == ""
+    assert doubt_since_position(idle, at(55, 20)) is None
     assert doubt_since_position(idle, at(55, 19))
 
 
 def test_a_durable_subscription_behind_a_position_kept_everything():
     marks = {"pin": EntryId(38, 4), "reader-1a": EntryId(1, 0)}
-    assert doubt_since_position(evidence(cursors=marks, durable=frozenset({"pin"})), at(38, 5)) == ""
+    assert doubt_since_position(evidence(cursors=marks, durable=frozenset({"pin"})), at(38, 5)) is None
     assert doubt_since_position(evidence(cursors=marks, durable=frozenset({"pin"})), at(38, 4))
     assert doubt_since_position(evidence(cursors=marks), at(38, 5)), "readers hold nothing"
 
 
-def test_an_empty_ledger_may_go_by_itself_where_nothing_is_removed():
-    assert doubt_since_position(evidence(retention=FOREVER), at(38, 0)) == ""
-    assert doubt_since_position(evidence(retention=FOREVER), at(38, 1))
-    assert doubt_since_position(evidence(retention=None), at(38, 0))
+def test_an_empty_ledger_may_go_by_itself_where_nothing_is_removed_so_that_nobody_can_say():
+    assert not doubt_since_position(evidence(retention=FOREVER), at(38, 0)).is_lost
+    assert doubt_since_position(evidence(retention=FOREVER), at(38, 1)).is_lost
+    for retention in (NOTHING, None):
+        assert doubt_since_position(evidence(retention=retention), at(38, 0)).is_lost
+
+
+def test_to_terminate_a_topic_removes_nothing():
+    found = evidence(version=3)
+    assert doubt(found)
+    assert doubt(replace(found, info=replace(found.info, terminated=True))) is None
+
+
+def test_a_position_in_a_ledger_that_the_topic_never_had_is_of_another_life():
+    found = doubt_since_position(evidence(version=2), at(38, 5))
+    assert found.is_lost
+    assert "never was one of this topic" in found.cause
+    before = sighting(at(7, 5), identity=made(-100))
+    assert doubt_since_position(evidence(seen=before), at(40, 3)).is_lost, "numbers may come again on another cluster"
 
 
 def test_the_beginning_of_a_topic_that_lost_nothing_is_held():
-    assert doubt_since_position(evidence(version=2), EARLIEST) == ""
-    assert doubt_since_position(evidence(), EARLIEST)
+    assert doubt_since_position(evidence(version=2), EARLIEST) is None
+    assert not doubt_since_position(evidence(), EARLIEST).is_lost
 
 
 def verdict_of(found, start=None, end=None):
@@ -141,7 +212,7 @@ def verdict_of(found, start=None, end=None):
 
 def test_a_range_without_entries_is_empty():
     assert verdict_of(LOST, at(41, 0), at(42, 0)) == "empty"
-    assert verdict_of(Evidence(None)) == "empty"
+    assert verdict_of(Evidence(NAME, None)) == "empty"
 
 
 def test_what_we_may_not_know_is_unknown():
@@ -169,11 +240,4 @@ def test_what_is_held_reaches_back_to_the_first_message_unless_nothing_was_remov
     assert held_since(evidence()) == START + SLACK
     assert held_since(evidence(first=None, ledgers=((42, 0),))) == START + 0.5 * HOUR, "the open ledger was made then"
     assert held_since(evidence(version=2)) is None, "as many changes as ledgers: none was removed"
-    assert held_since(Evidence(None)) is None, "nothing was ever written"
-
-
-def test_every_window_from_the_horizon_on_is_held_whole():
-    lossy = evidence()
-    assert "may have been removed" in doubt_in_window(lossy, WINDOW, SLACK, NOW)
-    after = Window(held_since(lossy) + timedelta(milliseconds=1), START + HOUR)
-    assert doubt_in_window(lossy, after, SLACK, NOW) == ""
+    assert held_since(Evidence(NAME, None)) is None, "nothing was ever written"

@@ -34,7 +34,7 @@ def cluster(monkeypatch, system):
             from airflow_provider_streams.systems.pulsar.planner import Planner
 
             async with AsyncAdminClient(self.endpoint, transport=httpx.MockTransport(cluster.handle)) as admin:
-                return await work(Planner(admin, cluster.last_messages, cluster="here"))
+                return await work(Planner(admin, cluster, cluster="here"))
 
         return inner()
 

@@ -1,0 +1,130 @@
+"""Questions that take several calls, without I/O: each yields what to ask next, and receives the answers.
+
+What is asked are admin calls, and looks at what readers are sent. `ask` runs a question with the blocking client,
+`aask` with the asynchronous one, so that both edges ask the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from airflow_provider_streams.errors import SourceNotFound
+from airflow_provider_streams.model.source import PulsarSource
+from airflow_provider_streams.systems.pulsar import names
+from airflow_provider_streams.systems.pulsar.admin import requests
+from airflow_provider_streams.systems.pulsar.admin.client import AdminClient, AsyncAdminClient, together
+from airflow_provider_streams.systems.pulsar.admin.requests import AnyRequest, Request
+from airflow_provider_streams.systems.pulsar.auth import Endpoint
+from airflow_provider_streams.systems.pulsar.looks import Look, Place
+
+T = TypeVar("T")
+Question = Generator[Sequence[AnyRequest | Place], list[Any], T]
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic that exists; 0 partitions: it is not partitioned."""
+
+    name: str
+    partitions: int
+
+    @property
+    def shards(self) -> tuple[str, ...]:
+        """Its partitions' names, or its own."""
+        if not self.partitions:
+            return (self.name,)
+        return tuple(names.partition_name(self.name, number) for number in range(self.partitions))
+
+    def of_shard(self, shard: str, request: Request[T]) -> Request[T | None]:
+        """A call about one of its shards; None if that is a partition which has not been made yet."""
+        return requests.if_made(request) if shard != self.name else request
+
+
+def topic(name: str) -> Question[Topic]:
+    """A topic with its number of partitions.
+
+    Raises:
+        SourceNotFound: there is none.
+    """
+    if names.partition_of(name) >= 0:
+        return Topic(name, 0)
+    (partitions,) = yield [requests.partitions(name)]
+    return Topic(name, partitions)
+
+
+def topics_of(source: PulsarSource) -> Question[tuple[Topic, ...]]:
+    """The topics of a source, those that its pattern matches now included; each once.
+
+    Raises:
+        SourceNotFound: a topic does not exist, or nothing matches the pattern.
+    """
+    found = source.topics
+    if source.pattern:
+        namespace = names.namespace_of(source.pattern)
+        # a topic may have partitions of which none has been made yet
+        listed = yield [requests.topics(namespace), requests.partitioned_topics(namespace)]
+        found = names.matching(source.pattern, [name for one in listed for name in one])
+        if not found:
+            raise SourceNotFound(f"a topic that matches {source.pattern}")
+    asked = [name for name in found if names.partition_of(name) < 0]
+    counts = dict(zip(asked, (yield [requests.partitions(name) for name in asked]), strict=True))
+    return tuple(Topic(name, counts.get(name, 0)) for name in found)
+
+
+def shards_of(topics: Iterable[Topic]) -> dict[str, Topic]:
+    """Every shard of these topics with its topic, partitions in order, each once."""
+    return {shard: one for one in topics for shard in one.shards}
+
+
+def ask(client: AdminClient, question: Question[T]) -> T:
+    """The answer, with the blocking client.
+
+    Raises:
+        AccessError, SystemUnavailable, ProtocolError: the cluster refuses or does not answer.
+    """
+    results: list[Any] | None = None
+    while True:
+        try:
+            asked = question.send(results) if results is not None else next(question)
+        except StopIteration as end:
+            answer: T = end.value
+            return answer
+        looks = iter(look(client.endpoint, [one for one in asked if isinstance(one, Place)]))
+        results = [next(looks) if isinstance(one, Place) else client(one) for one in asked]
+
+
+async def aask(client: AsyncAdminClient, question: Question[T]) -> T:
+    """The answer, with the asynchronous client; calls that do not depend on each other run side by side.
+
+    Raises:
+        AccessError, SystemUnavailable, ProtocolError: the cluster refuses or does not answer.
+    """
+    results: list[Any] | None = None
+    while True:
+        try:
+            asked = question.send(results) if results is not None else next(question)
+        except StopIteration as end:
+            answer: T = end.value
+            return answer
+        places = [one for one in asked if isinstance(one, Place)]
+        looks = iter(await asyncio.to_thread(look, client.endpoint, places) if places else ())
+        answers = iter(await together(client(one) for one in asked if not isinstance(one, Place)))
+        results = [next(looks) if isinstance(one, Place) else next(answers) for one in asked]
+
+
+def look(endpoint: Endpoint, places: Sequence[Place]) -> Sequence[Look]:
+    """What readers are sent at these places; blocks.
+
+    Raises:
+        SourceNotFound: one of the topics does not exist.
+        AccessError, SystemUnavailable: a broker refuses or does not answer.
+    """
+    if not places:
+        return ()
+    from airflow_provider_streams.systems.pulsar.wire.broker import BrokerClient  # noqa: PLC0415 - loads Arrow
+
+    with BrokerClient(endpoint) as brokers:
+        return brokers.look(places)

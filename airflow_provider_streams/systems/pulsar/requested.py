@@ -1,0 +1,90 @@
+"""A window as it was asked for, checked, and completed by what its source is now. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from airflow_provider_streams.errors import InvalidRequest, StartTrimmed, WindowNotReady
+from airflow_provider_streams.model.cut import Cut
+from airflow_provider_streams.model.plan import PlanRequest
+from airflow_provider_streams.model.source import PulsarSource
+from airflow_provider_streams.systems.pulsar import cuts
+from airflow_provider_streams.systems.pulsar.layout import EARLIEST
+from airflow_provider_streams.systems.pulsar.questions import Topic
+from airflow_provider_streams.systems.pulsar.survey import Shards
+
+
+def source_of(request: PlanRequest) -> PulsarSource:
+    """The request's source, if the request can be served at all.
+
+    Raises:
+        InvalidRequest: it cannot.
+    """
+    if not isinstance(request.source, PulsarSource):
+        raise InvalidRequest(f"{request.source} is not a Pulsar source")
+    if request.basis == "event":
+        raise InvalidRequest(
+            f"{request.source}: Pulsar's entries carry publish times, so windows have the basis 'publish'; "
+            "filter rows by event_time in a transform, over a window with enough slack"
+        )
+    if request.basis == "append" and (request.start_cut is None or request.end_cut is None):
+        raise InvalidRequest(
+            f"{request.source}: basis 'append' needs both cuts of the window: they are recorded in the journal, "
+            "which operators and `airflow streams` ask"
+        )
+    return request.source
+
+
+def check_time(request: PlanRequest, now: datetime) -> None:
+    """A window of time is over, and slack too where its end is looked up.
+
+    Raises:
+        WindowNotReady: not yet.
+    """
+    wait = {"chained": timedelta(0), "publish": request.slack}.get(request.basis)
+    if wait is not None and now < request.window.end + wait:
+        ready = request.window.end + wait
+        raise WindowNotReady(request.source, request.window, f"it is certain at {ready.isoformat()} at the earliest")
+
+
+def present_at_end(request: PlanRequest, shards: dict[str, Topic]) -> dict[str, Topic]:
+    """A shard that its end cut does not name was made later: all of it belongs to later windows."""
+    end = request.end_cut
+    return shards if end is None else {shard: topic for shard, topic in shards.items() if shard in end}
+
+
+def with_new_shards(request: PlanRequest, known: Shards) -> PlanRequest:
+    """The request, its cuts checked. A chain reads a shard that is new to it from its beginning.
+
+    Raises:
+        StartTrimmed: a topic was deleted, some of whose events belong to the window, and loss is not accepted.
+        InvalidRequest: a cut does not name every shard.
+    """
+    if request.basis == "append" and request.start_cut is not None and request.end_cut is not None:
+        return _recorded(request, known)
+    if request.basis != "chained" or request.start_cut is None:
+        cuts.check_shards(known, request.start_cut, request.end_cut)
+        return request
+    gone = sorted(request.start_cut.keys() - known.keys())
+    if gone and request.on_loss == "fail":
+        raise StartTrimmed(gone[0], request.start_cut[gone[0]], "nothing", "the topic no longer exists")
+    cuts.check_shards(known, request.end_cut)
+    return replace(request, start_cut=Cut({**dict.fromkeys(known, EARLIEST), **request.start_cut}))
+
+
+def _recorded(request: PlanRequest, known: Shards) -> PlanRequest:
+    """The request with recorded cuts that fit: a shard that was made in between is read from its beginning.
+
+    Raises:
+        StartTrimmed: a topic was deleted, some of whose events belong to the window, and loss is not accepted.
+    """
+    start, end = request.start_cut or Cut({}), request.end_cut or Cut({})
+    gone = [shard for shard in end if shard not in known and end[shard] != start.get(shard)]
+    if gone and request.on_loss == "fail":
+        raise StartTrimmed(gone[0], start.get(gone[0], EARLIEST), "nothing", "the topic no longer exists")
+    return replace(
+        request,
+        start_cut=Cut({shard: start.get(shard, EARLIEST) for shard in (*known, *gone)}),
+        end_cut=Cut({shard: end[shard] for shard in known}),
+    )

@@ -29,7 +29,7 @@ def position(entry):
     return Position.of(7, entry, -1)
 
 
-def make() -> tuple[Plan, Receipt]:
+def make() -> list[tuple[Plan, Receipt]]:
     shards = [f"{ORDERS}-partition-0", f"{ORDERS}-partition-1", CLICKS]
     ranges = tuple(Range(shard, position(0), position(10), 100, 10) for shard in shards)
     splits = tuple(Split(i, shard, position(0), position(10), 100) for i, shard in enumerate(shards))
@@ -38,11 +38,11 @@ def make() -> tuple[Plan, Receipt]:
     source = SourceRef("pulsar", "standalone", (ORDERS, CLICKS))
     plan = Plan("d.read", source, window, "publish", None, cut, cut, ranges, splits, Estimate(300), START, cut)
     reports = tuple(SplitReceipt(i, rows=i + 1, bytes=10, entries=10) for i in range(3))
-    return plan, Receipt(plan.fingerprint, reports, 1.0, "complete")
+    return [(plan, Receipt(plan.fingerprint, reports, 1.0, "complete"))]
 
 
 def test_each_topic_is_an_input_with_the_exact_ranges_read():
-    inputs, _ = datasets(SOURCE, *make(), SINK)
+    inputs, _ = datasets(SOURCE, make(), SINK)
     facets = {one.name: json.loads(Serde.to_json(one.facets["streamsRanges"]))["facts"] for one in inputs}
     assert {one.namespace for one in inputs} == {"pulsar://pulsar_default"}
     assert list(facets) == ["shop/web/orders", "shop/web/clicks"]
@@ -53,22 +53,22 @@ def test_each_topic_is_an_input_with_the_exact_ranges_read():
 
 
 def test_the_table_is_the_output_with_its_rows():
-    _, (table,) = datasets(SOURCE, *make(), SINK)
+    _, (table,) = datasets(SOURCE, make(), SINK)
     assert (table.namespace, table.name) == ("file", "/lake/orders")
     assert json.loads(Serde.to_json(table.outputFacets["outputStatistics"]))["rowCount"] == 6
-    assert datasets(SOURCE, *make(), None)[1] == []
+    assert datasets(SOURCE, make(), None)[1] == []
 
 
 def test_a_dry_run_tells_what_it_would_read():
-    plan, _ = make()
-    (orders, _), (table,) = datasets(SOURCE, plan, None, SINK)
+    ((plan, _),) = make()
+    (orders, _), (table,) = datasets(SOURCE, [(plan, None)], SINK)
     assert "rows" not in json.loads(Serde.to_json(orders.facets["streamsRanges"]))["facts"][0]
     assert table.outputFacets == {}
 
 
 def test_the_run_tells_its_window_and_plan():
-    plan, receipt = make()
-    facts = json.loads(Serde.to_json(run_facets(plan, receipt)["streamsWindow"]))["facts"]
+    ((plan, receipt),) = make()
+    facts = json.loads(Serde.to_json(run_facets([(plan, receipt)])["streamsWindow"]))["facts"]
     assert (facts["window"], facts["fingerprint"], facts["verdict"]) == (
         plan.window.to_json(),
         plan.fingerprint,
@@ -77,7 +77,7 @@ def test_the_run_tells_its_window_and_plan():
 
 
 def test_an_asset_and_a_read_name_the_same_dataset():
-    (orders, _), _ = datasets(SOURCE, *make(), None)
+    (orders, _), _ = datasets(SOURCE, make(), None)
     found = dataset_of_asset(Asset(uri=SOURCE.asset_uri), None)
     assert (found.namespace, found.name) == (orders.namespace, orders.name)
 
@@ -89,7 +89,7 @@ def test_the_operator_hands_its_last_read_to_the_listener(monkeypatch):
     monkeypatch.setitem(sys.modules, "airflow.providers.openlineage.extractors", extractors)
     operator = ReadWindowOperator(task_id="read", source=SOURCE, sink=SINK)
     assert operator.get_openlineage_facets_on_complete(None) is None
-    operator._last_read = make()
+    (operator._last_read,) = make()
     lineage = operator.get_openlineage_facets_on_complete(None)
     assert len(lineage["inputs"]) == 2
     assert lineage["run_facets"].keys() == {"streamsWindow"}
@@ -99,7 +99,7 @@ def test_the_operator_hands_its_last_read_to_the_listener(monkeypatch):
 def test_segments_of_a_stream_are_ranges_of_one_input(names):
     from airflow_provider_streams import PravegaSource
 
-    plan, receipt = make()
+    ((plan, receipt),) = make()
     plan = replace(plan, source=SourceRef("pravega", "c", names))
-    (stream,), _ = datasets(PravegaSource("scope/stream"), plan, receipt, None)
+    (stream,), _ = datasets(PravegaSource("scope/stream"), [(plan, receipt)], None)
     assert (stream.namespace, stream.name) == ("pravega://pravega_default", "scope/stream")

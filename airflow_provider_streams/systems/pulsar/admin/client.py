@@ -33,6 +33,7 @@ T = TypeVar("T")
 CONCURRENCY = 16
 """How many calls one asynchronous client has under way."""
 LONGEST_ANSWER = 64 * 1024 * 1024
+_SMALL = 64 * 1024
 """Bytes of the longest answer that is taken."""
 
 
@@ -88,7 +89,9 @@ class _Body:
     """What comes of an answer, as far as it is wanted."""
 
     def __init__(self, send: Send, response: httpx.Response) -> None:
-        self.is_wanted = not (send.headers_only and response.is_success)
+        unwanted = send.headers_only and response.is_success
+        # an answer that is left half-way costs its connection: what is small is read all the same
+        self.is_wanted = not unwanted or int(response.headers.get("Content-Length", _SMALL + 1)) <= _SMALL
         self._response, self._action = response, f"{send.method} {response.request.url.path}"
         self._parts: list[bytes] = []
         self._size = 0

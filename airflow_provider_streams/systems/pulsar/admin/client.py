@@ -33,8 +33,9 @@ T = TypeVar("T")
 CONCURRENCY = 16
 """How many calls one asynchronous client has under way."""
 LONGEST_ANSWER = 64 * 1024 * 1024
-_SMALL = 64 * 1024
 """Bytes of the longest answer that is taken."""
+_SMALL = 64 * 1024
+"""Bytes that are read sooner than a connection is made anew."""
 
 
 async def together(calls: Iterable[Coroutine[Any, Any, T]]) -> list[T]:

@@ -9,7 +9,7 @@ import os
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from airflow.sdk import DAG, Param, task
+from airflow.sdk import DAG, Asset, Param, task
 
 from airflow_provider_streams import ParquetSink, PulsarSource
 from airflow_provider_streams.operators.backfill import BackfillWindowsOperator
@@ -18,6 +18,7 @@ from airflow_provider_streams.operators.read import ReadWindowOperator
 EVENTS = PulsarSource("shop/orders/events", conn_id="pulsar_default")
 # the reader whose windows are filled: the task that reads each hour when it is complete
 READER = "pulsar_hourly.read"
+TABLE = ParquetSink(os.environ.get("LAKE", "/lake") + "/orders")
 
 with DAG(
     "backfill_mapped",
@@ -47,6 +48,8 @@ with DAG(
         task_id="read",
         source=EVENTS,
         reader=READER,
-        sink=ParquetSink(os.environ.get("LAKE", "/lake") + "/orders"),
+        sink=TABLE,
+        # Airflow knows the assets of a mapped task from `partial` alone
+        outlets=[Asset(uri=TABLE.asset_uri)],
         max_active_tis_per_dag=4,
     ).expand(window=windows(preview.output))

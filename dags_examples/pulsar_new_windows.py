@@ -35,4 +35,7 @@ with DAG(
         (*_, newest) = triggering_asset_events[COMPLETE]
         return [f"{window['start']}/{window['end']}" for window in newest.extra["payload"]["windows"]]
 
-    ReadWindowOperator.partial(task_id="read", source=EVENTS, reader=READER, sink=TABLE).expand(window=windows())
+    # Airflow knows the assets of a mapped task from `partial` alone
+    ReadWindowOperator.partial(
+        task_id="read", source=EVENTS, reader=READER, sink=TABLE, outlets=[Asset(uri=TABLE.asset_uri)]
+    ).expand(window=windows())

@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 
 from airflow.sdk import Asset
 from airflow.sdk.definitions.asset import AssetUniqueKey
+from airflow.sdk.definitions.mappedoperator import MappedOperator
 
 from airflow_provider_streams.model.grid import Calendar, Grid
 from airflow_provider_streams.model.window import Window
@@ -76,9 +77,24 @@ def announce(
         keys = [partition_key(window, grid, key_format) for window in newest]
         _under_keys(events, asset, keys, facts, own=str(context.get("partition_key") or ""))
     journal.announce(run.ref.id for run in chosen)
+    _warn_if_undeclared(context, asset)
     if len(waiting) > len(chosen):
         _log.warning("%d windows are landed and not announced yet: the next runs do", len(waiting) - len(chosen))
     return len(waiting) - len(chosen)
+
+
+def _warn_if_undeclared(context: Context, asset: Asset) -> None:
+    """Airflow knows a mapped task's assets from `partial` alone: it stores no event of others, and says nothing."""
+    task = context["task"]
+    declared = task.dag.get_task(task.task_id) if task.dag else task
+    if isinstance(declared, MappedOperator) and asset not in (declared.partial_kwargs.get("outlets") or ()):
+        _log.warning(
+            "%s is a mapped task, and its table's asset is not declared: no DAG hears of these windows. "
+            "Write %s.partial(.., outlets=[Asset(uri=%r)])",
+            task.task_id,
+            task.task_type,
+            asset.uri,
+        )
 
 
 def _under_keys(events: Any, asset: Asset, keys: Sequence[str], facts: Sequence[Any], own: str) -> None:

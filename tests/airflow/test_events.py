@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from airflow.sdk import DAG
+from airflow.sdk import DAG, Asset
 from airflow.utils.state import DagRunState
 
 from airflow_provider_streams import ParquetSink, Window
@@ -177,6 +177,18 @@ def test_a_source_of_a_mapped_task_that_is_not_the_tables_is_refused(dag_test, f
             for name in ("a", "b")
         ]
     assert sorted(covered) == [0, 1]
+
+
+@pytest.mark.parametrize("is_declared", [True, False])
+def test_a_mapped_task_says_that_its_table_is_not_declared(dag_test, fake, spark_stand_in, lake, caplog, is_declared):
+    fake(events=600)
+    outlets = [Asset(uri=lake.asset_uri)] if is_declared else []
+    with DAG("mapped", schedule=None, start_date=datetime(2026, 11, 1, tzinfo=UTC)) as dag:
+        ReadWindowOperator.partial(task_id="read", source=SOURCE, sink=lake, slack=NO_SLACK, outlets=outlets).expand(
+            window=[str(minutes(0, 1)), str(minutes(1, 2))]
+        )
+    assert dag_test(dag).state == DagRunState.SUCCESS
+    assert ("outlets=[Asset(uri=" in caplog.text) is not is_declared
 
 
 @pytest.mark.parametrize("template", ["{{ none }}", "{{ params.get('x', '') }}", " "])

@@ -179,8 +179,9 @@ def test_a_source_of_a_mapped_task_that_is_not_the_tables_is_refused(dag_test, f
     assert sorted(covered) == [0, 1]
 
 
+@pytest.mark.usefixtures("spark_stand_in")
 @pytest.mark.parametrize("is_declared", [True, False])
-def test_a_mapped_task_says_that_its_table_is_not_declared(dag_test, fake, spark_stand_in, lake, caplog, is_declared):
+def test_a_mapped_task_says_that_its_table_is_undeclared(dag_test, fake, lake, caplog, is_declared):
     fake(events=600)
     outlets = [Asset(uri=lake.asset_uri)] if is_declared else []
     with DAG("mapped", schedule=None, start_date=datetime(2026, 11, 1, tzinfo=UTC)) as dag:

@@ -26,6 +26,7 @@ from airflow_provider_streams.model.window import Window, parse_moment
 from airflow_provider_streams.windows.backfilling import Backfill, Backfiller, Outcome, backfill_grid, summary
 from airflow_provider_streams.windows.horizon import horizon_of, source_of_key
 from airflow_provider_streams.windows.landing import grid_of, kept_landing
+from airflow_provider_streams.windows.table import compare
 
 if TYPE_CHECKING:
     from airflow_provider_streams.journal.store import Journal
@@ -42,18 +43,27 @@ def coverage(args: Namespace) -> None:
     with open_journal() as journal:
         found = list(_sources(journal, args.source, args.reader))
         horizons = {key: None if args.offline else _horizon(journal, key) for key in {key for key, _ in found}}
-        pictures = {one: journal.coverage(*one, start, end, grid or grid_of(journal, *one)) for one in found}
+        pictures = {
+            one: compare(journal, *one, journal.coverage(*one, start, end, grid or grid_of(journal, *one)))
+            for one in found
+        }
     if args.output == "json":
         rows = [
-            {"source": key, "reader": reader, **seen.to_json(horizon=horizons[key])}
-            for (key, reader), seen in pictures.items()
+            {
+                "source": key,
+                "reader": reader,
+                **seen.to_json(horizon=horizons[key]),
+                "table": table.to_json() if table else None,
+            }
+            for (key, reader), (seen, table) in pictures.items()
         ]
         answer(json.dumps(rows, indent=2, default=str))
         return
     if not found:
         answer(f"the journal knows no window{_of_whom(args)} yet: nothing was read")
-    for (key, reader), seen in pictures.items():
-        answer(f"{key}   reader {reader}\n{seen.as_text(horizon=horizons[key])}\n")
+    for (key, reader), (seen, table) in pictures.items():
+        landed = f"{table}\n" if table else ""
+        answer(f"{key}   reader {reader}\n{seen.as_text(horizon=horizons[key])}\n{landed}")
 
 
 def _of_whom(args: Namespace) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any, Literal, Self, get_args
@@ -188,6 +188,19 @@ class Coverage:
     def next_missing(self) -> Window | None:
         """The earliest window nobody has read or tried yet."""
         return next((item.window for item in self.windows if item.state == "missing"), None)
+
+    def without(self, windows: Collection[Window], cause: str) -> Self:
+        """Covered windows that are not, for a cause the journal did not know: they have failed."""
+        gone = frozenset(windows)
+        return type(self)(
+            self.span,
+            tuple(
+                replace(item, state="failed", cause=cause, rows=0, bytes=0, late_rows=None)
+                if item.state == "covered" and item.window in gone
+                else item
+                for item in self.windows
+            ),
+        )
 
     @property
     def is_complete(self) -> bool:

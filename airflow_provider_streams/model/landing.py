@@ -12,6 +12,9 @@ from airflow_provider_streams.model.window import Window
 Schema = tuple[tuple[str, str], ...]
 """Columns of a table: name, and type as Spark writes it (`simpleString`)."""
 
+ROWS_GONE = "its rows are no longer in the table"
+"""Why a window that was covered is not."""
+
 
 @dataclass(frozen=True, slots=True)
 class Landing:

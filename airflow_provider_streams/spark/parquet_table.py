@@ -46,8 +46,17 @@ class ParquetTable:
         return self.root / f"{first}={moment_label(window.start)}" / f"{last}={moment_label(window.end)}"
 
     def state(self) -> TableState | None:
-        """What it says of itself; None: there is no table of ours."""
+        """What it says of itself; None: there is no table of ours.
+
+        Raises:
+            SinkError: nobody can tell: what the folder should lie in is not here.
+        """
         mark = self._mark()
+        if mark is None and not self.root.parent.is_dir():
+            raise SinkError(
+                str(self.root),
+                f"there is no {self.root.parent} here: mount it; or make it, if it was deleted on purpose",
+            )
         return None if mark is None else TableState(mark, frozenset(self.windows()))
 
     def windows(self) -> Iterator[Window]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from airflow_provider_streams.errors import InvalidRequest, LandingMismatch, OffGrid, WindowsOverlap
 from airflow_provider_streams.model.grid import Grid, parse_grid
-from airflow_provider_streams.model.landing import Landing, TableMark, Terms
+from airflow_provider_streams.model.landing import ROWS_GONE, Landing, TableMark, Terms
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.windows.acts import Acts
 
@@ -191,7 +191,8 @@ def _with_table(journal: Journal, kept: KeptLanding, ask: Ask, terms: Terms, win
     from airflow_provider_streams.spark.sinks import can_look, table_state  # noqa: PLC0415 - where a table is
 
     sink = ask.landing.sink
-    if sink is None or not can_look(sink):
+    # the first landing makes the table, and its writer looks whose it is
+    if sink is None or not can_look(sink) or journal.last_covered(ask.source.key, ask.reader) is None:
         return Entered(kept.id, terms)
     state = table_state(sink)
     if state is None:
@@ -206,8 +207,6 @@ def _with_table(journal: Journal, kept: KeptLanding, ask: Ask, terms: Terms, win
 
 
 def _without_table(journal: Journal, kept: KeptLanding, ask: Ask, terms: Terms) -> Entered:
-    if journal.last_covered(ask.source.key, ask.reader) is None:
-        return Entered(kept.id, terms)
     _log.warning(
         "%s: the table %s is gone, so every window of reader %r is missing", ask.source, kept.target, ask.reader
     )
@@ -227,8 +226,10 @@ def forget_removed(journal: Journal, ask: Ask, kept: KeptLanding, state: TableSt
     known = journal.coverage(ask.source.key, ask.reader, span.start, span.end).select("covered")
     gone = [item.window for item in known if item.run is not None and item.window not in state.windows]
     if gone:
-        _log.warning("%s: %d windows are no longer in %s, and missing again", ask.source, len(gone), kept.target)
-        journal.uncover(ask.source.key, ask.reader, kept.id, gone, "its rows are no longer in the table")
+        _log.warning(
+            "%s: %d windows are no longer in %s: they are to be read again", ask.source, len(gone), kept.target
+        )
+        journal.uncover(ask.source.key, ask.reader, kept.id, gone, ROWS_GONE)
 
 
 def _shown(value: object) -> str:

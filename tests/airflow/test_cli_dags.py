@@ -62,8 +62,8 @@ def streams(fake, dag_test, tmp_path, monkeypatch, airflow_home):
     bag = BundleDagBag(dag_folder=str(folder), bundle_path=folder, bundle_name="dags-folder")
     assert bag.import_errors == {}
     sync_bag_to_db(bag, "dags-folder", None)
-    monkeypatch.setattr(spark, "launch", lambda work, _conn_id: run_without_spark(work))
-    monkeypatch.setattr(spark, "launch_chunk", lambda work, _conn_id: run_without_spark(work))
+    monkeypatch.setattr(spark, "launch", lambda work, _conn_id, _settings: run_without_spark(work))
+    monkeypatch.setattr(spark, "launch_chunk", lambda work, _conn_id, _settings: run_without_spark(work))
     monkeypatch.setenv("_AIRFLOW_PROCESS_CONTEXT", "")
     parser = argparse.ArgumentParser(prog="airflow")
     subparsers = parser.add_subparsers()

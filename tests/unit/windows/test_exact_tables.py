@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from datetime import timedelta
 from pathlib import Path
@@ -16,15 +17,19 @@ from airflow_provider_streams.errors import (
     LandingMismatch,
     OffGrid,
     OtherCluster,
+    SinkError,
     TermsChanged,
     WindowNotReady,
     WindowsOverlap,
 )
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource
+from airflow_provider_streams.windows.table import compare
 
 MINUTE = timedelta(minutes=1)
 MINUTE_OF_ROWS = 120
+MOUNTED = "mount/lake"
+SOMEBODYS = json.dumps({"id": "another", "source": "fake:fake_default:numbers", "reader": "reader"})
 
 
 def minutes(start, end):
@@ -234,6 +239,41 @@ def test_a_window_somebody_removed_is_missing(world):
     assert outcome.covered == (minutes(1, 2),)
     assert preview.windows[0].state == "failed"
     assert len(world.values()) == 3 * MINUTE_OF_ROWS
+
+
+def _seen(world):
+    source = FakeSource("numbers").key
+    return compare(world.journal, source, "reader", world.journal.coverage(source, "reader", EPOCH, EPOCH + 3 * MINUTE))
+
+
+@pytest.mark.parametrize(
+    ("harm", "standing", "covered"),
+    [
+        (lambda _: None, "ours", 3),
+        (lambda root: shutil.rmtree(root / "window_start=20261120T100100Z"), "ours", 2),
+        (shutil.rmtree, "absent", 0),
+        (lambda root: (root / "_table.json").write_text(SOMEBODYS), "foreign", 0),
+        (lambda root: shutil.rmtree(root.parent), "unseen", 3),
+    ],
+)
+def test_coverage_says_what_the_table_holds(world, harm, standing, covered):
+    for number in range(3):
+        world.read(minutes(number, number + 1), sink=MOUNTED)
+    harm(Path(world.sink(MOUNTED).path))
+    coverage, table = _seen(world)
+    assert (table.standing, coverage.counts["covered"], len(table.gone)) == (standing, covered, 3 - covered)
+    assert coverage.is_complete is (covered == 3)
+
+
+def test_a_table_on_a_mount_that_is_not_there_is_not_made_anew(world):
+    world.read(minutes(0, 1), sink=MOUNTED)
+    root = Path(world.sink(MOUNTED).path)
+    root.parent.rename(away := root.parent.with_name("unmounted"))
+    with pytest.raises(SinkError, match="mount it"):
+        world.read(minutes(1, 2), sink=MOUNTED)
+    away.rename(root.parent)
+    world.read(minutes(1, 2), sink=MOUNTED)
+    assert (len(world.values(MOUNTED)), once(world.values(MOUNTED))) == (2 * MINUTE_OF_ROWS, True)
 
 
 def test_a_run_that_would_land_fewer_rows_is_an_explicit_act(world):

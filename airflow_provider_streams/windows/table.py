@@ -1,0 +1,93 @@
+"""What a reader's table holds of the windows that the journal has as covered. Looks, and changes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from airflow_provider_streams.errors import InvalidRequest, SinkError
+from airflow_provider_streams.model.landing import ROWS_GONE, TableMark
+
+if TYPE_CHECKING:
+    from airflow_provider_streams.journal.store import Journal
+    from airflow_provider_streams.model.coverage import Coverage
+    from airflow_provider_streams.model.sink import Sink
+    from airflow_provider_streams.model.window import Window
+
+Standing = Literal["ours", "absent", "foreign", "unseen"]
+
+
+@dataclass(frozen=True, slots=True)
+class TableView:
+    """A reader's table, seen from here."""
+
+    target: str
+    standing: Standing
+    """`ours`: it is the reader's; `absent`: deleted; `foreign`: somebody else's; `unseen`: nobody can tell from here."""
+    cause: str = ""
+    gone: tuple[Window, ...] = ()
+    """Windows of the span that the journal has as covered, and that it does not hold."""
+
+    def __str__(self) -> str:
+        said = f"table {self.target}"
+        if self.cause:
+            said += f": {self.cause}"
+        if self.gone:
+            first = ", ".join(map(str, self.gone[:3])) + (", .." if len(self.gone) > 3 else "")  # noqa: PLR2004
+            said += f"\n   it no longer holds {len(self.gone)} windows that were covered: {first}"
+        return said
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {
+            "target": self.target,
+            "standing": self.standing,
+            "cause": self.cause,
+            "gone": [window.to_json() for window in self.gone],
+        }
+
+
+def compare(journal: Journal, source_key: str, reader: str, coverage: Coverage) -> tuple[Coverage, TableView | None]:
+    """The coverage as the table bears it out: what it does not hold is not covered; and what was seen of the table.
+
+    A table that cannot be looked at from here changes nothing. None: the reader has no table.
+    """
+    from airflow_provider_streams.spark.sinks import sink_from_json  # noqa: PLC0415 - where a table is
+
+    kept = journal.landing(source_key, reader)
+    if kept is None or kept.target is None or kept.landing is None:
+        return coverage, None
+    mark = TableMark(kept.table_id, source_key, reader)
+    try:
+        sink = sink_from_json(kept.landing["sink"])
+        standing, held = _standing(sink, mark)
+    except (SinkError, InvalidRequest) as error:
+        return coverage, TableView(kept.target, "unseen", f"it cannot be looked at from here: {error}")
+    covered = coverage.select("covered")
+    if held is None or not covered:
+        return coverage, TableView(kept.target, standing, _CAUSES[standing])
+    gone = tuple(item.window for item in covered if item.window not in held)
+    seen = coverage.without(gone, ROWS_GONE)
+    return seen, TableView(kept.target, standing, _CAUSES[standing], gone)
+
+
+_CAUSES: dict[Standing, str] = {
+    "ours": "",
+    "absent": "it is not there; the next run or backfill makes it anew",
+    "foreign": "it is another reader's, or was made under another journal; nothing lands there",
+    "unseen": "it cannot be looked at from here",
+}
+
+
+def _standing(sink: Sink, mark: TableMark) -> tuple[Standing, frozenset[Window] | None]:
+    """How it stands, and which windows of ours it holds; None: nobody can tell."""
+    from airflow_provider_streams.spark.sinks import can_look, table_state  # noqa: PLC0415 - where a table is
+
+    if not can_look(sink):
+        return "unseen", None
+    state = table_state(sink)
+    if state is None:
+        return "absent", frozenset()
+    if state.mark != mark:
+        return "foreign", frozenset()
+    return "ours", state.windows

@@ -23,7 +23,7 @@ class TableView:
 
     target: str
     standing: Standing
-    """`ours`: it is the reader's; `absent`: deleted; `foreign`: somebody else's; `unseen`: nobody can tell from here."""
+    """`ours`: the reader's; `absent`: deleted; `foreign`: somebody else's; `unseen`: nobody can tell from here."""
     cause: str = ""
     gone: tuple[Window, ...] = ()
     """Windows of the span that the journal has as covered, and that it does not hold."""

@@ -22,6 +22,7 @@ from airflow_provider_streams.operators.pravega import (
 )
 from airflow_provider_streams.operators.read import ReadWindowOperator
 from airflow_provider_streams.sensors.window import WindowReadySensor
+from airflow_provider_streams.systems.pravega.hold import name_for
 from airflow_provider_streams.systems.sources import source_to_json
 from airflow_provider_streams.testing.fake import FakeSource
 from airflow_provider_streams.triggers.cuts import RecordCutsTrigger
@@ -88,13 +89,14 @@ def test_an_edge_in_a_gap_of_the_recorder_fails_until_the_user_allows_it(dag_tes
     start, edge = now() - timedelta(hours=2), now() - timedelta(hours=1)
     assert dag_test(recording).state == DagRunState.SUCCESS
     read = {"task_id": "read", "source": SOURCE, "window": Window(start, edge), "basis": "append", "retries": 2}
-    refused = dag_test(dag_of("gap_refused", (ReadWindowOperator, read)))
+    landing = {"sink": None}
+    refused = dag_test(dag_of("gap_refused", (ReadWindowOperator, {**read, **landing})))
     ti = refused.get_task_instance("read")
     assert (ti.state, ti.try_number) == (TaskInstanceState.FAILED, 1), "retries cannot help"
     assert "NoCutNearby" in capfd.readouterr().out
     sensor = {**read, "task_id": "ready", "deferrable": True}
     assert dag_test(dag_of("gap_sensor", (WindowReadySensor, sensor))).state == DagRunState.FAILED
-    allowed = dag_test(dag_of("gap_allowed", (ReadWindowOperator, {**read, "max_skew": timedelta(hours=3)})))
+    allowed = dag_test(dag_of("gap_allowed", (ReadWindowOperator, {**read, **landing, "max_skew": timedelta(hours=3)})))
     result = allowed.get_task_instance("read").xcom_pull(task_ids="read")
     assert result["rows"] == 0
     assert result["skew_seconds"][0] > 2 * 3600
@@ -185,4 +187,7 @@ def test_pravega_from_hold_to_release(dag_test, fake, spark_stand_in, pravega_se
     assert results["read"]["basis"] == "append", "Pravega's default"
     assert results["roll"]["is_edge"]
     assert results["move"]["cut"] == results["roll"]["cut"]
-    assert run.get_task_instance("release").xcom_pull(task_ids="release") == {"hold": "reader", "released": True}
+    assert run.get_task_instance("release").xcom_pull(task_ids="release") == {
+        "hold": name_for("reader", source.stream),
+        "released": True,
+    }

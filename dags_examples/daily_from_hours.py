@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from airflow.sdk import (
@@ -23,7 +23,6 @@ from airflow_provider_streams.sensors.window import WindowReadySensor
 
 EVENTS = PulsarSource("shop/orders/events", conn_id="pulsar_default")
 TABLE = ParquetSink(os.environ.get("LAKE", "/lake") + "/orders")
-HOUR = timedelta(hours=1)
 
 with DAG(
     "covered_hours",
@@ -31,9 +30,10 @@ with DAG(
     start_date=datetime(2026, 11, 1, tzinfo=UTC),
     doc_md=__doc__,
 ) as hourly:
-    complete = WindowReadySensor(task_id="complete", source=EVENTS, window_length=HOUR, deferrable=True)
+    # each run reads from its partition to the next one, as the timetable says
+    complete = WindowReadySensor(task_id="complete", source=EVENTS, deferrable=True)
     # its table is an asset: an event with the run's partition key says that the hour is covered
-    complete >> ReadWindowOperator(task_id="read", source=EVENTS, window_length=HOUR, sink=TABLE)
+    complete >> ReadWindowOperator(task_id="read", source=EVENTS, sink=TABLE)
 
 with DAG(
     "daily_from_hours",

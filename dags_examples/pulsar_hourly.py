@@ -13,7 +13,6 @@ from airflow_provider_streams.retry import stream_retry_policy
 from airflow_provider_streams.sensors.window import WindowReadySensor
 
 EVENTS = PulsarSource("shop/orders/events", conn_id="pulsar_default")
-HOUR = timedelta(hours=1)
 
 with DAG(
     "pulsar_hourly",
@@ -23,11 +22,10 @@ with DAG(
     default_args={"retries": 3, "retry_policy": stream_retry_policy(timedelta(minutes=2))},
     doc_md=__doc__,
 ) as dag:
-    complete = WindowReadySensor(task_id="complete", source=EVENTS, window_length=HOUR, deferrable=True)
+    complete = WindowReadySensor(task_id="complete", source=EVENTS, deferrable=True)
     read = ReadWindowOperator(
         task_id="read",
         source=EVENTS,
-        window_length=HOUR,
         sink=ParquetSink(os.environ.get("LAKE", "/lake") + "/orders"),
     )
     complete >> read

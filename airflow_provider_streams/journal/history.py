@@ -97,6 +97,8 @@ def first_start(connection: Connection, reader_id: int) -> datetime | None:
 def _between_links(connection: Connection, reader_id: int, span: Window) -> Iterator[WindowState]:
     """Time that a covered window of a chain holds beside its own: nobody planned it, or its plan became void."""
     kept = landings.current(connection, reader_id)
+    if kept is not None and kept.basis not in (None, "chained"):
+        return  # nothing follows anything, and to see that costs a look at every pin
     landing_id = kept.id if kept else None
     before = pins.alias()
     statement = (

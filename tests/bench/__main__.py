@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 
-from tests.bench import backfill_bench, page_bench, pravega_bench, pulsar_bench
+from tests.bench import backfill_bench, journal_bench, page_bench, pravega_bench, pulsar_bench
 
 BENCHES = {
     "pulsar": pulsar_bench.run,
     "pravega": pravega_bench.run,
     "backfill": backfill_bench.run,
+    "journal": journal_bench.run,
     "page": page_bench.run,
 }
 

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
+from airflow_provider_streams.model.grid import Every
 from airflow_provider_streams.model.plan import Plan, PlanRequest
-from airflow_provider_streams.model.window import tile
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource, FakeSystem
 
 WINDOWS = 168
@@ -42,7 +42,7 @@ def run(scale: float) -> None:
 
 def _plans(options: dict[str, str]) -> list[Plan]:
     system = FakeSystem.from_options(options)
-    windows = tile(EPOCH, EPOCH + timedelta(hours=WINDOWS), timedelta(hours=1))
+    windows = Every(timedelta(hours=1)).cells(EPOCH, EPOCH + timedelta(hours=WINDOWS))
     return [system.plan(PlanRequest(FakeSource(), window, "bench", slack=timedelta(0))) for window in windows]
 
 
@@ -68,7 +68,7 @@ def _seconds(plans: Sequence[Plan], options: dict[str, str], *, small_plan_bytes
 
 
 def _job(spec_file: str) -> None:
-    from airflow_provider_streams.model.receipt import Receipt
+    from airflow_provider_streams.model.landing import Landed, TableMark, Terms
     from airflow_provider_streams.model.sink import ParquetSink
     from airflow_provider_streams.spark.chunk import ChunkSpec
     from airflow_provider_streams.spark.embedded import embedded_session
@@ -80,11 +80,15 @@ def _job(spec_file: str) -> None:
     data = json.loads(Path(spec_file).read_text())
     plans = [Plan.from_json(plan) for plan in data["plans"]]
     how = JobSpec(
-        plans[0], ParquetSink(data["lake"]), options=data["options"], small_plan_bytes=data["small_plan_bytes"]
+        plans[0],
+        ParquetSink(data["lake"]),
+        options=data["options"],
+        small_plan_bytes=data["small_plan_bytes"],
+        terms=Terms(TableMark("bench", "fake", "bench")),
     )
     spark = embedded_session(SparkSettings({"spark.log.level": "OFF"}), quick_start=True)
     results = [run_job(how, spark)] if len(plans) == 1 else run_chunk(ChunkSpec.of(plans, how), spark)
-    assert all(isinstance(result, Receipt) for result in results)
+    assert all(isinstance(result, Landed) for result in results)
     spark.stop()
 
 

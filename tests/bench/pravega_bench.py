@@ -77,5 +77,5 @@ def _race(server: PravegaServer, peer: Peer, spark: SparkSession, load: Load) ->
 
 def _spark_noop(server: PravegaServer, spark: SparkSession, load: Load, plan: Plan) -> int:
     spec = JobSpec(plan, options=options(server), small_plan_bytes=0)
-    assert job.run(spec, spark).rows == load.events
+    assert job.run(spec, spark).receipt.rows == load.events
     return load.events

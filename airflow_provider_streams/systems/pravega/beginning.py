@@ -19,6 +19,7 @@ from airflow_provider_streams.systems.pravega.steps import Steps, infos
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,8 @@ def is_another_life(seen: Sighting, head: StreamCut) -> Steps[bool]:
 
 def _since(request: PlanRequest) -> datetime:
     """What was written after this may be the window's; times in events may be ahead of the clock, by the slack."""
-    return request.window.start - (request.slack if request.basis == "event" else timedelta(0))
+    start = request.window.start
+    return start - min(request.slack, start - _FIRST) if request.basis == "event" else start
 
 
 def _since_seen(seen: Sighting, head: StreamCut, tail: StreamCut, since: datetime) -> Steps[Doubt | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -154,6 +155,24 @@ def test_stores_that_tell_no_times_prove_nothing(world):
         assert verdicts(plan(world))[0].startswith("unproven: the stream was deleted before")
 
 
+@pytest.mark.parametrize("start", [datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 22, tzinfo=UTC)])
+def test_windows_at_the_ends_of_the_calendar_are_judged_like_others(world, start):
+    world.write(0, 100)
+    first = seen(world, BEFORE)
+    world.truncate({0: 50})
+    end = StreamCut(STREAM, {0: 100}).to_model()
+    for basis in ("cuts", "event", "append"):
+        made = plan(
+            world,
+            window=Window(start, start + timedelta(hours=1)),
+            basis=basis,
+            first_seen=first,
+            start_cut=StreamCut(STREAM, {0: 50}).to_model() if basis == "append" else None,
+            end_cut=end,
+        )
+        assert verdicts(made)[0].startswith("unproven" if start.year == 1 and basis != "append" else "ok")
+
+
 def test_a_plan_is_a_sighting_of_the_tail_whatever_its_end(world):
     world.write(0, 100)
     for end in (None, StreamCut(STREAM, {0: 40}).to_model()):
@@ -166,6 +185,49 @@ def test_a_plan_is_a_sighting_of_the_tail_whatever_its_end(world):
 def test_a_sighting_of_another_stream_is_no_proof(world):
     with pytest.raises(InvalidRequest, match="another stream"):
         plan(world, first_seen=Sighting(BEFORE, Cut(dict(StreamCut("scope/other", {0: 0}).to_model()))))
+
+
+def _random_life(dice: random.Random) -> tuple[World, list[tuple[datetime, int, int]], list[Sighting]]:
+    """A stream to which things happen, one a minute: what was written when, as (time, segment, end), and sightings."""
+    world, written, sightings = World(), [], []
+    cuts_so_far = [world.tail()]
+    for minute in range(dice.randint(3, 25)):
+        now = START + timedelta(minutes=minute)
+        match dice.choice(["write", "write", "write", "look", "replace", "truncate", "cut"]):
+            case "write":
+                for key in dice.sample(world.open, dice.randint(1, len(world.open))):
+                    world.write(key, dice.randint(1, 50))
+                    written.append((now, key, world.segments[key].end))
+            case "look":
+                sightings.append(seen(world, now))
+            case "replace":
+                first = dice.choice(world.open)
+                world.replace([first] if len(world.open) > 3 else world.open, dice.choice([1, 2]))
+            case "truncate":
+                cuts_so_far = cuts_so_far[dice.randrange(len(cuts_so_far)) :]
+                world.truncate(cuts_so_far[0])
+            case "cut":
+                cuts_so_far.append(world.tail())
+    return world, written, sightings
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_of_random_lives_what_is_said_to_be_held_is_and_what_is_said_to_be_lost_is_gone(seed):
+    dice = random.Random(seed)  # noqa: S311 - repeatable
+    world, written, sightings = _random_life(dice)
+    since = START + timedelta(minutes=dice.randint(-2, 26))
+    before = [one for one in sightings if one.at <= since]
+    first = (before[-1:] or sightings[:1] or [None])[0]
+    # heads are places between events: one is gone when its last byte is
+    gone = [key for at, key, end in written if at >= since and (key in world.gone or world.segments[key].start >= end)]
+    made = plan(world, window=Window(since, since + timedelta(hours=1)), first_seen=first, on_loss="record")
+    verdict = "lost" if made.losses else "unproven" if made.unproven else "ok"
+    if verdict == "ok":
+        assert not gone
+    if verdict == "lost":
+        assert gone
+    if verdict == "unproven":
+        assert not beginning.is_beginning(StreamCut(STREAM, world.head))
 
 
 def test_a_beginning_is_of_first_segments_from_their_first_byte_on():

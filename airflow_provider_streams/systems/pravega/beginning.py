@@ -73,8 +73,8 @@ def another_life(seen: Sighting, head: StreamCut, since: datetime) -> Steps[Doub
 def is_another_life(seen: Sighting, head: StreamCut) -> Steps[bool]:
     """Whether what was seen was another stream of this name: its segments, or its end, are none of this one's."""
     tail = StreamCut.from_model(head.stream, seen.tail)
-    if (yield from origin.contradiction(seen.identity)):
-        return True
+    if seen.identity:
+        return (yield from origin.contradiction(seen.identity)) is not None
     try:
         yield from cuts.check({"seen": tail}, head)
     except InvalidRequest:

@@ -44,10 +44,9 @@ def plan(request: PlanRequest, *, stream: str, cluster: str) -> Steps[Plan]:
     check_basis(request, datetime.now(UTC))
     head = yield from cuts.head(stream)
     start = _given(stream, request.start_cut) or head
-    given_end = _given(stream, request.end_cut)
-    tail = yield from cuts.tail(stream)
-    end = given_end or tail
+    end = _given(stream, request.end_cut) or (yield from cuts.tail(stream))
     pieces = yield from pieces_between(start, end, head)
+    tail = yield from _tail(end, pieces)
     doubt = yield from beginning.doubt(request, head, tail)
     if doubt and doubt.seen:
         start, pieces = doubt.seen, (yield from pieces_between(doubt.seen, end, head))
@@ -70,6 +69,14 @@ def plan(request: PlanRequest, *, stream: str, cluster: str) -> Steps[Plan]:
         losses=tuple(_losses(pieces, doubt)),
         tail=tail.to_model(),
     )
+
+
+def _tail(end: StreamCut, pieces: Sequence[Piece]) -> Steps[StreamCut]:
+    """The stream's; not asked for where the segments at the window's end are still open, and so are all there are."""
+    known = {piece.range.shard: piece.info for piece in pieces}
+    infos = {segment.id: known[segment.name] for segment in end.segments}
+    offsets = {key: info.write_offset for key, info in infos.items() if info is not None and not info.is_sealed}
+    return StreamCut(end.stream, offsets) if offsets.keys() == infos.keys() else (yield from cuts.tail(end.stream))
 
 
 def _check_held(

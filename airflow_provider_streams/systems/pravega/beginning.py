@@ -16,7 +16,7 @@ from airflow_provider_streams.model.sighting import Sighting
 from airflow_provider_streams.systems.pravega import cuts, origin
 from airflow_provider_streams.systems.pravega.pieces import pieces_between
 from airflow_provider_streams.systems.pravega.steps import Steps, infos
-from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
+from airflow_provider_streams.systems.pravega.stream_cut import StreamCut, follows
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST = datetime.min.replace(tzinfo=UTC)
@@ -30,16 +30,15 @@ class Doubt:
     is_lost: bool = False
     """Events are gone that were there after the window had begun; otherwise nobody can say."""
     seen: StreamCut | None = None
-    """Where the stream ended before they were written; None: in another life of it."""
+    """Where the stream ended before they were written; None: in another life of it, of which nothing is held."""
 
 
-def doubt(request: PlanRequest, head: StreamCut, tail: StreamCut) -> Steps[Doubt | None]:
+def doubt(request: PlanRequest, head: StreamCut) -> Steps[Doubt | None]:
     """Why it is not certain that a window is held whole; None: it is. Of one with a start of its own: of this life.
 
     Args:
         request: what is asked for, and what was seen of the stream before.
         head: the stream's.
-        tail: the stream's.
     """
     seen, since = request.first_seen, _since(request)
     if seen is not None and (yield from is_another_life(seen, head)):
@@ -52,7 +51,7 @@ def doubt(request: PlanRequest, head: StreamCut, tail: StreamCut) -> Steps[Doubt
         return (yield from _made_again(head, since))
     if seen is None:
         return Doubt("it begins at the first event still held, of a stream that was truncated before")
-    return (yield from _since_seen(seen, head, tail, since))
+    return (yield from _since_seen(request, seen, head, since))
 
 
 def is_beginning(head: StreamCut) -> bool:
@@ -88,9 +87,9 @@ def _since(request: PlanRequest) -> datetime:
     return start - min(request.slack, start - _FIRST) if request.basis == "event" else start
 
 
-def _since_seen(seen: Sighting, head: StreamCut, tail: StreamCut, since: datetime) -> Steps[Doubt | None]:
+def _since_seen(request: PlanRequest, seen: Sighting, head: StreamCut, since: datetime) -> Steps[Doubt | None]:
     end = StreamCut.from_model(head.stream, seen.tail)
-    pieces = yield from pieces_between(end, tail, head)
+    pieces = yield from pieces_between(end, (yield from cuts.tail(head.stream)), head)
     is_held = not any(piece.loss for piece in pieces)
     if is_held and seen.at <= since:
         return None
@@ -99,6 +98,8 @@ def _since_seen(seen: Sighting, head: StreamCut, tail: StreamCut, since: datetim
     gone = f"what was written after {_at(seen)}, when the stream was seen, was truncated"
     if seen.at <= since:
         return Doubt(f"{gone}; whether that was before the window's start, nobody can say")
+    if request.end_cut and not follows(seen.tail, request.end_cut):
+        return Doubt(f"{gone}; the window need not reach so far")
     return Doubt(gone, is_lost=True, seen=end)
 
 

@@ -43,13 +43,11 @@ def plan(request: PlanRequest, *, stream: str, cluster: str) -> Steps[Plan]:
     """
     check_basis(request, datetime.now(UTC))
     head = yield from cuts.head(stream)
-    start = _given(stream, request.start_cut) or head
+    doubt = yield from beginning.doubt(request, head)
+    start = _start(request, head, doubt)
     end = _given(stream, request.end_cut) or (yield from cuts.tail(stream))
     pieces = yield from pieces_between(start, end, head)
     tail = yield from _tail(end, pieces)
-    doubt = yield from beginning.doubt(request, head, tail)
-    if doubt and doubt.seen:
-        start, pieces = doubt.seen, (yield from pieces_between(doubt.seen, end, head))
     observed_at = datetime.now(UTC)
     yield from _check_held(request, start, pieces, head, doubt)
     ranges = _judged([piece.range for piece in pieces], head, doubt)
@@ -69,6 +67,13 @@ def plan(request: PlanRequest, *, stream: str, cluster: str) -> Steps[Plan]:
         losses=tuple(_losses(pieces, doubt)),
         tail=tail.to_model(),
     )
+
+
+def _start(request: PlanRequest, head: StreamCut, doubt: Doubt | None) -> StreamCut:
+    """Where the window starts: of one whose beginning is lost, where that was; if that was another stream, the head."""
+    if doubt and doubt.is_lost:
+        return doubt.seen or head
+    return _given(head.stream, request.start_cut) or head
 
 
 def _tail(end: StreamCut, pieces: Sequence[Piece]) -> Steps[StreamCut]:

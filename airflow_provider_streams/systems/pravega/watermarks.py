@@ -166,8 +166,8 @@ def _missing(newest: int | None, source: PravegaSource) -> str:
 
 def _check_beginning(request: PlanRequest, client: Client, stream: str) -> None:
     """Without a mark that is early enough a window begins at the head: right if nothing of its time was truncated."""
-    head, tail = client.run(cuts.head(stream)), client.run(cuts.tail(stream))
-    doubt = client.run(beginning.doubt(request, head, tail))
+    head = client.run(cuts.head(stream))
+    doubt = client.run(beginning.doubt(request, head))
     if doubt is not None:
         reason = f"no watermark is held that is early enough for the window, and {doubt.cause}"
         raise StartTrimmed(stream, request.window.start.isoformat(), head.to_model(), reason)

@@ -99,8 +99,13 @@ def test_a_stream_made_again_has_lost_what_was_seen_and_tells_so_itself_where_no
         events, receipt = lab.read(lab.plan(stream, window=window, first_seen=known, on_loss="record"), "record")
         assert (len(events), receipt.verdict) == (3, "loss recorded")
         assert verdicts(lab.plan(stream, window=since(made), first_seen=known, on_unproven="fail")) == ["ok"]
-    with pytest.raises(InvalidRequest, match="deleted and made again"):
+    with pytest.raises(InvalidRequest, match="was the stream deleted and made again"):
+        lab.plan(stream, start, window=window)
+    with pytest.raises(StartTrimmed, match="deleted and made again, with segments of"):
         lab.plan(stream, start, window=window, first_seen=seen)
+    goes_on = lab.plan(stream, start, window=window, first_seen=seen, on_loss="record")
+    assert goes_on.start_cut == lab.head(stream).to_model(), "a chained reader goes on at the new one's beginning"
+    assert len(lab.read(goes_on, "record")[0]) == 3
     with pytest.raises(StartUnproven, match="deleted before, and made again at"):
         lab.plan(stream, window=window, on_unproven="fail")
     assert verdicts(lab.plan(stream, window=since(made), on_unproven="fail")) == ["ok"]

@@ -105,7 +105,11 @@ def test_a_window_with_an_end_of_its_own_is_judged_by_the_same_sighting(world):
     end = StreamCut(STREAM, {0: 140}).to_model()
     for basis in ("cuts", "event"):
         assert plan(world, basis=basis, end_cut=end, first_seen=first, on_loss="record").losses[0].end.parts == (120,)
-    given = StreamCut(STREAM, {0: 120}).to_model()
+    later = replace(first, at=INSIDE + timedelta(minutes=9), tail=StreamCut(STREAM, {0: 145}).to_model())
+    world.truncate({0: 146})
+    end = StreamCut(STREAM, {0: 146}).to_model()
+    assert verdicts(plan(world, basis="cuts", end_cut=end, first_seen=later, on_loss="record")) == ["lost: 1 bytes"]
+    given = StreamCut(STREAM, {0: 146}).to_model()
     assert verdicts(plan(world, start_cut=given, first_seen=first, on_unproven="fail")) == ["ok"]
 
 
@@ -117,14 +121,15 @@ def test_a_stream_made_again_after_the_window_began_has_lost_it(world, known):
         before = replace(before, identity=())
     made_anew(world, INSIDE, number=7 if "ids" in known else 0)
     (only,) = world.open
-    world.write(only, 10)
-    for start in (None, StreamCut(STREAM, {only: 4}).to_model()):
+    size = 200 if known == "identity" else 10
+    world.write(only, size)
+    for start in (None, StreamCut(STREAM, {only: 4}).to_model(), StreamCut(STREAM, {0: 100}).to_model()):
         with pytest.raises(StartTrimmed, match=r"deleted and made again, with segments of 2026-11-20T10:01.*seen at"):
             plan(world, first_seen=before, start_cut=start)
         made = plan(world, first_seen=before, start_cut=start, on_loss="record")
         assert verdicts(made)[0].startswith("lost: the stream was deleted")
         assert [loss.shard for loss in made.losses] == [f"{STREAM}/{only}.#epoch.0"]
-        assert made.estimate.bytes == (6 if start else 10), "what there is is read"
+        assert made.estimate.bytes == size, "what there is is read, from its beginning: the start was another stream's"
 
 
 def test_a_stream_made_again_before_the_window_began_has_all_of_it(world):

@@ -63,6 +63,8 @@ bench: servers ## side by side with the peers on this machine; prints the ratios
 	$(PY) -m tests.bench $(ARGS)
 
 fuzz: env ## damaged and unusual bytes through every decoder, for so long each (MINUTES=1)
+	$(PY) -m tests.fuzz legal --minutes $(MINUTES)
+	$(PY) -m tests.fuzz damaged --minutes $(MINUTES)
 	$(PY) -m tests.fuzz.pravega --minutes $(MINUTES)
 
 demo: servers ## windows of real Pulsar and Pravega servers through Airflow and Spark (EVENTS=200000)

@@ -17,6 +17,11 @@ SOURCE = (
     _arg("--topic", action="append", default=[], help="short for `pulsar NAME`; may be repeated"),
     _arg("--pattern", help="Pulsar: a regular expression of full topic names, instead of names"),
     _arg("--conn-id", help="the Airflow connection; default <system>_default"),
+    _arg(
+        "--event-time-unit",
+        choices=("s", "ms", "us"),
+        help="Pravega, basis event: the unit of the times that the stream's writers note; default ms",
+    ),
 )
 READING = (
     _arg(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from airflow_provider_streams.model.grid import Grid
 from airflow_provider_streams.model.landing import Landing
 from airflow_provider_streams.model.plan import OnLoss
 from airflow_provider_streams.model.sink import ParquetSink
-from airflow_provider_streams.model.source import PulsarSource, Source
+from airflow_provider_streams.model.source import EventTimeUnit, PravegaSource, PulsarSource, Source
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.sources import source_of
 from airflow_provider_streams.windows.landing import basis_of, kept_landing
@@ -115,7 +115,14 @@ def source_of_args(args: Namespace) -> Source:
         raise InvalidRequest("name the source, for example: pulsar shop/orders/events")
     if system == "pravega" and len(names) == 1 and "/" not in names[0]:
         names = [full_stream_name(names[0], hook_of(system, conn_id).settings()["scope"].value, conn_id)]
-    return source_of(system, names, conn_id)
+    source = source_of(system, names, conn_id)
+    return _noted_in(source, args.event_time_unit) if args.event_time_unit else source
+
+
+def _noted_in(source: Source, unit: EventTimeUnit) -> Source:
+    if not isinstance(source, PravegaSource):
+        raise InvalidRequest("--event-time-unit belongs to a stream of Pravega")
+    return replace(source, event_time_unit=unit)
 
 
 def spark_of(args: Namespace) -> dict[str, Any] | None:
@@ -151,7 +158,7 @@ def _of_task(args: Namespace) -> Reading:
     from airflow_provider_streams.operators.landing import columns_of  # noqa: PLC0415 - the same
     from airflow_provider_streams.timetables import grid_of_timetable  # noqa: PLC0415
 
-    if args.source or args.topic or args.pattern or getattr(args, "path", None):
+    if args.source or args.topic or args.pattern or args.event_time_unit or getattr(args, "path", None):
         raise InvalidRequest(
             "--dag-id and --task-id say what is read and where it lands: leave the source and --path out"
         )

@@ -13,7 +13,7 @@ from typing import Any
 from airflow_provider_streams.model.backfill import Select, Selection
 from airflow_provider_streams.model.basis import default_basis
 from airflow_provider_streams.model.coverage import Coverage, State, WindowState
-from airflow_provider_streams.model.source import PulsarSource, Source
+from airflow_provider_streams.model.source import PravegaSource, PulsarSource, Source
 from airflow_provider_streams.model.window import Window
 
 _NEIGHBOURS = 3
@@ -104,6 +104,8 @@ def backfill_command(
         return None
     pattern = source.pattern if isinstance(source, PulsarSource) else None
     lines = [["airflow", "streams", "backfill", source.system], ["--pattern", pattern] if pattern else _names(source)]
+    if isinstance(source, PravegaSource) and source.event_time_unit != "ms":
+        lines += [["--event-time-unit", source.event_time_unit]]
     lines += [["--conn-id", source.conn_id], ["--reader", reader]]
     lines += [["--start", _iso(span.start)], ["--end", _iso(span.end)]]
     lines += [["--window-length", _duration(length)], ["--select", select]]

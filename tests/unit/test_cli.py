@@ -95,7 +95,7 @@ def test_a_pravega_stream_is_named_with_or_without_its_scope(monkeypatch, words)
     from airflow_provider_streams.cli_reading import source_of_args
 
     monkeypatch.setenv("PRAVEGA_SCOPE", "shop")
-    args = argparse.Namespace(source=words, topic=[], pattern=None, conn_id=None)
+    args = argparse.Namespace(source=words, topic=[], pattern=None, conn_id=None, event_time_unit=None)
     assert str(source_of_args(args)) == "shop/orders"
 
 

@@ -25,11 +25,6 @@ def head(stream: str) -> Steps[StreamCut]:
     return StreamCut(stream, (yield from ask(calls.head(stream))))
 
 
-def is_beginning(head: StreamCut) -> bool:
-    """Whether a stream with this head was never truncated: it starts with the segments that it was made with."""
-    return all(segment.epoch == 0 and head.offsets[segment.id] == 0 for segment in head.segments)
-
-
 def tail(stream: str) -> Steps[StreamCut]:
     """A cut just after every event that was acknowledged before this rule began.
 

@@ -44,16 +44,21 @@ def check(source: SourceRef) -> Steps[None]:
     Raises:
         OtherCluster: they are not.
     """
-    planned = {Segment.parse(name): made for name, made in source.identity}
+    if other := (yield from contradiction(source.identity)):
+        raise other
+
+
+def contradiction(identity: Identity) -> Steps[OtherCluster | None]:
+    """What tells that segments of an identity are not those of the stream there now; None: nothing does."""
+    planned = {Segment.parse(name): made for name, made in identity}
     if not planned:
-        return
+        return None
     stream = next(iter(planned)).stream
-    asked = _some([segment.id for segment in planned])
-    found = yield from infos(stream, asked)
+    found = yield from infos(stream, _some([segment.id for segment in planned]))
     for segment, made in planned.items():
-        check_segment(segment, made, found.get(segment.id))
-    if not found:
-        yield from _check_history(stream, planned)
+        if other := _difference(segment, made, found.get(segment.id)):
+            return other
+    return None if found else (yield from _of_history(stream, planned))
 
 
 def check_segment(segment: Segment, made: str, info: SegmentInfo | None) -> None:
@@ -62,21 +67,41 @@ def check_segment(segment: Segment, made: str, info: SegmentInfo | None) -> None
     Raises:
         OtherCluster: it is not.
     """
+    if other := _difference(segment, made, info):
+        raise other
+
+
+def _difference(segment: Segment, made: str, info: SegmentInfo | None) -> OtherCluster | None:
     now = _made(info)
-    if now and made and now != made:
-        raise OtherCluster(segment.stream, f"its segment {_short(segment)} made at {made}", f"one made at {now}")
+    if not now or not made or now == made:
+        return None
+    return OtherCluster(segment.stream, f"its segment {_short(segment)} made at {made}", f"one made at {now}")
 
 
-def _check_history(stream: str, planned: Mapping[Segment, str]) -> Steps[None]:
+def _of_history(stream: str, planned: Mapping[Segment, str]) -> Steps[OtherCluster | None]:
     """Whether segments that no store has were the stream's: a new one of its name never had them."""
     if not (yield from ask(calls.stream_exists(stream))):
-        return
+        return None
     head = yield from cuts.head(stream)
     past = yield from ask(calls.segments_between(stream, {}, head.offsets))
-    if not any(segment.id in past for segment in planned):
-        first, made = next(iter(planned.items()))
-        had = f"its segment {_short(first)} made at {made}"
-        raise OtherCluster(stream, had, "a stream of this name that never had it")
+    if any(segment.id in past for segment in planned):
+        return None
+    first, made = next(iter(planned.items()))
+    return OtherCluster(
+        stream, f"its segment {_short(first)} made at {made}", "a stream of this name that never had it"
+    )
+
+
+def look(stream: str) -> Steps[tuple[StreamCut, Identity]]:
+    """The tail, and when its segments were made.
+
+    Raises:
+        SourceNotFound: no such stream or scope.
+    """
+    tail = yield from cuts.tail(stream)
+    found = yield from infos(stream, list(tail.offsets))
+    told = [(segment.name, _made(found.get(segment.id))) for segment in tail.segments]
+    return tail, tuple((name, made) for name, made in told if made)
 
 
 def _some(keys: list[int]) -> list[int]:

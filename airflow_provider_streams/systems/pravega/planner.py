@@ -6,16 +6,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from airflow_provider_streams.errors import InvalidRequest, StartUnproven, WindowNotReady
+from airflow_provider_streams.errors import InvalidRequest, StartTrimmed, StartUnproven, WindowNotReady
 from airflow_provider_streams.model.cut import Cut
-from airflow_provider_streams.model.plan import Estimate, Plan, PlanRequest, Range, SourceRef, Span, Split
-from airflow_provider_streams.systems.pravega import cuts, origin
+from airflow_provider_streams.model.plan import (
+    UNPROVEN,
+    Estimate,
+    Loss,
+    Plan,
+    PlanRequest,
+    Range,
+    SourceRef,
+    Span,
+    Split,
+)
+from airflow_provider_streams.systems.pravega import beginning, cuts, origin
+from airflow_provider_streams.systems.pravega.beginning import Doubt
 from airflow_provider_streams.systems.pravega.names import Segment
 from airflow_provider_streams.systems.pravega.pieces import Piece, behind_gone, pieces_between, trimmed
 from airflow_provider_streams.systems.pravega.steps import Steps
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
-
-_UNPROVEN = "it begins at the first event still held, of a stream that was truncated before"
 
 _HELD = ("ok", "empty")
 
@@ -34,16 +43,14 @@ def plan(request: PlanRequest, *, stream: str, cluster: str) -> Steps[Plan]:
     """
     check_basis(request, datetime.now(UTC))
     head = yield from cuts.head(stream)
-    given = _given(stream, request.start_cut)
-    start = given or head
+    doubt = yield from beginning.doubt(request, head)
+    start = _start(request, head, doubt)
     end = _given(stream, request.end_cut) or (yield from cuts.tail(stream))
-    observed_at = datetime.now(UTC)
     pieces = yield from pieces_between(start, end, head)
-    if request.on_loss == "fail" and any(piece.loss is not None for piece in pieces):
-        raise trimmed(stream, pieces, (yield from _hint(start, pieces)))
-    ranges = tuple(piece.range for piece in pieces)
-    if given is None and not cuts.is_beginning(head):
-        ranges = _unproven(request, head, ranges)
+    tail = yield from _tail(end, pieces)
+    observed_at = datetime.now(UTC)
+    yield from _check_held(request, start, pieces, head, doubt)
+    ranges = _judged([piece.range for piece in pieces], head, doubt)
     return Plan(
         reader=request.reader,
         source=SourceRef("pravega", cluster, (stream,), origin.identity(pieces, end)),
@@ -57,19 +64,54 @@ def plan(request: PlanRequest, *, stream: str, cluster: str) -> Steps[Plan]:
         estimate=Estimate(sum(one.bytes for one in ranges)),
         observed_at=observed_at,
         head=head.to_model(),
-        losses=tuple(piece.loss for piece in pieces if piece.loss is not None),
+        losses=tuple(_losses(pieces, doubt)),
+        tail=tail.to_model(),
     )
 
 
-def _unproven(request: PlanRequest, head: StreamCut, ranges: Sequence[Range]) -> tuple[Range, ...]:
-    """The ranges of a window that begins at the head: what was before it in their segments may have been its."""
-    if request.on_unproven == "fail":
-        raise StartUnproven(head.stream, request.window, _UNPROVEN)
+def _start(request: PlanRequest, head: StreamCut, doubt: Doubt | None) -> StreamCut:
+    """Where the window starts: of one whose beginning is lost, where that was; if that was another stream, the head."""
+    if doubt and doubt.is_lost:
+        return doubt.seen or head
+    return _given(head.stream, request.start_cut) or head
+
+
+def _tail(end: StreamCut, pieces: Sequence[Piece]) -> Steps[StreamCut]:
+    """The stream's; not asked for where the segments at the window's end are still open, and so are all there are."""
+    known = {piece.range.shard: piece.info for piece in pieces}
+    infos = {segment.id: known[segment.name] for segment in end.segments}
+    offsets = {key: info.write_offset for key, info in infos.items() if info is not None and not info.is_sealed}
+    return StreamCut(end.stream, offsets) if offsets.keys() == infos.keys() else (yield from cuts.tail(end.stream))
+
+
+def _check_held(
+    request: PlanRequest, start: StreamCut, pieces: Sequence[Piece], head: StreamCut, doubt: Doubt | None
+) -> Steps[None]:
+    if request.on_loss == "fail" and any(piece.loss is not None for piece in pieces):
+        raise trimmed(head.stream, pieces, (yield from _hint(start, pieces)))
+    if doubt and doubt.is_lost and request.on_loss == "fail":
+        raise StartTrimmed(head.stream, request.window.start.isoformat(), head.to_model(), doubt.cause)
+    if doubt and not doubt.is_lost and request.on_unproven == "fail":
+        raise StartUnproven(head.stream, request.window, doubt.cause)
+
+
+def _judged(ranges: Sequence[Range], head: StreamCut, doubt: Doubt | None) -> tuple[Range, ...]:
+    """The ranges, with a doubt as the verdict of those at the head: what was before may have been the window's."""
+    if doubt is None:
+        return tuple(ranges)
     firsts = {segment.name for segment in head.segments}
+    verdict = f"{'lost' if doubt.is_lost else UNPROVEN}: {doubt.cause}"
     return tuple(
-        replace(one, verdict=f"unproven: {_UNPROVEN}") if one.shard in firsts and one.verdict in _HELD else one
-        for one in ranges
+        replace(one, verdict=verdict) if one.shard in firsts and one.verdict in _HELD else one for one in ranges
     )
+
+
+def _losses(pieces: Sequence[Piece], doubt: Doubt | None) -> Iterator[Loss]:
+    """What is gone of each segment; of another life of the stream nobody knows how much it was."""
+    if doubt and doubt.is_lost and doubt.seen is None:
+        first = pieces[0].range
+        yield Loss(first.shard, first.start, first.start, doubt.cause)
+    yield from (piece.loss for piece in pieces if piece.loss is not None)
 
 
 def _hint(start: StreamCut, pieces: Sequence[Piece]) -> Steps[str]:

@@ -131,9 +131,11 @@ class PravegaSystem:
         return replace(made, remarks=remarks)
 
     def look(self, source: Source) -> Sighting:
-        """See `StreamSystem`."""
-        tail = self.tail(source)
-        return Sighting(datetime.now(UTC), tail)
+        """See `StreamSystem` and `origin.look`."""
+        from airflow_provider_streams.systems.pravega import origin  # noqa: PLC0415 - gRPC when used
+
+        tail, identity = self.client.run(origin.look(_stream(source)))
+        return Sighting(datetime.now(UTC), tail.to_model(), identity)
 
     def check_origin(self, plan: Plan) -> None:
         """See `StreamSystem` and `origin.check`."""

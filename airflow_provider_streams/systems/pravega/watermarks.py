@@ -23,7 +23,7 @@ from airflow_provider_streams.errors import InvalidRequest, ProtocolError, Start
 from airflow_provider_streams.model.plan import PlanRequest, Split
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.source import PravegaSource
-from airflow_provider_streams.systems.pravega import calls, cuts
+from airflow_provider_streams.systems.pravega import beginning, calls, cuts
 from airflow_provider_streams.systems.pravega.client import Client
 from airflow_provider_streams.systems.pravega.compact import Reader
 from airflow_provider_streams.systems.pravega.names import Segment, mark_stream
@@ -165,12 +165,12 @@ def _missing(newest: int | None, source: PravegaSource) -> str:
 
 
 def _check_beginning(request: PlanRequest, client: Client, stream: str) -> None:
-    """Without a mark that is early enough a window begins at the head: right if nothing was ever truncated."""
+    """Without a mark that is early enough a window begins at the head: right if nothing of its time was truncated."""
     head = client.run(cuts.head(stream))
-    if not cuts.is_beginning(head):
-        start = request.window.start.isoformat()
-        reason = "the stream was truncated, and no watermark is held that is early enough for the window"
-        raise StartTrimmed(stream, start, head.to_model(), reason)
+    doubt = client.run(beginning.doubt(request, head))
+    if doubt is not None:
+        reason = f"no watermark is held that is early enough for the window, and {doubt.cause}"
+        raise StartTrimmed(stream, request.window.start.isoformat(), head.to_model(), reason)
 
 
 def _remarks(client: Client, source: PravegaSource, start: Mark | None, end: Mark, settled: Mark) -> tuple[str, ...]:

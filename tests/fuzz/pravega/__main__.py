@@ -13,6 +13,8 @@ from tests.fuzz.pravega import rounds
 from tests.fuzz.pravega.decoders import DECODERS
 from tests.fuzz.pravega.rounds import Done
 
+_MOST_BYTES = 2 << 30
+"""Of memory, Arrow and all: an input that wants more ends the run with a MemoryError."""
 _MOODY = 50
 """One of so many rounds waits for whom it cannot hurry."""
 
@@ -25,6 +27,7 @@ def main() -> int:
     parser.add_argument("--only", choices=[one.name for one in DECODERS], help="this decoder")
     parser.add_argument("--rounds", type=int, default=sys.maxsize, help="so many at most")
     asked = parser.parse_args()
+    resource.setrlimit(resource.RLIMIT_DATA, (_MOST_BYTES, resource.getrlimit(resource.RLIMIT_DATA)[1]))
     chosen = [one for one in DECODERS if asked.only in (None, one.name)]
     done, began = Done(), time.monotonic()
     told = began

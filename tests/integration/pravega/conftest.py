@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import json
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +19,9 @@ from airflow_provider_streams.model.receipt import Receipt, compare
 from airflow_provider_streams.model.source import PravegaSource
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.pravega import calls, cuts
+from airflow_provider_streams.systems.pravega.calls import KeyedSegment
 from airflow_provider_streams.systems.pravega.names import Segment
+from airflow_provider_streams.systems.pravega.scaling import Choice, Order
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
 from airflow_provider_streams.systems.pravega.system import PravegaSystem
 from airflow_provider_streams.testing.servers import PravegaServer
@@ -160,12 +162,13 @@ class Lab:
         compare(plan, receipts, seconds=0)
         return found
 
-    def rescale(self, stream: str, sealed: list[int], ranges: list[tuple[float, float]]) -> None:
-        """Replace segments and wait until it is done."""
+    def rescale(self, stream: str, choose: Choice) -> None:
+        """Replace some of the open segments and wait until it is done; they are chosen anew until it starts."""
         epochs: list[int] = []
 
         def started() -> bool:
-            epoch = self.call(calls.scale(stream, sealed, ranges, int(datetime.now(UTC).timestamp() * 1000)))
+            order = choose(self.call(calls.current_segments(stream)))
+            epoch = self.call(calls.scale(stream, *order, int(datetime.now(UTC).timestamp() * 1000)))
             epochs.extend([] if epoch is None else [epoch])
             return bool(epochs)
 
@@ -174,19 +177,28 @@ class Lab:
 
     def split(self, stream: str) -> None:
         """Split the open segment that owns most keys."""
-        one = max(self.call(calls.current_segments(stream)), key=lambda s: s.high - s.low)
-        middle = (one.low + one.high) / 2
-        self.rescale(stream, [one.segment_id], [(one.low, middle), (middle, one.high)])
+
+        def choose(current: Sequence[KeyedSegment]) -> Order:
+            one = max(current, key=lambda s: s.high - s.low)
+            middle = (one.low + one.high) / 2
+            return Order((one.segment_id,), ((one.low, middle), (middle, one.high)))
+
+        self.rescale(stream, choose)
 
     def merge(self, stream: str) -> None:
         """Merge the two open segments that own the lowest keys."""
-        first, second = sorted(self.call(calls.current_segments(stream)), key=lambda s: s.low)[:2]
-        self.rescale(stream, [first.segment_id, second.segment_id], [(first.low, second.high)])
+
+        def choose(current: Sequence[KeyedSegment]) -> Order:
+            first, second = sorted(current, key=lambda s: s.low)[:2]
+            return Order((first.segment_id, second.segment_id), ((first.low, second.high),))
+
+        self.rescale(stream, choose)
 
     def roll(self, stream: str) -> None:
         """Replace every open segment by one with the same keys."""
-        current = self.call(calls.current_segments(stream))
-        self.rescale(stream, [s.segment_id for s in current], [(s.low, s.high) for s in current])
+        self.rescale(
+            stream, lambda current: Order(tuple(s.segment_id for s in current), tuple((s.low, s.high) for s in current))
+        )
 
 
 @pytest.fixture

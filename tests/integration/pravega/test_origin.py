@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 
 import pytest
 
-from airflow_provider_streams.errors import EventsLost, OtherCluster
+from airflow_provider_streams.errors import EventsLost, OtherCluster, StartTrimmed
 from airflow_provider_streams.model.plan import Plan
+from airflow_provider_streams.model.source import PravegaSource
+from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.pravega import calls
 from airflow_provider_streams.systems.pravega.names import Segment
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
@@ -116,6 +119,7 @@ def test_a_server_that_was_wiped_is_another_cluster_also_in_the_middle_of_a_read
     lab = connected()
     plan = lab.plan("own/s")
     assert len(lab.read(plan)[0]) == 60
+    seen, middle = lab.system.look(PravegaSource("own/s")), StreamCut("own/s", {0: 1000})
     lab.system.close()
     own_server.kill()
     own_server.start()
@@ -129,4 +133,8 @@ def test_a_server_that_was_wiped_is_another_cluster_also_in_the_middle_of_a_read
         lab.read(plan)
     with pytest.raises(OtherCluster):
         lab.read(plan, on_loss="record")
+    window = Window(seen.at, seen.at + timedelta(hours=1))
+    assert lab.plan("own/s", middle, window=window).splits, "the place is there, of another stream: its time tells"
+    with pytest.raises(StartTrimmed, match="deleted and made again"):
+        lab.plan("own/s", middle, window=window, first_seen=seen)
     lab.system.close()

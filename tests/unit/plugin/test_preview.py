@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from airflow_provider_streams.cli import BACKFILL
-from airflow_provider_streams.cli_actions import source_of_args
+from airflow_provider_streams.cli_reading import source_of_args
 from airflow_provider_streams.cli_windows import parse_duration
 from airflow_provider_streams.model.coverage import Coverage, RunRef, WindowState
 from airflow_provider_streams.model.source import PravegaSource, PulsarSource
@@ -104,11 +104,12 @@ def arguments(command: str) -> Namespace:
         PulsarSource(pattern="persistent://shop/orders/.*"),
         PulsarSource("shop/orders/a+b"),
         PravegaSource("scope/stream"),
+        PravegaSource("scope/stream", "prod", event_time_unit="us"),
     ],
 )
 def test_the_command_line_takes_the_command_and_means_the_same_source(source):
     args = arguments(backfill_command(source, "d.t; rm -rf /", window(2, 24), HOUR, "failed"))
-    assert source_of_args(args).key == source.key
+    assert source_of_args(args) == source
     assert (args.reader, args.select, args.dry_run) == ("d.t; rm -rf /", "failed", True)
     assert (args.start, args.end) == ("2026-11-20T02:00:00Z", "2026-11-21T02:00:00Z")
     assert parse_duration(args.window_length) == HOUR

@@ -90,7 +90,7 @@ class World:
         return {key: self.segments[key].end for key in self.open}
 
     def between(self, start: dict[int, int], end: dict[int, int]) -> tuple[int, ...]:
-        after = self._reach(start or {0: 0}, lambda key: self.segments[key].successors)
+        after = self._reach(start or {min(self.segments): 0}, lambda key: self.segments[key].successors)
         if not end:
             return tuple(sorted(after))
         before = self._reach(end, lambda key: [k for k, one in self.segments.items() if key in one.successors])

@@ -356,12 +356,6 @@ def test_an_empty_window_from_the_head_is_unproven_too(world):
     assert made.ranges[0].verdict.startswith("unproven")
 
 
-def test_a_stream_made_again_has_a_beginning_of_its_own():
-    assert cuts.is_beginning(StreamCut(STREAM, {5: 0, 6: 0})), "ids go on where the old stream's ended"
-    assert not cuts.is_beginning(StreamCut(STREAM, {5: 0, 6: 1}))
-    assert not cuts.is_beginning(StreamCut(STREAM, {segment_id(1, 1): 0}))
-
-
 # Which life of the stream it is
 
 

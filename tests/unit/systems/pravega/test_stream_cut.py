@@ -147,6 +147,25 @@ def test_a_mapping_that_is_no_cut_is_refused(offsets):
         StreamCut.from_mapping("a/b", offsets)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"0.#epoch.0": "5", "0.#epoch.0": "6"}',
+        '{"0.#epoch.0": "5", "a/b/0.#epoch.0": "6"}',
+        '{"0.#epoch.0": 9223372036854775808}',
+        '{"0.#epoch.0": NaN}',
+        '{"0.#epoch.0": 1e3}',
+        '{"0.#epoch.0": " 5"}',
+        '[["0.#epoch.0", "5"]]',
+        '{"0.#epoch.0": "5"',
+        "{" * 100_000,
+    ],
+)
+def test_json_that_is_no_cut_is_refused(text):
+    with pytest.raises(InvalidRequest):
+        StreamCut.from_json("a/b", text)
+
+
 def test_a_mapping_names_segments_in_full_or_in_short():
     wanted = StreamCut("a/b", {0: 5, (1 << 32) + 1: (1 << 63) - 1})
     assert StreamCut.from_mapping("a/b", {"0.#epoch.0": "5", "a/b/1.#epoch.1": (1 << 63) - 1}) == wanted

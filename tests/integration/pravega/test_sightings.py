@@ -1,0 +1,111 @@
+"""What was seen of a real stream proves later what a window that begins at its head still holds, or has lost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from airflow_provider_streams.errors import InvalidRequest, StartTrimmed, StartUnproven
+from airflow_provider_streams.model.sighting import Sighting
+from airflow_provider_streams.model.source import PravegaSource
+from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.systems.pravega import calls
+
+pytestmark = pytest.mark.pravega
+
+SECOND = timedelta(seconds=1)
+
+
+def look(lab, stream) -> Sighting:
+    return lab.system.look(PravegaSource(stream))
+
+
+def since(moment) -> Window:
+    return Window(moment, moment + timedelta(hours=1))
+
+
+def verdicts(plan) -> list[str]:
+    plan.check()
+    return [one.verdict.partition(":")[0] for one in plan.ranges]
+
+
+def test_what_is_held_since_somebody_looked_is_proven_and_what_is_not_is_lost(lab, peer, stream):
+    peer.write(stream, 10)
+    lab.split(stream)
+    peer.write(stream, 10)
+    seen = look(lab, stream)
+    assert dict(seen.identity).keys() == seen.tail.keys(), "stores tell when segments were made"
+    assert Sighting.from_json(seen.to_json()) == seen
+    after, before = since(seen.at), since(seen.at - SECOND)
+    peer.write(stream, 10)
+    assert lab.call(calls.truncate_stream(stream, {0: 10 * 108}))
+    lab.roll(stream)
+    peer.write(stream, 10)
+    held = lab.plan(stream, window=after, first_seen=seen, on_unproven="fail")
+    assert set(verdicts(held)) <= {"ok", "empty"}
+    assert len(lab.read(held)[0]) == 30
+    for known in (None, seen):
+        with pytest.raises(StartUnproven):
+            lab.plan(stream, window=before, first_seen=known, on_unproven="fail")
+        assert lab.read(lab.plan(stream, window=before, first_seen=known))[1].verdict == "unproven"
+    # now something goes that was written after somebody had looked
+    lab.call(calls.truncate_stream(stream, lab.tail(stream).offsets))
+    with pytest.raises(StartUnproven, match="nobody can say"):
+        lab.plan(stream, window=after, first_seen=seen, on_unproven="fail")
+    with pytest.raises(StartTrimmed, match="are gone"):
+        lab.plan(stream, window=before, first_seen=seen)
+    lost = lab.plan(stream, window=before, first_seen=seen, on_loss="record")
+    assert "lost" in verdicts(lost)
+    assert lab.read(lost, on_loss="record")[1].verdict == "loss recorded"
+
+
+def test_a_sealed_stream_is_seen_and_planned_as_well(lab, peer, stream):
+    peer.write(stream, 10)
+    seen, middle = look(lab, stream), lab.tail(stream)
+    peer.write(stream, 5)
+    assert lab.call(calls.truncate_stream(stream, middle.offsets))
+    lab.call(calls.seal_stream(stream))
+    again = look(lab, stream)
+    assert (again.identity, again.tail) == (seen.identity, lab.tail(stream).to_model())
+    plan = lab.plan(stream, window=since(seen.at), first_seen=seen, on_unproven="fail")
+    assert len(lab.read(plan)[0]) == 5
+    assert lab.plan(stream, middle, middle).sighting.tail == again.tail
+
+
+def test_a_sealed_stream_of_which_nothing_is_held_is_unproven(lab, peer, stream):
+    peer.write(stream, 10)
+    seen = look(lab, stream)
+    peer.write(stream, 10)
+    assert lab.call(calls.truncate_stream(stream, lab.tail(stream).offsets))
+    lab.call(calls.seal_stream(stream))
+    assert verdicts(lab.plan(stream, lab.tail(stream), lab.tail(stream), on_unproven="fail")) == ["empty"]
+    assert verdicts(lab.plan(stream, window=since(seen.at), first_seen=seen)) == ["unproven"]
+
+
+def test_a_stream_made_again_has_lost_what_was_seen_and_tells_so_itself_where_nobody_looked(lab, peer, stream):
+    peer.write(stream, 10)
+    seen, start = look(lab, stream), lab.tail(stream)
+    assert lab.call(calls.seal_stream(stream))
+    assert lab.call(calls.delete_stream(stream))
+    assert lab.call(calls.create_stream(stream))
+    peer.write(stream, 3)
+    made = datetime.now(UTC)
+    window = since(seen.at)
+    for known in (seen, replace(seen, identity=())):
+        with pytest.raises(StartTrimmed, match="deleted and made again"):
+            lab.plan(stream, window=window, first_seen=known)
+        events, receipt = lab.read(lab.plan(stream, window=window, first_seen=known, on_loss="record"), "record")
+        assert (len(events), receipt.verdict) == (3, "loss recorded")
+        assert verdicts(lab.plan(stream, window=since(made), first_seen=known, on_unproven="fail")) == ["ok"]
+    with pytest.raises(InvalidRequest, match="was the stream deleted and made again"):
+        lab.plan(stream, start, window=window)
+    with pytest.raises(StartTrimmed, match="deleted and made again, with segments of"):
+        lab.plan(stream, start, window=window, first_seen=seen)
+    goes_on = lab.plan(stream, start, window=window, first_seen=seen, on_loss="record")
+    assert goes_on.start_cut == lab.head(stream).to_model(), "a chained reader goes on at the new one's beginning"
+    assert len(lab.read(goes_on, "record")[0]) == 3
+    with pytest.raises(StartUnproven, match="deleted before, and made again at"):
+        lab.plan(stream, window=window, on_unproven="fail")
+    assert verdicts(lab.plan(stream, window=since(made), on_unproven="fail")) == ["ok"]

@@ -33,7 +33,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("tls_key_file", "The key of our client certificate (PEM)", reads="file"),
     Option(
         "allowed_hosts",
-        "Hosts besides the given ones that brokers may send us to, between commas; *.example.com is all below it",
+        "Hosts besides the given ones that brokers may send us to, with our token; *.example.com is all below it",
     ),
     Option("rewrite_redirects", "Whether to call the given host when told to call another one", default="false"),
     Option("listener_name", "The brokers' advertised listener to ask for"),

@@ -91,7 +91,7 @@ def start(
         while child.poll() is None:
             watch.look()
             with suppress(subprocess.TimeoutExpired):
-                child.wait(0.2)
+                child.wait(0.5)
         watch.end()
         output.seek(0)
         text = output.read()

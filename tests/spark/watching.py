@@ -14,7 +14,7 @@ import psutil
 
 _LINK = re.compile(r"""(?:href|src)=["']([^"'#]+)""")
 _STATIC = re.compile(r"/static/|logout|/kill|/log|\.(js|css|png|svg|ico)\b")
-_MOST_PAGES = 80
+_MOST_PAGES = 60
 _ANSWERS = ("jobs", "stages?details=true", "environment", "allexecutors", "sql?details=true&planDescription=true")
 
 
@@ -108,7 +108,7 @@ class Watch:
         self._crawler.join(30)
 
     def _crawl(self) -> None:
-        while self._port and not self._over.wait(0.3):
+        while self._port and not self._over.wait(1):
             for url, text in pages(self._port).items():
                 self.pages.add(url)
                 self._note(url, text)

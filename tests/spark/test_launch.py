@@ -87,7 +87,7 @@ def start(
     }
     with (folder / "output").open("w+") as output:
         child = subprocess.Popen(arguments, env=environment, stdout=output, stderr=subprocess.STDOUT)
-        watch = watching.Watch((CANARY, KEY), child.pid, ui_port)
+        watch = watching.Watch((CANARY, KEY), environment["TMPDIR"], ui_port)
         while child.poll() is None:
             watch.look()
             with suppress(subprocess.TimeoutExpired):
@@ -199,7 +199,7 @@ def test_spark_connect_ships_what_a_clean_server_lacks(clusters, python: Path, s
         secretive.set(fault="trim:0:700")
         bad = start(tmp_path / "bad", secretive.spec(plan, small_plan_bytes=0), "connect", conn)
         pages = watching.pages(ui_port)
-    assert [url for url, text in pages.items() if CANARY in text or KEY in text] == []
+    assert [url for url, text in pages.items() if watching.has(text, CANARY) or watching.has(text, KEY)] == []
     assert [url for url in pages if "/connect/session/" in url]
     assert [url for url in pages if "/SQL/execution/" in url]
     found = settings_in(tmp_path / "told", told)

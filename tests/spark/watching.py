@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import threading
@@ -15,6 +16,7 @@ import psutil
 _LINK = re.compile(r"""(?:href|src)=["']([^"'#]+)""")
 _STATIC = re.compile(r"/static/|logout|/kill|/log|\.(js|css|png|svg|ico)\b")
 _MOST_PAGES = 60
+_CLUSTER = ("CoarseGrainedExecutorBackend", "deploy.worker.Worker", "SparkConnectServer")
 _ANSWERS = ("jobs", "stages?details=true", "environment", "allexecutors", "sql?details=true&planDescription=true")
 
 
@@ -61,13 +63,15 @@ def _get(url: str) -> str:
     return ""
 
 
+def has(text: str, secret: str) -> bool:
+    """Whether a secret is in a text, as it is or as our jobs mark it for Spark."""
+    return secret in text or base64.urlsafe_b64encode(secret.encode()).decode().rstrip("=") in text
+
+
 def files_with(folder: Path, secret: str) -> list[str]:
     """Files below a folder that hold the secret, but the one with which the fake stream was told its password."""
-    return [
-        str(file)
-        for file in sorted(folder.rglob("*"))
-        if file.is_file() and file.name != "truth.json" and secret.encode() in file.read_bytes()
-    ]
+    files = (file for file in sorted(folder.rglob("*")) if file.is_file() and file.name != "truth.json")
+    return [str(file) for file in files if has(file.read_bytes().decode("latin-1"), secret)]
 
 
 class Watch:
@@ -75,12 +79,13 @@ class Watch:
 
     Args:
         secrets: what must not be seen.
-        pid: the process: it and its children may have secrets in their environment, which only their owner can read.
+        mark: what the environment of the process and its children holds: these may have secrets there, which only their
+            owner can read.
         port: of Spark's UI.
     """
 
-    def __init__(self, secrets: tuple[str, ...], pid: int, port: int | None) -> None:
-        self._secrets, self._pid, self._port = secrets, pid, port
+    def __init__(self, secrets: tuple[str, ...], mark: str, port: int | None) -> None:
+        self._secrets, self._mark, self._port = secrets, mark, port
         self.seen: set[str] = set()
         """Where a secret was."""
         self.command_lines: set[str] = set()
@@ -97,10 +102,15 @@ class Watch:
                 self.command_lines.add(line)
                 self._note(f"command line of {process.pid}", line)
                 environment = json.dumps(process.environ())
-                if any(secret in environment for secret in self._secrets):
-                    family = {process.pid, *(parent.pid for parent in process.parents())}
-                    if self._pid not in family:
-                        self.seen.add(f"environment of {line[:200]}")
+                if not self._is_ours(process, environment):
+                    self._note(f"environment of {line[:200]}", environment)
+
+    def _is_ours(self, process: psutil.Process, environment: str) -> bool:
+        """Whether it is the job's process or a child of it, which may have lost its parent by now, and no cluster's."""
+        if self._mark not in environment:
+            return False
+        lines = [" ".join(one.cmdline()) for one in (process, *process.parents())]
+        return not any(name in line for name in _CLUSTER for line in lines)
 
     def end(self) -> None:
         """No more pages."""
@@ -114,4 +124,4 @@ class Watch:
                 self._note(url, text)
 
     def _note(self, where: str, text: str) -> None:
-        self.seen.update(where for secret in self._secrets if secret in text)
+        self.seen.update(where for secret in self._secrets if has(text, secret))

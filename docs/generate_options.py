@@ -35,7 +35,8 @@ def _lines() -> Iterator[str]:
     yield "| option | default | meaning |"
     yield "|---|---|---|"
     for name, option in get_provider_info()["config"]["streams"]["options"].items():
-        yield f"| `{name}` | `{option['default']}` | {option['description']} |"
+        default = f"`{option['default']}`" if option["default"] else ""
+        yield f"| `{name}` | {default} | {option['description']} |"
 
 
 def _table(options: Iterable[Option]) -> Iterator[str]:

@@ -171,7 +171,7 @@ class StreamHook(BaseHook):
     def _resolve(self, connection: Iterable[Layer]) -> dict[str, Setting]:
         known = self._known_options()
         given = layer(self._given, "argument")
-        layers = (secret_places.configured(known), given, *connection, *environment(self.system_name, known))
+        layers = (given, *connection, *environment(self.system_name, known))
         return resolve(known, layers, self.exclusive_options)
 
     def _no_connection(self) -> InvalidRequest:

@@ -7,29 +7,19 @@ Arguments in a DAG's code and variables of the environment need no leave: who wr
 
 from __future__ import annotations
 
+import asyncio
+import os
 import sys
-from collections.abc import Iterable, Mapping
-from pathlib import PurePath
+from collections.abc import Mapping
+from pathlib import Path
 
 from airflow.sdk.configuration import conf
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.hooks.settings import Layer, Setting, layer
-from airflow_provider_streams.systems.base import CREDENTIAL_FOLDERS, Option
-from airflow_provider_streams.systems.secret_places import admitted
+from airflow_provider_streams.hooks.settings import Setting
 
 SECTION = "streams"
-FOLDERS, VARIABLES = CREDENTIAL_FOLDERS.name, "credential_variables"
-
-
-def configured(known: Iterable[Option]) -> Layer:
-    """What `airflow.cfg` says about the options of a system; it wins over everything else.
-
-    Raises:
-        InvalidRequest: a folder that is none, or is every folder.
-    """
-    folders = ",".join(_folders())
-    return layer({FOLDERS: folders} if CREDENTIAL_FOLDERS in known and folders else {}, f"airflow.cfg [{SECTION}]")
+FOLDERS, VARIABLES = "credential_folders", "credential_variables"
 
 
 def admit(settings: Mapping[str, Setting]) -> None:
@@ -49,14 +39,13 @@ def _admit_variable(setting: Setting) -> None:
 
 
 def _admit_file(setting: Setting) -> None:
-    folders = _folders()
-    path = PurePath(setting.value)
-    if not folders or not path.is_absolute() or ".." in path.parts:
-        raise _refused(setting, "a file", FOLDERS)
     try:
-        admitted(setting.option.name, setting.value, folders)
-    except InvalidRequest:
+        # where links lead, not what they are called; it does not fail where they go in a circle
+        real = Path(os.path.realpath(setting.value))
+    except ValueError:  # a name that no file can have
         raise _refused(setting, "a file", FOLDERS) from None
+    if not Path(setting.value).is_absolute() or not any(real.is_relative_to(folder) for folder in _folders()):
+        raise _refused(setting, "a file", FOLDERS)
 
 
 def _refused(setting: Setting, kind: str, name: str) -> InvalidRequest:
@@ -67,24 +56,33 @@ def _refused(setting: Setting, kind: str, name: str) -> InvalidRequest:
     )
 
 
-def _folders() -> list[str]:
-    found = _listed(FOLDERS)
+def _folders() -> list[Path]:
+    found = [Path(text) for text in _listed(FOLDERS)]
     for folder in found:
-        path = PurePath(folder)
-        if not path.is_absolute() or ".." in path.parts or len(path.parts) == 1:
-            raise InvalidRequest(f"[{SECTION}] {FOLDERS}: {folder!r} is no whole path of a folder below /")
-    return found
+        if not folder.is_absolute() or folder == Path(folder.anchor):
+            raise InvalidRequest(f"[{SECTION}] {FOLDERS}: {str(folder)!r} is no whole path of a folder below /")
+    return [Path(os.path.realpath(folder)) for folder in found]
 
 
 def _listed(name: str) -> list[str]:
     return [part.strip() for part in (conf.get(SECTION, name, fallback="") or "").split(",") if part.strip()]
 
 
+_telling: set[asyncio.Task[None]] = set()
+
+
 def mask(secret: str) -> None:
     """Hide a secret in Airflow's logs: in this process, in the one that writes its log, and in the API server's own."""
-    from airflow.sdk.log import mask_secret  # noqa: PLC0415 - before a task needs it
+    from airflow.sdk.log import amask_secret, mask_secret  # noqa: PLC0415 - before a task needs it
 
-    mask_secret(secret)
     # the API server and the commands log through Airflow's core, which has a masker of its own
     if core := sys.modules.get("airflow._shared.secrets_masker"):
         core.mask_secret(secret)
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        mask_secret(secret)
+        return
+    telling = loop.create_task(amask_secret(secret))  # the other call would wait for an answer that this loop reads
+    _telling.add(telling)
+    telling.add_done_callback(_telling.discard)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
 import threading
@@ -185,6 +186,7 @@ def _engine(url: URL) -> Engine:
     except (NoSuchModuleError, ArgumentError) as error:
         raise JournalError(f"the journal cannot live in {url.drivername!r}: {error}") from None
     if backend == "sqlite":
+        event.listen(engine, "do_connect", _sqlite_make)
         event.listen(engine, "connect", _sqlite_connect)
         event.listen(engine, "begin", _sqlite_begin)
     return engine
@@ -200,6 +202,14 @@ def _timeout(url: URL, backend: str, driver: str) -> dict[str, int]:
     if driver in _CONNECT_TIMEOUT and "connect_timeout" not in url.query:
         return {"connect_timeout": CONNECT_SECONDS}
     return {}
+
+
+def _sqlite_make(dialect: object, record: object, arguments: list[Any], options: object) -> None:  # noqa: ARG001 - as below
+    """A new file is its owner's alone; SQLite gives its helper files the same mode. An older one keeps its own."""
+    file = str(arguments[0])
+    if not file.startswith("file:"):
+        with suppress(OSError):  # SQLite says it in its own words
+            os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
 def _sqlite_connect(connection: Any, record: object) -> None:  # noqa: ARG001 - SQLAlchemy's event

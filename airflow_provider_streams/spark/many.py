@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import logging
 import time
+import traceback
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +26,7 @@ from airflow_provider_streams.errors import OtherCluster, StreamsError
 from airflow_provider_streams.model.landing import Landed, Schema
 from airflow_provider_streams.model.plan import SourceRef
 from airflow_provider_streams.model.receipt import SplitReceipt, compare
-from airflow_provider_streams.spark import ending, failures, job, preflight, reading, sinks
+from airflow_provider_streams.spark import ending, failures, job, preflight, reading, sinks, veil
 from airflow_provider_streams.spark.chunk import ChunkSpec, WindowFailure, WindowResult, concerns_all
 from airflow_provider_streams.spark.observing import observed
 from airflow_provider_streams.spark.options import RECEIPT_COLUMN
@@ -116,7 +117,8 @@ def _failed(spec: JobSpec, error: BaseException) -> WindowFailure:
     if isinstance(error, StreamsError):
         _log.warning("window %s failed: %s: %s", spec.plan.window, type(error).__name__, error)
     else:
-        _log.error("window %s failed", spec.plan.window, exc_info=error)
+        text = "".join(traceback.format_exception(error))
+        _log.error("window %s failed: %s", spec.plan.window, failures.redact(text, spec.secrets.values()))
     return WindowFailure.of(error)
 
 
@@ -289,6 +291,7 @@ class _SourceRead:
         from pyspark.sql import functions as F  # noqa: N812, PLC0415
 
         self.failed: dict[int, StreamsError] = {}
+        veil.hide(spark)
         spark.dataSource.register(WindowsDataSource)
         source = spark.read.format(WindowsDataSource.name()).options(**source_options(chunk.specs)).load()
         self._observation = Observation("streams receipts of windows")

@@ -14,6 +14,7 @@ from pathlib import Path
 from airflow_provider_streams.errors import InvalidRequest, InvalidWindow, PlanMismatch
 from airflow_provider_streams.model.plan import DEFAULT_SPLIT_BYTES, OnLoss, OnUnproven, Plan, PlanRequest
 from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.spark.veil import unveiled
 from airflow_provider_streams.systems.base import Option, StreamSystem
 
 RECEIPT_COLUMN = "_receipt"
@@ -104,7 +105,7 @@ class ReadOptions:
             own = names.get(name.lower())
             if own is None:
                 raise InvalidRequest(_unknown(system.name, name, names))
-            if found.setdefault(own, value) != value:
+            if found.setdefault(own, unveiled(value)) != unveiled(value):
                 raise InvalidRequest(f"option {own!r} is given twice, under two names")
         ours = {option.name for option in READ_OPTIONS}
         return cls(

@@ -18,7 +18,7 @@ import pyarrow as pa
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.plan import Split
 from airflow_provider_streams.model.receipt import SplitReceipt
-from airflow_provider_streams.spark import ending, preflight
+from airflow_provider_streams.spark import ending, preflight, veil
 from airflow_provider_streams.spark.observing import observed
 from airflow_provider_streams.spark.options import RECEIPT_COLUMN
 from airflow_provider_streams.spark.spec import JobSpec
@@ -96,6 +96,7 @@ class SourceRead:
 
         from airflow_provider_streams.spark.source import SOURCES  # noqa: PLC0415
 
+        veil.hide(spark)
         spark.dataSource.register(SOURCES[spec.plan.source.system])
         self._source = spark.read.format(spec.plan.source.system).options(**_source_options(spec)).load()
         self._splits = len(spec.plan.splits)
@@ -199,6 +200,7 @@ class _Limit:
 def _source_options(spec: JobSpec) -> dict[str, str]:
     options = {
         **{name: value for name, value in spec.options.items() if value},
+        **{name: veil.veiled(value) for name, value in spec.secrets.items()},
         "plan": json.dumps(spec.plan.to_json(), separators=(",", ":")),
         "on_loss": spec.on_loss,
         "receipt": "true",

@@ -19,6 +19,7 @@ from airflow_provider_streams.spark.failures import one_line
 from airflow_provider_streams.spark.options import RECEIPT_COLUMN
 from airflow_provider_streams.spark.source import one_split
 from airflow_provider_streams.spark.spec import JobSpec, secret_variable
+from airflow_provider_streams.spark.veil import unveiled, veiled
 from airflow_provider_streams.systems.base import StreamSystem, load_system
 
 NUMBER_COLUMN = "_window"
@@ -31,9 +32,10 @@ _SPEC = "spec"
 
 
 def source_options(specs: tuple[JobSpec, ...]) -> dict[str, str]:
-    """What the source is told; secrets are options of their own, which Spark's plans redact."""
+    """What the source is told; secrets are options of their own, veiled."""
     chunk = {**specs[0].to_json(), "plans": [spec.plan.to_json() for spec in specs]}
-    return {_SPEC: json.dumps(chunk, separators=(",", ":")), **specs[0].secret_environment()}
+    secrets = {name: veiled(value) for name, value in specs[0].secret_environment().items()}
+    return {_SPEC: json.dumps(chunk, separators=(",", ":")), **secrets}
 
 
 class WindowsDataSource(DataSource):
@@ -43,7 +45,9 @@ class WindowsDataSource(DataSource):
         super().__init__(dict(options))
         given = {name.lower(): value for name, value in options.items()}
         data = json.loads(given[_SPEC])
-        environment = {secret_variable(name): given[secret_variable(name).lower()] for name in data["secrets"]}
+        environment = {
+            secret_variable(name): unveiled(given[secret_variable(name).lower()]) for name in data["secrets"]
+        }
         plans = [Plan.from_json(plan) for plan in data.pop("plans")]
         spec = JobSpec.from_json(data, environment)
         self._reading = _Reading(plans, replace(spec, plan=replace(spec.plan, splits=(), ranges=())), _schema(spec))

@@ -41,13 +41,6 @@ class Option:
     """What it names on the machine that uses it, with credentials in it: whoever may set it could read that."""
 
 
-CREDENTIAL_FOLDERS = Option(
-    "credential_folders",
-    "Folders outside of which no file with credentials is read, between commas; in Airflow, those of airflow.cfg",
-)
-"""Every system with options that read files has it."""
-
-
 Recorded = Callable[[], Iterable[tuple[datetime, Cut]]]
 """Recorded cuts with the time their sampling began, oldest first."""
 

@@ -6,7 +6,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -83,8 +83,8 @@ def standalone(folder: Path) -> Iterator[int]:
 
 
 @contextmanager
-def connect_server(folder: Path, python: Path) -> Iterator[int]:
-    """A Spark Connect server whose Python does not know this package; its port."""
+def connect_server(folder: Path, python: Path, more: Mapping[str, str] | None = None) -> Iterator[int]:
+    """A Spark Connect server whose Python does not know this package, with more settings; its port."""
     port = free_port()
     settings = {
         "spark.connect.grpc.binding.port": str(port),
@@ -94,6 +94,7 @@ def connect_server(folder: Path, python: Path) -> Iterator[int]:
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.ui.enabled": "false",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        **(more or {}),
     }
     arguments = [str(SPARK_HOME / "bin" / "spark-submit"), "--master", "local[2,3]"]
     arguments += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]

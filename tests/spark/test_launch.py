@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,19 +13,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
 
 import psutil
 import pyarrow.dataset as ds
 import pytest
 
 from airflow_provider_streams.model.sink import ParquetSink
+from airflow_provider_streams.spark.chunk import ChunkSpec
 from airflow_provider_streams.spark.spec import JobSpec
 from airflow_provider_streams.testing.servers.waiting import wait_until
+from tests.spark import watching
 
 HERE = Path(__file__).parent
-CANARY = "canary-0d3b9c41"
-KEY = "canary-9c1d55aa"
+CANARY = f"canary-{token_hex(8)}"
+"""The stream's password; another one in each run, for the whole machine is searched for it."""
+KEY = f"canary-{token_hex(8)}"
 """A secret among Spark's settings."""
+WAYS = {"driver": 1 << 25, "tasks": 0}
+"""`small_plan_bytes` that choose the two ways to read."""
 
 # each starts several JVMs: a minute on a quiet machine, many on a busy one
 pytestmark = pytest.mark.timeout(900)
@@ -48,13 +55,24 @@ class Launched:
     result: dict[str, object]
     output: str
     command_lines: set[str]
+    pages: set[str]
+    """Of Spark's UI, that were looked at while it ran."""
+    traces: list[str]
+    """Where a secret was seen."""
 
 
 def start(
-    folder: Path, spec: JobSpec, conn_id: str = "", conn: str = "", settings: dict[str, object] | None = None
+    folder: Path,
+    spec: JobSpec | ChunkSpec,
+    conn_id: str = "",
+    conn: str = "",
+    settings: dict[str, object] | None = None,
+    *,
+    ui_port: int | None = None,
 ) -> Launched:
-    """Launch a job in a process of its own, and note every command line that is public meanwhile."""
+    """Launch a job in a process of its own, and look for secrets wherever others could see them meanwhile."""
     folder.mkdir(exist_ok=True)
+    (folder / "tmp").mkdir(exist_ok=True)
     (folder / "spec.json").write_text(json.dumps(spec.to_json()))
     arguments = [sys.executable, str(HERE / "launching.py"), str(folder / "spec.json"), str(folder / "result.json")]
     arguments += [conn_id]
@@ -65,34 +83,36 @@ def start(
         f"AIRFLOW_CONN_{conn_id.upper()}": conn,
         "PYTHONPATH": str(HERE),
         "TEST_SPARK_SETTINGS": json.dumps(settings),
+        "TMPDIR": str(folder / "tmp"),
     }
-    seen: set[str] = set()
     with (folder / "output").open("w+") as output:
         child = subprocess.Popen(arguments, env=environment, stdout=output, stderr=subprocess.STDOUT)
-        while True:
-            seen.update(command_lines())
-            try:
-                child.wait(0.2)
-                break
-            except subprocess.TimeoutExpired:
-                continue
+        watch = watching.Watch((CANARY, KEY), environment["TMPDIR"], ui_port)
+        while child.poll() is None:
+            watch.look()
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(0.5)
+        watch.end()
         output.seek(0)
         text = output.read()
     assert (folder / "result.json").exists(), text
-    return Launched(json.loads((folder / "result.json").read_text()), text, seen)
-
-
-def command_lines() -> Iterator[str]:
-    for file in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            yield file.read_text(errors="replace").replace("\0", " ")
-        except OSError:
-            continue
+    traces = sorted(watch.seen) + [file for secret in (CANARY, KEY) for file in watching.files_with(folder, secret)]
+    result = json.loads((folder / "result.json").read_text())
+    return Launched(result, text, watch.command_lines, watch.pages, traces)
 
 
 def landed(lake: Path) -> list[tuple[str, int]]:
     table = ds.dataset(lake, format="parquet", partitioning="hive").to_table(columns=["shard", "number"])
     return sorted((row["shard"], row["number"]) for row in table.to_pylist())
+
+
+def assert_looked_everywhere(launched: Launched, folder: Path) -> None:
+    """There were pages and a log of events to look at: a search of nothing proves nothing."""
+    assert [url for url in launched.pages if "/SQL/execution/" in url], launched.pages
+    assert [url for url in launched.pages if "/environment" in url]
+    logs = [file.read_bytes() for file in (folder / "events").iterdir()]
+    assert any(b"SparkListenerSQLExecutionStart" in log for log in logs)
+    assert watching.files_with(folder, CANARY) + watching.files_with(folder, KEY) == []
 
 
 @pytest.fixture
@@ -107,15 +127,13 @@ def assert_landed_without_a_trace(launched: Launched, stream, lake: Path) -> Non
     assert "receipt" in launched.result, f"{launched.result}\n{launched.output}"
     assert launched.result["receipt"]["totals"]["rows"] == 1200
     assert landed(lake) == stream.numbers
-    assert CANARY not in launched.output
-    assert not [line for line in launched.command_lines if CANARY in line]
+    assert launched.traces == []
 
 
 def settings_in(lake: Path, launched: Launched) -> dict[str, str]:
     """What `transforms:settings` found, and no secret of it elsewhere."""
     assert "receipt" in launched.result, f"{launched.result}\n{launched.output}"
-    assert KEY not in launched.output
-    assert not [line for line in launched.command_lines if KEY in line]
+    assert launched.traces == []
     rows = ds.dataset(lake, format="parquet", exclude_invalid_files=True).to_table().to_pylist()
     assert len({json.dumps(row, sort_keys=True) for row in rows}) == 1
     return rows[0]
@@ -127,6 +145,16 @@ def test_embedded_reads_in_its_own_process(secretive, tmp_path: Path) -> None:
     assert_landed_without_a_trace(launched, secretive, lake)
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_embedded_shows_no_secret_with_its_ui_on(clusters, secretive, tmp_path: Path, way: str) -> None:
+    lake, port = tmp_path / "lake", clusters.free_port()
+    spec = secretive.spec(sink=ParquetSink(str(lake)), small_plan_bytes=WAYS[way])
+    conf = {**watching.settings(tmp_path, port), "spark.hadoop.fs.s3a.secret.key": KEY}
+    launched = start(tmp_path / "run", spec, settings={"conf": conf}, ui_port=port)
+    assert_landed_without_a_trace(launched, secretive, lake)
+    assert_looked_everywhere(launched, tmp_path)
+
+
 def test_spark_submit_ships_what_a_clean_worker_lacks(clusters, python: Path, secretive, tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     spec = secretive.spec(sink=ParquetSink(str(lake)), small_plan_bytes=0, transform="transforms:with_itself")
@@ -134,18 +162,19 @@ def test_spark_submit_ships_what_a_clean_worker_lacks(clusters, python: Path, se
         "spark.pyspark.python": str(python),
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        "spark.ui.enabled": "false",
+        "spark.hadoop.fs.s3a.secret.key": KEY,
+        **watching.settings(tmp_path, ui_port := clusters.free_port()),
     }
     with clusters.standalone(tmp_path) as port:
         conn = f"spark://127.0.0.1:{port}"
-        good = start(tmp_path / "run", spec, "cluster", conn, {"conf": conf})
+        good = start(tmp_path / "run", spec, "cluster", conn, {"conf": conf}, ui_port=ui_port)
         wrong = secretive.plan()
         secretive.set(fault="drop:0:700")
-        bad = start(tmp_path / "bad", secretive.spec(wrong), "cluster", conn, {"conf": conf})
+        bad = start(tmp_path / "bad", secretive.spec(wrong), "cluster", conn, {"conf": conf}, ui_port=ui_port)
     assert "receipt" in good.result, f"{good.result}\n{good.output}"
     assert good.result["receipt"]["totals"]["rows"] == 1200
-    assert CANARY not in good.output
-    assert not [line for line in good.command_lines if CANARY in line]
+    assert good.traces + bad.traces == []
+    assert_looked_everywhere(good, tmp_path)
     assert [line for line in good.command_lines if "--py-files" in line]
     assert len(landed(lake)) == 2400
     assert bad.result["error"] == "ReceiptMismatch", bad.output
@@ -153,7 +182,8 @@ def test_spark_submit_ships_what_a_clean_worker_lacks(clusters, python: Path, se
 
 
 def test_spark_connect_ships_what_a_clean_server_lacks(clusters, python: Path, secretive, tmp_path: Path) -> None:
-    with clusters.connect_server(tmp_path, python) as port:
+    shown = watching.settings(tmp_path, ui_port := clusters.free_port())
+    with clusters.connect_server(tmp_path, python, shown) as port:
         conn = f"spark-connect://127.0.0.1:{port}"
         plan = secretive.plan()
         for way in (0, 1 << 25):
@@ -168,10 +198,16 @@ def test_spark_connect_ships_what_a_clean_server_lacks(clusters, python: Path, s
         acted = start(tmp_path / "acting", acting, "connect", conn)
         secretive.set(fault="trim:0:700")
         bad = start(tmp_path / "bad", secretive.spec(plan, small_plan_bytes=0), "connect", conn)
+        pages = watching.pages(ui_port)
+    assert [url for url, text in pages.items() if watching.has(text, CANARY) or watching.has(text, KEY)] == []
+    assert [url for url in pages if "/connect/session/" in url]
+    assert [url for url in pages if "/SQL/execution/" in url]
+    found = settings_in(tmp_path / "told", told)
+    shutil.rmtree(tmp_path / "told")  # where the transform wrote it on purpose
+    assert watching.files_with(tmp_path, CANARY) + watching.files_with(tmp_path, KEY) == []
     assert bad.result["error"] == "EventsLost", bad.output
     assert acted.result["error"] == "InvalidRequest"
     assert "transforms:acts ran a Spark action" in acted.result["message"]
-    found = settings_in(tmp_path / "told", told)
     assert (found["spark_hadoop_fs_s3a_secret_key"], found["spark_sql_shuffle_partitions"]) == (KEY, "7")
     assert refused.result["error"] == "PreflightFailed"
     assert "takes no longer spark.driver.memory: set it where Spark is started" in refused.result["message"]
@@ -240,9 +276,6 @@ def test_a_submitted_job_ends_with_its_task_and_never_lands_late(stream, tmp_pat
     finally:
         with suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
-
-
-WAYS = {"driver": 1 << 25, "tasks": 0}
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -11,7 +11,7 @@ import pytest
 from airflow_provider_streams.model.landing import Landed
 from airflow_provider_streams.model.sink import ParquetSink
 from airflow_provider_streams.spark.chunk import ChunkSpec, WindowFailure, results_from_json
-from tests.spark import clusters
+from tests.spark import clusters, watching
 from tests.spark.test_launch import CANARY, Launched, start
 
 # each starts several JVMs: a minute on a quiet machine, many on a busy one
@@ -43,8 +43,7 @@ def assert_each_window_has_its_result(launched: Launched, chunk: ChunkSpec, lake
     table = ds.dataset(lake, partitioning="hive", exclude_invalid_files=True).to_table(columns=["shard", "number"])
     expected = [(f"numbers-{shard}", minute * 60 + n) for shard in range(2) for minute in receipts for n in range(60)]
     assert sorted((row["shard"], row["number"]) for row in table.to_pylist()) == sorted(expected)
-    assert CANARY not in launched.output
-    assert not [line for line in launched.command_lines if CANARY in line]
+    assert launched.traces == []
 
 
 def test_spark_submit_reads_many_windows_in_one_job(chunk, tmp_path: Path) -> None:
@@ -57,6 +56,8 @@ def test_spark_submit_reads_many_windows_in_one_job(chunk, tmp_path: Path) -> No
 
 def test_spark_connect_reads_many_windows_in_one_job(chunk, tmp_path: Path) -> None:
     python = clusters.clean_python(tmp_path / "python")
-    with clusters.connect_server(tmp_path, python) as port:
-        launched = start(tmp_path / "run", chunk, "connect", f"spark-connect://127.0.0.1:{port}")
+    shown = watching.settings(tmp_path, ui_port := clusters.free_port())
+    with clusters.connect_server(tmp_path, python, shown) as port:
+        launched = start(tmp_path / "run", chunk, "connect", f"spark-connect://127.0.0.1:{port}", ui_port=ui_port)
+    assert watching.files_with(tmp_path, CANARY) == []
     assert_each_window_has_its_result(launched, chunk, tmp_path / "lake")

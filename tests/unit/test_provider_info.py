@@ -26,8 +26,6 @@ INFO = get_provider_info()
 FORMS = {form["connection-type"]: form for form in INFO["connection-types"]}
 FIELDS = {"pulsar": {"token"}, "pravega": {"scope", "username", "password"}}
 """Options that Airflow's own fields hold: password, schema, login."""
-CONFIGURED = {"credential_folders"}
-"""Options that no connection may set: `airflow.cfg` does."""
 SYSTEMS = [("pulsar", PulsarHook, PULSAR_OPTIONS), ("pravega", PravegaHook, PRAVEGA_OPTIONS)]
 
 
@@ -88,7 +86,7 @@ def test_the_hook_and_the_connection_type_agree(system, hook, _options):
 @pytest.mark.parametrize(("system", "_hook", "options"), SYSTEMS)
 def test_the_form_has_a_field_for_every_option(system, _hook, options):
     form = FORMS[system]
-    assert form["conn-fields"].keys() == {option.name for option in options} - FIELDS[system] - CONFIGURED
+    assert form["conn-fields"].keys() == {option.name for option in options} - FIELDS[system]
     own = {"host", "port", "login", "password", "schema"} - set(form["ui-field-behaviour"]["hidden-fields"])
     assert form["ui-field-behaviour"]["placeholders"].keys() <= {*form["conn-fields"], *own}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +10,7 @@ from typing import Self
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.redaction import conceal
 from airflow_provider_streams.systems import secret_places, settings
-from airflow_provider_streams.systems.base import CREDENTIAL_FOLDERS, Option
+from airflow_provider_streams.systems.base import Option
 from airflow_provider_streams.systems.reach import Reach
 
 OPTIONS: tuple[Option, ...] = (
@@ -36,7 +35,6 @@ OPTIONS: tuple[Option, ...] = (
     Option("password", "The user's password (basic)", secret=True),
     Option("token", "A token of your identity provider (bearer)", secret=True),
     Option("keycloak_file", "The client's adapter configuration from Keycloak, a JSON file (keycloak)", reads="file"),
-    CREDENTIAL_FOLDERS,
     Option(
         "allowed_hosts",
         "Hosts besides the given ones that segment stores may have, between commas; *.example.com is all below it",
@@ -74,7 +72,6 @@ class Endpoint:
     password: str = field(default="", repr=False)
     token: str = field(default="", repr=False)
     keycloak_file: str = ""
-    credential_folders: tuple[str, ...] = ()
     allowed_hosts: tuple[str, ...] = ()
     tls_ca_file: str = ""
     tls_verify_hostname: bool = True
@@ -94,9 +91,6 @@ class Endpoint:
         for name in _NEEDS[self.method]:
             if not getattr(self, name):
                 raise InvalidRequest(f"auth_method {self.method} needs the option {name}")
-        if not _TOKEN.fullmatch(self.token) or ":" in self.username:
-            # the value itself stays out: whoever reads this may not be whom it belongs to
-            raise InvalidRequest("a token is one word of printable characters, and a username has no colon")
         for name, most in _MOST.items():
             if not 0 < getattr(self, name) <= most:
                 raise InvalidRequest(f"{name} must be positive, and {most:,} at most, got {getattr(self, name)}")
@@ -170,7 +164,6 @@ class Endpoint:
         return context
 
 
-_TOKEN = re.compile(r"[!-~]*")
 _MOST = {
     "request_timeout_seconds": 86_400,
     "stall_seconds": 86_400,
@@ -214,7 +207,6 @@ def _address(part: str, uri: str) -> tuple[str, int]:
 
 _PARSERS: dict[str, settings.Parser] = {
     "auth_method": settings.lower,
-    "credential_folders": settings.names,
     "allowed_hosts": settings.names,
     "tls_verify_hostname": settings.flag,
     "request_timeout_seconds": settings.seconds,

@@ -117,13 +117,12 @@ _CONTROLLER = "Pravega's controller"
 
 
 def _connected(endpoint: Endpoint, address: Address) -> socket.socket:
-    endpoint.reach.check_name(_CONTROLLER, address[0])
+    endpoint.reach.check(_CONTROLLER, address[0])
     try:
         plain = socket.create_connection(address, timeout=min(_CONNECT_SECONDS, endpoint.request_timeout_seconds))
     except OSError as error:
         raise ConnectionLost(_name(address), _reason(error)) from error
     try:
-        endpoint.reach.check_address(_CONTROLLER, address[0], plain.getpeername()[0])
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         plain.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         if endpoint.tls:
@@ -131,9 +130,6 @@ def _connected(endpoint: Endpoint, address: Address) -> socket.socket:
     except OSError as error:
         plain.close()
         raise _lost(address, error) from error
-    except BaseException:
-        plain.close()
-        raise
     plain.settimeout(None)
     plain.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(endpoint.request_timeout_seconds))
     return plain
@@ -158,7 +154,7 @@ class AsyncConnection:
         Raises:
             ConnectionLost: there is no way to it.
         """
-        endpoint.reach.check_name(_CONTROLLER, address[0])
+        endpoint.reach.check(_CONTROLLER, address[0])
         context = endpoint.ssl_context() if endpoint.tls else None
         try:
             async with asyncio.timeout(min(_CONNECT_SECONDS, endpoint.request_timeout_seconds)):
@@ -167,7 +163,6 @@ class AsyncConnection:
             raise _lost(address, error) from error
         connection = cls(address, reader, writer)
         try:
-            endpoint.reach.check_address(_CONTROLLER, address[0], writer.get_extra_info("peername")[0])
             await connection.send(wire.Hello())
             check_hello(await connection.receive(endpoint.request_timeout_seconds), address)
         except BaseException:

@@ -64,7 +64,7 @@ def _keycloak_token(endpoint: Endpoint) -> tuple[str, float]:
     import httpx  # noqa: PLC0415 - only where Keycloak is used
 
     path, timeout = endpoint.keycloak_file, endpoint.request_timeout_seconds
-    content = read_file("keycloak_file", path, endpoint.credential_folders)
+    content = read_file("keycloak_file", path)
     try:
         settings = json.loads(content)
         url = f"{settings['auth-server-url'].rstrip('/')}/realms/{settings['realm']}/protocol/openid-connect/token"

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from airflow_provider_streams.errors import InvalidRequest, MissingDependency, NotFollowed
 from airflow_provider_streams.redaction import conceal
 from airflow_provider_streams.systems import secret_places, settings
-from airflow_provider_streams.systems.base import CREDENTIAL_FOLDERS, Option
+from airflow_provider_streams.systems.base import Option
 from airflow_provider_streams.systems.pulsar.limits import GREATEST, Limits
 from airflow_provider_streams.systems.reach import Reach
 
@@ -31,10 +31,9 @@ OPTIONS: tuple[Option, ...] = (
     Option("tls_verify_hostname", "Whether a certificate must name the host we call", default="true"),
     Option("tls_cert_file", "Our client certificate (PEM)", reads="file"),
     Option("tls_key_file", "The key of our client certificate (PEM)", reads="file"),
-    CREDENTIAL_FOLDERS,
     Option(
         "allowed_hosts",
-        "Hosts besides the given ones that brokers may send us to, between commas; *.example.com is all below it",
+        "Hosts besides the given ones that brokers may send us to, with our token; *.example.com is all below it",
     ),
     Option("rewrite_redirects", "Whether to call the given host when told to call another one", default="false"),
     Option("listener_name", "The brokers' advertised listener to ask for"),
@@ -117,7 +116,6 @@ class Endpoint:
     tls_verify_hostname: bool = True
     tls_cert_file: str = ""
     tls_key_file: str = ""
-    credential_folders: tuple[str, ...] = ()
     allowed_hosts: tuple[str, ...] = ()
     rewrite_redirects: bool = False
     listener_name: str = ""
@@ -178,10 +176,10 @@ class Endpoint:
         """The token as it is now; None: there is none.
 
         Raises:
-            InvalidRequest: its file or variable cannot be read, may not be, or holds no token.
+            InvalidRequest: its file or variable cannot be read, or holds no token.
         """
         if self.token_file:
-            return secret_places.token_of_file("token_file", self.token_file, self.credential_folders)
+            return secret_places.token_of_file("token_file", self.token_file)
         if self.token_env:
             return secret_places.token_of_variable("token_env", self.token_env)
         return self.token or None
@@ -222,20 +220,13 @@ class Endpoint:
         try:
             context = ssl.create_default_context(cafile=self.tls_ca_file or None)
             if self.tls_cert_file:
-                certificate, key = self._certificate_files()
-                context.load_cert_chain(certificate, key, password="")  # nobody is there to be asked
+                # an empty password: nobody is there to be asked for one
+                context.load_cert_chain(self.tls_cert_file, self.tls_key_file, password="")
         except (OSError, ssl.SSLError, ValueError) as error:
             files = ", ".join(filter(None, (self.tls_ca_file, self.tls_cert_file, self.tls_key_file)))
             raise InvalidRequest(f"the TLS files {files} cannot be used: {error}") from error
         context.check_hostname = self.tls_verify_hostname
         return context
-
-    def _certificate_files(self) -> tuple[str, str]:
-        """Our certificate and its key, where they really lie."""
-        names = ("tls_cert_file", "tls_key_file")
-        found = (secret_places.admitted(name, getattr(self, name), self.credential_folders) for name in names)
-        certificate, key = map(str, found)
-        return certificate, key
 
     @property
     def reach(self) -> Reach:
@@ -252,7 +243,7 @@ class Endpoint:
         if self.tls and not broker.tls:
             fix = "Brokers must advertise an address with TLS: brokerServicePortTls, advertisedListeners."
             raise NotFollowed(where, str(broker), "without TLS, although the connection asks for it", fix)
-        self.reach.check_name(where, broker.host)
+        self.reach.check(where, broker.host)
 
     def client_arguments(self) -> dict[str, Any]:
         """Keyword arguments of `pulsar.Client`; the token is asked for anew whenever the client needs it.
@@ -273,7 +264,7 @@ class Endpoint:
         if self.auth_method == "token":
             arguments["authentication"] = pulsar.AuthenticationToken(self._token_supplier())
         elif self.auth_method == "tls":
-            arguments["authentication"] = pulsar.AuthenticationTLS(*self._certificate_files())
+            arguments["authentication"] = pulsar.AuthenticationTLS(self.tls_cert_file, self.tls_key_file)
         if self.tls:
             arguments["tls_validate_hostname"] = self.tls_verify_hostname
             if self.tls_ca_file:
@@ -289,7 +280,6 @@ class Endpoint:
 _PARSERS: dict[str, settings.Parser] = {
     "tls_verify_hostname": settings.flag,
     "rewrite_redirects": settings.flag,
-    "credential_folders": settings.names,
     "allowed_hosts": settings.names,
     "request_timeout_seconds": settings.seconds,
     "stall_seconds": settings.seconds,

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import secrets
-from contextlib import closing
+import ssl
+import threading
+import traceback
+from contextlib import closing, nullcontext
 from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pulsar
 import pytest
 
-from airflow_provider_streams.errors import AuthenticationFailed, CertificateNotTrusted
+from airflow_provider_streams.errors import AuthenticationFailed, CertificateNotTrusted, InvalidRequest, NotFollowed
 from airflow_provider_streams.model.plan import PlanRequest
 from airflow_provider_streams.model.receipt import compare
 from airflow_provider_streams.model.source import PulsarSource
@@ -100,3 +104,63 @@ def test_a_host_must_bear_the_name_in_its_certificate_unless_told_otherwise(puls
 def test_without_credentials_a_broker_that_asks_for_them_refuses(pulsar_auth_server, topic):
     with closing(connected(pulsar_auth_server)) as system, pytest.raises(AuthenticationFailed):
         system.plan(request(topic))
+
+
+class _Redirecting(BaseHTTPRequestHandler):
+    """Sends every question to the same question elsewhere, with TLS as it was asked itself."""
+
+    def do_GET(self):
+        self.server.asked.append(self.headers.get("Authorization"))
+        self.send_response(307)
+        self.send_header("Location", self.server.target + self.path)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        """Nothing."""
+
+
+@pytest.fixture
+def redirecting(pulsar_auth_server):
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Redirecting)
+    server.asked, server.target = [], ""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    issued = pulsar_auth_server.certificates.server
+    context.load_cert_chain(issued.certificate, issued.key)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    running = threading.Thread(target=server.serve_forever)
+    running.start()
+    yield server
+    server.shutdown()
+    running.join()
+    server.server_close()
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_a_redirect_leads_from_tls_to_the_brokers_tls_port_only(pulsar_auth_server, topic, redirecting, shown):
+    """Without credentials no better: what is asked, and what is answered, is nobody's else."""
+    given = by_token(pulsar_auth_server) if shown else {}
+    url = {"admin_url": f"https://127.0.0.1:{redirecting.server_port}", **given}
+    redirecting.target = pulsar_auth_server.admin_url_tls
+    with closing(connected(pulsar_auth_server, **url)) as system, nullcontext() if shown else refused():
+        assert not system.plan(request(topic)).is_empty
+    redirecting.target = pulsar_auth_server.admin_url
+    with closing(connected(pulsar_auth_server, **url)) as system, pytest.raises(NotFollowed, match="plain HTTP"):
+        system.plan(request(topic))
+    assert all(redirecting.asked) == shown
+
+
+def refused():
+    return pytest.raises(AuthenticationFailed)
+
+
+def test_no_error_of_a_refused_token_shows_it(pulsar_auth_server, topic, tmp_path, monkeypatch):
+    other = f"{pulsar_auth_server.token()[:-8]}AAAAAAAA"
+    for text, error in ((other, AuthenticationFailed), (f"{other[:50]}\n{other[50:]}", InvalidRequest)):
+        (tmp_path / "token").write_text(text)
+        monkeypatch.setenv("STREAMS_TEST_TOKEN", text)
+        for given in ({"token": text}, {"token_file": str(tmp_path / "token")}, {"token_env": "STREAMS_TEST_TOKEN"}):
+            with pytest.raises(error) as caught, closing(connected(pulsar_auth_server, **given)) as system:
+                system.plan(request(topic))
+            shown = "".join(traceback.format_exception(caught.value))
+            assert not [piece for piece in text.split() if piece in shown]

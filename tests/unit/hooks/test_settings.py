@@ -81,7 +81,7 @@ def test_no_secret_is_shown(monkeypatch):
     monkeypatch.setenv("STREAMS_PRAVEGA_TOKEN", "canary-5b")
     settings = PravegaHook().settings()
     assert settings["token"].value == "canary-5b"
-    assert (settings["token"].shown, settings["controller"].shown) == ("***", "tcp://***@c:9090")
+    assert (settings["token"].shown, settings["controller"].shown) == ("***", "tcp://c:9090")
     assert "canary-5b" not in repr(settings["token"])
 
 

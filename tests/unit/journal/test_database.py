@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import pickle
 import threading
 import traceback
@@ -42,6 +43,23 @@ def test_a_url_that_cannot_hold_a_journal_is_refused_without_its_password(url):
         Database(url)
     assert isinstance(caught.value, JournalError | MissingDependency)
     assert "hunter2" not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("mask", [0o000, 0o022, 0o077])
+def test_a_new_journal_is_its_owners_alone_and_an_older_ones_mode_is_kept(tmp_path, url, mask):
+    before = os.umask(mask)
+    try:
+        database = Database(url)
+        with database.writing() as connection:
+            connection.execute(source("pulsar:a:b"))
+            files = list(tmp_path.iterdir())
+            assert {file.name for file in files} >= {"journal.db", "journal.db-wal"}
+            assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
+        (tmp_path / "journal.db").chmod(0o660)
+        with Database(url).reading():
+            assert (tmp_path / "journal.db").stat().st_mode & 0o777 == 0o660
+    finally:
+        os.umask(before)
 
 
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg"])

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Coroutine, Iterable
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import httpx
 
-from airflow_provider_streams.errors import InvalidRequest, NotFollowed, ProtocolError
+from airflow_provider_streams.errors import InvalidRequest, ProtocolError
 from airflow_provider_streams.systems.pulsar.admin.answers import Answer
 from airflow_provider_streams.systems.pulsar.admin.exchange import (
     Conversation,
@@ -115,39 +114,6 @@ class _Body:
         return Answer(self._response.status_code, headers, b"".join(self._parts))
 
 
-class _Guard:
-    """Looks at the address that a host turns out to have, before anything is sent there: httpcore's `trace`."""
-
-    def __init__(self, route: Route, send: Send) -> None:
-        self._route, self._host = route, httpx.URL(send.url).raw_host.decode()
-        self._dialled = ""
-
-    def __call__(self, event: str, info: Mapping[str, Any]) -> None:
-        """For the blocking client."""
-        try:
-            self._look(event, info)
-        except NotFollowed:
-            info["return_value"].close()
-            raise
-
-    async def wait(self, event: str, info: Mapping[str, Any]) -> None:
-        """For the asynchronous one."""
-        try:
-            self._look(event, info)
-        except NotFollowed:
-            await info["return_value"].aclose()
-            raise
-
-    def _look(self, event: str, info: Mapping[str, Any]) -> None:
-        if event == "connection.connect_tcp.started":
-            self._dialled = str(info["host"])
-        # a proxy of the environment is dialled instead: it is nobody that a server led us to
-        elif event == "connection.connect_tcp.complete" and self._dialled == self._host:
-            with suppress(OSError):  # gone already: nothing will be sent
-                address = str(info["return_value"].get_extra_info("server_addr")[0])
-                self._route.reach.check_address(self._route.where, self._host, address)
-
-
 def _unreachable(error: httpx.TransportError, where: str) -> Unreachable:
     if refusal := tls_refusal(where, error):
         raise refusal from error
@@ -205,8 +171,7 @@ class AdminClient(_Edge):
             time.sleep(step.seconds)
             return None
         try:
-            extensions = {"trace": _Guard(self._route, step)}
-            with self._http.stream(**_content(step), extensions=extensions) as response:
+            with self._http.stream(**_content(step)) as response:
                 body = _Body(step, response)
                 for part in response.iter_bytes() if body.is_wanted else ():
                     body.add(part)
@@ -258,8 +223,7 @@ class AsyncAdminClient(_Edge):
             return None
         async with self._places:
             try:
-                extensions = {"trace": _Guard(self._route, step).wait}
-                async with self._http.stream(**_content(step), extensions=extensions) as response:
+                async with self._http.stream(**_content(step)) as response:
                     body = _Body(step, response)
                     if body.is_wanted:
                         async for part in response.aiter_bytes():

@@ -105,7 +105,7 @@ class Route:
         """
         try:
             target = urlsplit(urljoin(current, location))
-            host, port = target.hostname or "", target.port
+            host = target.hostname or ""
         except ValueError:
             host = ""
         if not host or "@" in target.netloc:
@@ -115,24 +115,20 @@ class Route:
         base = urlsplit(self.base)
         if self.rewrite:
             return urlunsplit((base.scheme, base.netloc, urlsplit(self.url(path)).path, target.query, ""))
-        self._check(target.scheme, host, port, secret=secret)
+        self._check(target.scheme, host, secret=secret)
         return urlunsplit((target.scheme, target.netloc, target.path, target.query, ""))
 
-    def _check(self, scheme: str, host: str, port: int | None, *, secret: bool) -> None:
-        shown = f"{scheme}://{host}" + (f":{port}" if port else "")
-        base = urlsplit(self.base)
+    def _check(self, scheme: str, host: str, *, secret: bool) -> None:
+        shown = f"{scheme}://{host}"
         if scheme not in {"http", "https"}:
             raise NotFollowed(self.where, shown, "which is no web address", _REWRITE)
-        if base.scheme == "https" and scheme != "https":
+        if urlsplit(self.base).scheme == "https" and scheme != "https":
             raise NotFollowed(self.where, shown, "over plain HTTP, although the connection asks for TLS", _REWRITE)
-        if port is not None and port < _FIRST_FREE_PORT and port not in {80, 443, base.port}:
-            raise NotFollowed(self.where, shown, "a port of another kind of service", _REWRITE)
         if secret and not self.reach.names(host):
             raise NotFollowed(self.where, shown, "which may not see our credentials", f"{_ALLOW} {_REWRITE}")
-        self.reach.check_name(self.where, host)
+        self.reach.check(self.where, host)
 
 
-_FIRST_FREE_PORT = 1024
 _ALLOW = "If the host is one of the cluster's, add it to allowed_hosts."
 _REWRITE = "To stay on the given host, set rewrite_redirects=true."
 

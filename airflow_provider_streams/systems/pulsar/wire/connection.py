@@ -234,7 +234,6 @@ def _open_socket(address: Address, endpoint: Endpoint) -> socket.socket:
     except OSError as error:
         raise SystemUnavailable(where, f"no connection: {error.strerror or error}") from error
     try:
-        endpoint.reach.check_address(endpoint.service_url, address.host, sock.getpeername()[0])
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
         if context is None:

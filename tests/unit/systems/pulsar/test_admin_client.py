@@ -4,10 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_streams.errors import (
-    AccessError,
     AuthenticationFailed,
     InvalidRequest,
     NotAuthorized,
+    NotFollowed,
     ProtocolError,
     SourceNotFound,
     StreamsError,
@@ -199,55 +199,107 @@ def redirect(location, status=307):
     return httpx.Response(status, headers={"Location": location})
 
 
+QUESTION = "/admin/v2/persistent/shop/orders/events/lastMessageId"
+
+
 def test_a_redirect_to_the_same_host_is_followed_with_credentials():
-    server = Server(redirect("http://broker:9999/admin/v2/there?authoritative=true"), ok())
+    server = Server(redirect(f"http://broker:9999{QUESTION}?authoritative=true"), ok())
     call(server)
     second = server.seen[1]
-    assert str(second.url) == "http://broker:9999/admin/v2/there?authoritative=true"
+    assert str(second.url) == f"http://broker:9999{QUESTION}?authoritative=true"
     assert second.headers["authorization"] == f"Bearer {TOKEN}"
 
 
 def test_a_relative_redirect_stays_on_the_host():
-    server = Server(redirect("/admin/v2/there"), ok())
+    server = Server(redirect(f"{QUESTION}?authoritative=true"), ok())
     call(server)
-    assert str(server.seen[1].url) == "http://broker:8080/admin/v2/there"
+    assert str(server.seen[1].url) == f"http://broker:8080{QUESTION}?authoritative=true"
 
 
 def test_a_redirect_to_another_host_is_refused_and_names_the_option():
-    server = Server(redirect("http://evil:8080/x"), ok())
-    with pytest.raises(AccessError, match=r"evil.*allowed_hosts") as caught:
+    server = Server(redirect(f"http://evil:8080{QUESTION}"), ok())
+    with pytest.raises(NotFollowed, match=r"evil.*allowed_hosts") as caught:
         call(server)
     assert server.hosts == ["broker"]
     assert TOKEN not in str(caught.value)
 
 
 def test_allowed_hosts_may_receive_credentials():
-    server = Server(redirect("http://Broker-2:8080/x"), ok())
-    call(server, allowed_hosts=("broker-2",))
-    assert server.hosts == ["broker", "broker-2"]
+    for allowed in ("broker-2", "*.internal"):
+        server = Server(redirect(f"http://Broker-2{allowed[1:] if '*' in allowed else ''}:8080{QUESTION}"), ok())
+        call(server, allowed_hosts=(allowed,))
+        assert server.seen[1].headers["authorization"] == f"Bearer {TOKEN}"
 
 
-def test_without_credentials_any_host_may_be_asked():
-    server = Server(redirect("http://other:8080/x"), ok())
+@pytest.mark.parametrize("host", ["broker-2", "10.1.2.3", "192.168.0.7", "pulsar-1.ns.svc.cluster.local", "[fd00::7]"])
+def test_without_credentials_the_brokers_of_a_cluster_are_asked_wherever_they_are(host):
+    server = Server(redirect(f"http://{host}:8080{QUESTION}"), ok())
     call(server, token="")
     assert "authorization" not in server.seen[1].headers
 
 
-def test_credentials_do_not_leave_tls():
-    server = Server(redirect("http://broker:8080/x"), ok())
-    with pytest.raises(AccessError, match="plain HTTP"):
-        call(server, admin_url="https://broker:8443")
+@pytest.mark.parametrize(
+    "host", ["169.254.169.254", "127.0.0.1", "localhost", "[::1]", "[::]", "[::ffff:127.0.0.1]", "[fe80::1]"]
+)
+def test_without_credentials_a_redirect_leads_neither_to_this_machine_nor_to_a_clouds_metadata(host):
+    server = Server(redirect(f"http://{host}{QUESTION}"), ok())
+    with pytest.raises(NotFollowed):
+        call(server, token="")
+    assert server.hosts == ["broker"]
+
+
+def test_who_calls_its_own_machine_may_be_led_to_it():
+    server = Server(redirect(f"http://127.0.0.1:8081{QUESTION}"), ok())
+    call(server, token="", service_url="pulsar://localhost", admin_url="http://localhost:8080")
+    assert server.hosts == ["localhost", "127.0.0.1"]
+
+
+def test_with_allowed_hosts_a_redirect_leads_to_no_other_even_without_credentials():
+    server = Server(redirect(f"http://other:8080{QUESTION}"), ok())
+    with pytest.raises(NotFollowed, match="none of allowed_hosts"):
+        call(server, token="", allowed_hosts=("broker-2",))
+    assert server.hosts == ["broker"]
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "http://broker:8080/",
+        "http://broker:8080/latest/meta-data/iam",
+        f"http://broker:8080{QUESTION}/../../../secret",
+        f"http://user:password@broker:8080{QUESTION}",
+        "http://[broken",
+    ],
+)
+def test_a_redirect_leads_to_the_same_question_or_nowhere(location):
+    server = Server(redirect(location), ok())
+    with pytest.raises(ProtocolError, match="redirects to"):
+        call(server, token="")
+    assert len(server.seen) == 1
+
+
+def test_a_redirect_may_leave_out_the_path_of_a_proxy():
+    server = Server(redirect(f"http://broker:8080{QUESTION}"), ok())
+    call(server, admin_url="http://broker/pulsar")
+    assert [request.url.path for request in server.seen] == [f"/pulsar{QUESTION}", QUESTION]
+
+
+@pytest.mark.parametrize("token", [TOKEN, ""])
+def test_a_redirect_does_not_leave_tls(token):
+    server = Server(redirect(f"http://broker:8080{QUESTION}"), ok())
+    with pytest.raises(NotFollowed, match="plain HTTP"):
+        call(server, admin_url="https://broker:8443", token=token)
     assert len(server.seen) == 1
 
 
 def test_rewritten_redirects_stay_on_the_base_host():
-    server = Server(redirect("http://10.0.0.7:8080/admin/v2/x?authoritative=true"), ok())
+    server = Server(redirect(f"http://10.0.0.7:8080{QUESTION}?authoritative=true"), ok())
     call(server, rewrite_redirects=True)
-    assert str(server.seen[1].url) == "http://broker:8080/admin/v2/x?authoritative=true"
+    assert str(server.seen[1].url) == f"http://broker:8080{QUESTION}?authoritative=true"
 
 
 def test_redirects_without_end_or_target_are_errors():
-    server = Server(redirect("http://broker:8080/x"))
+    server = Server(redirect(f"http://broker:8080{QUESTION}"))
     with pytest.raises(ProtocolError, match="redirects"):
         call(server)
     assert len(server.seen) == MAX_HOPS + 1

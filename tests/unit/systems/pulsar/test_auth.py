@@ -133,12 +133,39 @@ def test_certificates_are_always_checked_and_names_by_default():
     assert (lax.check_hostname, lax.verify_mode) == (False, ssl.CERT_REQUIRED)
 
 
-def test_only_allowed_hosts_receive_credentials():
-    assert Endpoint(URL).may_receive_credentials("anything")
-    narrow = Endpoint(URL, allowed_hosts=("Other",))
-    assert narrow.may_receive_credentials("BROKER")
-    assert narrow.may_receive_credentials("other")
-    assert not narrow.may_receive_credentials("evil")
+@pytest.mark.parametrize(
+    "text", ["hidden-one\nhidden-two", "hidden one", "hidden\r", "hiddén-token", "hidden-token\0", "\u2028hidden-token"]
+)
+def test_a_token_of_several_lines_is_refused_unseen_wherever_it_stands(text, tmp_path, monkeypatch):
+    file = tmp_path / "token"
+    file.write_text(f"-{text}-")
+    monkeypatch.setenv("OUR_TOKEN", f"-{text}-".replace("\0", "\1"))
+    for given in ({"token": text}, {"token_file": str(file)}, {"token_env": "OUR_TOKEN"}):
+        with pytest.raises(InvalidRequest, match="line break") as caught:
+            Endpoint(URL, **given).headers()
+        assert "hidd" not in str(caught.value)
+
+
+def test_what_stands_in_the_field_of_a_place_is_not_shown(tmp_path):
+    for given in ({"token_file": "hidden-token"}, {"token_env": "hidden-token"}):
+        with pytest.raises(InvalidRequest) as caught:
+            Endpoint(URL, **given).headers()
+        assert "hidden-token" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [b"x" * 70_000, b"\xff\xfe"])
+def test_a_file_that_holds_no_token_is_refused_in_bounded_memory(content, tmp_path):
+    (tmp_path / "token").write_bytes(content)
+    with pytest.raises(InvalidRequest, match="token_file"):
+        Endpoint(URL, token_file=str(tmp_path / "token")).token_value()
+
+
+def test_a_pipe_is_no_token_file(tmp_path):
+    import os
+
+    os.mkfifo(tmp_path / "token")
+    with pytest.raises(InvalidRequest, match="is no file"):
+        Endpoint(URL, token_file=str(tmp_path / "token")).token_value()
 
 
 def test_a_token_tells_when_it_expires():

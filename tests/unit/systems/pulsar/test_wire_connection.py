@@ -10,8 +10,8 @@ import pytest
 from airflow_provider_streams.errors import (
     AuthenticationFailed,
     CertificateNotTrusted,
-    InvalidRequest,
     NotAuthorized,
+    NotFollowed,
     ProtocolError,
     SourceNotFound,
     SystemUnavailable,
@@ -148,11 +148,21 @@ def test_credentials_go_to_allowed_hosts_only(fake_brokers):
     service.answers[c.Lookup] = lambda asked: [
         c.LookupAnswer(other.url.replace("127.0.0.1", "localhost"), "", 1, asked.request_id)
     ]
-    with pytest.raises(InvalidRequest, match="allowed_hosts"):
+    with pytest.raises(NotFollowed, match="allowed_hosts"):
         ask(service, token="jwt", allowed_hosts=("elsewhere",))
     assert not other.heard
     ask(service, token="jwt", allowed_hosts=("localhost",))
     assert other.of(c.Connect)[0].auth_data == b"jwt"
+
+
+@pytest.mark.parametrize("response", [c.LOOKUP_CONNECT, c.LOOKUP_REDIRECT])
+@pytest.mark.parametrize("rewrite", [False, True])
+def test_a_lookup_does_not_lead_from_tls_to_plain_tcp(tls_broker, certificate, fake_broker, response, rewrite):
+    tls_broker.answers[c.Lookup] = lambda asked: [c.LookupAnswer("", fake_broker.url, response, asked.request_id)]
+    endpoint = Endpoint(tls_broker.url_tls, token="jwt", tls_ca_file=certificate[0], rewrite_redirects=rewrite)
+    with BrokerClient(endpoint) as client, pytest.raises(NotFollowed, match="without TLS"):
+        client.last_message_id(TOPIC)
+    assert not fake_broker.heard
 
 
 def test_the_listener_name_is_asked_for(fake_broker):

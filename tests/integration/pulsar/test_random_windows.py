@@ -1,3 +1,4 @@
+# ruff: noqa: S311 - random test data
 """Random adjacent windows of topics of every kind, each planned and read: the rows of Pulsar's Java reader.
 
 More of them: `PULSAR_WINDOWS=2000 pytest tests/integration/pulsar/test_random_windows.py`; `PULSAR_SEED` repeats a run.
@@ -55,10 +56,6 @@ Row = tuple[Any, ...]
 Write = Callable[[Any, str, random.Random], None]
 
 
-def by_java_client(codec: str, *ways: str) -> Write:
-    return lambda bench, topic, _: write_with_java(bench, [(topic, codec, way) for way in ways])
-
-
 def by_pulsar_client(codec: str) -> Write:
     def write(bench, topic, dice):
         import pulsar
@@ -76,12 +73,20 @@ def with_long_keys(bench, topic, dice):
     for size in (1, 3):
         keys = [dice.choice("kß") * 20_000 + str(number) for number in range(30)]
         values = [b"%d" % number for number in range(30)]
-        bench.write(topic, values, batch=size, send=lambda number: {"partition_key": keys[number]})
+        bench.write(topic, values, batch=size, send=[{"partition_key": key} for key in keys].__getitem__)
 
 
 def with_unusual_times(bench, topic, dice):
     """Event times from all over the calendar and beyond, publish times that go forth and back, or are none."""
-    event_times = (-1, -PAST, 1, 253_402_300_800_000, -62_135_596_800_001, 9_223_372_036_854_774, -9_223_372_036_854_774)
+    event_times = (
+        -1,
+        -PAST,
+        1,
+        253_402_300_800_000,
+        -62_135_596_800_001,
+        9_223_372_036_854_774,
+        -9_223_372_036_854_774,
+    )
     with RawProducer(bench.endpoint, topic) as producer:
         for number in range(120):
             published = PAST + number + dice.randint(-20, 20)
@@ -105,12 +110,15 @@ def in_unusual_encodings(bench, topic, dice):
             producer.send(writer.write(head, METADATA), payload, messages=len(messages))
 
 
-KINDS: dict[str, Write] = {
-    **{f"java {codec}": by_java_client(codec, "batches", "single", "batches") for codec in CODECS},
+BY_JAVA = {
+    **{f"java {codec}": (codec, "batches", "single", "batches") for codec in CODECS},
+    "java chunks": ("NONE", "chunks", "batches", "chunks"),
+    "java chunks ZLIB": ("ZLIB", "chunks", "single", "chunks"),
+    "java long keys": ("LZ4", "keys", "keys"),
+}
+"""The codec, and ways that `Codecs.java` knows."""
+BY_OTHERS: dict[str, Write] = {
     **{f"python {codec}": by_pulsar_client(codec) for codec in CODECS},
-    "java chunks": by_java_client("NONE", "chunks", "batches", "chunks"),
-    "java chunks ZLIB": by_java_client("ZLIB", "chunks", "single", "chunks"),
-    "java long keys": by_java_client("LZ4", "keys", "keys"),
     "python long keys": with_long_keys,
     "unusual times": with_unusual_times,
     "unusual encodings": in_unusual_encodings,
@@ -192,8 +200,9 @@ def seed() -> int:
 
 
 def test_random_adjacent_windows_equal_the_java_reader(bench, seed):
-    topics = {kind: bench.topic() for kind in KINDS}
-    for kind, write in KINDS.items():
+    topics = {kind: bench.topic() for kind in (*BY_JAVA, *BY_OTHERS)}
+    write_with_java(bench, [(topics[kind], codec, way) for kind, (codec, *ways) in BY_JAVA.items() for way in ways])
+    for kind, write in BY_OTHERS.items():
         write(bench, topics[kind], random.Random(f"{seed} {kind}"))
     ended = time.time()
     expected = by_java(bench, list(topics.values()))

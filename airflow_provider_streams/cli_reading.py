@@ -92,12 +92,19 @@ def reading_of(args: Namespace) -> Reading:
         args.reader or "cli",
         _landing(args),
         args.basis,
-        timedelta(seconds=args.slack),
-        timedelta(seconds=args.max_skew),
+        _length("--slack", args.slack),
+        _length("--max-skew", args.max_skew),
         args.on_loss,
         getattr(args, "spark_conn_id", None),
         spark_of(args),
     )
+
+
+def _length(option: str, seconds: float) -> timedelta:
+    try:
+        return timedelta(seconds=seconds)
+    except (ValueError, OverflowError) as error:
+        raise InvalidRequest(f"{option} is a number of seconds that a calendar can hold, not {seconds}") from error
 
 
 def source_of_args(args: Namespace) -> Source:

@@ -132,6 +132,10 @@ def parse_duration(text: str) -> timedelta:
         raise InvalidWindow(f"{text!r} is too long") from error
 
 
+_SHOWN = timedelta(hours=24)
+_FIRST = datetime.min.replace(tzinfo=UTC)
+
+
 def _say_job(number: int, outcome: Outcome) -> None:
     failed = f", {len(outcome.failures)} failed" if outcome.failures else ""
     answer(f"job {number}: {len(outcome.covered)} windows covered, {outcome.rows:,} rows{failed}")
@@ -160,6 +164,6 @@ def _sources(journal: Journal, part: str, reader: str | None) -> Iterator[tuple[
 
 def _span(args: Namespace) -> tuple[datetime, datetime]:
     end = parse_moment(args.end) if args.end else datetime.now(UTC)
-    start = parse_moment(args.start) if args.start else end - timedelta(hours=24)
+    start = parse_moment(args.start) if args.start else end - min(_SHOWN, end - _FIRST)
     window = Window(start, end)
     return window.start, window.end

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from airflow_provider_streams.errors import InvalidRequest
@@ -22,17 +22,16 @@ class Backlog:
     entries: int
     bytes: int
     oldest: datetime | None = None
-    """Publish time of its oldest entry; None: there is none, or the broker did not say."""
+    """Publish time of its oldest entry; None: there is none, the broker did not say, or it is in no calendar."""
 
     @classmethod
     def of(cls, parts: Iterable[SubscriptionStats]) -> Self:
         """The backlog over several topics."""
         rows = tuple(parts)
-        oldest_ms = min((row.oldest_publish_ms for row in rows if row.oldest_publish_ms), default=None)
         return cls(
             sum(row.entries for row in rows),
             sum(row.bytes or 0 for row in rows),
-            None if oldest_ms is None else datetime.fromtimestamp(oldest_ms / 1000, UTC),
+            min((row.oldest for row in rows if row.oldest), default=None),
         )
 
     def age(self, now: datetime) -> timedelta:

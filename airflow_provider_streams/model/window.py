@@ -130,6 +130,14 @@ def utc_moment(moment: datetime | str) -> datetime:
     return in_utc(moment)
 
 
+def moment_of_ms(milliseconds: int) -> datetime | None:
+    """So long after 1970, as producers write times; None: no calendar has it."""
+    try:
+        return EPOCH + timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        return None
+
+
 def moment_label(moment: datetime) -> str:
     """A time as a name for folders and partitions, sortable: `20261120T100000Z`; between two seconds `..00.250000Z`."""
     utc = moment.astimezone(UTC)

@@ -28,6 +28,7 @@ class Case:
     messages: int
     key: Callable[[random.Random], bytes]
     value: Callable[[random.Random], bytes]
+    properties: int = 0
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Speed:
 
     def __str__(self) -> str:
         return (
-            f"{self.name:34} {self.messages_per_second / 1e6:6.2f} M msg/s {self.bytes_per_second / 1e6:7.0f} MB/s "
+            f"{self.name:38} {self.messages_per_second / 1e6:6.2f} M msg/s {self.bytes_per_second / 1e6:7.0f} MB/s "
             f"{self.entries_per_second / 1e3:8.1f} k entries/s  {self.paths}"
         )
 
@@ -67,6 +68,7 @@ CASES = (
     Case("keyed 80-120 B, 1000 per entry", 400, 1000, text(4, 9), sized(80, 120)),
     Case("keyed 900-1100 B, 100 per entry", 400, 100, text(4, 9), sized(900, 1100)),
     Case("keyed 80-120 B, 10 per entry", 20_000, 10, text(4, 9), sized(80, 120)),
+    Case("2 properties, 80-120 B, 500 per entry", 300, 500, text(4, 9), sized(80, 120), properties=2),
     Case("keyed 80-120 B, single", 50_000, 0, text(4, 9), sized(80, 120)),
 )
 
@@ -99,9 +101,15 @@ def measure(case: Case, *, rounds: int = 3, columns: list[str] | None = None) ->
 
 def _message(case: Case, dice: random.Random, sequence_id: int) -> bytes:
     key, value = case.key(dice), case.value(dice)
-    header = b"\x12" + write_varint(len(key)) + key if key else b""
+    header = b"".join(_property(name, text(4, 9)(dice)) for name in (b"region", b"source")[: case.properties])
+    header += b"\x12" + write_varint(len(key)) + key if key else b""
     header += b"\x18" + write_varint(len(value)) + b"\x40" + write_varint(sequence_id)
     return struct.pack(">I", len(header)) + header + value
+
+
+def _property(name: bytes, value: bytes) -> bytes:
+    pair = b"\x0a" + write_varint(len(name)) + name + b"\x12" + write_varint(len(value)) + value
+    return b"\x0a" + write_varint(len(pair)) + pair
 
 
 def _round(blocks: list[tuple[bytes, memoryview]], columns: list[str] | None) -> tuple[float, Decoder]:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from airflow_provider_streams.model.window import moment_of_ms
 
 if TYPE_CHECKING:
     # its package loads Arrow, which event loops and DAG files do without
@@ -57,13 +59,7 @@ class Look:
 
 def moment_of(publish_ms: int | None) -> datetime | None:
     """A publish time; None: there is none, or one that no calendar has."""
-    try:
-        return None if publish_ms is None else _EPOCH + timedelta(milliseconds=publish_ms)
-    except OverflowError:
-        return None
-
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+    return None if publish_ms is None else moment_of_ms(publish_ms)
 
 
 T = TypeVar("T")

@@ -10,10 +10,10 @@ import base64
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from airflow_provider_streams.errors import CorruptFrame
+from airflow_provider_streams.model.window import moment_of_ms
 from airflow_provider_streams.systems.pulsar.auth import Endpoint
 from airflow_provider_streams.systems.pulsar.decode import Decoder, EntryMetadata
 from airflow_provider_streams.systems.pulsar.feed import Delivery, Feed
@@ -29,8 +29,6 @@ Place = tuple[int, int]
 """Ledger and entry."""
 Shown = Mapping[str, Any]
 """A message, or what is told in its place: `hidden` says why."""
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +158,5 @@ def _message(row: Mapping[str, Any], longest: int) -> Shown:
 
 def _time(metadata: EntryMetadata) -> str | None:
     """As text; None: it is in no calendar."""
-    try:
-        return (_EPOCH + timedelta(milliseconds=metadata.publish_ms)).isoformat()
-    except OverflowError:
-        return None
+    moment = moment_of_ms(metadata.publish_ms)
+    return moment.isoformat() if moment else None

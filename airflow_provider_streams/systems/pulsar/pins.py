@@ -95,9 +95,7 @@ class PinSubscription:
         mark = Mark.of(stats.properties) if subscription.startswith(PREFIX) else None
         if mark is None:
             return None
-        oldest_ms = stats.oldest_publish_ms
-        oldest = datetime.fromtimestamp(oldest_ms / 1000, UTC) if oldest_ms else None
-        return cls(shard, subscription.removeprefix(PREFIX), mark, stats.bytes, oldest)
+        return cls(shard, subscription.removeprefix(PREFIX), mark, stats.bytes, stats.oldest)
 
     def age(self, now: datetime) -> timedelta:
         """For how long it has stood here."""

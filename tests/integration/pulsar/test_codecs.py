@@ -12,6 +12,7 @@ from airflow_provider_streams.testing.servers.java import run_java
 
 pytestmark = pytest.mark.pulsar
 
+HERE = Path(__file__).parent
 CODECS = {"NONE": "NONE", "LZ4": "LZ4", "ZLIB": "ZLib", "ZSTD": "ZSTD", "SNAPPY": "SNAPPY"}
 """As the Java client and as pulsar-client call them."""
 COLUMNS = (
@@ -29,10 +30,15 @@ COLUMNS = (
 )
 
 
+def write_with_java(bench, topics):
+    """To each topic with a codec, in a way that `Codecs.java` knows."""
+    arguments = [argument for topic in topics for argument in topic]
+    run_java(HERE / "Codecs.java", [bench.server.service_url, *arguments], bench.server.classpath)
+
+
 def by_java(bench, topics):
     """The rows of each topic as the Java reader gives them."""
-    source = Path(__file__).with_name("ReadAll.java")
-    told = run_java(source, [bench.server.service_url, *topics], bench.server.classpath)
+    told = run_java(HERE / "ReadAll.java", [bench.server.service_url, *topics], bench.server.classpath)
     found = {topic: [] for topic in topics}
     for line in told.splitlines():
         topic, *fields = line.split("\t")
@@ -86,10 +92,8 @@ def our_row(row):
 
 
 def test_every_codec_of_the_java_client(bench):
-    topics = [(bench.topic(), codec, batching) for codec in CODECS for batching in ("false", "true")]
-    arguments = [argument for topic in topics for argument in topic]
-    source = Path(__file__).with_name("Codecs.java")
-    run_java(source, [bench.server.service_url, *arguments], bench.server.classpath)
+    topics = [(bench.topic(), codec, way) for codec in CODECS for way in ("single", "batches")]
+    write_with_java(bench, topics)
     for topic, rows in by_java(bench, [topic for topic, *_ in topics]).items():
         assert by_us(bench, topic) == rows
         assert len(rows) == 42

@@ -8,6 +8,7 @@ import json
 import os
 import threading
 from contextlib import asynccontextmanager, closing, contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -63,6 +64,16 @@ def values(payload):
 def backlog(bench, topic):
     with closing(PulsarHook()) as hook:
         return hook.backlog(topic, "s").entries
+
+
+@pytest.mark.parametrize("millis", [-5, -(1 << 62), 1 << 62, (1 << 63) - 1])
+def test_a_backlog_whose_oldest_entry_was_published_at_no_time_has_no_age(bench, topic, millis):
+    for number in range(2):
+        with RawProducer(bench.endpoint, f"{topic}-partition-{number}") as producer:
+            producer.send(metadata(millis), b"x")
+    with closing(PulsarHook()) as hook:
+        found = hook.backlog(topic, "s")
+        assert (found.entries, found.oldest, found.age(datetime.now(UTC))) == (2, None, timedelta(0))
 
 
 async def test_messages_come_once_each_and_are_acknowledged_after_they_were_stored(bench, topic):

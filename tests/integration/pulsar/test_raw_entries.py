@@ -139,6 +139,36 @@ def test_a_few_bytes_that_become_many_are_refused_and_read_with_a_higher_limit(b
     assert [len(row["value"]) for row in rows] == [size]
 
 
+def test_millions_of_messages_in_a_kilobyte_are_refused_and_read_with_a_higher_limit(bench):
+    topic = bench.topic()
+    count = 2_000_000
+    payload = batch(b"") * count
+    with RawProducer(bench.endpoint, topic) as producer:
+        data = pa.Codec("zstd").compress(payload, asbytes=True)
+        assert len(data) < 10_000
+        head = metadata(compression=3, uncompressed_size=len(payload), num_messages=count)
+        place = producer.send(head, data, messages=count)
+    with pytest.raises(EntryTooLarge, match=r"entry {}:{} is too large: .*max_entry_rows".format(*place)):
+        rows_of(bench, topic)
+    split = bench.split(topic)
+    endpoint = replace(bench.endpoint, max_entry_rows=count)
+    reader = PulsarSplitReader(endpoint, bench.plan(split), split, ["batch_index"])
+    assert sum(len(found) for found in reader) == count
+
+
+def test_chunks_of_more_bytes_than_their_message_are_refused_by_name(bench):
+    topic = bench.topic()
+    chunks = {"uuid": b"raw-1", "num_chunks": 3, "total_size": 10}
+    with RawProducer(bench.endpoint, topic) as producer:
+        producer.send(metadata(), b"before")
+        places = [producer.send(metadata(**chunks, chunk_id=number), bytes(1 << 20)) for number in range(3)]
+        producer.send(metadata(PUBLISHED + 5000), b"behind")
+    with pytest.raises(MalformedEntry, match=r"entry {}:{} .* their message 10".format(*places[-1])):
+        rows_of(bench, topic)
+    rows, _ = rows_of(bench, topic, row_filter=RowFilter("publish_time", PUBLISHED + 1, PUBLISHED + 6000))
+    assert [row["value"] for row in rows] == [b"behind"]
+
+
 def test_metadata_that_the_broker_cannot_read_are_never_sent(bench):
     """It takes and stores them, and passes over them for ever: to a reader they are a gap."""
     topic = bench.topic()

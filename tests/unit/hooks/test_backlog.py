@@ -16,8 +16,7 @@ FULL = Backlog(entries=10, bytes=1000, oldest=OLD)
 
 
 def stats(entries: int, size: int | None, oldest: datetime | None) -> SubscriptionStats:
-    oldest_ms = None if oldest is None else int(oldest.timestamp() * 1000)
-    return SubscriptionStats(entries, size, oldest_ms, consumers=0, durable=True, unacked_messages=0)
+    return SubscriptionStats(entries, size, oldest, consumers=0, durable=True, unacked_messages=0)
 
 
 def test_the_backlog_over_topics_is_their_sum_and_the_oldest_of_all():

@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from typing import Any, Literal, Self
 from urllib.parse import unquote_plus
 
+from airflow_provider_streams.model.window import moment_of_ms
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -194,8 +196,8 @@ class SubscriptionStats:
 
     entries: int
     bytes: int | None
-    oldest_publish_ms: int | None
-    """Publish time of the oldest unacknowledged entry; None: nothing, or not asked for."""
+    oldest: datetime | None
+    """Publish time of the oldest unacknowledged entry; None: nothing, not asked for, or a time in no calendar."""
     consumers: int
     durable: bool
     unacked_messages: int
@@ -209,7 +211,7 @@ class SubscriptionStats:
         return cls(
             entries=data.get("msgBacklog", 0),
             bytes=size if size >= 0 else None,
-            oldest_publish_ms=oldest if oldest > 0 else None,
+            oldest=moment_of_ms(oldest) if oldest > 0 else None,
             consumers=len(data.get("consumers", ())),
             durable=bool(data.get("isDurable", True)),
             unacked_messages=data.get("unackedMessages", 0),

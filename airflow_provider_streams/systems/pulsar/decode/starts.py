@@ -151,7 +151,7 @@ def _step(words: Ints, lanes: Ints, going: list[int], out: Ints) -> Ints:
         out[row] = place
         row += 1
         _advance(words, place)
-        np.minimum(place, end, out=place)
+        np.minimum(place, end + 1, out=place)  # who comes to the end comes there exactly
     places: Ints = lanes[0]
     return places
 

@@ -174,9 +174,9 @@ def test_subscriptions_count_entries_and_the_oldest_publish_time():
     )
     assert stats.open_transactions == 1
     assert stats.subscriptions["s"].entries == 15
-    assert stats.subscriptions["s"].oldest_publish_ms == 1795243846141
+    assert stats.subscriptions["s"].oldest == datetime.fromtimestamp(1795243846.141, UTC)
     assert stats.subscriptions["s"].consumers == 2
-    assert stats.subscriptions["idle"].oldest_publish_ms is None
+    assert stats.subscriptions["idle"].oldest is None
     assert stats.subscriptions["idle"].bytes is None
 
 

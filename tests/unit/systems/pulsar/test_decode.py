@@ -270,6 +270,10 @@ def test_any_mix_of_entries_comes_back_as_it_was_sent(*, seed, shapes, entries, 
     assert sum(decoder.paths.values()) == entries
 
 
+def described(dice, count):
+    return [replace(sent, properties=((b"region", b"%d" % dice.randrange(10**6)),)) for sent in keyed(dice, count)]
+
+
 @pytest.mark.parametrize(
     ("shape", "count", "entries", "columns", "path"),
     [
@@ -284,6 +288,7 @@ def test_any_mix_of_entries_comes_back_as_it_was_sent(*, seed, shapes, entries, 
         (nested, 200, 3, DEFAULT_COLUMNS, "hop"),
         (decoys, 200, 3, DEFAULT_COLUMNS, "walk"),  # as many messages as there are, but not the right ones
         (keyed, 40, 2, DEFAULT_COLUMNS, "hop"),
+        (described, 60, 40, ALL, "hop"),  # side by side they step beyond their ends
         (rich, 30, 3, ALL, "hop"),
         (strange, 200, 3, ALL, "hop"),
     ],

@@ -25,6 +25,7 @@
     │   └── CorruptFrame         a frame's checksum or structure is wrong                   (retryable)
     │       ├── MalformedEntry   an entry came as it was stored, but is not what it states
     │       └── EntryTooLarge    an entry is beyond a limit of the connection
+    │   ├── FrameTooLong         a frame is beyond a limit of the connection
     │   ├── NotAnEvent           stored bytes are no event
     │   ├── EndsInsideEvent      a range ends before its last event does
     │   └── EventTooLarge        an event is larger than a read may hold in memory
@@ -291,6 +292,14 @@ class EntryTooLarge(CorruptFrame):
             "that end before it and begin behind it.",
             (ledger, entry),
         )
+
+
+class FrameTooLong(ProtocolError):
+    """A frame longer than a reader allows, though the broker may; `place` is the ledger and entry in it, if known."""
+
+    def __init__(self, size: int, limit: int, option: str, place: tuple[int, int] | None) -> None:
+        self.size, self.limit, self.place = size, limit, place
+        super().__init__(f"a frame of {size} bytes; {option} is {limit}: raise it, if this is to be read")
 
 
 class NotAnEvent(ProtocolError):

@@ -11,6 +11,7 @@ from airflow_provider_streams.errors import (
     AccessError,
     CorruptFrame,
     EntryTooLarge,
+    FrameTooLong,
     MalformedEntry,
     ReadStalled,
     StreamsError,
@@ -35,7 +36,7 @@ from airflow_provider_streams.systems.pulsar.wire.commands import (
     TopicMigrated,
 )
 from airflow_provider_streams.systems.pulsar.wire.failures import server_error
-from airflow_provider_streams.systems.pulsar.wire.frames import LIMIT_OPTION, Entry, Frame, FrameBuffer, FrameTooLong
+from airflow_provider_streams.systems.pulsar.wire.frames import LIMIT_OPTION, Entry, Frame, FrameBuffer
 
 log = logging.getLogger(__name__)
 

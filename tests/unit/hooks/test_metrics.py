@@ -21,7 +21,7 @@ def sent(monkeypatch):
 
 
 def test_a_covered_window_gives_its_figures(sent):
-    plan, receipt = make()
+    ((plan, receipt),) = make()
     metrics.covered("pulsar:c:a,b", plan, receipt, plan.window.end + timedelta(minutes=5))
     assert {name: value for name, (value, _) in sent.items()} == {
         "streams.windows": 1,
@@ -33,7 +33,7 @@ def test_a_covered_window_gives_its_figures(sent):
 
 
 def test_tags_cannot_break_the_line_they_are_sent_in(sent):
-    plan, receipt = make()
+    ((plan, receipt),) = make()
     metrics.covered("pulsar:c:a,b=1|#", plan, receipt)
     tags = sent["streams.rows"][1]
     assert tags == {"system": "pulsar", "source": "pulsar_c_a_b_1__", "reader": "d.read"}
@@ -52,7 +52,7 @@ def test_a_metrics_client_that_fails_fails_no_read(monkeypatch, caplog):
         raise OSError("token-5d2c")
 
     monkeypatch.setattr(metrics.stats, "incr", broken)
-    plan, receipt = make()
+    ((plan, receipt),) = make()
     metrics.covered("k", plan, receipt)
     assert "could not be sent: OSError" in caplog.text
     assert "token-5d2c" not in caplog.text

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from airflow_provider_streams import __version__
-from airflow_provider_streams.errors import ProtocolError, StreamsError, SystemUnavailable
+from airflow_provider_streams.errors import FrameTooLong, ProtocolError, StreamsError, SystemUnavailable
 from airflow_provider_streams.systems.pulsar.auth import Address, Endpoint
 from airflow_provider_streams.systems.pulsar.wire.commands import (
     PROTOCOL_VERSION,
@@ -27,7 +27,7 @@ from airflow_provider_streams.systems.pulsar.wire.commands import (
     Pong,
 )
 from airflow_provider_streams.systems.pulsar.wire.failures import AUTHENTICATION, server_error
-from airflow_provider_streams.systems.pulsar.wire.frames import Frame, FrameBuffer, FrameTooLong, encode_frame
+from airflow_provider_streams.systems.pulsar.wire.frames import Frame, FrameBuffer, encode_frame
 from airflow_provider_streams.systems.tls import tls_refusal
 
 CLIENT_VERSION: Final = f"airflow-provider-streams {__version__}"

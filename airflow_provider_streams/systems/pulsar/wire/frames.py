@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from airflow_provider_streams.errors import CorruptFrame, MissingDependency, ProtocolError
+from airflow_provider_streams.errors import CorruptFrame, FrameTooLong, MissingDependency, ProtocolError
 from airflow_provider_streams.systems.pulsar.limits import Limits
 from airflow_provider_streams.systems.pulsar.protobuf import Malformed, read_varint
 from airflow_provider_streams.systems.pulsar.wire.commands import MESSAGE, BrokerEntry, Command, MessageHeader
@@ -47,14 +47,6 @@ _ONE_BYTE = 0x80
 
 Frame = tuple[int, int]
 """First byte and end of a frame in its block."""
-
-
-class FrameTooLong(ProtocolError):
-    """A frame longer than a reader allows, though the broker may; `place` is the ledger and entry in it, if known."""
-
-    def __init__(self, size: int, limit: int, place: tuple[int, int] | None) -> None:
-        self.size, self.limit, self.place = size, limit, place
-        super().__init__(f"a frame of {size} bytes; {LIMIT_OPTION} is {limit}: raise it, if this is to be read")
 
 
 class Entry(NamedTuple):
@@ -185,7 +177,7 @@ class FrameBuffer:
         if not self.limit < total - FRAME_SLACK <= self.legal:
             self._refusal = _not_a_frame(head, total, self.legal + FRAME_SLACK)
         elif len(head) == _HEAD:  # else it is waited for what names the entry
-            self._refusal = FrameTooLong(total, self.limit, _place(head))
+            self._refusal = FrameTooLong(total, self.limit, LIMIT_OPTION, _place(head))
 
     def _needed(self) -> int:
         """Bytes of the frame that begins at `_begin`, as far as known."""

@@ -27,7 +27,7 @@ VALUES = {
     "bytes": st.binary(),
     "tuple[str, ...]": st.lists(st.text()).map(tuple),
 }
-SIGNED = {"ledger", "entry", "partition", "batch_index"}
+SIGNED = {"ledger", "entry", "partition", "batch_index", "batch_size"}
 
 
 def values(message):

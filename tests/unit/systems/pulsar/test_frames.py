@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_provider_streams.errors import CorruptFrame, MissingDependency, ProtocolError
+from airflow_provider_streams.errors import CorruptFrame, FrameTooLong, MissingDependency, ProtocolError
 from airflow_provider_streams.systems.pulsar.wire import commands as c
 from airflow_provider_streams.systems.pulsar.wire import frames
 from airflow_provider_streams.systems.pulsar.wire.frames import FrameBuffer, encode_frame
@@ -128,7 +128,7 @@ def test_what_a_broker_allows_is_read_up_to_our_limit_and_named_beyond_it(build)
     for size in (1, 3, 60_000):
         buffer = FrameBuffer(limit=40_000)
         buffer.legal = 1 << 31
-        with pytest.raises(frames.FrameTooLong, match="max_entry_bytes is 40000") as caught:
+        with pytest.raises(FrameTooLong, match="max_entry_bytes is 40000") as caught:
             pour(buffer, large, [size])
         assert caught.value.place == (3, 8)
         assert len(buffer.view) <= max(frames.BLOCK_BYTES, 100_000)
@@ -140,7 +140,7 @@ def test_frames_before_one_that_is_too_long_are_given_first(build):
     data = build.message_frame(3, 7, b"m", b"p") + build.message_frame(3, 8, b"m", bytes(60_000))
     buffer.space()[: len(data)] = data
     assert len(buffer.received(len(data))) == 1
-    with pytest.raises(frames.FrameTooLong):
+    with pytest.raises(FrameTooLong):
         buffer.space()
 
 

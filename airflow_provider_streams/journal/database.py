@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final, TypeVar
 
-from sqlalchemy import Connection, Engine, Insert, NullPool, create_engine, event
+from sqlalchemy import Connection, Engine, Insert, NullPool, Update, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import (
     ArgumentError,
@@ -91,23 +91,32 @@ class Database:
         with self._translated(), self._write() as connection:
             yield connection
 
-    def insert_once(self, statement: Insert) -> bool:
-        """Insert a row in a transaction of its own; False if a unique constraint says it is there already."""
+    def insert_once(self, *statements: Insert | Update) -> bool:
+        """Insert a row in a transaction of its own; False if a unique constraint says it is there already.
+
+        What changes with it comes before it: MySQL would find two of these in each other's way otherwise.
+        """
         self.prepare()
         with self._translated():
             try:
                 with self._write() as connection:
-                    connection.execute(statement)
+                    for statement in statements:
+                        connection.execute(statement)
             except IntegrityError:
                 return False
             return True
 
-    def winner(self, read: Callable[[Connection], T | None], insert: Callable[[], Insert]) -> T:
-        """What `read` finds, or finds after inserting: everyone who asks gets the row of whoever came first."""
+    def winner(
+        self, read: Callable[[Connection], T | None], insert: Callable[[], Insert], *, change: Update | None = None
+    ) -> T:
+        """What `read` finds, or finds after inserting: everyone who asks gets the row of whoever came first.
+
+        With `change`, what is inserted is a change of something else, too.
+        """
         with self.reading() as connection:
             found = read(connection)
         if found is None:
-            self.insert_once(insert())
+            self.insert_once(*(() if change is None else (change,)), insert())
             with self.reading() as connection:
                 found = read(connection)
         if found is None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, Update, case, delete, func, insert, select, update
 
 from airflow_provider_streams.journal.database import Database
 from airflow_provider_streams.journal.tables import digest, landings, pins, readers, runs, sources
+from airflow_provider_streams.model.window import EPOCH
 
 
 def find_source(connection: Connection, source_key: str) -> int | None:
@@ -51,6 +52,16 @@ def ensure_reader(database: Database, source_key: str, reader: str) -> int:
             source_id=ensure_source(database, source_key), digest=digest(reader), reader=reader
         ),
     )
+
+
+def change(reader_id: int) -> Update:
+    """Notes that something is about to change of what is known of a reader's windows: its version becomes greater.
+
+    A reader that is forgotten and made again must not have a version that was seen before, so it is about the time.
+    """
+    now = (datetime.now(UTC) - EPOCH) // timedelta(microseconds=1)
+    before = func.coalesce(readers.c.version, 0)
+    return update(readers).where(readers.c.id == reader_id).values(version=case((before < now, now), else_=before + 1))
 
 
 def watched_from(connection: Connection, reader_id: int) -> datetime | None:

@@ -17,9 +17,9 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, insert, or_, select, update
 
 from airflow_provider_streams.errors import JournalError, PlanMismatch, WindowsOverlap
-from airflow_provider_streams.journal import chains, landings
+from airflow_provider_streams.journal import chains, landings, names
 from airflow_provider_streams.journal import pins as pinned
-from airflow_provider_streams.journal.tables import pins, readers, runs
+from airflow_provider_streams.journal.tables import pins, runs
 from airflow_provider_streams.model.coverage import RunRef, State
 from airflow_provider_streams.model.landing import Landed
 from airflow_provider_streams.model.plan import Plan
@@ -242,8 +242,8 @@ def count_late(connection: Connection, run: int, rows: int) -> None:
 
 
 def lock(connection: Connection, reader_id: int) -> None:
-    """Until the transaction ends, nobody else changes what is known of this reader."""
-    connection.execute(select(readers.c.id).where(readers.c.id == reader_id).with_for_update())
+    """Until the transaction ends, nobody else changes what is known of this reader; it counts as a change."""
+    connection.execute(names.change(reader_id))
 
 
 def of_window(connection: Connection, reader_id: int | None, window: Window) -> tuple[Run, ...]:

@@ -113,7 +113,8 @@ class Journal:
             kept = landings.current(connection, reader_id)
             return kept if kept and kept.generation >= generation else None
 
-        return self._database.winner(replacement, lambda: landings.insertion(reader_id, new, generation))
+        inserted = landings.insertion(reader_id, new, generation)
+        return self._database.winner(replacement, lambda: inserted, change=names.change(reader_id))
 
     def adopt_landing(self, source_key: str, reader: str, new: NewLanding) -> KeptLanding | None:
         """Fill in what was not known of the reader's landing; None: it has none."""
@@ -142,6 +143,7 @@ class Journal:
         return self._database.winner(
             lambda connection: pins.newest(connection, reader_id, plan.window),
             lambda: pins.insertion(reader_id, plan, generation=1),
+            change=names.change(reader_id),
         ).plan
 
     def pinned(self, source_key: str, reader: str, window: Window) -> Plan | None:
@@ -172,7 +174,8 @@ class Journal:
             pin = pins.newest(connection, reader_id, plan.window)
             return pin if pin and pin.generation >= generation else None
 
-        return self._database.winner(replacement, lambda: pins.insertion(reader_id, plan, generation)).plan
+        inserted = pins.insertion(reader_id, plan, generation)
+        return self._database.winner(replacement, lambda: inserted, change=names.change(reader_id)).plan
 
     def chain(self, source_key: str, reader: str, window: Window) -> Chain:
         """What lies around a window of a chained reader."""

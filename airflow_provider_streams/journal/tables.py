@@ -96,12 +96,14 @@ readers = Table(
     Column("digest", String(DIGEST_LENGTH), nullable=False),
     Column("reader", Text, nullable=False),
     Column("watched_from", Moment),
+    Column("version", BigInteger),
     UniqueConstraint("source_id", "digest", name="streams_readers_once"),
     **_MYSQL,
 )
 """Under which name a source's windows are covered.
 
 `watched_from`: the first window that was complete when somebody first watched for this reader; null: nobody did.
+`version`: another one, greater, after each change of what is known of the reader's windows; null: as after none.
 """
 
 landings = Table(

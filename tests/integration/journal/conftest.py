@@ -115,10 +115,10 @@ def all_insert_at_once(monkeypatch):
         barrier = multiprocessing.get_context("fork").Barrier(count)
         insert_once = Database.insert_once
 
-        def held(self, statement):
-            if statement.table is table:
+        def held(self, *statements):
+            if statements[-1].table is table:
                 barrier.wait(120)
-            return insert_once(self, statement)
+            return insert_once(self, *statements)
 
         monkeypatch.setattr(Database, "insert_once", held)
 

@@ -29,6 +29,7 @@ _MYSQL: dict[str, Any] = {
 _COLUMNS: tuple[tuple[str, str, Any], ...] = (
     ("streams_sources", "source", _LARGE),
     ("streams_readers", "watched_from", sa.BigInteger),
+    ("streams_readers", "version", sa.BigInteger),
     ("streams_pins", "follows_id", _ID),
     ("streams_pins", "void_at", sa.BigInteger),
     ("streams_runs", "landing_id", _ID),

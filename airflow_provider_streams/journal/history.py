@@ -27,7 +27,7 @@ _Key = tuple[datetime, datetime]
 def window_states(connection: Connection, reader_id: int, span: Window) -> Iterator[WindowState]:
     """The state of every window known in the span."""
     yield from _states(connection, reader_id, _touches(pins, reader_id, span), _touches(runs, reader_id, span))
-    yield from _between_links(connection, reader_id, span)
+    yield from between_links(connection, reader_id, span)
 
 
 def stretches(connection: Connection, reader_id: int, span: Window) -> Iterator[WindowState]:
@@ -49,7 +49,7 @@ def stretches(connection: Connection, reader_id: int, span: Window) -> Iterator[
         of_reader = (pins.c.reader_id == reader_id, runs.c.reader_id == reader_id)
         states = _states(connection, reader_id, of_reader[0] & same[0], of_reader[1] & same[1])
         yield from (state for state in states if state.state != "covered")
-    yield from _between_links(connection, reader_id, span)
+    yield from between_links(connection, reader_id, span)
 
 
 def _merged(edges: Iterable[tuple[int, int]]) -> Iterator[tuple[datetime, datetime]]:
@@ -94,7 +94,7 @@ def first_start(connection: Connection, reader_id: int) -> datetime | None:
     return min((found for one in firsts if (found := connection.execute(one).scalar()) is not None), default=None)
 
 
-def _between_links(connection: Connection, reader_id: int, span: Window) -> Iterator[WindowState]:
+def between_links(connection: Connection, reader_id: int, span: Window) -> Iterator[WindowState]:
     """Time that a covered window of a chain holds beside its own: nobody planned it, or its plan became void."""
     kept = landings.current(connection, reader_id)
     if kept is not None and kept.basis not in (None, "chained"):

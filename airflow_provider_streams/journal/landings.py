@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Insert, RowMapping, insert, select, update
+from sqlalchemy import Connection, Insert, RowMapping, exists, insert, select, update
 
 from airflow_provider_streams.journal.tables import landings
 from airflow_provider_streams.model.landing import Schema
@@ -53,6 +53,16 @@ def current(connection: Connection, reader_id: int | None) -> KeptLanding | None
     of_reader = select(landings).where(landings.c.reader_id == reader_id)
     row = connection.execute(of_reader.order_by(landings.c.generation.desc()).limit(1)).mappings().first()
     return None if row is None else _kept(row)
+
+
+def all_current(connection: Connection) -> dict[int, KeptLanding]:
+    """The landing of each reader that has one, by the reader's number."""
+    newer = landings.alias()
+    is_replaced = exists().where(
+        newer.c.reader_id == landings.c.reader_id, newer.c.generation > landings.c.generation
+    )
+    rows = connection.execute(select(landings).where(~is_replaced)).mappings()
+    return {row["reader_id"]: _kept(row) for row in rows}
 
 
 def insertion(reader_id: int, new: NewLanding, generation: int) -> Insert:

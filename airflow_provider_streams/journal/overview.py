@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, case, func, select
+from sqlalchemy import Connection, and_, case, func, select
 
+from airflow_provider_streams.errors import InvalidWindow
+from airflow_provider_streams.journal import landings
+from airflow_provider_streams.journal.landings import KeptLanding
 from airflow_provider_streams.journal.tables import pins, readers, runs, sources
+from airflow_provider_streams.model.grid import Every, Grid, parse_grid
 from airflow_provider_streams.model.window import Window
 
 _RECENT = 48
@@ -20,19 +24,15 @@ _RECENT = 48
 class Activity:
     """The runs of one DAG for one reader."""
 
-    last_run: int
-    """The greatest number of a run."""
     runs: int
     running: int
-    last_finished: datetime | None
+    """Of them that have not ended, or were killed."""
     first_start: datetime
     """The earliest window's start."""
     last_end: datetime
     """The latest window's end."""
     covered_end: datetime | None
-    """The latest covered window's end."""
-    late_rows: int = 0
-    """Rows that appeared after their windows were read, as far as somebody counted."""
+    """The end of the latest window that was covered under the reader's present landing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +42,14 @@ class ReaderOverview:
     id: int
     source_key: str
     reader: str
+    version: int = 0
+    """Another one after each change of its windows."""
+    landing: KeptLanding | None = None
     by_dag: dict[str, Activity] = field(default_factory=dict)
-    last_pin: int | None = None
-    """The greatest number of a pin; None: nothing was ever planned."""
 
     def of_dags(self, readable: Iterable[str]) -> ReaderOverview:
         """Without the runs of any other DAG."""
-        kept = {dag_id: self.by_dag[dag_id] for dag_id in sorted(readable) if dag_id in self.by_dag}
-        return ReaderOverview(self.id, self.source_key, self.reader, kept, self.last_pin)
+        return replace(self, by_dag={name: self.by_dag[name] for name in sorted(readable) if name in self.by_dag})
 
     @property
     def covered_end(self) -> datetime | None:
@@ -67,23 +67,69 @@ class ReaderOverview:
         return max((one.last_end for one in self.by_dag.values()), default=None)
 
     @property
+    def runs(self) -> int:
+        """Tries of windows, whatever became of them."""
+        return sum(one.runs for one in self.by_dag.values())
+
+    @property
     def running(self) -> int:
         """Runs that have not ended, or were killed."""
         return sum(one.running for one in self.by_dag.values())
 
 
-def overviews(connection: Connection, reader_id: int | None = None) -> list[ReaderOverview]:
-    """Every reader, or one, by source and name."""
-    known = select(readers.c.id, sources.c.source_key, readers.c.reader).join(sources)
+Activities = Callable[[Connection, ReaderOverview], dict[str, Activity]]
+
+
+def activities(connection: Connection, one: ReaderOverview) -> dict[str, Activity]:
+    """What each DAG has been doing for a reader: one pass over its runs."""
+    here = runs.c.landing_id.is_not_distinct_from(one.landing.id if one.landing else None)
+    statement = (
+        select(
+            runs.c.dag_id,
+            func.count(),
+            func.sum(case((runs.c.state == "running", 1), else_=0)),
+            func.min(runs.c.window_start),
+            func.max(runs.c.window_end),
+            func.max(case((and_(runs.c.state == "covered", here), runs.c.window_end))),
+        )
+        .where(runs.c.reader_id == one.id)
+        .group_by(runs.c.dag_id)
+    )
+    return {
+        dag_id: Activity(count, int(running), first, last, covered)
+        for dag_id, count, running, first, last, covered in connection.execute(statement)
+    }
+
+
+def overviews(
+    connection: Connection, reader_id: int | None = None, *, done: Activities = activities
+) -> list[ReaderOverview]:
+    """Every reader, or one, by source and name.
+
+    Args:
+        connection: the journal's.
+        reader_id: only this one; None: all.
+        done: tells what was done for a reader; whoever remembers it by the reader's `version` need not ask again.
+    """
+    known = select(readers.c.id, sources.c.source_key, readers.c.reader, readers.c.version).join(sources)
     if reader_id is not None:
         known = known.where(readers.c.id == reader_id)
-    activities = _activities(connection, reader_id)
-    last_pins = _last_pins(connection, reader_id)
-    found = [
-        ReaderOverview(row.id, row.source_key, row.reader, activities[row.id], last_pins.get(row.id))
-        for row in connection.execute(known)
-    ]
+    rows = connection.execute(known).all()
+    kept = landings.all_current(connection)
+    listed = [ReaderOverview(row.id, row.source_key, row.reader, row.version or 0, kept.get(row.id)) for row in rows]
+    found = [replace(one, by_dag=done(connection, one)) for one in listed]
     return sorted(found, key=lambda one: (one.source_key, one.reader))
+
+
+def grid_of(connection: Connection, one: ReaderOverview) -> Grid | None:
+    """How the windows of a reader tile time: as its landing says, else as its last windows do; None: none was read."""
+    try:
+        if one.landing is not None and one.landing.grid is not None:
+            return parse_grid(one.landing.grid)
+    except InvalidWindow:
+        pass  # a cron expression that this release of Airflow takes no more
+    beat = rhythm(connection, one.id)
+    return None if beat is None else Every.through(beat.length, beat.start)
 
 
 def rhythm(connection: Connection, reader_id: int) -> Window | None:
@@ -101,42 +147,14 @@ def rhythm(connection: Connection, reader_id: int) -> Window | None:
     return max(window for window in recent if window.length == length)
 
 
-def last_basis(connection: Connection, reader_id: int) -> str | None:
-    """The basis of the plan that was pinned last; None: nothing was ever planned."""
-    statement = select(pins.c.plan).where(pins.c.reader_id == reader_id).order_by(pins.c.id.desc()).limit(1)
+def basis_of(connection: Connection, one: ReaderOverview) -> str | None:
+    """How times become cuts for a reader: as its landing says, else by its last plan; None: nothing was planned."""
+    if one.landing is not None and one.landing.basis is not None:
+        return one.landing.basis
+    statement = select(pins.c.plan).where(pins.c.reader_id == one.id).order_by(pins.c.id.desc()).limit(1)
     plan = connection.execute(statement).scalar()
     return None if plan is None else str(json.loads(plan)["basis"])
 
 
 def _most_common(lengths: list[timedelta]) -> timedelta:
     return Counter(lengths).most_common(1)[0][0]
-
-
-def _activities(connection: Connection, reader_id: int | None) -> dict[int, dict[str, Activity]]:
-    statement = select(
-        runs.c.reader_id,
-        runs.c.dag_id,
-        func.max(runs.c.id),
-        func.count(),
-        func.sum(case((runs.c.state == "running", 1), else_=0)),
-        func.max(runs.c.finished_at),
-        func.min(runs.c.window_start),
-        func.max(runs.c.window_end),
-        func.max(case((runs.c.state == "covered", runs.c.window_end))),
-        func.sum(runs.c.late_rows),
-    ).group_by(runs.c.reader_id, runs.c.dag_id)
-    if reader_id is not None:
-        statement = statement.where(runs.c.reader_id == reader_id)
-    found: dict[int, dict[str, Activity]] = defaultdict(dict)
-    for reader, dag_id, last_run, count, running, finished, first, last, covered, late in connection.execute(statement):
-        found[reader][dag_id] = Activity(
-            last_run, count, int(running), finished, first, last, covered_end=covered, late_rows=int(late or 0)
-        )
-    return found
-
-
-def _last_pins(connection: Connection, reader_id: int | None) -> dict[int, int]:
-    statement = select(pins.c.reader_id, func.max(pins.c.id)).group_by(pins.c.reader_id)
-    if reader_id is not None:
-        statement = statement.where(pins.c.reader_id == reader_id)
-    return {row[0]: row[1] for row in connection.execute(statement)}

@@ -145,7 +145,8 @@ class Coverage:
                     known[item.window] = item
         open_ = _still_open(known.values())
         blanks = _complement(span, _union(span, (item.window for item in open_)))
-        missing = (WindowState(piece, "missing") for blank in blanks for piece in _pieces(span, blank, cells, open_))
+        edges = {edge for item in open_ for edge in (item.window.start, item.window.end)}
+        missing = (WindowState(piece, "missing") for blank in blanks for piece in _pieces(span, blank, cells, edges))
         return cls(span, tuple(sorted([*open_, *missing], key=lambda item: item.window)))
 
     @cached_property
@@ -285,12 +286,11 @@ def _still_open(items: Iterable[WindowState]) -> list[WindowState]:
     return [item for item in known if item.state in ("covered", "running") or not is_held(item.window)]
 
 
-def _pieces(span: Window, blank: Window, grid: Grid | None, known: Sequence[WindowState]) -> Iterator[Window]:
+def _pieces(span: Window, blank: Window, grid: Grid | None, edges: Collection[datetime]) -> Iterator[Window]:
     """A blank as windows: the cells of the span; what known windows of another grid leave of one is its own window."""
     if grid is None:
         yield blank
         return
-    edges = {edge for item in known for edge in (item.window.start, item.window.end)}
     touching = grid.around(blank)
     for cell in grid.cells(max(touching.start, span.start), min(touching.end, span.end)):
         start, end = max(cell.start, blank.start), min(cell.end, blank.end)

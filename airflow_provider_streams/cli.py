@@ -44,6 +44,7 @@ TASK = (
     _arg("--dag-id", help="read as a DAG's task does: source, table, transform and reader are the task's"),
     _arg("--task-id", help="which task of the DAG"),
     _arg("--map-index", type=int, help="which one, of a mapped task"),
+    _arg("--source-key", metavar="KEY", help="refuse if the task reads another source than this key of the journal"),
 )
 ACTS = (
     _arg("--replan", action="store_true", help="make a new plan, although one is pinned"),
@@ -142,6 +143,18 @@ BACKFILL = ActionCommand(
 )
 
 
+FORGET = ActionCommand(
+    name="forget",
+    help="Forget a reader: its windows, plans and runs in the journal. Its table and its stream stay as they are",
+    func=lazy_load_command("airflow_provider_streams.cli_forget.forget"),
+    args=(
+        _arg("reader", help="the reader's name, whole"),
+        _arg("--source-key", metavar="KEY", help="which one, if readers of several sources have the name"),
+        _arg("--yes", action="store_true", help="do not ask"),
+    ),
+)
+
+
 def get_streams_cli_commands() -> list[CLICommand]:
     """The command group."""
     return [
@@ -193,6 +206,7 @@ def get_streams_cli_commands() -> list[CLICommand]:
                     ),
                 ),
                 BACKFILL,
+                FORGET,
                 ActionCommand(
                     name="pins",
                     help="Show which pin subscriptions keep data of Pulsar topics, for whom and since when",

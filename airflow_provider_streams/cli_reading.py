@@ -173,6 +173,8 @@ def _of_task(args: Namespace) -> Reading:
         raise InvalidRequest("--dag-id and --task-id belong together")
     loaded = load_task(args.dag_id, args.task_id, args.map_index)
     task: ReadWindowOperator | BackfillWindowsOperator = loaded.task
+    if args.source_key and args.source_key != task.source.key:
+        raise InvalidRequest(f"{args.dag_id}.{args.task_id} reads {task.source.key}, not {args.source_key}")
     columns = columns_of(loaded.rendered(task.columns))
     return Reading(
         task.source,

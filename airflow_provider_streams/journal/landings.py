@@ -58,9 +58,7 @@ def current(connection: Connection, reader_id: int | None) -> KeptLanding | None
 def all_current(connection: Connection) -> dict[int, KeptLanding]:
     """The landing of each reader that has one, by the reader's number."""
     newer = landings.alias()
-    is_replaced = exists().where(
-        newer.c.reader_id == landings.c.reader_id, newer.c.generation > landings.c.generation
-    )
+    is_replaced = exists().where(newer.c.reader_id == landings.c.reader_id, newer.c.generation > landings.c.generation)
     rows = connection.execute(select(landings).where(~is_replaced)).mappings()
     return {row["reader_id"]: _kept(row) for row in rows}
 

@@ -89,6 +89,13 @@ def written_source(connection: Connection, source_key: str) -> str | None:
     return connection.execute(select(sources.c.source).where(sources.c.digest == digest(source_key))).scalar()
 
 
+def claim(connection: Connection, reader_id: int, version: int) -> bool:
+    """Until the transaction ends, nobody else changes what is known of a reader; False: it has changed since."""
+    same = (readers.c.id == reader_id, func.coalesce(readers.c.version, 0) == version)
+    claimed = connection.execute(update(readers).where(*same).values(version=version))
+    return claimed.rowcount == 1
+
+
 def forget_reader(connection: Connection, reader_id: int) -> None:
     """Everything that is known of a reader; its source stays, with what was recorded of it."""
     for table in (runs, pins, landings):

@@ -77,6 +77,16 @@ class ReaderOverview:
         return sum(one.running for one in self.by_dag.values())
 
 
+@dataclass(frozen=True, slots=True)
+class ReadingTask:
+    """A task that read for a reader."""
+
+    dag_id: str
+    task_id: str
+    map_index: int = -1
+    """-1: not a mapped task."""
+
+
 Activities = Callable[[Connection, ReaderOverview], dict[str, Activity]]
 
 
@@ -154,6 +164,18 @@ def basis_of(connection: Connection, one: ReaderOverview) -> str | None:
     statement = select(pins.c.plan).where(pins.c.reader_id == one.id).order_by(pins.c.id.desc()).limit(1)
     plan = connection.execute(statement).scalar()
     return None if plan is None else str(json.loads(plan)["basis"])
+
+
+def tasks_of(connection: Connection, one: ReaderOverview) -> list[ReadingTask]:
+    """The tasks that read the last windows of a reader; first the one that did so last."""
+    statement = (
+        select(runs.c.id, runs.c.dag_id, runs.c.task_id, runs.c.map_index)
+        .where(runs.c.reader_id == one.id)
+        .order_by(runs.c.window_start.desc())
+        .limit(_RECENT)
+    )
+    recent = sorted(connection.execute(statement), key=lambda row: row.id, reverse=True)
+    return list(dict.fromkeys(ReadingTask(row.dag_id, row.task_id, row.map_index) for row in recent))
 
 
 def _most_common(lengths: list[timedelta]) -> timedelta:

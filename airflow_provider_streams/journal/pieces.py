@@ -65,6 +65,8 @@ class Piece:
     """How many of them have a pinned plan; counted where they are missing."""
     overlaps: int = 0
     """How many of them share time with an earlier one, where both are covered or running."""
+    unproven: int = 0
+    """How many covered ones were stored whole, while nobody can say whether more was before anybody looked."""
     cause: str = ""
     """The kind of error, or why it is missing."""
     fingerprint: str = ""
@@ -110,7 +112,9 @@ def gaps(connection: Connection, reader_id: int, span: Window) -> Iterator[Windo
         ),
     ).subquery("known")
     reached = select(known.c.s, _reached(known.c.e, known).label("reached")).subquery("reached")
-    first, last = (select(edge).select_from(known).scalar_subquery() for edge in (func.min(known.c.s), func.max(known.c.e)))
+    first, last = (
+        select(edge).select_from(known).scalar_subquery() for edge in (func.min(known.c.s), func.max(known.c.e))
+    )
     found = connection.execute(
         select(reached.c.reached, reached.c.s).where(reached.c.s > reached.c.reached).order_by(reached.c.s)
     )
@@ -129,7 +133,9 @@ def gaps(connection: Connection, reader_id: int, span: Window) -> Iterator[Windo
 def count(connection: Connection, reader_id: int, span: Window) -> int:
     """About how many windows of a span are known: quick, and never too few."""
     planned = select(func.count()).where(_touches(pins, reader_id, span), pins.c.generation == 1)
-    tried = select(runs.c.window_start, runs.c.window_end).where(_touches(runs, reader_id, span), runs.c.pin_id.is_(None))
+    tried = select(runs.c.window_start, runs.c.window_end).where(
+        _touches(runs, reader_id, span), runs.c.pin_id.is_(None)
+    )
     unplanned = select(func.count()).select_from(tried.distinct().subquery())
     return int(connection.execute(planned).scalar_one() + connection.execute(unplanned).scalar_one())
 
@@ -230,6 +236,7 @@ def _summed(windows: Subquery, look: Look) -> Any:
             func.max(one.c.attempts).label("attempts"),
             func.sum(case((one.c.pin.is_not(None), 1), else_=0)).label("planned"),
             func.sum(one.c.overlaps).label("overlaps"),
+            func.sum(case((and_(covered, one.c.verdict == "unproven"), 1), else_=0)).label("unproven"),
             func.min(cause).label("cause"),
             func.max(cause).label("other_cause"),
             func.min(one.c.why).label("why"),
@@ -261,6 +268,7 @@ def _piece(row: Any) -> Piece:
         int(row["attempts"]),
         int(row["planned"]) if is_missing else 0,
         int(row["overlaps"]),
+        int(row["unproven"]),
         _missing_cause(row) if is_missing else _cause(row),
         row["fingerprint"] or "" if one else "",
     )

@@ -363,6 +363,18 @@ class Journal:
         with self._database.reading() as connection:
             return names.list_readers(connection)
 
+    def forget_reader(self, source_key: str, reader: str) -> bool:
+        """Forget all windows, plans, runs and landings of a reader; False: it was not known.
+
+        Its table stays, and is nobody's from then on. A task that is reading for it at this moment fails.
+        """
+        with self._database.writing() as connection:
+            reader_id = names.find_reader(connection, source_key, reader)
+            if reader_id is not None:
+                runs.lock(connection, reader_id)
+                names.forget_reader(connection, reader_id)
+        return reader_id is not None
+
     # Recorded cuts
 
     def record_cut(

@@ -2,38 +2,45 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
+import logging
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 from airflow.api_fastapi.core_api.security import requires_access_dag
-from fastapi import APIRouter, Depends, FastAPI, HTTPException, Request, Response
+from airflow.api_fastapi.logging.decorators import action_logging
+from fastapi import APIRouter, Depends, FastAPI, HTTPException, Query, Request, Response
+from pydantic import BaseModel, ConfigDict
 from sqlalchemy import Connection
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from airflow_provider_streams.errors import InvalidWindow, PlanMismatch
-from airflow_provider_streams.journal import history, names, pins, runs
-from airflow_provider_streams.journal.overview import ReaderOverview, last_basis, overviews, rhythm
+from airflow_provider_streams.errors import InvalidWindow
+from airflow_provider_streams.journal import names, pins, runs
+from airflow_provider_streams.journal.overview import Activity, ReaderOverview, activities, grid_of, overviews
 from airflow_provider_streams.model.backfill import Select
-from airflow_provider_streams.model.coverage import Coverage
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.plugin.access import Access, AccessDep
+from airflow_provider_streams.plugin.access import AccessDep
+from airflow_provider_streams.plugin.answers import plan_json, reader_json, run_json, source_json, unless_known
 from airflow_provider_streams.plugin.door import JournalDoor
+from airflow_provider_streams.plugin.filling import Gap, how_to_fill
 from airflow_provider_streams.plugin.horizon import Horizons, ask_system
-from airflow_provider_streams.plugin.preview import SourceName, backfill_command, preview
-from airflow_provider_streams.plugin.timeline import columns, coverage_of, next_due
-from airflow_provider_streams.systems.sources import source_from_json
+from airflow_provider_streams.plugin.preview import around, preview
+from airflow_provider_streams.plugin.remembered import Remembered
+from airflow_provider_streams.plugin.ticks import snap
+from airflow_provider_streams.plugin.timeline import Asked, columns, grid_json, next_due, timeline
 
-NEIGHBOURHOOD: Final = timedelta(days=7)
 STATIC: Final = Path(__file__).parent / "static"
+MOST_PIXELS: Final = 8_000
+PREVIEW_PIXELS: Final = 1_000
 
+log = logging.getLogger(__name__)
 door = JournalDoor()
 horizons = Horizons(ask_system)
+_done: Remembered[tuple[int, int, int | None], dict[str, Activity]] = Remembered(10_000)
+_drawn: Remembered[str, dict[str, Any]] = Remembered(200)
 
 routes = APIRouter(prefix="/api", dependencies=[Depends(requires_access_dag("GET"))])
 
@@ -62,35 +69,51 @@ def reader_of(reader_id: int, access: AccessDep, connection: JournalDep) -> Read
     Raises:
         HTTPException: 404; also if the user may not read any of its DAGs.
     """
-    found = access.visible(overviews(connection, reader_id))
+    found = access.visible(overviews(connection, reader_id, done=_activities))
     if not found:
         raise HTTPException(HTTPStatus.NOT_FOUND, "No such reader, or none of its DAGs is yours to read.")
     return found[0]
 
 
+def _activities(connection: Connection, one: ReaderOverview) -> dict[str, Activity]:
+    landing = one.landing.id if one.landing else None
+    return _done.get((one.id, one.version, landing), lambda: activities(connection, one))
+
+
 JournalDep = Annotated[Connection, Depends(journal)]
 SpanDep = Annotated[Window, Depends(span_of)]
 ReaderDep = Annotated[ReaderOverview, Depends(reader_of)]
+Width = Annotated[int, Query(ge=50, le=MOST_PIXELS)]
 
 
 @routes.get("/sources")
 def sources(request: Request, access: AccessDep, connection: JournalDep) -> Response:
     """Every reader the user may see, with what has happened; `version` changes whenever its windows do."""
-    found = access.visible(overviews(connection))
-    return _unless_known(request, {"sources": [_source(one) for one in found]})
+    found = access.visible(overviews(connection, done=_activities))
+    body = {"sources": [source_json(one) for one in found]}
+    return unless_known(request, body, lambda: body)
 
 
 @routes.get("/timeline/{reader_id}")  # noqa: FAST003 - reader_of takes it
-def timeline(request: Request, one: ReaderDep, span: SpanDep, access: AccessDep, connection: JournalDep) -> Response:
-    """The windows of a reader in a span, as columns; the windows of other people's DAGs are left out."""
-    seen, beat = _coverage(connection, one, span, access)
-    body = {
-        "version": _version(one),
-        "due": next_due(beat, datetime.now(UTC)),
-        "window_seconds": beat.length.total_seconds() if beat else None,
-        **columns(seen),
-    }
-    return _unless_known(request, body)
+def windows(
+    request: Request, one: ReaderDep, span: SpanDep, connection: JournalDep, width: Width = PREVIEW_PIXELS
+) -> Response:
+    """The windows of a reader in a span as columns, summed up where they are many for so many pixels.
+
+    The windows of other people's DAGs are left out.
+    """
+    now, grid = datetime.now(UTC), grid_of(connection, one)
+    due = next_due(grid, now)
+    # what time alone makes missing: a cell when it ends, without a grid a window that was planned ahead
+    until = due if due is not None else now.timestamp() // 60
+    key = [one.id, one.version, sorted(one.by_dag), *span.to_json().values(), width, until]
+
+    def found() -> dict[str, Any]:
+        seen = timeline(connection, one, grid, Asked(span, width, now))
+        body = {"version": str(one.version), "due": due, "grid": grid_json(grid, seen.beat)}
+        return {**body, **columns(seen, span)}
+
+    return unless_known(request, key, lambda: _drawn.get(repr(key), found))
 
 
 @routes.get("/window/{reader_id}")  # noqa: FAST003 - reader_of takes it
@@ -100,10 +123,12 @@ def window(one: ReaderDep, span: SpanDep, access: AccessDep, connection: Journal
     readable = access.readable({run.ref.dag_id for run in tries})
     if tries and not readable:
         raise HTTPException(HTTPStatus.NOT_FOUND, "None of the DAGs that read this window is yours to read.")
+    pin = pins.newest(connection, one.id, span)
     return {
         **span.to_json(),
-        "plan": _plan(connection, one.id, span),
-        "runs": [_run(run) for run in reversed(tries) if run.ref.dag_id in readable],
+        **reader_json(one),
+        "plan": None if pin is None else plan_json(pin),
+        "runs": [run_json(run) for run in reversed(tries) if run.ref.dag_id in readable],
     }
 
 
@@ -115,25 +140,79 @@ def backfill_preview(
     connection: JournalDep,
     select: Select = "missing",
 ) -> dict[str, Any]:
-    """What a backfill of the span would read, and its command; reads and changes nothing."""
+    """What a backfill of the span, widened to whole windows, would read, and how to start it; changes nothing."""
+    now, grid = datetime.now(UTC), grid_of(connection, one)
+    wide = snap(grid, span)
+    seen = timeline(connection, one, grid, Asked(wide, PREVIEW_PIXELS, now, whole=True))
     # covered neighbours tell how much the windows of a blank stretch may hold
-    around = Window(span.start - NEIGHBOURHOOD, span.end + NEIGHBOURHOOD)
-    seen, beat = _coverage(connection, one, around, access)
-    made = preview(seen, span, select, horizons.known(one.source_key))
-    length = beat.length if beat else span.length
-    return {
-        **span.to_json(),
-        **made.to_json(),
-        "command": _command(connection, one, span, length, select),
-    }
+    beside = timeline(connection, one, grid, Asked(around(wide), PREVIEW_PIXELS, now))
+    made = preview(seen.pieces, beside.pieces, select, horizons.known(one.source_key))
+    gap = Gap(one, wide, made.pieces, seen.is_exact, select, grid)
+    return {**wide.to_json(), **reader_json(one), **made.to_json(), **how_to_fill(connection, gap, access)}
+
+
+@routes.get("/reader/{reader_id}")  # noqa: FAST003 - reader_of takes it
+def reader(one: ReaderDep, access: AccessDep) -> dict[str, Any]:
+    """What a reader lands, and whether the user may have it forgotten."""
+    return {**reader_json(one), "may_forget": access.may_edit(one)}
 
 
 @routes.get("/horizon/{reader_id}")  # noqa: FAST003 - reader_of takes it
 async def horizon(one: ReaderDep) -> dict[str, Any]:
-    """The oldest time the reader's stream can still serve, waited for a short while only."""
+    """The oldest time the reader's stream can still serve and what holds it, waited for a short while only."""
     answer = await horizons.get(one.source_key)
     moment = answer.moment.timestamp() if answer.moment else None
-    return {"horizon": moment, "problem": answer.problem, "pending": answer.pending}
+    holds = None if answer.holds is None else [hold.to_json() for hold in answer.holds]
+    return {"horizon": moment, "problem": answer.problem, "pending": answer.pending, "holds": holds}
+
+
+class Forget(BaseModel):
+    """A reader, named by who wants it forgotten: nobody does so by a slip of a number."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    reader: str
+    version: str
+    """As it was seen: what changed meanwhile is looked at again first."""
+
+
+def only_the_page(request: Request) -> None:
+    """Only a script of this very site can send JSON with the user's cookie.
+
+    Raises:
+        HTTPException: 403 or 415: a form or a script of another site.
+    """
+    if request.headers.get("Sec-Fetch-Site", "same-origin") != "same-origin":
+        raise HTTPException(HTTPStatus.FORBIDDEN, "Another site asked for this.")
+    if request.headers.get("Content-Type", "").partition(";")[0].strip() != "application/json":
+        raise HTTPException(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "Send JSON.")
+
+
+@routes.post(
+    "/forget/{reader_id}",
+    dependencies=[Depends(only_the_page), Depends(action_logging(event="streams_forget_reader"))],
+)
+def forget(reader_id: int, named: Forget, access: AccessDep) -> dict[str, Any]:
+    """The journal forgets a reader: its windows, plans and runs. Its table and its stream stay as they are.
+
+    Raises:
+        HTTPException: 403, a DAG that reads for it is not the user's to edit; 409, it is another one by now.
+    """
+    with door.writing() as connection:
+        whole = overviews(connection, reader_id)
+        if not (visible := access.visible(whole)):
+            raise HTTPException(HTTPStatus.NOT_FOUND, "No such reader, or none of its DAGs is yours to read.")
+        if not access.may_edit(whole[0]):
+            raise HTTPException(
+                HTTPStatus.FORBIDDEN, "Who forgets a reader must be allowed to edit every DAG that read for it."
+            )
+        one = visible[0]
+        seen = (named.reader, named.version) == (one.reader, str(one.version))
+        if not seen or not names.claim(connection, one.id, one.version):
+            raise HTTPException(HTTPStatus.CONFLICT, "The reader has changed meanwhile: look at it again.")
+        names.forget_reader(connection, one.id)
+    log.info("%s forgot reader %r of %s", access.name, one.reader, one.source_key)
+    return {"forgotten": one.reader}
 
 
 class Script(StaticFiles):
@@ -149,108 +228,3 @@ class Script(StaticFiles):
 app = FastAPI(title="Streams", docs_url=None, redoc_url=None, openapi_url=None)
 app.include_router(routes)
 app.mount("/static", Script(directory=STATIC))
-
-
-def _coverage(
-    connection: Connection, one: ReaderOverview, span: Window, access: Access
-) -> tuple[Coverage, Window | None]:
-    """What the user may see of a span, and the reader's rhythm."""
-    known = list(history.window_states(connection, one.id, span))
-    beat = rhythm(connection, one.id)
-    seen = coverage_of(known, span, beat, one.first_start, datetime.now(UTC))
-    # left out last: a window of somebody else's DAG is not missing
-    readable = access.readable({item.run.dag_id for item in known if item.run})
-    mine = tuple(item for item in seen.windows if item.run is None or item.run.dag_id in readable)
-    return Coverage(span, mine), beat
-
-
-def _command(
-    connection: Connection, one: ReaderOverview, span: Window, length: timedelta, select: Select
-) -> str | None:
-    written = names.written_source(connection, one.source_key)
-    if written is None:
-        return None
-    source = source_from_json(json.loads(written))
-    return backfill_command(source, one.reader, span, length, select, basis=last_basis(connection, one.id))
-
-
-def _source(one: ReaderOverview) -> dict[str, Any]:
-    name = SourceName.of(one.source_key)
-    return {
-        "id": one.id,
-        "system": name.system,
-        "conn_id": name.conn_id,
-        "title": name.title,
-        "key": one.source_key,
-        "reader": one.reader,
-        "dags": list(one.by_dag),
-        "first": _seconds(one.first_start),
-        "last": _seconds(one.last_end),
-        "covered_end": _seconds(one.covered_end),
-        "running": one.running,
-        "runs": sum(activity.runs for activity in one.by_dag.values()),
-        "version": _version(one),
-    }
-
-
-def _version(one: ReaderOverview) -> str:
-    """Another one whenever a run starts or ends or a plan is pinned: runs are only ever added and finished."""
-    runs_ = [
-        (name, each.last_run, each.running, str(each.last_finished), each.late_rows)
-        for name, each in one.by_dag.items()
-    ]
-    return _digest([one.id, one.last_pin, runs_])
-
-
-def _plan(connection: Connection, reader_id: int, window: Window) -> dict[str, Any] | None:
-    pin = pins.newest(connection, reader_id, window)
-    if pin is None:
-        return None
-    try:
-        plan = pin.plan
-    except PlanMismatch as error:
-        return {"fingerprint": pin.fingerprint, "generation": pin.generation, "problem": str(error)}
-    return {
-        "fingerprint": plan.fingerprint,
-        "generation": pin.generation,
-        "basis": plan.basis,
-        "observed_at": plan.observed_at.timestamp(),
-        "shards": len({one.shard for one in plan.ranges}),
-        "splits": len(plan.splits),
-        "bytes": plan.estimate.bytes,
-        "events": plan.estimate.events,
-        "losses": len(plan.losses),
-    }
-
-
-def _run(run: runs.Run) -> dict[str, Any]:
-    return {
-        **run.ref.to_json(),
-        "state": run.state,
-        "generation": run.generation,
-        "rows": run.rows,
-        "bytes": run.bytes,
-        "error_type": run.error_type,
-        "error_message": run.error_message,
-        "totals": run.receipt.totals if run.receipt else None,
-        "verdict": run.receipt.verdict if run.receipt else None,
-        "seconds": run.receipt.seconds if run.receipt else None,
-    }
-
-
-def _unless_known(request: Request, body: dict[str, Any]) -> Response:
-    """The body, or 304 if the browser has it; each user's answer is the user's own."""
-    content = json.dumps(body, separators=(",", ":"))
-    tag = f'W/"{_digest(content)}"'
-    headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Cookie, Authorization"}
-    if request.headers.get("If-None-Match") == tag:
-        return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
-    return Response(content, media_type="application/json", headers=headers)
-
-
-def _digest(value: object) -> str:
-    return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:16]
-
-
-def _seconds(moment: datetime | None) -> float | None:
-    return moment.timestamp() if moment else None

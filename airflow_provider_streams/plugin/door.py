@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 
 class JournalDoor:
-    """Reading transactions on the journal of `[streams] journal_conn_id`. Safe to share between threads."""
+    """Transactions on the journal of `[streams] journal_conn_id`. Safe to share between threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -41,15 +41,29 @@ class JournalDoor:
             HTTPException: 503 or 500; what exactly is wrong stands in the server's log, not in the answer: messages
                 about databases name hosts and users.
         """
+        with self._answered(), self._open().reading() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that changes something; rolled back by any exception.
+
+        Raises:
+            HTTPException: as `reading`.
+        """
+        with self._answered(), self._open().writing() as connection:
+            yield connection
+
+    @contextmanager
+    def _answered(self) -> Iterator[None]:
         try:
-            with self._open().reading() as connection:
-                yield connection
+            yield
         except StreamsError as error:
-            log.warning("the journal cannot be read: %s", error)
+            log.warning("the journal cannot be used: %s", error)
             if isinstance(error, JournalUnavailable):
                 raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, "The journal's database does not answer.") from None
             raise HTTPException(
-                HTTPStatus.INTERNAL_SERVER_ERROR, "The journal cannot be read; the api-server's log says why."
+                HTTPStatus.INTERNAL_SERVER_ERROR, "The journal cannot be used; the api-server's log says why."
             ) from None
 
     def _open(self) -> Database:

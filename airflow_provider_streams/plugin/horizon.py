@@ -1,4 +1,4 @@
-"""How far back a stream still reaches: asked slowly, of one source at a time, and remembered for a while."""
+"""How far back a stream still reaches, and who holds it: asked slowly, one source at a time, and remembered."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from datetime import datetime
 from typing import Final
 
 from airflow_provider_streams.errors import StreamsError
+from airflow_provider_streams.model.source import Source
+from airflow_provider_streams.plugin.holds import Hold, holds_on
 
 PATIENCE_SECONDS: Final = 4.0
 """How long a request waits; the answer of a slower system is there for the next one."""
@@ -34,12 +36,14 @@ class Horizon:
     """Why it is not known: the kind of error, never its text."""
     pending: bool = False
     """It was asked and has not answered yet."""
+    holds: tuple[Hold, ...] | None = None
+    """What keeps its events from its retention; None: not known."""
 
 
 class Horizons:
     """Answers by source key. `ask` blocks, and runs in a thread of its own."""
 
-    def __init__(self, ask: Callable[[str], datetime | None]) -> None:
+    def __init__(self, ask: Callable[[str], Horizon]) -> None:
         self._ask = ask
         self._threads = ThreadPoolExecutor(AT_ONCE, "streams-horizon")
         self._asked: dict[str, tuple[float, Future[Horizon]]] = {}
@@ -62,7 +66,7 @@ class Horizons:
 
     def _answer(self, key: str) -> Horizon:
         try:
-            return Horizon(self._ask(key))
+            return self._ask(key)
         except StreamsError as error:
             log.info("the retention horizon of %s is not known: %s", key, error)
             return Horizon(problem=type(error).__name__)
@@ -72,8 +76,8 @@ class Horizons:
             return Horizon(problem=type(error).__name__)
 
 
-def ask_system(key: str) -> datetime | None:
-    """The oldest time from which on the source is held whole; None: nothing was removed, or it cannot be told.
+def ask_system(key: str) -> Horizon:
+    """The oldest time from which on the source is held whole, and its holds.
 
     Raises:
         StreamsError: the connection is missing, or the system refuses or does not answer.
@@ -86,4 +90,15 @@ def ask_system(key: str) -> datetime | None:
     with open_journal() as journal:
         source = source_of_key(journal, key)
         with closing(hook_for(source).system()) as system:
-            return horizon_of(journal, system, source)
+            moment = horizon_of(journal, system, source)
+        readers = [reader for known, reader in journal.sources() if known == key]
+    return Horizon(moment, holds=_holds(source, readers))
+
+
+def _holds(source: Source, readers: list[str]) -> tuple[Hold, ...] | None:
+    """None: who may read the stream need not be allowed to see who holds it."""
+    try:
+        return holds_on(source, readers)
+    except StreamsError as error:
+        log.info("what holds %s is not known: %s", source, error)
+        return None

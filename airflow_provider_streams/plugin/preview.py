@@ -1,32 +1,32 @@
-"""What a backfill of a selected span would read, and the command that does it. Nothing is read or changed here."""
+"""What a backfill of a selected span would read, estimated. Nothing is read or changed here. Pure."""
 
 from __future__ import annotations
 
-import shlex
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from statistics import median
-from typing import Any
+from typing import Any, Final
 
+from airflow_provider_streams.journal.pieces import Piece
 from airflow_provider_streams.model.backfill import Select, Selection
-from airflow_provider_streams.model.basis import default_basis
-from airflow_provider_streams.model.coverage import Coverage, State, WindowState
-from airflow_provider_streams.model.source import PravegaSource, PulsarSource, Source
+from airflow_provider_streams.model.coverage import RunRef, State, WindowState
 from airflow_provider_streams.model.window import Window
 
+NEIGHBOURHOOD: Final = timedelta(days=7)
 _NEIGHBOURS = 3
-_REPEATABLE = ("publish", "append", "event")
-"""Bases whose windows can be read in any order."""
+_SOMEBODY = RunRef(0, "", "", "", 1)
+_FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
     """What a backfill would do."""
 
-    windows: tuple[WindowState, ...]
-    """Those it would read, ordered by time."""
+    pieces: tuple[Piece, ...]
+    """The windows that it would read, ordered by time."""
     beyond: int | None
     """How many of them start before the retention horizon; None: the horizon is not known."""
     rows: int | None
@@ -35,11 +35,11 @@ class Preview:
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
-        counts: dict[State, int] = {}
-        for item in self.windows:
-            counts[item.state] = counts.get(item.state, 0) + 1
+        counts: Counter[State] = Counter()
+        for piece in self.pieces:
+            counts[piece.state] += piece.windows
         return {
-            "windows": len(self.windows),
+            "windows": counts.total(),
             "counts": counts,
             "beyond_horizon": self.beyond,
             "rows": self.rows,
@@ -47,27 +47,64 @@ class Preview:
         }
 
 
-def preview(coverage: Coverage, span: Window, select: Select, horizon: datetime | None) -> Preview:
-    """Of the windows that lie wholly in `span`; those that are being read are left to their tasks."""
-    chosen = Selection(frozenset({select}), is_alive=lambda _run: True).of(coverage, span)
-    beyond = None if horizon is None else sum(item.window.start < horizon for item in chosen)
-    held = [item for item in chosen if horizon is None or item.window.start >= horizon]
-    rows, size = _estimate(held, coverage.select("covered"))
-    return Preview(chosen, beyond, rows, size)
+def preview(inside: Sequence[Piece], beside: Sequence[Piece], select: Select, horizon: datetime | None) -> Preview:
+    """Of windows that lie wholly in a span; those that are being read are left to their tasks.
+
+    Args:
+        inside: the span's windows, in order of time.
+        beside: those around it, too.
+        select: which of them.
+        horizon: the oldest time the stream can still serve; None: not known.
+    """
+    chosen = tuple(taken for piece in inside if (taken := _taken(piece, select)).windows)
+    held = [_held(piece, horizon) for piece in chosen]
+    beyond = sum(piece.windows for piece in chosen) - sum(piece.windows for piece in held)
+    rows, size = _estimate(
+        [piece for piece in held if piece.windows], [one for one in beside if one.state == "covered"]
+    )
+    return Preview(chosen, None if horizon is None else beyond, rows, size)
 
 
-def _estimate(chosen: Sequence[WindowState], covered: Sequence[WindowState]) -> tuple[int | None, int | None]:
+def around(span: Window) -> Window:
+    """A span and what may tell about it; it ends where time does."""
+    start = _FIRST if span.start - _FIRST < NEIGHBOURHOOD else span.start - NEIGHBOURHOOD
+    end = _LAST if _LAST - span.end < NEIGHBOURHOOD else span.end + NEIGHBOURHOOD
+    return Window(start, end)
+
+
+def _taken(piece: Piece, select: Select) -> Piece:
+    """What is chosen of a piece, by the rule of the backfill itself."""
+    run = _SOMEBODY if piece.attempts else None
+    item = WindowState(piece.window, piece.state, attempts=piece.attempts, run=run, late_rows=piece.late_rows or None)
+    if not Selection(frozenset({select}), is_alive=lambda _run: True).takes(item):
+        return _share(piece, 0)
+    return _share(piece, piece.late) if select == "late" and piece.state == "covered" else piece
+
+
+def _held(piece: Piece, horizon: datetime | None) -> Piece:
+    """What of a piece starts after the horizon; of several windows, by their share of time."""
+    if horizon is None or piece.window.start >= horizon:
+        return piece
+    if piece.windows == 1 or piece.window.end <= horizon:
+        return _share(piece, 0)
+    return _share(piece, int(piece.windows * ((piece.window.end - horizon) / piece.window.length)))
+
+
+def _share(piece: Piece, windows: int) -> Piece:
+    return replace(piece, windows=windows, seconds=piece.seconds * windows / piece.windows)
+
+
+def _estimate(chosen: Sequence[Piece], covered: Sequence[Piece]) -> tuple[int | None, int | None]:
+    """As many rows a second as the covered windows beside have."""
     if not covered:
         return None, None
-    starts = [item.window.start for item in covered]
+    starts = [piece.window.start for piece in covered]
     rows = size = 0.0
-    for item in chosen:
-        at = bisect_left(starts, item.window.start)
-        beside = covered[max(0, at - _NEIGHBOURS) : at + _NEIGHBOURS]
-        # windows of another length hold another share of the stream
-        shares = [item.window.length / one.window.length for one in beside]
-        rows += median(one.rows * share for one, share in zip(beside, shares, strict=True))
-        size += median(one.bytes * share for one, share in zip(beside, shares, strict=True))
+    for piece in chosen:
+        at = bisect_left(starts, piece.window.start)
+        near = covered[max(0, at - _NEIGHBOURS) : at + _NEIGHBOURS]
+        rows += piece.seconds * median(one.rows / one.seconds for one in near)
+        size += piece.seconds * median(one.bytes / one.seconds for one in near)
     return round(rows), round(size)
 
 
@@ -90,44 +127,3 @@ class SourceName:
     def title(self) -> str:
         """For people: without what every name of the system begins with."""
         return self.name.removeprefix("pattern:").replace("persistent://", "")
-
-
-def backfill_command(
-    source: Source, reader: str, span: Window, length: timedelta, select: Select, *, basis: str | None = None
-) -> str | None:
-    """The command that previews filling the span, ready for a shell, an option a line.
-
-    It ends in `--dry-run`, because where the rows go only the DAG's author knows. None: windows of this basis follow
-    one on another, or are the user's own positions; no backfill can read them.
-    """
-    if basis is not None and basis not in _REPEATABLE:
-        return None
-    pattern = source.pattern if isinstance(source, PulsarSource) else None
-    lines = [["airflow", "streams", "backfill", source.system], ["--pattern", pattern] if pattern else _names(source)]
-    if isinstance(source, PravegaSource) and source.event_time_unit != "ms":
-        lines += [["--event-time-unit", source.event_time_unit]]
-    lines += [["--conn-id", source.conn_id], ["--reader", reader]]
-    lines += [["--start", _iso(span.start)], ["--end", _iso(span.end)]]
-    lines += [["--window-length", _duration(length)], ["--select", select]]
-    if basis is not None and basis != default_basis(source.system):
-        lines += [["--basis", basis]]
-    if select == "lost":
-        lines += [["--on-loss", "record"]]
-    return " \\\n  ".join(shlex.join(words) for words in [*lines, ["--dry-run"]])
-
-
-def _names(source: Source) -> list[str]:
-    return list(source.topics) if isinstance(source, PulsarSource) else [str(source)]
-
-
-def _iso(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
-
-
-def _duration(length: timedelta) -> str:
-    """`90m`, `1h`, `1d`, or seconds."""
-    seconds = length.total_seconds()
-    for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60)):
-        if seconds % size == 0:
-            return f"{int(seconds // size)}{unit}"
-    return f"{seconds:g}s"

@@ -84,7 +84,7 @@ def timeline(connection: Connection, one: ReaderOverview, grid: Grid | None, ask
 def grain_of(length: timedelta, width: int) -> int:
     """Seconds that are at least `PIXELS` wide, and round."""
     least = length.total_seconds() * PIXELS / width
-    return next((grain for grain in GRAINS if grain >= least), GRAINS[-1])
+    return next((grain for grain in GRAINS if grain >= least), int(GRAINS[-1]))
 
 
 def _beat(one: ReaderOverview, grid: Grid | None, asked: Asked) -> Beat | None:
@@ -114,9 +114,7 @@ def _one_by_one(
         reached = max(reached or item.window.end, item.window.end) if is_read else reached
 
 
-def _with_missing(
-    known: list[WindowState], beats: Beat | None, one: ReaderOverview, asked: Asked
-) -> list[WindowState]:
+def _with_missing(known: list[WindowState], beats: Beat | None, one: ReaderOverview, asked: Asked) -> list[WindowState]:
     """What still counts of the known windows, and the cells of the grid that none of them touches."""
     windows = {item.window for item in known}
     counting = Coverage.of(known, asked.span.start, asked.span.end).windows
@@ -154,14 +152,13 @@ def _piece(item: WindowState, overlapped: bool) -> Piece:  # noqa: FBT001 - one 
         item.attempts,
         int(item.state == "missing" and bool(item.fingerprint)),
         int(overlapped),
+        int(item.state == "covered" and item.cause == "unproven"),
         item.cause,
         item.fingerprint,
     )
 
 
-def _summed(
-    connection: Connection, one: ReaderOverview, beats: Beat | None, asked: Asked, grain: int
-) -> list[Piece]:
+def _summed(connection: Connection, one: ReaderOverview, beats: Beat | None, asked: Asked, grain: int) -> list[Piece]:
     look = Look(asked.span, grain * _SECOND_US, asked.now, one.by_dag, whole=asked.whole)
     known = list(summed.pieces(connection, one.id, look))
     links = [_piece(item, overlapped=False) for item in history.between_links(connection, one.id, asked.span)]
@@ -262,6 +259,7 @@ _NUMBERS: Final[dict[str, Callable[[Piece], int]]] = {
     "attempts": lambda piece: piece.attempts,
     "planned": lambda piece: piece.planned,
     "overlaps": lambda piece: piece.overlaps,
+    "unproven": lambda piece: piece.unproven,
 }
 
 

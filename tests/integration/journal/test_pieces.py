@@ -70,7 +70,9 @@ def write_some(database: Database, chance: random.Random) -> int:
                     "rows": chance.randrange(100),
                     "bytes": chance.randrange(1000),
                     "verdict": chance.choice(("complete", "loss recorded")) if state == "covered" else None,
-                    "error_type": chance.choice(("StartTrimmed", "ReadStalled")) if state in ("failed", "lost") else None,
+                    "error_type": chance.choice(("StartTrimmed", "ReadStalled"))
+                    if state in ("failed", "lost")
+                    else None,
                     "late_rows": chance.choice((None, 0, 7)) if state == "covered" else None,
                 }
                 connection.execute(insert(runs).values(**edges, **values))
@@ -78,7 +80,13 @@ def write_some(database: Database, chance: random.Random) -> int:
 
 
 def told(item) -> str:
-    return item.cause.partition(":")[0] if item.state in ("failed", "lost") else "" if item.state == "running" else item.cause
+    return (
+        item.cause.partition(":")[0]
+        if item.state in ("failed", "lost")
+        else ""
+        if item.state == "running"
+        else item.cause
+    )
 
 
 def one_by_one(connection, reader: int, look: Look) -> dict[tuple[int, str, bool], tuple[object, ...]]:
@@ -132,7 +140,7 @@ def _is_long(one, grain) -> bool:
 
 def test_pieces_are_what_history_says_of_each_window(database):
     for seed, minutes in product(range(12), (1, 5, 600)):
-        chance = random.Random(f"{seed} {minutes}")
+        chance = random.Random(f"{seed} {minutes}")  # noqa: S311 - the same each time
         reader = write_some(database, chance)
         start = T10 + chance.randrange(30) * MINUTE
         look = Look(
@@ -149,7 +157,7 @@ def test_pieces_are_what_history_says_of_each_window(database):
 def test_gaps_are_the_time_of_no_known_window(database):
     span = Window(T10 - 5 * MINUTE, T10 + 60 * MINUTE)
     for seed in range(12):
-        reader = write_some(database, random.Random(seed))
+        reader = write_some(database, random.Random(seed))  # noqa: S311 - the same each time
         with database.reading() as connection:
             found = list(pieces.gaps(connection, reader, span))
             known = list(history.window_states(connection, reader, span))

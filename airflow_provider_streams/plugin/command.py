@@ -1,0 +1,88 @@
+"""The command that previews a backfill, ready for a shell, an option a line. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from airflow_provider_streams.errors import StreamsError
+from airflow_provider_streams.journal.overview import ReaderOverview, ReadingTask
+from airflow_provider_streams.model.backfill import Select
+from airflow_provider_streams.model.basis import default_basis
+from airflow_provider_streams.model.grid import Grid
+from airflow_provider_streams.model.source import PulsarSource, Source
+from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.systems.sources import source_of
+
+
+@dataclass(frozen=True, slots=True)
+class Backfill:
+    """What a command is to fill."""
+
+    one: ReaderOverview
+    span: Window
+    select: Select
+    grid: Grid | None
+    """How the reader's windows tile time, where the journal keeps it not itself."""
+    basis: str | None = None
+
+
+def of_task(wanted: Backfill, task: ReadingTask) -> str:
+    """The command that reads as a DAG's task does: its table, transform, columns and Spark settings are the task's."""
+    lines = [["--dag-id", task.dag_id], ["--task-id", task.task_id]]
+    if task.map_index >= 0:
+        lines += [["--map-index", str(task.map_index)]]
+    # the task may read something else by now
+    lines += [["--source-key", wanted.one.source_key]]
+    return _text([*lines, *_span(wanted)])
+
+
+def of_source(wanted: Backfill, source: Source) -> str | None:
+    """The command that names the source; where the rows go and how they are made, the journal tells.
+
+    None: what was landed is not known, or the source has settings that a command cannot say.
+    """
+    kept = wanted.one.landing
+    if kept is None or kept.landing is None or kept.landing["sink"] is None or not _can_be_named(source):
+        return None
+    pattern = source.pattern if isinstance(source, PulsarSource) else None
+    lines = [["--pattern", pattern] if pattern else _names(source), ["--conn-id", source.conn_id]]
+    if wanted.basis is not None and kept.basis is None and wanted.basis != default_basis(source.system):
+        lines += [["--basis", wanted.basis]]
+    return _text([*lines, *_span(wanted)], source.system)
+
+
+def _can_be_named(source: Source) -> bool:
+    """Whether a command says all of it: how event times are read, for example, it does not."""
+    if isinstance(source, PulsarSource) and source.pattern:
+        return source == PulsarSource(pattern=source.pattern, conn_id=source.conn_id)
+    try:
+        return source == source_of(source.system, _names(source), source.conn_id)
+    except StreamsError:
+        return False
+
+
+def _names(source: Source) -> list[str]:
+    return list(source.topics) if isinstance(source, PulsarSource) else [str(source)]
+
+
+def _span(wanted: Backfill) -> Iterator[list[str]]:
+    yield ["--reader", wanted.one.reader]
+    yield ["--start", _iso(wanted.span.start), "--end", _iso(wanted.span.end)]
+    kept = wanted.one.landing
+    if wanted.grid is not None and (kept is None or kept.grid is None):
+        yield ["--window-length", str(wanted.grid)]
+    yield ["--select", wanted.select]
+    if wanted.select == "lost":
+        yield ["--on-loss", "record"]
+    yield ["--dry-run"]
+
+
+def _text(lines: list[list[str]], *system: str) -> str:
+    return " \\\n  ".join(shlex.join(words) for words in [["airflow", "streams", "backfill", *system], *lines])
+
+
+def _iso(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")

@@ -45,13 +45,19 @@ class CronGrid(Grid):
     def before(self, moment: datetime) -> datetime:
         """See `Grid`. Found by going forward: where clocks change, Airflow's way back is not the way forth."""
         reach = max(self.after(moment) - moment, timedelta(minutes=1))
-        while (tick := self.after(moment - reach)) > moment:
+        while (tick := self.after(self._back(moment, reach))) > moment:
             reach *= _SEARCH
             if reach > _LONGEST:
                 raise InvalidWindow(f"{self} has no tick before {moment.isoformat()}")
         while (following := self.after(tick)) <= moment:
             tick = following
         return tick
+
+    def _back(self, moment: datetime, reach: timedelta) -> datetime:
+        try:
+            return moment - reach
+        except OverflowError as error:
+            raise InvalidWindow(f"{self} has no tick before {moment.isoformat()}: time starts in year 1") from error
 
     def after(self, moment: datetime) -> datetime:
         """See `Grid`: when a scheduler that ran at this moment would run next."""

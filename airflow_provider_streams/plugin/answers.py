@@ -5,18 +5,22 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
+from functools import lru_cache
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final
 
 from fastapi import Request, Response
 
-from airflow_provider_streams.errors import PlanMismatch
+from airflow_provider_streams.errors import InvalidWindow, PlanMismatch
 from airflow_provider_streams.journal.overview import ReaderOverview
 from airflow_provider_streams.journal.pins import Pin
 from airflow_provider_streams.journal.runs import Run
+from airflow_provider_streams.model.grid import parse_grid
 from airflow_provider_streams.plugin.preview import SourceName
 from airflow_provider_streams.redaction import redact
+
+_SOME_DAY: Final = datetime(2026, 1, 15, 12, tzinfo=UTC)
 
 
 def source_json(one: ReaderOverview) -> dict[str, Any]:
@@ -36,7 +40,17 @@ def source_json(one: ReaderOverview) -> dict[str, Any]:
         "running": one.running,
         "runs": one.runs,
         "version": str(one.version),
+        "window_seconds": _window_seconds(one.landing.grid) if one.landing and one.landing.grid else None,
     }
+
+
+@lru_cache(maxsize=1000)
+def _window_seconds(grid: str) -> float | None:
+    """How long a window of a grid is, roughly: calendar ones differ."""
+    try:
+        return parse_grid(grid).cell(_SOME_DAY).length.total_seconds()
+    except InvalidWindow:
+        return None
 
 
 def reader_json(one: ReaderOverview) -> dict[str, Any]:

@@ -152,9 +152,11 @@ def backfill_preview(
 
 
 @routes.get("/reader/{reader_id}")  # noqa: FAST003 - reader_of takes it
-def reader(one: ReaderDep, access: AccessDep) -> dict[str, Any]:
+def reader(one: ReaderDep, access: AccessDep, connection: JournalDep) -> dict[str, Any]:
     """What a reader lands, and whether the user may have it forgotten."""
-    return {**reader_json(one), "may_forget": access.may_edit(one)}
+    # other people's DAGs may read for it, too
+    (whole,) = overviews(connection, one.id, done=_activities)
+    return {**reader_json(one), "may_forget": access.may_edit(whole)}
 
 
 @routes.get("/horizon/{reader_id}")  # noqa: FAST003 - reader_of takes it

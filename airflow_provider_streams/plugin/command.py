@@ -12,7 +12,7 @@ from airflow_provider_streams.journal.overview import ReaderOverview, ReadingTas
 from airflow_provider_streams.model.backfill import Select
 from airflow_provider_streams.model.basis import default_basis
 from airflow_provider_streams.model.grid import Grid
-from airflow_provider_streams.model.source import PulsarSource, Source
+from airflow_provider_streams.model.source import PravegaSource, PulsarSource, Source
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.sources import source_of
 
@@ -42,22 +42,26 @@ def of_task(wanted: Backfill, task: ReadingTask) -> str:
 def of_source(wanted: Backfill, source: Source) -> str | None:
     """The command that names the source; where the rows go and how they are made, the journal tells.
 
-    None: what was landed is not known, or the source has settings that a command cannot say.
+    None: what was landed is not known, or the source is one that no command can name.
     """
     kept = wanted.one.landing
     if kept is None or kept.landing is None or kept.landing["sink"] is None or not _can_be_named(source):
         return None
     pattern = source.pattern if isinstance(source, PulsarSource) else None
     lines = [["--pattern", pattern] if pattern else _names(source), ["--conn-id", source.conn_id]]
+    if isinstance(source, PravegaSource) and source != PravegaSource(source.stream, source.conn_id):
+        lines += [["--event-time-unit", source.event_time_unit]]
     if wanted.basis is not None and kept.basis is None and wanted.basis != default_basis(source.system):
         lines += [["--basis", wanted.basis]]
     return _text([*lines, *_span(wanted)], source.system)
 
 
 def _can_be_named(source: Source) -> bool:
-    """Whether a command says all of it: how event times are read, for example, it does not."""
+    """Whether the command line makes the same source of its names."""
+    if isinstance(source, PravegaSource):
+        return True
     if isinstance(source, PulsarSource) and source.pattern:
-        return source == PulsarSource(pattern=source.pattern, conn_id=source.conn_id)
+        return not source.topics
     try:
         return source == source_of(source.system, _names(source), source.conn_id)
     except StreamsError:

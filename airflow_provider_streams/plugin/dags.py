@@ -130,9 +130,9 @@ def _has_index(task: Any, map_index: int) -> bool:
         return map_index < 0
     try:
         count: int = task.get_parse_time_mapped_ti_count()
-        return 0 <= map_index < count
     except (NotFullyPopulated, NotMapped):
         return False
+    return 0 <= map_index < count
 
 
 def _plain(task: Any) -> Any:

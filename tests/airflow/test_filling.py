@@ -103,7 +103,7 @@ def gap_of(dag_id: str, windows: list[Window], select: str = "missing", **more: 
     return Gap(one, span, [Piece(window, "missing") for window in windows], True, select, None, **more)
 
 
-def action_of(gap, task_id: str = "read", map_index: int = -1, allowed: bool = True):
+def action_of(gap, task_id: str = "read", map_index: int = -1, *, allowed: bool = True):
     from airflow_provider_streams.plugin.dags import known_tasks
     from airflow_provider_streams.plugin.filling import _action
 

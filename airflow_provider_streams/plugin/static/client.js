@@ -30,10 +30,30 @@ export async function get(path, parameters = {}, signal = undefined) {
   return answer.json();
 }
 
+/** Sends JSON as the user who is signed in; `url` is one of ours, or one of Airflow's own. */
+export async function post(url, body) {
+  let answer;
+  try {
+    const headers = { "Content-Type": "application/json", Accept: "application/json" };
+    answer = await fetch(url, { method: "POST", credentials: "same-origin", headers, body: JSON.stringify(body) });
+  } catch {
+    throw new Problem(0, "Airflow's server does not answer.");
+  }
+  if (answer.status === 401) throw new Problem(401, KNOWN[401]);
+  if (!answer.ok) throw new Problem(answer.status, await detail(answer));
+  return answer.json();
+}
+
+/** A route of ours. */
+export const ours = (path) => new URL(path, ROOT);
+/** A route or page of Airflow's, wherever a proxy puts it. */
+export const airflows = (path) => new URL(path, document.baseURI);
+
 async function detail(answer) {
   try {
     const body = await answer.json();
     if (typeof body.detail === "string") return body.detail;
+    if (Array.isArray(body.detail)) return body.detail.map((one) => one.msg ?? String(one)).join("; ");
   } catch {
     // no JSON: a proxy's page
   }

@@ -1,8 +1,8 @@
-// One reader's windows as typed arrays, ordered by start, and questions about them. No objects per window.
+// One reader's windows as typed arrays, ordered by start, and questions about them. No objects per window. Where they are
+// many, several of one state that start close together are one piece.
 
 import { STATES } from "./words.js";
 
-const MISSING = STATES.indexOf("missing");
 // of several windows under one pixel the gravest is meant
 const GRAVITY = STATES.map((state) => ["covered", "running", "missing", "failed", "lost"].indexOf(state));
 
@@ -13,7 +13,12 @@ export class Columns {
     this.start = new Float64Array(size);
     this.end = new Float64Array(size);
     this.state = Uint8Array.from(body.state);
-    this.planned = new Uint8Array(size);
+    this.windows = body.windows;
+    this.planned = body.planned;
+    this.overlaps = body.overlaps;
+    this.unproven = body.unproven;
+    this.exact = body.exact;
+    this.grid = body.grid;
     this.rows = body.rows;
     this.bytes = body.bytes;
     this.late = body.late;
@@ -22,12 +27,9 @@ export class Columns {
     this.causes = body.causes;
     this.fingerprint = body.fingerprint;
     this.due = body.due;
-    this.windowSeconds = body.window_seconds;
     for (let i = 0; i < size; i += 1) {
       this.start[i] = body.zero + body.start[i];
       this.end[i] = this.start[i] + body.length[i];
-      // pinned, and yet to be read
-      this.planned[i] = this.state[i] === MISSING && body.fingerprint[i] ? 1 : 0;
     }
     this.longest = this.end.reduce((most, end, i) => Math.max(most, end - this.start[i]), 0);
     this.share();
@@ -73,16 +75,28 @@ export class Columns {
     return found;
   }
 
-  /** Windows by state in `[start, end)`, as an array by index of state, and the first and last of them. */
+  /** The last piece that touches `[start, end)`; -1 if there is none. */
+  last(start, end) {
+    for (let i = this.from(end) - 1; i >= 0 && this.start[i] > start - this.longest; i -= 1) {
+      if (this.end[i] > start) return i;
+    }
+    return -1;
+  }
+
+  /** Windows by state in `[start, end)`, as an array by index of state, and what is to be said of them besides. */
   tally(start, end, whole = false) {
     const counts = new Array(STATES.length).fill(0);
     let planned = 0;
+    let overlaps = 0;
+    let unproven = 0;
     for (let i = this.touching(start); i < this.size && this.start[i] < end; i += 1) {
       if (this.end[i] <= start || (whole && (this.start[i] < start || this.end[i] > end))) continue;
-      counts[this.state[i]] += 1;
+      counts[this.state[i]] += this.windows[i];
       planned += this.planned[i];
+      overlaps += this.overlaps[i];
+      unproven += this.unproven[i];
     }
-    return { counts, planned, all: counts.reduce((sum, one) => sum + one, 0) };
+    return { counts, planned, overlaps, unproven, all: counts.reduce((sum, one) => sum + one, 0) };
   }
 
   /** The nearest window beside `i` whose state is a problem; -1 if there is none. */
@@ -93,8 +107,15 @@ export class Columns {
     return -1;
   }
 
-  /** A span widened to whole windows. */
+  /** A span widened to whole cells of the reader's grid; where that is not known here, to whole windows. */
   snap(start, end) {
+    const { every, shift, edges } = this.grid ?? {};
+    if (every) {
+      return { start: Math.floor((start - shift) / every) * every + shift, end: Math.ceil((end - shift) / every) * every + shift };
+    }
+    if (edges?.length && start >= edges[0] && end <= edges.at(-1)) {
+      return { start: edges.findLast((edge) => edge <= start), end: edges.find((edge) => edge >= end) };
+    }
     let from = start;
     let to = end;
     for (let i = this.touching(start); i < this.size && this.start[i] < end; i += 1) {
@@ -110,13 +131,16 @@ export class Columns {
       start: this.start[i],
       end: this.end[i],
       state: STATES[this.state[i]],
+      windows: this.windows[i],
       rows: this.rows[i],
       bytes: this.bytes[i],
       late: this.late[i],
       attempts: this.attempts[i],
       cause: this.causes[this.cause[i]],
       fingerprint: this.fingerprint[i],
-      planned: this.planned[i] === 1,
+      planned: this.planned[i] > 0,
+      overlaps: this.overlaps[i],
+      unproven: this.unproven[i],
     };
   }
 }

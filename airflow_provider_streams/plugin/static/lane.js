@@ -12,8 +12,13 @@ const DRAG = 5;
 export function sentence(one) {
   const read = one.state === "covered" ? `, ${plural(one.rows, "row")}` : "";
   const cause = one.cause ? `, ${one.cause}` : "";
-  return `${span(one.start, one.end)}, ${one.state}${read}${cause}`;
+  const several = one.windows > 1 ? `, ${plural(one.windows, "window")}` : "";
+  const overlap = one.overlaps ? `, ${overlapWords(one)}` : "";
+  return `${span(one.start, one.end)}${several}, ${one.state}${read}${cause}${overlap}`;
 }
+
+/** Events of the time that windows share are in the table twice. */
+export const overlapWords = ({ windows, overlaps }) => (windows > 1 ? `${plural(overlaps, "window")} overlap earlier ones` : "overlaps an earlier window");
 
 export function tallyWords({ counts, all }) {
   const named = STATES.map((state, at) => [state, counts[at]]).filter(([, number]) => number > 0);
@@ -29,13 +34,16 @@ function Tip({ one }) {
       "div",
       { className: "st-tip-state" },
       h("i", { className: `st-dot st-${one.state}` }),
-      one.state,
-      one.attempts > 1 && h("span", { className: "st-muted" }, ` after ${one.attempts} tries`),
+      one.windows > 1 ? `${plural(one.windows, "window")}, ${one.state}` : one.state,
+      one.windows === 1 && one.attempts > 1 && h("span", { className: "st-muted" }, ` after ${one.attempts} tries`),
     ),
     one.state === "covered" && h("div", null, `${count(one.rows)} rows, ${size(one.bytes)}`),
     one.late > 0 && h("div", null, `${plural(one.late, "row")} appeared later`),
     one.cause && h("div", { className: "st-tip-cause" }, one.cause),
+    one.overlaps > 0 && h("div", { className: "st-late" }, overlapWords(one)),
+    one.unproven > 0 && h("div", null, "Unproven: nobody can say whether more was stored before anybody looked."),
     one.planned && h("div", null, "A plan is pinned; it was not read yet."),
+    one.windows > 1 && h("div", { className: "st-muted" }, "Click to look closer."),
     one.fingerprint && h("div", { className: "st-mono st-muted" }, `plan ${one.fingerprint}`),
   );
 }
@@ -133,13 +141,23 @@ function Timeline({ source, columns, view, width, palette, horizon, now, only, l
     const i = under(event);
     if (i >= 0) {
       cursor.current = anchor.current = i;
-      act.open(source.id, { start: columns.start[i], end: columns.end[i] });
+      open(i, false);
     }
+  };
+
+  /** Shows a window; of several in one piece, that piece larger. */
+  const open = (i, enter) => {
+    const [start, end] = [columns.start[i], columns.end[i]];
+    if (columns.windows[i] > 1) act.closer(start, end);
+    else act.open(source.id, { start, end }, enter);
   };
 
   /** Moves the cursor, says where it is, and scrolls it into view. */
   const go = (i, extend) => {
-    if (!columns || !columns.size) return;
+    if (!columns?.size || i < 0) {
+      nothing();
+      return;
+    }
     const to = Math.max(0, Math.min(columns.size - 1, i));
     cursor.current = to;
     if (!extend) anchor.current = to;
@@ -164,14 +182,17 @@ function Timeline({ source, columns, view, width, palette, horizon, now, only, l
 
   const start = () => {
     if (cursor.current >= 0) return cursor.current;
-    return columns ? Math.max(0, columns.from(view.end) - 1) : -1;
+    return columns ? columns.last(view.start, view.end) : -1;
   };
 
+  /** Nothing is in view: say so, and stay. */
+  const nothing = () => box.current.setAttribute("aria-valuetext", `no windows between ${span(view.start, view.end)}`);
+
   const keys = {
-    ArrowLeft: (event) => go(cursor.current < 0 ? start() : cursor.current - 1, event.shiftKey),
+    ArrowLeft: (event) => go(cursor.current < 0 ? start() : Math.max(0, cursor.current - 1), event.shiftKey),
     ArrowRight: (event) => go(cursor.current < 0 ? start() : cursor.current + 1, event.shiftKey),
-    PageUp: (event) => go(start() - 24, event.shiftKey),
-    PageDown: (event) => go(start() + 24, event.shiftKey),
+    PageUp: (event) => go(start() < 0 ? -1 : Math.max(0, start() - 24), event.shiftKey),
+    PageDown: (event) => go(start() < 0 ? -1 : start() + 24, event.shiftKey),
     Home: (event) => go(0, event.shiftKey),
     End: (event) => go(columns.size - 1, event.shiftKey),
     n: () => step(1),
@@ -182,7 +203,8 @@ function Timeline({ source, columns, view, width, palette, horizon, now, only, l
       const i = start();
       tip.hide();
       if (i >= 0 && anchor.current >= 0 && anchor.current !== i) act.enter();
-      else if (i >= 0) act.open(source.id, { start: columns.start[i], end: columns.end[i] }, true);
+      else if (i >= 0) open(i, true);
+      else nothing();
     },
     Escape: () => {
       tip.hide();
@@ -204,7 +226,8 @@ function Timeline({ source, columns, view, width, palette, horizon, now, only, l
 
   const focus = () => {
     // a click has focused it already, and shows its own mark
-    if (box.current.matches(":focus-visible") && columns?.size && !drag.current) go(start(), false);
+    const i = start();
+    if (box.current.matches(":focus-visible") && i >= 0 && !drag.current) go(i, false);
   };
 
   const blur = () => {
@@ -259,11 +282,11 @@ function Timeline({ source, columns, view, width, palette, horizon, now, only, l
   );
 }
 
-function Name({ source }) {
+function Name({ source, held, act }) {
   const at = source.title.lastIndexOf("/") + 1;
   return h(
-    "div",
-    { className: "st-name", title: `${source.key}\nreader ${source.reader}` },
+    "button",
+    { type: "button", className: "st-name", title: `${source.key}\nreader ${source.reader}\nPress for its table, holds, and to forget it.`, onClick: () => act.reader(source.id) },
     h(
       "div",
       { className: "st-name-title" },
@@ -275,6 +298,7 @@ function Name({ source }) {
       { className: "st-name-reader" },
       h("span", { className: `st-system st-system-${source.system}` }, source.system),
       h("span", { className: "st-ellipsis" }, source.reader),
+      held && h("span", { className: "st-held", title: "A pin or hold keeps unread data of this reader from retention" }, "held"),
     ),
   );
 }
@@ -288,7 +312,7 @@ function Covered({ tally }) {
   const lost = tally.counts[2];
   const failed = tally.counts[3];
   const missing = tally.counts[4];
-  const worst = [[lost, "lost"], [failed, "failed"], [missing, "missing"]].filter(([number]) => number);
+  const worst = [[lost, "lost"], [failed, "failed"], [missing, "missing"], [tally.overlaps, "overlapping"]].filter(([number]) => number);
   return h(
     "div",
     { className: "st-cell", title: tallyWords(tally) },
@@ -301,10 +325,10 @@ function Covered({ tally }) {
   );
 }
 
-function Lag({ source, columns, now }) {
+function Lag({ source, now }) {
   if (!source.covered_end) return h("div", { className: "st-cell" }, h("span", { className: "st-muted" }, "never"), h("div", { className: "st-under" }, "covered"));
   const lag = Math.max(0, now - source.covered_end);
-  const late = columns?.windowSeconds && lag > 2.5 * columns.windowSeconds;
+  const late = source.window_seconds && lag > 2.5 * source.window_seconds;
   return h(
     "div",
     { className: "st-cell", title: `covered up to ${moment(source.covered_end)} UTC` },
@@ -316,13 +340,13 @@ function Lag({ source, columns, now }) {
 /** A row of the table. */
 export const Row = memo(function Row(props) {
   const { source, columns, view, now } = props;
-  const tally = columns ? columns.tally(view.start, view.end) : { counts: [0, 0, 0, 0, 0], all: 0 };
+  const tally = columns ? columns.tally(view.start, view.end) : { counts: [0, 0, 0, 0, 0], overlaps: 0, all: 0 };
   return h(
     "div",
     { className: "st-row", role: "group", "aria-label": `${source.title}, ${source.reader}` },
-    h(Name, { source }),
+    h(Name, { source, held: props.held, act: props.act }),
     h(Timeline, props),
     h(Covered, { tally }),
-    h(Lag, { source, columns, now }),
+    h(Lag, { source, now }),
   );
 });

@@ -2,19 +2,23 @@
 
 import { HEIGHT, Row } from "./lane.js";
 import { DARK, LIGHT, swatch } from "./paint.js";
-import { Backfill, Detail } from "./panel.js";
+import { Backfill, Detail, Reader } from "./panel.js";
 import { Store } from "./store.js";
 import { install, isDark, watchTheme } from "./style.js";
-import { DAY, MEANING, STATES, clock, count, fromInput, h, plural, ticks, toInput } from "./words.js";
+import { DAY, HOUR, MEANING, STATES, clamp, clock, count, fromInput, h, plural, ticks, toInput } from "./words.js";
 
-const { Fragment, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState, useSyncExternalStore } = globalThis.React;
+const { Component, Fragment, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState, useSyncExternalStore } = globalThis.React;
 
 const RANGES = [
+  ["hour", "Hour", HOUR],
   ["day", "Day", DAY],
   ["week", "Week", 7 * DAY],
   ["month", "Month", 30 * DAY],
 ];
-const LEAST = 300;
+// a view shorter than that shows nothing more
+const LEAST = 10;
+// so many windows make a first view in which each can be aimed at
+const FIRST_WINDOWS = 24;
 const SNIPPET = `read = ReadWindowOperator(
     task_id="read",
     source=PulsarSource("shop/orders/events"),
@@ -35,20 +39,53 @@ function useTheme() {
   return dark;
 }
 
+/** The range in which the windows of most sources can be told from each other: a day, if nobody knows. */
+function firstRange(sources) {
+  const lengths = sources.map((source) => source.window_seconds).filter(Boolean).sort((one, other) => one - other);
+  if (!lengths.length) return "day";
+  const wanted = lengths[lengths.length >> 1] * FIRST_WINDOWS;
+  return (RANGES.find(([, , length]) => length >= wanted) ?? RANGES.at(-1))[0];
+}
+
 /** The last of `length` seconds, moving with the clock, or a span somebody chose. */
-function useView() {
-  const [chosen, setChosen] = useState({ kind: "day", span: null });
+function useView(sources) {
+  const [chosen, setChosen] = useState(null);
   const [minute, setMinute] = useState(0);
   useEffect(() => {
     const timer = setInterval(() => setMinute(Math.ceil(seconds() / 60)), 5000);
     return () => clearInterval(timer);
   }, []);
+  const first = useRef(null);
+  // once only: a reader that appears later must not change what is looked at
+  if (!first.current && sources.length) first.current = firstView(sources);
+  const seen = chosen ?? first.current ?? { kind: "day" };
   const view = useMemo(() => {
-    const range = RANGES.find(([kind]) => kind === chosen.kind);
-    return range ? latest(range[2]) : chosen.span;
-  }, [chosen, chosen.kind === "custom" ? 0 : minute]);
-  const show = useCallback((start, end) => setChosen({ kind: "custom", span: { start, end: Math.max(end, start + LEAST) } }), []);
-  return { view, kind: chosen.kind, pick: (kind) => setChosen({ kind, span: null }), show };
+    if (seen.span) return seen.span;
+    return latest(seen.length ?? RANGES.find(([kind]) => kind === seen.kind)[2]);
+  }, [seen.kind, seen.span, seen.length, seen.span ? 0 : minute]);
+  const show = useCallback((start, end) => setChosen({ kind: "custom", span: clamp(start, end, LEAST) }), []);
+  const follow = useCallback((length) => setChosen({ kind: RANGES.find(([, , one]) => one === length)?.[0] ?? "latest", length }), []);
+  return { view, kind: seen.kind, follows: !seen.span, pick: (kind) => setChosen({ kind }), show, follow };
+}
+
+/** What is there to be seen: the last while, or if nothing was read in it, the time when something was. */
+function firstView(sources) {
+  const kind = firstRange(sources);
+  const { start } = latest(RANGES.find(([name]) => name === kind)[2]);
+  const last = Math.max(...sources.map((source) => source.last ?? -Infinity));
+  if (last === -Infinity || last > start) return { kind };
+  const first = Math.min(...sources.map((source) => source.first ?? Infinity));
+  const length = RANGES.find(([name]) => name === kind)[2];
+  const begin = Math.max(first, last - length);
+  const room = (last - begin) * 0.05;
+  return { kind: "custom", span: clamp(begin - room, last + room, LEAST) };
+}
+
+/** Half or twice as much around a moment that stays where it is: now, if it is in view, else the middle. */
+function zoomed(view, factor) {
+  const now = seconds();
+  const at = now >= view.start && now <= view.end ? now : (view.start + view.end) / 2;
+  return [at - (at - view.start) * factor, at + (view.end - at) * factor];
 }
 
 function useWidth() {
@@ -72,7 +109,11 @@ function Tooltip({ handle }) {
   useLayoutEffect(() => {
     if (!shown || !box.current) return;
     const { offsetWidth, offsetHeight, style } = box.current;
-    const left = Math.min(Math.max(8, shown.x - offsetWidth / 2), innerWidth - offsetWidth - 8);
+    // never over the panel: who reads there moves the mouse here
+    const panel = document.querySelector(".st-panel")?.getBoundingClientRect();
+    const right = (panel ? Math.min(panel.left, innerWidth) : innerWidth) - 8;
+    style.visibility = right - offsetWidth < 0 ? "hidden" : "visible";
+    const left = Math.min(Math.max(8, shown.x - offsetWidth / 2), right - offsetWidth);
     const below = shown.lane.bottom + 8;
     const top = below + offsetHeight < innerHeight ? below : shown.lane.top - offsetHeight - 8;
     style.left = `${left}px`;
@@ -101,34 +142,51 @@ function Legend({ tally, palette, only, setOnly }) {
       ),
     ),
     h("span", { className: "st-legend-other", title: "A plan is pinned for the window, and it was not read yet" }, h("i", { className: "st-key-pin" }), `pinned, not read ${count(tally.planned)}`),
+    tally.unproven > 0 && h("span", { className: "st-legend-other", title: "Read whole, but nobody can say whether more was stored before anybody looked" }, h("i", { className: "st-key-unproven" }), `unproven ${count(tally.unproven)}`),
+    tally.overlaps > 0 && h("span", { className: "st-legend-other", title: "They share time with earlier windows of the same reader: those events are in the table twice" }, h("i", { className: "st-key-overlap" }), `overlapping ${count(tally.overlaps)}`),
     h("span", { className: "st-legend-other", title: "What is older the stream no longer holds" }, h("i", { className: "st-key-horizon" }), "beyond retention"),
     h("span", { className: "st-legend-other" }, h("i", { className: "st-key-now" }), "now"),
   );
 }
 
-function Custom({ view, show }) {
-  const bound = (name, other) =>
-    h("input", {
-      type: "datetime-local",
-      className: "st-input",
-      "aria-label": `${name} of the range, UTC`,
-      title: "UTC",
-      value: toInput(view[name]),
-      onChange: (event) => {
-        const at = fromInput(event.target.value);
-        if (Number.isNaN(at) || (name === "start" ? at >= view.end : at <= view.start)) return;
-        show(name === "start" ? at : view.start, name === "end" ? at : view.end);
-      },
-    });
-  return h(Fragment, null, bound("start"), h("span", { className: "st-muted" }, "to"), bound("end"));
+/** A time of 24 hours, in UTC, whatever the browser's language. */
+function Time({ name, value, take }) {
+  const [text, setText] = useState(null);
+  const at = text === null ? value : fromInput(text);
+  const done = () => {
+    if (text !== null && !Number.isNaN(at)) take(at);
+    setText(null);
+  };
+  return h("input", {
+    type: "text",
+    className: "st-input st-time",
+    placeholder: "2026-11-20 14:30",
+    "aria-label": `${name} of the range, UTC, like 2026-11-20 14:30`,
+    "aria-invalid": Number.isNaN(at),
+    title: "UTC, like 2026-11-20 14:30",
+    value: text ?? toInput(value),
+    onChange: (event) => setText(event.target.value),
+    onBlur: done,
+    onKeyDown: (event) => {
+      if (event.key === "Enter") done();
+      if (event.key === "Escape") setText(null);
+    },
+  });
 }
 
-function Tools({ view, kind, pick, show, filter, setFilter }) {
-  const zoom = (factor) => {
-    const middle = (view.start + view.end) / 2;
-    const half = ((view.end - view.start) / 2) * factor;
-    show(middle - half, middle + half);
-  };
+function Custom({ view, show }) {
+  const length = view.end - view.start;
+  return h(
+    Fragment,
+    null,
+    h(Time, { name: "start", value: view.start, take: (at) => show(at, at < view.end ? view.end : at + length) }),
+    h("span", { className: "st-muted" }, "to"),
+    h(Time, { name: "end", value: view.end, take: (at) => show(at > view.start ? view.start : at - length, at) }),
+  );
+}
+
+function Tools({ view, kind, follows, pick, show, follow, filter, setFilter }) {
+  const zoom = (factor) => show(...zoomed(view, factor));
   const pan = (share) => {
     const by = (view.end - view.start) * share;
     show(view.start + by, view.end + by);
@@ -146,6 +204,7 @@ function Tools({ view, kind, pick, show, filter, setFilter }) {
     ),
     kind === "custom" && h(Custom, { view, show }),
     h("div", { className: "st-joined" }, button("Earlier", "‹", () => pan(-0.5)), button("Zoom out", "−", () => zoom(2)), button("Zoom in", "+", () => zoom(0.5)), button("Later", "›", () => pan(0.5))),
+    h("button", { type: "button", className: "st-button", "aria-pressed": follows, disabled: follows, title: "Go to now, and stay there", onClick: () => follow((view.end - view.start) / 1.02) }, "Latest"),
   );
 }
 
@@ -203,12 +262,12 @@ function Status({ state, problem }) {
 }
 
 function inAll(tables, shown, view) {
-  const sum = { counts: new Array(STATES.length).fill(0), planned: 0 };
+  const sum = { counts: new Array(STATES.length).fill(0), planned: 0, overlaps: 0, unproven: 0 };
   for (const { id } of shown) {
     const one = tables.get(id)?.tally(view.start, view.end);
     if (!one) continue;
     one.counts.forEach((number, at) => (sum.counts[at] += number));
-    sum.planned += one.planned;
+    for (const name of ["planned", "overlaps", "unproven"]) sum[name] += one[name];
   }
   return sum;
 }
@@ -224,6 +283,9 @@ function useActs(root, shown, view, show, setPanel) {
       // a selection grows while the lane keeps the focus; Enter goes on to its preview
       enter: () => root.current?.querySelector(".st-panel")?.focus(),
       select: (id, window) => setPanel({ kind: "span", id, window, selected: { ...window, kind: "span" } }),
+      reader: (id) => setPanel({ kind: "reader", id, selected: null }),
+      /** A piece and a little around it. */
+      closer: (start, end) => now.current.show(start - (end - start) * 0.1, end + (end - start) * 0.1),
       close: () => setPanel(null),
       focus: (id, step) => {
         const ids = now.current.shown.map((source) => source.id);
@@ -240,26 +302,29 @@ function useActs(root, shown, view, show, setPanel) {
   }, []);
 }
 
-function Side({ panel, state, act }) {
+function Side({ panel, state, act, refresh }) {
   const source = panel && state.sources.find(({ id }) => id === panel.id);
   if (!source) return null;
   const close = () => {
     act.close();
     act.lane(panel.id)?.focus({ preventScroll: true });
   };
+  const reach = state.horizons.get(source.id);
+  const key = `${panel.kind} ${panel.id}`;
+  if (panel.kind === "reader") return h(Reader, { key, source, reach, close, refresh });
   const { start, end } = panel.window;
-  if (panel.kind === "span") return h(Backfill, { source, window: panel.window, close });
+  if (panel.kind === "span") return h(Backfill, { key, source, window: panel.window, close });
   const columns = state.tables.get(source.id);
   let at = columns ? columns.from(start) : -1;
   while (columns && at < columns.size && columns.start[at] === start && columns.end[at] !== end) at += 1;
   const one = columns && at < columns.size && columns.start[at] === start ? columns.describe(at) : null;
-  return h(Detail, { source, window: panel.window, enter: panel.enter, one, horizon: state.horizons.get(source.id)?.horizon, close });
+  return h(Detail, { source, window: panel.window, enter: panel.enter, one, horizon: reach?.horizon, close });
 }
 
 function Streams() {
   const [store] = useState(() => new Store());
   const state = useSyncExternalStore(store.subscribe, store.snapshot);
-  const { view, kind, pick, show } = useView();
+  const { view, kind, follows, pick, show, follow } = useView(state.sources);
   const [filter, setFilter] = useState("");
   const [only, setOnly] = useState(null);
   const [panel, setPanel] = useState(null);
@@ -270,7 +335,7 @@ function Streams() {
   const dark = useTheme();
   const palette = dark ? DARK : LIGHT;
   useEffect(() => store.start(), [store]);
-  useEffect(() => store.look(view), [store, view]);
+  useEffect(() => store.look(view, width), [store, view, width]);
   const lines = useMemo(() => ticks(view, width), [view, width]);
   const needle = filter.trim().toLowerCase();
   const shown = useMemo(() => state.sources.filter(({ key, reader }) => `${key} ${reader}`.toLowerCase().includes(needle)), [state.sources, needle]);
@@ -283,9 +348,7 @@ function Streams() {
     if (event.target.tagName === "INPUT" || event.ctrlKey || event.metaKey) return;
     const factor = { "+": 0.5, "=": 0.5, "-": 2 }[event.key];
     if (!factor) return;
-    const middle = (view.start + view.end) / 2;
-    const half = ((view.end - view.start) / 2) * factor;
-    show(middle - half, middle + half);
+    show(...zoomed(view, factor));
   };
 
   const rows = shown.map((source) =>
@@ -297,6 +360,7 @@ function Streams() {
       width,
       palette,
       horizon: state.horizons.get(source.id)?.horizon,
+      held: isHeld(state.horizons.get(source.id), source),
       now,
       only,
       lines,
@@ -313,17 +377,37 @@ function Streams() {
   return h(
     "div",
     { ref: root, className: dark ? "st-page st-dark" : "st-page", "data-phase": state.phase, onKeyDown: zoomKeys },
-    h("div", { className: "st-head" }, h("div", { className: "st-head-words" }, h("h1", null, "Stream coverage"), h(Status, { state, problem: state.problem })), h(Tools, { view, kind, pick, show, filter, setFilter })),
+    h("div", { className: "st-head" }, h("div", { className: "st-head-words" }, h("h1", null, "Stream coverage"), h(Status, { state, problem: state.problem })), h(Tools, { view, kind, follows, pick, show, follow, filter, setFilter })),
     h(Legend, { tally, palette, only, setOnly }),
     state.problem && state.phase === "ready" && h("div", { className: "st-banner", role: "status" }, h("span", null, `${state.problem.message} What you see is from ${clock(Math.floor(state.updated))} UTC.`), h("button", { type: "button", className: "st-button", onClick: () => store.refresh() }, "Try now")),
     h(
       "div",
       { className: "st-main" },
       h("div", { className: "st-table" }, h(Axis, { lines, view, width, axis }), body, shown.length > 0 && state.phase === "ready" && h(Hint)),
-      h(Side, { panel, state, act }),
+      h(Side, { panel, state, act, refresh: () => store.refresh() }),
     ),
     h(Tooltip, { handle }),
   );
+}
+
+const isHeld = (reach, source) => Boolean(reach?.holds?.some(({ reader }) => reader === source.reader));
+
+/** An error of the page is told, and may be left behind; Airflow around it goes on. */
+class Guard extends Component {
+  state = { error: null };
+
+  static getDerivedStateFromError(error) {
+    return { error };
+  }
+
+  render() {
+    if (!this.state.error) return h(Streams);
+    return h(
+      "div",
+      { className: isDark() ? "st-page st-dark" : "st-page", "data-phase": "broken" },
+      h(Failed, { problem: { message: `The page met an error of its own: ${this.state.error.message}` }, retry: () => this.setState({ error: null }) }),
+    );
+  }
 }
 
 function Hint() {
@@ -332,4 +416,4 @@ function Hint() {
 }
 
 install();
-globalThis.Streams = Streams;
+globalThis.Streams = Guard;

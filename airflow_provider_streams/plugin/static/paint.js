@@ -14,6 +14,8 @@ export const LIGHT = {
   gone: "rgba(100, 116, 139, 0.16)",
   horizon: "#7c3aed",
   now: "#e11d48",
+  overlap: "#b91c1c",
+  unproven: "#f5c451",
 };
 
 export const DARK = {
@@ -28,6 +30,8 @@ export const DARK = {
   gone: "rgba(148, 163, 184, 0.14)",
   horizon: "#a78bfa",
   now: "#fb7185",
+  overlap: "#f87171",
+  unproven: "#fde08a",
 };
 
 const TILE = 6;
@@ -159,6 +163,8 @@ function windows(pen, scene, x, scale) {
   const shapes = Object.fromEntries(ORDER.map((state) => [state, new Path2D()]));
   const letters = [];
   const dots = [];
+  const doubts = [];
+  const doubles = [];
   // one open stretch per layer: narrow neighbours of one state are one shape
   const open = new Array(columns.layers).fill(null);
   const bands = open.map((_, layer) => band(layer, columns.layers, height));
@@ -181,6 +187,8 @@ function windows(pen, scene, x, scale) {
       open[layer] = { state, left, right, wide: right - left >= 5 };
     }
     if (right - left >= 15 && LETTER[state]) letters.push(i, layer);
+    if (columns.unproven[i]) doubts.push(left, right, layer);
+    if (columns.overlaps[i]) doubles.push(left, right, layer);
     if (columns.planned[i] && right - left >= 3) dots.push((left + right) / 2, layer);
   }
   for (let layer = 0; layer < columns.layers; layer += 1) close(layer);
@@ -199,6 +207,17 @@ function windows(pen, scene, x, scale) {
   pen.globalAlpha = 1;
   write(pen, scene, x, letters, bands);
   pins(pen, palette, dots, bands);
+  stripes(pen, palette.unproven, doubts, (at) => bands[at].top + bands[at].height - 4, 3);
+  stripes(pen, palette.overlap, doubles, (at) => bands[at].top - 4, 3);
+}
+
+/** Thin lines along windows: left, right and layer of each. */
+function stripes(pen, colour, ends, top, height) {
+  pen.fillStyle = colour;
+  for (let at = 0; at < ends.length; at += 3) {
+    const width = Math.max(2, ends[at + 1] - ends[at] - 1.5);
+    pen.fillRect(ends[at] + 0.75, top(ends[at + 2]), width, height);
+  }
 }
 
 function shape(path, { state, left, right, wide }, { top, height }) {

@@ -1,6 +1,6 @@
 // What stands beside the timeline: one window with its runs and receipts, or a selected span with its backfill.
 
-import { get } from "./client.js";
+import { airflows, get, ours, post } from "./client.js";
 import { count, duration, h, iso, moment, plural, short, size, span } from "./words.js";
 
 const { useEffect, useRef, useState } = globalThis.React;
@@ -12,7 +12,6 @@ const SELECTS = [
   ["late", "Late", "Covered windows of which rows appeared after they were read."],
   ["all", "All", "Every window that nobody is reading, covered ones too."],
 ];
-const CHAINED = "Windows of this reader begin where the one before ended, or are places that somebody chose: clear their task runs to read them again.";
 const COUNTED = ["rows", "bytes", "entries", "filtered", "duplicates", "quarantined"];
 
 /** Asks once per question, drops answers to earlier ones, and asks again when `version` changes. */
@@ -83,11 +82,26 @@ function RunLink({ run }) {
   const one = encodeURIComponent;
   const mapped = run.map_index >= 0 ? `/mapped/${run.map_index}` : "";
   const path = `/dags/${one(run.dag_id)}/runs/${one(run.run_id)}/tasks/${one(run.task_id)}${mapped}`;
+  return h(PageLink, { path, label: `${run.dag_id} · ${run.task_id}` });
+}
+
+/** A page of Airflow's. */
+function PageLink({ path, label }) {
   const { Link } = globalThis.ReactRouterDOM ?? {};
-  const label = `${run.dag_id} · ${run.task_id}`;
   // Airflow's own link changes the page without loading it again
   if (Link) return h(Link, { to: path, className: "st-link" }, label);
-  return h("a", { href: new URL(path.slice(1), document.baseURI).href, className: "st-link" }, label);
+  return h("a", { href: airflows(path.slice(1)).href, className: "st-link" }, label);
+}
+
+/** Where a reader's rows go, and what becomes of them on the way. */
+function landingFacts(body) {
+  return [
+    ["Table", body.table ? h("span", { className: "st-mono st-break" }, body.table) : body.landings ? "none: read and proven only" : null],
+    ["Transform", body.transform && h("span", { className: "st-mono st-break" }, body.transform)],
+    ["Columns", body.columns?.join(", ")],
+    ["Windows", body.grid],
+    ["Basis", body.basis],
+  ];
 }
 
 function Receipt({ run }) {
@@ -144,6 +158,8 @@ function Plan({ plan }) {
       ["Shards, splits", `${count(plan.shards)}, ${count(plan.splits)}`],
       ["To read", size(plan.bytes) + (plan.events === null ? "" : `, ${plural(plan.events, "event")}`)],
       ["Accepted losses", plan.losses ? count(plan.losses) : null],
+      ["Unproven shards", plan.unproven ? `${count(plan.unproven)}: nobody can say whether more was stored before anybody looked` : null],
+      ["Counts", plan.void ? "no more: a later window of its chain took its place" : null],
     ],
   });
 }
@@ -164,6 +180,7 @@ export function Detail({ source, window: chosen, enter, one, horizon, close }) {
         one.state === "covered" && h("span", null, `${plural(one.rows, "row")}, ${size(one.bytes)}`),
       ),
     one?.late > 0 && h("p", { className: "st-note" }, `${plural(one.late, "row")} appeared after the window was read.`),
+    one?.overlaps > 0 && h("p", { className: "st-note st-note-bad" }, "It shares time with an earlier window: the events of that time are in the table twice. Read one of them again with overlap=\"replace\"."),
     one?.cause && one.state !== "failed" && h("p", { className: "st-note" }, one.cause),
     gone &&
       one?.state !== "covered" &&
@@ -173,6 +190,8 @@ export function Detail({ source, window: chosen, enter, one, horizon, close }) {
     body && body.runs.length > 0 && h("ol", { className: "st-runs" }, body.runs.map((run) => h(Run, { key: run.id, run }))),
     body && h("h3", null, "Pinned plan"),
     body && h(Plan, { plan: body.plan }),
+    body && h("h3", null, "Lands in"),
+    body && h(Facts, { rows: landingFacts(body) }),
   );
 }
 
@@ -195,7 +214,7 @@ function Command({ text }) {
     { className: "st-command" },
     h("code", { ref: area, tabIndex: 0, "aria-label": "Command" }, text),
     h("button", { type: "button", className: "st-button st-primary", onClick: copy }, copied ? "Copied" : "Copy command"),
-    h("p", { className: "st-muted st-small" }, "Nothing is started from this page. The command shows exactly what would be read; to read it, put ", h("code", null, "--path"), " and the folder of the table in place of ", h("code", null, "--dry-run"), "."),
+    h("p", { className: "st-muted st-small" }, "The command shows exactly what would be read. To read it, leave ", h("code", null, "--dry-run"), " out: many windows in one Spark job, into the same table."),
   );
 }
 
@@ -204,10 +223,12 @@ export function Backfill({ source, window: chosen, close }) {
   const [select, setSelect] = useState("missing");
   const parameters = { start: iso(chosen.start), end: iso(chosen.end), select };
   const { body, problem } = useAnswer(`preview/${source.id}`, parameters, source.version, 120);
+  // the server knows the reader's grid best
+  const wide = body ? { start: Date.parse(body.start) / 1000, end: Date.parse(body.end) / 1000 } : chosen;
   return h(
     Frame,
     { title: "Backfill preview", subtitle: `${source.title} · ${source.reader}`, close },
-    h("p", { className: "st-lead" }, span(chosen.start, chosen.end), h("span", { className: "st-muted" }, ` ${duration(chosen.end - chosen.start)}`)),
+    h("p", { className: "st-lead" }, span(wide.start, wide.end), h("span", { className: "st-muted" }, ` ${duration(wide.end - wide.start)}`)),
     h(
       "div",
       { className: "st-segments", role: "radiogroup", "aria-label": "Which windows" },
@@ -218,8 +239,131 @@ export function Backfill({ source, window: chosen, close }) {
     h("p", { className: "st-muted st-small" }, SELECTS.find(([name]) => name === select)[2]),
     !body && h(Waiting, { problem }),
     body && body.windows === 0 && h("p", { className: "st-note" }, "Nothing to do: no window in this span is in that state."),
-    body && body.windows > 0 && h(Estimate, { body, chosen }),
-    body && body.windows > 0 && (body.command ? h(Command, { text: body.command }) : h("p", { className: "st-note" }, CHAINED)),
+    body && body.windows > 0 && h(Estimate, { body }),
+    body && body.windows > 0 && body.action && h(Start, { key: JSON.stringify(body.action.body), action: body.action }),
+    body && body.windows > 0 && body.hint && h("p", { className: "st-note" }, body.hint),
+    body && body.windows > 0 && body.command && h(Command, { text: body.command }),
+    body && h("h3", null, "Lands in"),
+    body && h(Facts, { rows: landingFacts(body) }),
+  );
+}
+
+/** What Airflow will do, in words. */
+function actionWords({ kind, dag_id, runs, again, left, is_paused }) {
+  const what = kind === "dag_run" ? `One run of ${dag_id} reads them, many in one Spark job.` : `Airflow's backfill starts ${plural(runs, "run")} of ${dag_id}, with all of its tasks.`;
+  return [
+    what,
+    again ? `${plural(again, "run")} of these ${again === 1 ? "is of a window" : "are of windows"} that you did not choose.` : "",
+    left ? `${plural(left, "window")} ${left === 1 ? "is" : "are"} left: not on the DAG's schedule, or with a run at work or ended well.` : "",
+    is_paused ? "The DAG is paused: nothing runs until it is not." : "",
+  ].filter(Boolean).join(" ");
+}
+
+/** Starts it over Airflow's own API, as the user who is signed in; asks first. */
+function Start({ action }) {
+  const [phase, setPhase] = useState("idle");
+  const [problem, setProblem] = useState(null);
+  const start = async () => {
+    setPhase("sent");
+    setProblem(null);
+    try {
+      await post(airflows(action.path), action.body);
+      setPhase("started");
+    } catch (error) {
+      setProblem(error);
+      setPhase("idle");
+    }
+  };
+  const button = (label, className, onClick, disabled = false) => h("button", { type: "button", className: `st-button ${className}`, onClick, disabled }, label);
+  const dag = encodeURIComponent(action.dag_id);
+  const page = action.kind === "backfill" ? `/dags/${dag}/backfills` : `/dags/${dag}/runs`;
+  if (phase === "started") {
+    return h("p", { className: "st-note", role: "status" }, "Started. ", h(PageLink, { path: page, label: `See it in ${action.dag_id}` }));
+  }
+  return h(
+    "div",
+    { className: "st-action" },
+    h("p", { className: "st-small" }, actionWords(action)),
+    problem && h("p", { className: "st-note st-note-bad", role: "alert" }, problem.message),
+    phase === "idle" && h("div", null, button("Fill in Airflow …", "st-primary", () => setPhase("asked"))),
+    phase !== "idle" && h("div", null, button(phase === "sent" ? "Starting …" : `Yes, start ${plural(action.runs, "run")}`, "st-primary", start, phase === "sent"), button("No", "", () => setPhase("idle"), phase === "sent")),
+  );
+}
+
+/** A reader: its table, who holds the stream, and how it is forgotten. */
+export function Reader({ source, reach, close, refresh }) {
+  const { body, problem } = useAnswer(`reader/${source.id}`, {}, source.version);
+  return h(
+    Frame,
+    { title: source.reader, subtitle: source.title, close },
+    h(Facts, {
+      rows: [
+        ["Source", h("span", { className: "st-mono st-break" }, source.key)],
+        ["Read by", source.dags.join(", ")],
+        ["Runs so far", count(source.runs)],
+        ["Covered to", source.covered_end ? `${moment(source.covered_end)} UTC` : "never"],
+        ["Stream reaches", reachWords(reach)],
+      ],
+    }),
+    h("h3", null, "Lands in"),
+    !body && h(Waiting, { problem }),
+    body && h(Facts, { rows: landingFacts(body) }),
+    h("h3", null, "Pins and holds"),
+    h(Holds, { source, reach }),
+    body && h("h3", null, "Forget"),
+    body && h(Forget, { source, body, close, refresh }),
+  );
+}
+
+function reachWords(reach) {
+  if (!reach || reach.pending) return "not known yet";
+  if (reach.problem) return `not known: ${reach.problem}`;
+  return reach.horizon ? `back to ${moment(reach.horizon)} UTC` : "nothing was removed, or it cannot be told";
+}
+
+function Holds({ source, reach }) {
+  if (!reach?.holds) return h("p", { className: "st-note" }, reach && !reach.pending ? "What holds the stream cannot be told." : "Not known yet.");
+  if (!reach.holds.length) return h("p", { className: "st-note" }, "Nothing keeps unread data of this stream from its retention.");
+  const words = ({ since, bytes }) => [since && `from ${moment(since)} UTC`, bytes !== null && `keeps ${size(bytes)}`].filter(Boolean).join(", ");
+  return h(
+    "ol",
+    { className: "st-runs" },
+    reach.holds.map((hold) =>
+      h(
+        "li",
+        { key: `${hold.name} ${hold.reader}`, className: "st-run" },
+        h("div", { className: "st-mono st-break" }, hold.name),
+        h("div", { className: "st-muted" }, hold.reader === source.reader ? "for this reader" : hold.reader ? `for ${hold.reader}` : "for somebody else"),
+        words(hold) && h("div", { className: "st-muted" }, words(hold)),
+      ),
+    ),
+  );
+}
+
+function Forget({ source, body, close, refresh }) {
+  const [typed, setTyped] = useState(null);
+  const [problem, setProblem] = useState(null);
+  if (!body.may_forget) return h("p", { className: "st-note" }, "Who forgets a reader must be allowed to edit every DAG that read for it.");
+  const forget = async () => {
+    try {
+      await post(ours(`forget/${source.id}`), { reader: source.reader, version: source.version });
+      close();
+      refresh();
+    } catch (error) {
+      setProblem(error);
+      refresh();
+    }
+  };
+  if (typed === null) {
+    return h("div", { className: "st-action" }, h("p", { className: "st-small" }, "For readers that are no more. The journal forgets its windows, plans and runs; the table and the stream stay."), h("div", null, h("button", { type: "button", className: "st-button st-danger", onClick: () => setTyped("") }, "Forget this reader …")));
+  }
+  return h(
+    "div",
+    { className: "st-action" },
+    h("p", { className: "st-small" }, `${plural(source.runs, "run")} will be forgotten${source.running ? `, ${source.running} of them at work or killed` : ""}. No other reader may write into the table that stays. Type the name of the reader:`),
+    h("input", { className: "st-input", "aria-label": "Name of the reader", autoFocus: true, value: typed, onChange: (event) => setTyped(event.target.value) }),
+    problem && h("p", { className: "st-note st-note-bad", role: "alert" }, problem.message),
+    h("div", null, h("button", { type: "button", className: "st-button st-danger", disabled: typed !== source.reader, onClick: forget }, "Forget it for good"), h("button", { type: "button", className: "st-button", onClick: () => setTyped(null) }, "Keep it")),
   );
 }
 

@@ -11,10 +11,19 @@ const PENDING_SECONDS = 15;
 
 const seconds = () => Date.now() / 1000;
 
+const WIDTHS = [250, 500, 1000, 2000, 4000, 8000];
+
 /** A span around the view whose address stays the same for a while, so that an unchanged answer costs nothing. */
 function around(view) {
-  const grain = view.end - view.start > 3 * DAY ? DAY : HOUR;
+  const length = view.end - view.start;
+  const grain = [300, HOUR, DAY, 30 * DAY, 365 * DAY].findLast((one) => one <= length / 3) ?? 300;
   return { start: Math.floor(view.start / grain) * grain, end: Math.ceil(view.end / grain) * grain };
+}
+
+/** On how many pixels a span would be drawn, in steps: an address of its own for each would be asked for anew. */
+function pixels(wide, view, width) {
+  const exact = (width * (wide.end - wide.start)) / (view.end - view.start);
+  return WIDTHS.find((one) => one >= exact) ?? WIDTHS.at(-1);
 }
 
 export class Store {
@@ -24,6 +33,7 @@ export class Store {
     this.asked = new Map();
     this.listeners = new Set();
     this.view = null;
+    this.width = 0;
     this.wait = POLL_SECONDS;
     this.turn = 0;
   }
@@ -57,8 +67,10 @@ export class Store {
     };
   }
 
-  look(view) {
+  look(view, width) {
+    if (!width) return;
     this.view = view;
+    this.width = width;
     clearTimeout(this.looking);
     this.looking = setTimeout(() => this.fill().catch((problem) => this.fail(problem)), 80);
   }
@@ -96,14 +108,20 @@ export class Store {
 
   isStale(source, view) {
     const known = this.loaded.get(source.id);
-    return !known || known.version !== source.version || view.start < known.start || view.end > known.end || (known.due && known.due <= seconds());
+    if (!known || known.version !== source.version || view.start < known.start || view.end > known.end) return true;
+    if (known.due && known.due <= seconds()) return true;
+    if (known.exact) return false;
+    // pieces that are much too coarse or too fine for this view
+    const ratio = known.secondsPerPixel / ((view.end - view.start) / this.width);
+    return ratio > 1.5 || ratio < 0.2;
   }
 
   async fetch(source, view) {
     const wide = around(view);
+    const width = pixels(wide, view, this.width);
     let body;
     try {
-      body = await get(`timeline/${source.id}`, { start: iso(wide.start), end: iso(wide.end) });
+      body = await get(`timeline/${source.id}`, { start: iso(wide.start), end: iso(wide.end), width });
     } catch (problem) {
       // gone meanwhile: the next poll leaves it out
       if (problem.status === 404) return;
@@ -113,7 +131,7 @@ export class Store {
     const columns = new Columns(body);
     performance.measure("streams-columns", "streams-columns");
     // what the list said may be older than this answer: ask again rather than miss a change
-    this.loaded.set(source.id, { ...wide, version: body.version, due: body.due });
+    this.loaded.set(source.id, { ...wide, version: body.version, due: body.due, exact: body.exact, secondsPerPixel: (wide.end - wide.start) / width });
     this.set({ tables: new Map(this.state.tables).set(source.id, columns) });
   }
 
@@ -126,7 +144,7 @@ export class Store {
         if ((this.asked.get(id) ?? 0) > seconds()) continue;
         const answer = await get(`horizon/${id}`);
         this.asked.set(id, seconds() + (answer.pending ? PENDING_SECONDS : HORIZON_SECONDS));
-        if (answer.horizon !== (this.state.horizons.get(id)?.horizon ?? null) || answer.problem) {
+        if (JSON.stringify(answer) !== JSON.stringify(this.state.horizons.get(id))) {
           this.set({ horizons: new Map(this.state.horizons).set(id, answer) });
         }
       }

@@ -66,6 +66,8 @@ const RULES = `
 .st-legend-other { display: inline-flex; align-items: center; gap: 7px; padding: 0 8px; color: var(--st-muted); font-size: 13px; }
 .st-key-horizon { width: 14px; height: 14px; border-inline-start: 2px solid #7c3aed; background: rgba(100, 116, 139, 0.22); transform: scaleX(-1); }
 .st-key-now { width: 0; height: 14px; border-inline-start: 2px dotted #e11d48; }
+.st-key-overlap { width: 14px; height: 4px; background: #b91c1c; } .st-dark .st-key-overlap { background: #f87171; }
+.st-key-unproven { width: 14px; height: 12px; border-radius: 3px; background: var(--st-covered); border-bottom: 4px solid #f5c451; }
 .st-key-pin { width: 6px; height: 6px; border-radius: 50%; background: #7c3aed; }
 .st-dark .st-key-horizon { border-color: #a78bfa; } .st-dark .st-key-now { border-color: #fb7185; } .st-dark .st-key-pin { background: #a78bfa; }
 
@@ -81,7 +83,8 @@ const RULES = `
 .st-axis-head { font-weight: 600; letter-spacing: 0.01em; } .st-axis .st-right { text-align: end; }
 .st-row { border-bottom: 1px solid var(--st-line); min-height: 62px; } .st-row:hover { background: var(--st-hover); }
 .st-row-on, .st-row-on:hover { background: var(--st-soft); }
-.st-name { min-width: 0; } .st-name-title { display: flex; min-width: 0; font-weight: 600; }
+.st-name { min-width: 0; display: block; width: 100%; padding: 4px 0; border: 0; background: transparent; text-align: start; cursor: pointer; }
+.st-name:hover .st-name-end { text-decoration: underline; } .st-held { flex: none; font-size: 11px; font-weight: 600; padding: 0 5px; line-height: 16px; border-radius: 5px; border: 1px solid var(--st-line-strong); } .st-name-title { display: flex; min-width: 0; font-weight: 600; }
 .st-name-path { color: var(--st-muted); font-weight: 500; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; flex: 0 1 auto; }
 .st-name-end { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; flex: 0 0 auto; max-width: 100%; }
 .st-name-reader { display: flex; align-items: center; gap: 7px; margin-top: 2px; font-size: 12.5px; color: var(--st-muted); min-width: 0; }
@@ -93,6 +96,7 @@ const RULES = `
 .st-dot { display: inline-block; width: 8px; height: 8px; border-radius: 2.5px; background: currentColor; flex: none; }
 .st-dot.st-covered { background: var(--st-covered); } .st-dot.st-running { background: var(--st-running); border-radius: 50%; }
 .st-dot.st-lost { background: var(--st-lost); transform: rotate(45deg) scale(0.9); } .st-dot.st-failed { background: var(--st-failed); clip-path: polygon(50% 0, 100% 100%, 0 100%); border-radius: 0; }
+.st-dot.st-overlapping { height: 4px; background: #b91c1c; border-radius: 0; }
 .st-dot.st-missing { background: transparent; border: 1.5px dashed var(--st-missing); }
 
 .st-lane { position: relative; cursor: crosshair; touch-action: pan-y; border-radius: 6px; user-select: none; overflow: hidden; }
@@ -131,6 +135,10 @@ ${["covered", "running", "lost", "failed", "missing"].map((state) => `.st-badge-
 .st-command > code { width: 100%; padding: 11px 12px; border-radius: 8px; background: var(--st-soft); border: 1px solid var(--st-line); font: 12px/1.6 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; overflow-x: auto; white-space: pre; }
 .st-lines i { display: block; height: 12px; margin: 8px 0; border-radius: 5px; background: var(--st-line); } .st-lines i:nth-child(2) { width: 80%; } .st-lines i:nth-child(3) { width: 55%; }
 
+.st-action { display: flex; flex-direction: column; gap: 8px; padding: 12px; border: 1px solid var(--st-line-strong); border-radius: 10px; }
+.st-action > div { display: flex; gap: 8px; flex-wrap: wrap; align-items: center; }
+.st-button.st-danger { border-color: var(--st-bad-fg); color: var(--st-bad-fg); } .st-page button:disabled { opacity: 0.5; cursor: not-allowed; }
+.st-input[aria-invalid="true"] { border-color: var(--st-failed); } .st-input.st-time { width: 152px; font-variant-numeric: tabular-nums; }
 .st-empty { padding: 72px 24px; max-width: 620px; margin: 0 auto; text-align: center; } .st-empty h2 { font-size: 18px; font-weight: 650; margin-bottom: 6px; }
 .st-empty pre { text-align: start; margin: 20px 0 0; padding: 14px 16px; border-radius: 10px; background: var(--st-soft); border: 1px solid var(--st-line); overflow: auto; font: 12.5px/1.6 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
 .st-hint { padding: 12px 24px 16px; color: var(--st-muted); font-size: 12.5px; } .st-hint kbd { font: inherit; font-weight: 600; padding: 0 5px; border: 1px solid var(--st-line-strong); border-radius: 5px; background: var(--st-soft); color: var(--st-text); }

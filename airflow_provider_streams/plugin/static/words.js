@@ -91,11 +91,30 @@ export function iso(seconds) {
   return rest ? `${whole}.${String(rest).padStart(6, "0")}Z` : `${whole}Z`;
 }
 
-/** For `<input type="datetime-local">`, which knows no time zone. */
-export const toInput = (seconds) => new Date(seconds * 1000).toISOString().slice(0, 16);
-export const fromInput = (text) => Date.parse(`${text}Z`) / 1000;
+/** For a field of text: a browser's own would show 12 hours where its language does. */
+export const toInput = (seconds) => new Date(seconds * 1000).toISOString().slice(0, 16).replace("T", " ");
 
-const STEPS = [60, 300, 900, 1800, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 4 * DAY, 7 * DAY, 14 * DAY, 28 * DAY, 91 * DAY, 364 * DAY];
+/** `2026-11-20 14:30`, in UTC; NaN if it is none. */
+export function fromInput(text) {
+  const parts = /^\s*(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d))?\s*Z?\s*$/.exec(text);
+  if (!parts) return Number.NaN;
+  const at = Date.parse(`${parts[1]}-${parts[2]}-${parts[3]}T${parts[4] ?? "00"}:${parts[5] ?? "00"}Z`) / 1000;
+  return within(at) ? at : Number.NaN;
+}
+
+const FIRST = Date.parse("0001-01-02T00:00Z") / 1000;
+const LAST = Date.parse("9999-12-30T00:00Z") / 1000;
+
+/** Whether the server can say a time, too. */
+const within = (seconds) => seconds >= FIRST && seconds <= LAST;
+
+/** A view that can be asked for and drawn. */
+export function clamp(start, end, least) {
+  const from = Math.min(Math.max(start, FIRST), LAST - least);
+  return { start: from, end: Math.min(Math.max(end, from + least), LAST) };
+}
+
+const STEPS = [1, 5, 15, 30, 60, 300, 900, 1800, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 4 * DAY, 7 * DAY, 14 * DAY, 28 * DAY, 91 * DAY, 364 * DAY, 3640 * DAY, 36400 * DAY, 364000 * DAY];
 
 /** Round times inside the view, far enough apart to be labelled. */
 export function ticks(view, width, apart = 76) {

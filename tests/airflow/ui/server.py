@@ -6,12 +6,14 @@ import contextlib
 import json
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import httpx
 
@@ -63,17 +65,31 @@ class ApiServer:
             headers["Authorization"] = f"Bearer {self.token(user)}"
         return httpx.get(f"{self.url}/streams/{path}", headers=headers, timeout=60)
 
+    def post(self, path: str, user: str | None, body: object, **headers: str) -> httpx.Response:
+        """One request below `/streams` that changes something."""
+        if user:
+            headers["Authorization"] = f"Bearer {self.token(user)}"
+        headers = {"Content-Type": "application/json", **headers}
+        return httpx.post(f"{self.url}/streams/{path}", content=json.dumps(body), headers=headers, timeout=60)
+
+    def airflow(self, path: str, user: str = "admin") -> Any:
+        """What Airflow's own API answers."""
+        headers = {"Authorization": f"Bearer {self.token(user)}"}
+        return httpx.get(f"{self.url}/api/v2/{path}", headers=headers, timeout=60).raise_for_status().json()
+
 
 @contextmanager
 def api_server(database: Path) -> Iterator[ApiServer]:
     """The server with an empty journal; stopped afterwards."""
     home = Path(tempfile.mkdtemp(prefix="streams-page-"))
     shutil.copy(database, home / "airflow.db")
-    (home / "dags").mkdir()
+    shutil.copytree(HERE / "dags", home / "dags", ignore=shutil.ignore_patterns("__pycache__"))
     (home / "plugins").mkdir()
     for name in ("rights.py", "reach.py"):
         shutil.copy(HERE / name, home / "plugins" / name)
     (home / "passwords.json").write_text(json.dumps(dict.fromkeys(USERS, PASSWORD)))
+    reserialize = [sys.executable, "-m", "airflow", "dags", "reserialize"]
+    subprocess.run(reserialize, env=_environment(home), check=True, capture_output=True)
     (port,) = free_ports(1)
     process = ServerProcess(
         [sys.executable, "-m", "airflow", "api-server", "--port", str(port), "--host", "127.0.0.1", "--workers", "1"],

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.airflow.ui import story
 from tests.airflow.ui.server import CANARY, USERS, ApiServer
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(420)]
@@ -19,6 +20,7 @@ ROUTES = {
     "/api/timeline/{reader_id}": "api/timeline/{id}?" + SPAN,
     "/api/window/{reader_id}": "api/window/{id}?" + SPAN,
     "/api/preview/{reader_id}": "api/preview/{id}?" + SPAN,
+    "/api/reader/{reader_id}": "api/reader/{id}",
     "/api/horizon/{reader_id}": "api/horizon/{id}",
 }
 """Every route that gives data, and a request of it."""
@@ -37,8 +39,9 @@ def states(server: ApiServer, reader: dict[str, Any], user: str) -> list[str]:
 def test_every_route_is_in_the_matrix():
     from airflow_provider_streams.plugin.api import routes
 
-    assert {route.path for route in routes.routes} == set(ROUTES)
-    assert all(route.methods == {"GET"} for route in routes.routes)
+    changing = {route.path for route in routes.routes if route.methods != {"GET"}}
+    assert changing == {"/api/forget/{reader_id}"}
+    assert {route.path for route in routes.routes} == {*ROUTES, *changing}
 
 
 @pytest.mark.parametrize("route", ROUTES)
@@ -117,6 +120,9 @@ def test_a_preview_counts_what_would_be_read_and_gives_the_command(page_server):
     assert 0 < made["rows"] < 8 * 640_000 * 1.4
     assert made["command"].startswith("airflow streams backfill pravega \\\n  factory/sensors")
     assert made["command"].endswith("--dry-run")
+    assert made["action"] is None
+    assert "no DAG any more" in made["hint"]
+    assert made["table"] == "file:///lake/factory/sensors"
 
 
 def test_the_horizon_is_asked_of_one_source_and_a_silent_system_is_no_error(page_server):
@@ -125,16 +131,137 @@ def test_the_horizon_is_asked_of_one_source_and_a_silent_system_is_no_error(page
     assert answer["problem"] == ""
     assert answer["horizon"] < NOW.timestamp()
     silent = page_server.get(f"api/horizon/{known['fleet.daily']['id']}", "admin").json()
-    assert silent == {"horizon": None, "problem": "SystemUnavailable", "pending": False}
+    assert silent == {"horizon": None, "problem": "SystemUnavailable", "pending": False, "holds": None}
+
+
+def test_who_holds_a_stream_is_told(page_server):
+    reader = sources(page_server, "admin")["shop_orders.read"]
+    (hold,) = page_server.get(f"api/horizon/{reader['id']}", "admin").json()["holds"]
+    assert (hold["name"], hold["reader"], hold["bytes"]) == ("orders-daily", "shop_orders.read", 48_000_000)
+
+
+def test_a_reader_tells_what_it_lands(page_server):
+    reader = sources(page_server, "admin")["shop_orders.read"]
+    told = page_server.get(f"api/reader/{reader['id']}", "admin").json()
+    assert (told["table"], told["transform"]) == ("file:///lake/shop/orders/events", "shop.orders:flatten")
+    assert (told["grid"], told["basis"], told["may_forget"]) == ("1h", "publish", True)
+    assert not page_server.get(f"api/reader/{reader['id']}", "shopkeeper").json()["may_forget"], (
+        "a viewer edits nothing"
+    )
+
+
+@pytest.fixture
+def passing(page_server):
+    """A reader that nobody needs any more."""
+    chapter = story.Chapter("fake:fake_default:once", "shop_once.read", 3)
+    story.write(page_server.journal_url, [chapter], NOW)
+    yield sources(page_server, "admin")[chapter.reader]
+    story.forget(page_server.journal_url, chapter.reader)
+
+
+def forget(server: ApiServer, user: str | None, reader: dict[str, Any], **headers: str):
+    body = {"reader": reader["reader"], "version": reader["version"]}
+    return server.post(f"api/forget/{reader['id']}", user, body, **headers)
+
+
+def test_a_reader_is_forgotten_by_who_may_edit_its_dags_and_by_nobody_else(page_server, passing):
+    assert forget(page_server, None, passing).status_code == HTTPStatus.UNAUTHORIZED
+    assert forget(page_server, "stranger", passing).status_code == HTTPStatus.FORBIDDEN
+    assert forget(page_server, "newcomer", passing).status_code == HTTPStatus.NOT_FOUND
+    assert forget(page_server, "shopkeeper", passing).status_code == HTTPStatus.FORBIDDEN
+    assert "shop_once.read" in sources(page_server, "admin")
+    assert forget(page_server, "admin", passing).json() == {"forgotten": "shop_once.read"}
+    assert "shop_once.read" not in sources(page_server, "admin")
+    assert forget(page_server, "admin", passing).status_code == HTTPStatus.NOT_FOUND
+
+
+def test_only_the_page_itself_can_ask_to_forget_with_a_users_cookie(page_server, passing):
+    cookie = {"Cookie": f"_token={page_server.token('admin')}"}
+    other_site = forget(page_server, None, passing, **cookie, **{"Sec-Fetch-Site": "cross-site"})
+    assert other_site.status_code == HTTPStatus.FORBIDDEN
+    # what a form of another site can send
+    form = forget(page_server, None, passing, **cookie, **{"Content-Type": "text/plain"})
+    assert form.status_code in {HTTPStatus.UNSUPPORTED_MEDIA_TYPE, HTTPStatus.UNPROCESSABLE_ENTITY}
+    assert "shop_once.read" in sources(page_server, "admin")
+
+
+def test_a_reader_that_has_changed_meanwhile_is_not_forgotten(page_server, passing):
+    for other in ({"version": "1"}, {"reader": "another"}):
+        assert forget(page_server, "admin", {**passing, **other}).status_code == HTTPStatus.CONFLICT
+    assert "shop_once.read" in sources(page_server, "admin")
+
+
+def test_two_hundred_thousand_windows_are_summed_up_for_the_pixels(page_server):
+    minutes = 200_000
+    chapter = story.Chapter(
+        "fake:fake_default:many", "new_many.read", minutes, timedelta(minutes=1), missing=frozenset({9})
+    )
+    story.write_plain(page_server.journal_url, chapter, NOW)
+    try:
+        reader = sources(page_server, "newcomer")[chapter.reader]
+        span = f"start={_iso(NOW.timestamp() - minutes * 60)}&end={_iso(NOW.timestamp())}"
+        answer = page_server.get(f"api/timeline/{reader['id']}?{span}&width=1000", "newcomer")
+        body = answer.json()
+        assert sum(body["windows"]) in {minutes - 1, minutes}
+        assert len(answer.content) < 100_000
+        assert len(body["start"]) <= 1000
+        (gap,) = (at for at, state in enumerate(body["state"]) if body["states"][state] == "missing")
+        assert body["windows"][gap] == 1
+    finally:
+        story.forget(page_server.journal_url, chapter.reader)
 
 
 @pytest.mark.parametrize(
-    "query", ["", "start=2026-11-20T10:00Z", "start=2026-11-20T10:00&end=2026-11-20T11:00", "start=x&end=y", "back"]
+    "query",
+    [
+        "",
+        "start=2026-11-20T10:00Z",
+        "start=2026-11-20T10:00&end=2026-11-20T11:00",
+        "start=2026-11-20T11:00Z&end=2026-11-20T10:00Z",
+        "start=x&end=y",
+        "start=nan&end=2026-11-20T10:00Z",
+        "start=2026-11-20T10:00Z&end=inf",
+        "start=-inf&end=inf",
+        "start=1e300&end=1e301",
+        "start=0001-01-01T00:00:00%2B14:00&end=2026-11-20T10:00Z",
+        "start=2026-11-20T10:00Z&end=9999-12-31T23:59:59-14:00",
+        "start=2026-11-20T10:00Z&end=2026-11-20T11:00Z&width=nan&select=no",
+    ],
 )
-def test_a_span_that_is_none_is_refused(page_server, query):
+@pytest.mark.parametrize("route", ["timeline", "window", "preview"])
+def test_a_span_that_is_none_is_refused(page_server, route, query):
     reader = sources(page_server, "admin")["factory.read_alarms"]["id"]
-    query = "start=2026-11-20T11:00Z&end=2026-11-20T10:00Z" if query == "back" else query
-    assert page_server.get(f"api/timeline/{reader}?{query}", "admin").status_code == HTTPStatus.UNPROCESSABLE_ENTITY
+    if "width" in query and route == "window":
+        pytest.skip("it has no other question")
+    answer = page_server.get(f"api/{route}/{reader}?{query}", "admin")
+    assert answer.status_code == HTTPStatus.UNPROCESSABLE_ENTITY, answer.text
+
+
+@pytest.mark.parametrize("route", ["timeline", "preview"])
+@pytest.mark.parametrize("reader", ["factory.read_alarms", "fleet.daily"])
+def test_all_of_time_can_be_asked_for(page_server, route, reader):
+    one = sources(page_server, "admin")[reader]["id"]
+    for span in (
+        "start=0001-01-01T00:00:00Z&end=9999-12-31T23:59:59Z",
+        "start=0001-01-01T00:00:00Z&end=0001-01-02T00:00:00Z",
+        "start=9999-12-30T00:00:00Z&end=9999-12-31T23:59:59.999999Z",
+    ):
+        answer = page_server.get(f"api/{route}/{one}?{span}", "admin")
+        assert answer.status_code == HTTPStatus.OK, answer.text
+
+
+def test_a_gap_is_filled_by_the_readers_own_dag_by_who_may_start_its_runs(page_server):
+    reader = sources(page_server, "admin")["shop_payments.read"]
+    path = ROUTES["/api/preview/{reader_id}"].format(id=reader["id"])
+    made = page_server.get(path, "admin").json()
+    assert "--dag-id shop_payments" in made["command"]
+    assert "--source-key pulsar:pulsar_default:persistent://shop/payments/settled" in made["command"]
+    action = made["action"]
+    assert (made["windows"], action["kind"], action["path"]) == (4, "backfill", "api/v2/backfills")
+    assert (action["runs"] - action["again"], action["left"]) == (4, 0)
+    seen = page_server.get(path, "shopkeeper").json()
+    assert seen["action"] is None
+    assert "not among your rights" in seen["hint"]
 
 
 def test_the_script_is_public_and_nothing_else_is(page_server):

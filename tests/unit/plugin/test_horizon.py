@@ -7,14 +7,14 @@ import pytest
 
 from airflow_provider_streams.errors import SystemUnavailable
 from airflow_provider_streams.plugin import horizon
-from airflow_provider_streams.plugin.horizon import Horizons
+from airflow_provider_streams.plugin.horizon import Horizon, Horizons
 
 THEN = datetime(2026, 11, 1, tzinfo=UTC)
 
 
 async def test_an_answer_is_remembered():
     asked = []
-    horizons = Horizons(lambda key: asked.append(key) or THEN)
+    horizons = Horizons(lambda key: asked.append(key) or Horizon(THEN))
     assert horizons.known("a") is None
     assert (await horizons.get("a")).moment == THEN
     assert (await horizons.get("a")).moment == THEN
@@ -25,7 +25,7 @@ async def test_an_answer_is_remembered():
 async def test_an_old_answer_is_asked_again(monkeypatch):
     monkeypatch.setattr(horizon, "KEEP_SECONDS", -1)
     asked = []
-    horizons = Horizons(lambda key: asked.append(key) or THEN)
+    horizons = Horizons(lambda key: asked.append(key) or Horizon(THEN))
     await horizons.get("a")
     await horizons.get("a")
     assert asked == ["a", "a"]
@@ -34,10 +34,10 @@ async def test_an_old_answer_is_asked_again(monkeypatch):
 async def test_a_slow_system_is_asked_once_and_answers_a_later_request():
     release, asked = threading.Event(), []
 
-    def ask(key: str) -> datetime:
+    def ask(key: str) -> Horizon:
         asked.append(key)
         release.wait(30)
-        return THEN
+        return Horizon(THEN)
 
     horizons = Horizons(ask)
     assert (await horizons.get("a", patience_seconds=0.01)).pending
@@ -50,7 +50,7 @@ async def test_a_slow_system_is_asked_once_and_answers_a_later_request():
 
 @pytest.mark.parametrize("error", [SystemUnavailable("broker", "canary-1"), RuntimeError("canary-1")])
 async def test_an_error_shows_its_kind_and_not_its_text(error):
-    def ask(key: str) -> datetime:
+    def ask(key: str) -> Horizon:
         raise error
 
     answer = await Horizons(ask).get("a")

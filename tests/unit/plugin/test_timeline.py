@@ -1,103 +1,173 @@
+"""What a span of a reader looks like, on a journal of its own."""
+
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from airflow_provider_streams.model.coverage import STATES, RunRef, WindowState
+from airflow_provider_streams.journal.database import Database
+from airflow_provider_streams.journal.overview import grid_of, overviews
+from airflow_provider_streams.model.coverage import STATES
+from airflow_provider_streams.model.grid import parse_grid
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.plugin.timeline import columns, coverage_of, next_due, on_grid
+from airflow_provider_streams.plugin.ticks import beat, snap
+from airflow_provider_streams.plugin.timeline import Asked, columns, grain_of, grid_json, next_due, timeline
+from tests.airflow.ui.story import Chapter, write
 
 HOUR = timedelta(hours=1)
-T0 = datetime(2026, 11, 20, tzinfo=UTC)
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+KEY = "fake:fake_default:numbers"
+
+
+@pytest.fixture
+def journal(tmp_path):
+    """`journal(chapter, start, end, ..)` writes a reader's past, and gives what the page is told of a span."""
+    url = f"sqlite:///{tmp_path / 'journal.db'}"
+
+    def told(
+        chapter: Chapter | None, start: datetime, end: datetime, *, width: int = 1000, now: datetime = NOW, **more
+    ):
+        if chapter is not None:
+            write(url, [chapter], NOW)
+        database = Database(url)
+        with database.reading() as connection:
+            (one,) = overviews(connection)
+            one = one.of_dags(more["dags"]) if "dags" in more else one
+            asked = Asked(Window(start, end), width, now, whole=more.get("whole", False))
+            found = timeline(connection, one, grid_of(connection, one), asked)
+        database.close()
+        return found
+
+    return told
 
 
 def at(hours: float) -> datetime:
-    return T0 + hours * HOUR
+    return NOW + hours * HOUR
 
 
-def window(start: float, end: float | None = None) -> Window:
-    return Window(at(start), at(start + 1 if end is None else end))
+def states(seen) -> list[tuple[float, str]]:
+    return [((piece.window.start - NOW) / HOUR, piece.state) for piece in seen.pieces]
 
 
-def covered(start: float, end: float | None = None) -> WindowState:
-    run = RunRef(1, "dag", "run", "task", 1)
-    return WindowState(window(start, end), "covered", rows=10, bytes=1000, fingerprint="f" * 32, attempts=1, run=run)
+def test_blank_time_between_and_after_windows_is_missing_up_to_now(journal):
+    seen = journal(Chapter(KEY, "d.t", 4, missing=frozenset({3})), at(-24), at(24), now=at(2.5))
+    expected = {-4: "covered", -3: "missing", -2: "covered", -1: "covered", 0: "missing", 1: "missing"}
+    assert dict(states(seen)) == expected, "nothing before the first window, and nothing that has not ended"
+    assert seen.is_exact
 
 
-def states(*known: WindowState, span: Window, beat: Window | None = None, since: float | None = None, now: float):
-    seen = coverage_of(known, span, beat, None if since is None else at(since), at(now))
-    return [((one.window.start - T0) / HOUR, one.state) for one in seen.windows]
+def test_a_window_planned_ahead_is_not_missing_yet(journal):
+    seen = journal(Chapter(KEY, "d.t", 2, planned=frozenset({1})), at(-24), at(24), now=at(-0.5))
+    assert states(seen) == [(-2, "covered")]
 
 
-def test_blank_time_between_and_after_windows_is_missing_up_to_now():
-    assert states(covered(1), covered(3), span=window(0, 24), beat=window(3), since=1, now=5.5) == [
-        (1, "covered"),
-        (2, "missing"),
-        (3, "covered"),
-        (4, "missing"),
+def test_of_an_older_reader_the_blank_start_of_the_span_is_missing(journal):
+    seen = journal(Chapter(KEY, "d.t", 10, missing=frozenset({5, 4})), at(-5), at(-2))
+    assert states(seen) == [(-5, "missing"), (-4, "missing"), (-3, "covered")]
+
+
+def test_windows_that_share_time_with_earlier_ones_are_marked(journal):
+    seen = journal(Chapter(KEY, "d.t", 4, shifted=frozenset({2})), at(-24), NOW)
+    marked = [((piece.window.start - NOW) / HOUR, piece.overlaps) for piece in seen.pieces]
+    assert (-2.5, 1) in marked
+    assert sum(overlaps for _, overlaps in marked) == 1
+
+
+def test_unproven_windows_are_covered_and_marked(journal):
+    seen = journal(Chapter(KEY, "d.t", 4, unproven=frozenset({1, 2})), at(-24), NOW)
+    assert [(piece.state, piece.unproven) for piece in seen.pieces] == [("covered", 0)] * 2 + [("covered", 1)] * 2
+
+
+def test_a_span_takes_whole_windows_if_asked(journal):
+    seen = journal(Chapter(KEY, "d.t", 6), at(-4.5), at(-1.5), whole=True)
+    assert states(seen) == [(-4, "covered"), (-3, "covered")]
+
+
+@pytest.fixture
+def many(journal):
+    """A hundred days of minutes with a failed one, a lost one and a gap of ten; the first answer."""
+    chapter = Chapter(
+        KEY,
+        "d.t",
+        20_000,
+        timedelta(minutes=1),
+        failed=frozenset({700}),
+        lost=frozenset({9000}),
+        missing=frozenset(range(400, 410)),
+        unproven=frozenset({5, 6}),
+    )
+    return lambda width: journal(chapter if width == 500 else None, NOW - timedelta(minutes=20_000), NOW, width=width)
+
+
+def test_many_windows_are_summed_up_for_the_pixels_and_none_is_lost(many):
+    for width in (500, 2000):
+        seen = many(width)
+        assert not seen.is_exact
+        assert len(seen.pieces) <= width, "a piece takes two pixels; few begin in one grain"
+        counts = {state: sum(piece.windows for piece in seen.pieces if piece.state == state) for state in STATES}
+        assert counts == {"covered": 19_988, "running": 0, "failed": 1, "lost": 1, "missing": 10}
+        assert sum(piece.unproven for piece in seen.pieces) == 2
+        body = columns(seen, Window(NOW - timedelta(minutes=20_000), NOW))
+        assert sum(body["windows"]) == 20_000
+
+
+def test_pieces_are_wide_enough_to_be_seen_and_stay_where_they_are():
+    assert [grain_of(timedelta(days=1), 1000), grain_of(timedelta(days=30), 1000)] == [300, 7200]
+    assert grain_of(timedelta(days=3_000_000), 50) <= 86_400 * 2**21
+
+
+def test_columns_are_parallel_and_say_what_the_windows_say(journal):
+    seen = journal(Chapter(KEY, "d.t", 3, failed=frozenset({2})), at(-3), NOW)
+    body = columns(seen, Window(at(-3), NOW))
+    parallel = ("start", "length", "state", "windows", "rows", "bytes", "late", "attempts", "planned", "cause")
+    assert {len(body[name]) for name in (*parallel, "overlaps", "unproven", "fingerprint")} == {3}
+    assert (body["zero"], body["start"], body["length"]) == (at(-3).timestamp(), [0, 3600, 7200], [3600] * 3)
+    assert [body["states"][index] for index in body["state"]] == ["covered", "failed", "covered"]
+    assert body["causes"][body["cause"][1]].startswith("ReadStalled: ")
+    assert (body["attempts"][1], len(body["fingerprint"][1])) == (2, 12)
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "end"),
+    [
+        ("1h", "2026-11-20T10:00Z", "2026-11-20T12:00Z"),
+        ("1h +15m", "2026-11-20T10:15Z", "2026-11-20T12:15Z"),
+        ("1d Europe/Berlin", "2026-11-19T23:00Z", "2026-11-20T23:00Z"),
+        ("1mo Europe/Berlin", "2026-10-31T23:00Z", "2026-11-30T23:00Z"),
+        ("cron 0 6 * * * UTC", "2026-11-20T06:00Z", "2026-11-21T06:00Z"),
+    ],
+)
+def test_a_drag_is_widened_to_whole_cells(text, start, end):
+    dragged = Window.parse("2026-11-20T10:56:00.100011Z/2026-11-20T11:17:03Z")
+    assert snap(parse_grid(text), dragged) == Window.parse(f"{start}/{end}")
+    assert snap(None, dragged) == dragged
+
+
+def test_a_browser_can_snap_as_the_server_does():
+    assert grid_json(parse_grid("1h +15m"), None) == {"every": 3600.0, "shift": 900.0}
+    days = parse_grid("1d Europe/Berlin")
+    stretch = days.around(Window.parse("2026-10-24T10:00Z/2026-10-26T10:00Z"))
+    edges = [
+        datetime.fromtimestamp(edge, UTC).isoformat()[:13] for edge in grid_json(days, beat(days, stretch))["edges"]
     ]
-
-
-def test_nothing_is_missing_before_the_readers_first_window():
-    assert states(covered(5), span=window(0, 24), beat=window(5), since=5, now=6) == [(5, "covered")]
-
-
-def test_of_an_older_reader_the_blank_start_of_the_span_is_missing():
-    found = states(covered(5), span=window(3, 6), beat=window(5), since=-40, now=24)
-    assert found == [(3, "missing"), (4, "missing"), (5, "covered")]
-
-
-def test_a_span_without_any_known_window_is_all_missing():
-    assert states(span=window(10, 12), beat=window(5), since=0, now=24) == [(10, "missing"), (11, "missing")]
-
-
-def test_a_window_that_has_not_ended_is_not_missing():
-    assert states(covered(0), span=window(0, 4), beat=window(0), since=0, now=1.99) == [(0, "covered")]
-
-
-def test_a_planned_window_keeps_its_plan_and_stands_once():
-    planned = WindowState(window(2), "missing", cause="planned, not read yet", fingerprint="a" * 32)
-    seen = coverage_of([covered(1), planned], window(0, 4), window(1), at(1), at(3))
-    assert [one.fingerprint[:1] for one in seen.windows] == ["f", "a"]
-
-
-def test_a_reader_that_never_ran_has_no_rhythm_and_misses_nothing():
-    planned = WindowState(window(2), "missing", fingerprint="a" * 32)
-    assert states(planned, span=window(0, 24), now=24) == [(2, "missing")]
-
-
-def test_windows_that_do_not_touch_the_span_are_left_out():
-    assert states(covered(0), covered(9), span=window(1, 9), beat=window(9), since=9, now=10) == []
-
-
-def test_blank_time_is_not_cut_into_millions_of_windows():
-    beat = Window(T0, T0 + timedelta(seconds=1))
-    seen = coverage_of([], window(0, 1000), beat, T0, at(1000))
-    assert [one.window for one in seen.windows] == [window(0, 1000)]
-
-
-def test_the_grid_goes_on_before_and_after_its_window():
-    assert on_grid(at(7.5), window(2, 4)) == at(6)
-    assert on_grid(at(-1.5), window(2, 4)) == at(-2)
-    assert on_grid(at(6), window(2, 4)) == at(6)
+    assert edges == ["2026-10-23T22", "2026-10-24T22", "2026-10-25T23", "2026-10-26T23", "2026-10-27T23"]
+    assert grid_json(None, None) is None
 
 
 def test_the_next_window_is_due_at_its_end():
-    assert next_due(window(2), at(5.2)) == at(6).timestamp()
-    assert next_due(None, T0) is None
+    assert next_due(parse_grid("1h"), at(0.2)) == at(1).timestamp()
+    assert next_due(None, NOW) is None
 
 
-def test_columns_are_parallel_and_say_what_the_windows_say():
-    failed = WindowState(window(1), "failed", cause="ReadStalled: silence", fingerprint="ab" * 16, attempts=2)
-    seen = coverage_of([covered(0), failed, covered(2, 2.0001)], window(0, 4), None, None, at(4))
-    body = columns(seen)
-    parallel = ("start", "length", "state", "rows", "bytes", "attempts", "cause", "fingerprint")
-    assert {len(body[name]) for name in parallel} == {3}
-    assert body["zero"] == T0.timestamp()
-    assert body["start"] == [0, 3600, 7200]
-    assert body["length"] == [3600, 3600, pytest.approx(0.36)]
-    assert [body["states"][index] for index in body["state"]] == ["covered", "failed", "covered"]
-    assert body["states"] == STATES
-    assert [body["causes"][index] for index in body["cause"]] == ["", "ReadStalled: silence", ""]
-    assert body["fingerprint"][1] == "abababababab"
+@pytest.mark.parametrize("text", ["1h", "1d Europe/Berlin", "1mo", "cron 0 6 * * * UTC"])
+def test_the_ends_of_time_are_no_errors(journal, text):
+    first, last = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+    grid = parse_grid(text)
+    early, late = Window(first, first + HOUR), Window(last - HOUR, last)
+    assert snap(grid, early).start == first
+    assert snap(grid, late) == late
+    assert next_due(grid, last) is None
+    assert journal(Chapter(KEY, "d.t", 2), early.start, early.end).pieces == ()
+    assert journal(None, late.start, late.end).pieces == ()
+    assert sum(piece.windows for piece in journal(None, first, last).pieces) == 2

@@ -21,6 +21,7 @@ from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.receipt import SplitReceipt, compare
 from airflow_provider_streams.model.sink import ParquetSink
 from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.systems.sources import source_of, source_to_json
 
 HOUR = timedelta(hours=1)
 
@@ -147,6 +148,7 @@ def write(url: str, chapters: Iterable[Chapter], now: datetime, seed: int = 7) -
     try:
         for chapter in chapters:
             reader_id = names.ensure_reader(database, chapter.key, chapter.reader)
+            names.write_source(database, chapter.key, _source(chapter.key))
             with database.writing() as connection:
                 connection.execute(names.change(reader_id))
                 landing_id = _landing(connection, chapter, reader_id)
@@ -194,6 +196,12 @@ def forget(url: str, reader: str) -> None:
         for number in connection.execute(select(readers.c.id).where(readers.c.reader == reader)).scalars().all():
             names.forget_reader(connection, number)
     database.close()
+
+
+def _source(key: str) -> str:
+    """A source as whoever reads it writes it down."""
+    system, conn_id, name = key.split(":", 2)
+    return json.dumps(source_to_json(source_of(system, [name], conn_id)))
 
 
 def _landing(connection: Connection, chapter: Chapter, reader_id: int) -> int:

@@ -26,8 +26,8 @@ def drawn(page, rows: int):
 def month(page) -> None:
     """Thirty days, all of them drawn."""
     page.get_by_role("radio", name="Month").click()
-    lanes = "[...document.querySelectorAll('.st-lane')]"
-    page.wait_for_function(f"{lanes}.reduce((sum, lane) => sum + Number(lane.dataset.windows), 0) > 6000")
+    covered = "Number(document.querySelector('.st-legend [data-count=covered]').innerText.replaceAll(',', ''))"
+    page.wait_for_function(f"{covered} > 7000")
 
 
 def counts(page) -> dict[str, int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import io
-import io
 import os
 import textwrap
 from pathlib import Path
@@ -67,8 +66,6 @@ def streams(fake, dag_test, tmp_path, monkeypatch, airflow_home):
     monkeypatch.setattr(spark, "launch", lambda work, _conn_id, _settings: run_without_spark(work))
     monkeypatch.setattr(spark, "launch_chunk", lambda work, _conn_id, _settings: run_without_spark(work))
 
-    monkeypatch.setattr(spark, "launch", lambda work, *_how: run_without_spark(work))
-    monkeypatch.setattr(spark, "launch_chunk", lambda work, *_how: run_without_spark(work))
     monkeypatch.setenv("_AIRFLOW_PROCESS_CONTEXT", "")
     parser = argparse.ArgumentParser(prog="airflow")
     subparsers = parser.add_subparsers()
@@ -121,51 +118,6 @@ def test_what_cannot_be_taken_from_a_dag_is_told(streams, words, message, capsys
     with pytest.raises(SystemExit):
         streams("backfill", *words, *SPAN)
     assert message in capsys.readouterr().err
-
-
-def test_a_task_that_reads_another_source_by_now_is_refused(streams, capsys):
-    words = ("backfill", "--dag-id", "by_hand", "--task-id", "read", *SPAN)
-    with pytest.raises(SystemExit):
-        streams(*words, "--source-key", FakeSource("another").key)
-    assert f"reads {FakeSource('numbers').key}, not {FakeSource('another').key}" in capsys.readouterr().err
-    streams(*words, "--source-key", FakeSource("numbers").key)
-    assert covered("orders") == 3
-
-
-@pytest.mark.parametrize("answer", ["", "Orders"])
-def test_a_reader_is_forgotten_only_once_its_name_was_typed(streams, monkeypatch, capsys, answer):
-    streams("backfill", "--dag-id", "by_hand", "--task-id", "read", *SPAN)
-    monkeypatch.setattr("sys.stdin", io.StringIO(f"{answer}\n"))
-    with pytest.raises(SystemExit):
-        streams("forget", "orders")
-    assert "nothing was forgotten" in capsys.readouterr().err
-    assert covered("orders") == 3
-    monkeypatch.setattr("sys.stdin", io.StringIO("orders\n"))
-    streams("forget", "orders")
-    assert covered("orders") == 0
-    with open_journal() as journal:
-        assert journal.sources() == []
-
-
-def test_of_readers_with_one_name_the_source_says_which(streams, capsys):
-    for index in ("0", "1"):
-        streams("backfill", "--dag-id", "by_hand", "--task-id", "each", "--map-index", index, *SPAN)
-    with pytest.raises(SystemExit):
-        streams("forget", "by_hand.each", "--yes")
-    assert "say which one with --source-key" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        streams("forget", "nobody", "--yes")
-    streams("forget", "by_hand.each", "--yes", "--source-key", FakeSource("a").key)
-    assert (covered("by_hand.each", "a"), covered("by_hand.each", "b")) == (0, 3)
-
-
-def test_a_table_of_a_forgotten_reader_is_nobodys(streams, capsys):
-    words = ("backfill", "--dag-id", "by_hand", "--task-id", "read", *SPAN)
-    streams(*words)
-    streams("forget", "orders", "--yes")
-    with pytest.raises(SystemExit):
-        streams(*words)
-    assert "ForeignTable" in capsys.readouterr().err
 
 
 def test_a_task_that_reads_another_source_by_now_is_refused(streams, capsys):

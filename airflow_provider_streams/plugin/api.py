@@ -29,8 +29,10 @@ from airflow_provider_streams.plugin.filling import Gap, how_to_fill
 from airflow_provider_streams.plugin.horizon import Horizons, ask_system
 from airflow_provider_streams.plugin.preview import around, preview
 from airflow_provider_streams.plugin.remembered import Remembered
+from airflow_provider_streams.plugin.tables import table_view
 from airflow_provider_streams.plugin.ticks import snap
 from airflow_provider_streams.plugin.timeline import Asked, columns, grid_json, next_due, timeline
+from airflow_provider_streams.redaction import redact
 
 STATIC: Final = Path(__file__).parent / "static"
 MOST_PIXELS: Final = 8_000
@@ -157,6 +159,16 @@ def reader(one: ReaderDep, access: AccessDep, connection: JournalDep) -> dict[st
     # other people's DAGs may read for it, too
     (whole,) = overviews(connection, one.id, done=_activities)
     return {**reader_json(one), "may_forget": access.may_edit(whole)}
+
+
+@routes.get("/table/{reader_id}")  # noqa: FAST003 - reader_of takes it
+def table(one: ReaderDep, span: SpanDep, connection: JournalDep) -> dict[str, Any]:
+    """How the reader's table stands, and which covered windows of the span are no longer in it."""
+    seen = table_view(connection, one, span)
+    if seen is None:
+        return {"standing": None, "cause": "", "gone": []}
+    gone = [window.to_json() for window in seen.gone]
+    return {"standing": seen.standing, "cause": redact(seen.cause), "gone": gone}
 
 
 @routes.get("/horizon/{reader_id}")  # noqa: FAST003 - reader_of takes it

@@ -80,7 +80,7 @@ class KnownTask:
         return [run for run in made if run and span.start <= run.window.start and run.window.end <= span.end]
 
     def bounds(self, runs: Sequence[ScheduledRun]) -> tuple[datetime, datetime] | None:
-        """Between which dates Airflow's backfill makes exactly these runs and those between them; None: it would not."""
+        """Between which dates Airflow's backfill makes just these runs and those between them; None: it would not."""
         first, last = runs[0], runs[-1]
         dates = (
             (first.moment, last.moment),

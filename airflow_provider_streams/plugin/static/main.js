@@ -302,7 +302,7 @@ function useActs(root, shown, view, show, setPanel) {
   }, []);
 }
 
-function Side({ panel, state, act, refresh }) {
+function Side({ panel, state, view, act, refresh }) {
   const source = panel && state.sources.find(({ id }) => id === panel.id);
   if (!source) return null;
   const close = () => {
@@ -311,7 +311,7 @@ function Side({ panel, state, act, refresh }) {
   };
   const reach = state.horizons.get(source.id);
   const key = `${panel.kind} ${panel.id}`;
-  if (panel.kind === "reader") return h(Reader, { key, source, reach, close, refresh });
+  if (panel.kind === "reader") return h(Reader, { key, source, view, reach, close, refresh });
   const { start, end } = panel.window;
   if (panel.kind === "span") return h(Backfill, { key, source, window: panel.window, close });
   const columns = state.tables.get(source.id);
@@ -384,7 +384,7 @@ function Streams() {
       "div",
       { className: "st-main" },
       h("div", { className: "st-table" }, h(Axis, { lines, view, width, axis }), body, shown.length > 0 && state.phase === "ready" && h(Hint)),
-      h(Side, { panel, state, act, refresh: () => store.refresh() }),
+      h(Side, { panel, state, view, act, refresh: () => store.refresh() }),
     ),
     h(Tooltip, { handle }),
   );

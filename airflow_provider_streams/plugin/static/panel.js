@@ -192,6 +192,7 @@ export function Detail({ source, window: chosen, enter, one, horizon, close }) {
     body && h(Plan, { plan: body.plan }),
     body && h("h3", null, "Lands in"),
     body && h(Facts, { rows: landingFacts(body) }),
+    h(Table, { source, window: chosen }),
   );
 }
 
@@ -215,6 +216,19 @@ function Command({ text }) {
     h("code", { ref: area, tabIndex: 0, "aria-label": "Command" }, text),
     h("button", { type: "button", className: "st-button st-primary", onClick: copy }, copied ? "Copied" : "Copy command"),
     h("p", { className: "st-muted st-small" }, "The command shows exactly what would be read. To read it, leave ", h("code", null, "--dry-run"), " out: many windows in one Spark job, into the same table."),
+  );
+}
+
+/** How the table stands, as the api-server sees it, and which covered windows are no longer in it. */
+function Table({ source, window: chosen }) {
+  const { body } = useAnswer(`table/${source.id}`, { start: iso(chosen.start), end: iso(chosen.end) }, source.version, 120);
+  if (!body || body.standing === null || (body.standing === "ours" && !body.gone.length)) return null;
+  const first = body.gone[0];
+  return h(
+    "p",
+    { className: body.standing === "unseen" ? "st-note" : "st-note st-note-bad" },
+    `Seen from Airflow's api-server: ${body.cause || "the table is there"}.`,
+    first && ` ${plural(body.gone.length, "window")} here that ${body.gone.length === 1 ? "was" : "were"} covered ${body.gone.length === 1 ? "is" : "are"} no longer in it, the first from ${moment(Date.parse(first.start) / 1000)} UTC: the next read or backfill there finds them missing.`,
   );
 }
 
@@ -245,6 +259,7 @@ export function Backfill({ source, window: chosen, close }) {
     body && body.windows > 0 && body.command && h(Command, { text: body.command }),
     body && h("h3", null, "Lands in"),
     body && h(Facts, { rows: landingFacts(body) }),
+    h(Table, { source, window: wide }),
   );
 }
 
@@ -291,8 +306,10 @@ function Start({ action }) {
 }
 
 /** A reader: its table, who holds the stream, and how it is forgotten. */
-export function Reader({ source, reach, close, refresh }) {
+export function Reader({ source, view, reach, close, refresh }) {
   const { body, problem } = useAnswer(`reader/${source.id}`, {}, source.version);
+  // what was in view when it was opened: the view moves with the clock
+  const [seen] = useState(view);
   return h(
     Frame,
     { title: source.reader, subtitle: source.title, close },
@@ -308,6 +325,7 @@ export function Reader({ source, reach, close, refresh }) {
     h("h3", null, "Lands in"),
     !body && h(Waiting, { problem }),
     body && h(Facts, { rows: landingFacts(body) }),
+    h(Table, { source, window: seen }),
     h("h3", null, "Pins and holds"),
     h(Holds, { source, reach }),
     body && h("h3", null, "Forget"),

@@ -222,7 +222,7 @@ def test_a_span_without_windows_ends_nothing(open_page):
     page.get_by_label("start of the range").fill("2001-01-01 00:00")
     page.get_by_label("start of the range").press("Enter")
     page.wait_for_function(
-        "[...document.querySelectorAll('.st-lane')].every((lane) => lane.getAttribute('aria-valuetext') === 'no windows')"
+        "[...document.querySelectorAll('.st-lane')].every((lane) => lane.ariaValueText === 'no windows')"
     )
     page.locator(ORDERS).focus()
     for key in ("Enter", "ArrowLeft", "ArrowRight", "PageUp", "PageDown", "Home", "End", "n", "p", "Shift+ArrowLeft"):
@@ -282,7 +282,8 @@ def test_tooltips_never_lie_over_the_panel(open_page):
             """() => {
               const tip = document.querySelector('.st-tip');
               if (!tip || getComputedStyle(tip).visibility === 'hidden') return false;
-              return tip.getBoundingClientRect().right > document.querySelector('.st-panel').getBoundingClientRect().left;
+              const panel = document.querySelector('.st-panel').getBoundingClientRect();
+              return tip.getBoundingClientRect().right > panel.left;
             }"""
         )
         assert not overlap

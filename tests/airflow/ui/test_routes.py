@@ -20,6 +20,7 @@ ROUTES = {
     "/api/timeline/{reader_id}": "api/timeline/{id}?" + SPAN,
     "/api/window/{reader_id}": "api/window/{id}?" + SPAN,
     "/api/preview/{reader_id}": "api/preview/{id}?" + SPAN,
+    "/api/table/{reader_id}": "api/table/{id}?" + SPAN,
     "/api/reader/{reader_id}": "api/reader/{id}",
     "/api/horizon/{reader_id}": "api/horizon/{id}",
 }
@@ -148,6 +149,14 @@ def test_a_reader_tells_what_it_lands(page_server):
     assert not page_server.get(f"api/reader/{reader['id']}", "shopkeeper").json()["may_forget"], (
         "a viewer edits nothing"
     )
+
+
+def test_a_table_that_is_not_there_is_told_and_its_windows_with_it(page_server):
+    reader = sources(page_server, "admin")["fleet.daily"]
+    told = page_server.get(ROUTES["/api/table/{reader_id}"].format(id=reader["id"]), "admin").json()
+    assert told["standing"] in {"absent", "unseen"}
+    assert told["cause"]
+    assert bool(told["gone"]) == (told["standing"] == "absent")
 
 
 @pytest.fixture

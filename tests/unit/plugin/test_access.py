@@ -20,7 +20,7 @@ class Manager:
         assert user == "somebody"
         return {"mine"} if method == "GET" else set()
 
-    def filter_authorized_dag_ids(self, *, dag_ids, user, method):
+    def filter_authorized_dag_ids(self, *, dag_ids, user, method):  # noqa: ARG002 - as Airflow calls it
         assert user == "somebody"
         assert "theirs" not in dag_ids, "it exists: what is above has decided"
         return dag_ids & {"old_mine"}
@@ -64,7 +64,7 @@ def test_a_reader_that_only_planned_belongs_to_the_dag_of_its_name(rights):
 
 def test_only_who_may_edit_every_dag_of_a_reader_may_have_it_forgotten(rights, monkeypatch):
     assert not rights.may_edit(reader("any name", "mine")), "reading it is not enough"
-    monkeypatch.setattr(Manager, "get_authorized_dag_ids", lambda _self, *, user, method: {"mine"})
+    monkeypatch.setattr(Manager, "get_authorized_dag_ids", lambda _self, **_asked: {"mine"})
     assert rights.may_edit(reader("any name", "mine"))
     assert not rights.may_edit(reader("any name", "mine", "theirs"))
     assert not rights.may_edit(reader("theirs.read"))

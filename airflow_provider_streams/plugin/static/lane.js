@@ -286,7 +286,7 @@ function Name({ source, held, act }) {
   const at = source.title.lastIndexOf("/") + 1;
   return h(
     "button",
-    { type: "button", className: "st-name", title: `${source.key}\nreader ${source.reader}\nPress for its table, holds, and to forget it.`, onClick: () => act.reader(source.id) },
+    { type: "button", className: "st-name", "aria-label": `${source.title}, reader ${source.reader}: its table and holds`, title: `${source.key}\nreader ${source.reader}\nPress for its table, holds, and to forget it.`, onClick: () => act.reader(source.id) },
     h(
       "div",
       { className: "st-name-title" },

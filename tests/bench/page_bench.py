@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 SOURCES = 10
 WINDOWS = 2_000
 _LANES = "[...document.querySelectorAll('.st-lane')]"
-_ALL = f"{_LANES}.reduce((sum, lane) => sum + Number(lane.dataset.windows), 0)"
+_COUNTS = "[...document.querySelectorAll('.st-legend [data-count]')]"
+_ALL = f"{_COUNTS}.reduce((sum, one) => sum + Number(one.innerText.replaceAll(',', '')), 0)"
 _SPENT = "performance.getEntriesByName(name, 'measure').reduce((sum, one) => sum + one.duration, 0)"
 
 
@@ -45,7 +46,8 @@ def run(scale: float) -> None:
 def _widen(page: Page, windows: int) -> None:
     page.get_by_role("radio", name="Custom").click()
     start = datetime.now(UTC).timestamp() - windows * 3600
-    page.get_by_label("start of the range").fill(f"{datetime.fromtimestamp(start, UTC):%Y-%m-%dT%H:%M}")
+    page.get_by_label("start of the range").fill(f"{datetime.fromtimestamp(start, UTC):%Y-%m-%d %H:%M}")
+    page.get_by_label("start of the range").press("Enter")
 
 
 def _step(page: Page, session: CDPSession, name: str, act: Callable[[], None], wanted: str) -> None:

@@ -203,7 +203,7 @@ def test_spark_connect_ships_what_a_clean_server_lacks(clusters, python: Path, s
     assert [url for url in pages if "/SQL/execution/" in url]
     found = settings_in(tmp_path / "told", told)
     assert watching.files_with(tmp_path, CANARY) == []
-    # the other secret is a session's setting: a literal of that transform's plan, and, as Spark has it, in the event log
+    # the other secret is a setting of a session: a literal of that transform, and, as Spark has it, in the event log
     assert "a Spark Connect server writes what a session sets into its event log" in told.output
     assert bad.result["error"] == "EventsLost", bad.output
     assert acted.result["error"] == "InvalidRequest"

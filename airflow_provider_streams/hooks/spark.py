@@ -255,6 +255,11 @@ class ConnectLauncher(_SessionLauncher):
         session: SparkSession = SparkSession.builder.remote(
             SparkConnectHook(self._conn_id).get_connection_url()
         ).getOrCreate()
+        if self._settings.secrets:
+            _log.warning(
+                "Spark's settings hold secrets: a Spark Connect server writes what a session sets into its event log, "
+                "if it keeps one, as it is. Set them where the server is started"
+            )
         preflight.set_late(session, self._settings.without(*_SENT), f"the Spark Connect server of {self._conn_id!r}")
         session.addArtifacts(str(ring_archive()), pyfile=True)
         for name, kind in _SENT.items():

@@ -39,6 +39,12 @@ READING = (
     _arg("--slack", type=float, default=60.0, metavar="SECONDS", help="disorder of publish times; default 60"),
     _arg("--reader", help="the name under which windows are covered; default cli, or the task's own"),
     _arg("--on-loss", default="fail", choices=("fail", "record"), help="what to do when events are gone"),
+    _arg(
+        "--on-unproven",
+        default="land",
+        choices=("land", "fail"),
+        help="what to do when nobody can say whether events are gone; default land",
+    ),
 )
 TASK = (
     _arg("--dag-id", help="read as a DAG's task does: source, table, transform and reader are the task's"),

@@ -17,6 +17,7 @@ from airflow_provider_streams.hooks.base import hook_for
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.model.source import PravegaSource
 from airflow_provider_streams.windows.recording import sample, store
+from airflow_provider_streams.windows.sightings import look
 
 if TYPE_CHECKING:
     from airflow_provider_streams.hooks.pravega import PravegaHook
@@ -54,6 +55,7 @@ def record(args: Namespace) -> None:
     with open_journal() as journal, closing(hook_for(source).system()) as system:
         taken = sample(system, source)
         sequence = store(journal, system, taken, recorder, anew=args.anew)
+        look(journal, system, source)
     row = {"sequence": sequence, "sampled_from": _time(taken.sampled_from), "recorder": recorder}
     if sequence is None:
         row["note"] = "not stored: another recorder was quicker"

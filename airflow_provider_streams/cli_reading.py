@@ -14,7 +14,7 @@ from airflow_provider_streams.hooks.pravega_connection import full_stream_name
 from airflow_provider_streams.model.basis import BasisLike, check_basis, default_basis
 from airflow_provider_streams.model.grid import Grid
 from airflow_provider_streams.model.landing import Landing
-from airflow_provider_streams.model.plan import OnLoss
+from airflow_provider_streams.model.plan import OnLoss, OnUnproven
 from airflow_provider_streams.model.sink import ParquetSink
 from airflow_provider_streams.model.source import EventTimeUnit, PravegaSource, PulsarSource, Source
 from airflow_provider_streams.model.window import Window
@@ -42,6 +42,7 @@ class Reading:
     slack: timedelta
     max_skew: timedelta
     on_loss: OnLoss
+    on_unproven: OnUnproven
     spark_conn_id: str | None
     spark: Mapping[str, Any] | None = field(default=None, repr=False)
     """Spark's settings, see `spark.settings`; may hold secrets."""
@@ -75,7 +76,7 @@ class Reading:
     def window(self, window: Window, journal: Journal) -> WindowRead:
         """One of its windows."""
         question = WindowQuestion(self.source, window, self.basis_in(journal), self.slack, self.max_skew)
-        return WindowRead(question, self.reader, self.on_loss)
+        return WindowRead(question, self.reader, self.on_loss, on_unproven=self.on_unproven)
 
 
 def reading_of(args: Namespace) -> Reading:
@@ -95,6 +96,7 @@ def reading_of(args: Namespace) -> Reading:
         _length("--slack", args.slack),
         _length("--max-skew", args.max_skew),
         args.on_loss,
+        args.on_unproven,
         getattr(args, "spark_conn_id", None),
         spark_of(args),
     )
@@ -184,6 +186,7 @@ def _of_task(args: Namespace) -> Reading:
         task.slack,
         task.max_skew,
         task.on_loss if args.on_loss == "fail" else args.on_loss,
+        task.on_unproven if args.on_unproven == "land" else args.on_unproven,
         args.spark_conn_id or loaded.rendered(task.spark_conn_id),
         {**(loaded.rendered(task.spark) or {}), **(spark_of(args) or {})} or None,
         grid_of_timetable(loaded.timetable),

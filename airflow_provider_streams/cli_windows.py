@@ -106,6 +106,7 @@ def _backfill(args: Namespace, reading: Reading, journal: Journal) -> Backfill:
         slack=reading.slack,
         max_skew=reading.max_skew,
         on_loss=reading.on_loss,
+        on_unproven=reading.on_unproven,
         lookback=parse_duration(args.lookback) if args.lookback else None,
         limits=Limits(args.max_bytes, args.max_windows),
         acts=acts_of(args),

@@ -6,12 +6,13 @@ import asyncio
 import importlib
 from collections.abc import Iterable, Mapping
 from contextlib import closing
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowNotFoundException
 
-from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.errors import InvalidRequest, StreamsError
 from airflow_provider_streams.hooks import secret_places
 from airflow_provider_streams.hooks.journal import aopen_journal, open_journal
 from airflow_provider_streams.hooks.settings import (
@@ -25,10 +26,12 @@ from airflow_provider_streams.hooks.settings import (
 )
 from airflow_provider_streams.redaction import on_secret, remember
 from airflow_provider_streams.windows.readiness import Readiness, WindowQuestion, ask_journal, ask_planner
+from airflow_provider_streams.windows.sightings import look
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection
 
+    from airflow_provider_streams.model.sighting import Sighting
     from airflow_provider_streams.model.source import Source
     from airflow_provider_streams.systems.base import Option, StreamSystem
 
@@ -132,6 +135,30 @@ class StreamHook(BaseHook):
                 return await asyncio.to_thread(ask_journal, journal, question)
         with closing(await self.asystem()) as system:
             return await asyncio.to_thread(ask_planner, system, question)
+
+    def look(self, source: Source) -> None:
+        """Note in the journal where a source ends now; failures are logged."""
+        try:
+            with open_journal() as journal, closing(self.system()) as system:
+                look(journal, system, source)
+        except StreamsError as error:
+            self.log.info("%s was not looked at: %s", source, error)
+
+    async def alook(self, source: Source) -> None:
+        """As `look`, for an event loop."""
+        try:
+            with closing(await aopen_journal()) as journal:
+                if not await asyncio.to_thread(journal.is_seen_about, source.key, datetime.now(UTC)):
+                    seen = await self._asighting(source)
+                    await asyncio.to_thread(journal.note_sighting, source.key, seen)
+        except StreamsError as error:
+            self.log.info("%s was not looked at: %s", source, error)
+
+    async def _asighting(self, source: Source) -> Sighting:
+        """See `StreamSystem.look`; a system with a native asynchronous answer overrides it."""
+        await asyncio.to_thread(self._system_class)  # its packages take a second to load, which the loop must not
+        with closing(await self.asystem()) as system:
+            return await asyncio.to_thread(system.look, source)
 
     def close(self) -> None:
         """Close what blocking calls opened."""

@@ -31,6 +31,9 @@ from airflow_provider_streams.windows.readiness import Readiness, WindowQuestion
 if TYPE_CHECKING:
     from airflow.sdk import Connection as AirflowConnection
 
+    from airflow_provider_streams.model.sighting import Sighting
+    from airflow_provider_streams.model.source import Source
+
 T = TypeVar("T")
 
 
@@ -171,8 +174,7 @@ class PulsarHook(StreamHook):
             return await super().areadiness(question)
         admin = await self._aadmin()
         topics = await self._known_topics(cast("PulsarSource", question.source))
-        if _SYSTEM not in sys.modules:  # its packages take a second to load, which the loop must not
-            await asyncio.to_thread(import_module, _SYSTEM)
+        await self._load_system()
         from airflow_provider_streams.systems.pulsar.system import check_ready  # noqa: PLC0415
 
         try:
@@ -180,6 +182,20 @@ class PulsarHook(StreamHook):
         except WindowNotReady as not_ready:
             return Readiness(ready=False, reason=not_ready.reason)
         return Readiness(ready=True)
+
+    async def _asighting(self, source: Source) -> Sighting:
+        """Two requests per topic, after the first, on the connections that all triggers share."""
+        admin = await self._aadmin()
+        topics = await self._known_topics(cast("PulsarSource", source))
+        await self._load_system()
+        from airflow_provider_streams.systems.pulsar.system import look  # noqa: PLC0415
+
+        return await look(admin, topics)
+
+    @staticmethod
+    async def _load_system() -> None:
+        if _SYSTEM not in sys.modules:  # its packages take a second to load, which the loop must not
+            await asyncio.to_thread(import_module, _SYSTEM)
 
     def answer(self, question: Question[T]) -> T:
         """The answer to a question, like those of `pulsar_questions`."""

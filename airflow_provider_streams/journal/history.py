@@ -153,6 +153,7 @@ def _state(
         run=run_ref(decisive),
         skew_seconds=_skew(pin),
         late_rows=decisive["late_rows"] if covered else None,
+        verdict=decisive["verdict"] or "" if covered else "",
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from sqlalchemy import Connection
 
-from airflow_provider_streams.journal import chains, cuts, history, landings, names, pins, runs
+from airflow_provider_streams.journal import chains, cuts, history, landings, names, pins, runs, sightings
 from airflow_provider_streams.journal.chains import Chain
 from airflow_provider_streams.journal.cuts import CutHistory, GoOn, RecordedCut
 from airflow_provider_streams.journal.database import Database
@@ -21,6 +21,7 @@ from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.grid import Grid
 from airflow_provider_streams.model.landing import Landed
 from airflow_provider_streams.model.plan import Plan
+from airflow_provider_streams.model.sighting import Sighting
 from airflow_provider_streams.model.window import Window
 
 
@@ -432,3 +433,19 @@ class Journal:
         Choose it before the oldest window still to be read. The last cut of a source always stays.
         """
         return cuts.prune(self._database, before, source_key)
+
+    # Sightings
+
+    def note_sighting(self, source_key: str, seen: Sighting) -> bool:
+        """Keep where a source ended when somebody looked, unless that was kept shortly before; whether it was kept."""
+        return sightings.note(self._database, source_key, seen)
+
+    def is_seen_about(self, source_key: str, moment: datetime) -> bool:
+        """Whether a sighting at this moment would not be kept: it need not be taken."""
+        with self._database.reading() as connection:
+            return sightings.is_seen_about(connection, source_key, moment)
+
+    def sighting(self, source_key: str, before: datetime) -> Sighting | None:
+        """The newest sighting of a source that is not later; where there is none, the first. None: nobody looked."""
+        with self._database.reading() as connection:
+            return sightings.before(connection, source_key, before)

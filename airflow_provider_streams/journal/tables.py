@@ -223,3 +223,15 @@ edges = Table(
     **_MYSQL,
 )
 """Which recorded cut a moment got when first asked for: the two windows beside it must get the same one."""
+
+sightings = Table(
+    "streams_sightings",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("source_id", Id, ForeignKey("streams_sources.id"), nullable=False),
+    Column("seen_at", Moment, nullable=False),
+    Column("sighting", LargeText, nullable=False),
+    UniqueConstraint("source_id", "seen_at", name="streams_sightings_once"),
+    **_MYSQL,
+)
+"""Where sources ended when somebody looked at them, as `Sighting`'s JSON: the first time, and now and then since."""

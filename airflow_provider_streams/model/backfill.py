@@ -38,7 +38,7 @@ NOMINAL_BYTES_PER_SECOND: Final = 50e6
 JOB_SECONDS: Final = 10.0
 """What starting one Spark job takes, roughly."""
 
-Verdict = Literal["ok", "part lost", "lost", "failed", "not ready"]
+Verdict = Literal["ok", "unproven", "part lost", "lost", "failed", "not ready"]
 
 _MAX_LINES = 50
 
@@ -115,14 +115,12 @@ class PlannedWindow:
     @classmethod
     def of(cls, item: WindowState, plan: Plan) -> PlannedWindow:
         """A window that can be read."""
-        lost = plan.losses
-        cause = (
-            "" if not lost else f"{lost[0].shard}: {lost[0].cause}" + (f" and {len(lost) - 1} more" * (len(lost) > 1))
-        )
+        verdict, causes = _verdict(plan)
+        cause = (causes[0] if causes else "") + (f" and {len(causes) - 1} more" if len(causes) > 1 else "")
         return cls(
             item.window,
             item.state,
-            "part lost" if lost else "ok",
+            verdict,
             plan.estimate.bytes,
             len(plan.splits),
             plan.fingerprint,
@@ -132,7 +130,7 @@ class PlannedWindow:
     @property
     def is_readable(self) -> bool:
         """Whether there is a plan to read."""
-        return self.verdict in ("ok", "part lost")
+        return self.verdict in ("ok", "unproven", "part lost")
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -145,6 +143,14 @@ class PlannedWindow:
             "fingerprint": self.fingerprint,
             "cause": self.cause,
         }
+
+
+def _verdict(plan: Plan) -> tuple[Verdict, list[str]]:
+    """Of a plan that can be read, and why it is not `ok`."""
+    if plan.losses:
+        return "part lost", [f"{loss.shard}: {loss.cause}" for loss in plan.losses]
+    causes = [f"{part.shard}: {part.verdict}" for part in plan.unproven]
+    return ("unproven" if causes else "ok"), causes
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +236,7 @@ class Preview:
             "minutes": round(self.minutes, 1),
             "horizon": self.horizon.astimezone(UTC).isoformat().replace("+00:00", "Z") if self.horizon else None,
             "beyond_horizon": [str(item.window) for item in self.having("lost", "part lost")],
+            "unproven": [str(item.window) for item in self.having("unproven")],
             "not_ready": [str(item.window) for item in self.having("not ready")],
             "failed": [str(item.window) for item in self.having("failed")],
             "details": [item.to_json() for item in self.windows],
@@ -253,6 +260,7 @@ class Preview:
 
 
 _LEFT_OUT: Final[dict[Verdict, str]] = {
+    "unproven": "of them unproven: nobody can say whether more was stored",
     "part lost": "of them only in part, the rest is beyond the horizon",
     "lost": "beyond the horizon, cannot be read",
     "failed": "cannot be planned",

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any, Literal, Self, get_args
 
 from airflow_provider_streams.model.grid import Every, Grid
+from airflow_provider_streams.model.plan import UNPROVEN
 from airflow_provider_streams.model.window import Window
 
 State = Literal["covered", "running", "lost", "failed", "missing"]
@@ -72,6 +73,8 @@ class WindowState:
     """How much later than the window's start and end its recorded cuts were sampled (basis `append`)."""
     late_rows: int | None = None
     """Rows of the window that appeared after it was read, by the last recount; None: never recounted."""
+    verdict: str = ""
+    """Of its covering run: `complete`, `loss recorded` or `unproven`; empty unless covered."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -86,6 +89,7 @@ class WindowState:
             "run": self.run.to_json() if self.run else None,
             "skew_seconds": list(self.skew_seconds) if self.skew_seconds else None,
             "late_rows": self.late_rows,
+            "verdict": self.verdict,
         }
 
     @property
@@ -186,6 +190,11 @@ class Coverage:
         return tuple(_overlaps([item.window for item in self.windows if item.state in ("covered", "running")]))
 
     @property
+    def unproven(self) -> tuple[WindowState, ...]:
+        """The covered windows of which nobody can say that nothing was removed before anybody looked."""
+        return tuple(item for item in self.windows if item.verdict == UNPROVEN)
+
+    @property
     def next_missing(self) -> Window | None:
         """The earliest window nobody has read or tried yet."""
         return next((item.window for item in self.windows if item.state == "missing"), None)
@@ -240,6 +249,7 @@ class Coverage:
             "rows": self.rows,
             "bytes": self.bytes,
             "late_rows": self.late_rows,
+            "unproven": len(self.unproven),
             "horizon": _iso(horizon),
             "beyond_horizon": None if horizon is None else len(self.beyond(horizon)),
             "windows": [item.to_json() for item in self.windows],

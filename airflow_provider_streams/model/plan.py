@@ -50,7 +50,7 @@ class PlanRequest:
     on_loss: OnLoss = "fail"
     on_unproven: OnUnproven = "land"
     first_seen: Sighting | None = None
-    """The newest sighting of the source before the window's start less slack; where there is none, the first of all.
+    """The newest sighting of the source that is not later than `seen_before`; where there is none, the first of all.
     None: nobody has looked before."""
     target_split_bytes: int = DEFAULT_SPLIT_BYTES
 
@@ -63,6 +63,11 @@ class PlanRequest:
         room = min(self.window.start - _EARLIEST, _LATEST - self.window.end)
         if self.basis == "publish" and room < self.slack:
             raise InvalidRequest(f"window {self.window}, {self.slack} wider on both sides, leaves the years 1 to 9999")
+
+    @property
+    def seen_before(self) -> datetime:
+        """A sighting that is not later lies before all that belongs to the window."""
+        return self.window.start - self.slack if self.basis == "publish" else self.window.start
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,13 @@ from airflow_provider_streams.model.window import Window
 
 MARKS: Final[dict[State, str]] = {"covered": "##", "missing": "..", "lost": "!!", "failed": "xx", "running": "~~"}
 
+DOUBTS: Final = {"unproven": "#?", "loss recorded": "#!"}
+"""Covered ones of these verdicts."""
+_WHY: Final = {
+    "unproven": "nobody can say whether events were removed before anybody looked",
+    "loss recorded": "events were gone, and that was accepted",
+}
+
 _MARGIN = 16
 _CAUSES = 10
 _CAUSE_WIDTH = 200
@@ -28,8 +35,11 @@ def draw(coverage: Coverage, title: str = "", *, horizon: datetime | None = None
         lines.append(f"oldest time the stream still serves: {horizon.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}")
     lines.extend(_causes(coverage.select("failed", "lost")))
     lines.extend(_moved(coverage.windows))
+    lines.extend(_doubtful(coverage))
     lines.extend(_late(coverage))
-    lines.append("  ".join(f"{mark} {state}" for state, mark in MARKS.items()))
+    doubts = {verdict: mark for verdict, mark in DOUBTS.items() if _having(coverage, verdict)}
+    marks: dict[str, str] = dict(MARKS.items()) | doubts
+    lines.append("  ".join(f"{mark} {name}" for name, mark in marks.items()))
     return "\n".join(lines)
 
 
@@ -55,7 +65,7 @@ def _timeline(layer: Sequence[WindowState], horizon: datetime | None, width: int
         yield _line(
             block[0].window.start.strftime(heading), [item.window.start.strftime(label) for item in block], cell
         )
-        yield _line("read", [MARKS[item.state] for item in block], cell)
+        yield _line("read", [DOUBTS.get(item.verdict, MARKS[item.state]) for item in block], cell)
         if horizon is not None:
             held = [item.window.start >= horizon for item in block]
             yield _line("retention", _retention(held, cell, begins=not held_before), cell)
@@ -124,6 +134,20 @@ def _causes(windows: Sequence[WindowState]) -> Iterator[str]:
         yield f"{MARKS[item.state]} {item.window}: {cause}"
     if len(windows) > _CAUSES:
         yield f"and {len(windows) - _CAUSES} more failed or lost windows"
+
+
+def _having(coverage: Coverage, verdict: str) -> list[WindowState]:
+    return [item for item in coverage.windows if item.verdict == verdict]
+
+
+def _doubtful(coverage: Coverage) -> Iterator[str]:
+    """Covered windows that may, or do, lack something."""
+    for verdict, mark in DOUBTS.items():
+        found = _having(coverage, verdict)
+        for item in found[:_CAUSES]:
+            yield f"{mark} {item.window}: {verdict}: {_WHY[verdict]}"
+        if len(found) > _CAUSES:
+            yield f"and {len(found) - _CAUSES} more windows with the verdict {verdict}"
 
 
 def _late(coverage: Coverage) -> Iterator[str]:

@@ -14,7 +14,7 @@ from airflow_provider_streams.model.backfill import MAX_BYTES, MAX_WINDOWS, Limi
 from airflow_provider_streams.model.basis import MAX_SKEW, BasisLike, Cuts, default_basis
 from airflow_provider_streams.model.coverage import RunRef
 from airflow_provider_streams.model.grid import parse_grid
-from airflow_provider_streams.model.plan import DEFAULT_SPLIT_BYTES, OnLoss, Plan
+from airflow_provider_streams.model.plan import DEFAULT_SPLIT_BYTES, OnLoss, OnUnproven, Plan
 from airflow_provider_streams.model.receipt import Receipt
 from airflow_provider_streams.model.sink import Sink
 from airflow_provider_streams.model.source import Source
@@ -65,6 +65,7 @@ class BackfillWindowsOperator(BaseOperator):
         reader: the name under which windows are covered: that of the task that reads them otherwise. Default
             `dag_id.task_id`.
         on_loss: as the read's; with `record`, windows that are lost are read for what is left of them.
+        on_unproven: as the read's; with `fail`, such windows are left out as lost ones are.
         lookback: how long after a window's end its late rows may be stored: covered windows are recounted, the late
             rows shown in the coverage, and read again with `select="late"`. None: late rows are not looked for.
         replan: as the read's.
@@ -117,6 +118,7 @@ class BackfillWindowsOperator(BaseOperator):
         spark: Mapping[str, Any] | None = None,
         reader: str | None = None,
         on_loss: OnLoss = "fail",
+        on_unproven: OnUnproven = "land",
         lookback: timedelta | None = None,
         replan: bool = False,
         reland: bool = False,
@@ -130,7 +132,7 @@ class BackfillWindowsOperator(BaseOperator):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        check_choices(source=source, basis=basis, on_loss=on_loss)
+        check_choices(source=source, basis=basis, on_loss=on_loss, on_unproven=on_unproven)
         _check_windows(basis, window_length)
         self.source = source
         self.start, self.end, self.window_length = start, end, window_length
@@ -146,6 +148,7 @@ class BackfillWindowsOperator(BaseOperator):
         self.spark = spark
         self.reader = reader
         self.on_loss = on_loss
+        self.on_unproven = on_unproven
         self.lookback = lookback
         self.acts = Acts(replan, reland, accept_fewer, overlap)
         self.dry_run_only = dry_run
@@ -231,6 +234,7 @@ class BackfillWindowsOperator(BaseOperator):
             slack=self.slack,
             max_skew=self.max_skew,
             on_loss=self.on_loss,
+            on_unproven=self.on_unproven,
             target_split_bytes=self.target_split_bytes,
             lookback=self.lookback,
             limits=self.limits,

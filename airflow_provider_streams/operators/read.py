@@ -13,7 +13,7 @@ from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.workplace import workplace
 from airflow_provider_streams.model.basis import MAX_SKEW, BasisLike, check_basis, default_basis
 from airflow_provider_streams.model.landing import Landed, Landing
-from airflow_provider_streams.model.plan import DEFAULT_SPLIT_BYTES, OnLoss, Plan
+from airflow_provider_streams.model.plan import DEFAULT_SPLIT_BYTES, OnLoss, OnUnproven, Plan
 from airflow_provider_streams.model.plan_table import plan_table
 from airflow_provider_streams.model.receipt import Receipt
 from airflow_provider_streams.model.sink import Sink
@@ -63,6 +63,8 @@ class ReadWindowOperator(BaseOperator):
             count more than those of the connection's extra `spark`.
         reader: the name under which windows are covered; default `dag_id.task_id`.
         on_loss: `fail`, or `record` to land what the stream still holds and say so.
+        on_unproven: `land`, and say so, or `fail`, where nobody can say whether the window's start is still held: the
+            stream dropped events before anybody looked.
         dry_run: plan, pin, log and return the plan; read nothing.
         replan: an explicit act: make a new plan, although one is pinned.
         reland: an explicit act: land something else, elsewhere or on another grid than the reader did so far. What its
@@ -96,6 +98,7 @@ class ReadWindowOperator(BaseOperator):
         spark: Mapping[str, Any] | None = None,
         reader: str | None = None,
         on_loss: OnLoss = "fail",
+        on_unproven: OnUnproven = "land",
         dry_run: bool = False,
         replan: bool = False,
         reland: bool = False,
@@ -105,7 +108,7 @@ class ReadWindowOperator(BaseOperator):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        check_choices(source=source, basis=basis, on_loss=on_loss)
+        check_choices(source=source, basis=basis, on_loss=on_loss, on_unproven=on_unproven)
         self.source = source
         self.window = window
         self.window_length = window_length
@@ -121,6 +124,7 @@ class ReadWindowOperator(BaseOperator):
         self.spark = spark
         self.reader = reader
         self.on_loss = on_loss
+        self.on_unproven = on_unproven
         self.dry_run_only = dry_run
         self.acts = Acts(replan, reland, accept_fewer, overlap)
         self.target_split_bytes = target_split_bytes
@@ -188,7 +192,8 @@ class ReadWindowOperator(BaseOperator):
 
     def _window_read(self, resolved: ResolvedWindow, context: Context) -> WindowRead:
         question = WindowQuestion(self.source, resolved.window, self.basis, self.slack, self.max_skew)
-        return WindowRead(question, reader_name(self.reader, context), self.on_loss, self.target_split_bytes)
+        reader = reader_name(self.reader, context)
+        return WindowRead(question, reader, self.on_loss, self.target_split_bytes, self.on_unproven)
 
     def _withhold(self) -> None:
         """A dry run lands nothing: nobody is told."""
@@ -204,7 +209,7 @@ def announce_landed(journal: Journal, context: Context, ask: Ask, sink: Sink, ke
     return announce(journal, context, asset, **whose, grid=grid, key_format=key_format)
 
 
-def check_choices(*, source: object, basis: object, on_loss: str = "fail") -> None:
+def check_choices(*, source: object, basis: object, on_loss: str = "fail", on_unproven: str = "land") -> None:
     """Refuse what cannot work when the DAG is parsed, not when it runs.
 
     Raises:
@@ -216,6 +221,8 @@ def check_choices(*, source: object, basis: object, on_loss: str = "fail") -> No
         check_basis(source.system, basis)
     if on_loss not in ("fail", "record"):
         raise InvalidRequest(f"on_loss must be 'fail' or 'record', got {on_loss!r}")
+    if on_unproven not in ("land", "fail"):
+        raise InvalidRequest(f"on_unproven must be 'land' or 'fail', got {on_unproven!r}")
 
 
 def add_assets(task: BaseOperator, source: Source, sink: Sink | None) -> None:

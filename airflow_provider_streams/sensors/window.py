@@ -36,7 +36,8 @@ class WindowReadySensor(StateSensor):
     Basis `publish`: its time and the slack have passed, and nothing in it is still open. Basis `append`: its end's
     cut is recorded. Basis `event`: the stream's watermark has passed it.
 
-    It asks the same question as `ReadWindowOperator` with the same arguments, and consumes nothing.
+    It asks the same question as `ReadWindowOperator` with the same arguments, and consumes nothing. Where the source
+    ends when the wait begins is noted in the journal: what is removed from then on, the read will know to be lost.
 
     Args:
         source: what will be read.
@@ -84,9 +85,10 @@ class WindowReadySensor(StateSensor):
     def ask(self, context: Context) -> Answer:
         """Poll once."""
         question = self._question(context)
-        if waiting := question.wait(datetime.now(UTC)):
-            return window_answer(question, waiting)
         with closing(hook_for(self.source)) as hook:
+            hook.look(self.source)
+            if waiting := question.wait(datetime.now(UTC)):
+                return window_answer(question, waiting)
             return window_answer(question, hook.readiness(question))
 
     def trigger(self, context: Context) -> WindowReadyTrigger:

@@ -145,6 +145,7 @@ class NewWindowsTrigger(WatchTrigger):
             question = WindowQuestion(self.source, window, self.basis, self.slack, MAX_SKEW)
             if (await self._hook.areadiness(question)).ready:
                 self._complete_until = window.end
+                await self._hook.alook(self.source)
                 break
         return self._complete_until
 

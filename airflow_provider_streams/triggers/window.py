@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class WindowReadyTrigger(StateTrigger):
-    """Fires when a window can be read; until its end has passed by the slack, nothing is asked at all.
+    """Fires when a window can be read; until its end has passed by the slack, nothing is asked but where it ends now.
 
     Args:
         source: as `hooks.base.source_to_json` gives it.
@@ -33,6 +33,7 @@ class WindowReadyTrigger(StateTrigger):
         super().__init__(poll_interval)
         self.source, self.question = source, question
         self._hook: StreamHook | None = None
+        self._has_looked = False
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Class path and arguments; no secret."""
@@ -45,9 +46,12 @@ class WindowReadyTrigger(StateTrigger):
         """One poll."""
         source = source_from_json(self.source)
         question = WindowQuestion.from_json(source, self.question)
+        self._hook = self._hook or hook_for(source)
+        if not self._has_looked:
+            self._has_looked = True
+            await self._hook.alook(source)
         if waiting := question.wait(datetime.now(UTC)):
             return window_answer(question, waiting)
-        self._hook = self._hook or hook_for(source)
         return window_answer(question, await self._hook.areadiness(question))
 
     async def cleanup(self) -> None:

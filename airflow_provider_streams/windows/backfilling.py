@@ -33,7 +33,7 @@ from airflow_provider_streams.model.basis import MAX_SKEW, BasisLike
 from airflow_provider_streams.model.coverage import Coverage, WindowState
 from airflow_provider_streams.model.grid import Grid, grid_through
 from airflow_provider_streams.model.landing import Landed, Landing
-from airflow_provider_streams.model.plan import DEFAULT_SPLIT_BYTES, OnLoss, Plan
+from airflow_provider_streams.model.plan import DEFAULT_SPLIT_BYTES, OnLoss, OnUnproven, Plan
 from airflow_provider_streams.model.receipt import Receipt
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.model.window import Window
@@ -75,6 +75,7 @@ class Backfill:
     slack: timedelta = timedelta(seconds=60)
     max_skew: timedelta = MAX_SKEW
     on_loss: OnLoss = "fail"
+    on_unproven: OnUnproven = "land"
     target_split_bytes: int = DEFAULT_SPLIT_BYTES
     lookback: timedelta | None = None
     """How long after a window's end its late rows may be stored; None: late rows are not looked for."""
@@ -96,7 +97,7 @@ class Backfill:
     def read_of(self, window: Window) -> WindowRead:
         """One of its windows."""
         question = WindowQuestion(self.source, window, self.basis, self.slack, self.max_skew)
-        return WindowRead(question, self.reader, self.on_loss, self.target_split_bytes)
+        return WindowRead(question, self.reader, self.on_loss, self.target_split_bytes, self.on_unproven)
 
 
 def backfill_grid(

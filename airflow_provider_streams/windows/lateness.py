@@ -79,10 +79,15 @@ def plan_behind(system: StreamSystem, source: Source, pinned: Plan, lookback: ti
 def plan_with_late_rows(system: StreamSystem, source: Source, pinned: Plan, lookback: timedelta) -> Plan:
     """The same window from the same start on, up to the end of `lookback` or the tail: late rows included.
 
+    What was lost, or not proven, when it was planned first, still is.
+
     Raises:
         StartTrimmed: the stream no longer holds the window's start.
     """
-    return _between(system, source, pinned, pinned.start_cut, lookback)
+    plan = _between(system, source, pinned, pinned.start_cut, lookback)
+    doubts = {part.shard: part.verdict for part in pinned.unproven}
+    ranges = tuple(replace(part, verdict=doubts.get(part.shard, part.verdict)) for part in plan.ranges)
+    return replace(plan, ranges=ranges, losses=(*pinned.losses, *plan.losses))
 
 
 def _between(system: StreamSystem, source: Source, pinned: Plan, start: Cut, lookback: timedelta) -> Plan:

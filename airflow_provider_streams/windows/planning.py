@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from airflow_provider_streams.errors import ChainOrder, TermsChanged, WindowNotReady
 from airflow_provider_streams.model.basis import Cuts
-from airflow_provider_streams.model.plan import DEFAULT_SPLIT_BYTES, OnLoss, Plan, PlanRequest, Terms
+from airflow_provider_streams.model.plan import DEFAULT_SPLIT_BYTES, OnLoss, OnUnproven, Plan, PlanRequest, Terms
 from airflow_provider_streams.windows.readiness import WindowQuestion, plan_request
+from airflow_provider_streams.windows.sightings import plan_with_sightings
 
 if TYPE_CHECKING:
     from airflow_provider_streams.journal.chains import Chain
@@ -30,6 +31,7 @@ class WindowRead:
     reader: str
     on_loss: OnLoss = "fail"
     target_split_bytes: int = DEFAULT_SPLIT_BYTES
+    on_unproven: OnUnproven = "land"
 
     @property
     def source_key(self) -> str:
@@ -53,7 +55,7 @@ def fresh_plan(journal: Journal, system: StreamSystem, read: WindowRead) -> Plan
     """A plan made now, pinned nowhere.
 
     Raises:
-        WindowNotReady, StartTrimmed, AccessError, SystemUnavailable: as `StreamSystem.plan`.
+        WindowNotReady, DataLoss, AccessError, SystemUnavailable: as `StreamSystem.plan`.
         ChainOrder: basis `chained`, and this reader has gone on behind the window already.
         NoCutNearby: basis `append`, and no cut was recorded near enough to an edge.
     """
@@ -61,9 +63,10 @@ def fresh_plan(journal: Journal, system: StreamSystem, read: WindowRead) -> Plan
     if request.basis == "append":
         plan = _between_recorded_cuts(journal, system, request, read.question.max_skew)
     elif request.basis == "chained":
-        plan = system.plan(_going_on(request, _checked_chain(journal, read, replan=False)))
+        chain = _checked_chain(journal, read, replan=False)
+        plan = plan_with_sightings(journal, system, _going_on(request, chain))
     else:
-        plan = system.plan(request)
+        plan = plan_with_sightings(journal, system, request)
     return replace(plan, terms=read.terms)
 
 
@@ -94,6 +97,7 @@ def _request(system: StreamSystem, read: WindowRead) -> PlanRequest:
     return replace(
         plan_request(system, read.question, read.reader),
         on_loss=read.on_loss,
+        on_unproven=read.on_unproven,
         target_split_bytes=read.target_split_bytes,
     )
 
@@ -110,6 +114,9 @@ def _compare_terms(read: WindowRead, pinned: Plan) -> None:
     if pinned.losses and read.on_loss == "fail":
         lost = f"{len(pinned.losses)} losses accepted by on_loss='record', the first of {pinned.losses[0].shard}"
         raise TermsChanged(source, window, [f"{lost}: {pinned.losses[0].cause}"])
+    if pinned.unproven and read.on_unproven == "fail":
+        first = pinned.unproven[0]
+        raise TermsChanged(source, window, [f"a start that is {first.verdict}, accepted by on_unproven='land'"])
     for change in pinned.terms.changes(read.terms) if pinned.terms else ():
         _log.warning(
             "%s: window %s was planned with %s, and is read so; replan=True plans it anew", source, window, change
@@ -129,7 +136,8 @@ def _between_recorded_cuts(journal: Journal, system: StreamSystem, request: Plan
     from airflow_provider_streams.journal.append import recorded_edges  # noqa: PLC0415 - SQL when used
 
     edges = recorded_edges(journal, request.source, request.window, max_skew)
-    plan = system.plan(replace(request, start_cut=edges.start.cut, end_cut=edges.end.cut))
+    between = replace(request, start_cut=edges.start.cut, end_cut=edges.end.cut)
+    plan = plan_with_sightings(journal, system, between)
     return replace(plan, skew_seconds=edges.skew_seconds)
 
 
@@ -140,7 +148,8 @@ def _pin_chained(journal: Journal, system: StreamSystem, read: WindowRead, *, re
     """A plan that goes on where the window before it ends; made again when another run was quicker."""
     for _ in range(_CHAIN_TRIES):
         chain = _checked_chain(journal, read, replan=replan)
-        plan = replace(system.plan(_going_on(_request(system, read), chain)), terms=read.terms)
+        request = _going_on(_request(system, read), chain)
+        plan = replace(plan_with_sightings(journal, system, request), terms=read.terms)
         pinned = journal.pin_chained(read.source_key, plan, chain, replan=replan)
         if pinned is not None:
             return pinned

@@ -159,6 +159,7 @@ def summary(plan: Plan, landed: Landed | None, sink: Sink | None) -> dict[str, A
         "verdict": receipt.verdict if receipt else "planned",
         "totals": receipt.totals if receipt else {},
         "losses": len(plan.losses),
+        "unproven": len(plan.unproven),
         "skew_seconds": list(plan.skew_seconds) if plan.skew_seconds else None,
         "target": sink.asset_uri if sink else None,
     }

@@ -13,6 +13,7 @@ from airflow_provider_streams.errors import StreamsError
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.systems.sources import source_to_json
+from airflow_provider_streams.windows.sightings import look
 
 if TYPE_CHECKING:
     from airflow_provider_streams.journal.store import Journal
@@ -111,7 +112,9 @@ def _record(journal: Journal, system: StreamSystem | StreamsError, source: Sourc
         return Recorded(source, error=system)
     try:
         taken = sample(system, source)
-        return Recorded(source, taken, store(journal, system, taken, recorder))
+        sequence = store(journal, system, taken, recorder)
+        look(journal, system, source)
+        return Recorded(source, taken, sequence)
     except StreamsError as error:
         return Recorded(source, taken, error=error)
 

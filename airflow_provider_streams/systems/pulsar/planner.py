@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -153,9 +153,13 @@ class Planner:
         shards = shards_of(await aask(self._admin, topics_of(source)))
         return Cut({shard.name: rule(shard) for shard in await self._finder.survey(shards)})
 
-    async def look(self, source: PulsarSource) -> Sighting:
+    async def look_at(self, source: PulsarSource) -> Sighting:
         """Where the shards of a source end now, and which life of theirs this is."""
-        shards = shards_of(await aask(self._admin, topics_of(source)))
+        return await self.look(await aask(self._admin, topics_of(source)))
+
+    async def look(self, topics: Sequence[Topic]) -> Sighting:
+        """The same of topics that are known."""
+        shards = shards_of(topics)
         stats = await stats_of(self._admin, shards)
         infos = await infos_of(self._admin, shards)
         tail = Cut({shard: Layout.of(found).end for shard, found in stats.items()})

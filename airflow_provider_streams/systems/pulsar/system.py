@@ -99,9 +99,9 @@ class PulsarSystem:
         return run(self._with_planner(lambda planner: planner.plan(request)))
 
     def look(self, source: Source) -> Sighting:
-        """See `StreamSystem` and `Planner.look`."""
+        """See `StreamSystem` and `Planner.look_at`."""
         named = _pulsar_source(source)
-        return run(self._with_planner(lambda planner: planner.look(named)))
+        return run(self._with_planner(lambda planner: planner.look_at(named)))
 
     def check_ready(self, request: PlanRequest) -> None:
         """See `Planner.check_ready`."""
@@ -171,6 +171,12 @@ async def check_ready(admin: AsyncAdminClient, request: PlanRequest, topics: tup
     """`Planner.check_ready` for an event loop, with its client and the topics that it knows."""
     with BrokerClient(admin.endpoint) as brokers:
         await Planner(admin, brokers, cluster="").check_ready(request, topics)
+
+
+async def look(admin: AsyncAdminClient, topics: tuple[Topic, ...]) -> Sighting:
+    """`Planner.look` for an event loop, with its client and the topics that it knows."""
+    with BrokerClient(admin.endpoint) as brokers:
+        return await Planner(admin, brokers, cluster="").look(topics)
 
 
 def _pulsar_source(source: Source) -> PulsarSource:

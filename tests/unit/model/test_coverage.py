@@ -163,7 +163,7 @@ def test_a_span_or_length_that_is_none_is_refused(start, end, length):
 
 def test_json_carries_what_a_page_needs():
     run = RunRef(4, "dag", "manual__1", "read", 2, started=START, finished=START + MINUTE)
-    item = known(0, 30, rows=7, bytes=70, fingerprint="9f2c", attempts=2, run=run)
+    item = known(0, 30, rows=7, bytes=70, fingerprint="9f2c", attempts=2, run=run, verdict="unproven")
     data = Coverage.of([item, known(20, 40, "running")], *SPAN).to_json()
     assert data["windows"][0] == {
         "start": "2026-11-20T00:00:00Z",
@@ -186,7 +186,9 @@ def test_json_carries_what_a_page_needs():
         },
         "skew_seconds": None,
         "late_rows": None,
+        "verdict": "unproven",
     }
+    assert data["unproven"] == 1
     assert data["counts"] == {"covered": 1, "running": 1, "lost": 0, "failed": 0, "missing": 1}
     assert (data["rows"], data["bytes"]) == (7, 70)
     assert data["gaps"] == [window(30, 60).to_json()]

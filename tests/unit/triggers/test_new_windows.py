@@ -59,6 +59,9 @@ class Ready:
         self.asked += 1
         return Readiness(question.window.end <= self.until)
 
+    async def alook(self, source):
+        assert source == SOURCE
+
 
 @pytest.fixture
 def journal(tmp_path, monkeypatch) -> Iterator[Journal]:

@@ -458,7 +458,7 @@ def test_a_topic_made_anew_is_told_by_what_an_earlier_plan_saw():
 
 def test_a_look_is_a_sighting():
     cluster = partitioned(missing=(1,))
-    seen = cluster.ask(lambda planner: planner.look(PulsarSource("t")), now=NOW)
+    seen = cluster.ask(lambda planner: planner.look_at(PulsarSource("t")), now=NOW)
     assert seen.at == NOW
     assert seen.tail == Cut(
         {f"{NAME}-partition-{n}": place for n, place in enumerate((at(103, 5), EARLIEST, at(303, 5)))}

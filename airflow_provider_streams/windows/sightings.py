@@ -1,0 +1,47 @@
+"""Looking at sources, and keeping what was seen: all that is stored after a first look is then proven, or proven lost.
+
+Whoever plans, waits or records looks. A look that fails keeps nobody from what they are at.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from airflow_provider_streams.errors import DataLoss, StreamsError, WindowNotReady
+from airflow_provider_streams.model.plan import Plan, PlanRequest
+from airflow_provider_streams.model.source import Source
+
+if TYPE_CHECKING:
+    from airflow_provider_streams.journal.store import Journal
+    from airflow_provider_streams.systems.base import StreamSystem
+
+_log = logging.getLogger(__name__)
+
+
+def plan_with_sightings(journal: Journal, system: StreamSystem, request: PlanRequest) -> Plan:
+    """A plan that knows what was seen of its source before; what planning sees is kept for later ones.
+
+    Raises:
+        StreamsError: as `StreamSystem.plan`.
+    """
+    key = request.source.key
+    try:
+        plan = system.plan(replace(request, first_seen=journal.sighting(key, request.seen_before)))
+    except (WindowNotReady, DataLoss):
+        look(journal, system, request.source)
+        raise
+    if plan.sighting is not None:
+        journal.note_sighting(key, plan.sighting)
+    return plan
+
+
+def look(journal: Journal, system: StreamSystem, source: Source) -> None:
+    """Look at a source, unless somebody did shortly before, and keep what is seen. Failures are logged."""
+    try:
+        if not journal.is_seen_about(source.key, datetime.now(UTC)):
+            journal.note_sighting(source.key, system.look(source))
+    except StreamsError as error:
+        _log.info("%s was not looked at: %s", source, error)

@@ -1,4 +1,8 @@
-"""How users write a message id: `ledger:entry[:partition[:batch index]]`, base64 of Pulsar's own form, or JSON."""
+"""How users write a message id: `ledger:entry[:partition:batch index]`, base64 of Pulsar's own form, or JSON.
+
+Three numbers are a partition's id to Pulsar's clients, and a place within a batch in plans. Where these differ, nobody
+can tell them apart, and it must be said.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,7 @@ from airflow_provider_streams.systems.pulsar.wire.commands import MessageId
 from airflow_provider_streams.systems.pulsar.wire.schema import read_fields
 
 _COLONS = re.compile(r"-?\d+(:-?\d+){1,3}")
+_AMBIGUOUS = re.compile(r"(-?\d+:-?\d+):(\d+)")
 _AFTER = re.compile(r"after\s+", re.IGNORECASE)
 _REQUIRED = {1, 2}
 
@@ -46,14 +51,20 @@ def parse_position(text: str, shard: str) -> Position:
     """The position that a user's text names in a shard: at the message, or with `after <id>` just after it.
 
     Raises:
-        InvalidRequest: no known notation, or an id of another partition.
+        InvalidRequest: no known notation, one that may mean two places, or an id of another partition.
     """
     stripped, is_after = _AFTER.subn("", text.strip(), count=1)
+    if found := _AMBIGUOUS.fullmatch(stripped):
+        entry, number = found.groups()
+        raise InvalidRequest(
+            f"{text!r} for {shard} may be an entry of partition {number}, or message {number} of an entry's batch: "
+            f"write {entry}:{number}:-1 for the first, {entry}:-1:{number} for the second"
+        )
     try:
         written = _parse_id(stripped)
     except (ValueError, KeyError, TypeError, ProtocolError) as error:
         raise InvalidRequest(
-            f"{text!r} is not a message id for {shard}: write ledger:entry[:partition[:batch index]], the base64 text "
+            f"{text!r} is not a message id for {shard}: write ledger:entry[:partition:batch index], the base64 text "
             "of a serialized id, or its JSON; 'after <id>' is the place after that message"
         ) from error
     if written.partition >= 0 and written.partition != partition_of(shard):

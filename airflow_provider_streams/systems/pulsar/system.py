@@ -72,8 +72,8 @@ class PulsarSystem:
         """A user's cut, resolved now.
 
         `earliest`, `latest`; a message id, where the source is one shard; or all shards by name, each with one of
-        these, as a mapping or its JSON. Message ids: `ledger:entry`, `l:e:partition`, `l:e:partition:batch index`, the
-        base64 text of a serialized id, its JSON; `after <id>` is the place just after that message.
+        these, as a mapping or its JSON. Message ids: `ledger:entry`, `ledger:entry:partition:batch index` (-1: it does
+        not say), the base64 text of a serialized id, its JSON; `after <id>` is the place just after that message.
 
         Raises:
             InvalidRequest: no such notation, or not every shard of the source is named.

@@ -49,7 +49,7 @@ def write(server, topic, values):
 def plan(system, topic):
     now = datetime.now(UTC)
     window = Window(now - timedelta(hours=1), now - timedelta(milliseconds=1))
-    made = system.plan(PlanRequest(PulsarSource(topic), window, "tests", slack=timedelta(0)))
+    made = system.plan(PlanRequest(PulsarSource(topic), window, "tests", slack=timedelta(0), on_loss="record"))
     return Plan.from_json(made.to_json())
 
 
@@ -134,7 +134,7 @@ def test_a_wiped_cluster_under_the_same_address_and_names_is_another_one():
             ports = dict(server.port)
             topic = server.create_topic("public/default/t")
             stamped = SimpleNamespace(service_url=server.service_url, token=lambda: "none")
-            write(stamped, topic, [b"%s %d" % (life, number) for number in range(50)])
+            write(stamped, topic, [b"%s %d" % (life, number) for number in range(400)])
             system = connected(server, "")
             lives.append((plan(system, topic), ledgers(server, topic)))
             if life == b"two":

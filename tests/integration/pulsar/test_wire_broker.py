@@ -71,8 +71,9 @@ def test_many_partitions_are_asked_together_and_nothing_is_left(bench, asking, m
     asking.close()  # and with that it forgets the topics' owners
     found = asking.last_message_ids(names)
     assert [name for name in names if found[name]] == [names[7]]
-    together = [[Connect], *([kind] * 50 for kind in (Lookup, Subscribe, LastMessageId, CloseConsumer))]
-    assert [kinds for kinds in sent if kinds != [Pong]] == together, (
+    together = [[kind] * 50 for kind in (Lookup, Subscribe, LastMessageId, CloseConsumer)]
+    # the broker may be known by two names, and is then called twice
+    assert [kinds for kinds in sent if kinds not in ([Pong], [Connect])] == together, (
         "50 questions of a kind are one message to the broker"
     )
     assert bench.server.inventory() == before

@@ -45,10 +45,28 @@ def test_anything_else_is_refused_with_the_notations(text):
 
 
 def test_an_id_of_another_partition_is_refused():
-    assert parse_position("43:3:3", THIRD) == Position.of(43, 3, -1)
-    for shard, text in ((THIRD, "43:3:2"), (PLAIN, "43:3:2")):
+    assert parse_position("43:3:3:-1", THIRD) == Position.of(43, 3, -1)
+    for shard, text in ((THIRD, "43:3:2:-1"), (PLAIN, "43:3:2:-1")):
         with pytest.raises(InvalidRequest, match="partition 2"):
             parse_position(text, shard)
+
+
+@pytest.mark.parametrize("shard", [PLAIN, THIRD])
+def test_a_partition_and_a_place_in_a_batch_are_not_confused(shard):
+    """Java's clients write `ledger:entry:partition`, plans `ledger:entry:batch index`."""
+    with pytest.raises(InvalidRequest, match=r"write 43:3:3:-1 for the first, 43:3:-1:3 for the second"):
+        parse_position("43:3:3", shard)
+    assert parse_position("43:3:-1:3", shard) == Position.of(43, 3, 3)
+
+
+@given(st.tuples(st.integers(0, 2**62), st.integers(-1, 2**62), st.integers(-1, 10**6)))
+def test_a_plans_position_given_back_is_itself_or_refused(parts):
+    position = Position.of(*parts)
+    if parts[2] < 0:
+        assert parse_position(str(position), THIRD) == position
+    else:
+        with pytest.raises(InvalidRequest, match="may be an entry of partition"):
+            parse_position(str(position), THIRD)
 
 
 @given(st.integers(0, 2**63 - 1), st.integers(0, 2**62), st.integers(-1, 1000), st.integers(1, 1000))

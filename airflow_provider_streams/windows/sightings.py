@@ -33,7 +33,9 @@ def plan_with_sightings(journal: Journal, system: StreamSystem, request: PlanReq
     except (WindowNotReady, DataLoss):
         look(journal, system, request.source)
         raise
-    if plan.sighting is not None:
+    if plan.sighting is None:
+        look(journal, system, request.source)
+    else:
         journal.note_sighting(key, plan.sighting)
     return plan
 

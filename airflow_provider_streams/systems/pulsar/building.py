@@ -102,11 +102,14 @@ def _loss(request: PlanRequest, item: Resolved, doubt: Doubt) -> Loss:
 
 
 def _gone(request: PlanRequest, resolved: Sequence[Resolved]) -> list[Loss]:
-    """Shards that the chain read before and that are no more; `plan` has refused them unless loss is accepted."""
+    """Shards that were read by the chain before, or seen, and are no more; `plan` has refused them unless accepted."""
     present = {item.shard.name for item in resolved}
+    seen, is_timed = request.first_seen, request.basis in FILTERED
     before = request.start_cut if request.start_cut is not None else Cut({})
+    if is_timed and seen is not None and seen.at < request.window.end:
+        before = Cut({shard: end for shard, end in seen.tail.items() if end > EARLIEST})
     return [
-        Loss(name, position, position, "the topic no longer exists")
+        Loss(name, EARLIEST if is_timed else position, position, "the topic no longer exists")
         for name, position in before.items()
         if name not in present
     ]

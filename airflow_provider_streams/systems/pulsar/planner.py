@@ -33,6 +33,7 @@ from airflow_provider_streams.systems.pulsar.looks import Place, moment_of
 from airflow_provider_streams.systems.pulsar.names import parent_of
 from airflow_provider_streams.systems.pulsar.questions import Topic, aask, shards_of, topics_of
 from airflow_provider_streams.systems.pulsar.requested import (
+    check_seen,
     check_time,
     present_at_end,
     source_of,
@@ -41,6 +42,7 @@ from airflow_provider_streams.systems.pulsar.requested import (
 from airflow_provider_streams.systems.pulsar.retention import (
     Doubt,
     Evidence,
+    doubt_at_head,
     doubt_in_window,
     doubt_since_position,
     held_since,
@@ -109,6 +111,7 @@ class Planner:
         shards = shards_of(await aask(self._admin, topics_of(source)))
         if request.basis == "append":
             shards = present_at_end(request, shards)
+        check_seen(request, shards)
         request = with_new_shards(request, shards)
         found = await self._finder.find(request, shards)
         evidence = await self._evidence(request, found)
@@ -227,6 +230,8 @@ def _resolved(request: PlanRequest, found: Found, evidence: Evidence, now: datet
 def _doubt(request: PlanRequest, found: Found, evidence: Evidence, now: datetime) -> Doubt | None:
     if found.start is None:
         start = request.start_cut.get(found.shard.name) if request.start_cut is not None else None
-        # who names no start wants what there is
-        return None if start is None else doubt_since_position(evidence, start)
+        if start is not None:
+            return doubt_since_position(evidence, start)
+        # a chain begins with what there is; who gives cuts, and no start, wants nothing else
+        return doubt_at_head(evidence, request.window) if request.basis == "chained" else None
     return doubt_in_window(evidence, request.window, request.slack, now, older_is_held=found.start.is_proven)

@@ -10,6 +10,7 @@ from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import PlanRequest
 from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.systems.pulsar import cuts
+from airflow_provider_streams.systems.pulsar.building import FILTERED
 from airflow_provider_streams.systems.pulsar.layout import EARLIEST
 from airflow_provider_streams.systems.pulsar.questions import Topic
 from airflow_provider_streams.systems.pulsar.survey import Shards
@@ -52,6 +53,31 @@ def present_at_end(request: PlanRequest, shards: dict[str, Topic]) -> dict[str, 
     """A shard that its end cut does not name was made later: all of it belongs to later windows."""
     end = request.end_cut
     return shards if end is None else {shard: topic for shard, topic in shards.items() if shard in end}
+
+
+def gone_since_seen(request: PlanRequest, known: Shards) -> Cut:
+    """The shards that held something when the source was seen, and do not exist any more: where they ended.
+
+    That is a pattern's business: a topic that is named does exist.
+    """
+    seen = request.first_seen
+    if seen is None or request.basis not in FILTERED or seen.at >= request.window.end:
+        return Cut({})
+    return Cut({shard: end for shard, end in seen.tail.items() if shard not in known and end > EARLIEST})
+
+
+def check_seen(request: PlanRequest, known: Shards) -> None:
+    """Whether every topic that was there when the source was seen still is.
+
+    Raises:
+        StartTrimmed: one is not, and loss is not accepted.
+    """
+    gone = gone_since_seen(request, known)
+    if gone and request.on_loss == "fail":
+        shard, seen = next(iter(gone)), request.first_seen
+        when = seen.at.isoformat() if seen else ""
+        detail = f"the topic, which was there at {when}, no longer exists"
+        raise StartTrimmed(shard, request.window.start.isoformat(), "nothing", detail)
 
 
 def with_new_shards(request: PlanRequest, known: Shards) -> PlanRequest:

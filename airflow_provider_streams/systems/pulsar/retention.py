@@ -135,7 +135,11 @@ def _lost_since_seen(evidence: Evidence, since: datetime) -> str:
     tail = _tail_before(evidence, since)
     if tail is None or evidence.seen is None or _may_have_been_empty(tail):
         return ""
-    return f"ledger {tail.parts[0]}, where the topic ended at {evidence.seen.at.isoformat()}, is gone"
+    return _gone(tail, evidence.seen)
+
+
+def _gone(tail: Position, seen: Sighting) -> str:
+    return f"ledger {tail.parts[0]}, where the topic ended at {seen.at.isoformat()}, is gone"
 
 
 def _tail_before(evidence: Evidence, since: datetime) -> Position | None:
@@ -191,6 +195,24 @@ def _rule(retention: Retention | None) -> str:
     if retention is not None and retention.bytes is not None:
         parts.append(f"{retention.bytes:,} bytes")
     return f"acknowledged data is kept for {' and '.join(parts)}"
+
+
+def doubt_at_head(evidence: Evidence, window: Window) -> Doubt | None:
+    """Why it is not certain that the first window of a chain holds all that was stored since it began; None: it is.
+
+    It ends at the tail: whatever was stored after a sighting within it was to be read with it.
+    """
+    if evidence.is_another_life and (evidence.made is None or evidence.made > window.start):
+        return Doubt(_made_anew(evidence), is_lost=True)
+    if evidence.stats is None or nothing_removed(evidence) or _is_held_since_seen(evidence, window.start):
+        return None
+    seen = evidence.seen
+    tail = seen.tail.get(evidence.shard) if seen is not None and not evidence.is_another_life else None
+    if seen is None or tail is None or seen.at < window.start or _is_held_from(evidence, tail):
+        return Doubt("it begins at the first entry still held, and nothing proves that none was removed", is_lost=False)
+    if _may_have_been_empty(tail):
+        return Doubt(f"{_gone(tail, seen)}, and nothing proves that it was empty", is_lost=False)
+    return Doubt(f"{_gone(tail, seen)}, and entries after it may have been removed with it", is_lost=True)
 
 
 def doubt_since_position(evidence: Evidence, start: Position) -> Doubt | None:

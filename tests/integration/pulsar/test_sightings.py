@@ -16,6 +16,7 @@ from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.pulsar.system import PulsarSystem
 from airflow_provider_streams.testing.landing import cover_without_spark
 from airflow_provider_streams.testing.servers.waiting import wait_until
+from airflow_provider_streams.windows.lateness import plan_with_late_rows
 from airflow_provider_streams.windows.planning import WindowRead, fresh_plan, pinned_plan
 from airflow_provider_streams.windows.readiness import WindowQuestion
 from airflow_provider_streams.windows.recording import record
@@ -86,6 +87,8 @@ def test_what_was_trimmed_before_anybody_looked_is_unproven_and_lands(bench, sys
     assert landed.receipt.rows < 125
     (shown,) = journal.coverage(topic.source.key, "tests", window.start, window.end).windows
     assert (shown.state, shown.verdict, shown.to_json()["verdict"]) == ("covered", "unproven", "unproven")
+    pinned = journal.pinned(topic.source.key, "tests", window)
+    assert plan_with_late_rows(system, topic.source, pinned, HOUR).unproven, "late rows prove nothing"
     with pytest.raises(TermsChanged, match="accepted by on_unproven='land'"):
         pinned_plan(journal, system, asked(topic, window, on_unproven="fail"), replan=False)
     # what planning saw proves the windows after it
@@ -137,6 +140,9 @@ def test_what_is_trimmed_after_a_look_is_proven_lost(bench, system, journal, who
         pinned_plan(journal, system, asked(topic, window), replan=False)
     plan = Plan.from_json(fresh_plan(journal, system, asked(topic, window, on_loss="record")).to_json())
     assert plan.losses
+    again = plan_with_late_rows(system, topic.source, plan, HOUR)
+    assert again.losses == plan.losses, "with its late rows it is no more whole than before"
+    again.check()
 
 
 def test_a_topic_made_anew_after_a_look_is_proven_lost(bench, system, journal):

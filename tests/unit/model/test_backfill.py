@@ -17,7 +17,10 @@ from airflow_provider_streams.model.backfill import (
     reading_speed,
 )
 from airflow_provider_streams.model.coverage import STATES, Coverage, RunRef, WindowState
+from airflow_provider_streams.model.plan import Range
+from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.testing.plans import plan_of
 
 START = datetime(2026, 11, 20, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -167,3 +170,12 @@ def test_coverage_counts_what_is_beyond_the_horizon_unread():
     assert [item.window for item in seen.beyond(START + 2 * HOUR)] == [hour(0)]
     assert seen.to_json(horizon=START + 2 * HOUR)["beyond_horizon"] == 1
     assert seen.to_json()["horizon"] is None
+
+
+def test_a_window_of_which_nobody_can_say_that_it_is_whole_is_read_and_named():
+    doubt = Range("shard", Position.of(3), Position.of(3), 0, 0, verdict="unproven: nothing proves it")
+    item = PlannedWindow.of(known(0, "missing"), plan_of([], window=hour(0), ranges=(doubt,)))
+    assert (item.verdict, item.cause, item.is_readable) == ("unproven", "shard: unproven: nothing proves it", True)
+    preview = Preview(Window(START, START + HOUR), ("missing",), (item,))
+    assert preview.to_json()["unproven"] == [str(hour(0))]
+    assert "1 of them unproven: nobody can say whether more was stored" in preview.as_text()

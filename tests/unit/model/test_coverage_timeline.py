@@ -115,3 +115,12 @@ def test_windows_with_late_rows_are_named():
     text = hourly("## ## ##", late_rows=12).as_text()
     assert "++ 2026-11-20T10:00:00Z/2026-11-20T11:00:00Z: 12 rows appeared after it was read" in text
     assert "++" not in hourly("## ##", late_rows=0).as_text()
+
+
+def test_covered_windows_that_may_or_do_lack_something_are_marked_and_named():
+    for verdict, mark in (("unproven", "#?"), ("loss recorded", "#!")):
+        lines = hourly("## ..", verdict=verdict).as_text().splitlines()
+        assert lines[1].split()[1] == mark
+        assert any(line.startswith(f"{mark} 2026-11-20T10:00:00Z/2026-11-20T11:00:00Z: {verdict}") for line in lines)
+        assert lines[-1].endswith(f"{mark} {verdict}")
+    assert "#?" not in hourly("## ##", verdict="complete").as_text()

@@ -18,6 +18,7 @@ from airflow_provider_streams.systems.pulsar.admin.answers import (
 from airflow_provider_streams.systems.pulsar.layout import EARLIEST, at
 from airflow_provider_streams.systems.pulsar.retention import (
     Evidence,
+    doubt_at_head,
     doubt_in_window,
     doubt_since_position,
     held_since,
@@ -241,3 +242,44 @@ def test_what_is_held_reaches_back_to_the_first_message_unless_nothing_was_remov
     assert held_since(evidence(first=None, ledgers=((42, 0),))) == START + 0.5 * HOUR, "the open ledger was made then"
     assert held_since(evidence(version=2)) is None, "as many changes as ledgers: none was removed"
     assert held_since(Evidence(NAME, None)) is None, "nothing was ever written"
+
+
+# The first window of a chain
+
+
+@pytest.mark.parametrize(
+    "proven",
+    [
+        evidence(version=2),
+        Evidence(NAME, None),
+        evidence(seen=sighting(at(40, 7), at=0)),
+        evidence(ledgers=((56, 0),), last=EntryId(55, 19), seen=sighting(at(55, 20), at=-3)),
+    ],
+)
+def test_a_chain_that_begins_with_all_that_was_stored_since_the_window_did_is_proven(proven):
+    assert doubt_at_head(proven, WINDOW) is None
+
+
+def test_a_chain_lost_what_was_seen_within_its_first_window_and_is_gone():
+    lost = doubt_at_head(evidence(retention=FOREVER, seen=sighting(at(38, 5), at=0.5)), WINDOW)
+    assert lost.is_lost
+    assert "ledger 38, where the topic ended at" in lost.cause
+    anew = doubt_at_head(evidence(version=2, created=0.5, seen=sighting(at(7, 5), identity=made(-100))), WINDOW)
+    assert anew.is_lost
+    assert "made anew" in anew.cause
+
+
+@pytest.mark.parametrize(
+    "unproven",
+    [
+        evidence(),
+        # what was stored after it may have been stored before the window
+        evidence(seen=sighting(at(38, 5), at=-1)),
+        # it may have been empty
+        evidence(seen=sighting(at(38, 0), at=0.5)),
+        # held since within the window, but not since its begin
+        evidence(seen=sighting(at(40, 7), at=0.5)),
+    ],
+)
+def test_a_chain_from_a_head_that_nothing_proves_is_unproven(unproven):
+    assert not doubt_at_head(unproven, WINDOW).is_lost

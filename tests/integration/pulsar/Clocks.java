@@ -54,7 +54,7 @@ public class Clocks {
             producers.add(client.newProducer().topic(topic).compressionType(codec).sendTimeout(0, TimeUnit.SECONDS)
                     .enableBatching(false).enableChunking(true).chunkMaxMessageSize(3_000).create());
             producers.add(client.newProducer().topic(topic).compressionType(codec).sendTimeout(0, TimeUnit.SECONDS)
-                    .enableBatching(true).batchingMaxPublishDelay(1, TimeUnit.HOURS).create());
+                    .enableBatching(true).batchingMaxPublishDelay(5, TimeUnit.MILLISECONDS).create());
         }
         List<Transaction> open = new ArrayList<>();
         for (int step = 0; step < steps; step++) {
@@ -79,7 +79,7 @@ public class Clocks {
                 }
                 sent.add(message.property("step", "" + step).value(value).sendAsync());
             }
-            producer.flush();
+            // one of a transaction may join its batch after a flush
             for (CompletableFuture<MessageId> one : sent) {
                 one.get();
             }

@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.pulsar, pytest.mark.timeout(7200)]
 WINDOWS = int(os.environ.get("PULSAR_WINDOWS", "8"))
 PER_TOPIC = 100
 """So many windows of one topic at most."""
-STEPS = 60
+STEPS = 150
 DISORDER_MS = 400
 SLACK = timedelta(milliseconds=500)
 MILLISECOND = timedelta(milliseconds=1)
@@ -48,13 +48,16 @@ def by_transactions(bench, topic, seed, first_ms):
 
 
 def by_other_clusters(bench, topic, seed, first_ms):
-    """Messages as replication writes them, stamped by producers of another cluster whose clock is hours away."""
+    """Messages as replication writes them, stamped by producers of another cluster whose clock is up to hours away."""
     chance = random.Random(seed)
-    other_ms = chance.choice([-1, 1]) * chance.randint(0, LAG_MS)
+    other_ms = chance.choice([-1, 1]) * chance.choice([50, 5_000, chance.randint(0, LAG_MS)])
     with RawProducer(bench.endpoint, topic) as producer:
         for ms in _clock(chance, first_ms):
             if chance.random() < 0.3:
-                producer.send(_message(chance, ms + other_ms, encode_field(5, b"other")), chance.randbytes(30))
+                # late are those that lie more than slack out of order, and only those may be missing
+                key = b"late" if abs(other_ms) > (SLACK // MILLISECOND) - DISORDER_MS else b"other"
+                head = metadata(ms + other_ms, sequence_id=0, key=key)
+                producer.send(head + encode_field(5, b"other"), chance.randbytes(30))
             else:
                 producer.send(_message(chance, ms), chance.randbytes(30))
 
@@ -76,9 +79,9 @@ def _clock(chance, first_ms):
         yield now - chance.randint(0, DISORDER_MS)
 
 
-def _message(chance, publish_ms, more=b""):
+def _message(chance, publish_ms):
     key = {"key": b"k%d" % chance.randrange(9)} if chance.random() < 0.3 else {}
-    return metadata(publish_ms, sequence_id=0, **key) + more
+    return metadata(publish_ms, sequence_id=0, **key)
 
 
 @pytest.mark.parametrize("write", [by_transactions, by_other_clusters, by_broken_clocks])
@@ -106,8 +109,10 @@ def windows_of(bench, write: Write, seed: int, count: int) -> tuple[int, int]:
     for start_ms, end_ms in pairwise(sorted(edges)):
         ours = read(system, topic, Window(*(EPOCH + ms * MILLISECOND for ms in (start_ms, end_ms))))
         wanted = [row for row in theirs if start_ms <= row[6] < end_ms]
-        assert ours == wanted, f"seed {seed}, window {start_ms} to {end_ms}"
-        rows += len(wanted)
+        where = f"seed {seed}, window {start_ms} to {end_ms}"
+        assert [row for row in ours if row[4] != "late"] == [row for row in wanted if row[4] != "late"], where
+        assert {row[:3] for row in ours} <= {row[:3] for row in wanted}, where
+        rows += len(ours)
     return len(edges) - 1, rows
 
 

@@ -205,7 +205,7 @@ class Coverage:
         return type(self)(
             self.span,
             tuple(
-                replace(item, state="failed", cause=cause, rows=0, bytes=0, late_rows=None)
+                replace(item, state="failed", cause=cause, rows=0, bytes=0, late_rows=None, verdict="")
                 if item.state == "covered" and item.window in gone
                 else item
                 for item in self.windows

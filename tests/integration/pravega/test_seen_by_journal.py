@@ -1,4 +1,4 @@
-"""What is noted of a stream when it is first looked at decides later whether windows from its head are proven."""
+"""What the journal notes of a stream when somebody plans, waits or records reaches the plans made later."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_look_before_the_window_proves_the_head(lab, peer, stream, journal, tm
     peer.write(stream, 10)
     end = datetime.now(UTC)
     read = asked(stream, Window(end - HOUR, end))
-    with pytest.raises(StartUnproven, match="truncated before"):
+    with pytest.raises(StartUnproven):
         fresh_plan(journal, lab.system, read)
     seen = journal.sighting(read.source_key, end + HOUR)
     assert seen is not None, "what refused planning saw is kept"
@@ -69,16 +69,16 @@ def test_what_a_chain_would_have_begun_with_is_proven_lost(lab, peer, stream, jo
     truncate(lab, stream)
     peer.write(stream, 10)
     window = Window(start, datetime.now(UTC))
-    with pytest.raises(StartTrimmed, match="when it was seen at"):
+    with pytest.raises(StartTrimmed):
         fresh_plan(journal, lab.system, asked(stream, window))
 
 
-def test_a_stream_made_anew_after_a_look_is_unproven(lab, peer, stream, journal):
+def test_a_stream_made_anew_after_a_look_is_lost(lab, peer, stream, journal):
     start = datetime.now(UTC)
     peer.write(stream, 20)
     look(journal, lab.system, PravegaSource(stream))
     assert lab.call(calls.seal_stream(stream))
     assert lab.call(calls.delete_stream(stream))
     assert lab.call(calls.create_stream(stream))
-    with pytest.raises(StartUnproven, match="made anew"):
+    with pytest.raises(StartTrimmed):
         fresh_plan(journal, lab.system, asked(stream, Window(start, datetime.now(UTC))))

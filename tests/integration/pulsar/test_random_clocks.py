@@ -1,7 +1,7 @@
 # ruff: noqa: S311 - random test data
 """Random adjacent windows of topics whose clocks cannot be trusted equal Java's reader, row by row.
 
-More of them: `PULSAR_WINDOWS=2000 pytest tests/integration/pulsar/test_random_windows.py`; `PULSAR_SEED` repeats one.
+More of them: `PULSAR_WINDOWS=2000 pytest tests/integration/pulsar/test_random_clocks.py`; `PULSAR_SEED` repeats one.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ def test_a_cut_of_several_shards_names_each(system, cluster):
     parts = [f"persistent://public/default/p-partition-{n}" for n in range(2)]
     source = PulsarSource("p")
     assert system.parse_cut(source, "earliest") == Cut({parts[0]: at(20, 0), parts[1]: at(30, 0)})
-    mixed = system.parse_cut(source, {parts[0]: "20:1:0", "p-partition-1": "latest"})
+    mixed = system.parse_cut(source, {parts[0]: "20:1:0:-1", "p-partition-1": "latest"})
     assert mixed == Cut({parts[0]: at(20, 1), parts[1]: at(30, 3)})
     with pytest.raises(InvalidRequest, match=r"missing: .*partition-1"):
         system.parse_cut(source, {parts[0]: "20:1"})

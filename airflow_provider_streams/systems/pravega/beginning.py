@@ -28,7 +28,7 @@ class Doubt:
 
     cause: str
     is_lost: bool = False
-    """Events are gone that were there after the window had begun; otherwise nobody can say."""
+    """Events are gone that came after somebody had looked, or after the window had begun; else nobody can say."""
     seen: StreamCut | None = None
     """Where the stream ended before they were written; None: in another life of it, of which nothing is held."""
 
@@ -97,7 +97,10 @@ def _since_seen(request: PlanRequest, seen: Sighting, head: StreamCut, since: da
         return Doubt(f"the stream was truncated before it was first seen, at {_at(seen)}: after the window's start")
     gone = f"what was written after {_at(seen)}, when the stream was seen, was truncated"
     if seen.at <= since:
-        return Doubt(f"{gone}; whether that was before the window's start, nobody can say")
+        # perhaps before the window began: but where somebody has looked, nothing goes in silence. A segment that is
+        # gone as a whole may have ended where it was seen to end
+        known = any(piece.loss and piece.loss.end > piece.loss.start for piece in pieces)
+        return Doubt(gone if known else f"{gone}, or was nothing", is_lost=known, seen=end)
     if request.end_cut and not follows(seen.tail, request.end_cut):
         return Doubt(f"{gone}; the window need not reach so far")
     return Doubt(gone, is_lost=True, seen=end)

@@ -52,7 +52,7 @@ def test_a_look_before_the_window_proves_the_head(lab, peer, stream, journal, tm
         assert {part.verdict for part in fresh_plan(other, lab.system, read).ranges} == {"ok"}
         peer.write(stream, 10)
         truncate(lab, stream)
-        with pytest.raises(StartUnproven):
+        with pytest.raises(StartTrimmed):
             fresh_plan(other, lab.system, read)
 
 

@@ -73,14 +73,16 @@ def test_a_sealed_stream_is_seen_and_planned_as_well(lab, peer, stream):
     assert lab.plan(stream, middle, middle).sighting.tail == again.tail
 
 
-def test_a_sealed_stream_of_which_nothing_is_held_is_unproven(lab, peer, stream):
+def test_a_sealed_stream_of_which_nothing_is_held_has_lost_what_came_after_the_look(lab, peer, stream):
     peer.write(stream, 10)
     seen = look(lab, stream)
     peer.write(stream, 10)
     assert lab.call(calls.truncate_stream(stream, lab.tail(stream).offsets))
     lab.call(calls.seal_stream(stream))
     assert verdicts(lab.plan(stream, lab.tail(stream), lab.tail(stream), on_unproven="fail")) == ["empty"]
-    assert verdicts(lab.plan(stream, window=since(seen.at), first_seen=seen)) == ["unproven"]
+    with pytest.raises(StartTrimmed, match="1080 bytes"):
+        lab.plan(stream, window=since(seen.at), first_seen=seen)
+    assert verdicts(lab.plan(stream, window=since(seen.at))) == ["unproven"], "nobody looked"
 
 
 def test_a_stream_made_again_has_lost_what_was_seen_and_tells_so_itself_where_nobody_looked(lab, peer, stream):

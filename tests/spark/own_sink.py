@@ -1,0 +1,54 @@
+"""A user's own sink: a folder of JSON lines, one file per window, written when the window is proven."""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from airflow_provider_streams.model.landing import Terms
+from airflow_provider_streams.model.receipt import Receipt
+from airflow_provider_streams.model.window import Window
+
+
+@dataclass(frozen=True)
+class JsonSink:
+    """What a DAG names."""
+
+    kind: ClassVar[str] = "tests.spark.own_sink:JsonWriter"
+    path: str
+
+    @property
+    def asset_uri(self) -> str:
+        return f"file://{self.path}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "path": self.path}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Self:
+        return cls(data["path"])
+
+
+class JsonWriter:
+    """What lands one window of it, in Spark's driver program."""
+
+    sink_type = JsonSink
+
+    def __init__(self, sink: JsonSink, window: Window, terms: Terms) -> None:
+        self._place = Path(sink.path) / window.label
+        self._staged = Path(sink.path) / f".staged-{uuid.uuid4().hex}"
+        self.terms = terms
+
+    def stage(self, df: Any) -> None:
+        df.write.json(str(self._staged))
+
+    def commit(self, receipt: Receipt, rows: int | None) -> int | None:
+        shutil.rmtree(self._place, ignore_errors=True)
+        self._staged.rename(self._place)
+        return rows
+
+    def discard(self) -> None:
+        shutil.rmtree(self._staged, ignore_errors=True)

@@ -46,6 +46,7 @@ class JsonWriter:
         df.write.json(str(self._staged))
 
     def commit(self, receipt: Receipt, rows: int | None) -> int | None:
+        (self._staged / "_PLAN").write_text(receipt.fingerprint)
         shutil.rmtree(self._place, ignore_errors=True)
         self._staged.rename(self._place)
         return rows

@@ -2,7 +2,7 @@
 
 import { Problem, get, inTurn } from "./client.js";
 import { Columns } from "./columns.js";
-import { DAY, HOUR, iso } from "./words.js";
+import { DAY, HOUR, clamp, iso } from "./words.js";
 
 export const POLL_SECONDS = 10;
 const SLOWEST_SECONDS = 120;
@@ -17,7 +17,7 @@ const WIDTHS = [250, 500, 1000, 2000, 4000, 8000];
 function around(view) {
   const length = view.end - view.start;
   const grain = [300, HOUR, DAY, 30 * DAY, 365 * DAY].findLast((one) => one <= length / 3) ?? 300;
-  return { start: Math.floor(view.start / grain) * grain, end: Math.ceil(view.end / grain) * grain };
+  return clamp(Math.floor(view.start / grain) * grain, Math.ceil(view.end / grain) * grain, 1);
 }
 
 /** On how many pixels a span would be drawn, in steps: an address of its own for each would be asked for anew. */

@@ -16,6 +16,7 @@ from sqlalchemy import BigInteger, ColumnElement, Connection, RowMapping, Table,
 
 from airflow_provider_streams.journal import landings
 from airflow_provider_streams.journal import pins as pinned
+from airflow_provider_streams.journal.landings import KeptLanding
 from airflow_provider_streams.journal.runs import run_ref
 from airflow_provider_streams.journal.tables import moment_of, pins, runs
 from airflow_provider_streams.model.coverage import WindowState
@@ -26,8 +27,9 @@ _Key = tuple[datetime, datetime]
 
 def window_states(connection: Connection, reader_id: int, span: Window) -> Iterator[WindowState]:
     """The state of every window known in the span."""
-    yield from _states(connection, reader_id, _touches(pins, reader_id, span), _touches(runs, reader_id, span))
-    yield from between_links(connection, reader_id, span)
+    kept = landings.current(connection, reader_id)
+    yield from _states(connection, kept, _touches(pins, reader_id, span), _touches(runs, reader_id, span))
+    yield from between_links(connection, reader_id, kept, span)
 
 
 def stretches(connection: Connection, reader_id: int, span: Window) -> Iterator[WindowState]:
@@ -47,9 +49,9 @@ def stretches(connection: Connection, reader_id: int, span: Window) -> Iterator[
     for start, end in sorted(keys):
         same = [(table.c.window_start == start) & (table.c.window_end == end) for table in (pins, runs)]
         of_reader = (pins.c.reader_id == reader_id, runs.c.reader_id == reader_id)
-        states = _states(connection, reader_id, of_reader[0] & same[0], of_reader[1] & same[1])
+        states = _states(connection, kept, of_reader[0] & same[0], of_reader[1] & same[1])
         yield from (state for state in states if state.state != "covered")
-    yield from between_links(connection, reader_id, span)
+    yield from between_links(connection, reader_id, kept, span)
 
 
 def _merged(edges: Iterable[tuple[int, int]]) -> Iterator[tuple[datetime, datetime]]:
@@ -67,9 +69,8 @@ def _merged(edges: Iterable[tuple[int, int]]) -> Iterator[tuple[datetime, dateti
 
 
 def _states(
-    connection: Connection, reader_id: int, which_pins: ColumnElement[bool], which_runs: ColumnElement[bool]
+    connection: Connection, kept: KeptLanding | None, which_pins: ColumnElement[bool], which_runs: ColumnElement[bool]
 ) -> Iterator[WindowState]:
-    kept = landings.current(connection, reader_id)
     landing_id = kept.id if kept else None
     newest: dict[_Key, RowMapping] = {}
     # not the plans: they may be megabytes each
@@ -94,9 +95,10 @@ def first_start(connection: Connection, reader_id: int) -> datetime | None:
     return min((found for one in firsts if (found := connection.execute(one).scalar()) is not None), default=None)
 
 
-def between_links(connection: Connection, reader_id: int, span: Window) -> Iterator[WindowState]:
+def between_links(
+    connection: Connection, reader_id: int, kept: KeptLanding | None, span: Window
+) -> Iterator[WindowState]:
     """Time that a covered window of a chain holds beside its own: nobody planned it, or its plan became void."""
-    kept = landings.current(connection, reader_id)
     if kept is not None and kept.basis not in (None, "chained"):
         return  # nothing follows anything, and to see that costs a look at every pin
     landing_id = kept.id if kept else None

@@ -171,7 +171,7 @@ def _bind_plans(connection: sa.Connection) -> None:
 
 
 def _bound(plan: dict[str, Any]) -> dict[str, Any]:
-    parts = {**plan, "version": 2, "terms": None}
+    parts = {"tail": {}, "remarks": [], **plan, "version": 2, "terms": None}
     del parts["fingerprint"]
     ranges = [[one["shard"], one["start"], one["end"]] for one in parts["ranges"]]
     names = ("source", "window", "start_cut", "end_cut", "filter", "losses")

@@ -161,7 +161,9 @@ def _piece(item: WindowState, overlapped: bool) -> Piece:  # noqa: FBT001 - one 
 def _summed(connection: Connection, one: ReaderOverview, beats: Beat | None, asked: Asked, grain: int) -> list[Piece]:
     look = Look(asked.span, grain * _SECOND_US, asked.now, one.by_dag, whole=asked.whole)
     known = list(summed.pieces(connection, one.id, look))
-    links = [_piece(item, overlapped=False) for item in history.between_links(connection, one.id, one.landing, asked.span)]
+    links = [
+        _piece(item, overlapped=False) for item in history.between_links(connection, one.id, one.landing, asked.span)
+    ]
     found = _still_open([*known, *links])
     if beats is not None:
         free = _without(summed.gaps(connection, one.id, beats.stretch), [link.window for link in links])

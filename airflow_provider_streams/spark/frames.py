@@ -17,4 +17,6 @@ def frame_of(spark: SparkSession, table: pa.Table) -> DataFrame:
     `createDataFrame` takes a batch without rows for the end of the table (PySpark 4.2), so none is given to it.
     """
     batches = [batch for batch in table.to_batches() if len(batch)]
+    if not batches:
+        return spark.createDataFrame([], from_arrow_schema(table.schema))
     return spark.createDataFrame(pa.Table.from_batches(batches, table.schema), schema=from_arrow_schema(table.schema))

@@ -31,6 +31,7 @@ _MARK = "_table.json"
 _LOCK = "_table.lock"
 _STAGING = "_staging"
 _SET_ASIDE = "_set_aside"
+_OURS = (_MARK, f"{_MARK}.draft", _LOCK, _STAGING, _SET_ASIDE)
 
 
 class ParquetTable:
@@ -65,7 +66,10 @@ class ParquetTable:
         for start in _labels(self.root, first):
             for end in _labels(self.root / f"{first}={moment_label(start)}", last):
                 with suppress(InvalidWindow):
-                    yield Window(start, end)
+                    window = Window(start, end)
+                    # one without rows has a file as well
+                    if any(self.folder_of(window).glob("*.parquet")):
+                        yield window
 
     def claim(self, terms: Terms) -> None:
         """Make it, marked as the reader's; or see that it is.
@@ -132,18 +136,33 @@ class ParquetTable:
     def _claim(self, terms: Terms) -> None:
         found = self._mark()
         if found is None:
-            if next(self.windows(), None) is not None or any(self.root.glob("*.parquet")):
-                raise ForeignTable(
-                    str(self.root),
-                    f"the folder holds data, and no {_MARK} says whose. A table has one owner: move the data away, "
-                    "or land in another folder",
-                )
+            self._refuse_others()
             self._write_mark(terms.mark)
         elif found != terms.mark:
             if not terms.set_aside or (found.source, found.reader) != (terms.mark.source, terms.mark.reader):
                 raise ForeignTable(str(self.root), _foreign(found, terms.mark))
             self._set_aside(found)
             self._write_mark(terms.mark)
+
+    def _refuse_others(self) -> None:
+        """A new table has its folder for itself: who reads a folder reads all that lies below it."""
+        around = next((folder for folder in self.root.parents if (folder / _MARK).exists()), None)
+        if around is not None:
+            raise ForeignTable(
+                str(self.root),
+                f"it lies inside of {around}, which is another table: who reads that would read this, too. "
+                "Land beside it",
+            )
+        entries = [entry for entry in self.root.iterdir() if entry.name not in _OURS]
+        windows = [entry for entry in entries if entry.name.startswith(f"{WINDOW_COLUMNS[0]}=")]
+        files = (file for entry in entries for file in (entry, *entry.rglob("*")) if file.is_file())
+        data = next(iter(windows), None) or next(files, None)
+        if data is not None:
+            raise ForeignTable(
+                str(self.root),
+                f"the folder holds {data.relative_to(self.root)}, and no {_MARK} says whose that is. A table has one "
+                "owner: move it away, or land in another folder",
+            )
 
     def _set_aside(self, mark: TableMark) -> None:
         """Out of the readers' sight, and kept: what the stream no longer holds is nowhere else."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from airflow_provider_streams.errors import InvalidRequest, LandingMismatch, OffGrid, WindowsOverlap
+from airflow_provider_streams.errors import ForeignTable, InvalidRequest, LandingMismatch, OffGrid, WindowsOverlap
 from airflow_provider_streams.model.grid import Grid, parse_grid
 from airflow_provider_streams.model.landing import ROWS_GONE, Landing, TableMark, Terms
 from airflow_provider_streams.model.window import Window
@@ -198,8 +198,9 @@ def _with_table(journal: Journal, kept: KeptLanding, ask: Ask, terms: Terms, win
     if state is None:
         return _without_table(journal, kept, ask, terms)
     if state.mark != terms.mark:
-        # its writer decides: another reader's stays, our own of before may be set aside
-        return Entered(kept.id, terms)
+        if not terms.set_aside:
+            raise ForeignTable(kept.target or "", "it is another reader's by now, or was made under another journal")
+        return Entered(kept.id, terms)  # our own of before may be set aside: its writer decides
     if windows:
         span = Window(windows[0].start, windows[-1].end)
         forget_removed(journal, ask, kept, state, span)

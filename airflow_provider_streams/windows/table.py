@@ -66,7 +66,7 @@ def compare(journal: Journal, source_key: str, reader: str, coverage: Coverage) 
     covered = coverage.select("covered")
     if held is None or not covered:
         return coverage, TableView(kept.target, standing, _CAUSES[standing])
-    gone = tuple(item.window for item in covered if item.window not in held)
+    gone = tuple(item.window for item in covered if item.run is not None and item.window not in held)
     seen = coverage.without(gone, ROWS_GONE)
     return seen, TableView(kept.target, standing, _CAUSES[standing], gone)
 

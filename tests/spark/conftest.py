@@ -31,6 +31,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def spark():
+    from pyspark.sql import SparkSession
+
     from airflow_provider_streams.spark.embedded import embedded_session
     from airflow_provider_streams.spark.settings import SparkSettings
 
@@ -38,6 +40,8 @@ def spark():
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(Path(__file__).parent)]))
     sys.path.insert(0, str(Path(__file__).parent))
     conf = {"spark.sql.shuffle.partitions": "2", "spark.driver.memory": "1g", "spark.log.level": "OFF"}
+    if (left := SparkSession.getActiveSession()) is not None:  # by a task that ran in this process
+        left.stop()
     session = embedded_session(SparkSettings(conf), quick_start=True)
     yield session
     session.stop()

@@ -27,6 +27,8 @@ from tests.spark import watching
 HERE = Path(__file__).parent
 CANARY = f"canary-{token_hex(8)}"
 """The stream's password; another one in each run, for the whole machine is searched for it."""
+LAUNCHER = token_hex(8)
+"""In the environment of all that is launched here: a JVM may end long after the test that began it."""
 KEY = f"canary-{token_hex(8)}"
 """A secret among Spark's settings."""
 WAYS = {"driver": 1 << 25, "tasks": 0}
@@ -83,10 +85,11 @@ def start(
         "PYTHONPATH": str(HERE),
         "TEST_SPARK_SETTINGS": json.dumps(settings),
         "TMPDIR": str(folder / "tmp"),
+        "TEST_LAUNCHED_BY": LAUNCHER,
     }
     with (folder / "output").open("w+") as output:
         child = subprocess.Popen(arguments, env=environment, stdout=output, stderr=subprocess.STDOUT)
-        watch = watching.Watch((CANARY, KEY), environment["TMPDIR"], ui_port)
+        watch = watching.Watch((CANARY, KEY), LAUNCHER, ui_port)
         while child.poll() is None:
             watch.look()
             with suppress(subprocess.TimeoutExpired):

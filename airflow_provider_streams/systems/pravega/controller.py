@@ -19,6 +19,7 @@ from airflow_provider_streams.errors import (
     SystemUnavailable,
     UnclearAnswer,
 )
+from airflow_provider_streams.redaction import redact
 from airflow_provider_streams.systems.pravega.auth import Endpoint
 from airflow_provider_streams.systems.pravega.credentials import Credentials
 from airflow_provider_streams.systems.tls import tls_refusal
@@ -262,4 +263,4 @@ def _not_found(about: str, details: str, where: str) -> StreamsError:
 
 
 def _short(details: str) -> str:
-    return details.splitlines()[0][:200] if details else "no reason given"
+    return redact(details.splitlines()[0])[:200] if details else "no reason given"

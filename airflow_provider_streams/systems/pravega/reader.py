@@ -24,6 +24,7 @@ from airflow_provider_streams.errors import (
 from airflow_provider_streams.model.plan import Span, Split
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.receipt import SplitReceipt
+from airflow_provider_streams.redaction import redact
 from airflow_provider_streams.systems.pravega import wire
 from airflow_provider_streams.systems.pravega.ahead import Ahead
 from airflow_provider_streams.systems.pravega.client import Client
@@ -229,7 +230,7 @@ class RangeReader:
                 refused = NotAuthorized("Pravega's segment store", f"read {name}")
                 answer = Retry("the token was refused", refused, hopeful=False)
             case wire.ErrorMessage(_, _, text):
-                error = ProtocolError(f"{name}: the segment store refuses to read: {text[:200]}")
+                error = ProtocolError(f"{name}: the segment store refuses to read: {redact(text)[:200]}")
                 answer = Retry("the read was refused", error, hopeful=False)
             case _:
                 error = ProtocolError(f"{name}: {type(message).__name__} is no answer to a read")

@@ -17,6 +17,8 @@ MEMORY_BYTES: Final = 128 * 1024 * 1024
 """Of unfinished messages together. One that does not fit is read again when its last chunk has come."""
 CHUNK_BYTES: Final = 256
 """What a chunk costs besides its payload."""
+FINISHED: Final = 10_000
+"""So many messages are known to have been whole; a producer sends twice what it just sent."""
 
 Place = tuple[int, int]
 """Ledger and entry."""
@@ -64,6 +66,8 @@ class Whole:
     """Why it cannot be read."""
     has_begun: bool = False
     """Its first chunk was seen, though it may not be held any more."""
+    is_repeat: bool = False
+    """The message was whole before: its last chunks were sent twice."""
 
 
 class ChunkCollector:
@@ -74,7 +78,13 @@ class ChunkCollector:
         self._held: dict[bytes, Parts] = {}
         self._begun: set[int] = set()
         """Digests of the uuids of unfinished messages whose first chunk was seen."""
+        self._finished: dict[int, None] = {}
+        """Digests of the uuids of messages that were whole, the newest last."""
         self._bytes = 0
+
+    def has_finished(self, uuid: bytes | None) -> bool:
+        """Whether a message was whole: what still comes of it was sent twice."""
+        return hash(uuid or b"") in self._finished
 
     @property
     def held_bytes(self) -> int:
@@ -89,6 +99,9 @@ class ChunkCollector:
         uuid = metadata.uuid or b""
         if metadata.chunk_id == 0:
             self._begun.add(hash(uuid))
+            self._finished.pop(hash(uuid), None)
+        elif self.has_finished(uuid):
+            return None
         parts = self._parts(uuid, metadata.chunk_id)
         if metadata.chunk_id < parts.next_id:  # sent twice
             return None
@@ -99,6 +112,8 @@ class ChunkCollector:
             self._drop(uuid)
             has_begun = hash(uuid) in self._begun
             self._begun.discard(hash(uuid))
+            if not parts.first_id:
+                self._finish(uuid)
             return replace(_whole(parts, metadata), has_begun=has_begun)
         self._make_room(uuid)
         return None
@@ -111,6 +126,11 @@ class ChunkCollector:
             parts = self._held[uuid] = Parts(chunk_id, chunk_id, cost=len(uuid) + CHUNK_BYTES)
             self._bytes += parts.cost
         return parts
+
+    def _finish(self, uuid: bytes) -> None:
+        self._finished[hash(uuid)] = None
+        if len(self._finished) > FINISHED:
+            del self._finished[next(iter(self._finished))]
 
     def _drop(self, uuid: bytes) -> None:
         parts = self._held.pop(uuid, None)

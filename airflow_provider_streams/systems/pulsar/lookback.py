@@ -73,6 +73,8 @@ class LookBack:
                     if size > FARTHEST_BYTES:
                         return None, True
                     if place >= last:
+                        if whole is None and collector.has_finished(uuid):
+                            return Whole((last,), None, is_repeat=True), False
                         is_found = whole is not None and (whole.payload is not None or whole.wrong is not None)
                         return (whole if is_found else None), False
         finally:

@@ -188,6 +188,8 @@ class PulsarSplitReader:
                 self._lose(entry, metadata, whole)
                 return
             whole = found
+        if whole.is_repeat:
+            return
         self._add_whole(entry, metadata, whole)
 
     def _add_whole(self, entry: Entry, metadata: EntryMetadata, whole: Whole) -> None:

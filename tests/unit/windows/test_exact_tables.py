@@ -71,9 +71,44 @@ def test_two_readers_of_one_source_do_not_land_in_one_table(world):
 def test_a_folder_with_somebodys_data_is_not_taken(world):
     folder = Path(world.sink().path) / "window_start=20261120T100000Z" / "window_end=20261120T110000Z"
     folder.mkdir(parents=True)
-    with pytest.raises(ForeignTable, match="move the data away"):
+    with pytest.raises(ForeignTable, match="move it away"):
         world.read(minutes(0, 1))
     assert folder.exists()
+
+
+@pytest.mark.parametrize("other", ["lake/sub", "lake/_staging", "lake/window_start=20261120T100000Z", "."])
+def test_tables_do_not_lie_in_each_other(world, other):
+    world.read(minutes(0, 1))
+    with pytest.raises(ForeignTable, match=r"Land beside it|move it away"):
+        world.read(minutes(0, 1), reader="other", sink=other)
+    assert sum(world.values().values()) == MINUTE_OF_ROWS
+
+
+def test_data_below_a_folder_is_somebodys(world):
+    below = Path(world.sink().path) / "sub"
+    below.mkdir(parents=True)
+    (below / "x.parquet").write_bytes(b"PAR1")
+    with pytest.raises(ForeignTable, match=r"sub/x\.parquet"):
+        world.read(minutes(0, 1))
+
+
+def test_a_backfill_of_covered_windows_tells_that_the_table_is_foreign(world):
+    for number in range(2):
+        world.read(minutes(number, number + 1))
+    (Path(world.sink().path) / "_table.json").write_text(SOMEBODYS)
+    with pytest.raises(ForeignTable):
+        world.backfill(minutes(0, 2))
+
+
+def test_a_window_without_its_files_is_not_covered(world):
+    for number in range(2):
+        world.read(minutes(number, number + 1))
+    for file in Path(world.sink().path).glob("window_start=20261120T100100Z/*/*.parquet"):
+        file.unlink()
+    assert _seen(world)[0].counts["covered"] == 1
+    _, outcome = world.backfill(minutes(0, 2))
+    assert outcome.covered == (minutes(1, 2),)
+    assert len(world.values()) == 2 * MINUTE_OF_ROWS
 
 
 def test_another_journal_does_not_land_in_the_table(world, tmp_path):

@@ -176,6 +176,8 @@ class AdminClient(_Edge):
                 for part in response.iter_bytes() if body.is_wanted else ():
                     body.add(part)
                 return body.answer
+        except httpx.InvalidURL as error:
+            raise ProtocolError(f"{self._route.where} leads to what is no address") from error
         except httpx.TransportError as error:
             return _unreachable(error, self._route.where)
 
@@ -229,6 +231,8 @@ class AsyncAdminClient(_Edge):
                         async for part in response.aiter_bytes():
                             body.add(part)
                     return body.answer
+            except httpx.InvalidURL as error:
+                raise ProtocolError(f"{self._route.where} leads to what is no address") from error
             except httpx.TransportError as error:
                 return _unreachable(error, self._route.where)
 

@@ -14,6 +14,7 @@ from airflow_provider_streams.errors import (
     StreamsError,
     SystemUnavailable,
 )
+from airflow_provider_streams.redaction import redact
 from airflow_provider_streams.systems.pulsar.admin.answers import Answer
 from airflow_provider_streams.systems.pulsar.admin.requests import AnyRequest, Condition
 
@@ -40,7 +41,8 @@ def _clean(text: str) -> str:
     text = re.sub(r"---.*?---\s*Message:", "", text, flags=re.DOTALL)
     # Jetty's error pages repeat the request's own address, and the servlet
     text = re.sub(r"\b(URI|SERVLET|CAUSED BY):.*", "", text, flags=re.DOTALL)
-    text = " ".join(text.split())
+    # before it is cut: half a token is none that anybody would find later
+    text = redact(" ".join(text.split()))
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}.."
 
 

@@ -13,6 +13,7 @@ from airflow_provider_streams.errors import (
     StreamsError,
     SystemUnavailable,
 )
+from airflow_provider_streams.redaction import redact
 
 NAMES: Final = {
     0: "UnknownError",
@@ -43,7 +44,7 @@ _LONGEST_DETAIL = 300
 def server_error(number: int, message: str, *, where: str, topic: str = "", action: str = "") -> StreamsError:
     """The error of this package for an answer of the broker at `where`; transient ones are retryable."""
     # brokers append Java stack traces
-    detail = message.strip().split("\n", 1)[0][:_LONGEST_DETAIL]
+    detail = redact(message.strip().split("\n", 1)[0])[:_LONGEST_DETAIL]
     if number == AUTHENTICATION:
         return AuthenticationFailed(where, detail)
     if number == AUTHORIZATION:

@@ -129,17 +129,19 @@ class _Round:
         self.connection.send(*(LastMessageId(number, request) for request, number in asked.items()))
 
     def receive(self) -> bool:
-        """Take what comes within a moment; False: nothing."""
+        """Take what comes within a moment; False: no entry, for answers to our own questions are no progress."""
+        entries = 0
         frames = self.connection.receive(min(IDLE_SECONDS, PING_SECONDS))
         for frame in frames:
             if self.connection.buffer.kind(frame) == MESSAGE:
                 self._meet(frame)
+                entries += 1
             elif (command := self.connection.command(frame)) is not None:
                 self._hear(command)
         more = [Flow(number, count) for number, one in self.lookings.items() if (count := one.permits())]
         if more:
             self.connection.send(*more)
-        return bool(frames)
+        return entries > 0
 
     def _meet(self, frame: Frame) -> None:
         header = self.connection.buffer.command(frame)

@@ -136,7 +136,7 @@ def test_rows_that_did_not_reach_this_machine_are_missed(
 
     monkeypatch.setattr(ParquetWriter, "stage", stage_and_lose)
     with pytest.raises(SinkError, match="1200 rows"):
-        run(stream.spec(sink=ParquetSink(str(tmp_path))), spark)
+        run(stream.spec(sink=ParquetSink(str(tmp_path / "lake"))), spark)
 
 
 def test_a_secret_reaches_the_readers_and_nothing_else(spark, stream, way: int, capfd) -> None:

@@ -164,7 +164,7 @@ def test_rows_that_did_not_reach_this_machine_are_missed(
 
     monkeypatch.setattr(ParquetWriter, "_write", write_and_lose)
     with pytest.raises(SinkError, match="720 rows"):
-        run_chunk(chunk(stream, sink=ParquetSink(str(tmp_path))), spark)
+        run_chunk(chunk(stream, sink=ParquetSink(str(tmp_path / "lake"))), spark)
 
 
 def test_a_chunk_travels_as_json_without_its_secrets(stream) -> None:

@@ -217,8 +217,10 @@ def _sqlite_make(dialect: object, record: object, arguments: list[Any], options:
     """A new file is its owner's alone; SQLite gives its helper files the same mode. An older one keeps its own."""
     file = str(arguments[0])
     if not file.startswith("file:"):
-        with suppress(OSError):  # SQLite says it in its own words
-            os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        # never one that is there: to close it would take away the locks that this process has on it for SQLite
+        # (https://www.sqlite.org/howtocorrupt.html, 2.2). What fails, SQLite says in its own words
+        with suppress(OSError):
+            os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
 def _sqlite_connect(connection: Any, record: object) -> None:  # noqa: ARG001 - SQLAlchemy's event

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import fcntl
 import multiprocessing
 import os
 import pickle
+import subprocess
+import sys
 import threading
 import traceback
 
@@ -10,7 +13,7 @@ import pytest
 from sqlalchemy import insert, select, text
 
 from airflow_provider_streams.errors import JournalError, JournalUnavailable, MissingDependency, StreamsError
-from airflow_provider_streams.journal.database import Database
+from airflow_provider_streams.journal.database import Database, _sqlite_make
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.journal.tables import digest, sources
 
@@ -193,3 +196,23 @@ def test_a_fork_uses_connections_of_its_own(url):
 def test_journal_errors_survive_pickling():
     error = pickle.loads(pickle.dumps(JournalUnavailable("journal.db: locked")))  # noqa: S301
     assert (type(error), str(error), error.retryable) == (JournalUnavailable, "journal.db: locked", True)
+
+
+_IS_LOCKED = """
+import fcntl, sys
+with open(sys.argv[1], "r+") as file:
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        sys.exit(3)
+"""
+
+
+def test_to_connect_takes_no_lock_away_that_another_thread_has_on_the_file(tmp_path):
+    path = tmp_path / "journal.db"
+    Journal.open(f"sqlite:///{path}").close()
+    with path.open("r+") as file:
+        fcntl.lockf(file, fcntl.LOCK_EX)
+        _sqlite_make(None, None, [str(path)], None)
+        asked = subprocess.run([sys.executable, "-c", _IS_LOCKED, str(path)], check=False)
+    assert asked.returncode == 3

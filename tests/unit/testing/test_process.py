@@ -139,16 +139,16 @@ def test_what_a_server_started_ends_with_it():
 def test_a_server_dies_with_its_starter_however_that_ends(tmp_path, number):
     program = textwrap.dedent(
         f"""
-        import os, sys
+        import os, signal, sys
         sys.path.insert(0, {str(Path(__file__).parent)!r})
         from test_process import Greeter
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # a background of nohup ignores it
         server = Greeter().__enter__()
         # A child that lives on must not keep the server alive.
         if os.fork() == 0:
             os.setsid()
             signal_file = open({str(tmp_path / "child")!r}, "w")
             print(os.getpid(), file=signal_file, flush=True)
-            import signal
             signal.pause()
         print(server.pid, server.port["greeting"], server.home, flush=True)
         sys.stdin.read()

@@ -118,7 +118,7 @@ class Watch:
         self._crawler.join(30)
 
     def _crawl(self) -> None:
-        while self._port and not self._over.wait(1):
+        while self._port and not self._over.wait(0.1):
             for url, text in pages(self._port).items():
                 self.pages.add(url)
                 self._note(url, text)

@@ -211,10 +211,10 @@ def rows_by_window(table: pa.Table, written: Written) -> Iterator[tuple[int, pa.
     """
     import pyarrow.compute as pc
 
-    from airflow_provider_streams import Window
+    from airflow_provider_streams.model.window import moment_label
 
     for number in range(written.windows):
-        rows = table.filter(pc.equal(pc.cast(table["window_start"], "string"), Window(*written.window(number)).label))
+        rows = table.filter(pc.equal(pc.cast(table["window_start"], "string"), moment_label(written.window(number)[0])))
         if bool(rows.num_rows) == (number == written.empty):
             sys.exit(f"PROOF FAILED: window {number} should {'not ' if rows.num_rows else ''}be empty")
         yield number, rows

@@ -31,3 +31,10 @@ def test_no_row_is_lost_behind_a_batch_without_rows(spark) -> None:
         rows = frame_of(spark, table_of(sizes)).collect()
         assert [row["number"] for row in rows] == list(range(sum(sizes))), f"seed {seed}: {sizes}"
         assert all(bytes(row["value"]) == b"%d" % row["number"] for row in rows)
+
+
+def test_no_rows_of_any_type_are_an_empty_frame(spark) -> None:
+    schema = pa.schema([("value", pa.binary()), ("properties", pa.map_(pa.string(), pa.string()))])
+    frame = frame_of(spark, pa.Table.from_batches([], schema))
+    assert frame.columns == ["value", "properties"]
+    assert frame.collect() == []

@@ -1,7 +1,10 @@
 import json
 from datetime import UTC, datetime
 
-from airflow_provider_streams.systems.pulsar.admin import changes, requests
+import pytest
+
+from airflow_provider_streams.redaction import conceal
+from airflow_provider_streams.systems.pulsar.admin import changes, failures, requests
 from airflow_provider_streams.systems.pulsar.admin.answers import (
     Answer,
     BacklogQuota,
@@ -213,3 +216,11 @@ def test_a_subscriptions_name_is_encoded_as_often_as_the_broker_decodes_it():
     assert changes.drop_subscription("persistent://public/default/t", "plain-1.x").path.endswith(
         "/subscription/plain-1.x"
     )
+
+
+@pytest.mark.parametrize("before", range(240, 300, 12))
+def test_a_token_in_a_servers_words_is_hidden_before_they_are_cut(before):
+    token = conceal("header.canary0123456789canary0123456789.signature")
+    said = failures.reason(Answer(401, {}, json.dumps({"reason": "x" * before + f" {token} is wrong"}).encode()))
+    assert "canary" not in said
+    assert "header" not in said

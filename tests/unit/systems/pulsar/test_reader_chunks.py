@@ -52,6 +52,17 @@ def test_a_chunk_sent_twice_counts_once():
     assert collector.add(chunk(b"a", 2, 3), (1, 3), b"3").payload == b"123"
 
 
+def test_last_chunks_that_come_again_are_no_message_without_its_first_ones():
+    collector = ChunkCollector(Limits())
+    collector.add(chunk(b"a", 0, 2), (1, 0), b"1")
+    assert collector.add(chunk(b"a", 1, 2), (1, 1), b"2").payload == b"12"
+    assert collector.add(chunk(b"a", 1, 2), (1, 2), b"2") is None
+    assert collector.has_finished(b"a")
+    # a producer that begins again writes it again
+    collector.add(chunk(b"a", 0, 2), (1, 3), b"1")
+    assert collector.add(chunk(b"a", 1, 2), (1, 4), b"2").payload == b"12"
+
+
 def test_a_message_without_its_first_chunks_is_given_without_a_payload():
     collector = ChunkCollector(Limits())
     collector.add(chunk(b"a", 1, 3), (1, 0), b"2")

@@ -199,6 +199,10 @@ class Coverage:
         """The earliest window nobody has read or tried yet."""
         return next((item.window for item in self.windows if item.state == "missing"), None)
 
+    def missed_by(self, held: Collection[Window]) -> tuple[Window, ...]:
+        """Covered windows that a table of these windows lacks. What a chain read with a later window has no place."""
+        return tuple(item.window for item in self.select("covered") if item.run is not None and item.window not in held)
+
     def without(self, windows: Collection[Window], cause: str) -> Self:
         """Covered windows that are not, for a cause the journal did not know: they have failed."""
         gone = frozenset(windows)

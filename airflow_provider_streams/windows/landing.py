@@ -224,8 +224,7 @@ def _new_like(kept: KeptLanding, ask: Ask) -> NewLanding:
 
 def forget_removed(journal: Journal, ask: Ask, kept: KeptLanding, state: TableState, span: Window) -> None:
     """Windows that the journal has as covered, and that somebody took out of the table: they are missing again."""
-    known = journal.coverage(ask.source.key, ask.reader, span.start, span.end).select("covered")
-    gone = [item.window for item in known if item.run is not None and item.window not in state.windows]
+    gone = journal.coverage(ask.source.key, ask.reader, span.start, span.end).missed_by(state.windows)
     if gone:
         _log.warning(
             "%s: %d windows are no longer in %s: they are to be read again", ask.source, len(gone), kept.target

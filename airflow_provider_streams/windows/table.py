@@ -63,12 +63,8 @@ def compare(journal: Journal, source_key: str, reader: str, coverage: Coverage) 
         standing, held = _standing(sink, mark)
     except (SinkError, InvalidRequest) as error:
         return coverage, TableView(kept.target, "unseen", f"it cannot be looked at from here: {error}")
-    covered = coverage.select("covered")
-    if held is None or not covered:
-        return coverage, TableView(kept.target, standing, _CAUSES[standing])
-    gone = tuple(item.window for item in covered if item.run is not None and item.window not in held)
-    seen = coverage.without(gone, ROWS_GONE)
-    return seen, TableView(kept.target, standing, _CAUSES[standing], gone)
+    gone = () if held is None else coverage.missed_by(held)
+    return coverage.without(gone, ROWS_GONE), TableView(kept.target, standing, _CAUSES[standing], gone)
 
 
 _CAUSES: dict[Standing, str] = {

@@ -268,8 +268,9 @@ def test_a_gap_is_filled_by_the_readers_own_dag_by_who_may_start_its_runs(page_s
     assert "--source-key pulsar:pulsar_default:persistent://shop/payments/settled" in made["command"]
     action = made["action"]
     assert (made["windows"], action["kind"], action["path"]) == (4, "backfill", "api/v2/backfills")
-    # another test may have started some of them
-    assert action["runs"] - action["again"] + action["left"] == 4
+    # the page's own test may have started two of them
+    begun = 2 if page_server.airflow("backfills?dag_id=shop_payments")["backfills"] else 0
+    assert (action["runs"] - action["again"], action["left"]) == (4 - begun, begun)
     seen = page_server.get(path, "shopkeeper").json()
     assert seen["action"] is None
     assert "not among your rights" in seen["hint"]

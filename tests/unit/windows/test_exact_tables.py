@@ -432,3 +432,10 @@ def test_a_covered_window_of_a_chain_reads_the_same_again_and_is_not_planned_ane
     assert (len(world.values()), once(world.values())) == (240, True)
     with pytest.raises(ChainOrder):
         chained(world, 0, 1, 120, replan=True)
+
+
+def test_time_that_a_chain_read_with_a_later_window_is_not_gone_from_the_table(world):
+    world.read(minutes(0, 1), basis="chained", sink=MOUNTED)
+    world.read(minutes(2, 3), basis="chained", sink=MOUNTED)
+    coverage, table = _seen(world)
+    assert (table.gone, coverage.is_complete) == ((), True)

@@ -95,6 +95,12 @@ def doubt_in_window(
         return Doubt(_made_anew(evidence), is_lost=True)
     if older_is_held or _is_proven(evidence, window, slack):
         return None
+    if _is_younger(evidence, window, slack):
+        return Doubt(
+            f"the topic was made at {evidence.made}, after the window's start, and nobody knows of an earlier one of "
+            "its name",
+            is_lost=False,
+        )
     held = _held(evidence)
     if lost := _lost_since_seen(evidence, since):
         return Doubt(f"{held}, and {lost}", is_lost=True)
@@ -108,8 +114,8 @@ def _is_proven(evidence: Evidence, window: Window, slack: timedelta) -> bool:
     if stats is None:
         return not _was_there(evidence)
     return (
-        nothing_removed(evidence)
-        or (evidence.made is not None and evidence.made >= window.end + slack)
+        # of an earlier life of the topic, which nobody saw, nothing would be left
+        (nothing_removed(evidence) and evidence.made is not None and evidence.made <= window.start)
         or _unchanged_since(stats, evidence.info, since)
         or _is_held_since_seen(evidence, since)
     )
@@ -122,6 +128,12 @@ def _unchanged_since(stats: InternalStats, info: InternalInfo | None, since: dat
     # everything removed lay in ledgers closed before the only ledger left was made
     only_one = len(stats.ledgers) == 1
     return only_one and stats.last_ledger_created is not None and stats.last_ledger_created <= since
+
+
+def _is_younger(evidence: Evidence, window: Window, slack: timedelta) -> bool:
+    """The topic is younger than the window, and whatever the window lacks is not of this life of it."""
+    made = evidence.made
+    return made is not None and made > window.start and (nothing_removed(evidence) or made >= window.end + slack)
 
 
 def _is_held_since_seen(evidence: Evidence, since: datetime) -> bool:

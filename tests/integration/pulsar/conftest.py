@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import random
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -30,13 +31,18 @@ class Workbench:
     server: Any
     namespace: str
     client: Any
+    made: dt.datetime = NOW
+    """When the last topic was there."""
 
     @property
     def endpoint(self) -> Endpoint:
         return Endpoint(self.server.service_url, self.server.admin_url)
 
     def topic(self, name: str = "t", partitions: int | None = None) -> str:
-        return self.server.create_topic(f"{self.namespace}/{name}-{random.getrandbits(32):x}", partitions)
+        topic = self.server.create_topic(f"{self.namespace}/{name}-{random.getrandbits(32):x}", partitions)
+        # publish times have milliseconds only
+        self.made = dt.datetime.fromtimestamp(time.time_ns() // 1_000_000 / 1000, dt.UTC)
+        return topic
 
     def path(self, topic: str) -> str:
         return topic.replace("://", "/", 1)

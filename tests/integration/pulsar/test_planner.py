@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from airflow_provider_streams.errors import InvalidRequest, SourceNotFound, StartTrimmed, WindowNotReady
+from airflow_provider_streams.errors import InvalidRequest, SourceNotFound, StartTrimmed, StartUnproven, WindowNotReady
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import Plan, PlanRequest
 from airflow_provider_streams.model.position import Position
@@ -44,7 +44,7 @@ def request(topic, window, basis="publish", **given):
     return PlanRequest(source, window, "tests", basis=basis, **{"slack": MILLISECOND, **given})
 
 
-def read(system, plan, column="value"):
+def read(system, plan, column="value", verdict=None):
     """Every row's value, after plan, receipts and explanations agree."""
     plan = Plan.from_json(plan.to_json())
     rows, receipts = [], []
@@ -53,15 +53,15 @@ def read(system, plan, column="value"):
         rows += [row for batch in reader for row in batch.column(0).to_pylist()]
         receipts.append(reader.receipt)
     receipts = system.explain(plan, receipts, on_loss="fail")
-    assert compare(plan, receipts, seconds=0).verdict in {"complete", "loss recorded"}
+    assert compare(plan, receipts, seconds=0).verdict in ({verdict} if verdict else {"complete", "loss recorded"})
     return rows
 
 
-def elapsed_window(seconds=3600):
-    """Around all that was written so far, and over: its last millisecond lies behind us."""
+def elapsed_window(bench, start=None):
+    """Around all that was written since the last topic was made, and over: its last millisecond lies behind us."""
     end = now()
     wait_until(lambda: now() > end + 5 * MILLISECOND, "a few milliseconds")
-    return Window(end - timedelta(seconds=seconds), end)
+    return Window(start or bench.made, end)
 
 
 @pytest.mark.parametrize("target", [1, 2_000, 64_000_000])
@@ -72,7 +72,7 @@ def test_random_adjacent_publish_windows_tile_exactly(bench, system, target):
         values = texts(1000 * round_number, 60)
         bench.write(topic, values, batch=random.choice([1, 7]))
         expected += values
-    whole = elapsed_window()
+    whole = elapsed_window(bench)
     times = sorted(set(read(system, system.plan(request(topic, whole)), "publish_time")))
     dice = random.Random(target)
     inner = dice.sample(times, min(5, len(times)))
@@ -112,7 +112,7 @@ def test_random_cuts_tile_exactly_also_inside_batches(bench, system):
         cuts = [bounds[0], *(Cut({topic: place}) for place in sorted(set(inner))), bounds[1]]
         rows = []
         for start, end in pairwise(cuts):
-            plan = system.plan(request(topic, elapsed_window(), "cuts", start_cut=start, end_cut=end))
+            plan = system.plan(request(topic, elapsed_window(bench), "cuts", start_cut=start, end_cut=end))
             assert (plan.start_cut, plan.end_cut) == (start, end)
             rows += read(system, plan)
         # a place inside a batch is past a single message: it is not given twice, nor lost
@@ -127,14 +127,14 @@ def test_user_notations_of_one_message_agree(bench, system):
     (serialized,) = [row[-1] for row in bench.peer(topic) if row[0][1] == 4]
     for text in (f"{ledger}:4", base64.b64encode(serialized).decode(), f'{{"ledgerId": {ledger}, "entryId": 4}}'):
         start, end = system.parse_cut(source, text), system.parse_cut(source, f"after {text}")
-        plan = system.plan(request(topic, elapsed_window(), "cuts", start_cut=start, end_cut=end))
+        plan = system.plan(request(topic, elapsed_window(bench), "cuts", start_cut=start, end_cut=end))
         assert read(system, plan) == texts(4, 1)
 
 
 def test_an_idle_and_an_empty_topic_are_ready_and_empty(bench, system):
     empty, idle = bench.topic("empty", partitions=2), bench.topic("idle")
     bench.write(idle, texts(0, 5))
-    later = elapsed_window(seconds=0.002)
+    later = elapsed_window(bench, now())
     for topic in (empty, idle):
         plan = system.plan(request(topic, later))
         assert plan.is_empty
@@ -144,7 +144,7 @@ def test_an_idle_and_an_empty_topic_are_ready_and_empty(bench, system):
 def test_a_window_is_not_ready_before_its_slack_has_passed(bench, system):
     topic = bench.topic()
     with pytest.raises(WindowNotReady, match="earliest"):
-        system.plan(request(topic, elapsed_window(), slack=timedelta(minutes=1)))
+        system.plan(request(topic, elapsed_window(bench), slack=timedelta(minutes=1)))
     with pytest.raises(WindowNotReady):
         system.plan(request(topic, Window(now(), now() + timedelta(hours=1)), "chained"))
 
@@ -155,7 +155,7 @@ def test_a_terminated_topic_ends_where_it_ends(bench, system, count):
     bench.write(topic, texts(0, count))
     bench.server.admin("POST", f"{bench.path(topic)}/terminate")
     for basis in ("publish", "chained"):
-        assert read(system, system.plan(request(topic, elapsed_window(), basis))) == texts(0, count)
+        assert read(system, system.plan(request(topic, elapsed_window(bench), basis))) == texts(0, count)
 
 
 def trim(bench, topic):
@@ -174,7 +174,7 @@ def test_a_trimmed_start_is_an_error_and_an_accepted_loss_is_recorded(bench, sys
     topic = bench.topic()
     start = now()
     bench.write(topic, texts(0, 120))
-    window = elapsed_window()
+    window = elapsed_window(bench)
     first = system.plan(request(topic, Window(start, window.end), "chained"))
     assert len(read(system, first)) == 120
     trim(bench, topic)
@@ -185,7 +185,7 @@ def test_a_trimmed_start_is_an_error_and_an_accepted_loss_is_recorded(bench, sys
     assert read(system, plan) == texts(100, 20)
     assert [loss.shard for loss in plan.losses] == [topic]
     with pytest.raises(StartTrimmed, match="is gone"):
-        system.plan(request(topic, elapsed_window(), "cuts", start_cut=first.start_cut))
+        system.plan(request(topic, elapsed_window(bench), "cuts", start_cut=first.start_cut))
 
 
 def test_a_window_after_the_trimmed_part_is_complete(bench, system):
@@ -195,7 +195,7 @@ def test_a_window_after_the_trimmed_part_is_complete(bench, system):
     bench.write(topic, texts(110, 5))
     rows = bench.peer(topic)
     start = datetime.fromtimestamp(rows[-5][4] / 1000, UTC)
-    end = elapsed_window().end
+    end = elapsed_window(bench).end
     trim(bench, topic)
     plan = system.plan(request(topic, Window(start, end)))
     assert plan.losses == ()
@@ -212,16 +212,33 @@ def test_the_horizon_is_where_the_trimmed_part_ends(bench, system):
     horizon = system.horizon(PulsarSource(topic))
     assert horizon == datetime.fromtimestamp(rows[100][4] / 1000, UTC)
     # by more than slack, which is a millisecond here
-    assert system.plan(request(topic, Window(horizon + 2 * MILLISECOND, elapsed_window().end))).losses == ()
+    assert system.plan(request(topic, Window(horizon + 2 * MILLISECOND, elapsed_window(bench).end))).losses == ()
 
 
 def test_a_new_topic_that_lost_nothing_needs_no_proof_by_policy(bench, system):
     bench.server.set_retention(bench.namespace, minutes=0, megabytes=0)
     topic = bench.topic()
     bench.write(topic, texts(0, 20))
-    plan = system.plan(request(topic, elapsed_window()))
+    plan = system.plan(request(topic, elapsed_window(bench)))
     assert plan.losses == ()
     assert read(system, plan) == texts(0, 20)
+
+
+def test_of_a_topic_made_anew_unseen_nobody_knows_what_it_held(bench, system):
+    topic = bench.topic()
+    start = bench.made
+    bench.write(topic, texts(0, 20))
+    bench.server.admin("DELETE", f"{bench.path(topic)}?force=true")
+    deleted = elapsed_window(bench).end
+    bench.server.admin("PUT", bench.path(topic))
+    bench.write(topic, texts(20, 5))
+    window = elapsed_window(bench, start)
+    plan = system.plan(request(topic, window))
+    assert "nobody knows of an earlier one" in plan.unproven[0].verdict
+    assert read(system, plan, verdict="unproven") == texts(20, 5)
+    assert system.plan(request(topic, Window(start, deleted))).unproven, "before the topic was made"
+    with pytest.raises(StartUnproven):
+        system.plan(request(topic, window, on_unproven="fail"))
 
 
 @pytest.mark.parametrize("source", ["missing", "missing-partition-0"])
@@ -229,16 +246,16 @@ def test_a_new_topic_that_lost_nothing_needs_no_proof_by_policy(bench, system):
 def test_a_missing_topic_is_not_found_and_not_created(bench, system, source):
     for basis in ("publish", "chained"):
         with pytest.raises(SourceNotFound):
-            system.plan(request(f"{bench.namespace}/{source}", elapsed_window(), basis))
+            system.plan(request(f"{bench.namespace}/{source}", elapsed_window(bench), basis))
     with pytest.raises(SourceNotFound):
-        system.plan(request(PulsarSource(pattern=f"{bench.namespace}/none-.*"), elapsed_window()))
+        system.plan(request(PulsarSource(pattern=f"{bench.namespace}/none-.*"), elapsed_window(bench)))
 
 
 def test_planning_leaves_nothing_behind(bench, system):
     topic = bench.topic(partitions=3)
     bench.write(topic, texts(0, 60))
     before = bench.server.inventory()
-    window = elapsed_window()
+    window = elapsed_window(bench)
     system.plan(request(topic, window))
     system.plan(request(topic, window, "chained"))
     system.parse_cut(PulsarSource(topic), "latest")
@@ -246,10 +263,10 @@ def test_planning_leaves_nothing_behind(bench, system):
 
 
 def test_a_pattern_reads_what_it_matched(bench, system):
-    for name in ("orders", "invoices"):
-        bench.write(bench.topic(name, partitions=2 if name == "orders" else None), texts(0, 10))
+    for topic in (bench.topic("orders", partitions=2), bench.topic("invoices")):
+        bench.write(topic, texts(0, 10))
     source = PulsarSource(pattern=f"persistent://{bench.namespace}/orders-.*")
-    plan = system.plan(request(source, elapsed_window()))
+    plan = system.plan(request(source, elapsed_window(bench)))
     assert sorted(read(system, plan)) == texts(0, 10)
     assert len(plan.source.names) == 1
 
@@ -259,11 +276,11 @@ def test_cuts_that_do_not_fit_are_refused(bench, system):
     bench.write(topic, texts(0, 10))
     head, tail = (system.parse_cut(PulsarSource(topic), text) for text in ("earliest", "latest"))
     with pytest.raises(InvalidRequest, match="before the start"):
-        system.plan(request(topic, elapsed_window(), "cuts", start_cut=tail, end_cut=head))
+        system.plan(request(topic, elapsed_window(bench), "cuts", start_cut=tail, end_cut=head))
     ledger, entry, _ = tail[topic].parts
     beyond = Cut({topic: Position.of(ledger, entry + 1, -1)})
     with pytest.raises(WindowNotReady, match="beyond the tail"):
-        system.plan(request(topic, elapsed_window(), "cuts", end_cut=beyond))
+        system.plan(request(topic, elapsed_window(bench), "cuts", end_cut=beyond))
 
 
 def test_transactions_hold_a_window_back_until_they_end(bench, system):
@@ -271,7 +288,7 @@ def test_transactions_hold_a_window_back_until_they_end(bench, system):
     source = HERE / "OpenTransaction.java"
     with start_java(source, [bench.server.service_url, topic], bench.server.classpath) as peer:
         assert "READY" in iter_line(peer)
-        window = elapsed_window()
+        window = elapsed_window(bench)
         with pytest.raises(WindowNotReady, match="open transaction"):
             system.plan(request(topic, window))
         # what lies before it can be read, in a chain
@@ -280,7 +297,7 @@ def test_transactions_hold_a_window_back_until_they_end(bench, system):
         peer.communicate("\n", timeout=120)
     rows = read(system, system.plan(request(topic, window)))
     assert rows == [b"plain0", b"plain1", b"plain2", b"open0", b"open1", b"behind"]
-    second = system.plan(request(topic, elapsed_window(), "chained", start_cut=first.end_cut))
+    second = system.plan(request(topic, elapsed_window(bench), "chained", start_cut=first.end_cut))
     assert read(system, second) == [b"open0", b"open1", b"behind"]
 
 
@@ -294,7 +311,7 @@ def iter_line(peer):
 def test_markers_and_aborted_messages_are_explained(bench, system, basis):
     topic = bench.topic()
     run_java(HERE / "Txn.java", [bench.server.service_url, topic, "false"], bench.server.classpath)
-    rows = read(system, system.plan(request(topic, elapsed_window(), basis)))
+    rows = read(system, system.plan(request(topic, elapsed_window(bench), basis)))
     assert rows == [b"plain0", b"plain1", b"plain2", b"committed0", b"committed1", b"between0"]
 
 
@@ -302,7 +319,7 @@ def test_a_compacted_topic_gives_every_stored_message(bench, system):
     topic = bench.topic()
     for value in texts(0, 60):
         bench.write(topic, [value], send=lambda _: {"partition_key": "same"})
-    whole = elapsed_window()
+    whole = elapsed_window(bench)
     bench.server.admin("PUT", f"{bench.path(topic)}/compaction")
     compaction = f"{bench.path(topic)}/compaction"
     wait_until(lambda: bench.server.admin("GET", compaction)["status"] == "SUCCESS", "compaction")
@@ -318,7 +335,7 @@ def test_a_compacted_topic_gives_every_stored_message(bench, system):
 def test_fifty_partitions_are_planned_with_many_requests_at_a_time(bench, system, monkeypatch):
     topic = bench.topic(partitions=50)
     bench.write(topic, texts(0, 500))
-    window = elapsed_window()
+    window = elapsed_window(bench)
     waiting, most, asked = 0, 0, 0
     ask = httpx.AsyncHTTPTransport.handle_async_request
 

@@ -81,6 +81,14 @@ def test_what_is_neither_proven_nor_known_to_be_removed_is_unproven():
     assert "no message is held" in doubt(evidence(retention=FOREVER, first=None, ledgers=((42, 0),))).cause
 
 
+@pytest.mark.parametrize("hours", [0.5, 1.5])
+@pytest.mark.parametrize("retention", [FOREVER, NOTHING])
+def test_of_a_topic_that_is_younger_than_the_window_an_earlier_life_may_have_held_more(hours, retention):
+    found = doubt(evidence(created=hours, version=2, retention=retention))
+    assert not found.is_lost
+    assert "nobody knows of an earlier one of its name" in found.cause
+
+
 def test_by_todays_rule_what_is_older_than_it_keeps_is_lost():
     for retention in (NOTHING, Retention(3600, None), Retention(2 * 3600, None)):
         found = doubt(evidence(retention=retention))
@@ -93,7 +101,6 @@ def test_by_todays_rule_what_is_older_than_it_keeps_is_lost():
     [
         pytest.param(evidence(version=2), id="every ledger ever made is there"),
         pytest.param(evidence(modified=-0.5), id="the topic did not change since"),
-        pytest.param(evidence(created=1.5), id="the topic is younger than the window"),
         pytest.param(Evidence(NAME, None), id="nothing was ever written"),
         pytest.param(evidence(seen=sighting(at(40, 7))), id="it held the place where it ended when it was seen"),
         pytest.param(evidence(seen=sighting(at(39, 7), at=-1), ledgers=((39, 7), (42, 3))), id="and that ledger's end"),

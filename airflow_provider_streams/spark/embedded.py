@@ -26,9 +26,25 @@ _ATTEMPTS = 3
 _ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
 """PySpark's variable for what follows `spark-submit`."""
 
+_OF_THE_JVM = (
+    "spark.driver.memory",
+    "spark.driver.extraJavaOptions",
+    "spark.driver.defaultJavaOptions",
+    "spark.driver.extraClassPath",
+    "spark.driver.extraLibraryPath",
+    "spark.jars.packages",
+    "spark.jars.excludes",
+    "spark.jars.repositories",
+    "spark.jars.ivy",
+    "spark.jars.ivySettings",
+    "spark.kerberos.principal",
+    "spark.kerberos.keytab",
+)
+"""What spark-submit does with the JVM that it starts: a later session in that JVM keeps it."""
+
 
 def embedded_session(settings: SparkSettings | None = None, *, quick_start: bool = False) -> SparkSession:
-    """The process's Spark session: its active one, or a local one, made now.
+    """The process's Spark session, or a local one, made now.
 
     Args:
         settings: the user's; they win over ours.
@@ -36,34 +52,41 @@ def embedded_session(settings: SparkSettings | None = None, *, quick_start: bool
 
     Raises:
         MissingDependency: no PySpark.
-        PreflightFailed: no Java, a too old one, a PySpark that is a mix or without Spark; or Spark runs in this process
-            already, and the settings are none that it still takes.
+        PreflightFailed: no Java, a too old one, a PySpark that is a mix or without Spark; or Spark or its JVM runs in
+            this process already, and the settings are none that it still takes.
     """
     given = settings or SparkSettings()
     preflight.check_installed()
+    running = _running()
+    if running is None:
+        return _start(given, quick_start=quick_start)
+    preflight.set_late(running, given, "Spark runs in this process already, and")
+    return running
+
+
+def _running() -> SparkSession | None:
+    """The session of this process: a thread that did not start it has no active one."""
     from pyspark.sql import SparkSession  # noqa: PLC0415 - optional, checked above
 
     active = SparkSession.getActiveSession()
-    if active is None:
-        return _start(given, quick_start=quick_start)
-    preflight.set_late(active, given, "Spark runs in this process already, and")
-    return active
+    if active is not None:
+        return active
+    _check_parts()
+    from pyspark import SparkContext  # noqa: PLC0415 - pyspark-client has none
+
+    return SparkSession.builder.getOrCreate() if SparkContext._active_spark_context else None  # noqa: SLF001
 
 
 def _start(settings: SparkSettings, *, quick_start: bool) -> SparkSession:
     from pyspark.errors import PySparkRuntimeError  # noqa: PLC0415 - as above
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
-    _check_parts()
     # workers must be this very Python: the packages a read needs are here
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    builder = SparkSession.builder
-    for name, value in _ours(quick_start=quick_start).items():
-        if name not in settings.conf:
-            builder = builder.config(name, value)
+    ours = {name: value for name, value in _ours(quick_start=quick_start).items() if name not in settings.conf}
     try:
-        with _told(settings):
-            return builder.getOrCreate()
+        with _told(ours, settings) as conf:
+            return SparkSession.builder.config(map={**conf}).getOrCreate()
     except PySparkRuntimeError as error:
         raise PreflightFailed(
             f"Spark does not start in this process ({' '.join(str(error).split())}). Spark 4 needs Java 17 or later: "
@@ -72,11 +95,37 @@ def _start(settings: SparkSettings, *, quick_start: bool) -> SparkSession:
 
 
 @contextmanager
-def _told(settings: SparkSettings) -> Iterator[None]:
-    """A JVM that starts meanwhile learns the settings from a private file: the builder's are on its command line."""
-    if not settings.conf:
-        yield
-        return
+def _told(ours: dict[str, str], settings: SparkSettings) -> Iterator[dict[str, str]]:
+    """What the builder is told: it stands on the command line of a JVM that starts, so the user's go by a file there.
+
+    To a JVM that runs already, the builder's go over its private socket.
+    """
+    from pyspark import SparkContext  # noqa: PLC0415 - as above
+
+    if SparkContext._gateway is not None:  # noqa: SLF001 - an earlier session was stopped
+        _check_late(settings)
+        yield {name: value for name, value in {**ours, **settings.conf}.items() if name not in _OF_THE_JVM}
+    elif settings.conf:
+        with _properties_file(settings):
+            yield ours
+    else:
+        yield ours
+
+
+def _check_late(settings: SparkSettings) -> None:
+    """Refuse what only a JVM that starts takes, if the one that runs was told something else."""
+    from pyspark import SparkConf  # noqa: PLC0415 - as above
+
+    told = SparkConf()  # of a JVM that runs: what it was started with
+    preflight.refuse_late(
+        [name for name in _OF_THE_JVM if settings.conf.get(name, told.get(name)) != told.get(name)],
+        "Spark's JVM runs in this process already, and",
+    )
+
+
+@contextmanager
+def _properties_file(settings: SparkSettings) -> Iterator[None]:
+    """A JVM that starts meanwhile reads the settings from a private file."""
     before = os.environ.get(_ARGUMENTS)
     with tempfile.TemporaryDirectory(prefix="streams-spark-") as folder:  # mode 0700
         file = Path(folder) / "spark.properties"

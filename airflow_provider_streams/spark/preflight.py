@@ -8,6 +8,7 @@ import json
 import re
 import shlex
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_streams.errors import MissingDependency, PreflightFailed
@@ -75,8 +76,17 @@ def set_late(spark: SparkSession, settings: SparkSettings, why: str) -> None:
                 spark.conf.set(name, value)
         except Exception:  # noqa: BLE001 - classic and Connect have their own; all say that it cannot be modified
             refused.append(name)
-    if refused:
-        raise PreflightFailed(f"{why} takes no longer {', '.join(refused)}: set it where Spark is started")
+    refuse_late(refused, why)
+
+
+def refuse_late(names: Sequence[str], why: str) -> None:
+    """Complain about settings that can be set only before Spark starts, if there are any.
+
+    Raises:
+        PreflightFailed: there are.
+    """
+    if names:
+        raise PreflightFailed(f"{why} takes no longer {', '.join(names)}: set it where Spark is started")
 
 
 def check_workers(spark: SparkSession, *, needs: tuple[str, ...] = ("pyarrow", _PACKAGE)) -> None:

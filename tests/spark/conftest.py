@@ -31,7 +31,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def spark():
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
     from airflow_provider_streams.spark.embedded import embedded_session
     from airflow_provider_streams.spark.settings import SparkSettings
@@ -39,9 +39,9 @@ def spark():
     # tests import their transforms from here, and so must the workers
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(Path(__file__).parent)]))
     sys.path.insert(0, str(Path(__file__).parent))
-    conf = {"spark.sql.shuffle.partitions": "2", "spark.driver.memory": "1g", "spark.log.level": "OFF"}
-    if (left := SparkSession.getActiveSession()) is not None:  # by a task that ran in this process
-        left.stop()
+    conf = {"spark.sql.shuffle.partitions": "2", "spark.log.level": "OFF"}
+    if SparkContext._active_spark_context is not None:  # of a task that ran in this process
+        embedded_session().stop()
     session = embedded_session(SparkSettings(conf), quick_start=True)
     yield session
     session.stop()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -58,6 +60,58 @@ def test_a_session_that_runs_already_is_not_silently_another(spark) -> None:
         assert spark.conf.get("spark.sql.shuffle.partitions") == "3"
     finally:
         spark.conf.set("spark.sql.shuffle.partitions", before)
-    assert embedded_session(SparkSettings({"spark.driver.memory": "1g"})) is spark, "what it has already is no change"
+    had = SparkSettings({"spark.driver.memory": spark.conf.get("spark.driver.memory")})
+    assert embedded_session(had) is spark, "what it has already is no change"
     with pytest.raises(PreflightFailed, match=r"takes no longer spark\.driver\.memory"):
         embedded_session(SparkSettings({"spark.driver.memory": "9g"}))
+
+
+SESSIONS_IN_ONE_JVM = """
+from threading import Thread
+
+from airflow_provider_streams.errors import PreflightFailed
+from airflow_provider_streams.spark.embedded import embedded_session
+from airflow_provider_streams.spark.settings import SparkSettings
+
+
+def refused(**conf):
+    try:
+        embedded_session(SparkSettings(conf))
+    except PreflightFailed as error:
+        return str(error)
+
+
+def in_a_thread():
+    other = embedded_session(SparkSettings({"spark.sql.shuffle.partitions": "7"}))
+    assert other.sparkContext is first.sparkContext
+    assert first.conf.get("spark.sql.shuffle.partitions") == "7"
+    problems.append(refused(**{"spark.driver.memory": "9g"}))
+
+
+problems = []
+first = embedded_session(SparkSettings({"spark.driver.memory": "700m"}), quick_start=True)
+thread = Thread(target=in_a_thread)
+thread.start()
+thread.join()
+assert "takes no longer spark.driver.memory:" in problems[0], problems
+
+first.stop()
+problem = refused(**{"spark.driver.memory": "9g", "spark.jars.packages": "a:b:1", "spark.app.name": "mine"})
+assert "takes no longer spark.driver.memory, spark.jars.packages:" in problem, problem
+
+asked = {"spark.driver.memory": "700m", "spark.hadoop.secret.key": "k", "spark.ui.retainedJobs": "5"}
+second = embedded_session(SparkSettings(asked))
+assert {name: second.conf.get(name) for name in asked} == asked
+assert second.sparkContext._jsc.hadoopConfiguration().get("secret.key") == "k"
+second.stop()
+embedded_session()
+assert embedded_session().conf.get("spark.driver.memory") == "700m", "what the JVM has, and not our default"
+print("done")
+"""
+
+
+def test_a_later_session_of_a_jvm_gets_its_settings_or_is_refused(tmp_path: Path) -> None:
+    program = tmp_path / "sessions.py"
+    program.write_text(SESSIONS_IN_ONE_JVM)
+    ended = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False)
+    assert ended.stdout.splitlines()[-1:] == ["done"], ended.stderr

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Insert, RowMapping, exists, insert, select, update
 
-from airflow_provider_streams.journal.tables import landings
+from airflow_provider_streams.journal.tables import landings, runs
 from airflow_provider_streams.model.landing import Schema
 
 
@@ -63,17 +63,37 @@ def all_current(connection: Connection) -> dict[int, KeptLanding]:
     return {row["reader_id"]: _kept(row) for row in rows}
 
 
-def insertion(reader_id: int, new: NewLanding, generation: int) -> Insert:
-    """Makes this the landing of a generation, unless another one already is; its table gets a mark of its own."""
+def insertion(reader_id: int, new: NewLanding, generation: int, table_id: str | None = None) -> Insert:
+    """Makes this the landing of a generation, unless another one already is.
+
+    Its table gets a mark of its own, unless one is given.
+    """
     return insert(landings).values(
         reader_id=reader_id,
         generation=generation,
         landing=json.dumps(new.landing, sort_keys=True),
-        table_id=uuid.uuid4().hex,
+        table_id=table_id or uuid.uuid4().hex,
         grid=new.grid,
         basis=new.basis,
         made_at=datetime.now(UTC),
     )
+
+
+def is_used(connection: Connection, landing_id: int) -> bool:
+    """Whether a run covered its window under a landing, or may still do so."""
+    used = exists().where(runs.c.landing_id == landing_id, runs.c.state.in_(("covered", "running")))
+    return bool(connection.execute(select(used)).scalar())
+
+
+def correct(connection: Connection, reader_id: int, kept: KeptLanding, new: NewLanding) -> KeptLanding | None:
+    """Put another landing in place of the one that counts, with the same mark; None: something lies under it.
+
+    The caller holds the reader's lock.
+    """
+    if current(connection, reader_id) != kept or is_used(connection, kept.id):
+        return None
+    connection.execute(insertion(reader_id, new, kept.generation + 1, kept.table_id))
+    return current(connection, reader_id)
 
 
 def adopt(connection: Connection, kept: KeptLanding, new: NewLanding) -> KeptLanding:

@@ -129,7 +129,8 @@ def start(
         replace_overlaps: covered windows that share time are covered no more; otherwise they are in the way.
 
     Raises:
-        PlanMismatch: the plan is not the one that is pinned, or the one that it goes on after was replaced.
+        PlanMismatch: the plan is not the one that is pinned, or the one that it goes on after was replaced; or the
+            reader lands something else by now.
         WindowsOverlap: covered windows share time with it.
     """
     lock(connection, reader_id)
@@ -142,11 +143,21 @@ def start(
         )
     chains.check_link(connection, pin, plan)
     if landing_id is not None:
+        _check_landing(connection, reader_id, landing_id, plan)
         _make_room(connection, reader_id, landing_id, plan, replace_overlaps=replace_overlaps)
     values = {"pin_id": pin.id, "landing_id": landing_id, "state": "running", "started_at": _now()}
     run = _insert(connection, reader_id, plan.window, task, **values)
     _supersede(connection, reader_id, plan.window, run, f"run {run} of the same window started")
     return Started(run, None if landing_id is None else _held(connection, reader_id, landing_id, plan.window))
+
+
+def _check_landing(connection: Connection, reader_id: int, landing_id: int, plan: Plan) -> None:
+    kept = landings.current(connection, reader_id)
+    if kept is not None and kept.id != landing_id:
+        raise PlanMismatch(
+            f"window {plan.window}: reader {plan.reader!r} lands in {kept.target or 'no table'} since a moment ago, "
+            "and this task was told something else before. Run the task again."
+        )
 
 
 def finish(connection: Connection, run: int, landed: Landed) -> None:

@@ -117,6 +117,20 @@ class Journal:
         inserted = landings.insertion(reader_id, new, generation)
         return self._database.winner(replacement, lambda: inserted, change=names.change(reader_id))
 
+    def correct_landing(self, source_key: str, reader: str, kept: KeptLanding, new: NewLanding) -> KeptLanding | None:
+        """As `land_as`, for the table's mark as it is; None: a window is covered, or being read, under the one kept."""
+        with self._database.writing() as connection:
+            reader_id = names.find_reader(connection, source_key, reader)
+            if reader_id is None:
+                return None
+            runs.lock(connection, reader_id)
+            return landings.correct(connection, reader_id, kept, new)
+
+    def is_landed(self, kept: KeptLanding) -> bool:
+        """Whether a window is covered, or being read, under a landing."""
+        with self._database.reading() as connection:
+            return landings.is_used(connection, kept.id)
+
     def adopt_landing(self, source_key: str, reader: str, new: NewLanding) -> KeptLanding | None:
         """Fill in what was not known of the reader's landing; None: it has none."""
         with self._database.writing() as connection:
@@ -251,7 +265,8 @@ class Journal:
         windows that share time with it give way.
 
         Raises:
-            PlanMismatch: the plan is not the pinned one: pin it first, or somebody replanned. Run the task again.
+            PlanMismatch: the plan is not the pinned one (pin it first, or somebody replanned), or the reader lands
+                something else by now. Run the task again.
             WindowsOverlap: covered windows share time with it, and shall stay.
         """
         reader_id = names.ensure_reader(self._database, source_key, plan.reader)

@@ -7,7 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from airflow_provider_streams.errors import ForeignTable, InvalidRequest, LandingMismatch, OffGrid, WindowsOverlap
+from airflow_provider_streams.errors import (
+    ForeignTable,
+    InvalidRequest,
+    LandingMismatch,
+    OffGrid,
+    SinkError,
+    WindowsOverlap,
+)
 from airflow_provider_streams.model.grid import Grid, parse_grid
 from airflow_provider_streams.model.landing import ROWS_GONE, Landing, TableMark, Terms
 from airflow_provider_streams.model.window import Window
@@ -54,7 +61,7 @@ def enter(journal: Journal, ask: Ask, windows: Sequence[Window], acts: Acts) -> 
         acts: `reland` allows another landing, grid or basis.
 
     Raises:
-        LandingMismatch: the reader lands something else.
+        LandingMismatch: the reader lands something else, and something was landed.
         OffGrid: a window is no cell of the reader's grid.
         ForeignTable, SinkError: the table is somebody else's, or cannot be looked at.
     """
@@ -62,8 +69,8 @@ def enter(journal: Journal, ask: Ask, windows: Sequence[Window], acts: Acts) -> 
     if _proves_only(kept, ask):
         return Entered(None, None)
     problem = None if kept is None else _mismatch(kept, ask, windows)
-    if problem is not None and not acts.reland:
-        raise problem
+    if kept is not None and problem is not None and not acts.reland:
+        kept, problem = _corrected(journal, kept, ask, problem), None
     kept = _landing(journal, kept, ask, anew=problem is not None)
     if ask.landing.sink is None:
         return Entered(kept.id, None)
@@ -83,7 +90,7 @@ def check(journal: Journal, ask: Ask, windows: Sequence[Window]) -> None:
         return
     of_table = None if _proves_only(kept, ask) else _other_landing(kept, ask)
     problem = of_table or _other_basis(kept, ask) or _off_grid(kept, ask, windows)
-    if problem is not None:
+    if problem is not None and (journal.is_landed(kept) or _may_hold_rows(kept, ask)):
         raise problem
 
 
@@ -136,6 +143,31 @@ def _landing(journal: Journal, kept: KeptLanding | None, ask: Ask, *, anew: bool
     if kept is None or anew or begins:
         return journal.land_as(ask.source.key, ask.reader, new, after=kept)
     return journal.adopt_landing(ask.source.key, ask.reader, new) or kept
+
+
+def _corrected(journal: Journal, kept: KeptLanding, ask: Ask, problem: InvalidRequest) -> KeptLanding:
+    """What is asked in place of a landing that nothing was landed under: whatever failed before may be mended."""
+    corrected = None
+    if not _may_hold_rows(kept, ask):
+        corrected = journal.correct_landing(ask.source.key, ask.reader, kept, _new(ask))
+    if corrected is None:
+        raise problem
+    return corrected
+
+
+def _may_hold_rows(kept: KeptLanding, ask: Ask) -> bool:
+    """Whether the asked table has rows of this reader that the journal may not know: their task died after landing."""
+    from airflow_provider_streams.spark.sinks import can_look, table_state  # noqa: PLC0415 - where a table is
+
+    sink, is_kept = ask.landing.sink, ask.landing.to_json()["target"] == kept.target
+    if sink is None or not can_look(sink):
+        return sink is not None and is_kept
+    try:
+        state = table_state(sink)
+    except SinkError:
+        return is_kept
+    mark = TableMark(kept.table_id, ask.source.key, ask.reader)
+    return state is not None and state.mark == mark and bool(state.windows)
 
 
 def _new(ask: Ask) -> NewLanding:

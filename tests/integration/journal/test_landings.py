@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from airflow_provider_streams.errors import WindowsOverlap
+from airflow_provider_streams.errors import PlanMismatch, WindowsOverlap
 from airflow_provider_streams.journal.landings import NewLanding
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.journal.tables import landings
@@ -105,6 +105,32 @@ def test_of_landings_at_once_one_counts_and_all_get_it(url, at_once, all_insert_
     assert answers == [kept] * 12
     assert kept.generation == (2 if known else 1)
     assert kept.target in {f"file:///lake/of%20{number}" for number in range(12)}
+
+
+def test_a_landing_under_which_nothing_lies_is_corrected(journal, orders, reads, hour, plan_of):
+    plan = journal.pin(KEY, plan_of(hour()))
+    failed = journal.start_run(KEY, plan, **TASK, landing_id=orders.id)
+    assert journal.is_landed(orders)
+    assert journal.correct_landing(KEY, READER, orders, landing("other")) is None, "somebody reads for it"
+    journal.fail_run(failed.run, "TransformFailed", "a typo")
+
+    corrected = journal.correct_landing(KEY, READER, orders, landing("other", "2h", "append"))
+    assert (corrected.generation, corrected.table_id) == (2, orders.table_id)
+    assert (corrected.target, corrected.grid, corrected.basis) == ("file:///lake/other", "2h", "append")
+    assert journal.landing(KEY, READER) == corrected
+    with pytest.raises(PlanMismatch, match="lands in file:///lake/other since a moment ago"):
+        journal.start_run(KEY, plan, **TASK, landing_id=orders.id)
+
+    reads.cover(hour(), corrected)
+    assert journal.is_landed(corrected)
+    assert journal.correct_landing(KEY, READER, corrected, landing("third")) is None
+    assert journal.correct_landing(KEY, READER, orders, landing("third")) is None, "an older one"
+    assert journal.correct_landing("unheard of", READER, orders, landing("third")) is None
+
+
+def test_of_corrections_at_once_one_counts(journal, orders, at_once):
+    answers = at_once(8, lambda number: journal.correct_landing(KEY, READER, orders, landing(f"of {number}")))
+    assert [answer for answer in answers if answer] == [journal.landing(KEY, READER)]
 
 
 def test_adopting_fills_in_only_what_was_not_known(journal):

@@ -22,7 +22,9 @@ from airflow_provider_streams.errors import (
     WindowNotReady,
     WindowsOverlap,
 )
+from airflow_provider_streams.model.landing import TableMark, Terms
 from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.spark.parquet_table import ParquetTable
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource
 from airflow_provider_streams.windows.table import compare
 
@@ -193,6 +195,69 @@ def test_another_table_is_another_landing(world):
     with pytest.raises(LandingMismatch, match="columns value instead of none"):
         world.read(minutes(1, 2), columns=("value",))
     assert world.windows() == [minutes(0, 1)]
+
+
+def test_a_folder_of_somebody_is_corrected_without_an_act(world):
+    """As its error asks: nothing was landed."""
+    world.read(minutes(0, 1), reader="a")
+    with pytest.raises(ForeignTable, match="land in another folder"):
+        world.read(minutes(0, 1), reader="b")
+    world.read(minutes(0, 1), reader="b", sink="other")
+    assert once(world.values("other"))
+    assert world.states(minutes(0, 1), "b") == ["covered"]
+    with pytest.raises(LandingMismatch):
+        world.read(minutes(1, 2), reader="b", sink="third")
+
+
+CORRECTIONS = {
+    "the table": {"sink": "other"},
+    "the columns": {"columns": ("value",)},
+    "the grid": {"grid": "2m"},
+    "the basis": {"basis": "chained", "replan": True},
+}
+
+
+@pytest.mark.parametrize("correction", CORRECTIONS.values(), ids=list(CORRECTIONS))
+def test_what_failed_before_anything_was_landed_is_corrected_without_landing_anew(world, correction):
+    """Its folder is marked already; and back again: the mark is the same."""
+    world.before = die
+    given = {"sink": "lake", "grid": "1m"}
+    for how in ({}, correction, {"replan": True}):
+        window = minutes(0, 2) if "grid" in how else minutes(0, 1)
+        with pytest.raises(SparkDied):
+            world.read(window, **{**given, **how})
+        ParquetTable(world.sink(how.get("sink", "lake")).path).claim(_terms(world))
+    world.before = lambda _spec: None
+    how = {**given, **correction}
+    window = minutes(0, 2) if correction.get("grid") else minutes(0, 1)
+    world.read(window, dry_run=True, **how)
+    world.read(window, **how)
+    assert once(world.values(how["sink"]))
+    assert world.windows(how["sink"]) == [window]
+    with pytest.raises((LandingMismatch, OffGrid)):
+        world.read(minutes(2, 3), **{**given, "sink": "third"})
+
+
+def test_rows_whose_task_died_before_it_could_tell_are_not_left_beside_others(world, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(world.journal, "finish_run", die_after)
+        with pytest.raises(SparkDied):
+            world.read(minutes(0, 1))
+    assert world.windows() == [minutes(0, 1)]
+    for changed in ({"columns": ("value",)}, {"grid": "2m", "columns": ("value",)}):
+        with pytest.raises(LandingMismatch):
+            world.read(minutes(0, 2), **changed)
+    world.read(minutes(0, 1))
+    assert (len(world.values()), once(world.values())) == (MINUTE_OF_ROWS, True)
+
+
+def die_after(*_):
+    raise SparkDied
+
+
+def _terms(world):
+    kept = world.journal.landing(FakeSource("numbers").key, "reader")
+    return Terms(TableMark(kept.table_id, FakeSource("numbers").key, "reader"))
 
 
 def test_a_second_deployment_on_one_journal_is_told(world):

@@ -8,7 +8,7 @@ import logging
 import os
 import sys
 import time
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from airflow_provider_streams.model.receipt import Receipt, SplitReceipt, compar
 from airflow_provider_streams.spark import ending, failures, lifeline, preflight, reading, sinks
 from airflow_provider_streams.spark.observing import observed
 from airflow_provider_streams.spark.spec import JobSpec
-from airflow_provider_streams.spark.transforms import Transform
+from airflow_provider_streams.spark.transforms import Transform, unchanged
 from airflow_provider_streams.systems.base import load_system
 
 if TYPE_CHECKING:
@@ -66,13 +66,18 @@ def _run(spec: JobSpec, spark: SparkSession) -> Landed:
     plan = spec.plan
     _log.info("reading %d splits, about %d bytes, of plan %s", len(plan.splits), plan.estimate.bytes, plan.fingerprint)
     read = reading.read(spec, spark)
+    with unchanged(spark) if transform else nullcontext():
+        return _land(spec, read, transform, started)
+
+
+def _land(spec: JobSpec, read: reading.Read, transform: Transform | None, started: float) -> Landed:
     df = transform(read.df) if transform else read.df
     read.expect_unread()
     if spec.sink is None or spec.terms is None:
         df.write.format("noop").mode("overwrite").save()
         return Landed(_proven(spec, read.receipts(), started))
     schema = schema_of(spec, df)
-    writer = sinks.writer_of(spec.sink, plan.window, spec.terms)
+    writer = sinks.writer_of(spec.sink, spec.plan.window, spec.terms)
     try:
         rows = _stage(df, writer)
         receipt = _proven(spec, read.receipts(), started)
@@ -80,7 +85,7 @@ def _run(spec: JobSpec, spark: SparkSession) -> Landed:
     except BaseException:
         writer.discard()
         raise
-    _log.info("window %s is in place: %s rows read, %s written", plan.window, receipt.rows, written)
+    _log.info("window %s is in place: %s rows read, %s written", spec.plan.window, receipt.rows, written)
     return Landed(receipt, written, schema)
 
 

@@ -17,6 +17,7 @@ import traceback
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -31,7 +32,7 @@ from airflow_provider_streams.spark.chunk import ChunkSpec, WindowFailure, Windo
 from airflow_provider_streams.spark.observing import observed
 from airflow_provider_streams.spark.options import RECEIPT_COLUMN
 from airflow_provider_streams.spark.spec import JobSpec
-from airflow_provider_streams.spark.transforms import Transform
+from airflow_provider_streams.spark.transforms import Transform, settings, unchanged
 from airflow_provider_streams.spark.windows import NUMBER_COLUMN, WindowsDataSource, source_options
 from airflow_provider_streams.systems.base import load_system
 
@@ -86,7 +87,10 @@ def _origin_problem(spec: JobSpec) -> OtherCluster | None:
 
 def _attempt(chunk: ChunkSpec, spark: SparkSession) -> list[WindowResult]:
     try:
-        return _Together(chunk, spark).run() if _can_share(chunk) else [_alone(spec, spark) for spec in chunk.specs]
+        return _together(chunk, spark) if _can_share(chunk) else [_alone(spec, spark) for spec in chunk.specs]
+    except _OwnSettings:
+        _log.info("the transform changes Spark's settings: each of %d windows is read alone", len(chunk.specs))
+        return [_alone(spec, spark) for spec in chunk.specs]
     except reading.TooLarge:
         if len(chunk.specs) == 1:
             return [_alone(chunk.how, spark)]  # which lets Spark's tasks read it
@@ -100,6 +104,15 @@ def _attempt(chunk: ChunkSpec, spark: SparkSession) -> list[WindowResult]:
         _log.warning("%d windows failed together (%s): halving", len(chunk.specs), type(known).__name__)
     half = len(chunk.specs) // 2
     return [*_attempt(chunk.part(0, half), spark), *_attempt(chunk.part(half, len(chunk.specs)), spark)]
+
+
+def _together(chunk: ChunkSpec, spark: SparkSession) -> list[WindowResult]:
+    with unchanged(spark) if chunk.transform else nullcontext():
+        return _Together(chunk, spark).run()
+
+
+class _OwnSettings(Exception):
+    """A transform changed Spark's settings for its window: other windows must not be read under them."""
 
 
 def _alone(spec: JobSpec, spark: SparkSession) -> WindowResult:
@@ -271,10 +284,13 @@ def _frame(spark: SparkSession, tables: dict[int, pa.Table], transforms: dict[in
             for number, table in tables.items()
         ]
         return frame_of(spark, pa.concat_tables(marked))
+    before = settings(spark)
     frames = [
         transforms[number](frame_of(spark, table)).withColumn(NUMBER_COLUMN, F.lit(number))
         for number, table in tables.items()
     ]
+    if settings(spark) != before:
+        raise _OwnSettings
     # in pairs, for Spark walks a plan recursively: 200 unions in a row are deep
     while len(frames) > 1:
         frames = [frames[i].unionByName(frames[i + 1]) for i in range(0, len(frames) - 1, 2)] + frames[

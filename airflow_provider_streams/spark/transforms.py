@@ -13,8 +13,9 @@ import logging
 import re
 import traceback
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ from airflow_provider_streams.systems.base import load_system
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType, StructType
 
     from airflow_provider_streams.spark.spec import JobSpec
 
@@ -40,6 +42,8 @@ _CONNECTS_OWN = {"SparkConnectGrpcException", "RetriesExceeded"}
 """Failures of Spark Connect itself; those of what it was asked are subclasses."""
 _DATA_ERROR, _USER_CODE = "22", "38"
 """Classes of SQLSTATE: a value that an expression cannot take; a failure in a user's function."""
+_UNWRITABLE = "UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE"
+"""A column of a type that the table's files do not know, such as that of a bare null."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,20 +76,23 @@ class Transform:
 
         Raises:
             InvalidRequest: it cannot be imported or called, or ran an action in rehearsal.
-            TransformFailed: it raised.
+            TransformFailed: it raised, or its rows have columns that no table can hold.
         """
         from pyspark.sql import DataFrame  # noqa: PLC0415 - only where Spark runs
 
         arguments = (df, self._context()) if _takes_context(function := load(self.path)) else (df,)
         try:
             made: object = function(*arguments)
+            schema = made.schema if isinstance(made, DataFrame) else None  # Connect resolves names only when asked
         except Exception as error:
             known = self._failure(error)
             if known is error:
                 raise
             raise known from None
-        if not isinstance(made, DataFrame):
+        if not isinstance(made, DataFrame) or schema is None:
             raise InvalidRequest(f"transform {self.path} returns a {type(made).__name__}, and not a DataFrame")
+        if problem := _unfit(schema):
+            raise TransformFailed(self.path, self.spec.plan.window, problem)
         return made
 
     def rehearse(self, spark: SparkSession) -> None:
@@ -94,10 +101,11 @@ class Transform:
         Raises:
             InvalidRequest, TransformFailed: as by a call.
         """
-        self(_unplannable(spark, self.spec))
+        with unchanged(spark):
+            self(_unplannable(spark, self.spec))
 
     def blamed(self, error: BaseException) -> BaseException:
-        """The transform's failure, if `error` is one of a row in one of Spark's tasks; else `error` itself."""
+        """The transform's failure, if `error` is of a row in one of Spark's tasks or of its type; else `error`."""
         cause = _cause_in_task(error)
         if isinstance(error, StreamsError) or cause is None:
             return error
@@ -144,6 +152,48 @@ def load(path: str) -> Callable[..., Any]:
     return function
 
 
+@contextmanager
+def unchanged(spark: SparkSession) -> Iterator[None]:
+    """What is set in the session meanwhile does not outlive it: the next window is not read in another time zone."""
+    before = settings(spark)
+    try:
+        yield
+    finally:
+        with suppress(Exception):  # of a Spark that is gone; why it is gone must not be covered up
+            _restore(spark, before)
+
+
+def settings(spark: SparkSession) -> dict[str, str]:
+    """All that is set in a session."""
+    return dict(spark.conf.getAll)
+
+
+def _restore(spark: SparkSession, before: dict[str, str]) -> None:
+    now = settings(spark)
+    for name in now.keys() - before.keys():
+        spark.conf.unset(name)
+    for name, value in before.items():
+        if now.get(name) != value:
+            spark.conf.set(name, value)
+
+
+def _unfit(schema: StructType) -> str | None:
+    """Why no table has rows of such columns: most engines tell names apart without their case."""
+    if twice := _twice(schema):
+        return f"its rows have columns of one name ({', '.join(twice)}; upper and lower case are the same)"
+    return None if schema.fields else "its rows have no columns"
+
+
+def _twice(kind: DataType, inside: str = "") -> list[str]:
+    """Names that are not the only ones in their place, also within structs: such files cannot be read again."""
+    if not hasattr(kind, "fields"):
+        parts = (getattr(kind, part, None) for part in ("elementType", "keyType", "valueType"))
+        return [name for part in parts if part is not None for name in _twice(part, inside)]
+    counts = Counter(field.name.lower() for field in kind.fields)
+    here = [f"{inside}{field.name}" for field in kind.fields if counts[field.name.lower()] > 1]
+    return here + [name for field in kind.fields for name in _twice(field.dataType, f"{inside}{field.name}.")]
+
+
 def _takes_context(function: Callable[..., Any]) -> bool:
     """Whether its second argument is the context: one that it must be given, or one of that name."""
     try:
@@ -169,8 +219,10 @@ def _unplannable(spark: SparkSession, spec: JobSpec) -> DataFrame:
 
 
 def _cause_in_task(error: BaseException) -> str | None:
-    """Class and first line of what a user's function or expression met; None: something else failed."""
+    """Class and first line of what a user's function or expression met, or gave; None: something else failed."""
     state = getattr(error, "getSqlState", lambda: None)() or ""
+    if getattr(error, "getCondition", lambda: None)() == _UNWRITABLE:
+        return _words(error)
     if type(error).__name__ == "PythonException" or state.startswith(_USER_CODE):
         return _last_raised(str(error))
     return _words(error) if state.startswith(_DATA_ERROR) else None

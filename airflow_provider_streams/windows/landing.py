@@ -159,7 +159,8 @@ def _may_hold_rows(kept: KeptLanding, ask: Ask) -> bool:
     """Whether the asked table has rows of this reader that the journal may not know: their task died after landing."""
     from airflow_provider_streams.spark.sinks import can_look, table_state  # noqa: PLC0415 - where a table is
 
-    sink, is_kept = ask.landing.sink, ask.landing.to_json()["target"] == kept.target
+    sink = ask.landing.sink
+    is_kept = bool(ask.landing.to_json()["target"] == kept.target)
     if sink is None or not can_look(sink):
         return sink is not None and is_kept
     try:

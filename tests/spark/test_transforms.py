@@ -62,6 +62,10 @@ WRONG = {
         TransformFailed,
         r"failed on window 2026-11-20T10:10:00Z/2026-11-20T10:20:00Z: KeyError: 'no such",
     ),
+    "one_name_twice": (TransformFailed, r"columns of one name \(number, number; upper and lower case are the same"),
+    "one_name_in_two_cases": (TransformFailed, r"columns of one name \(number, Number;"),
+    "one_name_twice_inside": (TransformFailed, r"columns of one name \(parts\.b\.c, parts\.b\.C;"),
+    "no_columns": (TransformFailed, "its rows have no columns"),
     "unknown_column": (TransformFailed, r"AnalysisException: \[UNRESOLVED_COLUMN.WITH_SUGGESTION\] .*colour"),
 }
 
@@ -72,6 +76,8 @@ def test_what_is_wrong_with_it_at_once_is_known_before_the_stream_is_read(spark,
     kind, message = WRONG[transform]
     with pytest.raises(kind, match=message) as caught:
         run(stream.spec(transform=f"transforms:{transform}"), spark)
+    with pytest.raises(kind, match=message.replace("10:10:00Z/2026-11-20T10:20", "10:00:00Z/2026-11-20T10:01")):
+        run_chunk(of_minutes(stream, 3, transform=f"transforms:{transform}"), spark)
     if transform != "typo":  # there the import's own failure belongs to it
         assert_short_and_final(caught.value)
 
@@ -84,7 +90,12 @@ def assert_short_and_final(error: StreamsError) -> None:
 
 
 @pytest.mark.parametrize(
-    "case", [("fails_in_python", "RuntimeError: a user's function fails"), ("bad_value", "CAST_INVALID_INPUT")]
+    "case",
+    [
+        ("fails_in_python", "RuntimeError: a user's function fails"),
+        ("bad_value", "CAST_INVALID_INPUT"),
+        ("unknown_to_parquet", "the column `pause` of the type"),
+    ],
 )
 def test_its_failure_on_a_row_is_one_line_and_final(
     spark, stream, way: int, case: tuple[str, str], tmp_path: Path
@@ -139,3 +150,30 @@ def test_an_argument_with_a_default_is_the_users_own(spark, stream, tmp_path: Pa
     sink = ParquetSink(str(tmp_path / "lake"))
     run(stream.spec(sink=sink, transform="transforms:with_an_option"), spark)
     assert {row["number"] for row in spark.read.parquet(sink.path).collect()} == {2 * n for _, n in stream.numbers}
+
+
+def test_what_it_sets_in_spark_does_not_outlive_its_window(spark, stream, way: int, tmp_path: Path) -> None:
+    """The process may go on with other windows, and other readers."""
+    before = spark.conf.getAll
+    sink = ParquetSink(str(tmp_path / "lake"))
+    run(stream.spec(sink=sink, transform="transforms:in_another_zone", small_plan_bytes=way), spark)
+    assert hours(spark, sink) == {9}, "it counts for its own"
+    assert spark.conf.getAll.get("spark.sql.session.timeZone") == before.get("spark.sql.session.timeZone")
+    assert spark.conf.getAll["spark.sql.shuffle.partitions"] == before["spark.sql.shuffle.partitions"]
+    run(stream.spec(sink=sink, transform="transforms:local_times", small_plan_bytes=way), spark)
+    assert hours(spark, sink) == {0}
+
+
+def test_what_it_sets_for_one_window_does_not_reach_others_of_a_job(spark, stream, way: int, tmp_path: Path) -> None:
+    before = spark.conf.get("spark.sql.session.timeZone")
+    sink = ParquetSink(str(tmp_path / "lake"))
+    how = {"sink": sink, "transform": "transforms:in_another_zone_at_minute_one", "small_plan_bytes": way}
+    results = run_chunk(of_minutes(stream, 3, **how), spark)
+    assert [result.rows for result in results] == [120, 120, 120]
+    by_window = {row.window_start: row.hour for row in spark.read.parquet(sink.path).distinct().collect()}
+    assert [by_window[start] for start in sorted(by_window)] == [0, 9, 0]
+    assert spark.conf.get("spark.sql.session.timeZone") == before
+
+
+def hours(spark, sink: ParquetSink) -> set[int]:
+    return {row.hour for row in spark.read.parquet(sink.path).select("hour").distinct().collect()}

@@ -68,6 +68,41 @@ def unknown_column(df):
     return df.select("colour")
 
 
+def one_name_twice(df):
+    return df.selectExpr("number", "shard", "number + 1 as number")
+
+
+def one_name_in_two_cases(df):
+    return df.selectExpr("number", "shard as Number")
+
+
+def one_name_twice_inside(df):
+    return df.selectExpr("number", "array(named_struct('a', 1, 'b', named_struct('c', 1, 'C', 2))) as parts")
+
+
+def no_columns(df):
+    return df.drop(*df.columns)
+
+
+def unknown_to_parquet(df):
+    return df.selectExpr("make_interval(1, 1) as pause")
+
+
+def in_another_zone(df):
+    df.sparkSession.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    df.sparkSession.conf.set("spark.sql.shuffle.partitions", "7")
+    return local_times(df)
+
+
+def in_another_zone_at_minute_one(df, context):
+    return in_another_zone(df) if context.window.start.minute == 1 else local_times(df)
+
+
+def local_times(df):
+    """The hour as the session's zone tells it."""
+    return df.selectExpr("number", "hour(timestamp_seconds(0)) as hour")
+
+
 def bad_value(df):
     return df.selectExpr("cast('x' || shard as int) as number")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shutil
 import tempfile
@@ -122,4 +123,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure() -> None:
+    # Spark's connections are closed by the collector, and would log that where nobody listens any more
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
     shutil.rmtree(_HOME, ignore_errors=True)

@@ -146,7 +146,7 @@ class ParquetTable:
 
     def _refuse_others(self) -> None:
         """A new table has its folder for itself: who reads a folder reads all that lies below it."""
-        around = next((folder for folder in self.root.parents if (folder / _MARK).exists()), None)
+        around = next((folder for folder in self.root.resolve().parents if (folder / _MARK).exists()), None)
         if around is not None:
             raise ForeignTable(
                 str(self.root),
@@ -155,7 +155,8 @@ class ParquetTable:
             )
         entries = [entry for entry in self.root.iterdir() if entry.name not in _OURS]
         windows = [entry for entry in entries if entry.name.startswith(f"{WINDOW_COLUMNS[0]}=")]
-        files = (file for entry in entries for file in (entry, *entry.rglob("*")) if file.is_file())
+        below = (file for entry in entries for file in (entry, *entry.rglob("*")))
+        files = (file for file in below if file.is_file() or file.is_symlink())  # a link may lead to another table
         data = next(iter(windows), None) or next(files, None)
         if data is not None:
             raise ForeignTable(

@@ -94,6 +94,29 @@ def test_data_below_a_folder_is_somebodys(world):
         world.read(minutes(0, 1))
 
 
+def test_another_path_to_a_table_is_the_same_table(world):
+    world.read(minutes(0, 1), reader="a")
+    (world.path / "link").symlink_to(world.sink().path)
+    with pytest.raises(ForeignTable, match="belongs to reader 'a'"):
+        world.read(minutes(0, 1), reader="b", sink="link")
+    with pytest.raises(LandingMismatch):
+        world.read(minutes(1, 2), reader="a", sink="link")
+    assert once(world.values())
+
+
+def test_tables_do_not_lie_in_each_other_by_links(world):
+    """Who reads the outer one reads both."""
+    world.read(minutes(0, 1), reader="a")
+    (Path(world.sink().path) / "sub").mkdir()
+    (world.path / "link").symlink_to(Path(world.sink().path) / "sub")
+    with pytest.raises(ForeignTable, match="Land beside it"):
+        world.read(minutes(0, 1), reader="b", sink="link")
+    (world.path / "outer").mkdir()
+    (world.path / "outer" / "link").symlink_to(world.sink().path)
+    with pytest.raises(ForeignTable, match="the folder holds link"):
+        world.read(minutes(0, 1), reader="c", sink="outer")
+
+
 def test_a_backfill_of_covered_windows_tells_that_the_table_is_foreign(world):
     for number in range(2):
         world.read(minutes(number, number + 1))

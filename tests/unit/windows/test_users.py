@@ -17,6 +17,7 @@ from typing import Any
 from unittest import mock
 
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -28,6 +29,10 @@ from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.spark import parquet_table
 from airflow_provider_streams.testing.fake import Truth
 from tests.unit.windows.conftest import World
+
+USERS = int(os.environ.get("STREAMS_USERS", "12"))
+# a user lives for seconds, on a busy machine for many
+pytestmark = pytest.mark.timeout(60 * USERS)
 
 START = datetime(2026, 10, 23, 22, tzinfo=UTC)
 """Midnight in Berlin, two days before its clocks are put back."""
@@ -251,7 +256,7 @@ class Users(RuleBasedStateMachine):
 
 
 Users.TestCase.settings = settings(
-    max_examples=int(os.environ.get("STREAMS_USERS", "12")),
+    max_examples=USERS,
     stateful_step_count=int(os.environ.get("STREAMS_ACTS", "30")),
     deadline=None,
     suppress_health_check=list(HealthCheck),

@@ -224,9 +224,8 @@ def decompressed(payload: bytes, compression: int, size: int) -> bytes:
             data = zlib.decompressobj().decompress(payload, size + 1)
         elif compression in {LZ4, ZSTD, SNAPPY}:
             codec = pa.Codec({LZ4: "lz4_raw", ZSTD: "zstd", SNAPPY: "snappy"}[compression])
-            # into more room than stated, each of two ways: what was not written to differs
             data = codec.decompress(payload, size, asbytes=True)
-            if compression == LZ4 and size and fits(codec, payload, size - 1):
+            if compression == LZ4 and size and unpacked(payload) != data:
                 raise RefusedError("it is shorter")
             if compression == SNAPPY and varint(payload, 0)[0] != size:
                 raise RefusedError("it is shorter or longer")
@@ -239,12 +238,29 @@ def decompressed(payload: bytes, compression: int, size: int) -> bytes:
     return data
 
 
-def fits(codec: pa.Codec, payload: bytes, size: int) -> bool:
-    try:
-        codec.decompress(payload, size, asbytes=True)
-    except (OSError, ValueError):
-        return False
-    return True
+def unpacked(block: bytes) -> bytes:
+    """An LZ4 block that its library takes, decompressed: sequences of literals and a match, the last without one."""
+    out, at = bytearray(), 0
+    while at < len(block):
+        token = block[at]
+        length, at = lz4_length(block, at + 1, token >> 4)
+        out += block[at : at + length]
+        at += length
+        if at < len(block):
+            back = block[at] + 256 * block[at + 1]
+            length, at = lz4_length(block, at + 2, token & 15)
+            for _ in range(length + 4):
+                out.append(out[-back])
+    return bytes(out)
+
+
+def lz4_length(block: bytes, at: int, length: int) -> tuple[int, int]:
+    """The length, which goes on in more bytes if it is 15, and the place behind it."""
+    if length == 15:
+        while block[at] == 255:
+            length, at = length + 255, at + 1
+        length, at = length + block[at], at + 1
+    return length, at
 
 
 def columns_of(stored: Stored, asked: frozenset[str], first: int = 0, end: int = 2**31) -> Columns:

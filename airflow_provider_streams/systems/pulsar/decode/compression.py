@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from functools import cache
+from itertools import count
 from typing import Literal
 
 import pyarrow as pa
@@ -16,6 +17,11 @@ LZ4, ZLIB, ZSTD, SNAPPY = range(1, 5)
 _NAMES: dict[int, Literal["lz4_raw", "zstd", "snappy"]] = {LZ4: "lz4_raw", ZSTD: "zstd", SNAPPY: "snappy"}
 
 Payload = bytes | bytearray | memoryview
+
+_MARK_BYTES = 12
+"""So many literals, at least, must follow LZ4's last match."""
+_REPEAT_LAST, _MARK_FOLLOWS = b"\x01\x00", bytes([_MARK_BYTES << 4])
+_marks = count(1)
 
 
 def decompress(payload: Payload, compression: int, size: int, limits: Limits) -> bytes:
@@ -62,13 +68,21 @@ def _is_shorter(payload: Payload, compression: int, size: int) -> bool:
     """Whether the block holds fewer than `size` bytes: Arrow would hand out uninitialised memory after them."""
     if compression == SNAPPY:
         return read_varint(bytes(payload[:10]), 0)[0] != size
-    if compression == LZ4 and size:
-        try:
-            _codec(compression).decompress(payload, size - 1, asbytes=True)
-        except OSError:
-            return False
-        return True
-    return False
+    return compression == LZ4 and size > 0 and not _ends_at(payload, size)
+
+
+def _ends_at(payload: Payload, size: int) -> bool:
+    """Whether an LZ4 block decompresses to `size` bytes, and no fewer: what is appended to it comes right behind them.
+
+    A block ends within a sequence: literals without a match. So a match of the byte before it is appended, and a last
+    sequence of bytes that no memory holds yet. How long that match is (4 to 18 bytes) stands in the block's last
+    sequence, where encoders write nothing, which is 4. See LZ4's block format, "End of block conditions".
+    """
+    mark = next(_marks).to_bytes(_MARK_BYTES, "big")
+    room = size + 18 + _MARK_BYTES
+    found: bytes = _codec(LZ4).decompress(b"".join((payload, _REPEAT_LAST, _MARK_FOLLOWS, mark)), room, asbytes=True)
+    at = found.find(mark, size + 4)
+    return at > 0 and found[size:at] == found[size - 1 : size] * (at - size)
 
 
 @cache

@@ -54,6 +54,28 @@ def test_an_entry_may_decompress_to_so_many_bytes(kind):
 
 
 @pytest.mark.parametrize("kind", [1, 2, 3, 4])
+@pytest.mark.parametrize("data", [b"x", b"ab" * 30, bytes(range(256)) * 3])
+def test_an_entry_decompresses_to_the_stated_size_or_is_refused(kind, data):
+    stored = compressed(data, kind)
+    assert rows_of(stored, compression=kind, uncompressed_size=len(data)) == 1
+    for other in {1, 2, len(data) - 1, *range(len(data) + 1, len(data) + 40)} - {0, len(data)}:
+        with pytest.raises(CorruptFrame):
+            rows_of(stored, compression=kind, uncompressed_size=other)
+
+
+@pytest.mark.parametrize("block", [b"\x0a", b"\x00", b"\x0f", b"\xf0\x05" + bytes(20) + b"\x01\x00\x00"])
+def test_an_lz4_block_that_ends_early_gives_no_memory_that_nobody_wrote_to(block):
+    for size in range(1, 60):
+        with pytest.raises(CorruptFrame):
+            rows_of(block, compression=1, uncompressed_size=size)
+
+
+@pytest.mark.parametrize("nibble", range(15))
+def test_an_lz4_block_may_say_anything_where_its_last_match_would_be(nibble):
+    assert rows_of(bytes([0x50 + nibble]) + b"abcde", compression=1, uncompressed_size=5) == 1
+
+
+@pytest.mark.parametrize("kind", [1, 2, 3, 4])
 def test_a_stated_size_is_looked_at_before_memory_is_taken(kind):
     tracemalloc.start()
     refused("max_entry_bytes", b"x", compression=kind, uncompressed_size=(1 << 32) - 1)

@@ -20,7 +20,8 @@ Payload = bytes | bytearray | memoryview
 
 _MARK_BYTES = 12
 """So many literals, at least, must follow LZ4's last match."""
-_REPEAT_LAST, _MARK_FOLLOWS = b"\x01\x00", bytes([_MARK_BYTES << 4])
+_MARK_FOLLOWS = bytes([_MARK_BYTES << 4])
+_LONGEST_REPEAT = 19
 _marks = count(1)
 
 
@@ -75,12 +76,19 @@ def _ends_at(payload: Payload, size: int) -> bool:
     """Whether an LZ4 block decompresses to `size` bytes, and no fewer: what is appended to it comes right behind them.
 
     A block ends within a sequence: literals without a match. So a match of the byte before it is appended, and a last
-    sequence of bytes that no memory holds yet. How long that match is (4 to 18 bytes) stands in the block's last
-    sequence, where encoders write nothing, which is 4. See LZ4's block format, "End of block conditions".
+    sequence of bytes that no memory holds yet. How long that match is stands in the block's last sequence, where
+    encoders write 0, which is 4 bytes; 15 goes on in another byte. See LZ4's block format, "End of block conditions".
     """
+    return any(_is_followed(payload, size, repeat) for repeat in (b"\x01\x00", b"\x01\x00\x00"))
+
+
+def _is_followed(payload: Payload, size: int, repeat: bytes) -> bool:
     mark = next(_marks).to_bytes(_MARK_BYTES, "big")
-    room = size + 18 + _MARK_BYTES
-    found: bytes = _codec(LZ4).decompress(b"".join((payload, _REPEAT_LAST, _MARK_FOLLOWS, mark)), room, asbytes=True)
+    block = b"".join((payload, repeat, _MARK_FOLLOWS, mark))
+    try:
+        found: bytes = _codec(LZ4).decompress(block, size + _LONGEST_REPEAT + _MARK_BYTES, asbytes=True)
+    except OSError:
+        return False
     at = found.find(mark, size + 4)
     return at > 0 and found[size:at] == found[size - 1 : size] * (at - size)
 

@@ -6,13 +6,22 @@ own code, a server that echoes it, or a library. Airflow's side listens, and mas
 
 from __future__ import annotations
 
+import base64
+import html
 import json
+import re
 import threading
-from collections.abc import Callable
-from urllib.parse import quote
+from collections.abc import Callable, Iterable, Iterator
+from itertools import takewhile
+from urllib.parse import quote, quote_plus
 
 SHORTEST = 4
 """Shorter ones cannot be told from words, and are left."""
+_PIECE = 16
+"""So many characters of a secret tell of it."""
+_GRAM = 8
+"""Half of that: what is looked for first."""
+_URL_SAFE = str.maketrans("+/", "-_")
 _MOST = 1000
 """So many are remembered; tokens that were renewed that often are worth nothing any more."""
 
@@ -54,17 +63,75 @@ def forget() -> None:
         _known.clear()
 
 
-def redact(text: str) -> str:
-    """The text with every known secret replaced, also as it is written in an address, in JSON or by `repr`."""
-    if not _known:
-        return text
+def redact(text: str, others: Iterable[str] = ()) -> str:
+    """The text with every secret replaced: the known ones and the others.
+
+    Also as they are written in an address, in JSON, HTML or base64, or by `repr`; and of long ones every piece of
+    `_PIECE` characters or more, since servers cut what they echo.
+    """
     with _lock:
-        found = {form for written in _known.values() for form in written if form in text}
-    for form in sorted(found, key=len, reverse=True):  # one may be a part of another
-        text = text.replace(form, "***")
-    return text
+        written = list(_known.values())
+    written += [_written(one) for one in others if len(one) >= SHORTEST]
+    if not written:
+        return text
+    grams = {text[at : at + _GRAM] for at in range(len(text) - _GRAM + 1)}
+    spans = [span for forms in written for form in forms for span in _found(form, text, grams)]
+    return _without(text, spans)
+
+
+def _found(form: str, text: str, grams: set[str]) -> Iterator[tuple[int, int]]:
+    """Where the text holds a form, or a piece of a long one."""
+    if len(form) < _PIECE:
+        yield from ((at, at + len(form)) for at in _places(form, text))
+        return
+    # a piece of 16 characters holds one of these as a whole, wherever it begins
+    for own in range(0, len(form) - _GRAM + 1, _GRAM):
+        gram = form[own : own + _GRAM]
+        if gram in grams:
+            yield from (span for at in _places(gram, text) if (span := _around(form, own, text, at)))
+
+
+def _around(form: str, own: int, text: str, at: int) -> tuple[int, int] | None:
+    """The whole piece of a form around one place where both are alike; None: it is too short to tell."""
+    before = _alike(reversed(form[:own]), reversed(text[max(0, at - own) : at]))
+    after = _alike(form[own:], text[at : at + len(form) - own])
+    return (at - before, at + after) if before + after >= _PIECE else None
+
+
+def _alike(one: Iterable[str], other: Iterable[str]) -> int:
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+def _places(part: str, text: str) -> Iterator[int]:
+    at = text.find(part)
+    while at >= 0:
+        yield at
+        at = text.find(part, at + 1)
+
+
+def _without(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """The text with each span replaced; those that touch are one."""
+    parts: list[str] = []
+    done = 0
+    for start, end in sorted(spans):
+        if start > done or not parts:
+            parts += [text[done:start], "***"]
+        done = max(done, end)
+    return "".join(parts) + text[done:]
 
 
 def _written(secret: str) -> tuple[str, ...]:
-    forms = secret, quote(secret, safe=""), json.dumps(secret)[1:-1], repr(secret)[1:-1]
-    return tuple(dict.fromkeys(forms))
+    address = [kind(secret, safe=safe, errors="surrogatepass") for kind in (quote, quote_plus) for safe in ("", "/")]
+    small = (re.sub("%..", lambda found: found[0].lower(), one) for one in address)
+    quoted = (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], repr(secret)[1:-1])
+    return tuple(dict.fromkeys((secret, html.escape(secret), *quoted, *address, *small, *_in_base64(secret))))
+
+
+def _in_base64(secret: str) -> Iterator[str]:
+    """What base64 makes of it wherever it stands in what is encoded: without the ends, which the neighbours share."""
+    data = secret.encode(errors="surrogatepass")
+    for shift in range(3):
+        encoded = base64.b64encode(bytes(shift) + data).decode()
+        inner = encoded[-(-shift * 8 // 6) : (shift + len(data)) * 8 // 6]
+        if len(inner) >= _GRAM:  # shorter ones cannot be told from words
+            yield from (inner, inner.translate(_URL_SAFE))

@@ -17,7 +17,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from airflow_provider_streams.redaction import redact
 from airflow_provider_streams.systems.base import Option
+from airflow_provider_streams.systems.secret_places import shown_place
 from airflow_provider_streams.systems.settings import without_credentials
 
 ENVIRONMENT: dict[str, dict[str, tuple[str, ...]]] = {
@@ -69,7 +71,10 @@ class Setting:
         """The value for a person's eyes."""
         if self.option.secret:
             return "***" if self.value else ""
-        return without_credentials(self.value) if "://" in self.value else self.value
+        if self.option.reads:
+            return shown_place(self.option.reads, self.value)
+        is_address = self.option.is_address or "://" in self.value
+        return redact(without_credentials(self.value) if self.value and is_address else self.value)
 
     @property
     def is_of_connection(self) -> bool:

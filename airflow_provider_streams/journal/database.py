@@ -24,6 +24,7 @@ from sqlalchemy.exc import (
 
 from airflow_provider_streams.errors import JournalError, JournalUnavailable, MissingDependency
 from airflow_provider_streams.journal import migrate
+from airflow_provider_streams.redaction import redact
 
 BUSY_SECONDS: Final = 30
 CONNECT_SECONDS: Final = 10
@@ -148,10 +149,7 @@ class Database:
 
     def _cause(self, error: SQLAlchemyError) -> str:
         cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
-        words = " ".join(str(cause).split())
-        for secret in _secrets(self._url):
-            words = words.replace(secret, "***")
-        return f"{type(cause).__name__}: {words}"
+        return f"{type(cause).__name__}: {redact(' '.join(str(cause).split()), _secrets(self._url))}"
 
 
 def _secrets(url: URL) -> Iterator[str]:

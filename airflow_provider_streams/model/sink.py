@@ -55,7 +55,7 @@ class ParquetSink:
         plain = _path_of(self.path)
         if plain is None or not Path(plain).is_absolute():
             raise InvalidRequest(
-                f"ParquetSink writes to an absolute path of a mounted file system, got {self.path!r}: "
+                f"ParquetSink writes to an absolute path of a mounted file system, got {_shown(self.path)!r}: "
                 "only there can one window be replaced atomically"
             )
         # two spellings of a folder are one table
@@ -77,6 +77,12 @@ class ParquetSink:
     def from_json(cls, data: dict[str, Any]) -> Self:
         """The reverse of `to_json`."""
         return cls(data["path"], data["compression"])
+
+
+def _shown(text: str) -> str:
+    """A path; of an address, which may hold a key, its scheme."""
+    scheme, mark, _ = text.partition("://")
+    return f"{scheme}://.." if mark else text
 
 
 def _path_of(text: str) -> str | None:

@@ -13,10 +13,10 @@ from collections.abc import Iterable
 
 from airflow_provider_streams import errors
 from airflow_provider_streams.errors import StreamsError, SystemUnavailable, TaskEnded
+from airflow_provider_streams.redaction import redact
 from airflow_provider_streams.spark import ending
 
 _SPOKEN = re.compile(r"^(?:\S*\.)?airflow_provider_streams\.errors\.(?P<name>\w+): (?P<message>.+?)\s*$", re.MULTILINE)
-_SHORTEST_SECRET = 4
 
 
 def one_line(error: StreamsError) -> StreamsError:
@@ -64,10 +64,3 @@ def _is_lost_connection(error: BaseException) -> bool:
         return any(str(frame.f_globals.get("__name__")).startswith("py4j.") for frame in frames)
     name = type(error).__name__
     return name == "Py4JNetworkError" or (name == "Py4JError" and "Trace:" not in str(error))
-
-
-def redact(text: str, secrets: Iterable[str]) -> str:
-    """The text with every secret replaced; secrets too short to be told from words are left."""
-    for secret in sorted((one for one in secrets if len(one) >= _SHORTEST_SECRET), key=len, reverse=True):
-        text = text.replace(secret, "***")
-    return text

@@ -27,6 +27,7 @@ from airflow_provider_streams.errors import OtherCluster, StreamsError
 from airflow_provider_streams.model.landing import Landed, Schema
 from airflow_provider_streams.model.plan import SourceRef
 from airflow_provider_streams.model.receipt import SplitReceipt, compare
+from airflow_provider_streams.redaction import redact
 from airflow_provider_streams.spark import ending, failures, job, preflight, reading, sinks, veil
 from airflow_provider_streams.spark.chunk import ChunkSpec, WindowFailure, WindowResult, concerns_all
 from airflow_provider_streams.spark.observing import observed
@@ -131,7 +132,7 @@ def _failed(spec: JobSpec, error: BaseException) -> WindowFailure:
         _log.warning("window %s failed: %s: %s", spec.plan.window, type(error).__name__, error)
     else:
         text = "".join(traceback.format_exception(error))
-        _log.error("window %s failed: %s", spec.plan.window, failures.redact(text, spec.secrets.values()))
+        _log.error("window %s failed: %s", spec.plan.window, redact(text, spec.secrets.values()))
     return WindowFailure.of(error)
 
 

@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_streams.errors import InvalidRequest, StreamsError, TransformFailed
 from airflow_provider_streams.model.plan import Plan
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.spark.failures import redact, typed
+from airflow_provider_streams.redaction import redact
+from airflow_provider_streams.spark.failures import typed
 from airflow_provider_streams.systems.base import load_system
 
 if TYPE_CHECKING:

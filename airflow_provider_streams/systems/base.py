@@ -39,6 +39,8 @@ class Option:
     """Names that other connectors gave to it, accepted by the Spark source; compared without case."""
     reads: Literal["", "file", "variable"] = ""
     """What it names on the machine that uses it, with credentials in it: whoever may set it could read that."""
+    is_address: bool = False
+    """Whether it says where servers are: shown without what else somebody wrote into it."""
 
 
 Recorded = Callable[[], Iterable[tuple[datetime, Cut]]]

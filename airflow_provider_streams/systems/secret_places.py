@@ -32,7 +32,7 @@ def token_of_file(option: str, path: str) -> str:
     """
     value = conceal(read_file(option, path).strip())
     if not value:
-        raise InvalidRequest(f"no token in {option} {_shown(path)}")
+        raise InvalidRequest(f"no token in {option} {shown_place('file', path)}")
     return as_token(option, value)
 
 
@@ -44,8 +44,7 @@ def token_of_variable(option: str, name: str) -> str:
     """
     value = conceal(os.environ.get(name, "").strip())
     if not value:
-        shown = name if _VARIABLE.fullmatch(name) else "that it names"
-        raise InvalidRequest(f"{option}: no token in the environment variable {shown}")
+        raise InvalidRequest(f"{option}: no token in the environment variable {shown_place('variable', name)}")
     return as_token(option, value)
 
 
@@ -58,16 +57,18 @@ def read_file(option: str, path: str) -> str:
     try:
         file = Path(path)
         if not file.is_file():  # a pipe would wait for its other end
-            raise InvalidRequest(f"{option} {_shown(path)} is no file")
+            raise InvalidRequest(f"{option} {shown_place('file', path)} is no file")
         with file.open("rb") as opened:
             content = opened.read(_LONGEST + 1)
         if len(content) > _LONGEST:
-            raise InvalidRequest(f"{option} {_shown(path)} is longer than {_LONGEST} bytes: is it the right file?")
+            raise InvalidRequest(
+                f"{option} {shown_place('file', path)} is longer than {_LONGEST} bytes: is it the right file?"
+            )
         return content.decode()
     except (OSError, ValueError) as error:
         if isinstance(error, InvalidRequest):
             raise
-        raise InvalidRequest(f"{option} {_shown(path)} cannot be read: {type(error).__name__}") from None
+        raise InvalidRequest(f"{option} {shown_place('file', path)} cannot be read: {type(error).__name__}") from None
 
 
 def as_token(option: str, value: str) -> str:
@@ -95,6 +96,8 @@ def as_password(option: str, value: str) -> str:
     return value
 
 
-def _shown(path: str) -> str:
-    """A path for a message; what is no whole path may be a token in the wrong field."""
-    return path if path.startswith("/") and path.isprintable() else "(which is no absolute path)"
+def shown_place(kind: str, name: str) -> str:
+    """The name of a file or a variable for a person; what surely is no such name may be a token in the wrong field."""
+    if kind == "variable":
+        return name if not name or _VARIABLE.fullmatch(name) else "(which is no name of a variable)"
+    return name if not name or (name.startswith("/") and name.isprintable()) else "(which is no absolute path)"

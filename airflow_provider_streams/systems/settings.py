@@ -107,8 +107,9 @@ def without_credentials(url: str) -> str:
     scheme, mark, rest = url.strip().partition("://")
     if not mark or not _SCHEME.fullmatch(scheme):
         return ".."
-    # what stands before the last @ may be a password, whatever it holds
-    authority = re.split(r"[/?#]", rest.rpartition("@")[2], maxsplit=1)[0]
+    # what stands before the last @ may be a password, whatever it holds; or that @ is part of a path or query
+    before, _, after = rest.rpartition("@")
+    authority = ".." if re.search(r"[/?#]", before) else re.split(r"[/?#]", after, maxsplit=1)[0]
     hosts = (part.strip() for part in authority.split(","))
     return f"{scheme}://{','.join(host if _HOST.fullmatch(host) else '..' for host in hosts)}"
 

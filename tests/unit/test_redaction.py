@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import base64
+import html
+import json
 import pickle
+import re
+from collections.abc import Callable
+from urllib.parse import quote, quote_plus
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from airflow_provider_streams import redaction
 from airflow_provider_streams.errors import InvalidRequest, StreamsError, SystemUnavailable
@@ -51,3 +59,78 @@ def test_what_is_remembered_is_bounded() -> None:
         redaction.remember(f"hidden-{number}")
     assert len(redaction._known) <= 1000
     assert "hidden-2999" not in str(InvalidRequest("hidden-2999"))
+
+
+def test_the_longer_of_two_others_is_replaced_whole() -> None:
+    assert redaction.redact("abcd-efgh", ["abcd", "abcd-efgh"]) == "***"
+
+
+@st.composite
+def echoes(draw: st.DrawFn) -> tuple[str, str, str]:
+    """A secret, how a server writes it, and the words before and behind it."""
+    secret = draw(
+        st.text(
+            st.characters(exclude_categories=["Cs"], exclude_characters="<>"), min_size=redaction.SHORTEST, max_size=80
+        )
+    )
+    write = draw(
+        st.sampled_from(
+            [
+                str,
+                quote,
+                quote_plus,
+                html.escape,
+                lambda text: re.sub("%..", lambda hexes: hexes[0].lower(), quote(text, safe="")),
+                lambda text: json.dumps(text)[1:-1],
+                lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
+            ]
+        )
+    )
+    return secret, write(secret), draw(st.sampled_from(["", "<"]))
+
+
+@given(echoes())
+def test_no_way_to_write_a_secret_is_shown(echo: tuple[str, str, str]) -> None:
+    secret, written, words = echo
+    assert redaction.redact(f"{words}{written}>", [secret]) == f"{words}***>"
+
+
+@given(
+    st.binary(min_size=8, max_size=60),
+    st.binary(max_size=5),
+    st.binary(max_size=5),
+    st.sampled_from([base64.b64encode, base64.urlsafe_b64encode]),
+)
+def test_base64_shows_no_secret_wherever_it_begins(
+    data: bytes, before: bytes, after: bytes, encode: Callable[[bytes], bytes]
+) -> None:
+    secret = data.hex()
+    shown = redaction.redact(encode(before + secret.encode() + after).decode(), [secret])
+    assert "***" in shown
+    assert len(shown) <= 3 + 4 * (len(before) + len(after) + 4), "only the ends, which the neighbours share, are left"
+
+
+@given(
+    st.text("abcdefghijklmnopqrstuvwxyz._-", min_size=16, max_size=300),
+    st.data(),
+    st.text("ABC ", max_size=40),
+    st.text("ABC ", max_size=40),
+)
+def test_of_a_long_secret_no_piece_is_shown(secret: str, data: st.DataObject, before: str, after: str) -> None:
+    start = data.draw(st.integers(0, len(secret) - 16))
+    end = data.draw(st.integers(start + 16, len(secret)))
+    assert redaction.redact(f"{before}{secret[start:end]}{after}", [secret]) == f"{before}***{after}"
+
+
+def test_shorter_pieces_are_words() -> None:
+    secret = "the-broker-is-away-for-now"
+    assert redaction.redact("the-broker-is-a.. -broker-is-away", [secret]) == "the-broker-is-a.. -broker-is-away"
+
+
+def test_a_token_that_is_cut_stays_out_of_errors() -> None:
+    token = "eyJhbGciOiJIUzI1NiJ9." + "".join(map(str, range(200)))
+    redaction.conceal(token)
+    assert str(SystemUnavailable("broker", f"refused {token[:100]}..")).startswith(
+        "broker is not available: refused ***..."
+    )
+    assert str(InvalidRequest(f"..{token[60:]} and {token[5:40]}")) == "..*** and ***"

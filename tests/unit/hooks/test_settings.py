@@ -85,6 +85,36 @@ def test_no_secret_is_shown(monkeypatch):
     assert "canary-5b" not in repr(settings["token"])
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "shown"),
+    [
+        ("service_url", "pulsar://me:canary-5d@h:6650", "pulsar://h:6650"),
+        ("service_url", "me:canary-5d@h:6650", ".."),
+        ("service_url", "canary-5d", ".."),
+        ("service_url", "pulsar://h:6650/?token=canary-5d", "pulsar://h:6650"),
+        ("service_url", "pulsar://h:6650/?token=a@canary-5d", "pulsar://.."),
+        ("service_url", "pulsar://a:6650,me:canary-5d@b:6650", "pulsar://b:6650"),
+        ("admin_url", "h:8080?token=canary-5d", ".."),
+        ("listener_name", "the-token-5e", "***"),
+        ("listener_name", "http://me:canary-5d@h", "http://h"),
+        ("token_env", "canary-5d", "(which is no name of a variable)"),
+        ("token_file", "canary-5d", "(which is no absolute path)"),
+        ("token_file", "/run/token", "/run/token"),
+    ],
+)
+def test_a_secret_in_the_wrong_place_is_not_shown(monkeypatch, option, value, shown):
+    connection = {"conn_type": "pulsar", "host": "h", "extra": {option: value}}
+    monkeypatch.setenv("AIRFLOW_CONN_PULSAR_DEFAULT", json.dumps(connection))
+    token = {} if option.startswith("token") else {"token": "the-token-5e"}
+    assert PulsarHook(options=token).settings()[option].shown == shown
+
+
+def test_every_address_is_shown_as_one():
+    for system in ("pulsar", "pravega"):
+        named = [one.name for one in load_system(system).options if "://" in one.help]
+        assert named == [one.name for one in load_system(system).options if one.is_address]
+
+
 def test_credentials_are_taken_from_our_own_names_only(monkeypatch):
     for system in ("pulsar", "pravega"):
         options = load_system(system).options

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_streams.errors import EventsLost, InvalidRequest, StreamsError, SystemUnavailable
-from airflow_provider_streams.spark.failures import one_line, rebuild, redact, typed
+from airflow_provider_streams.spark.failures import one_line, rebuild, typed
 
 TRACEBACK = """An exception was thrown from the Python worker:
 Traceback (most recent call last):
@@ -49,10 +49,6 @@ def test_a_message_becomes_one_line() -> None:
 @pytest.mark.parametrize("name", ["NoSuchError", "annotations", "__name__"])
 def test_an_unknown_class_becomes_the_root(name: str) -> None:
     assert type(rebuild(name, "x")) is StreamsError
-
-
-def test_the_longer_of_two_nested_secrets_is_replaced_first() -> None:
-    assert redact("abcd-efgh", ["abcd", "abcd-efgh"]) == "***"
 
 
 def test_a_jvm_that_is_gone_passes_and_others_connections_are_their_own() -> None:

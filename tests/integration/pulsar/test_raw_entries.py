@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import struct
 from dataclasses import replace
 from functools import partial
 
@@ -12,6 +13,8 @@ import pytest
 from airflow_provider_streams.errors import EntryTooLarge, MalformedEntry
 from airflow_provider_streams.model.plan import RowFilter
 from airflow_provider_streams.model.receipt import compare
+from airflow_provider_streams.systems.pulsar.decode.columns import DEFAULT_COLUMNS
+from airflow_provider_streams.systems.pulsar.protobuf import write_varint
 from airflow_provider_streams.systems.pulsar.reader import PulsarSplitReader
 from tests.fuzz.shapes import keyed, rich, written
 from tests.fuzz.writer import METADATA, Writer
@@ -125,6 +128,30 @@ def test_an_impossible_publish_time_fails_no_window_that_passes_it(bench, millis
     assert [row["value"] for row in rows] == [b"%d" % PUBLISHED, b"%d" % (PUBLISHED + 1)]
     rows, _ = rows_of(bench, topic, ["value"])
     assert [row["value"] for row in rows] == [b"%d" % each for each in (PUBLISHED, millis, PUBLISHED + 1)]
+
+
+@pytest.mark.parametrize("millis", [(1 << 63) - 1, -(1 << 63), 9_223_372_036_854_776])
+@pytest.mark.parametrize("count", [1, 2])
+def test_an_impossible_event_time_is_refused_by_name_and_read_without_its_column(bench, millis, count):
+    topic = bench.topic()
+    with RawProducer(bench.endpoint, topic) as producer:
+        producer.send(metadata(PUBLISHED, event_ms=1), b"before")
+        if count == 1:
+            place = producer.send(metadata(PUBLISHED + 10, event_ms=millis), b"bad")
+        else:
+            header = b"\x18\x03\x28" + write_varint(millis)
+            payload = batch(b"good") + struct.pack(">I", len(header)) + header + b"bad"
+            place = producer.send(metadata(PUBLISHED + 10, num_messages=2), payload, messages=2)
+        producer.send(metadata(PUBLISHED + 20, event_ms=2), b"behind")
+    named = "message 1 of its batch" if count == 2 else "its message"
+    told = rf"entry {place[0]}:{place[1]} .*{named} has the event_time {millis} ms, which no timestamp can hold"
+    with pytest.raises(MalformedEntry, match=told):
+        rows_of(bench, topic, DEFAULT_COLUMNS)
+    for window in ((PUBLISHED, PUBLISHED + 10), (PUBLISHED + 11, PUBLISHED + 30)):
+        rows, _ = rows_of(bench, topic, DEFAULT_COLUMNS, RowFilter("publish_time", *window))
+        assert len(rows) == 1, "windows without that message are read"
+    rows, _ = rows_of(bench, topic, [name for name in DEFAULT_COLUMNS if name != "event_time"])
+    assert rows[count]["value"] == b"bad"
 
 
 def test_a_few_bytes_that_become_many_are_refused_and_read_with_a_higher_limit(bench):

@@ -47,10 +47,10 @@ class Origin:
         """
         beyond = np.flatnonzero((millis > LATEST_MS) | (millis < -LATEST_MS))
         if len(beyond):
-            entry, found = self.group.entries[self.owner[beyond[0]]], int(millis[beyond[0]])
-            raise BadEntry(
-                entry, Malformed(f"its {column}, {found} ms, is beyond what the column can hold: leave it out")
-            )
+            row, found = beyond[0], int(millis[beyond[0]])
+            message = f"message {index} of its batch" if (index := int(self.index[row])) >= 0 else "its message"
+            why = f"{message} has the {column} {found} ms, which no timestamp can hold (columns without it can be read)"
+            raise BadEntry(self.group.entries[self.owner[row]], Malformed(why))
         return arrays.times(millis, known)
 
     def each_text(self, kind: pa.DataType, values: Sequence[bytes | None]) -> Array:

@@ -56,6 +56,7 @@ error is made of, `redaction` takes the secrets out of them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from airflow_provider_streams.redaction import redact
 
@@ -229,10 +230,11 @@ class SystemUnavailable(StreamsError):
     """No answer, or a passing failure of the server."""
 
     retryable = True
+    hint: ClassVar[str] = "It may be restarting; retry later."
 
     def __init__(self, where: str, detail: str) -> None:
         self.where = where
-        super().__init__(f"{where} is not available: {detail}. It may be restarting; retry later.")
+        super().__init__(f"{where} is not available: {detail}. {self.hint}")
 
 
 class ConnectionLost(SystemUnavailable):
@@ -240,7 +242,12 @@ class ConnectionLost(SystemUnavailable):
 
 
 class ReadStalled(SystemUnavailable):
-    """A connection went silent before its split was read."""
+    """A connection went silent before its split was read, or a look at it was over."""
+
+    hint = (
+        "If its server is restarting or busy, retry later. If it stays so while the server answers others, the server "
+        "cannot read what is stored there, as bytes that no client wrote: its log says why."
+    )
 
     def __init__(self, shard: str, at: object, end: object, seconds: float) -> None:
         self.shard, self.at, self.end, self.seconds = shard, at, end, seconds

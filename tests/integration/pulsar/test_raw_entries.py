@@ -10,12 +10,16 @@ from functools import partial
 import pyarrow as pa
 import pytest
 
-from airflow_provider_streams.errors import EntryTooLarge, MalformedEntry
+from airflow_provider_streams.errors import EntryTooLarge, MalformedEntry, ReadStalled
 from airflow_provider_streams.model.plan import RowFilter
 from airflow_provider_streams.model.receipt import compare
 from airflow_provider_streams.systems.pulsar.decode.columns import DEFAULT_COLUMNS
+from airflow_provider_streams.systems.pulsar.looks import Place
 from airflow_provider_streams.systems.pulsar.protobuf import write_varint
 from airflow_provider_streams.systems.pulsar.reader import PulsarSplitReader
+from airflow_provider_streams.systems.pulsar.wire.broker import BrokerClient
+from airflow_provider_streams.systems.pulsar.wire.commands import MessageId
+from airflow_provider_streams.systems.pulsar.wire.looking import look_all
 from tests.fuzz.shapes import keyed, rich, written
 from tests.fuzz.writer import METADATA, Writer
 from tests.integration.pulsar.raw_producer import RawProducer, batch, metadata
@@ -128,6 +132,20 @@ def test_an_impossible_publish_time_fails_no_window_that_passes_it(bench, millis
     assert [row["value"] for row in rows] == [b"%d" % PUBLISHED, b"%d" % (PUBLISHED + 1)]
     rows, _ = rows_of(bench, topic, ["value"])
     assert [row["value"] for row in rows] == [b"%d" % each for each in (PUBLISHED, millis, PUBLISHED + 1)]
+
+
+def test_a_topic_of_entries_that_no_client_wrote_says_so(bench):
+    """Their broker answers neither where the topic ends, nor sends anything: for good."""
+    topic = bench.topic()
+    with RawProducer(bench.endpoint, topic) as producer:
+        ledger, _ = producer.send(b"", b"no metadata")
+    client = BrokerClient(bench.endpoint)
+    connection = client._connection(client._owners([topic])[topic])
+    (consumer,) = client._subscribe(connection, [(topic, MessageId(ledger, 0))])
+    with pytest.raises(ReadStalled, match=rf"at {ledger}:0 on the way to .*cannot read what is stored") as caught:
+        look_all(connection, {consumer.id: Place(topic, ledger, 0)}, 2)
+    assert "may be restarting" not in str(caught.value)
+    client.close()
 
 
 @pytest.mark.parametrize("millis", [(1 << 63) - 1, -(1 << 63), 9_223_372_036_854_776])

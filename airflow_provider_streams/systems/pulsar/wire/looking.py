@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from airflow_provider_streams.errors import CorruptFrame, SystemUnavailable
+from airflow_provider_streams.errors import CorruptFrame, ReadStalled, SystemUnavailable
+from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.systems.pulsar.decode.metadata import EntryMetadata, parse_metadata
 from airflow_provider_streams.systems.pulsar.looks import Head, Look, Place
 from airflow_provider_streams.systems.pulsar.wire.commands import (
@@ -75,6 +76,11 @@ class Looking:
             # trimmed meanwhile: the broker moved our cursor over all that is left, and will not send it
             self.is_over = True
 
+    def stalled(self, seconds: float) -> ReadStalled:
+        """Nothing came for so long, and more was to come."""
+        end = f"its last entry {Position.of(*self.last)}" if self.last else "its end, which the broker does not tell"
+        return ReadStalled(self.place.topic, Position.of(*self._next), end, seconds)
+
     def look(self) -> Look:
         """What was met."""
         return Look(tuple(self.heads), self.last)
@@ -91,7 +97,8 @@ def look_all(connection: Connection, consumers: Mapping[int, Place], timeout_sec
     """Feed consumers that stand at their places, by their numbers, until each has looked.
 
     Raises:
-        SystemUnavailable: the connection or an owner is lost, or nothing comes for so long.
+        SystemUnavailable: the connection or an owner is lost.
+        ReadStalled: nothing comes for so long, and a topic's end is not reached.
     """
     round_ = _Round(connection, {number: Looking(place) for number, place in consumers.items()})
     connection.send(*(Flow(number, place.wanted) for number, place in consumers.items()))
@@ -101,8 +108,7 @@ def look_all(connection: Connection, consumers: Mapping[int, Place], timeout_sec
         if round_.receive():
             heard_at = asked_at = time.monotonic()
         elif time.monotonic() - heard_at > timeout_seconds:
-            topic = round_.pending[0].place.topic
-            raise SystemUnavailable(connection.where, f"it sends nothing of {topic}, but says there is more")
+            raise round_.pending[0].stalled(time.monotonic() - heard_at)
         elif time.monotonic() - asked_at >= IDLE_SECONDS:
             round_.ask(idle=True)
             asked_at = time.monotonic()

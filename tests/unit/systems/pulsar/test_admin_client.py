@@ -278,6 +278,29 @@ def test_a_redirect_leads_to_the_same_question_or_nowhere(location):
     assert len(server.seen) == 1
 
 
+NO_ADDRESSES = {
+    "too long with its host": (f"{QUESTION}?a={'a' * 65_480}", ProtocolError, "leads to what is no address"),
+    # of these httpx says so itself
+    "too long": (f"{QUESTION}?a={'a' * 70_000}", SystemUnavailable, "Invalid URL in location header"),
+    "unprintable": (f"{QUESTION}?a=\x01", SystemUnavailable, "Invalid URL in location header"),
+    "no host": (f"http://bür..ker:8080{QUESTION}", SystemUnavailable, "Invalid URL in location header"),
+}
+
+
+@pytest.mark.parametrize(("location", "error", "words"), NO_ADDRESSES.values(), ids=NO_ADDRESSES)
+async def test_a_redirect_that_no_client_can_follow_is_an_error_of_ours(location, error, words):
+    def answer(_):
+        return httpx.Response(307, headers={"location": location.encode()})
+
+    with pytest.raises(error, match=words) as caught:
+        call(answer, token="")
+    assert "aaaa" not in str(caught.value)
+    patience, transport = Patience(ATTEMPTS, 0, 0), httpx.MockTransport(answer)
+    async with AsyncAdminClient(endpoint(token=""), transport=transport, patience=patience) as client:
+        with pytest.raises(error, match=words):
+            await client(requests.last_message_id(TOPIC))
+
+
 def test_a_redirect_may_leave_out_the_path_of_a_proxy():
     server = Server(redirect(f"http://broker:8080{QUESTION}"), ok())
     call(server, admin_url="http://broker/pulsar")

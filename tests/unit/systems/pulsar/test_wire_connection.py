@@ -13,14 +13,17 @@ from airflow_provider_streams.errors import (
     NotAuthorized,
     NotFollowed,
     ProtocolError,
+    ReadStalled,
     SourceNotFound,
     SystemUnavailable,
 )
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.systems.pulsar.auth import Address, Endpoint
+from airflow_provider_streams.systems.pulsar.looks import Place
 from airflow_provider_streams.systems.pulsar.wire import broker as broker_module
 from airflow_provider_streams.systems.pulsar.wire import commands as c
 from airflow_provider_streams.systems.pulsar.wire import connection as connection_module
+from airflow_provider_streams.systems.pulsar.wire import looking
 from airflow_provider_streams.systems.pulsar.wire.broker import BrokerClient
 from airflow_provider_streams.systems.pulsar.wire.connection import Connection
 
@@ -110,6 +113,22 @@ def test_a_missing_answer_is_unavailability_in_bounded_time(fake_broker):
     fake_broker.answers[c.Lookup] = lambda _: []
     with pytest.raises(SystemUnavailable, match="no answer to Lookup"):
         ask(fake_broker, request_timeout_seconds=0.05)
+
+
+@pytest.mark.parametrize(("tail", "end"), [((3, 4), "its last entry 3:4"), (None, "the broker does not tell")])
+def test_a_look_at_an_entry_that_nobody_is_sent_ends(fake_broker, monkeypatch, tail, end):
+    monkeypatch.setattr(looking, "IDLE_SECONDS", 0.01)
+    monkeypatch.setattr(broker_module, "TRIES", 2)
+    fake_broker.tail = tail
+    if tail is None:
+        fake_broker.answers[c.LastMessageId] = lambda _: []
+    with (
+        BrokerClient(Endpoint(fake_broker.url, request_timeout_seconds=0.3)) as client,
+        pytest.raises(ReadStalled, match=rf"nothing came for 0 s at 3:0 on the way to .*{end}") as caught,
+    ):
+        client.look([Place(TOPIC, 3, 0)])
+    assert "cannot read what is stored there" in str(caught.value)
+    assert len(fake_broker.of(c.Subscribe)) == 2
 
 
 def test_lookups_follow_redirects_with_their_authority(fake_brokers):

@@ -12,6 +12,7 @@ import pytest
 
 from airflow_provider_streams.errors import EntryTooLarge, MalformedEntry, ReadStalled
 from airflow_provider_streams.model.plan import RowFilter
+from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.receipt import compare
 from airflow_provider_streams.systems.pulsar.decode.columns import DEFAULT_COLUMNS
 from airflow_provider_streams.systems.pulsar.looks import Place
@@ -212,6 +213,33 @@ def test_chunks_of_more_bytes_than_their_message_are_refused_by_name(bench):
         rows_of(bench, topic)
     rows, _ = rows_of(bench, topic, row_filter=RowFilter("publish_time", PUBLISHED + 1, PUBLISHED + 6000))
     assert [row["value"] for row in rows] == [b"behind"]
+
+
+@pytest.mark.parametrize(
+    ("again", "messages"),
+    [((2,), 1), ((2, 2), 1), ((1, 2), 1), ((None, 1, None, 2), 1), ((0, 1, 2), 2)],
+    ids=["last", "last twice", "last two", "between others", "all"],
+)
+def test_splits_that_begin_among_repeated_chunks_share_no_message_and_lose_none(bench, again, messages):
+    """A producer that missed a receipt sends chunks again; from the first one on, it is another message."""
+    topic = bench.topic()
+    chunks = {"uuid": b"raw-2", "num_chunks": 3, "total_size": 6}
+    with RawProducer(bench.endpoint, topic) as producer:
+        places = [
+            producer.send(metadata(), b"other")
+            if number is None
+            else producer.send(metadata(**chunks, chunk_id=number), b"%d." % number)
+            for number in (None, 0, 1, 2, *again, None)
+        ]
+    row = {"value": b"0.1.2."}
+    whole, _ = rows_of(bench, topic)
+    assert whole.count(row) == messages
+    assert len(whole) == messages + 2 + again.count(None)
+    for boundary in places[1:]:
+        middle = Position.of(*boundary, -1)
+        halves = (bench.split(topic, end=middle), bench.split(topic, start=middle))
+        found = [one for half in halves for batch in bench.reader(half, ["value"]) for one in batch.to_pylist()]
+        assert found == whole, f"split at {middle}"
 
 
 def test_metadata_that_the_broker_cannot_read_are_never_sent(bench):

@@ -137,7 +137,7 @@ class Header(NamedTuple):
     size: int | None
     compacted_out: bool
     null_value: bool
-    key: str | None
+    key: bytes | None
     event_ms: int | None
     ordering_key: bytes | None
     sequence_id: int | None
@@ -152,7 +152,7 @@ def single_header(data: bytes) -> Header:
         size=signed(last(found, 3, VARINT), 32),
         compacted_out=bool(last(found, 4, VARINT)),
         null_value=bool(last(found, 9, VARINT)),
-        key=text(last(found, 2, BYTES)),
+        key=last(found, 2, BYTES),
         event_ms=signed(last(found, 5, VARINT), 64) or None,
         ordering_key=last(found, 7, BYTES),
         sequence_id=signed(last(found, 8, VARINT), 64),
@@ -182,7 +182,7 @@ def metadata(data: bytes) -> Row:
             size=None,
             compacted_out=False,
             null_value=bool(last(found, 25, VARINT)),
-            key=text(last(found, 6, BYTES)),
+            key=last(found, 6, BYTES),
             event_ms=signed(last(found, 12, VARINT), 64) or None,
             ordering_key=last(found, 18, BYTES),
             sequence_id=signed(last(found, 2, VARINT), 64),
@@ -333,7 +333,8 @@ def of_messages(messages: Messages, asked: frozenset[str]) -> Columns:
     made: dict[str, Callable[[Header, bytes, int], object]] = {
         "value": lambda header, value, _: None if header.null_value else value,
         "batch_index": lambda _header, _value, index: index,
-        "key": lambda header, *_: header.key,
+        "key": lambda header, *_: text(header.key),
+        "key_bytes": lambda header, *_: header.key,
         "event_time": lambda header, *_: micros(header.event_ms),
         "properties": lambda header, *_: properties(header.raw_properties),
         "ordering_key": lambda header, *_: header.ordering_key,

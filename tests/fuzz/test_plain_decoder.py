@@ -60,7 +60,7 @@ def by_library(data: bytes) -> plain.Row | None:
         "size": of("payload_size"),
         "compacted_out": bool(of("compacted_out")),
         "null_value": bool(of("null_value")),
-        "key": plain.text(of("partition_key")),
+        "key": of("partition_key"),
         "event_ms": plain.signed(of("event_time"), 64) or None,
         "ordering_key": of("ordering_key"),
         "sequence_id": plain.signed(of("sequence_id"), 64),

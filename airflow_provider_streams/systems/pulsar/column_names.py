@@ -14,6 +14,7 @@ COLUMN_NAMES = (
     "batch_index",
     "properties",
     "ordering_key",
+    "key_bytes",
     "producer",
     "sequence_id",
     "schema_version",

@@ -106,6 +106,27 @@ def utf8(data):
     return data == data.decode("utf-8", "replace").encode()
 
 
+def test_texts_that_are_no_utf8_are_as_javas_and_keys_keep_their_bytes(bench):
+    topic = bench.topic()
+    keys = [b"plain", b"\xff", b"a\x80b", b"caf\xc3\xa9", b"caf\xe9"]
+    with RawProducer(bench.endpoint, topic) as producer:
+        for key in keys:
+            pair = b"\x0a" + write_varint(len(key)) + key + b"\x12" + write_varint(len(key)) + key
+            producer.send(metadata(PUBLISHED, properties=pair, key=key), b"single")
+        for key in keys:
+            header = b"\x12" + write_varint(len(key)) + key + b"\x18\x01"
+            payload = (struct.pack(">I", len(header)) + header + b"v") * 2
+            producer.send(metadata(PUBLISHED, num_messages=2), payload, messages=2)
+    sent = [*keys, *(key for key in keys for _ in range(2))]
+    rows, _ = rows_of(bench, topic, ["key", "key_bytes", "properties"])
+    assert [row["key_bytes"] for row in rows] == sent
+    assert rows_of(bench, topic, ["key_bytes"])[0] == [{"key_bytes": key} for key in sent]
+    (javas,) = by_java(bench, [topic]).values()
+    assert [row["key"] for row in rows] == [java[COLUMNS.index("key")] for java in javas]
+    assert rows[1]["key"] == "\ufffd"
+    assert [dict(row["properties"]) for row in rows] == [java[COLUMNS.index("properties")] for java in javas]
+
+
 def test_counts_that_lie_do_not_stop_the_broker(bench):
     """A broker counts the messages it sends with 32 bits, as their metadata state them."""
     most = (1 << 31) - 1

@@ -18,7 +18,9 @@ from airflow_provider_streams.systems.pulsar.decode.loads import Flags, Ints
 from airflow_provider_streams.systems.pulsar.decode.rows import Rows
 from airflow_provider_streams.systems.pulsar.protobuf import LATEST_MS, Malformed, write_varint
 
-MESSAGE_COLUMNS: Final = frozenset({"value", "key", "event_time", "properties", "ordering_key", "sequence_id"})
+MESSAGE_COLUMNS: Final = frozenset(
+    {"value", "key", "event_time", "properties", "ordering_key", "key_bytes", "sequence_id"}
+)
 """Those that a message's own header and value decide."""
 
 
@@ -66,7 +68,8 @@ def message_columns(rows: Rows, data: bytes, origin: Origin) -> dict[str, Array]
     """
     columns = {"value": arrays.binary(pa.binary(), data, rows.value_start, rows.value_end, ~rows.null_value)}
     if rows.key_start is not None and rows.key_end is not None:
-        columns["key"] = arrays.binary(pa.string(), data, rows.key_start, rows.key_end, rows.key_start >= 0)
+        columns["key_bytes"] = arrays.binary(pa.binary(), data, rows.key_start, rows.key_end, rows.key_start >= 0)
+        columns["key"] = arrays.text(columns["key_bytes"])
     if rows.ordering_start is not None and rows.ordering_end is not None:
         spans = (rows.ordering_start, rows.ordering_end, rows.ordering_start >= 0)
         columns["ordering_key"] = arrays.binary(pa.binary(), data, *spans)

@@ -23,6 +23,7 @@ COLUMNS: Final[dict[str, pa.DataType]] = {
     "batch_index": pa.int32(),
     "properties": pa.map_(pa.string(), pa.string()),
     "ordering_key": pa.binary(),
+    "key_bytes": pa.binary(),
     "producer": pa.string(),
     "sequence_id": pa.int64(),
     "schema_version": pa.binary(),

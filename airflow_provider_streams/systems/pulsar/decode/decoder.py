@@ -71,7 +71,7 @@ class Decoder:
         self.pending_rows = 0
         self.pending_bytes = 0
         self._topic, self._partition, self._limits = topic, partition, limits or Limits()
-        self._columns = frozenset(self.schema.names)
+        self._columns = frozenset(self.schema.names) | ({"key"} if "key_bytes" in self.schema.names else set())
         self._repeated = [name for name in OF_EVERY_ROW if name in self._columns]
         self._pending: list[Entry] = []
         self._constants = {

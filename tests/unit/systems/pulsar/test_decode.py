@@ -156,6 +156,7 @@ def row(metadata, broker, place, sent):
         "batch_index": index,
         "properties": [(readable(name), readable(value)) for name, value in sent.properties],
         "ordering_key": sent.ordering_key,
+        "key_bytes": sent.key,
         "producer": readable(metadata.producer),
         "sequence_id": sent.sequence_id,
         "schema_version": metadata.schema_version,

@@ -132,6 +132,14 @@ def assert_landed_without_a_trace(launched: Launched, stream, lake: Path) -> Non
     assert launched.traces == []
 
 
+def assert_echo_is_masked(launched: Launched) -> None:
+    """The server wrote the secret into its refusal, whole and in part."""
+    assert launched.result["error"] == "SystemUnavailable", launched.output
+    assert "it refuses *** (***.., ***)" in str(launched.result["message"])
+    assert launched.traces == []
+    assert CANARY[:16] not in launched.output + str(launched.result)
+
+
 def settings_in(lake: Path, launched: Launched) -> dict[str, str]:
     """What `transforms:settings` found, and no secret of it elsewhere."""
     assert "receipt" in launched.result, f"{launched.result}\n{launched.output}"
@@ -158,6 +166,8 @@ def test_embedded_shows_no_secret_with_its_ui_on(clusters, secretive, tmp_path: 
         if not any("/SQL/execution/" in url for url in launched.pages):
             launched = start(tmp_path / f"run{again}", spec, settings={"conf": conf}, ui_port=port)
             assert_landed_without_a_trace(launched, secretive, lake)
+    secretive.set(fault="echo:0")
+    assert_echo_is_masked(start(tmp_path / "echo", spec, settings={"conf": conf}, ui_port=port))
     assert_looked_everywhere(launched, tmp_path)
 
 
@@ -177,6 +187,9 @@ def test_spark_submit_ships_what_a_clean_worker_lacks(clusters, python: Path, se
         wrong = secretive.plan()
         secretive.set(fault="drop:0:700")
         bad = start(tmp_path / "bad", secretive.spec(wrong), "cluster", conn, {"conf": conf}, ui_port=ui_port)
+        secretive.set(fault="echo:0")
+        echo = start(tmp_path / "echo", secretive.spec(wrong), "cluster", conn, {"conf": conf}, ui_port=ui_port)
+    assert_echo_is_masked(echo)
     assert "receipt" in good.result, f"{good.result}\n{good.output}"
     assert good.result["receipt"]["totals"]["rows"] == 1200
     assert good.traces + bad.traces == []
@@ -204,7 +217,10 @@ def test_spark_connect_ships_what_a_clean_server_lacks(clusters, python: Path, s
         acted = start(tmp_path / "acting", acting, "connect", conn)
         secretive.set(fault="trim:0:700")
         bad = start(tmp_path / "bad", secretive.spec(plan, small_plan_bytes=0), "connect", conn)
+        secretive.set(fault="echo:0")
+        echo = start(tmp_path / "echo", secretive.spec(plan, small_plan_bytes=0), "connect", conn)
         pages = watching.pages(ui_port)
+    assert_echo_is_masked(echo)
     assert [url for url, text in pages.items() if watching.has(text, CANARY)] == []
     assert [url for url in pages if "/connect/session/" in url]
     assert [url for url in pages if "/SQL/execution/" in url]

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from airflow_provider_streams.errors import SystemUnavailable
 from airflow_provider_streams.model.plan import Plan, Span, Split
@@ -92,6 +93,9 @@ class FakeReader:
             os.kill(os.getpid(), signal.SIGKILL)
         if [shard] in list(self._truth.faults("fail")) and self._first_time("fail"):
             raise SystemUnavailable(self._split.shard, "it fails once, as it was told to")
+        if [shard] in list(self._truth.faults("echo")):
+            secret = self._truth.password
+            raise SystemUnavailable(self._split.shard, f"it refuses {secret} ({secret[:20]}.., {quote(secret)})")
 
     def _delay(self) -> None:
         for (milliseconds,) in self._truth.faults("slow"):

@@ -22,6 +22,7 @@ from airflow_provider_streams.model.plan import OnLoss, Plan, PlanRequest, Span,
 from airflow_provider_streams.model.receipt import SplitReceipt
 from airflow_provider_streams.model.sighting import Sighting
 from airflow_provider_streams.model.source import Source
+from airflow_provider_streams.redaction import conceal
 from airflow_provider_streams.systems.base import Option, Recorded
 from airflow_provider_streams.testing.fake.planner import cut_at, identity_of, plan
 from airflow_provider_streams.testing.fake.reader import FakeReader
@@ -77,6 +78,7 @@ class FakeSystem:
     def from_options(cls, options: Mapping[str, str]) -> Self:
         """See `StreamSystem`."""
         Truth.parse(options)
+        conceal(options.get("token", ""))
         return cls(options)
 
     def __repr__(self) -> str:

@@ -15,7 +15,7 @@ from airflow_provider_streams.errors import InvalidRequest
 EPOCH = datetime(2026, 11, 20, 10, tzinfo=UTC)
 """When event 0 of every shard was published, unless an option says otherwise."""
 
-_FAULTS = ("drop", "trim", "fail", "crash", "slow", "hold")
+_FAULTS = ("drop", "trim", "fail", "echo", "crash", "slow", "hold")
 
 
 @dataclass(frozen=True, slots=True)

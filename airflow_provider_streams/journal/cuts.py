@@ -19,6 +19,7 @@ from airflow_provider_streams.journal import names
 from airflow_provider_streams.journal.database import Database
 from airflow_provider_streams.journal.tables import cuts, edges, sources
 from airflow_provider_streams.model.cut import Cut
+from airflow_provider_streams.model.sighting import Identity
 
 GoOn = Callable[[Cut, Cut], Cut | None]
 """The cut to store after an earlier one, given a sampled one; None: it does not lie behind the earlier one."""
@@ -35,6 +36,8 @@ class RecordedCut:
     recorder: str
     sequence: int
     """Its number among the source's entries, from 1."""
+    identity: Identity = ()
+    """Which life of the source it is a cut of; empty: not known."""
 
     def skew(self, moment: datetime) -> timedelta:
         """How much later than `moment` its sampling ended: the edge is off by at most this much."""
@@ -60,6 +63,7 @@ def record(
     sampled_from: datetime,
     sampled_to: datetime,
     recorder: str,
+    identity: Identity = (),
     go_on: GoOn | None = Cut.extend,
 ) -> int | None:
     """Store a sampled tail as the source's next entry; its number.
@@ -73,6 +77,7 @@ def record(
         sampled_from: before the first shard was asked.
         sampled_to: after the last shard had answered.
         recorder: who sampled it.
+        identity: which life of the source it is a cut of.
         go_on: the source's rule of order; None: take it whatever came before, as the first of a stream made again.
 
     Raises:
@@ -95,6 +100,7 @@ def record(
             recorder=recorder,
             cut=json.dumps(following.to_json(), separators=(",", ":")),
             sequence=sequence,
+            identity=_life(identity, cut, before, following),
         )
         if database.insert_once(statement):
             return sequence
@@ -118,6 +124,13 @@ def _following(
             "`airflow streams cuts record .. --anew`; otherwise look at the recorders' clocks"
         )
     return following
+
+
+def _life(identity: Identity, cut: Cut, before: RecordedCut | None, following: Cut) -> str | None:
+    """As a row holds it; a shard that was not sampled keeps its place, and so its life."""
+    kept = {shard: life for shard, life in before.identity if shard in following} if before else {}
+    lives = {**{shard: life for shard, life in kept.items() if shard not in cut}, **dict(identity)}
+    return json.dumps(lives, separators=(",", ":")) if lives else None
 
 
 def newest(connection: Connection, source_id: int) -> RecordedCut | None:
@@ -224,4 +237,5 @@ def _recorded(row: RowMapping) -> RecordedCut:
         sampled_to=row["sampled_to"],
         recorder=row["recorder"],
         sequence=row["sequence"],
+        identity=tuple(json.loads(row["identity"]).items()) if row["identity"] else (),
     )

@@ -21,7 +21,7 @@ from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.grid import Grid
 from airflow_provider_streams.model.landing import Landed
 from airflow_provider_streams.model.plan import Plan
-from airflow_provider_streams.model.sighting import Sighting
+from airflow_provider_streams.model.sighting import Identity, Sighting
 from airflow_provider_streams.model.window import Window
 
 
@@ -401,11 +401,12 @@ class Journal:
         sampled_from: datetime,
         sampled_to: datetime,
         recorder: str,
+        identity: Identity = (),
         go_on: GoOn | None = Cut.extend,
     ) -> int | None:
         """Remember a source's tail, sampled between two times, as its next entry; its number, from 1.
 
-        None: another recorder has been quicker, so it is not needed. `go_on` is the source's rule of order, its
+        None: another recorder has been quicker, so it is not needed. `identity` is the life it is a cut of, `go_on` is the source's rule of order, its
         system's `go_on`; None takes the cut whatever came before.
 
         Raises:
@@ -418,6 +419,7 @@ class Journal:
             sampled_from=sampled_from,
             sampled_to=sampled_to,
             recorder=recorder,
+            identity=identity,
             go_on=go_on,
         )
 

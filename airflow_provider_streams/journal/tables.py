@@ -201,6 +201,7 @@ cuts = Table(
     Column("recorder", Text, nullable=False),
     Column("cut", LargeText, nullable=False),
     Column("sequence", BigInteger),
+    Column("identity", LargeText),
     Index("streams_cuts_by_time", "source_id", "sampled_from"),
     Index("streams_cuts_in_order", "source_id", "sequence", unique=True),
     **_MYSQL,
@@ -208,7 +209,8 @@ cuts = Table(
 """Recorded tails of sources, for the basis `append`.
 
 A source's entries are numbered 1, 2, 3, .. in `sequence`, without a gap but for pruned ones. Each was sampled later
-than the one before it, and lies at or behind it in every shard.
+than the one before it, and lies at or behind it in every shard. `identity`: which life of the source it is a cut of,
+as JSON; null: not known.
 """
 
 edges = Table(

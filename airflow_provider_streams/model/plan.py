@@ -13,7 +13,7 @@ from airflow_provider_streams.errors import InvalidRequest, PlanMismatch
 from airflow_provider_streams.model import tiling
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.position import Position
-from airflow_provider_streams.model.sighting import Sighting
+from airflow_provider_streams.model.sighting import Identity, Sighting
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.model.window import Window
 
@@ -47,6 +47,10 @@ class PlanRequest:
     """Given by the bases `cuts`, `append` and `chained`; None: resolved from the window, or the head."""
     end_cut: Cut | None = None
     """Given by the bases `cuts` and `append`; None: resolved from the window, or the tail."""
+    start_identity: Identity = ()
+    """The life of the source that the start is a cut of; of cuts that users give nobody knows it."""
+    end_identity: Identity = ()
+    """The same of the end."""
     on_loss: OnLoss = "fail"
     on_unproven: OnUnproven = "land"
     first_seen: Sighting | None = None
@@ -77,7 +81,7 @@ class SourceRef:
     system: str
     cluster: str
     names: tuple[str, ...]
-    identity: tuple[tuple[str, str], ...] = ()
+    identity: Identity = ()
     """What tells this life of the source from another one under the same names, by name or shard: facts that never
     change while it lives, such as when it was made. A plan is read only where the same facts are found."""
 

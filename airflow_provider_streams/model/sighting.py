@@ -9,6 +9,9 @@ from typing import Any, Self
 
 from airflow_provider_streams.model.cut import Cut
 
+Identity = tuple[tuple[str, str], ...]
+"""Which life of a source something is of, as `SourceRef.identity`; empty: not known."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
@@ -22,8 +25,8 @@ class Sighting:
     """When the last answer had come."""
     tail: Cut
     """Just behind everything stored then, or anywhere between that and the tail."""
-    identity: tuple[tuple[str, str], ...] = ()
-    """The source's life then, as `SourceRef.identity`; empty: not known."""
+    identity: Identity = ()
+    """The source's life then."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""

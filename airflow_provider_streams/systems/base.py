@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, Self
 
-from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.errors import InvalidRequest, OtherCluster
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import OnLoss, Plan, PlanRequest, Split
 from airflow_provider_streams.model.receipt import SplitReceipt
-from airflow_provider_streams.model.sighting import Sighting
+from airflow_provider_streams.model.sighting import Identity, Sighting
 from airflow_provider_streams.model.source import Source
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ class Option:
     """Whether it says where servers are: shown without what else somebody wrote into it."""
 
 
-Recorded = Callable[[], Iterable[tuple[datetime, Cut]]]
-"""Recorded cuts with the time their sampling began, oldest first."""
+Recorded = Callable[[], Iterable[tuple[datetime, Cut, Identity]]]
+"""Recorded cuts with the time their sampling began, and the source's life then; oldest first."""
 
 
 class SplitReader(Protocol):
@@ -133,6 +133,21 @@ class StreamSystem(Protocol):
 
         Raises:
             SourceNotFound: no such source.
+            AccessError, SystemUnavailable: the system refuses or does not answer.
+        """
+
+    def identity(self, source: Source) -> Identity:
+        """Which life of the source is there now; empty: the system does not tell.
+
+        Raises:
+            SourceNotFound: no such source.
+            AccessError, SystemUnavailable: the system refuses or does not answer.
+        """
+
+    def other_life(self, source: Source, identity: Identity) -> OtherCluster | None:
+        """Why cuts cannot go on behind one of this life of the source; None: they can, or nobody can tell.
+
+        Raises:
             AccessError, SystemUnavailable: the system refuses or does not answer.
         """
 

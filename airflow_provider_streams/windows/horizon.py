@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.cut import Cut
+from airflow_provider_streams.model.sighting import Identity
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.systems.sources import source_from_json
 
@@ -26,9 +27,9 @@ def horizon_of(journal: Journal, system: StreamSystem, source: Source) -> dateti
         AccessError, SystemUnavailable: the system refuses or does not answer.
     """
 
-    def recorded() -> Iterator[tuple[datetime, Cut]]:
+    def recorded() -> Iterator[tuple[datetime, Cut, Identity]]:
         for cut in journal.recorded_cuts(source.key, MOST_CUTS):
-            yield cut.sampled_from, cut.cut
+            yield cut.sampled_from, cut.cut, cut.identity
 
     return system.horizon(source, recorded)
 

@@ -136,7 +136,13 @@ def _between_recorded_cuts(journal: Journal, system: StreamSystem, request: Plan
     from airflow_provider_streams.journal.append import recorded_edges  # noqa: PLC0415 - SQL when used
 
     edges = recorded_edges(journal, request.source, request.window, max_skew)
-    between = replace(request, start_cut=edges.start.cut, end_cut=edges.end.cut)
+    between = replace(
+        request,
+        start_cut=edges.start.cut,
+        end_cut=edges.end.cut,
+        start_identity=edges.start.identity,
+        end_identity=edges.end.identity,
+    )
     plan = plan_with_sightings(journal, system, between)
     return replace(plan, skew_seconds=edges.skew_seconds)
 
@@ -180,4 +186,7 @@ def _checked_chain(journal: Journal, read: WindowRead, *, replan: bool) -> Chain
 
 
 def _going_on(request: PlanRequest, chain: Chain) -> PlanRequest:
-    return request if chain.before is None else replace(request, start_cut=chain.before.plan.end_cut)
+    if chain.before is None:
+        return request
+    before = chain.before.plan
+    return replace(request, start_cut=before.end_cut, start_identity=before.source.identity)

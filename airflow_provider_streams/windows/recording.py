@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_streams.errors import StreamsError
+from airflow_provider_streams.errors import InvalidRequest, StreamsError
 from airflow_provider_streams.model.cut import Cut
+from airflow_provider_streams.model.sighting import Identity
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.systems.sources import source_to_json
 from airflow_provider_streams.windows.sightings import look
@@ -30,6 +31,8 @@ class Sample:
     cut: Cut
     sampled_from: datetime
     sampled_to: datetime
+    identity: Identity = ()
+    """Which life of the source it is the tail of, or of an earlier one: never of a later one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +64,14 @@ def utc_now() -> datetime:
 def sample(system: StreamSystem, source: Source, clock: Clock = utc_now) -> Sample:
     """The tail now, and the span of time in which its shards were asked.
 
-    The span is measured by a clock that cannot step: an adjustment in between would make it too short.
+    The span is measured by a clock that cannot step: an adjustment in between would make it too short. The source's life
+    is asked for first: a tail of the next life, taken for one of this, begins the next window too early, where nothing
+    is; the other way round, places of this life would be looked for in the next one.
     """
+    identity = system.identity(source)
     began, since = clock(), time.monotonic()
     cut = system.tail(source)
-    return Sample(source, cut, began, began + timedelta(seconds=time.monotonic() - since))
+    return Sample(source, cut, began, began + timedelta(seconds=time.monotonic() - since), identity)
 
 
 def store(journal: Journal, system: StreamSystem, taken: Sample, recorder: str, *, anew: bool = False) -> int | None:
@@ -79,8 +85,10 @@ def store(journal: Journal, system: StreamSystem, taken: Sample, recorder: str, 
         anew: the source was deleted and made again: take it, although it lies before an earlier one.
 
     Raises:
-        InvalidRequest: it lies before an earlier one.
+        InvalidRequest: it lies before an earlier one, or is none of the same stream.
     """
+    if not anew:
+        _check_life(journal, system, taken.source)
     journal.introduce(taken.source.key, source_to_json(taken.source))
     return journal.record_cut(
         taken.source.key,
@@ -88,8 +96,22 @@ def store(journal: Journal, system: StreamSystem, taken: Sample, recorder: str, 
         sampled_from=taken.sampled_from,
         sampled_to=taken.sampled_to,
         recorder=recorder,
+        identity=taken.identity,
         go_on=None if anew else system.go_on,
     )
+
+
+def _check_life(journal: Journal, system: StreamSystem, source: Source) -> None:
+    """Whether the last entry is a cut of what is there now: positions alone do not tell once the new life outgrew it."""
+    last = journal.recorded_cuts(source.key, 1)
+    other = system.other_life(source, last[0].identity) if last else None
+    if last and other is not None:
+        raise InvalidRequest(
+            f"{source.key}: it was deleted and made again since the cut recorded at {last[0].sampled_from.isoformat()} "
+            f"by {last[0].recorder!r}: that was of {other.planned}, and what answers is {other.found}. If that was "
+            "meant, record its first cut with `airflow streams cuts record .. --anew`; otherwise look where the "
+            "connection leads"
+        )
 
 
 def record(

@@ -58,7 +58,7 @@ def roll_epoch(journal: Journal, system: PravegaSystem, source: PravegaSource, t
     if order is None:
         taken = sample(system, source)
         span = {"sampled_from": taken.sampled_from, "sampled_to": taken.sampled_to}
-        journal.record_cut(key, taken.cut, **span, recorder=recorder, go_on=system.go_on)
+        journal.record_cut(key, taken.cut, **span, recorder=recorder, identity=taken.identity, go_on=system.go_on)
         order = journal.cut_at(key, tick)
     if order is None:
         raise InvalidRequest(f"{source}: the tick {tick.isoformat()} has not come yet")
@@ -71,6 +71,7 @@ def roll_epoch(journal: Journal, system: PravegaSystem, source: PravegaSource, t
         sampled_from=order.sampled_from,
         sampled_to=utc_now(),
         recorder=recorder,
+        identity=order.identity,
         go_on=system.go_on,
     )
     edge = journal.cut_at(source.key, tick)

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.plan import PlanRequest
-from airflow_provider_streams.model.sighting import Sighting
+from airflow_provider_streams.model.sighting import Identity, Sighting
 from airflow_provider_streams.systems.pravega import cuts, origin
 from airflow_provider_streams.systems.pravega.pieces import pieces_between
 from airflow_provider_streams.systems.pravega.steps import Steps, infos
@@ -40,6 +40,8 @@ def doubt(request: PlanRequest, head: StreamCut) -> Steps[Doubt | None]:
         request: what is asked for, and what was seen of the stream before.
         head: the stream's.
     """
+    if request.start_cut and request.start_identity:
+        return (yield from of_life(request.start_identity))
     seen, since = request.first_seen, _since(request)
     if seen is not None and (yield from is_another_life(seen, head)):
         if lost := (yield from another_life(seen, head, since)):
@@ -52,6 +54,33 @@ def doubt(request: PlanRequest, head: StreamCut) -> Steps[Doubt | None]:
     if seen is None:
         return Doubt("it begins at the first event still held, of a stream that was truncated before")
     return (yield from _since_seen(request, seen, head, since))
+
+
+def of_life(identity: Identity) -> Steps[Doubt | None]:
+    """What is gone with the life of the stream that a cut is of; None: it is the one of today."""
+    other = yield from origin.contradiction(identity)
+    if other is None:
+        return None
+    cause = f"the stream was deleted and made again: the cut is of {other.planned}, and now there is {other.found}"
+    return Doubt(cause, is_lost=True)
+
+
+def end_lost(request: PlanRequest, head: StreamCut, start: Doubt | None) -> Steps[Doubt | None]:
+    """Why nothing of a window is held: it ends in another life of the stream; None: it does not, as far as one can tell.
+
+    Args:
+        request: what is asked for.
+        head: the stream's.
+        start: what is known of the window's start.
+    """
+    if not request.end_cut:
+        return None
+    if request.end_identity:
+        return (yield from of_life(request.end_identity))
+    if start is None or not start.is_lost or start.seen is not None:
+        return None
+    end = StreamCut.from_model(head.stream, request.end_cut)
+    return start if (yield from cuts.stranger(end, head)) else None
 
 
 def is_beginning(head: StreamCut) -> bool:

@@ -92,33 +92,41 @@ def check(named: Mapping[str, StreamCut], head: StreamCut) -> Steps[Mapping[int,
         check_readable(name, cut)
     keys = sorted({key for cut in named.values() for key in cut.offsets})
     found = yield from infos(head.stream, keys)
-    yield from _check_known([key for key in keys if key not in found], head)
+    if unknown := (yield from _unknown([key for key in keys if key not in found], head)):
+        raise InvalidRequest(f"{unknown}, or is the cut of another stream? {_ADVICE}")
     for name, cut in named.items():
         yield from covers(name, cut)
-        _check_reached(name, cut, found)
+        if ahead := _ahead(cut, found):
+            raise InvalidRequest(f"the {name} cut is ahead of the stream: {ahead}. {_ADVICE}")
     return found
 
 
-def _check_known(unseen: Sequence[int], head: StreamCut) -> Steps[None]:
-    """Whether segments that no store has were the stream's before it was truncated."""
-    if not unseen:
-        return
-    past = yield from ask(calls.segments_between(head.stream, {}, head.offsets))
+_ADVICE = "Give cuts of the stream as it is now; what was before it is gone"
+
+
+def stranger(cut: StreamCut, head: StreamCut) -> Steps[str]:
+    """Why a cut can be no place that the stream of today ever had; empty: it can be one."""
+    found = yield from infos(head.stream, list(cut.offsets))
+    unknown = yield from _unknown([key for key in cut.offsets if key not in found], head)
+    return unknown or _ahead(cut, found)
+
+
+def _unknown(unseen: Sequence[int], head: StreamCut) -> Steps[str]:
+    """Which of the segments that no store has was not the stream's before it was truncated; empty: none."""
+    past = (yield from ask(calls.segments_between(head.stream, {}, head.offsets))) if unseen else ()
     for key in unseen:
         if key not in past:
-            raise InvalidRequest(
-                f"{Segment(head.stream, key).name}, which a cut names, is no segment of this stream; "
-                "was the stream deleted and made again, or is the cut of another stream?"
-            )
+            name = Segment(head.stream, key).name
+            return f"{name}, which a cut names, is no segment of this stream; was the stream deleted and made again"
+    return ""
 
 
-def _check_reached(name: str, cut: StreamCut, found: Mapping[int, SegmentInfo]) -> None:
+def _ahead(cut: StreamCut, found: Mapping[int, SegmentInfo]) -> str:
     for key, offset in cut.offsets.items():
         if key in found and offset > found[key].write_offset:
-            raise InvalidRequest(
-                f"the {name} cut is ahead of the stream: {Segment(cut.stream, key).name} ends at "
-                f"{found[key].write_offset}, the cut says {offset}; was the stream deleted and made again?"
-            )
+            name, end = Segment(cut.stream, key).name, found[key].write_offset
+            return f"{name} ends at {end}, the cut says {offset}; was the stream deleted and made again?"
+    return ""
 
 
 def check_readable(name: str, cut: StreamCut) -> None:

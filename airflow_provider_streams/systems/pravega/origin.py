@@ -11,14 +11,13 @@ from datetime import UTC, datetime, timedelta
 
 from airflow_provider_streams.errors import OtherCluster
 from airflow_provider_streams.model.plan import SourceRef
+from airflow_provider_streams.model.sighting import Identity
 from airflow_provider_streams.systems.pravega import calls, cuts
 from airflow_provider_streams.systems.pravega.names import Segment
 from airflow_provider_streams.systems.pravega.pieces import Piece
 from airflow_provider_streams.systems.pravega.segment_infos import SegmentInfo
 from airflow_provider_streams.systems.pravega.steps import Steps, ask, infos
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
-
-Identity = tuple[tuple[str, str], ...]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _WITNESSES = 8

@@ -19,6 +19,7 @@ from airflow_provider_streams.model.plan import (
     Span,
     Split,
 )
+from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.systems.pravega import beginning, cuts, origin
 from airflow_provider_streams.systems.pravega.beginning import Doubt
 from airflow_provider_streams.systems.pravega.names import Segment
@@ -27,6 +28,7 @@ from airflow_provider_streams.systems.pravega.steps import Steps
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
 
 _HELD = ("ok", "empty")
+_FIRST = Position.of(0)
 
 
 def plan(request: PlanRequest, *, stream: str, cluster: str) -> Steps[Plan]:
@@ -44,6 +46,8 @@ def plan(request: PlanRequest, *, stream: str, cluster: str) -> Steps[Plan]:
     check_basis(request, datetime.now(UTC))
     head = yield from cuts.head(stream)
     doubt = yield from beginning.doubt(request, head)
+    if lost := (yield from beginning.end_lost(request, head, doubt)):
+        return (yield from _of_another_life(request, head, lost, cluster))
     start = _start(request, head, doubt)
     end = _given(stream, request.end_cut) or (yield from cuts.tail(stream))
     pieces = yield from pieces_between(start, end, head)
@@ -69,6 +73,32 @@ def plan(request: PlanRequest, *, stream: str, cluster: str) -> Steps[Plan]:
     )
 
 
+def _of_another_life(request: PlanRequest, head: StreamCut, lost: Doubt, cluster: str) -> Steps[Plan]:
+    """The plan of a window that ends in a life of the stream that is gone: it reads nothing, whatever is there now."""
+    _check_accepted(request, head, lost)
+    tail, identity = yield from origin.look(head.stream)
+    end = request.end_cut or Cut({})
+    start = request.start_cut or end
+    ends = {shard: end.get(shard, position) for shard, position in {**start, **end}.items()}
+    verdict = f"lost: {lost.cause}"
+    return Plan(
+        reader=request.reader,
+        source=SourceRef("pravega", cluster, (head.stream,), identity),
+        window=request.window,
+        basis=request.basis,
+        filter=None,
+        start_cut=start,
+        end_cut=end,
+        ranges=tuple(Range(shard, at, at, bytes=0, entries=0, verdict=verdict) for shard, at in ends.items()),
+        splits=(),
+        estimate=Estimate(0),
+        observed_at=datetime.now(UTC),
+        head=head.to_model(),
+        losses=tuple(Loss(shard, min(start.get(shard, _FIRST), at), at, lost.cause) for shard, at in ends.items()),
+        tail=tail.to_model(),
+    )
+
+
 def _start(request: PlanRequest, head: StreamCut, doubt: Doubt | None) -> StreamCut:
     """Where the window starts: of one whose beginning is lost, where that was; if that was another stream, the head."""
     if doubt and doubt.is_lost:
@@ -89,10 +119,15 @@ def _check_held(
 ) -> Steps[None]:
     if request.on_loss == "fail" and any(piece.loss is not None for piece in pieces):
         raise trimmed(head.stream, pieces, (yield from _hint(start, pieces)))
-    if doubt and doubt.is_lost and request.on_loss == "fail":
-        raise StartTrimmed(head.stream, request.window.start.isoformat(), head.to_model(), doubt.cause)
+    if doubt and doubt.is_lost:
+        _check_accepted(request, head, doubt)
     if doubt and not doubt.is_lost and request.on_unproven == "fail":
         raise StartUnproven(head.stream, request.window, doubt.cause)
+
+
+def _check_accepted(request: PlanRequest, head: StreamCut, lost: Doubt) -> None:
+    if request.on_loss == "fail":
+        raise StartTrimmed(head.stream, request.window.start.isoformat(), head.to_model(), lost.cause)
 
 
 def _judged(ranges: Sequence[Range], head: StreamCut, doubt: Doubt | None) -> tuple[Range, ...]:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from airflow_provider_streams.errors import EventsLost, InvalidRequest
+from airflow_provider_streams.errors import EventsLost, InvalidRequest, OtherCluster
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import OnLoss, Plan, PlanRequest, Span, Split
 from airflow_provider_streams.model.receipt import SplitReceipt
-from airflow_provider_streams.model.sighting import Sighting
+from airflow_provider_streams.model.sighting import Identity, Sighting
 from airflow_provider_streams.model.source import PravegaSource, Source
 from airflow_provider_streams.systems.base import Option, Recorded
 from airflow_provider_streams.systems.pravega import auth
@@ -113,11 +114,18 @@ class PravegaSystem:
         return tail if follows(earlier, tail) else None
 
     def horizon(self, source: Source, recorded: Recorded | None = None) -> datetime | None:
-        """See `StreamSystem`: when the oldest recorded cut that is still held was sampled; events carry no time."""
+        """See `StreamSystem`: when the oldest recorded cut that is still held was sampled; events carry no time.
+
+        Cuts of another life of the stream, which come before those of today's, are not held.
+        """
         from airflow_provider_streams.systems.pravega import cuts  # noqa: PLC0415 - gRPC when used
 
         head = self.client.run(cuts.head(_stream(source))).to_model()
-        return next((moment for moment, cut in (recorded() if recorded else ()) if follows(head, cut)), None)
+        entries = list(recorded()) if recorded else []
+        known = [index for index, (_, _, identity) in enumerate(entries) if identity]
+        dead = bisect_left(known, True, key=lambda index: self.other_life(source, entries[index][2]) is None)
+        since = known[dead - 1] + 1 if dead else 0
+        return next((moment for moment, cut, _ in entries[since:] if follows(head, cut)), None)
 
     def plan(self, request: PlanRequest) -> Plan:
         """See `StreamSystem` and `planner.plan`."""
@@ -136,6 +144,16 @@ class PravegaSystem:
 
         tail, identity = self.client.run(origin.look(_stream(source)))
         return Sighting(datetime.now(UTC), tail.to_model(), identity)
+
+    def identity(self, source: Source) -> Identity:
+        """See `StreamSystem` and `origin.look`."""
+        return self.look(source).identity
+
+    def other_life(self, source: Source, identity: Identity) -> OtherCluster | None:  # noqa: ARG002 - it names segments
+        """See `StreamSystem` and `origin.contradiction`."""
+        from airflow_provider_streams.systems.pravega import origin  # noqa: PLC0415 - gRPC when used
+
+        return self.client.run(origin.contradiction(identity))
 
     def check_origin(self, plan: Plan) -> None:
         """See `StreamSystem` and `origin.check`."""

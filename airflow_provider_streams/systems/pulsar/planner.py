@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import Plan, PlanRequest
 from airflow_provider_streams.model.position import Position
-from airflow_provider_streams.model.sighting import Sighting
+from airflow_provider_streams.model.sighting import Identity, Sighting
 from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.systems.pulsar.admin import requests
 from airflow_provider_streams.systems.pulsar.admin.answers import InternalStats
@@ -167,6 +167,11 @@ class Planner:
         infos = await infos_of(self._admin, shards)
         tail = Cut({shard: Layout.of(found).end for shard, found in stats.items()})
         return Sighting(self._clock(), tail, identities(infos))
+
+    async def identity(self, source: PulsarSource) -> Identity:
+        """Which life of each of a source's shards this is."""
+        shards = shards_of(await aask(self._admin, topics_of(source)))
+        return identities(await infos_of(self._admin, shards))
 
     async def check_origin(self, plan: Plan) -> None:
         """Refuse a plan of another cluster, or of another life of a topic; one call per topic, where that is enough.

@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
 
-from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.errors import InvalidRequest, OtherCluster
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import OnLoss, Plan, PlanRequest, Split
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.receipt import SplitReceipt
-from airflow_provider_streams.model.sighting import Sighting
+from airflow_provider_streams.model.sighting import Identity, Sighting
 from airflow_provider_streams.model.source import PulsarSource, Source, full_topic_name
 from airflow_provider_streams.systems.base import Option, Recorded, SplitReader
 from airflow_provider_streams.systems.pulsar import cuts
@@ -102,6 +102,15 @@ class PulsarSystem:
         """See `StreamSystem` and `Planner.look_at`."""
         named = _pulsar_source(source)
         return run(self._with_planner(lambda planner: planner.look_at(named)))
+
+    def identity(self, source: Source) -> Identity:
+        """See `StreamSystem` and `Planner.identity`."""
+        named = _pulsar_source(source)
+        return run(self._with_planner(lambda planner: planner.identity(named)))
+
+    def other_life(self, source: Source, identity: Identity) -> OtherCluster | None:  # noqa: ARG002 - see below
+        """None: topics of one source come and go. Where positions go on, each shard's windows know its life."""
+        return None
 
     def check_ready(self, request: PlanRequest) -> None:
         """See `Planner.check_ready`."""

@@ -20,7 +20,7 @@ from airflow_provider_streams.errors import (
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import OnLoss, Plan, PlanRequest, Span, Split
 from airflow_provider_streams.model.receipt import SplitReceipt
-from airflow_provider_streams.model.sighting import Sighting
+from airflow_provider_streams.model.sighting import Identity, Sighting
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.redaction import conceal
 from airflow_provider_streams.systems.base import Option, Recorded
@@ -132,6 +132,15 @@ class FakeSystem:
     def look(self, source: Source) -> Sighting:
         """See `StreamSystem`."""
         return Sighting(datetime.now(UTC), self.tail(source), identity_of(self._authenticated(), str(source)))
+
+    def identity(self, source: Source) -> Identity:
+        """See `StreamSystem`."""
+        return identity_of(self._authenticated(), str(source))
+
+    def other_life(self, source: Source, identity: Identity) -> OtherCluster | None:
+        """See `StreamSystem`."""
+        found = self.identity(source)
+        return OtherCluster(source, str(dict(identity)), str(dict(found))) if identity and identity != found else None
 
     def check_origin(self, plan: Plan) -> None:
         """See `StreamSystem`."""

@@ -64,9 +64,9 @@ def utc_now() -> datetime:
 def sample(system: StreamSystem, source: Source, clock: Clock = utc_now) -> Sample:
     """The tail now, and the span of time in which its shards were asked.
 
-    The span is measured by a clock that cannot step: an adjustment in between would make it too short. The source's life
-    is asked for first: a tail of the next life, taken for one of this, begins the next window too early, where nothing
-    is; the other way round, places of this life would be looked for in the next one.
+    The span is measured by a clock that cannot step: an adjustment in between would make it too short. The source's
+    life is asked for first. If it ends in between, the cut passes for one of a life that is gone, and the window that
+    begins there for one that begins with the next life: none of its events is missed.
     """
     identity = system.identity(source)
     began, since = clock(), time.monotonic()
@@ -102,7 +102,7 @@ def store(journal: Journal, system: StreamSystem, taken: Sample, recorder: str, 
 
 
 def _check_life(journal: Journal, system: StreamSystem, source: Source) -> None:
-    """Whether the last entry is a cut of what is there now: positions alone do not tell once the new life outgrew it."""
+    """Whether the last entry is a cut of what is there now: once a new life has outgrown it, its place does not tell."""
     last = journal.recorded_cuts(source.key, 1)
     other = system.other_life(source, last[0].identity) if last else None
     if last and other is not None:

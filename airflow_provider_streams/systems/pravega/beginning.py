@@ -66,7 +66,7 @@ def of_life(identity: Identity) -> Steps[Doubt | None]:
 
 
 def end_lost(request: PlanRequest, head: StreamCut, start: Doubt | None) -> Steps[Doubt | None]:
-    """Why nothing of a window is held: it ends in another life of the stream; None: it does not, as far as one can tell.
+    """Why nothing of a window is held: it ends in another life of the stream; None: it does not, or nobody can tell.
 
     Args:
         request: what is asked for.
@@ -75,12 +75,13 @@ def end_lost(request: PlanRequest, head: StreamCut, start: Doubt | None) -> Step
     """
     if not request.end_cut:
         return None
-    if request.end_identity:
-        return (yield from of_life(request.end_identity))
-    if start is None or not start.is_lost or start.seen is not None:
-        return None
+    lost = (yield from of_life(request.end_identity)) if request.end_identity else None
+    if lost or start is None or not start.is_lost or start.seen is not None:
+        return lost
     end = StreamCut.from_model(head.stream, request.end_cut)
-    return start if (yield from cuts.stranger(end, head)) else None
+    # it begins with the life of today: of that, all up to the end may have been truncated since
+    is_gone = not (yield from infos(head.stream, list(end.offsets)))
+    return start if is_gone or (yield from cuts.stranger(end, head)) else None
 
 
 def is_beginning(head: StreamCut) -> bool:

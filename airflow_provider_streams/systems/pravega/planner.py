@@ -48,8 +48,8 @@ def plan(request: PlanRequest, *, stream: str, cluster: str) -> Steps[Plan]:
     doubt = yield from beginning.doubt(request, head)
     if lost := (yield from beginning.end_lost(request, head, doubt)):
         return (yield from _of_another_life(request, head, lost, cluster))
-    start = _start(request, head, doubt)
     end = _given(stream, request.end_cut) or (yield from cuts.tail(stream))
+    start = _start(request, head, end, doubt)
     pieces = yield from pieces_between(start, end, head)
     tail = yield from _tail(end, pieces)
     observed_at = datetime.now(UTC)
@@ -99,10 +99,14 @@ def _of_another_life(request: PlanRequest, head: StreamCut, lost: Doubt, cluster
     )
 
 
-def _start(request: PlanRequest, head: StreamCut, doubt: Doubt | None) -> StreamCut:
-    """Where the window starts: of one whose beginning is lost, where that was; if that was another stream, the head."""
+def _start(request: PlanRequest, head: StreamCut, end: StreamCut, doubt: Doubt | None) -> StreamCut:
+    """Where the window starts: of one whose beginning is lost, where that was; if that was another stream, the head.
+
+    Where this one was truncated beyond the window's end, there.
+    """
     if doubt and doubt.is_lost:
-        return doubt.seen or head
+        first = {key: min(offset, end.offsets.get(key, offset)) for key, offset in head.offsets.items()}
+        return doubt.seen or StreamCut(head.stream, first)
     return _given(head.stream, request.start_cut) or head
 
 

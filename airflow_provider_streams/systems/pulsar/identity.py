@@ -7,6 +7,7 @@ from datetime import UTC
 
 from airflow_provider_streams.errors import OtherCluster
 from airflow_provider_streams.model.plan import Plan
+from airflow_provider_streams.model.sighting import Identity
 from airflow_provider_streams.systems.pulsar.admin.answers import InternalInfo, InternalStats
 
 
@@ -27,16 +28,20 @@ def identities(infos: Mapping[str, InternalInfo]) -> tuple[tuple[str, str], ...]
     return tuple(sorted((shard, identity) for shard, identity in found if identity is not None))
 
 
+def ended(lives: Identity, infos: Mapping[str, InternalInfo]) -> dict[str, str]:
+    """The shards of which another life is there now, and when the one of `lives` was made."""
+    then = dict(lives)
+    return {shard: then[shard] for shard, found in identities(infos) if then.get(shard, found) != found}
+
+
 def check_lives(plan: Plan, infos: Mapping[str, InternalInfo]) -> None:
     """Whether the shards that a plan knows the identity of are what they were. One that is gone is left to the read.
 
     Raises:
         OtherCluster: one of them was made at another time.
     """
-    planned = dict(plan.source.identity)
-    for shard, found in identities(infos):
-        if planned.get(shard, found) != found:
-            raise OtherCluster(shard, f"the topic made at {planned[shard]}", f"one made at {found}")
+    for shard, made in ended(plan.source.identity, infos).items():
+        raise OtherCluster(shard, f"the topic made at {made}", f"one made at {identity_of(infos[shard])}")
 
 
 def check_ledgers(plan: Plan, stats: Mapping[str, InternalStats | None]) -> None:

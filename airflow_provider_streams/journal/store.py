@@ -406,8 +406,8 @@ class Journal:
     ) -> int | None:
         """Remember a source's tail, sampled between two times, as its next entry; its number, from 1.
 
-        None: another recorder has been quicker, so it is not needed. `identity` is the life it
-        is a cut of. `go_on` is the source's rule of order, its system's `go_on`; None takes the cut whatever came before.
+        None: another recorder has been quicker, so it is not needed. `identity` is the life it is a cut of. `go_on` is
+        the source's rule of order, its system's `go_on`; None takes the cut whatever came before.
 
         Raises:
             InvalidRequest: it ended before it began, a naive time, or a tail before one that was sampled earlier.

@@ -102,7 +102,7 @@ def store(journal: Journal, system: StreamSystem, taken: Sample, recorder: str, 
 
 
 def _check_life(journal: Journal, system: StreamSystem, source: Source) -> None:
-    """Whether the last entry is a cut of what is there now: once a new life has outgrown it, its place does not tell."""
+    """Whether the last entry is a cut of what is there now: of a life that has outgrown it, its place does not tell."""
     last = journal.recorded_cuts(source.key, 1)
     other = system.other_life(source, last[0].identity) if last else None
     if last and other is not None:

@@ -44,6 +44,8 @@ class Resolved:
     """Why its start may be gone; None: it is not."""
     remark: str = ""
     """What was done to find its bounds, beyond looking them up."""
+    loss: Loss | None = None
+    """Of a window that ends in a life of the shard that is gone: where it lay."""
 
     @property
     def is_lost(self) -> bool:
@@ -98,7 +100,7 @@ def _loss(request: PlanRequest, item: Resolved, doubt: Doubt) -> Loss:
     if request.on_loss == "fail":
         raise StartTrimmed(item.shard.name, _wanted(request, item), head, doubt.cause)
     start = EARLIEST if request.basis in FILTERED else item.bounds.start
-    return Loss(item.shard.name, start, head, doubt.cause)
+    return item.loss or Loss(item.shard.name, start, head, doubt.cause)
 
 
 def _gone(request: PlanRequest, resolved: Sequence[Resolved]) -> list[Loss]:

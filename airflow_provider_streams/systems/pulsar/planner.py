@@ -29,6 +29,7 @@ from airflow_provider_streams.systems.pulsar.identity import (
     unknown_shards,
 )
 from airflow_provider_streams.systems.pulsar.layout import Layout
+from airflow_provider_streams.systems.pulsar.lives import Lives
 from airflow_provider_streams.systems.pulsar.looks import Place, moment_of
 from airflow_provider_streams.systems.pulsar.names import parent_of
 from airflow_provider_streams.systems.pulsar.questions import Topic, aask, shards_of, topics_of
@@ -112,12 +113,13 @@ class Planner:
         if request.basis == "append":
             shards = present_at_end(request, shards)
         check_seen(request, shards)
-        request = with_new_shards(request, shards)
+        lives = await self._lives(request, shards)
+        request = with_new_shards(lives.request(), shards)
         found = await self._finder.find(request, shards)
         evidence = await self._evidence(request, found)
         cluster = await cluster_of(self._admin, self._cluster)
         now = self._clock()
-        resolved = [_resolved(request, one, evidence[one.shard.name], now) for one in found]
+        resolved = [_resolved(request, one, evidence[one.shard.name], lives, now) for one in found]
         return build(request, resolved, cluster=cluster, observed_at=now)
 
     async def check_ready(self, request: PlanRequest, topics: tuple[Topic, ...] | None = None) -> None:
@@ -203,6 +205,11 @@ class Planner:
         found = [Evidence(shard, stats[shard], infos.get(shard), None, first.get(shard)) for shard in shards]
         return max((moment for evidence in found if (moment := held_since(evidence)) is not None), default=None)
 
+    async def _lives(self, request: PlanRequest, shards: Shards) -> Lives:
+        """Asks only where a cut's life is known."""
+        known = dict((*request.start_identity, *request.end_identity))
+        return Lives.of(request, await infos_of(self._admin, [shard for shard in shards if shard in known]))
+
     async def _evidence(self, request: PlanRequest, found: list[Found]) -> dict[str, Evidence]:
         """What can prove that nothing was removed, and when data will be. Metadata are asked for after ledgers."""
         shards = [one.shard.name for one in found]
@@ -228,8 +235,11 @@ class Planner:
         return {place.topic: moment for place, look in met if (moment := look.published) is not None}
 
 
-def _resolved(request: PlanRequest, found: Found, evidence: Evidence, now: datetime) -> Resolved:
-    return Resolved(found.shard, found.bounds, evidence, _doubt(request, found, evidence, now), found.remark)
+def _resolved(request: PlanRequest, found: Found, evidence: Evidence, lives: Lives, now: datetime) -> Resolved:
+    gone = lives.doubt(found.shard.name)
+    loss = lives.loss(found.shard.name, gone) if gone else None
+    doubt = gone or _doubt(request, found, evidence, now)
+    return Resolved(found.shard, found.bounds, evidence, doubt, found.remark, loss)
 
 
 def _doubt(request: PlanRequest, found: Found, evidence: Evidence, now: datetime) -> Doubt | None:

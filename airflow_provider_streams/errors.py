@@ -436,10 +436,11 @@ class PreflightFailed(StreamsError):
 class FewerRows(StreamsError):
     """A read would land fewer rows than its window holds in the table."""
 
-    def __init__(self, source: object, window: object, held: int, rows: int) -> None:
+    def __init__(self, source: object, window: object, held: int, rows: int | None, lost: str = "") -> None:
         self.source, self.window, self.held, self.rows = source, window, held, rows
+        leaves = f"this read would leave {rows} of it" if rows is not None else "its new plan cannot hold all of them"
         super().__init__(
-            f"{source}: window {window} holds {held} rows in the table, and this read would leave {rows} of it. "
+            f"{source}: window {window} holds {held} rows in the table, and {leaves}{_because(lost)}. "
             "Nothing was replaced. Was the stream trimmed since? If fewer are right, say so with accept_fewer=True."
         )
 

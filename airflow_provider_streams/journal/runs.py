@@ -16,14 +16,16 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, insert, or_, select, update
 
-from airflow_provider_streams.errors import JournalError, PlanMismatch, WindowsOverlap
+from airflow_provider_streams.errors import FewerRows, JournalError, PlanMismatch, WindowsOverlap
 from airflow_provider_streams.journal import chains, landings, names
 from airflow_provider_streams.journal import pins as pinned
+from airflow_provider_streams.journal.pins import Pin
 from airflow_provider_streams.journal.tables import pins, runs
 from airflow_provider_streams.model.coverage import RunRef, State
 from airflow_provider_streams.model.landing import Landed
 from airflow_provider_streams.model.plan import Plan
 from airflow_provider_streams.model.receipt import Receipt
+from airflow_provider_streams.model.replanning import lost_since
 from airflow_provider_streams.model.window import Window
 
 SUPERSEDED: Final = "Superseded"
@@ -116,7 +118,14 @@ class Started:
 
 
 def start(
-    connection: Connection, reader_id: int, plan: Plan, task: Task, landing_id: int | None, *, replace_overlaps: bool
+    connection: Connection,
+    reader_id: int,
+    plan: Plan,
+    task: Task,
+    landing_id: int | None,
+    *,
+    replace_overlaps: bool,
+    accept_fewer: bool,
 ) -> Started:
     """A new running run of a pinned plan; older running ones of the window are superseded.
 
@@ -127,8 +136,10 @@ def start(
         task: who reads.
         landing_id: under which landing; None: what is read is proven only.
         replace_overlaps: covered windows that share time are covered no more; otherwise they are in the way.
+        accept_fewer: the plan need not be able to hold what the window's last one held.
 
     Raises:
+        FewerRows: it is not able to.
         PlanMismatch: the plan is not the one that is pinned, or the one that it goes on after was replaced; or the
             reader lands something else by now.
         WindowsOverlap: covered windows share time with it.
@@ -142,13 +153,16 @@ def start(
             "Run the task again: it will read the pinned one."
         )
     chains.check_link(connection, pin, plan)
+    covered = None if landing_id is None else _last_covered(connection, reader_id, landing_id, plan.window)
+    if covered is not None and not accept_fewer:
+        _check_holdable(connection, covered, pin, plan)
     if landing_id is not None:
         _check_landing(connection, reader_id, landing_id, plan)
         _make_room(connection, reader_id, landing_id, plan, replace_overlaps=replace_overlaps)
     values = {"pin_id": pin.id, "landing_id": landing_id, "state": "running", "started_at": _now()}
     run = _insert(connection, reader_id, plan.window, task, **values)
     _supersede(connection, reader_id, plan.window, run, f"run {run} of the same window started")
-    return Started(run, None if landing_id is None else _held(connection, reader_id, landing_id, plan.window))
+    return Started(run, None if covered is None else covered["rows"])
 
 
 def _check_landing(connection: Connection, reader_id: int, landing_id: int, plan: Plan) -> None:
@@ -314,15 +328,24 @@ def _make_room(connection: Connection, reader_id: int, landing_id: int, plan: Pl
         connection.execute(update(runs).where(shares_time).values(failure.to_row()))
 
 
-def _held(connection: Connection, reader_id: int, landing_id: int, window: Window) -> int | None:
-    """Rows of the run that put this window into the table last, whatever plan it read."""
+def _check_holdable(connection: Connection, covered: RowMapping, pin: Pin, plan: Plan) -> None:
+    """Whether a plan may hold what another one of its window, whose rows are in the table, held."""
+    if not covered["rows"] or covered["pin_id"] in (None, pin.id):
+        return
+    written = connection.execute(select(pins.c.plan).where(pins.c.id == covered["pin_id"])).scalar_one()
+    if lost := lost_since(Plan.from_json(json.loads(written)), plan):
+        raise FewerRows(", ".join(plan.source.names), plan.window, covered["rows"], None, lost)
+
+
+def _last_covered(connection: Connection, reader_id: int, landing_id: int, window: Window) -> RowMapping | None:
+    """Pin and rows of the run that put this window into the table last, whatever plan it read."""
     statement = (
-        select(runs.c.rows)
+        select(runs.c.rows, runs.c.pin_id)
         .where(_same_window(reader_id, window), runs.c.landing_id == landing_id, runs.c.state == "covered")
         .order_by(runs.c.finished_at.desc(), runs.c.id.desc())
         .limit(1)
     )
-    return connection.execute(statement).scalar()
+    return connection.execute(statement).mappings().first()
 
 
 def _late_rows(connection: Connection, pin_id: int) -> int | None:

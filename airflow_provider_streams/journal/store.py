@@ -255,6 +255,7 @@ class Journal:
         map_index: int = -1,
         landing_id: int | None = None,
         replace_overlaps: bool = False,
+        accept_fewer: bool = False,
     ) -> Started:
         """Note that a task begins to read a pinned plan.
 
@@ -262,9 +263,11 @@ class Journal:
         is alive after all may still finish.
 
         It counts under the landing `landing_id`; None: what is read is proven only. With `replace_overlaps`, covered
-        windows that share time with it give way.
+        windows that share time with it give way. With `accept_fewer`, its plan need not be able to hold what the
+        window's last one held.
 
         Raises:
+            FewerRows: it is not able to: since that was read, events were removed, or the source was made again.
             PlanMismatch: the plan is not the pinned one (pin it first, or somebody replanned), or the reader lands
                 something else by now. Run the task again.
             WindowsOverlap: covered windows share time with it, and shall stay.
@@ -272,7 +275,15 @@ class Journal:
         reader_id = names.ensure_reader(self._database, source_key, plan.reader)
         task = Task(dag_id, run_id, task_id, try_number, map_index)
         with self._database.writing() as connection:
-            return runs.start(connection, reader_id, plan, task, landing_id, replace_overlaps=replace_overlaps)
+            return runs.start(
+                connection,
+                reader_id,
+                plan,
+                task,
+                landing_id,
+                replace_overlaps=replace_overlaps,
+                accept_fewer=accept_fewer,
+            )
 
     def finish_run(self, run: int, landed: Landed) -> None:
         """The run's receipt agrees and its table is committed: the window is covered. Doing it again does nothing.

@@ -14,6 +14,7 @@ from airflow_provider_streams.errors import (
     AccessError,
     BackfillIncomplete,
     DataLoss,
+    FewerRows,
     InvalidRequest,
     InvalidWindow,
     JournalError,
@@ -375,10 +376,10 @@ class Backfiller:
 
 
 def _begin(begin: Begin, journal: Journal, key: str, plan: Plan) -> Started | Outcome:
-    """A window that may not begin, because others share time with it, does not hold up the rest."""
+    """A window that may not begin, as others share time with it or its plan holds less, does not hold up the rest."""
     try:
         return begin.run(journal, key, plan)
-    except InvalidRequest as error:
+    except (InvalidRequest, FewerRows) as error:
         from airflow_provider_streams.spark.chunk import WindowFailure  # noqa: PLC0415 - Spark's side when used
 
         return _failed(plan, WindowFailure.of(error))

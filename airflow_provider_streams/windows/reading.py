@@ -47,9 +47,14 @@ class Begin:
 
     def run(self, journal: Journal, source_key: str, plan: Plan) -> Started:
         """See `Journal.start_run`."""
-        replaces = self.acts.overlap == "replace"
-        ids = asdict(self.ids)
-        return journal.start_run(source_key, plan, **ids, landing_id=self.entered.landing_id, replace_overlaps=replaces)
+        return journal.start_run(
+            source_key,
+            plan,
+            **asdict(self.ids),
+            landing_id=self.entered.landing_id,
+            replace_overlaps=self.acts.overlap == "replace",
+            accept_fewer=self.acts.accept_fewer,
+        )
 
     def held(self, started: Started) -> int | None:
         """Rows that must not become fewer; None: they may."""

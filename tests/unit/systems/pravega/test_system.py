@@ -51,7 +51,7 @@ def test_streams_that_pravega_makes_can_be_named():
 def test_the_horizon_is_the_oldest_recorded_cut_that_is_still_held(system, world, monkeypatch):
     monkeypatch.setattr(PravegaSystem, "client", world)
     places = enumerate((0, 10, 20, 30))
-    recorded = [(START + timedelta(minutes=minute), Cut({NAME: Position.of(place)})) for minute, place in places]
+    recorded = [(START + timedelta(minutes=minute), Cut({NAME: Position.of(place)}), ()) for minute, place in places]
     source = PravegaSource("a/b")
     assert system.horizon(source) is None, "without recorded cuts nothing tells the time"
     assert system.horizon(source, lambda: recorded) == START
@@ -59,6 +59,24 @@ def test_the_horizon_is_the_oldest_recorded_cut_that_is_still_held(system, world
     assert system.horizon(source, lambda: recorded) == START + timedelta(minutes=2)
     world.head = {0: 31}
     assert system.horizon(source, lambda: recorded) is None
+
+
+def test_recorded_cuts_of_a_life_that_is_gone_are_not_held(system, world, monkeypatch):
+    monkeypatch.setattr(PravegaSystem, "client", world)
+    stream = f"{NAME.rpartition('/')[0]}"
+    source, lives = PravegaSource(stream), []
+    for life in range(2):
+        world.made_ms += life
+        lives.append(system.identity(source))
+    cuts = [(0, ()), (9, lives[0]), (9, ()), (9, lives[0]), (0, lives[1]), (5, lives[1])]
+    recorded = [
+        (START + timedelta(minutes=minute), Cut({NAME: Position.of(place)}), life)
+        for minute, (place, life) in enumerate(cuts)
+    ]
+    assert system.horizon(source, lambda: recorded) == START + timedelta(minutes=4)
+    assert system.horizon(source, lambda: recorded[:4]) is None
+    world.head = {0: 5}
+    assert system.horizon(source, lambda: recorded) == START + timedelta(minutes=5)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,172 @@
+"""Windows whose cuts are of a life of the stream that is gone: lost as a whole, or from the new life's beginning on."""
+
+from __future__ import annotations
+
+import copy
+import random
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+import pytest
+
+from airflow_provider_streams.errors import InvalidRequest, StartTrimmed
+from airflow_provider_streams.model.plan import Plan, PlanRequest
+from airflow_provider_streams.model.sighting import Sighting
+from airflow_provider_streams.model.source import PravegaSource
+from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.systems.pravega import calls, origin, planner
+from airflow_provider_streams.systems.pravega.names import Segment, segment_id
+from airflow_provider_streams.systems.pravega.steps import ask
+from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
+from tests.unit.systems.pravega.conftest import Stored, World
+
+STREAM = "scope/stream"
+START = datetime(2026, 11, 20, 10, tzinfo=UTC)
+REQUEST = PlanRequest(PravegaSource(STREAM), Window(START, START + timedelta(hours=1)), "reader", basis="append")
+
+
+def recorded(world):
+    """A cut and its life, as a recorder takes them."""
+    tail, identity = world.run(origin.look(STREAM))
+    return tail, identity
+
+
+def plan(world, start, end, on_loss="record", **more):
+    request = replace(
+        REQUEST,
+        start_cut=start[0].to_model(),
+        end_cut=end[0].to_model(),
+        start_identity=start[1],
+        end_identity=end[1],
+        on_loss=on_loss,
+        **more,
+    )
+    made = world.run(planner.plan(request, stream=STREAM, cluster="c:9090"))
+    assert Plan.from_json(made.to_json()) == made, "it holds together"
+    return made
+
+
+def spans(made):
+    return [(Segment.parse(one.shard).id, one.start.parts[0], one.end.parts[0]) for one in made.splits]
+
+
+def wiped(world, number=0):
+    """The stream made again: of a server that was wiped with the same ids, else with a later number."""
+    made = world.made_ms
+    world.__init__()
+    key = segment_id(number, 0)
+    world.segments, world.head, world.number = {key: Stored(0.0, 1.0)}, {key: 0}, number + 1
+    world.made_ms = made + 60_000
+    return key
+
+
+@pytest.mark.parametrize("number", [0, 7], ids=["wiped", "made again"])
+def test_every_event_of_the_new_life_is_in_one_window_and_dead_windows_are_lost(world, number):
+    cuts = [recorded(world)]
+    for size in (10, 20):
+        world.write(0, size)
+        cuts.append(recorded(world))
+    key = wiped(world, number)
+    world.write(key, 500)
+    cuts.append(recorded(world))
+    world.write(key, 100)
+    cuts.append(recorded(world))
+    plans = [plan(world, *pair) for pair in pairwise(cuts)]
+    assert [spans(one) for one in plans] == [[], [], [(key, 0, 500)], [(key, 500, 600)]]
+    assert [len(one.losses) for one in plans] == [1, 1, 1, 0]
+    assert [one.verdict.partition(":")[0] for made in plans for one in made.ranges] == ["lost", "lost", "lost", "ok"]
+    loss = plans[1].losses[0]
+    assert (loss.start.parts, loss.end.parts) == ((10,), (30,))
+    assert "deleted and made again" in loss.cause
+    for pair in list(pairwise(cuts))[:3]:
+        with pytest.raises(StartTrimmed, match="deleted and made again"):
+            plan(world, *pair, on_loss="fail")
+
+
+def test_what_planning_a_dead_window_saw_is_of_the_life_of_today(world):
+    first = recorded(world)
+    world.write(0, 10)
+    second = recorded(world)
+    wiped(world)
+    world.write(0, 5)
+    made = plan(world, first, second)
+    assert made.sighting.identity == made.source.identity == recorded(world)[1]
+    assert made.sighting.tail == recorded(world)[0].to_model()
+
+
+@pytest.mark.parametrize("number", [0, 7], ids=["wiped", "made again"])
+def test_where_the_new_life_was_truncated_beyond_the_windows_end_nothing_is_read(world, number):
+    first = recorded(world)
+    key = wiped(world, number)
+    world.write(key, 50)
+    second = recorded(world)
+    world.write(key, 50)
+    third = recorded(world)
+    world.truncate({key: 80})
+    assert spans(plan(world, first, second)) == []
+    assert spans(plan(world, second, third)) == [(key, 80, 100)]
+    (after,) = world.replace([key], 1)
+    world.truncate({after: 0})
+    assert spans(plan(world, first, second)) == []
+    with pytest.raises(StartTrimmed):
+        plan(world, first, second, on_loss="fail")
+
+
+def test_a_chain_goes_on_at_the_head_of_a_stream_that_was_wiped(world):
+    world.write(0, 10)
+    end, identity = recorded(world)
+    wiped(world)
+    world.write(0, 50)
+    chained = replace(REQUEST, basis="chained", start_cut=end.to_model(), start_identity=identity)
+    with pytest.raises(StartTrimmed, match="deleted and made again"):
+        world.run(planner.plan(chained, stream=STREAM, cluster="c:9090"))
+    made = world.run(planner.plan(replace(chained, on_loss="record"), stream=STREAM, cluster="c:9090"))
+    assert spans(made) == [(0, 0, 50)]
+
+
+def test_without_a_known_life_a_segment_that_was_never_there_is_lost_where_another_life_was_seen(world):
+    world.write(0, 10)
+    first, second = (StreamCut(STREAM, {0: place}) for place in (0, 10))
+    seen = Sighting(START - timedelta(minutes=1), *_sighting(world))
+    made_ms = int((START + timedelta(minutes=5)).timestamp() * 1000)
+    world.made_ms = made_ms - 60_000
+    wiped(world, 7)
+    cuts = (first, ()), (second, ())
+    with pytest.raises(InvalidRequest, match=r"is no segment of this stream.*Give cuts of the stream as it is now"):
+        plan(world, *cuts)
+    with pytest.raises(StartTrimmed, match="deleted and made again"):
+        plan(world, *cuts, on_loss="fail", first_seen=seen)
+    made = plan(world, *cuts, first_seen=seen)
+    assert (spans(made), len(made.losses)) == ([], 1)
+
+
+def _sighting(world):
+    tail, identity = recorded(world)
+    return tail.to_model(), identity
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_whatever_becomes_of_a_stream_its_events_are_in_one_window_or_lost(seed):
+    """Lives, scalings and cuts at random: bytes of today's life lie in exactly one window each."""
+    chance = random.Random(seed)  # noqa: S311 - a test's seed
+    world, cuts = World(), []
+    for _ in range(12):
+        act = chance.choice(["write", "write", "scale", "record", "record", "wipe"])
+        if act == "write":
+            world.write(chance.choice(world.open), chance.randint(1, 50))
+        elif act == "scale":
+            world.replace([chance.choice(world.open)], 2)
+        elif act == "record":
+            cuts.append(recorded(world))
+        elif chance.random() < 0.5:
+            wiped(world, chance.choice([0, world.number]))
+    cuts = [recorded(copy.deepcopy(World())), *cuts, recorded(world)]
+    cuts[0] = (cuts[0][0], ((Segment(STREAM, 0).name, "before all"),))
+    read = sorted(span for pair in pairwise(cuts) for span in spans(plan(world, *pair)))
+    held = dict.fromkeys(world.segments, 0)
+    for key, start, end in read:
+        assert held[key] == start, (seed, read)
+        held[key] = end
+    assert held == {key: one.end for key, one in world.segments.items()}, seed
+    assert world.run(ask(calls.head(STREAM))) == world.head

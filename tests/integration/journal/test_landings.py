@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import pytest
 
-from airflow_provider_streams.errors import PlanMismatch, WindowsOverlap
+from airflow_provider_streams.errors import FewerRows, PlanMismatch, WindowsOverlap
 from airflow_provider_streams.journal.landings import NewLanding
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.journal.tables import landings
 from airflow_provider_streams.model.landing import Landed, Landing
-from airflow_provider_streams.model.plan import Plan
+from airflow_provider_streams.model.plan import Loss, Plan
 from airflow_provider_streams.model.receipt import SplitReceipt, compare
 from airflow_provider_streams.model.sink import ParquetSink
 from airflow_provider_streams.model.window import Window
@@ -306,6 +306,43 @@ def test_a_run_is_told_how_many_rows_its_window_holds(journal, orders, reads, ho
     assert held(landing_id=orders.id) == 12, "of the plan before: they are in the table until it is replaced"
     anew = journal.land_as(KEY, READER, landing("elsewhere"), after=orders)
     assert held(landing_id=anew.id) is None
+
+
+def test_a_plan_that_cannot_hold_what_its_window_holds_does_not_begin(journal, orders, reads, hour, plan_of):
+    """Of a source that was made again there may be as many other events: counts do not tell."""
+
+    def begin(plan, **how):
+        return journal.start_run(KEY, journal.replan(KEY, plan), **TASK, landing_id=orders.id, **how)
+
+    def of_life(made, *losses):
+        plan = plan_of(hour(0))
+        (shard,) = plan.start_cut
+        gone = tuple(Loss(shard, plan.ranges[0].start, plan.ranges[0].start, cause) for cause in losses)
+        return replace(plan, source=replace(plan.source, identity=((shard, made),)), losses=gone)
+
+    journal.pin(KEY, of_life("10:00"))
+    reads.cover(hour(0), orders, rows=9)
+    begin(of_life("10:00"))
+    runs = len(journal.runs(KEY, READER, hour(0)))
+    with pytest.raises(FewerRows, match=r"holds 9 rows in the table, and its new plan cannot hold all .*truncated"):
+        begin(of_life("10:00", "truncated"))
+    with pytest.raises(FewerRows, match=r"is another one by now, made at 10:30"):
+        begin(of_life("10:30"))
+    assert len(journal.runs(KEY, READER, hour(0))) == runs
+    plan = of_life("10:30", "made again")
+    started = begin(plan, accept_fewer=True)
+    assert started.held == 9
+    journal.finish_run(started.run, covered(plan))
+    begin(of_life("10:30", "made again, and truncated"))
+
+
+def test_a_window_without_rows_has_none_to_lose(journal, orders, reads, hour, plan_of):
+    journal.pin(KEY, plan_of(hour(0)))
+    reads.cover(hour(0), orders, rows=0)
+    plan = plan_of(hour(0))
+    (shard,) = plan.start_cut
+    lossy = replace(plan, losses=(Loss(shard, plan.ranges[0].start, plan.ranges[0].start, "truncated"),))
+    journal.start_run(KEY, journal.replan(KEY, lossy), **TASK, landing_id=orders.id)
 
 
 def test_written_rows_are_remembered_beside_those_read(journal, orders, hour, plan_of):

@@ -152,6 +152,11 @@ def test_recorded_cuts_of_a_pattern_go_on(journal):
     later = T10 + timedelta(minutes=5)
     assert journal.record_cut(LOGS.key, tail, sampled_from=later, sampled_to=later, recorder="clock") == 4
     assert journal.recorded_cuts(OLD_KEYS[LOGS.key], 9) == []
+    assert kept.identity == (), "of which life it was, nobody knows"
+    life = (("persistent://shop/logs/a", "2026-11-20T09:00:00+00:00"),)
+    later += timedelta(minutes=5)
+    journal.record_cut(LOGS.key, tail, sampled_from=later, sampled_to=later, recorder="clock", identity=life)
+    assert journal.recorded_cuts(LOGS.key, 1)[0].identity == life
 
 
 def test_the_first_run_makes_the_landing_its_own_and_everything_stays_covered(journal):

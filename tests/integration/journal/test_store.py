@@ -380,6 +380,22 @@ def test_a_shard_that_a_later_tail_does_not_name_keeps_its_place(journal, hour):
     assert journal.cut_at(KEY, start + second).cut == Cut({"a": Position.of(4), "b": Position.of(2)})
 
 
+def test_a_cut_keeps_which_life_of_its_source_it_is_of(journal, hour):
+    start, second = hour(0).start, timedelta(seconds=1)
+    one, both = Cut({"a": Position.of(1)}), Cut({"a": Position.of(4), "b": Position.of(2)})
+    entries = [(one, ()), (both, (("a", "10:00"), ("b", "10:01"))), (one, (("a", "10:05"),)), (both, ())]
+    for n, (cut, life) in enumerate(entries):
+        at = start + n * second
+        go_on = {"go_on": None} if n == 3 else {"go_on": lambda earlier, later: Cut({**earlier, **later})}
+        journal.record_cut(KEY, cut, sampled_from=at, sampled_to=at, recorder="r", identity=life, **go_on)
+    kept = [dict(entry.identity) for entry in journal.recorded_cuts(KEY, 9)]
+    both_lives = {"a": "10:00", "b": "10:01"}
+    assert kept == [{}, both_lives, {"a": "10:05", "b": "10:01"}, {}], (
+        "b was not sampled: its place is of its life then"
+    )
+    assert dict(journal.cut_at(KEY, start + second).identity) == both_lives
+
+
 def test_pruning_forgets_old_cuts_and_keeps_the_edges_of_the_others(journal, hour):
     start, minute = hour(0).start, timedelta(minutes=1)
     for n in range(4):

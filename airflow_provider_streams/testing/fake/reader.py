@@ -101,8 +101,11 @@ class FakeReader:
         for (milliseconds,) in self._truth.faults("slow"):
             time.sleep(milliseconds / 1000)
         for _ in self._truth.faults("hold"):
-            while Path(f"{self._truth_path}.hold").exists():
+            while any(map(Path.exists, self._holds())):
                 time.sleep(_HOLD_SECONDS)
+
+    def _holds(self) -> tuple[Path, Path]:
+        return Path(f"{self._truth_path}.hold"), Path(f"{self._truth_path}.hold.{os.getpid()}")
 
     def _first_time(self, what: str) -> bool:
         mark = Path(f"{self._truth_path}.{what}-{index_of(self._split.shard)}")

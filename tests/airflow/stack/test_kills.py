@@ -53,6 +53,10 @@ class Killed:
         """While it is there, a read that began does not end."""
         return Path(f"{self.truth}.hold")
 
+    def hold_of(self, task: psutil.Process) -> Path:
+        """While it is there, what this process reads does not end."""
+        return Path(f"{self.truth}.hold.{task.pid}")
+
     def begin(self, events: int = 60, **truth: object) -> None:
         """A run that begins now; its stream holds so many minutes of each shard."""
         dump(self.truth, events=events, interval_ms=60_000, batch_rows=10, **truth)
@@ -131,12 +135,13 @@ def test_reads_that_lose_scheduler_and_worker_are_read_again_even_if_one_lives_o
     dead, orphaned = killing("scheduler"), killing("orphan")
     stack = dead.stack
     task, orphan = dead.hold_in_the_middle(), orphaned.hold_in_the_middle()
+    held = orphaned.hold_of(orphan)
+    held.touch()
     stack.kill("scheduler", with_tasks=False)
-    orphan.suspend()  # not before: the system hangs up on a stopped process whose parent dies
     try:
         os.killpg(task.pid, signal.SIGKILL)
         stack.until("the task lives", lambda: _gone(task))
-        stack.until("the orphan does not live", lambda: orphan.status() == psutil.STATUS_STOPPED)
+        assert not _gone(orphan)
         for killed in (dead, orphaned):
             assert [run.state for run in killed.runs()] == ["running"], "nobody could note how it ended"
             assert killed.rows() == []
@@ -148,8 +153,9 @@ def test_reads_that_lose_scheduler_and_worker_are_read_again_even_if_one_lives_o
             killed.assert_exactly_once()
             first, *_, last = killed.runs()
             assert (first.state, first.error_type, last.state) == ("failed", "Superseded", "covered")
+        assert not _gone(orphan), "it is held while another lands its window"
     finally:
-        orphan.resume()
+        held.unlink()
     stack.until("the orphan goes on for ever", lambda: _gone(orphan), LONG)
     first, *_, last = orphaned.runs()
     assert (first.state, last.state) == ("covered", "covered")

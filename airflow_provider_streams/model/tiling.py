@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from airflow_provider_streams.model.plan import Plan, Range, Split
+    from airflow_provider_streams.model.position import Position
 
 
 def problems(plan: Plan) -> Iterator[str]:
@@ -31,12 +32,11 @@ def problems(plan: Plan) -> Iterator[str]:
 
 def _ranges(plan: Plan, ranges: dict[str, Range]) -> Iterator[str]:
     """A range begins where the start cut is, or where a loss that begins there ends; and ends where the end cut is."""
-    lost = {(loss.shard, loss.end) for loss in plan.losses}
     for shard, position in plan.start_cut.items():
         one = ranges.get(shard)
         if one is None:
             yield f"the start cut names {shard}, which no range reads"
-        elif one.start != position and (shard, one.start) not in lost:
+        elif one.start != position and not _is_lost(plan, one, position):
             yield f"{shard} is read from {one.start} on, but its start cut is {position}"
     for shard, position in plan.end_cut.items():
         one = ranges.get(shard)
@@ -49,11 +49,20 @@ def _ranges(plan: Plan, ranges: dict[str, Range]) -> Iterator[str]:
             yield f"the range of {shard} ends at {one.end}, before it starts at {one.start}"
 
 
+def _is_lost(plan: Plan, one: Range, position: Position) -> bool:
+    """Whether one loss explains all that lies between a cut's position and where its range starts."""
+    return any(loss.shard == one.shard and loss.start <= position and loss.end == one.start for loss in plan.losses)
+
+
 def _splits(one: Range, splits: Sequence[Split]) -> Iterator[str]:
     if not splits:
-        if one.entries:
-            yield f"nothing reads the {one.entries} stored units of {one.shard}"
+        if one.entries or (one.entries is None and one.start < one.end):
+            units = "" if one.entries is None else f"{one.entries} "
+            yield f"nothing reads the {units}stored units of {one.shard}"
         return
+    for split in splits:
+        if split.end < split.start:
+            yield f"split {split.index} of {one.shard} ends at {split.end}, before it starts at {split.start}"
     edges = [(split.start, split.end) for split in splits]
     if edges[0][0] != one.start or edges[-1][1] != one.end:
         yield f"the splits of {one.shard} read [{edges[0][0]}, {edges[-1][1]}) of its range [{one.start}, {one.end})"

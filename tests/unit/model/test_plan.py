@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from airflow_provider_streams.errors import InvalidRequest, PlanMismatch
 from airflow_provider_streams.model.cut import Cut
-from airflow_provider_streams.model.plan import Plan, PlanRequest, RowFilter, SourceRef, Span, Split
+from airflow_provider_streams.model.plan import Loss, Plan, PlanRequest, RowFilter, SourceRef, Span, Split
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.model.window import Window
@@ -57,12 +57,19 @@ def test_the_fingerprint_sees_everything_that_decides_the_rows(plan, data):
         replace(plan, source=replace(plan.source, names=(*plan.source.names, "x"))),
         replace(plan, source=replace(plan.source, system=plan.source.system + "x")),
         replace(plan, filter=RowFilter("publish_time", 1, 2) if plan.filter is None else None),
+        replace(plan, window=data.draw(windows())),
+        replace(plan, losses=(*plan.losses, Loss("x", Position.of(0), Position.of(1), "trimmed"))),
+        replace(plan, losses=plan.losses[:-1]),
+        replace(plan, ranges=plan.ranges[:-1]),
+        replace(plan, ranges=tuple(replace(one, end=Position((*one.end.parts, 1))) for one in plan.ranges)),
     ]
     for candidate in changed:
-        assert (candidate.fingerprint == plan.fingerprint) == (
-            (candidate.start_cut, candidate.end_cut, candidate.source, candidate.filter)
-            == (plan.start_cut, plan.end_cut, plan.source, plan.filter)
-        )
+        assert (candidate.fingerprint == plan.fingerprint) == (what_decides(candidate) == what_decides(plan))
+
+
+def what_decides(plan):
+    ranges = [(one.shard, one.start, one.end) for one in plan.ranges]
+    return (plan.start_cut, plan.end_cut, plan.source, plan.filter, plan.window, plan.losses, ranges)
 
 
 @settings(max_examples=40)
@@ -74,6 +81,29 @@ def test_a_plan_that_was_changed_is_refused(plan):
         return
     with pytest.raises(PlanMismatch, match="changed"):
         Plan.from_json(data)
+
+
+@settings(max_examples=60)
+@given(plans(), plans(), st.data())
+def test_no_part_of_a_plan_can_be_another_ones(plan, other, data):
+    whole, name = plan.to_json(), data.draw(st.sampled_from(sorted(plan.to_json())))
+    if name == "version" or other.to_json()[name] == whole[name]:
+        return
+    with pytest.raises(PlanMismatch):
+        Plan.from_json({**whole, name: other.to_json()[name]})
+
+
+@settings(max_examples=40)
+@given(plans().filter(lambda plan: plan.splits), st.data())
+def test_a_split_of_a_plan_cannot_be_changed(plan, data):
+    chosen = data.draw(st.integers(0, len(plan.splits) - 1))
+    whole = plan.to_json()
+    whole["splits"][chosen]["bytes"] += 1
+    with pytest.raises(PlanMismatch, match="changed"):
+        Plan.from_json(whole)
+    del whole["splits"][chosen]
+    with pytest.raises(PlanMismatch):
+        Plan.from_json(whole)
 
 
 @settings(max_examples=40)

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from airflow_provider_streams.errors import InvalidWindow
-from airflow_provider_streams.model.grid import Every, Grid, parse_grid
+from airflow_provider_streams.model.grid import Calendar, Every, Grid, parse_grid
 from airflow_provider_streams.model.window import in_utc
 from airflow_provider_streams.windows.of_run import RunFacts
 
@@ -138,5 +138,11 @@ def _grid_of_mapper(mapper: Any) -> Grid | None:
     period = _PERIODS.get(type(mapper).__name__.removeprefix("StartOf").removesuffix("Mapper"))
     if period is None:
         return None
-    zone = str(mapper.serialize().get("timezone", "UTC"))
-    return parse_grid(period if period == "1h" else f"{period} {zone}")
+    told = mapper.serialize()
+    zone = str(told.get("timezone", "UTC"))
+    if period != "1h":
+        return parse_grid(f"{period} {zone}")
+    if zone == "UTC":
+        return parse_grid(period)
+    # by names without an offset, an hour that comes twice is one partition
+    return CronGrid("0 * * * *", zone) if "%z" in told.get("output_format", "") else Calendar(1, "h", zone)

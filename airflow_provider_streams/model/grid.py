@@ -8,6 +8,7 @@ two of its cells need to be of one length.
 | `90s`, `15m`, `1h`, `36h` | of one length, counted from 1970 (UTC) |
 | `1h +15m` | the same, shifted |
 | `1d`, `1w`, `1mo`, `1y`, `2d Europe/Berlin` | of the calendar, from midnight in a zone (or UTC); weeks from Monday |
+| `1h Asia/Kolkata` | hours by a zone's clock: one that comes twice is one cell |
 | `cron 0 6 * * * Europe/Berlin` | between two ticks of a cron expression |
 """
 
@@ -18,23 +19,24 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from typing import Literal, get_args
 from zoneinfo import ZoneInfo
 
 from airflow_provider_streams.errors import InvalidWindow
 from airflow_provider_streams.model.window import EPOCH, Window, in_utc
 
-Unit = Literal["d", "w", "mo", "y"]
+Unit = Literal["h", "d", "w", "mo", "y"]
 
 CRON = "airflow_provider_streams.timetables:CronGrid"
 """Ticks are computed as Airflow does, which this ring does not import; so it is loaded where one is used."""
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 _LENGTH = re.compile(r"(?P<count>\d+(?:\.\d+)?)(?P<unit>s|m|h)(?: *\+(?P<shift>\d+(?:\.\d+)?)(?P<shift_unit>s|m|h))?")
-_CALENDAR = re.compile(r"(?P<count>\d+)(?P<unit>d|w|mo|y)(?: +(?P<zone>[A-Za-z0-9_+/-]+))?")
+_CALENDAR = re.compile(r"(?P<count>\d+)(?P<unit>h|d|w|mo|y)(?: +(?P<zone>[A-Za-z0-9_+/-]+))?")
 _MONDAY = date(1970, 1, 5)
 _MONTHS = 12
+_HOURS = 24
 _CRON_FIELDS = 5
 
 
@@ -118,9 +120,10 @@ class Every(Grid):
 
 @dataclass(frozen=True, slots=True)
 class Calendar(Grid):
-    """Cells of so many days, weeks (from Monday), months or years, from midnight to midnight in a time zone.
+    """Cells of so many hours, days, weeks (from Monday), months or years, by the clock of a time zone.
 
-    Where clocks skip midnight, a cell starts at the moment of the change.
+    Where clocks skip midnight, a cell starts at the moment of the change. An hour that comes twice is one cell, as it
+    is one partition by its name.
 
     Raises:
         InvalidWindow: a count that is not positive, an unknown unit or zone.
@@ -136,7 +139,8 @@ class Calendar(Grid):
         zone_of(self.zone)
 
     def __str__(self) -> str:
-        zone = "" if self.zone == "UTC" else f" {self.zone}"
+        # a plain 1h is of one length
+        zone = "" if self.zone == "UTC" and self.unit != "h" else f" {self.zone}"
         return f"{self.count}{self.unit}{zone}"
 
     def before(self, moment: datetime) -> datetime:
@@ -159,9 +163,12 @@ class Calendar(Grid):
     def _number(self, moment: datetime) -> int:
         """The number of the cell that a local date lies in, since 1970; off by a little where dates were skipped."""
         try:
-            local = moment.astimezone(zone_of(self.zone)).date()
+            told = moment.astimezone(zone_of(self.zone))
         except (OverflowError, ValueError) as error:
             raise _too_far(error) from error
+        local = told.date()
+        if self.unit == "h":
+            return ((local - EPOCH.date()).days * _HOURS + told.hour) // self.count
         if self.unit == "d":
             return (local - EPOCH.date()).days // self.count
         if self.unit == "w":
@@ -172,13 +179,17 @@ class Calendar(Grid):
 
     def _edge(self, number: int) -> datetime:
         try:
-            day = self._first_day(number * self.count)
-            return datetime(day.year, day.month, day.day, tzinfo=zone_of(self.zone)).astimezone(UTC)
+            return self._local(number * self.count).replace(tzinfo=zone_of(self.zone)).astimezone(UTC)
         except (OverflowError, ValueError) as error:
             raise _too_far(error) from error
 
+    def _local(self, units: int) -> datetime:
+        """What the zone's clock shows so many units after 1970 began there."""
+        days, hours = divmod(units, _HOURS) if self.unit == "h" else (units, 0)
+        return datetime.combine(self._first_day(days), time(hours))
+
     def _first_day(self, units: int) -> date:
-        if self.unit == "d":
+        if self.unit in ("h", "d"):
             return EPOCH.date() + timedelta(days=units)
         if self.unit == "w":
             return _MONDAY + timedelta(weeks=units)
@@ -213,15 +224,17 @@ def grid_through(given: str | timedelta | Grid, edge: datetime) -> Grid:
     return Every.through(grid.length, edge) if isinstance(grid, Every) and not grid.shift else grid
 
 
-def zone_of(name: str) -> ZoneInfo:
-    """A time zone by its name.
+def zone_of(name: str) -> tzinfo:
+    """A time zone by its name, or by an offset in seconds, as Airflow writes those without a name.
 
     Raises:
         InvalidWindow: there is none of that name.
     """
     try:
+        if name.removeprefix("-").isdecimal():
+            return timezone(timedelta(seconds=int(name)))
         return ZoneInfo(name)
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, OverflowError) as error:
         raise InvalidWindow(f"there is no time zone {name!r}: write one like Europe/Berlin") from error
 
 

@@ -7,14 +7,22 @@ from itertools import pairwise
 from zoneinfo import available_timezones
 
 import pytest
+from airflow.partition_mappers.temporal import (
+    StartOfDayMapper,
+    StartOfHourMapper,
+    StartOfMonthMapper,
+    StartOfWeekMapper,
+    StartOfYearMapper,
+)
 from airflow.sdk import CronDataIntervalTimetable, CronPartitionTimetable, DeltaDataIntervalTimetable
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pendulum import FixedTimezone
 
 from airflow_provider_streams.errors import InvalidWindow
 from airflow_provider_streams.model.grid import Every, parse_grid
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.timetables import CronGrid, grid_of_timetable
+from airflow_provider_streams.timetables import CronGrid, _grid_of_mapper, grid_of_timetable
 
 ZONES = sorted(
     zone for zone in available_timezones() if "/" in zone and not zone.startswith(("Etc/", "posix", "right"))
@@ -75,6 +83,35 @@ def test_daily_partitions_in_berlin_are_days():
     autumn = grid.cell(datetime(2026, 10, 25, 12, tzinfo=UTC))
     assert autumn.length == timedelta(hours=25)
     assert grid.cell(datetime(2026, 3, 29, 12, tzinfo=UTC)).length == timedelta(hours=23)
+
+
+MAPPERS = (StartOfHourMapper, StartOfDayMapper, StartOfWeekMapper, StartOfMonthMapper, StartOfYearMapper)
+
+
+@settings(max_examples=150)
+@given(st.sampled_from(MAPPERS), st.sampled_from([*ZONES, "Asia/Kolkata", "Australia/Lord_Howe"]), moments)
+def test_partitions_that_a_mapper_makes_are_the_cells(mapper_type, zone, moment):
+    """Hours of zones of half hours begin at half past; an hour that comes twice is one partition by its name."""
+    mapper = mapper_type(timezone=zone, input_format="%Y-%m-%dT%H:%M:%S%z")
+    start = mapper.to_partition_date(mapper.to_downstream(moment.strftime(mapper.input_format)))
+    assert _grid_of_mapper(mapper).before(moment) == start.astimezone(UTC)
+
+
+@pytest.mark.parametrize("mapper_type", MAPPERS)
+def test_partitions_of_a_zone_without_a_name_are_cells(mapper_type):
+    named, fixed = (_grid_of_mapper(mapper_type(timezone=zone)) for zone in ("Asia/Kolkata", FixedTimezone(19800)))
+    moment = datetime(2026, 11, 20, 10, 7, tzinfo=UTC)
+    assert fixed.cell(moment) == named.cell(moment)
+    assert parse_grid(str(fixed)) == fixed
+
+
+@pytest.mark.parametrize(
+    "moment", [datetime(2026, 10, 25, 0, 30, tzinfo=UTC), datetime(2026, 10, 25, 1, 30, tzinfo=UTC)]
+)
+def test_hours_whose_names_have_an_offset_are_two_where_clocks_go_back(moment):
+    mapper = StartOfHourMapper(timezone="Europe/Berlin", output_format="%Y-%m-%dT%H%z")
+    cell = _grid_of_mapper(mapper).cell(moment)
+    assert (cell.start, cell.length) == (moment - timedelta(minutes=30), timedelta(hours=1))
 
 
 def test_timetables_that_tell_how_they_tile_time():

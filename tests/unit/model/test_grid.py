@@ -20,8 +20,8 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 ZONES = sorted(available_timezones() - {"Factory", "localtime"})
 
 moments = st.datetimes(datetime(1971, 1, 1), datetime(2060, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - bounds are naive
-units = st.sampled_from(["d", "w", "mo", "y"])
-calendars = st.builds(Calendar, st.integers(1, 5), units, st.sampled_from(ZONES))
+units = st.sampled_from(["h", "d", "w", "mo", "y"])
+calendars = st.builds(Calendar, st.integers(1, 5), units, st.sampled_from([*ZONES, "19800", "-12600"]))
 lengths = st.timedeltas(timedelta(seconds=1), timedelta(days=400))
 every = st.builds(Every, lengths, st.timedeltas(timedelta(0), timedelta(days=2)))
 grids = calendars | every
@@ -84,6 +84,19 @@ def test_a_day_in_berlin_has_25_hours_in_autumn_and_23_in_spring():
     assert str(autumn) == "2026-10-24T22:00:00Z/2026-10-25T23:00:00Z"
 
 
+def test_hours_in_kolkata_begin_at_half_past():
+    cell = parse_grid("1h Asia/Kolkata").cell(TEN)
+    assert str(cell) == "2026-11-20T09:30:00Z/2026-11-20T10:30:00Z"
+    assert parse_grid("1h 19800").cell(TEN) == cell
+
+
+def test_an_hour_that_comes_twice_is_one_and_one_that_is_skipped_is_none():
+    berlin = parse_grid("1h Europe/Berlin")
+    autumn, spring = datetime(2026, 10, 25, tzinfo=UTC), datetime(2026, 3, 29, tzinfo=UTC)
+    assert [cell.length // HOUR for cell in berlin.cells(autumn - HOUR, autumn + 3 * HOUR)] == [1, 2, 1]
+    assert [cell.length // HOUR for cell in berlin.cells(spring, spring + 3 * HOUR)] == [1, 1, 1]
+
+
 def test_months_and_years_are_as_long_as_they_are():
     months = parse_grid("1mo").cells(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 4, 1, tzinfo=UTC))
     assert [cell.length.days for cell in months] == [31, 28, 31]
@@ -125,7 +138,9 @@ def test_lengths_as_people_write_them(text, grid):
         "0d",
         "1d Nowhere/Land",
         "1.5d",
-        "1h Europe/Berlin",
+        "1.5h Europe/Berlin",
+        "1d 86400",
+        "1d 99999999999999999999",
         "1 h",
         "99999999999h",
         "1d ../etc",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,13 +10,15 @@ import pytest
 from airflow_provider_streams.errors import (
     AuthenticationFailed,
     EventsLost,
+    LandingMismatch,
     ReceiptMismatch,
     SinkError,
     StreamsError,
     SystemUnavailable,
 )
 from airflow_provider_streams.model.sink import ParquetSink
-from airflow_provider_streams.spark import job
+from airflow_provider_streams.spark import frames, job, reading
+from tests.spark.conftest import TERMS
 
 CANARY = "canary-5f1c9a7e"
 
@@ -137,6 +140,40 @@ def test_rows_that_did_not_reach_this_machine_are_missed(
     monkeypatch.setattr(ParquetWriter, "stage", stage_and_lose)
     with pytest.raises(SinkError, match="1200 rows"):
         run(stream.spec(sink=ParquetSink(str(tmp_path / "lake"))), spark)
+
+
+def test_rows_that_spark_never_got_are_missed(
+    spark, stream, way: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What Spark is handed is compared with what was read: a table can only be compared with what Spark was handed."""
+    monkeypatch.setattr(frames, "frame_of", lambda *given, frame_of=frames.frame_of: frame_of(*given).filter(LOSES_700))
+    monkeypatch.setattr(reading, "_rows", lambda df, rows=reading._rows: rows(df).filter(LOSES_700))
+    lake = tmp_path / "lake"
+    with pytest.raises(SinkError, match="1200 rows were read and proven, but Spark wrote 1198 of them"):
+        run(stream.spec(sink=ParquetSink(str(lake)), small_plan_bytes=way), spark)
+    assert not list(lake.glob("window_start=*"))
+
+
+LOSES_700 = "number <> 700"
+
+
+@pytest.mark.parametrize(
+    "case",
+    [("without_shard", "shard is missing, it was string"), ("numbers_as_text", "number is string instead of bigint")],
+)
+def test_a_tables_columns_may_only_grow(spark, stream, way: int, tmp_path: Path, case: tuple[str, str]) -> None:
+    transform, said = case
+    plan, sink = stream.plan(), ParquetSink(str(tmp_path / "lake"))
+    how = {"sink": sink, "small_plan_bytes": way}
+    terms = replace(TERMS, columns=job.run(stream.spec(plan, **how), spark).schema)
+    before = rows_of(spark, tmp_path / "lake")
+    for other in (plan, stream.plan(20, 30)):
+        with pytest.raises(LandingMismatch, match=said):
+            run(stream.spec(other, terms=terms, transform=f"transforms:{transform}", **how), spark)
+    assert rows_of(spark, tmp_path / "lake") == before
+    more = job.run(stream.spec(plan, terms=terms, transform="transforms:with_a_column_more", **how), spark)
+    assert more.schema == (*terms.columns, ("twice", "bigint"))
+    assert rows_of(spark, tmp_path / "lake") == before
 
 
 def test_a_secret_reaches_the_readers_and_nothing_else(spark, stream, way: int, capfd) -> None:

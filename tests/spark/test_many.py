@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from airflow_provider_streams.errors import AuthenticationFailed, InvalidRequest, SinkError, TaskEnded
+from airflow_provider_streams.errors import AuthenticationFailed, InvalidRequest, LandingMismatch, SinkError, TaskEnded
 from airflow_provider_streams.model.landing import Landed
 from airflow_provider_streams.model.receipt import Receipt
 from airflow_provider_streams.model.sink import ParquetSink
-from airflow_provider_streams.spark import ending, job, many, reading
+from airflow_provider_streams.spark import ending, frames, job, many, reading
 from airflow_provider_streams.spark.chunk import ChunkSpec, WindowFailure, results_from_json, results_to_json
+from tests.spark.conftest import TERMS
 
 MINUTES = 6
 
@@ -165,6 +167,34 @@ def test_rows_that_did_not_reach_this_machine_are_missed(
     monkeypatch.setattr(ParquetWriter, "_write", write_and_lose)
     with pytest.raises(SinkError, match="720 rows"):
         run_chunk(chunk(stream, sink=ParquetSink(str(tmp_path / "lake"))), spark)
+
+
+def test_rows_that_spark_never_got_are_missed(
+    spark, stream, way: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the window that they belong to, which alone fails."""
+    read = many._SourceRead.__init__
+
+    def read_and_lose(self, *given) -> None:
+        read(self, *given)
+        self.df = self.df.filter("number <> 130")
+
+    frame_of = frames.frame_of
+    monkeypatch.setattr(frames, "frame_of", lambda *given: frame_of(*given).filter("number <> 130"))
+    monkeypatch.setattr(many._SourceRead, "__init__", read_and_lose)
+    results = run_chunk(chunk(stream, sink=ParquetSink(str(tmp_path / "lake")), small_plan_bytes=way), spark)
+    assert [isinstance(result, WindowFailure) for result in results] == [False, False, True, False, False, False]
+    assert results[2].error_type == "SinkError"
+    assert "120 rows" in results[2].message
+    assert landed(tmp_path / "lake") == {minute: truth(minute) for minute in range(MINUTES) if minute != 2}
+
+
+def test_a_tables_columns_may_only_grow(spark, stream, way: int, tmp_path: Path) -> None:
+    how = {"sink": ParquetSink(str(tmp_path / "lake")), "small_plan_bytes": way}
+    terms = replace(TERMS, columns=many.run_chunk(chunk(stream, 2, **how), spark)[0].schema)
+    with pytest.raises(LandingMismatch, match="shard is missing"):
+        run_chunk(chunk(stream, 3, **how, terms=terms, transform="transforms:without_shard"), spark)
+    assert landed(tmp_path / "lake") == {minute: truth(minute) for minute in range(2)}
 
 
 def test_a_chunk_travels_as_json_without_its_secrets(stream) -> None:

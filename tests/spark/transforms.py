@@ -13,6 +13,18 @@ def first_three(df):
     return df.limit(3)
 
 
+def without_shard(df):
+    return df.drop("shard")
+
+
+def numbers_as_text(df):
+    return df.selectExpr("value", "publish_time", "shard", "string(number) as number")
+
+
+def with_a_column_more(df):
+    return df.selectExpr("*", "number * 2 as twice")
+
+
 def per_shard(df):
     return df.groupBy("shard").count()
 

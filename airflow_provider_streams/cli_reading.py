@@ -104,9 +104,12 @@ def reading_of(args: Namespace) -> Reading:
 
 def _length(option: str, seconds: float) -> timedelta:
     try:
-        return timedelta(seconds=seconds)
+        length = timedelta(seconds=seconds)
     except (ValueError, OverflowError) as error:
         raise InvalidRequest(f"{option} is a number of seconds that a calendar can hold, not {seconds}") from error
+    if length < timedelta(0):
+        raise InvalidRequest(f"{option} must not be negative, got {seconds}")
+    return length
 
 
 def source_of_args(args: Namespace) -> Source:

@@ -165,6 +165,9 @@ class ReadOptions:
         source = system.source(self.system)
         start, end = self.read.get("start_cut"), self.read.get("end_cut")
         by_cuts = start is not None or end is not None
+        for name, text in (("start_cut", start), ("end_cut", end)):
+            if text is not None and not text.strip():
+                raise InvalidRequest(f"the option {name} is empty: give a cut, or leave it out")
         basis = self.read.get("basis") or ("cuts" if by_cuts else "publish")
         if basis not in ("publish", "append", "event", "cuts"):
             raise InvalidRequest(f"basis is publish, append, event or cuts here, not {basis!r}")
@@ -174,8 +177,8 @@ class ReadOptions:
             self.read.get("reader") or "spark",
             basis=basis,  # type: ignore[arg-type]  # checked above
             slack=_span("slack_seconds", self.read.get("slack_seconds", "60")),
-            start_cut=system.parse_cut(source, _cut_text(start or "earliest")) if by_cuts else None,
-            end_cut=system.parse_cut(source, _cut_text(end or "latest")) if by_cuts else None,
+            start_cut=system.parse_cut(source, _cut_text("earliest" if start is None else start)) if by_cuts else None,
+            end_cut=system.parse_cut(source, _cut_text("latest" if end is None else end)) if by_cuts else None,
             on_loss=self.on_loss,
             on_unproven=self.on_unproven,
             target_split_bytes=int(

@@ -166,6 +166,7 @@ def test_coverage_shows_how_far_back_the_stream_reaches(streams, no_spark, tmp_p
         (("plan", "fake", "numbers", "--window", "2026-11-20T10:00Z/2026-11-21T10:00Z"), "WindowNotReady: numbers"),
         (("plan", "fake", "numbers", "--window", WINDOW, "--slack", "nan"), "InvalidRequest: --slack is a number of"),
         (("plan", "fake", "numbers", "--window", WINDOW, "--max-skew", "1e300"), "InvalidRequest: --max-skew is"),
+        (("plan", "fake", "numbers", "--window", WINDOW, "--max-skew", "-1"), "InvalidRequest: --max-skew must not"),
         (("coverage", "--end", "0001-01-01T00:00Z"), "InvalidWindow: a window must end after it starts"),
         (("coverage", "--end", "9999-12-31T23:59-12:00"), "InvalidWindow: a time lies outside of the years 1 to 9999"),
         ((*BACKFILL, "--dry-run", "--lookback", "9" * 30 + "d"), "InvalidWindow: '999"),

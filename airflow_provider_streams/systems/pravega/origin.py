@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 
-from airflow_provider_streams.errors import OtherCluster
+from airflow_provider_streams.errors import AccessError, OtherCluster, SourceNotFound
 from airflow_provider_streams.model.plan import SourceRef
 from airflow_provider_streams.model.sighting import Identity
 from airflow_provider_streams.systems.pravega import calls, cuts
@@ -42,6 +42,7 @@ def check(source: SourceRef) -> Steps[None]:
 
     Raises:
         OtherCluster: they are not.
+        SourceNotFound: there is not even such a scope.
     """
     if other := (yield from contradiction(source.identity)):
         raise other
@@ -80,6 +81,7 @@ def _difference(segment: Segment, made: str, info: SegmentInfo | None) -> OtherC
 def _of_history(stream: str, planned: Mapping[Segment, str]) -> Steps[OtherCluster | None]:
     """Whether segments that no store has were the stream's: a new one of its name never had them."""
     if not (yield from ask(calls.stream_exists(stream))):
+        yield from _of_scope(stream)
         return None
     head = yield from cuts.head(stream)
     past = yield from ask(calls.segments_between(stream, {}, head.offsets))
@@ -89,6 +91,21 @@ def _of_history(stream: str, planned: Mapping[Segment, str]) -> Steps[OtherClust
     return OtherCluster(
         stream, f"its segment {_short(first)} made at {made}", "a stream of this name that never had it"
     )
+
+
+def _of_scope(stream: str) -> Steps[None]:
+    """Of a stream that is gone the read tells; but where not even its scope is, it is another cluster that answers.
+
+    Raises:
+        SourceNotFound: there is no such scope.
+    """
+    scope = stream.partition("/")[0]
+    try:
+        is_there = yield from ask(calls.scope_exists(scope))
+    except AccessError:
+        return  # to ask needs a permission of its own
+    if not is_there:
+        raise SourceNotFound(f"scope {scope}")
 
 
 def look(stream: str) -> Steps[tuple[StreamCut, Identity]]:

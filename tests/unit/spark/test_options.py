@@ -44,6 +44,15 @@ def test_cuts_alone_are_read_without_a_filter_up_to_the_tail() -> None:
     assert (plan.basis, plan.filter, plan.estimate.events) == ("cuts", None, 90)
 
 
+@pytest.mark.parametrize("option", ["start_cut", "end_cut", "startingOffsets"])
+@pytest.mark.parametrize("text", ["", " "])
+def test_an_empty_cut_is_no_cut(option: str, text: str) -> None:
+    cuts = {"start_cut": "5", "end_cut": "9"} if option == "startingOffsets" else {"start_cut": "5"}
+    cuts.pop("start_cut" if option == "startingOffsets" else option, None)
+    with pytest.raises(InvalidRequest, match="is empty"):
+        parse(**cuts, **{option: text}, events="50").plan(FakeSystem({"events": "50"}))
+
+
 def test_loss_is_refused_unless_it_is_accepted() -> None:
     assert parse().on_loss == "fail"
     assert parse(on_loss="record").on_loss == parse(failOnDataLoss="false").on_loss == "record"

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import pytest
 
-from airflow_provider_streams.errors import InvalidRequest, StartTrimmed
+from airflow_provider_streams.errors import InvalidRequest, NotAuthorized, SourceNotFound, StartTrimmed
 from airflow_provider_streams.model.plan import Plan, PlanRequest
 from airflow_provider_streams.model.sighting import Sighting
 from airflow_provider_streams.model.source import PravegaSource
@@ -170,3 +170,24 @@ def test_whatever_becomes_of_a_stream_its_events_are_in_one_window_or_lost(seed)
         held[key] = end
     assert held == {key: one.end for key, one in world.segments.items()}, seed
     assert world.run(ask(calls.head(STREAM))) == world.head
+
+
+def test_a_plan_is_not_read_where_not_even_its_scope_is(world, monkeypatch):
+    world.write(0, 10)
+    made = plan(world, recorded(world), recorded(world))
+    world.gone.add(0)
+    scopes = [True, False, NotAuthorized("we", "look", STREAM)]
+
+    def scope_exists(_):
+        if isinstance(found := scopes.pop(0), Exception):
+            raise found
+        return found
+
+    monkeypatch.setattr(
+        World, "calls", {"checkStreamExists": lambda _: False, "checkScopeExists": scope_exists}, raising=True
+    )
+    world.run(origin.check(made.source))
+    with pytest.raises(SourceNotFound, match="scope"):
+        world.run(origin.check(made.source))
+    world.run(origin.check(made.source))
+    assert not scopes

@@ -159,6 +159,8 @@ def _pairs(flag: str, given: Sequence[str]) -> dict[str, str]:
 
 def _landing(args: Namespace) -> Landing | None:
     path, columns = getattr(args, "path", None), getattr(args, "columns", None)
+    if path is None and columns:
+        raise InvalidRequest("--columns belongs to --path: without it, rows land as the reader landed so far")
     if path is None:
         return None
     return Landing(ParquetSink(path), None, tuple(name.strip() for name in columns.split(",")) if columns else None)
@@ -170,9 +172,10 @@ def _of_task(args: Namespace) -> Reading:
     from airflow_provider_streams.operators.landing import columns_of  # noqa: PLC0415 - the same
     from airflow_provider_streams.timetables import grid_of_timetable  # noqa: PLC0415
 
-    if args.source or args.topic or args.pattern or args.event_time_unit or getattr(args, "path", None):
+    lands = getattr(args, "path", None) or getattr(args, "columns", None)
+    if args.source or args.topic or args.pattern or args.event_time_unit or lands:
         raise InvalidRequest(
-            "--dag-id and --task-id say what is read and where it lands: leave the source and --path out"
+            "--dag-id and --task-id say what is read and where it lands: leave the source and --path out, and --columns"
         )
     if not args.dag_id or not args.task_id:
         raise InvalidRequest("--dag-id and --task-id belong together")

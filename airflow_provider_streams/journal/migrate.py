@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -56,7 +59,20 @@ def upgrade(connection: Connection) -> None:
                 f"the journal is at revision {found}, this release knows up to {HEAD}. "
                 "A newer release has been here: install it on this machine too."
             )
-        command.upgrade(config, "head")
+        with _in_silence():
+            command.upgrade(config, "head")
+
+
+@contextmanager
+def _in_silence() -> Iterator[None]:
+    """Alembic tells each revision to who only asked the journal something; what goes wrong it raises."""
+    told = logging.getLogger("alembic.runtime.migration")
+    level = told.level
+    told.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        told.setLevel(level)
 
 
 def _lock(connection: Connection) -> None:

@@ -1,9 +1,10 @@
-"""`airflow streams backfill --dag-id .. --task-id ..` reads as the DAG's own task does."""
+"""`airflow streams .. --dag-id .. --task-id ..` reads as the DAG's own task does."""
 
 from __future__ import annotations
 
 import argparse
 import io
+import json
 import os
 import textwrap
 from pathlib import Path
@@ -94,6 +95,20 @@ def test_source_table_columns_and_reader_are_the_tasks(streams, tmp_path):
     assert covered("orders") == 3
 
 
+def test_a_window_is_planned_and_read_as_the_task_does(streams, tmp_path, capsys):
+    words = ("--dag-id", "by_hand", "--task-id", "read", "--window", "2026-11-20T10:01Z/2026-11-20T10:02Z")
+    streams("plan", *words, "--output", "json")
+    planned = json.loads(capsys.readouterr().out)
+    assert (planned["source"]["names"], planned["reader"]) == (["numbers"], "orders")
+    assert planned["start_cut"] == {"numbers-0": "60", "numbers-1": "60"}, "with the task's slack"
+    assert covered("orders") == 0
+    streams("read", *words, "--output", "json")
+    assert json.loads(capsys.readouterr().out)["fingerprint"] == planned["fingerprint"]
+    (file,) = (tmp_path / "lake").glob("window_start=20261120T100100Z/window_end=20261120T100200Z/*.parquet")
+    assert pq.ParquetFile(file).schema_arrow.names == ["value", "number"]
+    assert covered("orders") == 1
+
+
 def test_one_of_a_mapped_task_is_named_by_its_index(streams, tmp_path, capsys):
     with pytest.raises(SystemExit):
         streams("backfill", "--dag-id", "by_hand", "--task-id", "each", *SPAN)
@@ -112,6 +127,7 @@ def test_one_of_a_mapped_task_is_named_by_its_index(streams, tmp_path, capsys):
         (["--dag-id", "nobodys", "--task-id", "read"], "knows no DAG 'nobodys'"),
         (["--dag-id", "by_hand"], "belong together"),
         (["pulsar", "x", "--dag-id", "by_hand", "--task-id", "read"], "leave the source and --path out"),
+        (["--dag-id", "by_hand", "--task-id", "read", "--columns", "key"], "--path out, and --columns"),
     ],
 )
 def test_what_cannot_be_taken_from_a_dag_is_told(streams, words, message, capsys):

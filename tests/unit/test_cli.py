@@ -5,11 +5,19 @@ import json
 import subprocess
 import sys
 import warnings
+from datetime import timedelta
 
 import pytest
 
+from airflow_provider_streams import ParquetSink, Window
 from airflow_provider_streams.cli import get_streams_cli_commands
+from airflow_provider_streams.hooks.journal import open_journal
+from airflow_provider_streams.model.grid import Every
+from airflow_provider_streams.model.landing import Landing
+from airflow_provider_streams.testing.fake import EPOCH, FakeSource
 from airflow_provider_streams.testing.landing import run_without_spark
+from airflow_provider_streams.windows.acts import Acts
+from airflow_provider_streams.windows.landing import Ask, enter
 
 WINDOW = "2026-11-20T10:00Z/2026-11-20T10:00:10Z"
 
@@ -136,6 +144,36 @@ def test_a_backfill_fills_and_coverage_shows_it(streams, no_spark, tmp_path, cap
     assert (again["windows"], again["verdict"]) == ([], "complete")
 
 
+@pytest.fixture
+def jobs(monkeypatch):
+    """What was given to Spark, which is not there."""
+    from airflow_provider_streams.hooks import spark
+
+    given = []
+
+    def launch(work, *_):
+        given.extend(getattr(work, "specs", [work]))
+        return run_without_spark(work)
+
+    monkeypatch.setattr(spark, "launch", launch)
+    monkeypatch.setattr(spark, "launch_chunk", launch)
+    return given
+
+
+def test_rows_land_as_their_reader_landed_so_far(streams, jobs, tmp_path, capsys):
+    """A command without a DAG and without a path asks the journal."""
+    landing = Landing(ParquetSink(str(tmp_path / "lake"), "gzip"), "jobs:clean", ("value", "number"))
+    source, ten = FakeSource("numbers"), timedelta(seconds=10)
+    with open_journal() as journal:
+        enter(journal, Ask(source, "orders", landing, "publish", Every(ten)), [Window(EPOCH, EPOCH + ten)], Acts())
+    for words in (("read", "--window", WINDOW), ("backfill", *SPAN[:4])):
+        streams(words[0], "fake", "numbers", "--slack", "0", "--reader", "orders", *words[1:], "--output", "json")
+    assert {Landing(job.sink, job.transform, job.columns) for job in jobs} == {landing}
+    assert {job.terms.mark.reader for job in jobs} == {"orders"}
+    assert len({job.plan.window for job in jobs}) == len(jobs) == 4
+    assert len(list((tmp_path / "lake").glob("window_start=*"))) == 4
+
+
 def test_coverage_shows_how_far_back_the_stream_reaches(streams, no_spark, tmp_path, monkeypatch, capsys):
     streams(*BACKFILL, "--path", str(tmp_path / "lake"), "--end", "2026-11-20T10:00:20Z")
     connection = {"conn_type": "fake", "extra": {"events": "60", "head": "30"}}
@@ -158,6 +196,7 @@ def test_coverage_shows_how_far_back_the_stream_reaches(streams, no_spark, tmp_p
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        ((*BACKFILL, "--columns", "value"), "InvalidRequest: --columns belongs to --path"),
         (BACKFILL, "InvalidRequest: say where the rows go with --path"),
         ((*BACKFILL, "--dry-run", "--select", "some"), "InvalidRequest: select must be one or several of missing"),
         ((*BACKFILL, "--dry-run", "--lookback", "long"), "InvalidWindow: 'long' is not a length of time"),

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from airflow.models.trigger import Trigger
-from airflow.sdk import DAG, BaseOperator
+from airflow.sdk import DAG, Asset, BaseOperator, CronPartitionTimetable, PartitionedAssetTimetable, StartOfHourMapper
 from airflow.serialization.decoders import smart_decode_trigger_kwargs
 from airflow.serialization.serialized_objects import DagSerialization
 
@@ -32,7 +32,8 @@ def sensor(**arguments: Any) -> WindowReadySensor:
 
 def as_the_triggerer_makes_it(task: WindowReadySensor) -> RunWindowReadyTrigger:
     """By way of the serialized DAG and the trigger's encrypted row."""
-    with DAG("one", schedule=None, start_date=datetime(2026, 11, 1, tzinfo=UTC)) as dag:
+    dag = task.dag if task.has_dag() else DAG("one", schedule=None, start_date=datetime(2026, 11, 1, tzinfo=UTC))
+    if not task.has_dag():
         dag.add_task(task)
     stored = DagSerialization.from_dict(json.loads(json.dumps(DagSerialization.to_dict(dag)))).get_task("ready")
     assert stored.start_from_trigger is True
@@ -81,6 +82,35 @@ async def test_the_triggerer_resolves_the_window_that_a_worker_would(numbers, ar
 
     task.render_template_fields(context)
     assert task.trigger(context).question == {"window": str(WINDOW), **trigger.terms}
+
+
+@pytest.mark.parametrize(
+    ("schedule", "start", "end"),
+    [
+        (CronPartitionTimetable("@hourly", timezone="UTC", run_offset=-1), EPOCH, EPOCH + HOUR),
+        (
+            CronPartitionTimetable("@daily", timezone="Europe/Berlin", run_offset=-1),
+            datetime(2026, 11, 20, 23, tzinfo=UTC),
+            datetime(2026, 11, 21, 23, tzinfo=UTC),
+        ),
+        (
+            PartitionedAssetTimetable(
+                assets=Asset("hours"), default_partition_mapper=StartOfHourMapper(timezone="Asia/Kolkata")
+            ),
+            EPOCH + HOUR / 2,
+            EPOCH + 3 * HOUR / 2,
+        ),
+    ],
+    ids=["hours", "days of a zone", "hours of a zone of half hours"],
+)
+async def test_a_window_reaches_to_the_next_partition_of_the_dag(numbers, schedule, start, end):
+    """Nobody gives its length; and the triggerer does not know the timetable."""
+    with DAG("partitions", schedule=schedule, start_date=datetime(2026, 11, 1, tzinfo=UTC)) as dag:
+        task = sensor()
+    trigger = as_the_triggerer_makes_it(task)
+    trigger.render_template_fields({"partition_date": start})
+    assert await event_of(trigger) == {"status": "success", "window": Window(start, end).to_json()}
+    assert task.trigger({"partition_date": start, "dag": dag}).question["window"] == str(Window(start, end))
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,7 @@ class World:
         slack: timedelta = timedelta(0),
         grid: str | None = None,
         columns: tuple[str, ...] | None = None,
+        transform: str | None = None,
         on_loss: Any = "fail",
         dry_run: bool = False,
         **acts: Any,
@@ -92,7 +93,7 @@ class World:
         """One run of a task that reads one window, as the operator does it."""
         self.tries += 1
         stream, done = FakeSource(source), Acts(**acts)
-        landing = Landing(self.sink(sink) if sink else None, None, columns)
+        landing = Landing(self.sink(sink) if sink else None, transform, columns)
         question = WindowQuestion(stream, window, basis, slack)
         read = WindowRead(question, reader, on_loss)
         ids = RunIds("dag", f"run-{self.tries}", "read", 1)
@@ -114,6 +115,7 @@ class World:
         reader: str = "reader",
         source: str = "numbers",
         sink: str | None = "lake",
+        transform: str | None = None,
         select: str = "missing",
         basis: str = "publish",
         on_loss: Any = "fail",
@@ -131,7 +133,7 @@ class World:
             grid=backfill_grid(self.journal, stream.key, reader, length, span.start),
             reader=reader,
             selection=Selection(parse_select(select), accepts_loss=on_loss == "record", is_own=is_own),
-            landing=Landing(self.sink(sink) if sink else None),
+            landing=Landing(self.sink(sink) if sink else None, transform),
             basis=basis,
             slack=timedelta(0),
             on_loss=on_loss,

@@ -217,7 +217,23 @@ def test_another_table_is_another_landing(world):
         world.read(minutes(1, 2), sink="other")
     with pytest.raises(LandingMismatch, match="columns value instead of none"):
         world.read(minutes(1, 2), columns=("value",))
+    with pytest.raises(LandingMismatch, match="transform jobs:clean instead of none"):
+        world.read(minutes(1, 2), transform="jobs:clean")
     assert world.windows() == [minutes(0, 1)]
+
+
+def test_another_transform_is_another_landing(world):
+    """Also none at all is another one, and a dry run is told."""
+    world.read(minutes(0, 1), transform="jobs:clean")
+    for other in ("jobs:sum_up", None):
+        for dry_run in (True, False):
+            with pytest.raises(LandingMismatch, match=f"transform {other or 'none'} instead of jobs:clean"):
+                world.read(minutes(1, 2), transform=other, dry_run=dry_run)
+        with pytest.raises(LandingMismatch, match="instead of jobs:clean"):
+            world.backfill(minutes(0, 2), transform=other)
+    assert world.windows() == [minutes(0, 1)]
+    world.read(minutes(1, 2), transform="jobs:clean")
+    assert world.windows() == [minutes(0, 1), minutes(1, 2)]
 
 
 def test_a_folder_of_somebody_is_corrected_without_an_act(world):

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from airflow_provider_streams.errors import EventsLost, ReadStalled
+from airflow_provider_streams.errors import EventsLost, JournalError, ReadStalled
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource, FakeSystem
@@ -102,3 +102,24 @@ def test_what_a_foreign_error_says_is_not_noted():
 def test_a_kill_while_a_failure_is_recorded_is_not_held_up():
     with pytest.raises(KeyboardInterrupt), noting_on(ValueError()):
         raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("error", [JournalError("the disk is full"), KeyboardInterrupt()], ids=["error", "kill"])
+def test_a_run_that_began_is_failed_when_the_next_one_of_its_job_cannot_begin(world, monkeypatch, error):
+    begin, minute = Journal.start_run, timedelta(minutes=1)
+
+    def begin_once(journal, key, plan, **ids):
+        if plan.window.start > EPOCH:
+            raise error
+        return begin(journal, key, plan, **ids)
+
+    monkeypatch.setattr(Journal, "start_run", begin_once)
+    with pytest.raises(type(error)):
+        world.backfill(Window(EPOCH, EPOCH + 3 * minute))
+    first = world.journal.runs(SOURCE.key, "reader", Window(EPOCH, EPOCH + minute))
+    assert [(run.state, run.error_type) for run in first] == [("failed", type(error).__name__)]
+    assert world.windows() == []
+
+    monkeypatch.undo()
+    world.backfill(Window(EPOCH, EPOCH + 3 * minute))
+    assert world.states(Window(EPOCH, EPOCH + 3 * minute)) == ["covered"] * 3

@@ -22,10 +22,7 @@ def awaiting(dag_id: str, schedule: Any, **arguments: Any) -> DAG:
     return dag
 
 
-partitions = awaiting(
-    "from_trigger_partitions",
-    CronPartitionTimetable("@hourly", timezone="UTC", run_offset=-1),
-    window_length=timedelta(hours=1),
-)
+# its windows reach from partition to partition: nobody says how long they are
+partitions = awaiting("from_trigger_partitions", CronPartitionTimetable("@hourly", timezone="UTC", run_offset=-1))
 intervals = awaiting("from_trigger_intervals", CronDataIntervalTimetable("@hourly", timezone="UTC"))
 explicit = awaiting("from_trigger_explicit", None, window="{{ dag_run.conf['window'] }}")

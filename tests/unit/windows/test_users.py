@@ -10,13 +10,12 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -25,12 +24,14 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from airflow_provider_streams.errors import StreamsError
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.model.grid import parse_grid
+from airflow_provider_streams.model.landing import Landing
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.spark import parquet_table
-from airflow_provider_streams.testing.fake import Truth
+from airflow_provider_streams.testing.fake import FakeSource, Truth
+from tests.unit.windows.claims import Act, Memory, check_act, check_claim, check_landed, check_table
 from tests.unit.windows.conftest import World
 
-USERS = int(os.environ.get("STREAMS_USERS", "12"))
+USERS = int(os.environ.get("STREAMS_USERS", "10"))
 # a user lives for seconds, on a busy machine for many
 pytestmark = pytest.mark.timeout(60 * USERS)
 
@@ -42,9 +43,12 @@ LAST = 7 * 48
 SHARDS = 2
 
 READERS = st.sampled_from(["hourly", "daily"])
-SOURCES = st.sampled_from(["orders", "payments"])
-SINKS = st.sampled_from(["lake", "lake", "lake", "pond", None])
+SOURCES = st.sampled_from(["orders", "orders", "orders", "payments"])
+SINKS = st.sampled_from([*["own"] * 6, "lake", "pond", None])
+OWN = {"hourly": "lake", "daily": "pond"}
 GRIDS = st.sampled_from(["6h", "6h", "12h", "1d", "1d Europe/Berlin", "1d Europe/Berlin", "5h", None])
+COLUMNS = st.sampled_from([*[None] * 7, ("value", "number")])
+TRANSFORMS = st.sampled_from([*[None] * 7, "shop:clean"])
 BASES = st.sampled_from(["publish", "publish", "publish", "chained"])
 ACTS = st.fixed_dictionaries(
     {},
@@ -55,6 +59,9 @@ ACTS = st.fixed_dictionaries(
         "overlap": st.sampled_from(["refuse", "replace"]),
     },
 )
+WHOSE = st.fixed_dictionaries(
+    {"reader": READERS, "source": SOURCES, "sink": SINKS, "columns": COLUMNS, "transform": TRANSFORMS}
+).map(lambda whose: {**whose, "sink": OWN[whose["reader"]] if whose["sink"] == "own" else whose["sink"]})
 LOSSES = st.sampled_from(["fail", "fail", "record"])
 MOMENTS = st.integers(0, LAST // 6).map(lambda sixth: START + 6 * sixth * STEP)
 
@@ -69,14 +76,26 @@ DEATHS: dict[str, tuple[Any, str]] = {
 _KILLED = 9
 
 
+class SparkDied(Exception):
+    """What is none of ours."""
+
+
 class Users(RuleBasedStateMachine):
-    """Two readers of two sources, whose DAGs change, are cleared, backfilled, killed, and deployed twice."""
+    """Two readers of two sources, whose DAGs change, are cleared, backfilled, killed, and deployed three times."""
 
     def __init__(self) -> None:
         super().__init__()
         self.root = Path(tempfile.mkdtemp(prefix="streams-users-"))
+        (self.root / "dev").mkdir()
         self.journals = {name: Journal(f"sqlite:///{self.root / name}.db") for name in ("main", "second")}
+        self.folders = [folder / sink for folder in (self.root, self.root / "dev") for sink in ("lake", "pond")]
+        self.journal = "main"
         self.world = World(self.root, self.journals["main"])
+        self.look_around()
+
+    def look_around(self) -> None:
+        """Remember what the journals and tables hold now."""
+        self.memory = Memory.of(self.journals, self.folders)
 
     @initialize(late_every=st.sampled_from([0, 5, 50]))
     def begin(self, late_every: int) -> None:
@@ -91,62 +110,44 @@ class Users(RuleBasedStateMachine):
 
     # What users do
 
-    @rule(moment=MOMENTS, grid=GRIDS, reader=READERS, source=SOURCES, sink=SINKS, basis=BASES, loss=LOSSES, acts=ACTS)
-    def read(self, moment, grid, reader, source, sink, basis, loss, acts):
-        self.attempt(self.reading(moment, grid, reader, source, sink, basis, loss, acts))
+    @rule(moment=MOMENTS, grid=GRIDS, basis=BASES, loss=LOSSES, acts=ACTS, whose=WHOSE)
+    def read(self, moment, grid, basis, loss, acts, whose):
+        self.attempt(*self.reading(moment, grid, basis, loss, acts, whose))
 
-    @rule(moment=MOMENTS, grid=GRIDS, reader=READERS, source=SOURCES, sink=SINKS, basis=BASES)
-    def look(self, moment, grid, reader, source, sink, basis):
-        self.attempt(self.reading(moment, grid, reader, source, sink, basis, "record", {}, dry_run=True))
+    @rule(moment=MOMENTS, grid=GRIDS, basis=BASES, whose=WHOSE)
+    def look(self, moment, grid, basis, whose):
+        self.attempt(*self.reading(moment, grid, basis, "record", {}, whose, dry_run=True))
 
     @rule(
         moment=MOMENTS,
         days=st.integers(1, 7),
         length=st.sampled_from([None, None, timedelta(hours=6), timedelta(days=1), "1d Europe/Berlin"]),
-        reader=READERS,
-        source=SOURCES,
-        sink=SINKS,
         select=st.sampled_from(["missing", "failed", "lost", "all", "late"]),
         lookback=st.none() | st.just(timedelta(hours=6)),
         loss=LOSSES,
         acts=ACTS,
+        whose=WHOSE,
     )
-    def backfill(self, moment, days, length, reader, source, sink, select, lookback, loss, acts):
-        span = Window(moment, moment + timedelta(days=days))
-        how = {"reader": reader, "source": source, "sink": sink, "select": select, "lookback": lookback}
-        self.attempt(lambda: self.world.backfill(span, length=length, on_loss=loss, **how, **acts))
+    def backfill(self, moment, days, length, select, lookback, loss, acts, whose):
+        how = {"length": length, "select": select, "lookback": lookback, "on_loss": loss}
+        self.attempt(*self.backfilling(moment, days, acts, whose, **how))
 
-    @rule(
-        moment=MOMENTS,
-        grid=GRIDS,
-        reader=READERS,
-        source=SOURCES,
-        basis=BASES,
-        acts=ACTS,
-        death=st.sampled_from(sorted(DEATHS)),
-    )
-    def read_and_die(self, moment, grid, reader, source, basis, acts, death):
-        reading = self.reading(moment, grid, reader, source, "lake", basis, "fail", acts)
-        self.die_in(death, lambda: self.attempt(reading))
+    @rule(moment=MOMENTS, grid=GRIDS, basis=BASES, acts=ACTS, whose=WHOSE, death=st.sampled_from(sorted(DEATHS)))
+    def read_and_die(self, moment, grid, basis, acts, whose, death):
+        self.attempt(*self.reading(moment, grid, basis, "fail", acts, whose), death=death)
 
-    @rule(moment=MOMENTS, days=st.integers(1, 7), reader=READERS, source=SOURCES, death=st.sampled_from(sorted(DEATHS)))
-    def backfill_and_die(self, moment, days, reader, source, death):
-        span = Window(moment, moment + timedelta(days=days))
-        filling = lambda: self.world.backfill(span, length=None, reader=reader, source=source)  # noqa: E731
-        self.die_in(death, lambda: self.attempt(filling))
+    @rule(moment=MOMENTS, days=st.integers(1, 7), whose=WHOSE, death=st.sampled_from(sorted(DEATHS)))
+    def backfill_and_die(self, moment, days, whose, death):
+        self.attempt(*self.backfilling(moment, days, {}, whose, length=None), death=death)
 
-    @rule(moment=MOMENTS, grid=GRIDS, reader=READERS, source=SOURCES)
-    def read_while_spark_fails(self, moment, grid, reader, source):
+    @rule(moment=MOMENTS, grid=GRIDS, acts=ACTS, whose=WHOSE)
+    def read_while_spark_fails(self, moment, grid, acts, whose):
         def fail(_spec: Any) -> None:
-            raise SystemError("Spark died")
+            raise SparkDied
 
         self.world.before = fail
-        try:
-            self.reading(moment, grid, reader, source, "lake", "publish", "fail", {})()
-        except (SystemError, StreamsError):
-            pass
-        finally:
-            self.world.before = lambda _spec: None
+        self.attempt(*self.reading(moment, grid, "publish", "fail", acts, whose))
+        self.world.before = lambda _spec: None
 
     # What else happens
 
@@ -162,80 +163,75 @@ class Users(RuleBasedStateMachine):
     @rule(sink=st.sampled_from(["lake", "pond"]))
     def the_table_is_deleted(self, sink):
         shutil.rmtree(self.world.sink(sink).path, ignore_errors=True)
+        self.look_around()
 
     @rule(sink=st.sampled_from(["lake", "pond"]), which=st.integers(0, 5))
     def a_window_is_deleted(self, sink, which):
         folders = sorted(Path(self.world.sink(sink).path).glob("window_start=*/window_end=*"))
         if folders:
             shutil.rmtree(folders[which % len(folders)])
+            self.look_around()
 
-    @rule(journal=st.sampled_from(["main", "main", "second"]))
-    def another_deployment_goes_on(self, journal):
-        self.world.journal = self.journals[journal]
+    @rule(deployment=st.sampled_from([("main", "."), ("main", "."), ("second", "."), ("main", "dev")]))
+    def another_deployment_goes_on(self, deployment):
+        """With a journal of its own on the same tables, or with tables of its own on the same journal."""
+        self.journal, folder = deployment
+        self.world.journal, self.world.path = self.journals[self.journal], self.root / folder
 
     # What must be
 
     @invariant()
     def no_row_is_in_a_table_twice(self):
-        for sink in ("lake", "pond"):
-            doubled = [value for value, count in self.world.values(sink).items() if count > 1]
-            assert doubled == [], f"{sink}: {doubled[:3]}"
+        for folder in self.folders:
+            check_table(folder)
 
     @invariant()
     def a_table_holds_what_is_claimed(self):
-        for journal in self.journals.values():
-            for key, reader in journal.sources():
-                kept = journal.landing(key, reader)
-                if kept is not None and kept.target is not None:
-                    self._check(journal, key, reader, kept.target, kept.table_id)
-
-    def _check(self, journal: Journal, key: str, reader: str, target: str, table_id: str) -> None:
-        folder = Path(target.removeprefix("file://"))
-        table = parquet_table.ParquetTable(str(folder))
-        state = table.state()
-        if state is None or state.mark.id != table_id:
-            return  # deleted, or another's by now: the next run finds out before it claims anything
-        coverage = journal.coverage(key, reader, START - timedelta(days=2), START + timedelta(days=12))
-        covered = coverage.select("covered")
-        assert all(not a.window.overlaps(b.window) for a, b in pairwise(covered))
-        kept = journal.landing(key, reader)
-        for item in covered:
-            if item.window in state.windows:  # else somebody deleted it, and the next run finds out
-                rows = self._rows(table, item.window)
-                assert len(rows) == item.rows, item
-                if kept is not None and kept.basis == "publish" and not item.cause:
-                    self._check_times(item.window, rows)
-
-    def _rows(self, table: parquet_table.ParquetTable, window: Window) -> set[tuple[int, int]]:
-        """Shard and number of each event in a window's folder."""
-        files = table.folder_of(window).glob("*.parquet")
-        values = [v for file in files for v in pq.ParquetFile(file).read(["value"])["value"].to_pylist()]
-        texts = [value.decode().rstrip(".").rpartition("-")[2].split(":") for value in values]
-        rows = {(int(shard), int(number)) for shard, number in texts}
-        assert len(rows) == len(values)
-        return rows
-
-    def _check_times(self, window: Window, rows: set[tuple[int, int]]) -> None:
-        """Everything that was published in the window is there but for what came late; and nothing else."""
         truth = Truth.parse(self.world.truth)
-        published = {n for n in range(truth.events) if window.start <= truth.time_of(n) < window.end}
-        late = {n for n in published if truth.stored_at(n) >= window.end}
-        for shard in range(SHARDS):
-            read = {number for one, number in rows if one == shard}
-            assert published - late <= read <= published, (window, shard)
+        for claim in self.memory.claims:
+            check_claim(claim, truth)
 
     # How
 
-    def reading(self, moment, grid, reader, source, sink, basis, loss, acts, *, dry_run=False) -> Callable[[], object]:
+    def reading(self, moment, grid, basis, loss, acts, whose, *, dry_run=False) -> tuple[Act, Callable[[], object]]:
         window = parse_grid(grid or "7h").cell(moment)
-        how = {"reader": reader, "source": source, "sink": sink, "basis": basis, "grid": grid}
-        return lambda: self.world.read(window, on_loss=loss, dry_run=dry_run, **how, **acts)
+        how = {"basis": basis, "grid": grid, "on_loss": loss, "dry_run": dry_run, **whose, **acts}
+        act = self.act("look" if dry_run else "read", window, whose, acts)
+        return act, lambda: self.world.read(window, **how)
+
+    def backfilling(self, moment, days, acts, whose, **how) -> tuple[Act, Callable[[], object]]:
+        span = Window(moment, moment + timedelta(days=days))
+        late = {"select": "late"} if how.get("select") == "late" else {}
+        act = self.act("backfill", span, whose, {**acts, **late})
+        return act, lambda: self.world.backfill(span, **how, **whose, **acts)
+
+    def act(self, kind: str, window: Window, whose: dict[str, Any], acts: dict[str, Any]) -> Act:
+        sink = self.world.sink(whose["sink"]) if whose["sink"] else None
+        landing = Landing(sink, whose["transform"], whose["columns"])
+        owner = (FakeSource(whose["source"]).key, whose["reader"])
+        told = {name: value for name, value in acts.items() if value not in (False, "refuse")}
+        return Act(kind, self.journal, owner, landing, window, told)
+
+    def attempt(self, act: Act, do: Callable[[], object], death: str | None = None) -> None:
+        """Done, or refused with a reason of ours, or dead in the middle of it."""
+        before, error = self.memory, None
+        try:
+            if death is None:
+                do()
+            else:
+                self.die_in(death, lambda: self.alone(do))
+        except (StreamsError, SparkDied) as caught:
+            error = caught
+        dies = death is not None or isinstance(error, SparkDied)
+        self.look_around()
+        check_act(replace(act, dies=dies), before, self.memory, error)
+        if act.kind == "read" and error is None and death is None:
+            check_landed(act, self.memory)
 
     @staticmethod
-    def attempt(act: Callable[[], object]) -> None:
-        """Done, or refused with a reason of ours."""
+    def alone(do: Callable[[], object]) -> None:
         with suppress(StreamsError):
-            act()
+            do()
 
     @staticmethod
     def die_in(death: str, act: Callable[[], object]) -> None:

@@ -81,6 +81,8 @@ class Launches:
     tables: list[list[dict[str, Any]]] = field(default_factory=list)
     chunks: list[Any] = field(default_factory=list)
     cancelled: int = 0
+    settings: list[tuple[Any, ...]] = field(default_factory=list)
+    """Connection, and the user's settings, of each launch."""
     tamper: Callable[[list[Any]], list[Any]] = lambda receipts: receipts
     before: Callable[[Any], None] = lambda _spec: None
     """Called with each spec, before it is read."""
@@ -94,6 +96,10 @@ def spark_stand_in(monkeypatch: pytest.MonkeyPatch) -> Launches:
     launches = Launches()
 
     def launch(spec: Any, *spark: Any) -> Landed:
+        launches.settings.append(spark)
+        return land(spec)
+
+    def land(spec: Any) -> Landed:
         launches.specs.append(spec)
         launches.before(spec)
         landed, table = land_without_spark(spec, launches.tamper)
@@ -101,11 +107,12 @@ def spark_stand_in(monkeypatch: pytest.MonkeyPatch) -> Launches:
         return landed
 
     def launch_chunk(chunk: Any, *spark: Any) -> list[Any]:
+        launches.settings.append(spark)
         launches.chunks.append(chunk)
         results: list[Any] = []
         for spec in chunk.specs:
             try:
-                results.append(launch(spec, *spark))
+                results.append(land(spec))
             except StreamsError as error:
                 if concerns_all(error):
                     raise

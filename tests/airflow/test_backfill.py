@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from airflow.sdk import DAG
 from airflow.utils.state import DagRunState
+from openlineage.client.serde import Serde
 
+from airflow_provider_streams import ParquetSink
 from airflow_provider_streams.errors import InvalidRequest, InvalidWindow, SystemUnavailable
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.model.grid import Every
@@ -30,10 +35,10 @@ MINUTES = tuple(Every(MINUTE).cells(SPAN.start, SPAN.end))
 READER = "minutes"
 
 
-def filling(dag_id: str, **arguments: Any) -> DAG:
+def filling(dag_id: str, kind: type[BackfillWindowsOperator] = BackfillWindowsOperator, **arguments: Any) -> DAG:
     with DAG(dag_id, schedule=None, start_date=datetime(2026, 11, 1, tzinfo=UTC)) as dag:
         given = {"start": SPAN.start, "end": SPAN.end, "window_length": MINUTE, "slack": timedelta(0), "reader": READER}
-        BackfillWindowsOperator(task_id="fill", source=SOURCE, **{**given, "sink": None, **arguments})
+        kind(task_id="fill", source=SOURCE, **{**given, "sink": None, **arguments})
     return dag
 
 
@@ -103,6 +108,54 @@ def test_a_dry_run_previews_and_neither_pins_nor_reads(dag_test, fake, spark_sta
     shown = capfd.readouterr().out
     assert "2 beyond the horizon, cannot be read: 2026-11-20T10:00:00Z/2026-11-20T10:02:00Z" in shown
     assert "2 not ready yet, left for later" in shown
+
+
+class Telling(BackfillWindowsOperator):
+    """Asks for its own lineage when it has ended, as the listener of OpenLineage does."""
+
+    def execute(self, context):
+        lineages.clear()
+        try:
+            answer = super().execute(context)
+        except Exception:
+            lineages.append(self.get_openlineage_facets_on_failure(None))
+            raise
+        lineages.append(self.get_openlineage_facets_on_complete(None))
+        return answer
+
+
+lineages: list[Any] = []
+
+
+def test_lineage_names_the_ranges_of_what_landed_also_of_a_failed_backfill(
+    dag_test, fake, spark_stand_in, monkeypatch, tmp_path
+):
+    # stands in for the provider of OpenLineage, which would make every test a lineage job
+    extractors = SimpleNamespace(OperatorLineage=SimpleNamespace)
+    monkeypatch.setitem(sys.modules, "airflow.providers.openlineage", SimpleNamespace(extractors=extractors))
+    monkeypatch.setitem(sys.modules, "airflow.providers.openlineage.extractors", extractors)
+    lake = ParquetSink(str(tmp_path / "lake"))
+
+    def told(state: DagRunState, dag_id: str, **arguments: Any) -> Any:
+        dag = filling(dag_id, kind=Telling, sink=lake, **arguments)
+        assert dag_test(dag).state == state
+        (lineage,) = lineages
+        return lineage
+
+    fake(events=3600, head=60 * 8)
+    lineage = told(DagRunState.FAILED, "lineage_failed")
+    ranges = json.loads(Serde.to_json(lineage.inputs[0].facets["streamsRanges"]))["facts"]
+    covered = [item.window for item in coverage().select("covered")]
+    assert covered == list(MINUTES[8:])
+    assert [(one["shard"], one["start"], one["end"], one["rows"]) for one in ranges] == [
+        (f"numbers-{shard}", str(60 * minute), str(60 * minute + 60), 60) for minute in (8, 9) for shard in (0, 1)
+    ]
+    assert json.loads(Serde.to_json(lineage.outputs[0].outputFacets["outputStatistics"]))["rowCount"] == 240
+    assert told(DagRunState.SUCCESS, "lineage_nothing", start=MINUTES[8].start) is None
+    lineage = told(DagRunState.SUCCESS, "lineage_whole", start=SPAN.end, end=SPAN.end + MINUTE)
+    facts = json.loads(Serde.to_json(lineage.run_facets["streamsWindow"]))["facts"]
+    assert facts["window"] == Window(SPAN.end, SPAN.end + MINUTE).to_json()
+    assert [dataset.name for dataset in lineage.outputs] == [lake.path]
 
 
 def test_a_lost_window_does_not_hold_up_the_others_and_fails_the_task_at_the_end(dag_test, fake, spark_stand_in, capfd):

@@ -13,6 +13,7 @@ from airflow.utils.state import DagRunState, TaskInstanceState
 
 from airflow_provider_streams import Cuts, ParquetSink, Window
 from airflow_provider_streams.hooks.journal import open_journal
+from airflow_provider_streams.operators.backfill import BackfillWindowsOperator
 from airflow_provider_streams.operators.read import ReadWindowOperator
 from airflow_provider_streams.spark.parquet_table import ParquetTable
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource
@@ -44,6 +45,19 @@ def coverage(reader: str, window: Window = WINDOW) -> Any:
 
 def states(reader: str, window: Window = WINDOW) -> list[str]:
     return [one.state for one in coverage(reader, window).windows]
+
+
+@pytest.mark.parametrize("kind", [ReadWindowOperator, BackfillWindowsOperator])
+def test_a_tasks_settings_of_spark_arrive_at_its_launch(dag_test, fake, spark_stand_in, kind):
+    fake(events=3600)
+    window = Window(EPOCH, EPOCH + timedelta(minutes=1))
+    span = {"start": window.start, "end": window.end, "window_length": timedelta(minutes=1)}
+    how = {"window": window} if kind is ReadWindowOperator else span
+    spark = {"driver_memory": "{{ params.memory }}", "conf": {"spark.sql.shuffle.partitions": 7}}
+    with DAG("settings_of_spark", schedule=None, start_date=EPOCH, params={"memory": "700m"}) as dag:
+        kind(task_id="read", source=FakeSource("numbers"), sink=None, slack=timedelta(0), spark=spark, **how)
+    assert dag_test(dag).state == DagRunState.SUCCESS
+    assert spark_stand_in.settings == [(None, {**spark, "driver_memory": "700m"})]
 
 
 def test_a_read_returns_its_plan_and_receipt_in_short(dag_test, fake, spark_stand_in):

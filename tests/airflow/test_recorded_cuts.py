@@ -127,6 +127,23 @@ def test_one_source_that_fails_is_named_and_the_others_are_recorded(dag_test, fa
     assert len(recorded()) == 1
 
 
+def test_a_connection_that_does_not_exist_keeps_no_good_one_from_being_recorded(dag_test, fake, capfd):
+    sources = [FakeSource("numbers", conn_id="nobody_made_it"), SOURCE]
+    dag = dag_of("no_connection", (RecordCutsOperator, {"task_id": "record", "sources": sources}))
+    assert dag_test(dag).state == DagRunState.FAILED
+    assert "nobody_made_it" in capfd.readouterr().out
+    assert len(recorded()) == 1
+    assert recorded(sources[0]) == []
+
+
+async def test_the_trigger_records_beside_a_connection_that_does_not_exist(fake):
+    sources = [FakeSource("numbers", conn_id="nobody_made_it"), SOURCE]
+    trigger = RecordCutsTrigger(sources, 0.05, "watcher", (now() + SECOND / 2).isoformat())
+    (payload,) = [event.payload async for event in trigger.run()]
+    assert payload["stored"] == len(recorded()) >= 1
+    assert payload["failing"] == {sources[0].key: "InvalidRequest"}
+
+
 async def test_the_trigger_survives_a_server_that_is_away(fake, tmp_path):
     (tmp_path / "truth.json").unlink()
     trigger = RecordCutsTrigger([source_to_json(SOURCE)], 0.05, "watcher", (now() + SECOND).isoformat())

@@ -10,12 +10,14 @@ from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import airflow
 import jsonschema
 import pytest
 from airflow.sdk import Asset
 
+from airflow_provider_streams import ParquetSink, PulsarSource
 from airflow_provider_streams.hooks.pravega import PravegaHook
 from airflow_provider_streams.hooks.pulsar import PulsarHook
 from airflow_provider_streams.provider_info import get_provider_info
@@ -110,6 +112,17 @@ def test_modules_and_integrations_fit():
     known = {integration["integration-name"] for integration in INFO["integrations"]}
     for kind in ("hooks", "operators", "sensors", "triggers"):
         assert {entry["integration-name"] for entry in INFO[kind]} <= known
+
+
+@pytest.mark.parametrize("mark", ["#", "?", "%", "%23", " ", "a=b&c"])
+def test_names_that_mean_something_in_a_uri_keep_their_assets_apart(mark):
+    named = [PulsarSource(f"shop/web/orders{name}", conn_id="p") for name in (f"{mark}1", f"{mark}2", "")]
+    tables = [ParquetSink(f"/lake/orders{name}") for name in (f"{mark}1", f"{mark}2", "")]
+    for uris in ([one.asset_uri for one in named], [one.asset_uri for one in tables]):
+        assets = [Asset(uri=uri).uri for uri in uris]
+        assert len(set(assets)) == 3
+        assert assets == uris, "Airflow leaves them as they are"
+        assert unquote(assets[0]).endswith(f"/orders{mark}1"), "nothing of the name is cut off"
 
 
 def test_asset_uris_lose_credentials_and_need_a_name():

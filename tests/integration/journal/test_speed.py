@@ -1,11 +1,12 @@
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from sqlalchemy import event, insert
 
 from airflow_provider_streams.journal import names
+from airflow_provider_streams.journal import pins as pinned
 from airflow_provider_streams.journal.tables import pins, runs
 from airflow_provider_streams.model.window import Window
 
@@ -58,3 +59,19 @@ def test_coverage_of_ten_thousand_windows_is_one_pass(journal, hour, plan_of, le
     assert coverage.covered[0] == Window(start, start + 6 * minute)
     asked = [statement for statement in statements if statement.startswith("SELECT")]
     assert len(asked) <= 5, "the number of questions must not grow with the number of windows"
+
+
+def test_the_last_covered_window_is_found_from_the_end_not_among_all(journal):
+    """Each step of the question goes by an index, and the windows come in their order: none is sorted."""
+    journal.sources()
+    with journal._database.reading() as connection:
+        if connection.dialect.name != "sqlite":
+            pytest.skip("how another database answers hangs on how much it holds")
+        asked: list[tuple[str, object]] = []
+        event.listen(connection, "before_cursor_execute", lambda *facts: asked.append(facts[2:4]))
+        for before in (None, datetime(2026, 11, 20, tzinfo=UTC)):
+            pinned.last_covered(connection, 1, 1, before)
+            steps = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {asked[-1][0]}", asked[-1][1])]
+            assert steps[0].startswith("SEARCH streams_pins USING INDEX streams_pins_by_end (reader_id=?"), steps
+            assert not [step for step in steps if step.startswith("SCAN")], steps
+            assert not [step for step in steps if "FOR ORDER BY" in step and "LAST TERM" not in step], steps

@@ -97,11 +97,11 @@ class Users(RuleBasedStateMachine):
         """Remember what the journals and tables hold now."""
         self.memory = Memory.of(self.journals, self.folders)
 
-    @initialize(late_every=st.sampled_from([0, 5, 50]))
-    def begin(self, late_every: int) -> None:
+    @initialize(late_every=st.sampled_from([0, 5, 50]), events=st.sampled_from([48, 5 * 48, LAST]))
+    def begin(self, late_every: int, events: int) -> None:
         step_ms = STEP // timedelta(milliseconds=1)
         how = {"epoch": START.isoformat(), "interval_ms": step_ms, "late_by_ms": 9 * step_ms, "late_every": late_every}
-        self.world.hold(events=48, shards=SHARDS, **how)
+        self.world.hold(events=events, shards=SHARDS, **how)
 
     def teardown(self) -> None:
         for journal in self.journals.values():

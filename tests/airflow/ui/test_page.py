@@ -275,16 +275,11 @@ def test_tooltips_never_lie_over_the_panel(open_page):
     box = page.locator(ORDERS).bounding_box()
     for share in (0.02, 0.1, 0.2):
         page.mouse.move(box["x"] + box["width"] * share, box["y"] + box["height"] / 2)
-        page.wait_for_timeout(50)
-        overlap = page.evaluate(
-            """() => {
-              const tip = document.querySelector('.st-tip');
-              if (!tip || getComputedStyle(tip).visibility === 'hidden') return false;
-              const panel = document.querySelector('.st-panel').getBoundingClientRect();
-              return tip.getBoundingClientRect().right > panel.left;
-            }"""
-        )
-        assert not overlap
+        page.wait_for_selector(".st-tip:visible")
+        edges = "['.st-tip', '.st-panel'].map((one) => document.querySelector(one).getBoundingClientRect())"
+        tip, panel = page.evaluate(f"() => {edges}")
+        assert tip["width"] > 0
+        assert tip["right"] <= panel["left"]
 
 
 def test_a_drag_snaps_to_the_grid_and_says_where_the_rows_go(open_page):

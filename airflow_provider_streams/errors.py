@@ -230,7 +230,9 @@ class SystemUnavailable(StreamsError):
     """No answer, or a passing failure of the server."""
 
     retryable = True
-    hint: ClassVar[str] = "It may be restarting; retry later. If it stays so, check host, port and TLS of the connection."
+    hint: ClassVar[str] = (
+        "It may be restarting; retry later. If it stays so, check host, port and TLS of the connection."
+    )
 
     def __init__(self, where: str, detail: str) -> None:
         self.where = where

@@ -115,7 +115,6 @@ class World:
         reader: str = "reader",
         source: str = "numbers",
         sink: str | None = "lake",
-        transform: str | None = None,
         select: str = "missing",
         basis: str = "publish",
         on_loss: Any = "fail",

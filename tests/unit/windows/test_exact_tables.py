@@ -415,11 +415,14 @@ def test_a_table_on_a_mount_that_is_not_there_is_not_made_anew(world):
     assert (len(world.values(MOUNTED)), once(world.values(MOUNTED))) == (2 * MINUTE_OF_ROWS, True)
 
 
-def test_a_run_that_would_land_fewer_rows_is_an_explicit_act(world):
-    world.read(minutes(0, 1))
+@pytest.mark.parametrize(
+    ("replan", "would"), [(True, "its new plan cannot hold all of them"), (False, "this read would leave 60")]
+)
+def test_a_run_that_would_land_fewer_rows_is_an_explicit_act(world, replan, would):
+    world.read(minutes(0, 1), on_loss="record")
     world.hold(head=30)
-    with pytest.raises(FewerRows, match="holds 120 rows in the table, and this read would leave 60"):
-        world.read(minutes(0, 1), replan=True, on_loss="record")
+    with pytest.raises(FewerRows, match=f"holds 120 rows in the table, and {would}"):
+        world.read(minutes(0, 1), replan=replan, on_loss="record")
     assert len(world.values()) == MINUTE_OF_ROWS
     world.read(minutes(0, 1), on_loss="record", accept_fewer=True)
     assert len(world.values()) == 60

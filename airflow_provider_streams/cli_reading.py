@@ -193,7 +193,7 @@ def _of_task(args: Namespace) -> Reading:
         task.max_skew,
         task.on_loss if args.on_loss == "fail" else args.on_loss,
         task.on_unproven if args.on_unproven == "land" else args.on_unproven,
-        args.spark_conn_id or loaded.rendered(task.spark_conn_id),
+        getattr(args, "spark_conn_id", None) or loaded.rendered(task.spark_conn_id),
         {**(loaded.rendered(task.spark) or {}), **(spark_of(args) or {})} or None,
         grid_of_timetable(loaded.timetable),
     )

@@ -31,15 +31,6 @@ class Landing:
         through = f" through {self.transform}" if self.transform else ""
         return f"{self.sink.asset_uri if self.sink else 'no table'} ({columns}{through})"
 
-    def differences(self, other: Landing) -> list[str]:
-        """In what another landing is not this one, for a person."""
-        pairs = (
-            ("table", _target(self.sink), _target(other.sink)),
-            ("columns", self.columns, other.columns),
-            ("transform", self.transform, other.transform),
-        )
-        return [f"{name} {_shown(theirs)} instead of {_shown(ours)}" for name, ours, theirs in pairs if ours != theirs]
-
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values; no secret."""
         return {
@@ -156,9 +147,3 @@ def missing_columns(before: Schema, now: Schema) -> list[str]:
 def _target(sink: Sink | None) -> str | None:
     """What says whether two sinks are one table: how its files are compressed does not."""
     return sink.asset_uri if sink else None
-
-
-def _shown(value: object) -> str:
-    if value is None:
-        return "none"
-    return ", ".join(value) if isinstance(value, tuple) else str(value)

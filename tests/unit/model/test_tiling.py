@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airflow_provider_streams.errors import PlanMismatch
+from airflow_provider_streams.journal.chains import Chain
+from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import Loss, Plan, Range, Span, Split
 from airflow_provider_streams.model.position import Position
@@ -116,6 +119,20 @@ def test_a_plan_that_does_not_is_neither_read_nor_proven(name: str) -> None:
         read_again(plan)
     with pytest.raises(PlanMismatch, match="does not hold together"):
         compare(plan, reports_of(plan), seconds=0)
+
+
+def test_a_plan_that_does_not_is_not_pinned(tmp_path: Path) -> None:
+    plan = BROKEN["a split is dropped in the middle"]
+    with Journal(f"sqlite:///{tmp_path / 'journal.db'}") as journal:
+        pins = (
+            lambda: journal.pin("source", plan),
+            lambda: journal.replan("source", plan),
+            lambda: journal.pin_chained("source", plan, Chain(None, (), (), None)),
+        )
+        for pin in pins:
+            with pytest.raises(PlanMismatch, match="does not hold together"):
+                pin()
+        assert journal.pinned("source", plan.reader, plan.window) is None
 
 
 CHANGES: dict[str, Callable[[Split], Split | None]] = {

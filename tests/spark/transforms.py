@@ -157,6 +157,5 @@ SETTINGS = (
     "spark.hadoop.fs.s3a.secret.key",
     "spark.sql.shuffle.partitions",
     "spark.app.name",
-    "spark.ui.enabled",
     "spark.files",
 )

@@ -63,7 +63,7 @@ WHOSE = st.fixed_dictionaries(
     {"reader": READERS, "source": SOURCES, "sink": SINKS, "columns": COLUMNS, "transform": TRANSFORMS}
 ).map(lambda whose: {**whose, "sink": OWN[whose["reader"]] if whose["sink"] == "own" else whose["sink"]})
 LOSSES = st.sampled_from(["fail", "fail", "record"])
-MOMENTS = st.integers(0, LAST // 6).map(lambda sixth: START + 6 * sixth * STEP)
+MOMENTS = (st.integers(0, 6) | st.integers(0, LAST // 6)).map(lambda sixth: START + 6 * sixth * STEP)
 
 DEATHS: dict[str, tuple[Any, str]] = {
     "before the plan is pinned": (Journal, "pin"),
@@ -74,6 +74,9 @@ DEATHS: dict[str, tuple[Any, str]] = {
     "before the window is covered": (Journal, "finish_run"),
 }
 _KILLED = 9
+
+Doing = Callable[[], tuple[Window, ...]]
+"""Does it, and gives the windows that are said to have landed."""
 
 
 class SparkDied(Exception):
@@ -193,17 +196,21 @@ class Users(RuleBasedStateMachine):
 
     # How
 
-    def reading(self, moment, grid, basis, loss, acts, whose, *, dry_run=False) -> tuple[Act, Callable[[], object]]:
+    def reading(self, moment, grid, basis, loss, acts, whose, *, dry_run=False) -> tuple[Act, Doing]:
         window = parse_grid(grid or "7h").cell(moment)
         how = {"basis": basis, "grid": grid, "on_loss": loss, "dry_run": dry_run, **whose, **acts}
         act = self.act("look" if dry_run else "read", window, whose, acts)
-        return act, lambda: self.world.read(window, **how)
 
-    def backfilling(self, moment, days, acts, whose, **how) -> tuple[Act, Callable[[], object]]:
+        def read() -> tuple[Window, ...]:
+            return () if self.world.read(window, **how) is None else (window,)
+
+        return act, read
+
+    def backfilling(self, moment, days, acts, whose, **how) -> tuple[Act, Doing]:
         span = Window(moment, moment + timedelta(days=days))
         late = {"select": "late"} if how.get("select") == "late" else {}
         act = self.act("backfill", span, whose, {**acts, **late})
-        return act, lambda: self.world.backfill(span, **how, **whose, **acts)
+        return act, lambda: self.world.backfill(span, **how, **whose, **acts)[1].covered
 
     def act(self, kind: str, window: Window, whose: dict[str, Any], acts: dict[str, Any]) -> Act:
         sink = self.world.sink(whose["sink"]) if whose["sink"] else None
@@ -212,12 +219,12 @@ class Users(RuleBasedStateMachine):
         told = {name: value for name, value in acts.items() if value not in (False, "refuse")}
         return Act(kind, self.journal, owner, landing, window, told)
 
-    def attempt(self, act: Act, do: Callable[[], object], death: str | None = None) -> None:
+    def attempt(self, act: Act, do: Doing, death: str | None = None) -> None:
         """Done, or refused with a reason of ours, or dead in the middle of it."""
-        before, error = self.memory, None
+        before, error, landed = self.memory, None, ()
         try:
             if death is None:
-                do()
+                landed = do()
             else:
                 self.die_in(death, lambda: self.alone(do))
         except (StreamsError, SparkDied) as caught:
@@ -225,11 +232,10 @@ class Users(RuleBasedStateMachine):
         dies = death is not None or isinstance(error, SparkDied)
         self.look_around()
         check_act(replace(act, dies=dies), before, self.memory, error)
-        if act.kind == "read" and error is None and death is None:
-            check_landed(act, self.memory)
+        check_landed(act, landed, self.memory)
 
     @staticmethod
-    def alone(do: Callable[[], object]) -> None:
+    def alone(do: Doing) -> None:
         with suppress(StreamsError):
             do()
 

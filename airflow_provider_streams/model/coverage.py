@@ -204,13 +204,17 @@ class Coverage:
         return tuple(item.window for item in self.select("covered") if item.run is not None and item.window not in held)
 
     def without(self, windows: Collection[Window], cause: str) -> Self:
-        """Covered windows that are not, for a cause the journal did not know: they have failed."""
+        """Covered windows that are not, for a cause the journal did not know: they have failed.
+
+        So has what a chain read with one of them.
+        """
         gone = frozenset(windows)
+        read = {item.fingerprint for item in self.select("covered") if item.window in gone and item.run is not None}
         return type(self)(
             self.span,
             tuple(
                 replace(item, state="failed", cause=cause, rows=0, bytes=0, late_rows=None, verdict="")
-                if item.state == "covered" and item.window in gone
+                if item.state == "covered" and (item.window in gone or (item.run is None and item.fingerprint in read))
                 else item
                 for item in self.windows
             ),

@@ -64,7 +64,9 @@ def compare(journal: Journal, source_key: str, reader: str, coverage: Coverage) 
     except (SinkError, InvalidRequest) as error:
         return coverage, TableView(kept.target, "unseen", f"it cannot be looked at from here: {error}")
     gone = () if held is None else coverage.missed_by(held)
-    return coverage.without(gone, ROWS_GONE), TableView(kept.target, standing, _CAUSES[standing], gone)
+    # of no table of ours nothing is covered, also not what a chain read with a window behind this span
+    lost = gone if standing in ("ours", "unseen") else [item.window for item in coverage.select("covered")]
+    return coverage.without(lost, ROWS_GONE), TableView(kept.target, standing, _CAUSES[standing], gone)
 
 
 _CAUSES: dict[Standing, str] = {

@@ -546,3 +546,12 @@ def test_time_that_a_chain_read_with_a_later_window_is_not_gone_from_the_table(w
     world.read(minutes(2, 3), basis="chained", sink=MOUNTED)
     coverage, table = _seen(world)
     assert (table.gone, coverage.is_complete) == ((), True)
+    shutil.rmtree(Path(world.sink(MOUNTED).path) / "window_start=20261120T100200Z")
+    coverage, table = _seen(world)
+    assert (table.gone, coverage.covered) == ((minutes(2, 3),), (minutes(0, 1),)), "gone with what it was read with"
+    shutil.rmtree(world.sink(MOUNTED).path)
+    key, between = FakeSource("numbers").key, minutes(1, 2)
+    coverage, _ = compare(
+        world.journal, key, "reader", world.journal.coverage(key, "reader", between.start, between.end)
+    )
+    assert coverage.covered == ()

@@ -18,10 +18,7 @@ _NAMES: dict[int, Literal["lz4_raw", "zstd", "snappy"]] = {LZ4: "lz4_raw", ZSTD:
 
 Payload = bytes | bytearray | memoryview
 
-_MARK_BYTES = 12
-"""So many literals, at least, must follow LZ4's last match."""
-_MARK_FOLLOWS = bytes([_MARK_BYTES << 4])
-_LONGEST_REPEAT = 19
+_LAST_LITERALS = 5
 _marks = count(1)
 
 
@@ -73,24 +70,18 @@ def _is_shorter(payload: Payload, compression: int, size: int) -> bool:
 
 
 def _ends_at(payload: Payload, size: int) -> bool:
-    """Whether an LZ4 block decompresses to `size` bytes, and no fewer: what is appended to it comes right behind them.
+    """Whether an LZ4 block, which fits into `size` bytes, fills them: another end of it is found at their end.
 
-    A block ends within a sequence: literals without a match. So a match of the byte before it is appended, and a last
-    sequence of bytes that no memory holds yet. How long that match is stands in the block's last sequence, where
-    encoders write 0, which is 4 bytes; 15 goes on in another byte. See LZ4's block format, "End of block conditions".
+    A block's last five bytes are literals, or all of its bytes behind the first: whatever stands there decompresses to
+    itself. See LZ4's block format, "End of block conditions".
     """
-    return any(_is_followed(payload, size, repeat) for repeat in (b"\x01\x00", b"\x01\x00\x00"))
-
-
-def _is_followed(payload: Payload, size: int, repeat: bytes) -> bool:
-    mark = next(_marks).to_bytes(_MARK_BYTES, "big")
-    block = b"".join((payload, repeat, _MARK_FOLLOWS, mark))
-    try:
-        found: bytes = _codec(LZ4).decompress(block, size + _LONGEST_REPEAT + _MARK_BYTES, asbytes=True)
-    except OSError:
-        return False
-    at = found.find(mark, size + 4)
-    return at > 0 and found[size:at] == found[size - 1 : size] * (at - size)
+    if len(payload) <= _LAST_LITERALS:
+        return payload[0] >> 4 == size
+    # bytes that no memory holds yet, and of which no end is a beginning
+    number = next(_marks)
+    mark = bytes([255, *(number >> shift & 127 for shift in (21, 14, 7, 0))])
+    marked: bytes = _codec(LZ4).decompress(bytes(payload[:-_LAST_LITERALS]) + mark, size, asbytes=True)
+    return marked.endswith(mark)
 
 
 @cache

@@ -63,9 +63,22 @@ def test_an_entry_decompresses_to_the_stated_size_or_is_refused(kind, data):
             rows_of(stored, compression=kind, uncompressed_size=other)
 
 
-@pytest.mark.parametrize("block", [b"\x0a", b"\x00", b"\x0f", b"\xf0\x05" + bytes(20) + b"\x01\x00\x00"])
+def ended(last):
+    """An LZ4 block of 20 literals, a match of four, and a last sequence."""
+    return b"\xf0\x05" + bytes(range(20)) + b"\x01\x00" + last
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        *(b"\x0a", b"\x00", b"\x0f", b"\xce" + bytes(12), ended(b"\x00")),
+        # which fit only where there is room for more
+        *(ended(bytes([literals << 4 | match]) + bytes(literals)) for literals in (5, 6, 7) for match in (0, 3, 15)),
+    ],
+)
 def test_an_lz4_block_that_ends_early_gives_no_memory_that_nobody_wrote_to(block):
-    for size in range(1, 60):
+    length = {0xCE: 12, 0xF0: 24 + len(block) - 25}.get(block[0], 0)
+    for size in {*range(1, 60)} - {length}:
         with pytest.raises(CorruptFrame):
             rows_of(block, compression=1, uncompressed_size=size)
 

@@ -13,6 +13,8 @@ EVENTS ?= 200000
 MINUTES ?= 1
 # More for pytest: make test ARGS="-k ledger -x"
 ARGS ?=
+# While the others wait for servers, these need none.
+ALONE := tests/unit tests/fuzz
 WITHOUT_SERVERS := not pulsar and not pravega and not spark and not stack and not postgres and not install
 
 .PHONY: help env servers lint format test test-fast bench fuzz demo demo-pulsar demo-pravega docs clean
@@ -53,8 +55,17 @@ format: env ## let ruff repair what it can
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
 
-test: servers ## every test, with real servers, Spark and Airflow
+test: servers ## every test, with real servers, Spark and Airflow; those that start nothing run beside them
+ifneq ($(ARGS),)
 	$(PY) -m pytest $(ARGS)
+else
+	@said=$$(mktemp); trap 'rm -f "$$said"' EXIT; \
+	{ ended=0; $(PY) -m pytest $(ALONE) > "$$said" 2>&1 || ended=$$?; cat "$$said"; exit $$ended; } & \
+	failed=0; \
+	$(PY) -m pytest $(addprefix --ignore=,$(ALONE)) || failed=$$?; \
+	wait $$! || failed=$$?; \
+	exit $$failed
+endif
 
 test-fast: env ## the tests that start nothing
 	$(PY) -m pytest -m "$(WITHOUT_SERVERS)" $(ARGS)

@@ -128,6 +128,7 @@ class World:
         """What the controller says, by method and from the message."""
         return {
             "checkStreamExists": lambda _: self.exists,
+            "checkScopeExists": lambda _: True,
             "getSegments": lambda _: self.head,
             "getCurrentSegments": lambda _: self._current(),
             "getSegmentsImmediatelyFollowing": lambda message: tuple(self.segments[message.segment_id].successors),

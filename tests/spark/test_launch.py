@@ -306,7 +306,7 @@ def test_a_task_that_is_ended_says_so_although_its_spark_may_be_gone_first(strea
     """Airflow ends a task by a signal to its whole process group: JVM, workers and task alike."""
     with reading_task(stream, tmp_path, WAYS[way]) as (child, output):
         os.killpg(child.pid, signal.SIGTERM)
-        child.wait(240)
+        child.wait(60)
     result = json.loads((tmp_path / "result.json").read_text())
     assert result["error"] == "TaskEnded", output.read_text()
     assert not list((tmp_path / "lake").glob("window_start=*"))
@@ -316,7 +316,7 @@ def test_a_jvm_that_is_killed_is_a_passing_failure_in_words(stream, tmp_path: Pa
     with reading_task(stream, tmp_path, WAYS["tasks"]) as (child, output):
         (jvm,) = [one for one in psutil.Process(child.pid).children() if one.name() == "java"]
         jvm.kill()
-        child.wait(240)
+        child.wait(60)
     result = json.loads((tmp_path / "result.json").read_text())
     assert result["error"] == "SystemUnavailable", output.read_text()
     assert result["message"].startswith("Spark's JVM is not available: the connection to it broke")

@@ -98,14 +98,14 @@ def compile_java(source: Path, classpath: Sequence[str]) -> Path:
 def start_java(
     source: Path, arguments: Sequence[str], classpath: Sequence[str], environment: Mapping[str, str] | None = None
 ) -> subprocess.Popen[str]:
-    """Start the class named like `source`, compiled first, with pipes for its three streams of text."""
-    classes = compile_java(source, classpath)
-    command = [find_java(), "-cp", ":".join([str(classes), *classpath]), source.stem, *arguments]
+    """Start the class named like `source`, compiled first, with pipes to speak with it.
+
+    Its standard error is ours: nobody reads it while they speak, and a pipe that is full would stop it.
+    """
     return subprocess.Popen(
-        command,
+        _command(source, arguments, classpath),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, **(environment or {})},
     )
@@ -124,12 +124,19 @@ def run_java(
         JavaFailed: It does not compile, or ended with another code than 0.
         TimeoutExpired: It ran longer than `seconds`; it has been killed.
     """
-    with start_java(source, arguments, classpath, environment) as process:
-        try:
-            out, err = process.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            raise
-    if process.returncode:
-        raise JavaFailed(f"java {source.stem}", process.returncode, out + err)
-    return out
+    done = subprocess.run(
+        _command(source, arguments, classpath),
+        capture_output=True,
+        text=True,
+        env={**os.environ, **(environment or {})},
+        timeout=seconds,
+        check=False,
+    )
+    if done.returncode:
+        raise JavaFailed(f"java {source.stem}", done.returncode, done.stdout + done.stderr)
+    return done.stdout
+
+
+def _command(source: Path, arguments: Sequence[str], classpath: Sequence[str]) -> list[str]:
+    classes = compile_java(source, classpath)
+    return [find_java(), "-cp", ":".join([str(classes), *classpath]), source.stem, *arguments]

@@ -5,10 +5,15 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import signal
 import struct
+import subprocess
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +43,12 @@ class PeerFailed(RuntimeError):
     """The Java client threw."""
 
 
+class PeerHung(RuntimeError):
+    """The Java client did not answer, or ended."""
+
+
 class Peer:
-    """A JVM with Pravega's client: one command, one answer."""
+    """A JVM with Pravega's client: one command, one answer. One that ended is followed by a new one."""
 
     def __init__(self, server: PravegaServer, logging: Path, user: str = "admin") -> None:
         logging.write_text(_QUIET)
@@ -49,26 +58,53 @@ class Peer:
             **server.client_properties(user),
             **({"authority": str(server.certificates.authority)} if server.tls else {}),
         }
-        self._process = start_java(SOURCE, [f"{k}={v}" for k, v in properties.items()], server.classpath)
+        self._start = partial(start_java, SOURCE, [f"{k}={v}" for k, v in properties.items()], server.classpath)
+        self._process = self._start()
 
     def ask(self, *words: object) -> dict[str, Any]:
         self.tell(*words)
         return self.answer()
 
     def tell(self, *words: object) -> None:
+        if self._process.poll() is not None:
+            self.close()
+            self._process = self._start()
         assert self._process.stdin
         self._process.stdin.write(" ".join(map(str, words)) + "\n")
         self._process.stdin.flush()
 
-    def answer(self) -> dict[str, Any]:
+    def answer(self, patience: float = 120.0) -> dict[str, Any]:
+        """What the last command gave. A client that hangs says where, and ends: it would answer nobody any more.
+
+        Args:
+            patience: seconds to wait for it.
+
+        Raises:
+            PeerFailed: The client threw.
+            PeerHung: It hung or ended.
+        """
         assert self._process.stdout
-        for line in self._process.stdout:
-            if line.startswith("> "):
-                answer: dict[str, Any] = json.loads(line[2:])
-                if "error" in answer:
-                    raise PeerFailed(answer["error"])
-                return answer
-        raise PeerFailed("the JVM ended")
+        said = []
+        watch = threading.Timer(patience, self._end)
+        watch.start()
+        try:
+            for line in self._process.stdout:
+                if line.startswith("> "):
+                    answer: dict[str, Any] = json.loads(line[2:])
+                    if "error" in answer:
+                        raise PeerFailed(answer["error"])
+                    return answer
+                said.append(line)
+        finally:
+            watch.cancel()
+        self._process.wait()
+        raise PeerHung(f"the JVM ended without an answer: {''.join(said)}")
+
+    def _end(self) -> None:
+        """Let the JVM print what each of its threads does, and kill it."""
+        self._process.send_signal(signal.SIGQUIT)
+        time.sleep(2)
+        self._process.kill()
 
     def digests(self, stream: str, start: StreamCut | None, end: StreamCut | None) -> dict[int, tuple[Any, ...]]:
         """Per segment that is not empty: start, end, events, SHA-256 of length-prefixed payloads."""
@@ -79,6 +115,20 @@ class Peer:
     def write(self, stream: str, count: int, size: int = 100, keys: int = 10, tag: str = "e") -> None:
         self.ask("write", *stream.split("/"), count, size, keys, tag)
 
+    def write_large(self, stream: str, size: int) -> None:
+        """Write one event of more than 8 MiB.
+
+        The client sends it in parts, each with a number, and waits for an answer to each, for ever. A server that is
+        busy acknowledges several parts by one answer, and the client hangs. Nothing is stored then: the parts become an
+        event by a last command, after all answers.
+        """
+        for _ in range(10):
+            self.tell("write", *stream.split("/"), 1, size, 1, "large")
+            with contextlib.suppress(PeerHung):
+                self.answer(patience=20)
+                return
+        pytest.fail("ten clients, and each hung")
+
     def close(self) -> None:
         with self._process as process:
             assert process.stdin
@@ -86,7 +136,7 @@ class Peer:
                 process.stdin.close()
             try:
                 process.wait(60)
-            except TimeoutError:
+            except subprocess.TimeoutExpired:
                 process.kill()
 
 

@@ -92,7 +92,8 @@ def test_java_fetches_the_event_that_our_pointer_names(lab, peer, stream):
 
 
 def test_events_beyond_eight_mebibytes_are_whole(lab, peer, stream):
-    peer.write(stream, 2, size=20 * 1024 * 1024, keys=1)
+    for _ in range(2):
+        peer.write_large(stream, 20 * 1024 * 1024)
     peer.write(stream, 3, size=100, keys=1)
     plan = lab.plan(stream)
     events, receipt = lab.read(plan)

@@ -40,8 +40,7 @@ class Workbench:
 
     def topic(self, name: str = "t", partitions: int | None = None) -> str:
         topic = self.server.create_topic(f"{self.namespace}/{name}-{random.getrandbits(32):x}", partitions)
-        # publish times have milliseconds only
-        self.made = dt.datetime.fromtimestamp(time.time_ns() // 1_000_000 / 1000, dt.UTC)
+        self.made = written_from()
         return topic
 
     def path(self, topic: str) -> str:
@@ -116,6 +115,11 @@ class Workbench:
             rows.append(peer_row(reader.read_next(60_000)))
         reader.close()
         return rows
+
+
+def written_from() -> dt.datetime:
+    """The time by the broker's clock, which is ours: no message that is written now is older. In whole milliseconds."""
+    return dt.datetime.fromtimestamp(time.time_ns() // 1_000_000 / 1000, dt.UTC)
 
 
 def our_row(row: dict[str, Any]) -> Row:

@@ -19,6 +19,7 @@ from airflow_provider_streams.systems.pulsar import feed as feed_module
 from airflow_provider_streams.systems.pulsar import reader as reader_module
 from airflow_provider_streams.systems.pulsar.system import PulsarSystem
 from airflow_provider_streams.testing.servers import PulsarBroker, PulsarStorage
+from tests.integration.pulsar.conftest import written_from
 
 pytestmark = pytest.mark.pulsar
 
@@ -49,7 +50,7 @@ def second(brokers):
 
 @pytest.fixture(scope="module")
 def spread(brokers):
-    """A topic of numbered events, of which each broker owns partitions; and who owns which."""
+    """A topic of numbered events, of which each broker owns partitions; who owns which; and since when it is there."""
     first, _ = brokers
     for _ in range(10):
         topic = _topic(first)
@@ -58,6 +59,7 @@ def spread(brokers):
             break
     else:
         pytest.fail("ten topics, and each was given to one broker alone")
+    made = written_from()
     client = pulsar.Client(first.service_url, authentication=pulsar.AuthenticationToken(first.token()))
     with closing(client):
         router = pulsar.PartitionsRoutingMode.RoundRobinDistribution
@@ -65,7 +67,7 @@ def spread(brokers):
         for number in range(EVENTS):
             producer.send_async(b"%d" % number, lambda *_: None)
         producer.flush()
-    return topic, owners
+    return topic, owners, made
 
 
 def _topic(server):
@@ -84,9 +86,8 @@ def connected(server, **options):
     return closing(PulsarSystem.from_options({**given, **options}))
 
 
-def request(topic):
-    now = datetime.now(UTC)
-    window = Window(now - timedelta(hours=1), now - timedelta(milliseconds=1))
+def request(topic, made):
+    window = Window(made, datetime.now(UTC) - timedelta(milliseconds=1))
     return PlanRequest(PulsarSource(topic), window, "d.read", slack=timedelta(0))
 
 
@@ -109,14 +110,14 @@ def test_a_window_over_both_is_read_whole_whichever_is_asked(first, second, spre
     urls = {} if asked == "first" else {"service_url": second.service_url, "admin_url": second.admin_url}
     hosts = f"127.0.0.1,{second.address}"
     with connected(first, **urls, allowed_hosts=hosts) as system:
-        values, receipt = read(system, system.plan(request(spread[0])))
+        values, receipt = read(system, system.plan(request(spread[0], spread[2])))
     assert values == EVERY_EVENT_ONCE
-    assert receipt.verdict == "unproven", "the window begins before its topic"
+    assert receipt.verdict == "complete"
 
 
 def test_credentials_go_to_no_host_that_was_not_named(first, second, spread):
     with connected(first) as system, pytest.raises(AccessError, match=second.address) as caught:
-        system.plan(request(spread[0]))
+        system.plan(request(spread[0], spread[2]))
     assert "allowed_hosts" in str(caught.value)
     assert not caught.value.retryable
 
@@ -125,11 +126,11 @@ def test_a_killed_brokers_topics_are_read_on_from_the_other(first, second, sprea
     # little is on the way at any moment
     monkeypatch.setattr(feed_module, "PERMITS", 20)
     monkeypatch.setattr(reader_module, "FLUSH_ENTRIES", 1)
-    topic, owners = spread
+    topic, owners, made = spread
     options = {"allowed_hosts": second.address, "stall_seconds": "200"}
     both = f"pulsar://{second.address}:{second.port['broker']},127.0.0.1:{first.port['broker']}"
     with connected(first, service_url=both, **options) as system:
-        plan = system.plan(request(topic))
+        plan = system.plan(request(topic, made))
         split = next(one for one in plan.splits if owners[one.shard] == second.service_url)
         with closing(system.read(plan, split, ["value"])) as reader:
             batches = iter(reader)

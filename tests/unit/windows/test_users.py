@@ -31,7 +31,7 @@ from airflow_provider_streams.testing.fake import FakeSource, Truth
 from tests.unit.windows.claims import Act, Memory, check_act, check_claim, check_landed, check_table
 from tests.unit.windows.conftest import World
 
-USERS = int(os.environ.get("STREAMS_USERS", "10"))
+USERS = int(os.environ.get("STREAMS_USERS", "12"))
 # a user lives for seconds, on a busy machine for many
 pytestmark = pytest.mark.timeout(60 * USERS)
 

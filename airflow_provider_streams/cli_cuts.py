@@ -75,7 +75,7 @@ def decode(args: Namespace) -> None:
         ]
         _show(args, rows, f"a cut of {cut.stream} without segments: the tail of a sealed stream")
         return
-    from airflow_provider_streams.systems.pulsar.notation import parse_position
+    from airflow_provider_streams.systems.pulsar.message_id import parse_position
 
     ledger, entry, batch_index = parse_position(args.text, args.shard).parts
     _show(args, [{"ledger": ledger, "entry": entry, "batch_index": batch_index}], "")
@@ -104,7 +104,7 @@ def _text(source: Source, cut: Cut) -> str:
 def _scaling(source: Source) -> Iterator[dict[str, Any]]:
     from datetime import UTC, datetime
 
-    from airflow_provider_streams.systems.pravega.scalings import scaling_events
+    from airflow_provider_streams.systems.pravega.scaling_events import scaling_events
 
     if not isinstance(source, PravegaSource):
         raise InvalidRequest("only Pravega streams scale: --scaling is for them")

@@ -10,7 +10,7 @@ from airflow_provider_streams.errors import InvalidRequest, StreamsError
 from airflow_provider_streams.hooks.base import StreamHook
 from airflow_provider_streams.model.source import PravegaSource, scoped_stream_name
 from airflow_provider_streams.systems.base import Option
-from airflow_provider_streams.systems.pravega.auth import OPTIONS, Endpoint
+from airflow_provider_streams.systems.pravega.endpoint import OPTIONS, Endpoint
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection as AirflowConnection

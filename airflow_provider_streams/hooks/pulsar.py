@@ -10,20 +10,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
 
 from airflow_provider_streams.errors import StreamsError, SystemUnavailable, WindowNotReady
-from airflow_provider_streams.hooks import pulsar_questions as questions
-from airflow_provider_streams.hooks.backlog import Backlog
 from airflow_provider_streams.hooks.base import StreamHook
-from airflow_provider_streams.hooks.pulsar_conditions import Condition, Finding
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import Basis, PlanRequest
 from airflow_provider_streams.model.source import PulsarSource, full_topic_name
 from airflow_provider_streams.systems.base import Option
 from airflow_provider_streams.systems.pulsar import names
+from airflow_provider_streams.systems.pulsar import topics as topic_questions
 from airflow_provider_streams.systems.pulsar.admin import requests
 from airflow_provider_streams.systems.pulsar.admin.answers import InternalStats, MessageId, TopicStats
 from airflow_provider_streams.systems.pulsar.admin.client import AdminClient, AsyncAdminClient
-from airflow_provider_streams.systems.pulsar.admin.sharing import borrow, give_back
-from airflow_provider_streams.systems.pulsar.auth import OPTIONS, Address, Endpoint
+from airflow_provider_streams.systems.pulsar.admin.pool import acquire, release
+from airflow_provider_streams.systems.pulsar.backlog import Backlog
+from airflow_provider_streams.systems.pulsar.conditions import Condition, Finding
+from airflow_provider_streams.systems.pulsar.endpoint import OPTIONS, Address, Endpoint
 from airflow_provider_streams.systems.pulsar.questions import Question, Topic, aask, ask, topics_of
 from airflow_provider_streams.systems.pulsar.questions import topic as topic_named
 from airflow_provider_streams.windows.readiness import Readiness, WindowQuestion
@@ -92,22 +92,22 @@ class PulsarHook(StreamHook):
         """Counters and subscriptions of a topic, its partitions summed."""
         name = full_topic_name(topic)
         found = self.answer(topic_named(name))
-        return self.answer(questions.stats([found]))[name]
+        return self.answer(topic_questions.stats([found]))[name]
 
     def internal_stats(self, topic: str) -> dict[str, InternalStats]:
         """The ledgers of each partition, by its full name."""
-        return self.answer(questions.internal_stats(full_topic_name(topic)))
+        return self.answer(topic_questions.internal_stats(full_topic_name(topic)))
 
     def last_message_id(self, topic: str) -> dict[str, MessageId]:
         """The last stored entry of each partition; it may be a marker, aborted, or gone already."""
-        return self.answer(questions.last_message_id(full_topic_name(topic)))
+        return self.answer(topic_questions.last_message_id(full_topic_name(topic)))
 
     def position_at(self, topic: str, moment: datetime) -> Cut:
         """In each partition, the place before the first entry published at or after a moment.
 
         Exact only where publish times are in order; a plan looks slack earlier and later, and filters.
         """
-        return self.answer(questions.cut_at(full_topic_name(topic), moment))
+        return self.answer(topic_questions.cut_at(full_topic_name(topic), moment))
 
     def subscriptions(self, topic: str) -> tuple[str, ...]:
         """The names of a topic's subscriptions, sorted."""
@@ -124,11 +124,11 @@ class PulsarHook(StreamHook):
     def backlog_of(self, source: PulsarSource, subscription: str) -> Backlog:
         """The same over all topics of a source."""
         found = self.answer(topics_of(source))
-        return self.answer(questions.backlog(found, subscription))
+        return self.answer(topic_questions.backlog(found, subscription))
 
     async def abacklog_of(self, source: PulsarSource, subscription: str) -> Backlog:
         """As `backlog_of`, for an event loop: one request per topic and call, after the first."""
-        return await self.aanswer(questions.backlog(await self._known_topics(source), subscription))
+        return await self.aanswer(topic_questions.backlog(await self._known_topics(source), subscription))
 
     def find(self, source: PulsarSource, condition: Condition) -> Finding:
         """Whether a condition is met now."""
@@ -146,11 +146,11 @@ class PulsarHook(StreamHook):
         """As `stats`, for an event loop."""
         name = full_topic_name(topic)
         found = await self.aanswer(topic_named(name))
-        return (await self.aanswer(questions.stats([found])))[name]
+        return (await self.aanswer(topic_questions.stats([found])))[name]
 
     async def aposition_at(self, topic: str, moment: datetime) -> Cut:
         """As `position_at`, for an event loop."""
-        return await self.aanswer(questions.cut_at(full_topic_name(topic), moment))
+        return await self.aanswer(topic_questions.cut_at(full_topic_name(topic), moment))
 
     def readiness(self, question: WindowQuestion) -> Readiness:
         """Whether a window's end is certain, by `Planner.check_ready`: what a plan would say, sooner."""
@@ -198,7 +198,7 @@ class PulsarHook(StreamHook):
             await asyncio.to_thread(import_module, _SYSTEM)
 
     def answer(self, question: Question[T]) -> T:
-        """The answer to a question, like those of `pulsar_questions`."""
+        """The answer to a question, like those of `systems.pulsar.topics`."""
         return ask(self.admin, question)
 
     async def aanswer(self, question: Question[T]) -> T:
@@ -233,7 +233,7 @@ class PulsarHook(StreamHook):
         if self._borrowed is not None:
             endpoint, _ = self._borrowed
             self._borrowed = None
-            await give_back(endpoint)
+            await release(endpoint)
 
     def _known_options(self) -> tuple[Option, ...]:
         # the system's own, without loading its readers: a triggerer needs none
@@ -245,7 +245,7 @@ class PulsarHook(StreamHook):
     async def _aadmin(self) -> AsyncAdminClient:
         if self._borrowed is None:
             endpoint = Endpoint.from_options(await self.aoptions())
-            self._borrowed = endpoint, borrow(endpoint)
+            self._borrowed = endpoint, acquire(endpoint)
         return self._borrowed[1]
 
     async def _known_topics(self, source: PulsarSource) -> tuple[Topic, ...]:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from airflow_provider_streams.model.landing import Landed
-    from airflow_provider_streams.spark.chunk import ChunkSpec, WindowResult
+    from airflow_provider_streams.spark.batch_spec import ChunkSpec, WindowResult
     from airflow_provider_streams.spark.spec import JobSpec
 
     Work = JobSpec | ChunkSpec
@@ -183,9 +183,9 @@ class _SessionLauncher:
         self.secrets = settings.secrets
 
     def _run(self, work: Work, session: SparkSession) -> Any:
-        from airflow_provider_streams.spark.chunk import ChunkSpec  # noqa: PLC0415 - PySpark is loaded when it is used
+        from airflow_provider_streams.spark.batch_job import run_chunk  # noqa: PLC0415
+        from airflow_provider_streams.spark.batch_spec import ChunkSpec  # noqa: PLC0415 - PySpark is loaded when it is used
         from airflow_provider_streams.spark.job import run  # noqa: PLC0415
-        from airflow_provider_streams.spark.many import run_chunk  # noqa: PLC0415
 
         self._session = session
         session.addTag(self._tag)
@@ -250,7 +250,7 @@ class ConnectLauncher(_SessionLauncher):
         from airflow.providers.apache.spark.hooks.spark_connect import SparkConnectHook  # noqa: PLC0415 - optional
         from pyspark.sql import SparkSession
 
-        from airflow_provider_streams.spark.ring import ring_archive  # noqa: PLC0415
+        from airflow_provider_streams.spark.py_files import ring_archive  # noqa: PLC0415
 
         session: SparkSession = SparkSession.builder.remote(
             SparkConnectHook(self._conn_id).get_connection_url()
@@ -287,7 +287,7 @@ class SubmitLauncher:
 
     def run(self, work: Work) -> Any:
         """See `Launcher`."""
-        from airflow_provider_streams.spark.lifeline import Life  # noqa: PLC0415 - as above
+        from airflow_provider_streams.spark.process_lock import Life  # noqa: PLC0415 - as above
 
         with tempfile.TemporaryDirectory(prefix="streams-job-") as folder:  # mode 0700
             files = _Files(Path(folder))
@@ -307,7 +307,7 @@ class SubmitLauncher:
     def _hook_for(self, work: Work, files: _Files) -> Any:
         from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook  # noqa: PLC0415 - optional
 
-        from airflow_provider_streams.spark.ring import ring_archive  # noqa: PLC0415 - as above
+        from airflow_provider_streams.spark.py_files import ring_archive  # noqa: PLC0415 - as above
 
         return SparkSubmitHook(
             conn_id=self._conn_id,
@@ -406,7 +406,7 @@ def _failure(result_file: Path) -> Exception | None:
 
 def _answer(result_file: Path) -> Any:
     from airflow_provider_streams.model.landing import Landed  # noqa: PLC0415 - as above
-    from airflow_provider_streams.spark.chunk import results_from_json  # noqa: PLC0415
+    from airflow_provider_streams.spark.batch_spec import results_from_json  # noqa: PLC0415
 
     if not result_file.exists():
         raise PreflightFailed("spark-submit ended without an error and without a result: see its output above")
@@ -416,7 +416,7 @@ def _answer(result_file: Path) -> Any:
 
 def _title(work: Work) -> str:
     """What Spark's UI calls the application."""
-    from airflow_provider_streams.spark.chunk import ChunkSpec  # noqa: PLC0415 - as above
+    from airflow_provider_streams.spark.batch_spec import ChunkSpec  # noqa: PLC0415 - as above
 
     if isinstance(work, ChunkSpec):
         return f"streams {len(work.specs)} windows from {work.how.plan.window.label}"

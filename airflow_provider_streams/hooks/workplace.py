@@ -48,7 +48,7 @@ class _Spark:
 
     def run(self, work: Any) -> Any:
         from airflow_provider_streams.hooks import spark  # noqa: PLC0415 - Spark is loaded when it is used
-        from airflow_provider_streams.spark.chunk import ChunkSpec  # noqa: PLC0415
+        from airflow_provider_streams.spark.batch_spec import ChunkSpec  # noqa: PLC0415
 
         launch = spark.launch_chunk if isinstance(work, ChunkSpec) else spark.launch
         return launch(work, self._conn_id, self._settings)

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseOperator
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.hooks import pulsar_pins
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.hooks.pulsar import PulsarHook
-from airflow_provider_streams.hooks.pulsar_pins import Placement
 from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.retry import terminal_errors
+from airflow_provider_streams.systems.pulsar import hold as holds
+from airflow_provider_streams.systems.pulsar.hold import Placement
 from airflow_provider_streams.systems.pulsar.questions import ask
 from airflow_provider_streams.timetables import run_facts
 from airflow_provider_streams.windows.of_run import resolve_window
@@ -117,13 +117,9 @@ class PinBacklogOperator(PinOperator):
     def change(self, hook: PulsarHook, context: Context) -> dict[str, Any]:
         """See `PinOperator`."""
         since = self._since(context)
-        question = (
-            pulsar_pins.cut_at_head(self.source)
-            if since is None
-            else pulsar_pins.cut_at(self.source, since, self.slack)
-        )
+        question = holds.cut_at_head(self.source) if since is None else holds.cut_at(self.source, since, self.slack)
         cut = ask(hook.admin, question)
-        return ask(hook.admin, pulsar_pins.place(Placement(self.pin, self.reader, cut, since)))
+        return ask(hook.admin, holds.place(Placement(self.pin, self.reader, cut, since)))
 
     def _since(self, context: Context) -> datetime | None:
         if self.at == "earliest":
@@ -152,16 +148,16 @@ class MovePinOperator(PinOperator):
 
     def change(self, hook: PulsarHook, context: Context) -> dict[str, Any]:  # noqa: ARG002 - all pin operators' shape
         """See `PinOperator`."""
-        found = [pin for pin in ask(hook.admin, pulsar_pins.pins_of(self.source)) if pin.name == self.pin]
+        found = [pin for pin in ask(hook.admin, holds.pins_of(self.source)) if pin.name == self.pin]
         starts = [pin.mark.since for pin in found if pin.mark.since]
         with open_journal() as journal:
             done = covered_end(journal, self.source.key, self.reader, max(starts, default=None))
         if not found or done is None:
             why = "there is no such pin" if not found else "the first window it holds is not covered"
             return {"pin": self.pin, "moved": [], "reason": why}
-        cut = done.cut or ask(hook.admin, pulsar_pins.cut_at(self.source, done.time, self.slack))
+        cut = done.cut or ask(hook.admin, holds.cut_at(self.source, done.time, self.slack))
         placement = Placement(self.pin, self.reader, cut, done.time, done.plan)
-        moved = ask(hook.admin, pulsar_pins.move(placement))
+        moved = ask(hook.admin, holds.move(placement))
         return {**moved, "since": done.time.isoformat()}
 
 
@@ -170,7 +166,7 @@ class DropPinOperator(PinOperator):
 
     def change(self, hook: PulsarHook, context: Context) -> dict[str, Any]:  # noqa: ARG002 - all pin operators' shape
         """See `PinOperator`."""
-        return ask(hook.admin, pulsar_pins.drop(self.source, self.pin))
+        return ask(hook.admin, holds.drop(self.source, self.pin))
 
 
 def _moment(text: str) -> datetime:

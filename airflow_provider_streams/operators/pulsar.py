@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from airflow.sdk import BaseOperator
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.hooks import pulsar_changes as changes
 from airflow_provider_streams.hooks.pulsar import PulsarHook
 from airflow_provider_streams.model.source import full_topic_name
 from airflow_provider_streams.retry import terminal_errors
+from airflow_provider_streams.systems.pulsar import administration
 from airflow_provider_streams.systems.pulsar.questions import Question, ask
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class PulsarCreateTopicOperator(PulsarTopicOperator):
 
     def change(self, topic: str) -> Question[dict[str, Any]]:
         """See `PulsarTopicOperator`."""
-        return changes.create_topic(topic, self.partitions)
+        return administration.create_topic(topic, self.partitions)
 
 
 class PulsarUpdatePartitionsOperator(PulsarTopicOperator):
@@ -94,7 +94,7 @@ class PulsarUpdatePartitionsOperator(PulsarTopicOperator):
 
     def change(self, topic: str) -> Question[dict[str, Any]]:
         """See `PulsarTopicOperator`."""
-        return changes.update_partitions(topic, self.partitions)
+        return administration.update_partitions(topic, self.partitions)
 
 
 class PulsarDeleteTopicOperator(PulsarTopicOperator):
@@ -113,7 +113,7 @@ class PulsarDeleteTopicOperator(PulsarTopicOperator):
 
     def change(self, topic: str) -> Question[dict[str, Any]]:
         """See `PulsarTopicOperator`."""
-        return changes.delete_topic(topic, force=self.force)
+        return administration.delete_topic(topic, force=self.force)
 
 
 class PulsarTerminateTopicOperator(PulsarTopicOperator):
@@ -125,7 +125,7 @@ class PulsarTerminateTopicOperator(PulsarTopicOperator):
 
     def change(self, topic: str) -> Question[dict[str, Any]]:
         """See `PulsarTopicOperator`."""
-        return changes.terminate(topic)
+        return administration.terminate(topic)
 
 
 class PulsarCompactTopicOperator(PulsarTopicOperator):
@@ -137,7 +137,7 @@ class PulsarCompactTopicOperator(PulsarTopicOperator):
 
     def change(self, topic: str) -> Question[dict[str, Any]]:
         """See `PulsarTopicOperator`."""
-        return changes.compact(topic)
+        return administration.compact(topic)
 
 
 class PulsarOffloadTopicOperator(PulsarTopicOperator):
@@ -158,7 +158,7 @@ class PulsarOffloadTopicOperator(PulsarTopicOperator):
 
     def change(self, topic: str) -> Question[dict[str, Any]]:
         """See `PulsarTopicOperator`."""
-        return changes.offload(topic, self.keep_bytes)
+        return administration.offload(topic, self.keep_bytes)
 
 
 class PulsarTrimTopicOperator(PulsarTopicOperator):
@@ -170,7 +170,7 @@ class PulsarTrimTopicOperator(PulsarTopicOperator):
 
     def change(self, topic: str) -> Question[dict[str, Any]]:
         """See `PulsarTopicOperator`."""
-        return changes.trim(topic)
+        return administration.trim(topic)
 
 
 class PulsarSetRetentionOperator(PulsarTopicOperator):
@@ -199,7 +199,7 @@ class PulsarSetRetentionOperator(PulsarTopicOperator):
 
     def change(self, topic: str) -> Question[dict[str, Any]]:
         """See `PulsarTopicOperator`."""
-        return changes.set_retention(topic, self.retention)
+        return administration.set_retention(topic, self.retention)
 
 
 def _whole(limit: Any, unit: Any, name: str) -> int:
@@ -235,7 +235,7 @@ class PulsarCreateSubscriptionOperator(PulsarTopicOperator):
 
     def change(self, topic: str) -> Question[dict[str, Any]]:
         """See `PulsarTopicOperator`."""
-        return changes.create_subscription(topic, self.subscription, self.at)
+        return administration.create_subscription(topic, self.subscription, self.at)
 
 
 class PulsarDropSubscriptionOperator(PulsarTopicOperator):
@@ -257,4 +257,4 @@ class PulsarDropSubscriptionOperator(PulsarTopicOperator):
 
     def change(self, topic: str) -> Question[dict[str, Any]]:
         """See `PulsarTopicOperator`."""
-        return changes.drop_subscription(topic, self.subscription, force=self.force)
+        return administration.drop_subscription(topic, self.subscription, force=self.force)

@@ -24,7 +24,7 @@ from airflow_provider_streams.model.backfill import Select
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.plugin.access import AccessDep
 from airflow_provider_streams.plugin.answers import plan_json, reader_json, run_json, source_json, unless_known
-from airflow_provider_streams.plugin.door import JournalDoor
+from airflow_provider_streams.plugin.database import JournalDoor
 from airflow_provider_streams.plugin.filling import Gap, how_to_fill
 from airflow_provider_streams.plugin.horizon import Horizons, ask_system
 from airflow_provider_streams.plugin.preview import around, preview

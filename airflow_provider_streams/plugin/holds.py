@@ -15,7 +15,7 @@ from airflow_provider_streams.model.source import PravegaSource, PulsarSource, S
 if TYPE_CHECKING:
     from airflow_provider_streams.hooks.pravega import PravegaHook
     from airflow_provider_streams.hooks.pulsar import PulsarHook
-    from airflow_provider_streams.systems.pulsar.pins import PinSubscription
+    from airflow_provider_streams.systems.pulsar.hold_subscription import PinSubscription
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def holds_on(source: Source, readers: Iterable[str]) -> tuple[Hold, ...]:
 
 
 def _pins(source: PulsarSource) -> tuple[Hold, ...]:
-    from airflow_provider_streams.hooks.pulsar_pins import pins_of  # noqa: PLC0415 - who asks loads it
+    from airflow_provider_streams.systems.pulsar.hold import pins_of  # noqa: PLC0415 - who asks loads it
 
     with closing(cast("PulsarHook", hook_for(source))) as hook:
         return tuple(by_name(hook.answer(pins_of(source))))

@@ -16,7 +16,7 @@ from airflow_provider_streams.errors import FewerRows, LandingMismatch, SinkErro
 from airflow_provider_streams.model.landing import Landed, Schema, missing_columns
 from airflow_provider_streams.model.plan import Plan
 from airflow_provider_streams.model.receipt import Receipt, SplitReceipt, compare
-from airflow_provider_streams.spark import ending, failures, lifeline, preflight, reading, sinks
+from airflow_provider_streams.spark import ending, failures, preflight, process_lock, reading, sinks
 from airflow_provider_streams.spark.observing import observed
 from airflow_provider_streams.spark.spec import JobSpec
 from airflow_provider_streams.spark.transforms import Transform, unchanged
@@ -177,7 +177,7 @@ def main(argv: list[str] | None = None) -> int:
     given = parser.parse_args(argv)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     if given.lifeline:
-        lifeline.end_with(given.lifeline)
+        process_lock.end_with(given.lifeline)
     try:
         result = _main(json.loads(given.spec.read_text()))
     except StreamsError as error:
@@ -191,8 +191,8 @@ def main(argv: list[str] | None = None) -> int:
 def _main(data: dict[str, Any]) -> dict[str, Any]:
     from pyspark.sql import SparkSession  # noqa: PLC0415 - only where Spark runs
 
-    from airflow_provider_streams.spark.chunk import ChunkSpec, results_to_json  # noqa: PLC0415 - it builds on this
-    from airflow_provider_streams.spark.many import run_chunk  # noqa: PLC0415
+    from airflow_provider_streams.spark.batch_job import run_chunk  # noqa: PLC0415
+    from airflow_provider_streams.spark.batch_spec import ChunkSpec, results_to_json  # noqa: PLC0415 - it builds on this
 
     work = (ChunkSpec if "plans" in data else JobSpec).from_json(data, os.environ)
     for name in work.secret_environment():

@@ -22,7 +22,7 @@ from pathlib import Path
 from airflow_provider_streams.errors import ForeignTable, InvalidWindow, SinkError, WindowsOverlap
 from airflow_provider_streams.model.landing import TableMark, TableState, Terms
 from airflow_provider_streams.model.window import Window, moment_label, moment_of_label
-from airflow_provider_streams.spark.swap import replace_folder
+from airflow_provider_streams.spark.atomic_rename import replace_folder
 
 WINDOW_COLUMNS = ("window_start", "window_end")
 """The columns that the folders' names give: the edges of the window a row was read for, as `moment_label`."""

@@ -16,10 +16,10 @@ from airflow_provider_streams.model.landing import TableState, Terms
 from airflow_provider_streams.model.receipt import Receipt
 from airflow_provider_streams.model.sink import ParquetSink, Sink
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.spark.lifeline import Life, is_alive
+from airflow_provider_streams.spark.atomic_rename import recover
 from airflow_provider_streams.spark.observing import observed
 from airflow_provider_streams.spark.parquet_table import WINDOW_COLUMNS, ParquetTable
-from airflow_provider_streams.spark.swap import recover
+from airflow_provider_streams.spark.process_lock import Life, is_alive
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

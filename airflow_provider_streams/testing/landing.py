@@ -15,7 +15,7 @@ from airflow_provider_streams.errors import StreamsError
 from airflow_provider_streams.model.landing import Landed, Landing, Schema
 from airflow_provider_streams.model.receipt import Receipt, SplitReceipt, compare
 from airflow_provider_streams.spark import sinks
-from airflow_provider_streams.spark.chunk import ChunkSpec, WindowFailure, WindowResult, concerns_all
+from airflow_provider_streams.spark.batch_spec import ChunkSpec, WindowFailure, WindowResult, concerns_all
 from airflow_provider_streams.spark.job import expected_rows
 from airflow_provider_streams.spark.spec import SMALL_PLAN_BYTES, JobSpec
 from airflow_provider_streams.systems.base import load_system

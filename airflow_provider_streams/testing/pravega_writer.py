@@ -14,10 +14,10 @@ from uuid import UUID, uuid4
 
 from airflow_provider_streams.errors import ProtocolError
 from airflow_provider_streams.systems.pravega import calls, wire
-from airflow_provider_streams.systems.pravega.auth import Endpoint
 from airflow_provider_streams.systems.pravega.calls import Access, KeyedSegment, TransactionState
 from airflow_provider_streams.systems.pravega.client import Client
 from airflow_provider_streams.systems.pravega.connection import Connection
+from airflow_provider_streams.systems.pravega.endpoint import Endpoint
 from airflow_provider_streams.systems.pravega.names import Segment
 
 Event = tuple[str, bytes]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 
-from airflow_provider_streams.hooks.backlog import Backlog, BacklogLimit
 from airflow_provider_streams.hooks.base import hook_for
-from airflow_provider_streams.hooks.pulsar_conditions import Finding, condition_from_json
+from airflow_provider_streams.systems.pulsar.backlog import Backlog, BacklogLimit
+from airflow_provider_streams.systems.pulsar.conditions import Finding, condition_from_json
 from airflow_provider_streams.systems.sources import source_from_json
 from airflow_provider_streams.triggers.state import Answer, StateTrigger
 

@@ -50,7 +50,7 @@ from airflow_provider_streams.windows.workplace import Workplace
 if TYPE_CHECKING:
     from airflow_provider_streams.journal.runs import Started
     from airflow_provider_streams.journal.store import Journal
-    from airflow_provider_streams.spark.chunk import WindowFailure, WindowResult
+    from airflow_provider_streams.spark.batch_spec import WindowFailure, WindowResult
     from airflow_provider_streams.systems.base import StreamSystem
 
 _log = logging.getLogger(__name__)
@@ -355,7 +355,7 @@ class Backfiller:
         begin: Begin | None = None,
         begun: Sequence[tuple[Plan, Started]] = (),
     ) -> list[WindowResult]:
-        from airflow_provider_streams.spark.chunk import ChunkSpec  # noqa: PLC0415 - Spark's side when used
+        from airflow_provider_streams.spark.batch_spec import ChunkSpec  # noqa: PLC0415 - Spark's side when used
         from airflow_provider_streams.spark.spec import JobSpec  # noqa: PLC0415
 
         if self._options is None:
@@ -380,7 +380,7 @@ def _begin(begin: Begin, journal: Journal, key: str, plan: Plan) -> Started | Ou
     try:
         return begin.run(journal, key, plan)
     except (InvalidRequest, FewerRows) as error:
-        from airflow_provider_streams.spark.chunk import WindowFailure  # noqa: PLC0415 - Spark's side when used
+        from airflow_provider_streams.spark.batch_spec import WindowFailure  # noqa: PLC0415 - Spark's side when used
 
         return _failed(plan, WindowFailure.of(error))
 

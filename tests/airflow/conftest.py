@@ -20,7 +20,7 @@ import pytest
 
 from airflow_provider_streams.errors import StreamsError
 from airflow_provider_streams.model.landing import Landed
-from airflow_provider_streams.spark.chunk import WindowFailure, concerns_all
+from airflow_provider_streams.spark.batch_spec import WindowFailure, concerns_all
 from airflow_provider_streams.testing.landing import land_without_spark
 
 BUNDLE = "testing"

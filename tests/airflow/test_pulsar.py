@@ -15,11 +15,11 @@ from airflow.sdk import DAG
 from airflow.utils.state import DagRunState
 
 from airflow_provider_streams import ParquetSink, PulsarSource, Window
-from airflow_provider_streams.hooks.backlog import BacklogLimit
 from airflow_provider_streams.hooks.pulsar import PulsarHook
 from airflow_provider_streams.operators.read import ReadWindowOperator
 from airflow_provider_streams.sensors.pulsar import PulsarBacklogSensor
 from airflow_provider_streams.sensors.window import WindowReadySensor
+from airflow_provider_streams.systems.pulsar.backlog import BacklogLimit
 from airflow_provider_streams.systems.sources import source_to_json
 from airflow_provider_streams.triggers.pulsar import PulsarBacklogTrigger
 

@@ -15,8 +15,6 @@ from airflow_provider_streams import PulsarSource, Window
 from airflow_provider_streams.errors import InvalidRequest, ProcessFailed, RetentionAtRisk, SourceNotFound
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.hooks.pulsar import PulsarHook
-from airflow_provider_streams.hooks.pulsar_conditions import CaughtUp, Terminated, condition_to_json
-from airflow_provider_streams.hooks.pulsar_pins import pins_of
 from airflow_provider_streams.operators.pins import DropPinOperator, MovePinOperator, PinBacklogOperator
 from airflow_provider_streams.operators.pulsar import (
     PulsarCompactTopicOperator,
@@ -39,6 +37,8 @@ from airflow_provider_streams.sensors.pulsar import (
     PulsarTransactionsSensor,
 )
 from airflow_provider_streams.sensors.retention import RetentionGuardSensor
+from airflow_provider_streams.systems.pulsar.conditions import CaughtUp, Terminated, condition_to_json
+from airflow_provider_streams.systems.pulsar.hold import pins_of
 from airflow_provider_streams.systems.sources import source_to_json
 from airflow_provider_streams.testing.landing import cover_without_spark
 from airflow_provider_streams.triggers.pulsar import PulsarConditionTrigger

@@ -70,11 +70,11 @@ def _seconds(plans: Sequence[Plan], options: dict[str, str], *, small_plan_bytes
 def _job(spec_file: str) -> None:
     from airflow_provider_streams.model.landing import Landed, TableMark, Terms
     from airflow_provider_streams.model.sink import ParquetSink
-    from airflow_provider_streams.spark.chunk import ChunkSpec
+    from airflow_provider_streams.spark.batch_job import run_chunk
+    from airflow_provider_streams.spark.batch_spec import ChunkSpec
     from airflow_provider_streams.spark.embedded import embedded_session
     from airflow_provider_streams.spark.job import JobSpec
     from airflow_provider_streams.spark.job import run as run_job
-    from airflow_provider_streams.spark.many import run_chunk
     from airflow_provider_streams.spark.settings import SparkSettings
 
     data = json.loads(Path(spec_file).read_text())

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from airflow_provider_streams import PulsarSource, Window
 from airflow_provider_streams.model.plan import Plan, PlanRequest
-from airflow_provider_streams.systems.pulsar.auth import Endpoint
+from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
 from airflow_provider_streams.systems.pulsar.system import PulsarSystem
 from airflow_provider_streams.systems.pulsar.wire.broker import BrokerClient
 from airflow_provider_streams.systems.pulsar.wire.commands import Flow, MessageId

@@ -38,7 +38,7 @@ def orders(pulsar_server):
     """The README's topic, with events of this minute, and the span they were published in."""
     import pulsar
 
-    from airflow_provider_streams.systems.pulsar.auth import Endpoint
+    from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
 
     namespace = f"public/readme-{secrets.token_hex(4)}"
     pulsar_server.create_namespace(namespace)

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from airflow_provider_streams.hooks.spark import cancel, launch, launch_chunk
-from airflow_provider_streams.spark.chunk import ChunkSpec, results_to_json
+from airflow_provider_streams.spark.batch_spec import ChunkSpec, results_to_json
 from airflow_provider_streams.spark.spec import JobSpec
 
 if __name__ == "__main__":

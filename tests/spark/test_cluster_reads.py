@@ -15,7 +15,7 @@ import pytest
 from airflow_provider_streams.systems.pravega import administration
 from airflow_provider_streams.systems.pravega.stream_settings import StreamSettings
 from airflow_provider_streams.systems.pravega.system import PravegaSystem
-from airflow_provider_streams.systems.pulsar.auth import Endpoint
+from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
 from airflow_provider_streams.testing.pravega_writer import PravegaWriter
 from tests.integration.pulsar.conftest import Workbench
 from tests.spark import clusters

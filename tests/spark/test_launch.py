@@ -19,7 +19,7 @@ import pyarrow.dataset as ds
 import pytest
 
 from airflow_provider_streams.model.sink import ParquetSink
-from airflow_provider_streams.spark.chunk import ChunkSpec
+from airflow_provider_streams.spark.batch_spec import ChunkSpec
 from airflow_provider_streams.spark.spec import JobSpec
 from airflow_provider_streams.testing.servers.waiting import wait_until
 from tests.spark import watching

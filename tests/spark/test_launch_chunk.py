@@ -10,7 +10,7 @@ import pytest
 
 from airflow_provider_streams.model.landing import Landed
 from airflow_provider_streams.model.sink import ParquetSink
-from airflow_provider_streams.spark.chunk import ChunkSpec, WindowFailure, results_from_json
+from airflow_provider_streams.spark.batch_spec import ChunkSpec, WindowFailure, results_from_json
 from tests.spark import clusters, watching
 from tests.spark.test_launch import CANARY, Launched, start
 

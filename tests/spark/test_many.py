@@ -13,8 +13,8 @@ from airflow_provider_streams.errors import AuthenticationFailed, InvalidRequest
 from airflow_provider_streams.model.landing import Landed
 from airflow_provider_streams.model.receipt import Receipt
 from airflow_provider_streams.model.sink import ParquetSink
-from airflow_provider_streams.spark import ending, frames, job, many, reading
-from airflow_provider_streams.spark.chunk import ChunkSpec, WindowFailure, results_from_json, results_to_json
+from airflow_provider_streams.spark import batch_job, ending, frames, job, reading
+from airflow_provider_streams.spark.batch_spec import ChunkSpec, WindowFailure, results_from_json, results_to_json
 from tests.spark.conftest import TERMS
 
 MINUTES = 6
@@ -22,7 +22,7 @@ MINUTES = 6
 
 def run_chunk(chunk: ChunkSpec, spark) -> list[Receipt | WindowFailure]:
     """The receipts of the windows that landed."""
-    return [getattr(result, "receipt", result) for result in many.run_chunk(chunk, spark)]
+    return [getattr(result, "receipt", result) for result in batch_job.run_chunk(chunk, spark)]
 
 
 def chunk(stream, minutes: int = MINUTES, **how) -> ChunkSpec:
@@ -88,7 +88,7 @@ def test_a_failure_of_the_common_pass_is_halved_until_it_stands_alone(
     spark, stream, way: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     passes = []
-    run = many._Together.run
+    run = batch_job._Together.run
 
     def fail_with_minute_3(self):
         windows = [spec.plan.window for spec in self._chunk.specs]
@@ -97,7 +97,7 @@ def test_a_failure_of_the_common_pass_is_halved_until_it_stands_alone(
             raise RuntimeError("as a bug of somebody's would")
         return run(self)
 
-    monkeypatch.setattr(many._Together, "run", fail_with_minute_3)
+    monkeypatch.setattr(batch_job._Together, "run", fail_with_minute_3)
     results = run_chunk(chunk(stream, sink=ParquetSink(str(tmp_path / "lake")), small_plan_bytes=way), spark)
     assert [isinstance(result, Receipt) for result in results] == [True, True, True, False, True, True]
     assert (results[3].error_type, results[3].message) == ("RuntimeError", "see the log of the Spark job")
@@ -173,7 +173,7 @@ def test_rows_that_spark_never_got_are_missed(
     spark, stream, way: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the window that they belong to, which alone fails."""
-    read = many._SourceRead.__init__
+    read = batch_job._SourceRead.__init__
 
     def read_and_lose(self, *given) -> None:
         read(self, *given)
@@ -181,7 +181,7 @@ def test_rows_that_spark_never_got_are_missed(
 
     frame_of = frames.frame_of
     monkeypatch.setattr(frames, "frame_of", lambda *given: frame_of(*given).filter("number <> 130"))
-    monkeypatch.setattr(many._SourceRead, "__init__", read_and_lose)
+    monkeypatch.setattr(batch_job._SourceRead, "__init__", read_and_lose)
     results = run_chunk(chunk(stream, sink=ParquetSink(str(tmp_path / "lake")), small_plan_bytes=way), spark)
     assert [isinstance(result, WindowFailure) for result in results] == [False, False, True, False, False, False]
     assert results[2].error_type == "SinkError"
@@ -191,7 +191,7 @@ def test_rows_that_spark_never_got_are_missed(
 
 def test_a_tables_columns_may_only_grow(spark, stream, way: int, tmp_path: Path) -> None:
     how = {"sink": ParquetSink(str(tmp_path / "lake")), "small_plan_bytes": way}
-    terms = replace(TERMS, columns=many.run_chunk(chunk(stream, 2, **how), spark)[0].schema)
+    terms = replace(TERMS, columns=batch_job.run_chunk(chunk(stream, 2, **how), spark)[0].schema)
     with pytest.raises(LandingMismatch, match="shard is missing"):
         run_chunk(chunk(stream, 3, **how, terms=terms, transform="transforms:without_shard"), spark)
     assert landed(tmp_path / "lake") == {minute: truth(minute) for minute in range(2)}
@@ -242,14 +242,14 @@ def test_a_transform_of_windows_that_outgrow_the_driver_still_sees_each(
 def test_nothing_goes_on_for_a_task_that_was_ended(spark, stream, way: int, tmp_path: Path, monkeypatch) -> None:
     """Cancelled work fails; halving would begin it again, window by window."""
     passes = []
-    run = many._Together.run
+    run = batch_job._Together.run
 
     def ended_meanwhile(self):
         passes.append(len(self._chunk.specs))
         ending.end()
         return run(self)
 
-    monkeypatch.setattr(many._Together, "run", ended_meanwhile)
+    monkeypatch.setattr(batch_job._Together, "run", ended_meanwhile)
     try:
         with pytest.raises(TaskEnded):
             run_chunk(chunk(stream, sink=ParquetSink(str(tmp_path / "lake")), small_plan_bytes=way), spark)

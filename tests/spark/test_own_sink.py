@@ -11,9 +11,9 @@ import pytest
 from airflow_provider_streams.errors import ReceiptMismatch
 from airflow_provider_streams.model.landing import Landed
 from airflow_provider_streams.model.sink import Sink
-from airflow_provider_streams.spark.chunk import ChunkSpec
+from airflow_provider_streams.spark.batch_job import run_chunk
+from airflow_provider_streams.spark.batch_spec import ChunkSpec
 from airflow_provider_streams.spark.job import run
-from airflow_provider_streams.spark.many import run_chunk
 from airflow_provider_streams.spark.spec import JobSpec
 from tests.spark.own_sink import JsonSink
 

@@ -19,7 +19,7 @@ from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.spark import job, register
 from airflow_provider_streams.spark.spec import JobSpec
-from airflow_provider_streams.systems.pulsar.auth import Endpoint
+from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
 from airflow_provider_streams.systems.pulsar.system import PulsarSystem
 from airflow_provider_streams.testing.servers.waiting import wait_until
 from tests.integration.pulsar.conftest import Workbench, milliseconds

@@ -8,8 +8,8 @@ import pytest
 
 from airflow_provider_streams.errors import InvalidRequest, StreamsError, TransformFailed
 from airflow_provider_streams.model.sink import ParquetSink
-from airflow_provider_streams.spark import job, many, reading
-from airflow_provider_streams.spark.chunk import ChunkSpec
+from airflow_provider_streams.spark import batch_job, job, reading
+from airflow_provider_streams.spark.batch_spec import ChunkSpec
 
 
 def run(spec, spark):
@@ -25,7 +25,7 @@ def nothing_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run_chunk(chunk: ChunkSpec, spark):
     """The receipts of the windows that landed."""
-    return [getattr(result, "receipt", result) for result in many.run_chunk(chunk, spark)]
+    return [getattr(result, "receipt", result) for result in batch_job.run_chunk(chunk, spark)]
 
 
 def of_minutes(stream, minutes: int, **how) -> ChunkSpec:

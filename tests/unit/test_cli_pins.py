@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from airflow_provider_streams.cli_pins import pins_table
 from airflow_provider_streams.model.position import Position
-from airflow_provider_streams.systems.pulsar.pins import Mark, PinSubscription
+from airflow_provider_streams.systems.pulsar.hold_subscription import Mark, PinSubscription
 from tests.unit.test_cli import streams  # noqa: F401 - a fixture
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -13,14 +13,14 @@ from typing import Any, TypeVar
 
 from airflow_provider_streams.errors import ConnectionLost
 from airflow_provider_streams.systems.pravega import calls
-from airflow_provider_streams.systems.pravega.auth import Endpoint
 from airflow_provider_streams.systems.pravega.calls import Call
 from airflow_provider_streams.systems.pravega.connection import Address, AsyncConnection, Connection
 from airflow_provider_streams.systems.pravega.controller import AsyncController, Controller
 from airflow_provider_streams.systems.pravega.credentials import Credentials, Tokens
+from airflow_provider_streams.systems.pravega.endpoint import Endpoint
 from airflow_provider_streams.systems.pravega.names import Segment
+from airflow_provider_streams.systems.pravega.read_bytes import BytesQuery, SmallRead
 from airflow_provider_streams.systems.pravega.segment_infos import Answers, SegmentInfo, SegmentQuery, by_store
-from airflow_provider_streams.systems.pravega.small_read import BytesQuery, SmallRead
 from airflow_provider_streams.systems.pravega.steps import Pause, Question, Steps
 
 T = TypeVar("T")

@@ -14,7 +14,7 @@ from typing import Self
 
 from airflow_provider_streams.errors import ConnectionLost, ProtocolError, StreamsError
 from airflow_provider_streams.systems.pravega import wire
-from airflow_provider_streams.systems.pravega.auth import Endpoint
+from airflow_provider_streams.systems.pravega.endpoint import Endpoint
 from airflow_provider_streams.systems.tls import tls_refusal
 
 Address = tuple[str, int]

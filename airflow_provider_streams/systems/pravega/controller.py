@@ -20,8 +20,8 @@ from airflow_provider_streams.errors import (
     UnclearAnswer,
 )
 from airflow_provider_streams.redaction import redact
-from airflow_provider_streams.systems.pravega.auth import Endpoint
 from airflow_provider_streams.systems.pravega.credentials import Credentials
+from airflow_provider_streams.systems.pravega.endpoint import Endpoint
 from airflow_provider_streams.systems.tls import tls_refusal
 
 try:

@@ -12,7 +12,7 @@ from typing import Any
 
 from airflow_provider_streams.errors import AuthenticationFailed, InvalidRequest, SystemUnavailable
 from airflow_provider_streams.redaction import conceal, remember
-from airflow_provider_streams.systems.pravega.auth import Endpoint
+from airflow_provider_streams.systems.pravega.endpoint import Endpoint
 from airflow_provider_streams.systems.secret_places import read_file
 from airflow_provider_streams.systems.settings import check_http, token_end
 

@@ -8,10 +8,10 @@ from functools import partial
 
 from airflow_provider_streams.errors import AuthenticationFailed, NotAuthorized, StreamsError, SystemUnavailable
 from airflow_provider_streams.systems.pravega import calls
-from airflow_provider_streams.systems.pravega.auth import Endpoint
 from airflow_provider_streams.systems.pravega.client import Client
 from airflow_provider_streams.systems.pravega.connection import Connection
 from airflow_provider_streams.systems.pravega.credentials import Credentials
+from airflow_provider_streams.systems.pravega.endpoint import Endpoint
 from airflow_provider_streams.systems.tls import tls_refusal
 
 UP = "up"

@@ -10,7 +10,7 @@ from airflow_provider_streams.systems.pravega import calls, cuts
 from airflow_provider_streams.systems.pravega.calls import Call, KeyedSegment, Page, Settings
 from airflow_provider_streams.systems.pravega.names import Segment, is_internal, mark_stream
 from airflow_provider_streams.systems.pravega.pieces import pieces_between
-from airflow_provider_streams.systems.pravega.small_read import newest_event
+from airflow_provider_streams.systems.pravega.read_bytes import newest_event
 from airflow_provider_streams.systems.pravega.steps import Steps, ask, infos
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
 from airflow_provider_streams.systems.pravega.watermarks import Mark

@@ -26,13 +26,13 @@ from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.receipt import SplitReceipt
 from airflow_provider_streams.redaction import redact
 from airflow_provider_streams.systems.pravega import wire
-from airflow_provider_streams.systems.pravega.ahead import Ahead
 from airflow_provider_streams.systems.pravega.client import Client
 from airflow_provider_streams.systems.pravega.columns import MAX_ROWS, BatchMaker
 from airflow_provider_streams.systems.pravega.connection import Connection
 from airflow_provider_streams.systems.pravega.events import HEADER_BYTES, EventParser, Events
 from airflow_provider_streams.systems.pravega.names import Segment
 from airflow_provider_streams.systems.pravega.origin import check_segment
+from airflow_provider_streams.systems.pravega.prefetch import Ahead
 from airflow_provider_streams.systems.pravega.steps import infos
 
 _log = logging.getLogger(__name__)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 from airflow_provider_streams.systems.pravega.calls import Call
+from airflow_provider_streams.systems.pravega.read_bytes import BytesQuery
 from airflow_provider_streams.systems.pravega.segment_infos import SegmentInfo, SegmentQuery
-from airflow_provider_streams.systems.pravega.small_read import BytesQuery
 
 T = TypeVar("T")
 

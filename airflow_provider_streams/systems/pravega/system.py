@@ -16,8 +16,8 @@ from airflow_provider_streams.model.receipt import SplitReceipt
 from airflow_provider_streams.model.sighting import Identity, Sighting
 from airflow_provider_streams.model.source import PravegaSource, Source
 from airflow_provider_streams.systems.base import Option, Recorded
-from airflow_provider_streams.systems.pravega import auth
-from airflow_provider_streams.systems.pravega.auth import Endpoint
+from airflow_provider_streams.systems.pravega import endpoint
+from airflow_provider_streams.systems.pravega.endpoint import Endpoint
 from airflow_provider_streams.systems.pravega.names import Segment
 from airflow_provider_streams.systems.pravega.stream_cut import UNBOUNDED, StreamCut, follows
 
@@ -33,7 +33,7 @@ class PravegaSystem:
     """A Pravega cluster. Connects when used; not for several threads."""
 
     name: ClassVar[str] = "pravega"
-    options: ClassVar[tuple[Option, ...]] = auth.OPTIONS
+    options: ClassVar[tuple[Option, ...]] = endpoint.OPTIONS
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint

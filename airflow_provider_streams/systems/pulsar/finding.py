@@ -14,7 +14,7 @@ from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.systems.pulsar import cuts
 from airflow_provider_streams.systems.pulsar.admin.answers import InternalStats
 from airflow_provider_streams.systems.pulsar.admin.client import AsyncAdminClient, together
-from airflow_provider_streams.systems.pulsar.building import FILTERED
+from airflow_provider_streams.systems.pulsar.assemble_plan import FILTERED
 from airflow_provider_streams.systems.pulsar.cuts import Bounds, Shard
 from airflow_provider_streams.systems.pulsar.edges import Edge, edges_of
 from airflow_provider_streams.systems.pulsar.finality import Waiting, published_open, waiting_shards

@@ -13,9 +13,9 @@ from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import Loss, PlanRequest
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.systems.pulsar.admin.answers import InternalInfo
+from airflow_provider_streams.systems.pulsar.beginning import Doubt
 from airflow_provider_streams.systems.pulsar.identity import ended, identity_of
 from airflow_provider_streams.systems.pulsar.layout import EARLIEST
-from airflow_provider_streams.systems.pulsar.retention import Doubt
 
 
 @dataclass(frozen=True, slots=True)

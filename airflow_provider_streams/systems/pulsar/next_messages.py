@@ -14,9 +14,9 @@ from typing import Any, Final
 
 from airflow_provider_streams.errors import CorruptFrame
 from airflow_provider_streams.model.window import moment_of_ms
-from airflow_provider_streams.systems.pulsar.auth import Endpoint
 from airflow_provider_streams.systems.pulsar.decode import Decoder, EntryMetadata
-from airflow_provider_streams.systems.pulsar.feed import Delivery, Feed
+from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
+from airflow_provider_streams.systems.pulsar.fetcher import Delivery, Feed
 from airflow_provider_streams.systems.pulsar.limits import Limits
 from airflow_provider_streams.systems.pulsar.names import parent_of, partition_of
 

@@ -17,7 +17,15 @@ from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.systems.pulsar.admin import requests
 from airflow_provider_streams.systems.pulsar.admin.answers import InternalStats
 from airflow_provider_streams.systems.pulsar.admin.client import AsyncAdminClient
-from airflow_provider_streams.systems.pulsar.building import FILTERED, Resolved, build
+from airflow_provider_streams.systems.pulsar.assemble_plan import FILTERED, Resolved, build
+from airflow_provider_streams.systems.pulsar.beginning import (
+    Doubt,
+    Evidence,
+    doubt_at_head,
+    doubt_in_window,
+    doubt_since_position,
+    held_since,
+)
 from airflow_provider_streams.systems.pulsar.cuts import Shard
 from airflow_provider_streams.systems.pulsar.finality import has_open_transactions
 from airflow_provider_streams.systems.pulsar.finding import Finder, Found
@@ -39,14 +47,6 @@ from airflow_provider_streams.systems.pulsar.requested import (
     present_at_end,
     source_of,
     with_new_shards,
-)
-from airflow_provider_streams.systems.pulsar.retention import (
-    Doubt,
-    Evidence,
-    doubt_at_head,
-    doubt_in_window,
-    doubt_since_position,
-    held_since,
 )
 from airflow_provider_streams.systems.pulsar.survey import (
     Readers,

@@ -17,7 +17,7 @@ from airflow_provider_streams.systems.pulsar import names
 from airflow_provider_streams.systems.pulsar.admin import requests
 from airflow_provider_streams.systems.pulsar.admin.client import AdminClient, AsyncAdminClient, together
 from airflow_provider_streams.systems.pulsar.admin.requests import AnyRequest, Request
-from airflow_provider_streams.systems.pulsar.auth import Endpoint
+from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
 from airflow_provider_streams.systems.pulsar.looks import Look, Place
 
 T = TypeVar("T")

@@ -12,14 +12,14 @@ from airflow_provider_streams.errors import EventsLost, InvalidRequest, SourceNo
 from airflow_provider_streams.model.plan import OnLoss, Plan, RowFilter, Split
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.receipt import SplitReceipt
-from airflow_provider_streams.systems.pulsar.ahead import Ahead
-from airflow_provider_streams.systems.pulsar.auth import Endpoint
+from airflow_provider_streams.systems.pulsar.chunk_recovery import LookBack
 from airflow_provider_streams.systems.pulsar.chunks import ChunkCollector, Whole
 from airflow_provider_streams.systems.pulsar.decode import Decoder, EntryMetadata
-from airflow_provider_streams.systems.pulsar.feed import Feed
-from airflow_provider_streams.systems.pulsar.lookback import LookBack
+from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
+from airflow_provider_streams.systems.pulsar.entry_runs import Seen, missing
+from airflow_provider_streams.systems.pulsar.fetcher import Feed
 from airflow_provider_streams.systems.pulsar.names import parent_of, partition_of
-from airflow_provider_streams.systems.pulsar.seen import Seen, missing
+from airflow_provider_streams.systems.pulsar.prefetch import Ahead
 from airflow_provider_streams.systems.pulsar.wire.frames import Entry
 
 FLUSH_BYTES: Final = 16 * 1024 * 1024

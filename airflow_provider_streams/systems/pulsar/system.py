@@ -17,8 +17,8 @@ from airflow_provider_streams.model.source import PulsarSource, Source, full_top
 from airflow_provider_streams.systems.base import Option, Recorded, SplitReader
 from airflow_provider_streams.systems.pulsar import cuts
 from airflow_provider_streams.systems.pulsar.admin.client import AsyncAdminClient
-from airflow_provider_streams.systems.pulsar.auth import OPTIONS, Endpoint
-from airflow_provider_streams.systems.pulsar.notation import parse_position
+from airflow_provider_streams.systems.pulsar.endpoint import OPTIONS, Endpoint
+from airflow_provider_streams.systems.pulsar.message_id import parse_position
 from airflow_provider_streams.systems.pulsar.planner import Planner, run
 from airflow_provider_streams.systems.pulsar.questions import Topic
 from airflow_provider_streams.systems.pulsar.wire.broker import BrokerClient

@@ -35,10 +35,10 @@ from airflow_provider_streams.systems.pravega.controller import value_of
 from airflow_provider_streams.systems.pravega.events import EventParser
 from airflow_provider_streams.systems.pravega.names import Segment, segment_id
 from airflow_provider_streams.systems.pravega.pointer import EventPointer
+from airflow_provider_streams.systems.pravega.read_bytes import BytesQuery, SmallRead, whole_events
 from airflow_provider_streams.systems.pravega.reader import PravegaSplitReader
-from airflow_provider_streams.systems.pravega.scalings import events_of_json
+from airflow_provider_streams.systems.pravega.scaling_events import events_of_json
 from airflow_provider_streams.systems.pravega.segment_infos import Answers, SegmentQuery
-from airflow_provider_streams.systems.pravega.small_read import BytesQuery, SmallRead, whole_events
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
 from airflow_provider_streams.systems.pravega.watermarks import Mark, around
 from tests.fuzz.pravega.store import HostileStore

@@ -14,7 +14,7 @@ import pytest
 
 from airflow_provider_streams.model.plan import Plan, SourceRef, Span, Split
 from airflow_provider_streams.model.position import Position
-from airflow_provider_streams.systems.pulsar.auth import Endpoint
+from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
 from airflow_provider_streams.systems.pulsar.reader import PulsarSplitReader
 from airflow_provider_streams.testing.plans import plan_of
 

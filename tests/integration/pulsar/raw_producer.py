@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import google_crc32c
 
-from airflow_provider_streams.systems.pulsar.auth import Endpoint
+from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
 from airflow_provider_streams.systems.pulsar.protobuf import write_varint
 from airflow_provider_streams.systems.pulsar.wire import commands as c
 from airflow_provider_streams.systems.pulsar.wire.broker import BrokerClient

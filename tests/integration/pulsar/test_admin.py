@@ -4,7 +4,7 @@ from airflow_provider_streams.errors import AuthenticationFailed, NotAuthorized,
 from airflow_provider_streams.systems.pulsar.admin import requests
 from airflow_provider_streams.systems.pulsar.admin.client import AdminClient, AsyncAdminClient
 from airflow_provider_streams.systems.pulsar.admin.exchange import Patience
-from airflow_provider_streams.systems.pulsar.auth import Endpoint
+from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
 
 pytestmark = pytest.mark.pulsar
 

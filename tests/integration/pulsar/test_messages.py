@@ -16,9 +16,9 @@ import pytest
 from airflow.triggers.shared_stream import AdvanceItem, AdvanceOutcome, SharedStreamManager
 
 from airflow_provider_streams.hooks.pulsar import PulsarHook
-from airflow_provider_streams.hooks.pulsar_messages import read_next, unread
 from airflow_provider_streams.systems.pulsar.admin import changes
 from airflow_provider_streams.systems.pulsar.admin.client import AdminClient
+from airflow_provider_streams.systems.pulsar.messages import read_next, unread
 from airflow_provider_streams.systems.pulsar.next_messages import Bounds, NextMessages
 from airflow_provider_streams.systems.pulsar.questions import ask, topics_of
 from airflow_provider_streams.testing.servers.java import run_java, start_java

@@ -7,14 +7,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from airflow_provider_streams.errors import StartTrimmed
-from airflow_provider_streams.hooks import pulsar_pins
-from airflow_provider_streams.hooks.pulsar_pins import Placement
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import PlanRequest
 from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.systems.pulsar import hold
 from airflow_provider_streams.systems.pulsar.admin import changes
 from airflow_provider_streams.systems.pulsar.admin.client import AdminClient
+from airflow_provider_streams.systems.pulsar.hold import Placement
 from airflow_provider_streams.systems.pulsar.questions import ask
 from airflow_provider_streams.systems.pulsar.system import PulsarSystem
 
@@ -41,13 +41,13 @@ class Pinning:
         return ask(self.admin, question)
 
     def place(self, cut, **more):
-        return self.do(pulsar_pins.place(Placement("orders", "d.read", cut, **more)))
+        return self.do(hold.place(Placement("orders", "d.read", cut, **more)))
 
     def move(self, cut, **more):
-        return self.do(pulsar_pins.move(Placement("orders", "d.read", cut, **more)))
+        return self.do(hold.move(Placement("orders", "d.read", cut, **more)))
 
     def earliest(self):
-        return self.do(pulsar_pins.cut_at_head(self.source))
+        return self.do(hold.cut_at_head(self.source))
 
     def trim(self):
         self.admin(changes.trim(self.topic))
@@ -70,7 +70,7 @@ def test_without_a_pin_full_ledgers_go_and_with_one_they_stay(pinning):
     assert pinning.place(pinning.earliest())["placed"] == [pinning.topic]
     pinning.write(ENTRIES)
     assert len(pinning.trim()) == 3
-    assert pinning.do(pulsar_pins.drop(pinning.source, "orders"))["dropped"] == [pinning.topic]
+    assert pinning.do(hold.drop(pinning.source, "orders"))["dropped"] == [pinning.topic]
     assert len(pinning.trim()) == 1, "only the open ledger is left"
 
 
@@ -117,11 +117,11 @@ def test_placing_and_dropping_twice_changes_nothing_more(pinning):
     pinning.write(5)
     cut = pinning.chained(None).end_cut
     assert pinning.place(cut)["placed"] == [pinning.topic]
-    (pin,) = pinning.do(pulsar_pins.pins_of(pinning.source))
+    (pin,) = pinning.do(hold.pins_of(pinning.source))
     assert pinning.place(cut)["placed"] == []
-    assert pinning.do(pulsar_pins.pins_of(pinning.source)) == (pin,)
-    pinning.do(pulsar_pins.drop(pinning.source, "orders"))
-    assert pinning.do(pulsar_pins.drop(pinning.source, "orders"))["dropped"] == []
+    assert pinning.do(hold.pins_of(pinning.source)) == (pin,)
+    pinning.do(hold.drop(pinning.source, "orders"))
+    assert pinning.do(hold.drop(pinning.source, "orders"))["dropped"] == []
     assert pinning.bench.subscriptions(pinning.topic) == []
 
 
@@ -131,7 +131,7 @@ def test_a_pin_says_whom_it_serves_and_since_when(pinning):
     cut = pinning.chained(None).end_cut
     before = datetime.now(UTC)
     pinning.place(cut, since=since, plan="f" * 32)
-    (pin,) = pinning.do(pulsar_pins.pins_of(pinning.source))
+    (pin,) = pinning.do(hold.pins_of(pinning.source))
     assert (pin.name, pin.mark.reader, pin.mark.since, pin.mark.plan) == ("orders", "d.read", since, "f" * 32)
     assert pin.mark.position == cut[pinning.topic]
     assert timedelta(0) <= pin.age(datetime.now(UTC)) <= datetime.now(UTC) - before + timedelta(seconds=1)

@@ -19,7 +19,7 @@ VALUE_BYTES, BATCH, ENTRIES = 10_000, 100, 600
 READ = """
 import json, pathlib, sys
 from airflow_provider_streams.model.plan import Plan
-from airflow_provider_streams.systems.pulsar.auth import Endpoint
+from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
 from airflow_provider_streams.systems.pulsar.reader import PulsarSplitReader
 
 plan = Plan.from_json(json.load(sys.stdin))

@@ -9,9 +9,9 @@ import pytest
 
 from airflow_provider_streams.errors import ReadStalled
 from airflow_provider_streams.model.receipt import compare
-from airflow_provider_streams.systems.pulsar import feed as feed_module
+from airflow_provider_streams.systems.pulsar import fetcher as feed_module
 from airflow_provider_streams.systems.pulsar import reader as reader_module
-from airflow_provider_streams.systems.pulsar.auth import Endpoint
+from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
 from airflow_provider_streams.systems.pulsar.reader import PulsarSplitReader
 from airflow_provider_streams.testing.servers import PulsarServer
 

@@ -14,7 +14,7 @@ from airflow_provider_streams.errors import EventsLost
 from airflow_provider_streams.model.plan import Span, Split
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.receipt import compare
-from airflow_provider_streams.systems.pulsar import feed as feed_module
+from airflow_provider_streams.systems.pulsar import fetcher as feed_module
 from airflow_provider_streams.systems.pulsar import reader as reader_module
 from airflow_provider_streams.testing.servers.java import run_java
 from airflow_provider_streams.testing.servers.waiting import wait_until

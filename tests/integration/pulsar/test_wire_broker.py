@@ -8,7 +8,7 @@ import pytest
 
 from airflow_provider_streams.errors import AuthenticationFailed, NotAuthorized, ProtocolError, SourceNotFound
 from airflow_provider_streams.model.position import Position
-from airflow_provider_streams.systems.pulsar.auth import Endpoint
+from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
 from airflow_provider_streams.systems.pulsar.wire.broker import BrokerClient
 from airflow_provider_streams.systems.pulsar.wire.commands import (
     CloseConsumer,

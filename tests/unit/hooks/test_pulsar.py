@@ -7,9 +7,9 @@ import pytest
 
 from airflow_provider_streams import Cuts, PulsarSource, Window
 from airflow_provider_streams.errors import AuthenticationFailed, SourceNotFound
-from airflow_provider_streams.hooks.backlog import Backlog
 from airflow_provider_streams.hooks.pulsar import PulsarHook
 from airflow_provider_streams.model.position import Position
+from airflow_provider_streams.systems.pulsar.backlog import Backlog
 from airflow_provider_streams.windows.readiness import WindowQuestion
 
 T = "persistent/public/default"

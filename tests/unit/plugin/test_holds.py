@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.plugin.holds import by_name
-from airflow_provider_streams.systems.pulsar.pins import Mark, PinSubscription
+from airflow_provider_streams.systems.pulsar.hold_subscription import Mark, PinSubscription
 
 THEN = datetime(2026, 11, 20, tzinfo=UTC)
 

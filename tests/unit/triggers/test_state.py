@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_streams import Cuts, PulsarSource, Window
-from airflow_provider_streams.hooks.backlog import BacklogLimit
+from airflow_provider_streams.systems.pulsar.backlog import BacklogLimit
 from airflow_provider_streams.systems.sources import source_to_json
 from airflow_provider_streams.triggers.pulsar import PulsarBacklogTrigger
 from airflow_provider_streams.triggers.state import Answer, backoff_seconds, pause_seconds

@@ -34,7 +34,7 @@ from airflow_provider_streams.systems.pravega.calls.listing import (
     scope_exists,
     stream_exists,
 )
-from airflow_provider_streams.systems.pravega.calls.places import (
+from airflow_provider_streams.systems.pravega.calls.segments import (
     Access,
     current_segments,
     cut_covers,

@@ -24,7 +24,7 @@ from airflow_provider_streams.systems.pulsar.admin.exchange import (
     exchange,
 )
 from airflow_provider_streams.systems.pulsar.admin.requests import Request
-from airflow_provider_streams.systems.pulsar.auth import Endpoint
+from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
 from airflow_provider_streams.systems.tls import tls_refusal
 
 T = TypeVar("T")

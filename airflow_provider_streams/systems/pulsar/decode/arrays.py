@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from airflow_provider_streams.systems.pulsar.decode.columns import TIMESTAMP
-from airflow_provider_streams.systems.pulsar.decode.loads import Flags, Ints
+from airflow_provider_streams.systems.pulsar.decode.unaligned import Flags, Ints
 
 Array: TypeAlias = "pa.Array[Any]"
 

@@ -14,8 +14,8 @@ from airflow_provider_streams.systems.pulsar.decode import arrays
 from airflow_provider_streams.systems.pulsar.decode.arrays import Array
 from airflow_provider_streams.systems.pulsar.decode.columns import COLUMNS
 from airflow_provider_streams.systems.pulsar.decode.entry import BadEntry, Entry, Group
-from airflow_provider_streams.systems.pulsar.decode.loads import Flags, Ints
 from airflow_provider_streams.systems.pulsar.decode.rows import Rows
+from airflow_provider_streams.systems.pulsar.decode.unaligned import Flags, Ints
 from airflow_provider_streams.systems.pulsar.protobuf import LATEST_MS, Malformed, write_varint
 
 MESSAGE_COLUMNS: Final = frozenset(

@@ -24,8 +24,8 @@ from airflow_provider_streams.systems.pulsar.decode.entry import (
     text_bytes,
 )
 from airflow_provider_streams.systems.pulsar.decode.group import Decoded, decode_group
-from airflow_provider_streams.systems.pulsar.decode.loads import Ints
 from airflow_provider_streams.systems.pulsar.decode.metadata import EntryMetadata
+from airflow_provider_streams.systems.pulsar.decode.unaligned import Ints
 from airflow_provider_streams.systems.pulsar.limits import Limits, TooLarge
 from airflow_provider_streams.systems.pulsar.protobuf import Malformed
 

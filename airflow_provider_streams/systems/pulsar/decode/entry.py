@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from airflow_provider_streams.systems.pulsar.decode.compression import Payload
-from airflow_provider_streams.systems.pulsar.decode.loads import Flags, Ints
 from airflow_provider_streams.systems.pulsar.decode.metadata import EntryMetadata
+from airflow_provider_streams.systems.pulsar.decode.unaligned import Flags, Ints
 from airflow_provider_streams.systems.pulsar.protobuf import Malformed
 
 _SHORTEST_MESSAGE: Final = 6

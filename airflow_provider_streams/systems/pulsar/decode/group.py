@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from airflow_provider_streams.systems.pulsar.decode import uniform
+from airflow_provider_streams.systems.pulsar.decode import fixed_size
 from airflow_provider_streams.systems.pulsar.decode.arrays import Array
 from airflow_provider_streams.systems.pulsar.decode.assemble import Origin, absent_columns, message_columns
 from airflow_provider_streams.systems.pulsar.decode.entry import Group
-from airflow_provider_streams.systems.pulsar.decode.loads import Ints
 from airflow_provider_streams.systems.pulsar.decode.spans import SpanReader
+from airflow_provider_streams.systems.pulsar.decode.unaligned import Ints
 from airflow_provider_streams.systems.pulsar.limits import Limits
 
 
@@ -36,18 +36,20 @@ def decode_group(group: Group, partition: int, columns: Collection[str], limits:
     Raises:
         BadEntry: a payload is no batch of as many messages as its metadata state, or has too many properties.
     """
-    matrices = uniform.matrices(group, columns)
+    matrices = fixed_size.matrices(group, columns)
     if matrices is None:
         return _by_spans(group, partition, columns, limits)
     return _by_matrices(group, matrices, partition, columns)
 
 
-def _by_matrices(group: Group, matrices: Sequence[uniform.Matrix], partition: int, columns: Collection[str]) -> Decoded:
+def _by_matrices(
+    group: Group, matrices: Sequence[fixed_size.Matrix], partition: int, columns: Collection[str]
+) -> Decoded:
     counts = group.asked
     owner = np.repeat(np.arange(len(counts)), counts)
     index = np.arange(len(owner)) - (np.cumsum(counts) - counts - group.first)[owner]
     found = absent_columns(len(owner), columns)
-    found["value"] = uniform.values(group, matrices)
+    found["value"] = fixed_size.values(group, matrices)
     sizes = np.array([matrix.size for matrix in matrices])
     strides = np.array([matrix.stride for matrix in matrices])
     origin = Origin(group, partition, owner, index)

@@ -12,8 +12,16 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from airflow_provider_streams.systems.pulsar.decode.loads import TOO_WIDE, Flags, Ints, Loads, Words, low_byte, varints
 from airflow_provider_streams.systems.pulsar.decode.rows import PropertySpans, Rows
+from airflow_provider_streams.systems.pulsar.decode.unaligned import (
+    TOO_WIDE,
+    Flags,
+    Ints,
+    Loads,
+    Words,
+    low_byte,
+    varints,
+)
 from airflow_provider_streams.systems.pulsar.decode.walk import (
     ABSENT,
     COMPACTED_OUT,

@@ -10,7 +10,7 @@ import numpy as np
 
 from airflow_provider_streams.errors import CorruptFrame
 from airflow_provider_streams.systems.pulsar import protobuf
-from airflow_provider_streams.systems.pulsar.decode.loads import PADDING, Loads
+from airflow_provider_streams.systems.pulsar.decode.unaligned import PADDING, Loads
 from airflow_provider_streams.systems.pulsar.protobuf import (
     BYTES,
     MOST_WIDE,

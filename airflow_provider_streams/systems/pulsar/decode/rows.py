@@ -9,7 +9,7 @@ from typing import Self
 
 import numpy as np
 
-from airflow_provider_streams.systems.pulsar.decode.loads import Flags, Ints
+from airflow_provider_streams.systems.pulsar.decode.unaligned import Flags, Ints
 from airflow_provider_streams.systems.pulsar.decode.walk import (
     ABSENT,
     COMPACTED_OUT,

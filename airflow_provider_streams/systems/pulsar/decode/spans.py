@@ -9,12 +9,12 @@ from typing import Final
 
 import numpy as np
 
-from airflow_provider_streams.systems.pulsar.decode import single, starts
+from airflow_provider_streams.systems.pulsar.decode import message_offsets, single
 from airflow_provider_streams.systems.pulsar.decode.compression import Payload
 from airflow_provider_streams.systems.pulsar.decode.entry import BadEntry, Group
 from airflow_provider_streams.systems.pulsar.decode.headers import CHUNK, HeaderParser
-from airflow_provider_streams.systems.pulsar.decode.loads import PADDING, Flags, Ints, Loads
 from airflow_provider_streams.systems.pulsar.decode.rows import PropertySpans, Rows
+from airflow_provider_streams.systems.pulsar.decode.unaligned import PADDING, Flags, Ints, Loads
 from airflow_provider_streams.systems.pulsar.decode.walk import LENGTH, SIZE, Span, find_starts, read_header
 from airflow_provider_streams.systems.pulsar.limits import Limits, TooLarge
 from airflow_provider_streams.systems.pulsar.protobuf import Malformed, as_int32
@@ -136,14 +136,14 @@ class SpanReader:
         """Fill `rows.begin`, by the cheapest way that fits."""
         single_ones = self._path == SINGLE
         self.rows.begin[self._first_row[single_ones]] = self._begin[single_ones]
-        for number in np.flatnonzero(~single_ones & (self._stored >= starts.FEWEST_STRIDES)).tolist():
+        for number in np.flatnonzero(~single_ones & (self._stored >= message_offsets.FEWEST_STRIDES)).tolist():
             self._path[number] = self._stride(number)
-        large = np.flatnonzero((self._path == WALK) & (self._stored >= starts.FEWEST_TO_CUT))
-        if 0 < len(large) <= starts.MOST_LANES // 2:
-            self._side_by_side(large, starts.pieces, PIECES)
+        large = np.flatnonzero((self._path == WALK) & (self._stored >= message_offsets.FEWEST_TO_CUT))
+        if 0 < len(large) <= message_offsets.MOST_LANES // 2:
+            self._side_by_side(large, message_offsets.pieces, PIECES)
         left = np.flatnonzero(self._path == WALK)
-        if len(left) >= starts.FEWEST_LANES:
-            self._side_by_side(left, starts.lanes, LANES)
+        if len(left) >= message_offsets.FEWEST_LANES:
+            self._side_by_side(left, message_offsets.lanes, LANES)
         for number in np.flatnonzero(self._path == WALK).tolist():
             self._path[number] = self._hop(number)
         for number in np.flatnonzero(self._path == WALK).tolist():
@@ -156,7 +156,7 @@ class SpanReader:
 
     def _stride(self, number: int) -> int:
         begin, end, count = self._place(number)
-        step = starts.stride(self._loads, begin, end, count)
+        step = message_offsets.stride(self._loads, begin, end, count)
         if step is None:
             return WALK
         self.rows.begin[self._rows_of(number)] = np.arange(begin, end, step)
@@ -164,7 +164,7 @@ class SpanReader:
 
     def _hop(self, number: int) -> int:
         begin, end, count = self._place(number)
-        found = starts.hop(self.data, begin, end, count)
+        found = message_offsets.hop(self.data, begin, end, count)
         if found is None:
             return WALK
         self.rows.begin[self._rows_of(number)] = found

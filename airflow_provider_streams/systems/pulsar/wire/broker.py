@@ -12,7 +12,7 @@ from typing import NamedTuple, Self, TypeVar
 
 from airflow_provider_streams.errors import InvalidRequest, ProtocolError, StreamsError, SystemUnavailable
 from airflow_provider_streams.model.position import Position
-from airflow_provider_streams.systems.pulsar.auth import Address, Endpoint, parse_service_url
+from airflow_provider_streams.systems.pulsar.endpoint import Address, Endpoint, parse_service_url
 from airflow_provider_streams.systems.pulsar.looks import Look, Place
 from airflow_provider_streams.systems.pulsar.wire.commands import (
     LATEST,

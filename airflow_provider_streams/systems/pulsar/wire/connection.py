@@ -11,7 +11,7 @@ from typing import Final
 
 from airflow_provider_streams import __version__
 from airflow_provider_streams.errors import FrameTooLong, ProtocolError, StreamsError, SystemUnavailable
-from airflow_provider_streams.systems.pulsar.auth import Address, Endpoint
+from airflow_provider_streams.systems.pulsar.endpoint import Address, Endpoint
 from airflow_provider_streams.systems.pulsar.wire.commands import (
     PROTOCOL_VERSION,
     AuthChallenge,

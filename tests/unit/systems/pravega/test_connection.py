@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_streams.errors import NotFollowed
-from airflow_provider_streams.systems.pravega.auth import Endpoint
 from airflow_provider_streams.systems.pravega.connection import AsyncConnection, Connection
+from airflow_provider_streams.systems.pravega.endpoint import Endpoint
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "169.254.169.254", "store.evil"])

@@ -20,8 +20,8 @@ from airflow_provider_streams.errors import (
 )
 from airflow_provider_streams.systems.pravega import calls
 from airflow_provider_streams.systems.pravega import controller_pb2 as pb
-from airflow_provider_streams.systems.pravega.auth import Endpoint
 from airflow_provider_streams.systems.pravega.controller import AsyncController, Controller
+from airflow_provider_streams.systems.pravega.endpoint import Endpoint
 from airflow_provider_streams.testing.servers.process import free_ports
 
 CODE = grpc.StatusCode

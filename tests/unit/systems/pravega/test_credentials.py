@@ -10,8 +10,8 @@ from urllib.parse import parse_qs
 import pytest
 
 from airflow_provider_streams.errors import AuthenticationFailed, InvalidRequest, SystemUnavailable
-from airflow_provider_streams.systems.pravega.auth import Endpoint
 from airflow_provider_streams.systems.pravega.credentials import Credentials, DelegationToken
+from airflow_provider_streams.systems.pravega.endpoint import Endpoint
 
 URI = "tcp://controller:9090"
 

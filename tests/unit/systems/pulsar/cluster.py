@@ -16,8 +16,8 @@ from airflow_provider_streams.errors import SourceNotFound
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.systems.pulsar.admin.client import AsyncAdminClient
 from airflow_provider_streams.systems.pulsar.admin.exchange import Patience
-from airflow_provider_streams.systems.pulsar.auth import Endpoint
 from airflow_provider_streams.systems.pulsar.decode.metadata import EntryMetadata
+from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
 from airflow_provider_streams.systems.pulsar.looks import Head, Look, Place
 from airflow_provider_streams.systems.pulsar.planner import Planner, run
 

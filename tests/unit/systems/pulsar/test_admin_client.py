@@ -16,7 +16,7 @@ from airflow_provider_streams.errors import (
 from airflow_provider_streams.systems.pulsar.admin import requests
 from airflow_provider_streams.systems.pulsar.admin.client import AdminClient, AsyncAdminClient, together
 from airflow_provider_streams.systems.pulsar.admin.exchange import MAX_HOPS, Patience
-from airflow_provider_streams.systems.pulsar.auth import Endpoint
+from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
 
 TOKEN = "eyJ.canary.token"
 TOPIC = "persistent://shop/orders/events"

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from airflow_provider_streams.errors import CorruptFrame, EntryTooLarge, InvalidRequest
-from airflow_provider_streams.systems.pulsar.auth import Endpoint
 from airflow_provider_streams.systems.pulsar.decode import COLUMNS, DEFAULT_COLUMNS, Decoder, EntryMetadata
+from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
 from airflow_provider_streams.systems.pulsar.limits import FREE_BYTES, GREATEST, Limits
 from airflow_provider_streams.systems.pulsar.protobuf import write_varint
 

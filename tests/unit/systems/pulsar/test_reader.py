@@ -21,8 +21,8 @@ from airflow_provider_streams.model.plan import RowFilter, SourceRef, Span, Spli
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.receipt import compare
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.systems.pulsar import feed as feed_module
-from airflow_provider_streams.systems.pulsar.auth import Endpoint
+from airflow_provider_streams.systems.pulsar import fetcher as feed_module
+from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
 from airflow_provider_streams.systems.pulsar.reader import PulsarSplitReader
 from airflow_provider_streams.systems.pulsar.wire import commands as c
 from airflow_provider_streams.testing.plans import plan_of as whole

@@ -10,10 +10,10 @@ import pytest
 from airflow_provider_streams.errors import CorruptFrame, EntryTooLarge, EventsLost, MalformedEntry, ProtocolError
 from airflow_provider_streams.model.plan import RowFilter, Split
 from airflow_provider_streams.model.position import Position
+from airflow_provider_streams.systems.pulsar import chunk_recovery
 from airflow_provider_streams.systems.pulsar import chunks as chunks_module
-from airflow_provider_streams.systems.pulsar import feed as feed_module
-from airflow_provider_streams.systems.pulsar import lookback
-from airflow_provider_streams.systems.pulsar.auth import Endpoint
+from airflow_provider_streams.systems.pulsar import fetcher as feed_module
+from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
 from airflow_provider_streams.systems.pulsar.reader import PulsarSplitReader
 from airflow_provider_streams.systems.pulsar.wire import commands as c
 from airflow_provider_streams.testing.plans import plan_of
@@ -213,7 +213,7 @@ def test_a_first_chunk_that_was_not_held_is_found_although_others_were_looked_fo
 
 @pytest.mark.parametrize("limit", ["FARTHEST_ENTRIES", "FARTHEST_BYTES"])
 def test_a_first_chunk_is_not_looked_for_any_distance_away(fake_broker, build, monkeypatch, limit):
-    monkeypatch.setattr(lookback, limit, 50)
+    monkeypatch.setattr(chunk_recovery, limit, 50)
     fake_broker.entries = last_chunks(build, 1)
     first, last = chunks(build, [b"first", b"second"], total=11)
     fake_broker.entries[:1] = [first]
@@ -221,7 +221,7 @@ def test_a_first_chunk_is_not_looked_for_any_distance_away(fake_broker, build, m
     split = split_of(200, 201)
     with pytest.raises(EventsLost, match="not near"):
         list(PulsarSplitReader(Endpoint(fake_broker.url), plan_of([split]), split, ["value"]))
-    monkeypatch.setattr(lookback, limit, 10_000)
+    monkeypatch.setattr(chunk_recovery, limit, 10_000)
     assert sum(batch.num_rows for batch in PulsarSplitReader(Endpoint(fake_broker.url), plan_of([split]), split)) == 1
 
 

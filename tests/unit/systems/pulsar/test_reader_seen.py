@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_streams.model.plan import Span
-from airflow_provider_streams.systems.pulsar.seen import Seen, missing
+from airflow_provider_streams.systems.pulsar.entry_runs import Seen, missing
 
 PLACES = st.sets(st.tuples(st.integers(0, 4), st.integers(0, 12)))
 

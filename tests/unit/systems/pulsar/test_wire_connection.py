@@ -18,7 +18,7 @@ from airflow_provider_streams.errors import (
     SystemUnavailable,
 )
 from airflow_provider_streams.model.position import Position
-from airflow_provider_streams.systems.pulsar.auth import Address, Endpoint
+from airflow_provider_streams.systems.pulsar.endpoint import Address, Endpoint
 from airflow_provider_streams.systems.pulsar.looks import Place
 from airflow_provider_streams.systems.pulsar.wire import broker as broker_module
 from airflow_provider_streams.systems.pulsar.wire import commands as c

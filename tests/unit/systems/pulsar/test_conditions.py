@@ -5,16 +5,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from airflow_provider_streams.errors import InvalidRequest, ProcessFailed
-from airflow_provider_streams.hooks.backlog import Backlog
-from airflow_provider_streams.hooks.pulsar_changes import offload_bound
-from airflow_provider_streams.hooks.pulsar_conditions import (
-    CaughtUp,
-    Finished,
-    NoOldTransactions,
-    Terminated,
-    condition_from_json,
-    condition_to_json,
-)
 from airflow_provider_streams.systems.pulsar.admin.answers import (
     EntryId,
     InternalStats,
@@ -22,6 +12,16 @@ from airflow_provider_streams.systems.pulsar.admin.answers import (
     MessageId,
     Process,
     SlowTransaction,
+)
+from airflow_provider_streams.systems.pulsar.administration import offload_bound
+from airflow_provider_streams.systems.pulsar.backlog import Backlog
+from airflow_provider_streams.systems.pulsar.conditions import (
+    CaughtUp,
+    Finished,
+    NoOldTransactions,
+    Terminated,
+    condition_from_json,
+    condition_to_json,
 )
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)

@@ -7,8 +7,8 @@ import httpx
 import pytest
 
 from airflow_provider_streams.errors import InvalidRequest, ProtocolError, SourceNotFound, SystemUnavailable
-from airflow_provider_streams.systems.pravega.auth import Endpoint
-from airflow_provider_streams.systems.pravega.scalings import ScalingEvent, scaling_events
+from airflow_provider_streams.systems.pravega.endpoint import Endpoint
+from airflow_provider_streams.systems.pravega.scaling_events import ScalingEvent, scaling_events
 
 START, END = datetime(1970, 1, 1, tzinfo=UTC), datetime(2026, 11, 20, tzinfo=UTC)
 EVENT = {

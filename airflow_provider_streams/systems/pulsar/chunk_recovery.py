@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from airflow_provider_streams.model.position import Position
-from airflow_provider_streams.systems.pulsar.auth import Endpoint
 from airflow_provider_streams.systems.pulsar.chunks import ChunkCollector, Place, Whole
 from airflow_provider_streams.systems.pulsar.decode.metadata import EntryMetadata
-from airflow_provider_streams.systems.pulsar.feed import Feed
+from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
+from airflow_provider_streams.systems.pulsar.fetcher import Feed
 from airflow_provider_streams.systems.pulsar.wire.broker import BrokerClient
 
 FARTHEST_ENTRIES: Final = 100_000

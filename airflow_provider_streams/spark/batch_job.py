@@ -29,12 +29,12 @@ from airflow_provider_streams.model.plan import SourceRef
 from airflow_provider_streams.model.receipt import SplitReceipt, compare
 from airflow_provider_streams.redaction import redact
 from airflow_provider_streams.spark import ending, failures, job, preflight, reading, sinks, veil
-from airflow_provider_streams.spark.chunk import ChunkSpec, WindowFailure, WindowResult, concerns_all
+from airflow_provider_streams.spark.batch_source import NUMBER_COLUMN, WindowsDataSource, source_options
+from airflow_provider_streams.spark.batch_spec import ChunkSpec, WindowFailure, WindowResult, concerns_all
 from airflow_provider_streams.spark.observing import observed
 from airflow_provider_streams.spark.options import RECEIPT_COLUMN
 from airflow_provider_streams.spark.spec import JobSpec
 from airflow_provider_streams.spark.transforms import Transform, settings, unchanged
-from airflow_provider_streams.spark.windows import NUMBER_COLUMN, WindowsDataSource, source_options
 from airflow_provider_streams.systems.base import load_system
 
 if TYPE_CHECKING:

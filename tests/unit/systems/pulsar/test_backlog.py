@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.hooks.backlog import Backlog, BacklogLimit
 from airflow_provider_streams.systems.pulsar.admin.answers import SubscriptionStats
+from airflow_provider_streams.systems.pulsar.backlog import Backlog, BacklogLimit
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 OLD = NOW - timedelta(minutes=5)

@@ -15,8 +15,7 @@ from airflow_provider_streams.systems.pulsar.admin.answers import (
     LedgerInfo,
     Retention,
 )
-from airflow_provider_streams.systems.pulsar.layout import EARLIEST, at
-from airflow_provider_streams.systems.pulsar.retention import (
+from airflow_provider_streams.systems.pulsar.beginning import (
     Evidence,
     doubt_at_head,
     doubt_in_window,
@@ -24,6 +23,7 @@ from airflow_provider_streams.systems.pulsar.retention import (
     held_since,
     verdict,
 )
+from airflow_provider_streams.systems.pulsar.layout import EARLIEST, at
 from tests.unit.systems.pulsar.cluster import EPOCH_MS, at_ms
 
 HOUR = timedelta(hours=1)

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from airflow_provider_streams.systems.pravega.ahead import Ahead
+from airflow_provider_streams.systems.pravega.prefetch import Ahead
 
 
 def alive() -> list[threading.Thread]:

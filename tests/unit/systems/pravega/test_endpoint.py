@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.systems.pravega.auth import OPTIONS, Endpoint
+from airflow_provider_streams.systems.pravega.endpoint import OPTIONS, Endpoint
 
 URI = "tcp://controller:9090"
 

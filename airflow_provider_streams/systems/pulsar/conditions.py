@@ -8,12 +8,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, Literal, Protocol
 
 from airflow_provider_streams.errors import InvalidRequest, ProcessFailed
-from airflow_provider_streams.hooks.backlog import Backlog, BacklogLimit
-from airflow_provider_streams.hooks.pulsar_questions import backlog
 from airflow_provider_streams.systems.pulsar.admin import requests
 from airflow_provider_streams.systems.pulsar.admin.answers import InternalStats, Process, SlowTransaction
+from airflow_provider_streams.systems.pulsar.backlog import Backlog, BacklogLimit
 from airflow_provider_streams.systems.pulsar.names import parent_of
 from airflow_provider_streams.systems.pulsar.questions import Question, Topic
+from airflow_provider_streams.systems.pulsar.topics import backlog
 
 
 @dataclass(frozen=True, slots=True)

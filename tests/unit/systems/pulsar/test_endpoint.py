@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.systems.pulsar.auth import OPTIONS, Address, Endpoint, parse_service_url
+from airflow_provider_streams.systems.pulsar.endpoint import OPTIONS, Address, Endpoint, parse_service_url
 
 URL = "pulsar://broker:6650"
 

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 from airflow_provider_streams.systems.pulsar.admin.client import AsyncAdminClient
 from airflow_provider_streams.systems.pulsar.admin.exchange import Patience
-from airflow_provider_streams.systems.pulsar.auth import Endpoint
+from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
 
 
 @dataclass(slots=True)
@@ -20,8 +20,8 @@ class _Shared:
 _BY_LOOP: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Endpoint, _Shared]] = WeakKeyDictionary()
 
 
-def borrow(endpoint: Endpoint) -> AsyncAdminClient:
-    """The running loop's client of an endpoint, which sends each call once; pair it with `give_back`."""
+def acquire(endpoint: Endpoint) -> AsyncAdminClient:
+    """The running loop's client of an endpoint, which sends each call once; pair it with `release`."""
     clients = _BY_LOOP.setdefault(asyncio.get_running_loop(), {})
     if endpoint not in clients:
         # whoever polls has a patience of its own
@@ -31,7 +31,7 @@ def borrow(endpoint: Endpoint) -> AsyncAdminClient:
     return shared.client
 
 
-async def give_back(endpoint: Endpoint) -> None:
+async def release(endpoint: Endpoint) -> None:
     """The last one to give it back closes its connections."""
     clients = _BY_LOOP.get(asyncio.get_running_loop(), {})
     shared = clients.get(endpoint)

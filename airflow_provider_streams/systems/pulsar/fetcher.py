@@ -18,9 +18,9 @@ from airflow_provider_streams.errors import (
     SystemUnavailable,
 )
 from airflow_provider_streams.model.position import Position
-from airflow_provider_streams.systems.pulsar.auth import Endpoint
 from airflow_provider_streams.systems.pulsar.chunks import Place
 from airflow_provider_streams.systems.pulsar.decode.metadata import EntryMetadata, parse_metadata
+from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
 from airflow_provider_streams.systems.pulsar.protobuf import as_int32
 from airflow_provider_streams.systems.pulsar.wire.broker import Backoff, BrokerClient, Consumer
 from airflow_provider_streams.systems.pulsar.wire.commands import (

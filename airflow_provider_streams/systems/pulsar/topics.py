@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from airflow_provider_streams.errors import SourceNotFound
-from airflow_provider_streams.hooks.backlog import Backlog
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.systems.pulsar.admin import requests
 from airflow_provider_streams.systems.pulsar.admin.answers import InternalStats, MessageId, TopicStats
 from airflow_provider_streams.systems.pulsar.admin.requests import AnyRequest
+from airflow_provider_streams.systems.pulsar.backlog import Backlog
 from airflow_provider_streams.systems.pulsar.questions import Question, Topic, topic
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

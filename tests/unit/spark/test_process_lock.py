@@ -17,8 +17,8 @@ from airflow_provider_streams.model.landing import TableMark, Terms
 from airflow_provider_streams.model.receipt import Receipt
 from airflow_provider_streams.model.sink import ParquetSink
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.spark.lifeline import EXIT_CODE, Life, is_alive
 from airflow_provider_streams.spark.parquet_table import ParquetTable
+from airflow_provider_streams.spark.process_lock import EXIT_CODE, Life, is_alive
 from airflow_provider_streams.spark.sinks import ParquetWriter, _life_of
 
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)
@@ -29,7 +29,7 @@ RECEIPT = Receipt("2a", (), 1.0, "complete")
 LIVING = """
 import sys
 from pathlib import Path
-from airflow_provider_streams.spark.lifeline import Life
+from airflow_provider_streams.spark.process_lock import Life
 Life(Path(sys.argv[1])).begin()
 print("alive", flush=True)
 sys.stdin.read()
@@ -37,7 +37,7 @@ sys.stdin.read()
 WANTED = """
 import sys
 from pathlib import Path
-from airflow_provider_streams.spark.lifeline import end_with
+from airflow_provider_streams.spark.process_lock import end_with
 end_with(Path(sys.argv[1]))
 print("at work", flush=True)
 sys.stdin.read()

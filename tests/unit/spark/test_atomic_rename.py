@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_streams.spark import swap
+from airflow_provider_streams.spark import atomic_rename
 
 FILES = 5
 
@@ -21,7 +21,7 @@ WRITER = textwrap.dedent(
     """
     import os, signal, sys
     from pathlib import Path
-    from airflow_provider_streams.spark import swap
+    from airflow_provider_streams.spark import atomic_rename
 
     root, generation, die_at = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     calls = 0
@@ -37,18 +37,18 @@ WRITER = textwrap.dedent(
 
     if die_at:
         for name in ("_exchange", "_rename_twice", "flush", "flush_folder"):
-            setattr(swap, name, dying(getattr(swap, name)))
+            setattr(atomic_rename, name, dying(getattr(atomic_rename, name)))
         for name in ("rename", "rmdir", "unlink", "fsync"):
             setattr(os, name, dying(getattr(os, name)))
     if sys.argv[4] == "two renames":
-        swap._exchange = lambda one, other: False
+        atomic_rename._exchange = lambda one, other: False
     while True:
-        swap.recover(root / "target", root / "staging", "w-")
+        atomic_rename.recover(root / "target", root / "staging", "w-")
         staged = root / "staging" / f"w-{generation}"
         staged.mkdir(parents=True)
         for name in range(5):
             (staged / str(name)).write_text(str(generation))
-        swap.replace_folder(staged, root / "target")
+        atomic_rename.replace_folder(staged, root / "target")
         print(generation, flush=True)
         generation += 1
         if die_at:
@@ -78,7 +78,7 @@ def writer(root: Path, generation: int, die_at: int = 0, how: str = "exchange") 
 
 
 def test_a_new_folder_takes_an_absent_ones_place(tmp_path: Path) -> None:
-    swap.replace_folder(made(tmp_path / "new", "2"), tmp_path / "target")
+    atomic_rename.replace_folder(made(tmp_path / "new", "2"), tmp_path / "target")
     assert content(tmp_path / "target") == ["2"] * FILES
     assert not (tmp_path / "new").exists()
 
@@ -88,9 +88,9 @@ def test_an_old_folder_is_replaced_and_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, can_exchange: bool
 ) -> None:
     if not can_exchange:
-        monkeypatch.setattr(swap, "_exchange", lambda *_: False)
+        monkeypatch.setattr(atomic_rename, "_exchange", lambda *_: False)
     made(tmp_path / "target", "1")
-    swap.replace_folder(made(tmp_path / "new", "2"), tmp_path / "target")
+    atomic_rename.replace_folder(made(tmp_path / "new", "2"), tmp_path / "target")
     assert content(tmp_path / "target") == ["2"] * FILES
     assert [path.name for path in tmp_path.iterdir()] == ["target"]
 
@@ -113,7 +113,7 @@ def test_the_target_is_never_absent_while_it_is_exchanged(tmp_path: Path) -> Non
 def test_a_target_that_cannot_be_replaced_stays(tmp_path: Path) -> None:
     (tmp_path / "target").write_text("a file")
     with pytest.raises(NotADirectoryError):
-        swap.replace_folder(made(tmp_path / "new", "2"), tmp_path / "target")
+        atomic_rename.replace_folder(made(tmp_path / "new", "2"), tmp_path / "target")
     assert (tmp_path / "target").read_text() == "a file"
 
 
@@ -145,7 +145,7 @@ def test_a_kill_at_each_step_leaves_the_old_or_the_new(tmp_path: Path, how: str)
         process = writer(root, 7, die_at, how)
         process.communicate()
         killed = process.returncode == -signal.SIGKILL
-        swap.recover(root / "target", root / "staging", "w-")
+        atomic_rename.recover(root / "target", root / "staging", "w-")
         found = content(root / "target")
         assert found in (["old"] * FILES, ["7"] * FILES)
         ends.add(found[0])

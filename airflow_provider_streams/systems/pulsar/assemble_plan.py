@@ -20,11 +20,11 @@ from airflow_provider_streams.model.plan import (
     Split,
 )
 from airflow_provider_streams.model.position import Position
+from airflow_provider_streams.systems.pulsar.beginning import Doubt, Evidence, verdict
 from airflow_provider_streams.systems.pulsar.cuts import Bounds, Shard
 from airflow_provider_streams.systems.pulsar.identity import identities
 from airflow_provider_streams.systems.pulsar.layout import EARLIEST
 from airflow_provider_streams.systems.pulsar.names import parent_of
-from airflow_provider_streams.systems.pulsar.retention import Doubt, Evidence, verdict
 from airflow_provider_streams.systems.pulsar.splitting import Piece, split
 
 MOST_REMARKS = 20

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_streams.spark.ring import ring_archive
+from airflow_provider_streams.spark.py_files import ring_archive
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from airflow_provider_streams.errors import NotAuthorized, ProtocolError, System
 from airflow_provider_streams.systems.pravega import wire
 from airflow_provider_streams.systems.pravega.client import AsyncClient
 from airflow_provider_streams.systems.pravega.names import Segment
-from airflow_provider_streams.systems.pravega.small_read import BytesQuery, newest_event, whole_events
+from airflow_provider_streams.systems.pravega.read_bytes import BytesQuery, newest_event, whole_events
 from tests.unit.systems.pravega.conftest import SEGMENT
 
 DATA = bytes(range(200))
@@ -116,7 +116,7 @@ def test_bytes_that_are_no_events_are_refused_with_their_place(header):
 
 @pytest.mark.parametrize("chunk", [1, 9, 50, 10_000])
 def test_the_newest_event_is_found_whatever_lies_before_it(serve, monkeypatch, chunk):
-    monkeypatch.setattr("airflow_provider_streams.systems.pravega.small_read._CHUNK", chunk)
+    monkeypatch.setattr("airflow_provider_streams.systems.pravega.read_bytes._CHUNK", chunk)
     data = framed(*(b"mark %d" % number for number in range(30)))
     client = serve(data)
     client.given *= 500

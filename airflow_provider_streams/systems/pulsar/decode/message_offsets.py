@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from airflow_provider_streams.systems.pulsar.decode.loads import Flags, Ints, Loads
+from airflow_provider_streams.systems.pulsar.decode.unaligned import Flags, Ints, Loads
 from airflow_provider_streams.systems.pulsar.decode.walk import KEY, LENGTH, PROPERTIES, SIZE, payload_size
 from airflow_provider_streams.systems.pulsar.protobuf import Malformed, read_varint
 

@@ -8,23 +8,23 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from airflow_provider_streams.errors import StartTrimmed
-from airflow_provider_streams.hooks.pulsar_changes import drop_subscription
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.systems.pulsar.admin import changes, requests
 from airflow_provider_streams.systems.pulsar.admin.answers import InternalStats, MessageId, TopicStats
+from airflow_provider_streams.systems.pulsar.administration import drop_subscription
 from airflow_provider_streams.systems.pulsar.cuts import lookup_ms, milliseconds
 from airflow_provider_streams.systems.pulsar.edges import start_of
-from airflow_provider_streams.systems.pulsar.layout import EARLIEST, Layout, at
-from airflow_provider_streams.systems.pulsar.looks import side_by_side
-from airflow_provider_streams.systems.pulsar.pins import (
+from airflow_provider_streams.systems.pulsar.hold_subscription import (
     Mark,
     PinSubscription,
     anchor,
     is_held,
     subscription_name,
 )
+from airflow_provider_streams.systems.pulsar.layout import EARLIEST, Layout, at
+from airflow_provider_streams.systems.pulsar.looks import side_by_side
 from airflow_provider_streams.systems.pulsar.questions import Question, Topic, topics_of
 
 

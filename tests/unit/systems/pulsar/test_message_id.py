@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.position import Position
-from airflow_provider_streams.systems.pulsar.notation import parse_position
+from airflow_provider_streams.systems.pulsar.message_id import parse_position
 from airflow_provider_streams.systems.pulsar.wire.commands import MessageId
 
 PLAIN = "persistent://a/b/c"

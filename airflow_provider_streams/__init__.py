@@ -6,28 +6,66 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from airflow_provider_streams.model.basis import Cuts
+    from airflow_provider_streams.model.basis import Chained, Cuts, EventTime, PublishTime, RecordedCuts
     from airflow_provider_streams.model.sink import ParquetSink
     from airflow_provider_streams.model.source import PravegaSource, PulsarSource
     from airflow_provider_streams.model.window import Window
+    from airflow_provider_streams.operators.announce import AnnounceWindowsOperator
+    from airflow_provider_streams.operators.backfill import BackfillWindowsOperator
+    from airflow_provider_streams.operators.cuts import RecordCutsOperator
+    from airflow_provider_streams.operators.read import ReadWindowOperator
+    from airflow_provider_streams.operators.retention import CheckRetentionOperator
+    from airflow_provider_streams.sensors.retention import RetentionGuardSensor
+    from airflow_provider_streams.sensors.window import WindowReadySensor
+    from airflow_provider_streams.triggers.cuts import RecordCutsTrigger
+    from airflow_provider_streams.triggers.new_windows import NewWindowsTrigger
 
 __version__ = "0.1.0"
-__all__ = ["Cuts", "ParquetSink", "PravegaSource", "PulsarSource", "Window", "__version__"]
+__all__ = [
+    "AnnounceWindowsOperator",
+    "BackfillWindowsOperator",
+    "Chained",
+    "CheckRetentionOperator",
+    "Cuts",
+    "EventTime",
+    "NewWindowsTrigger",
+    "ParquetSink",
+    "PravegaSource",
+    "PublishTime",
+    "PulsarSource",
+    "ReadWindowOperator",
+    "RecordCutsOperator",
+    "RecordCutsTrigger",
+    "RecordedCuts",
+    "RetentionGuardSensor",
+    "Window",
+    "WindowReadySensor",
+    "__version__",
+]
 
 _PUBLIC = {
-    "Cuts": "model.basis",
-    "ParquetSink": "model.sink",
-    "PravegaSource": "model.source",
-    "PulsarSource": "model.source",
-    "Window": "model.window",
+    "model.basis": ("Chained", "Cuts", "EventTime", "PublishTime", "RecordedCuts"),
+    "model.sink": ("ParquetSink",),
+    "model.source": ("PravegaSource", "PulsarSource"),
+    "model.window": ("Window",),
+    "operators.announce": ("AnnounceWindowsOperator",),
+    "operators.backfill": ("BackfillWindowsOperator",),
+    "operators.cuts": ("RecordCutsOperator",),
+    "operators.read": ("ReadWindowOperator",),
+    "operators.retention": ("CheckRetentionOperator",),
+    "sensors.retention": ("RetentionGuardSensor",),
+    "sensors.window": ("WindowReadySensor",),
+    "triggers.cuts": ("RecordCutsTrigger",),
+    "triggers.new_windows": ("NewWindowsTrigger",),
 }
+_MODULES = {name: module for module, names in _PUBLIC.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
     """Public names are imported when first used: Airflow imports this package on every command."""
-    if name not in _PUBLIC:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_PUBLIC[name]}"), name)
+    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:

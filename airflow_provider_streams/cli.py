@@ -32,11 +32,10 @@ READING = (
     _arg(
         "--max-skew",
         type=float,
-        default=300.0,
         metavar="SECONDS",
         help="basis append: how much later than an edge its cut may be recorded; default 300",
     ),
-    _arg("--slack", type=float, default=60.0, metavar="SECONDS", help="disorder of publish times; default 60"),
+    _arg("--slack", type=float, metavar="SECONDS", help="basis publish: disorder of publish times; default 60"),
     _arg("--reader", help="the name under which windows are covered; default cli, or the task's own"),
     _arg("--on-loss", default="fail", choices=("fail", "record"), help="what to do when events are gone"),
     _arg(

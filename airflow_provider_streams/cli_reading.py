@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.base import hook_of
 from airflow_provider_streams.hooks.pravega_connection import full_stream_name
-from airflow_provider_streams.model.basis import BasisLike, check_basis, default_basis
+from airflow_provider_streams.model.basis import Basis, basis_for
 from airflow_provider_streams.model.grid import Grid
 from airflow_provider_streams.model.landing import Landing
 from airflow_provider_streams.model.plan import OnLoss, OnUnproven
@@ -37,10 +37,10 @@ class Reading:
     reader: str
     landing: Landing | None
     """None: as the reader landed so far."""
-    basis: BasisLike | None
+    basis: Basis | None
     """None: as the reader read so far, or as its system does."""
-    slack: timedelta
-    max_skew: timedelta
+    refined: Mapping[str, timedelta]
+    """What is said of the basis beside its name."""
     on_loss: OnLoss
     on_unproven: OnUnproven
     spark_conn_id: str | None
@@ -62,20 +62,22 @@ class Reading:
             )
         return found
 
-    def basis_in(self, journal: Journal) -> BasisLike:
+    def basis_in(self, journal: Journal) -> Basis:
         """How times become positions.
 
         Raises:
-            InvalidRequest: not a way of this system.
+            InvalidRequest: not a way of this system, or what is said of it belongs to another.
         """
         kept: Any = basis_of(journal, self.source.key, self.reader)
-        basis: BasisLike = self.basis or kept or default_basis(self.source.system)
-        check_basis(self.source.system, basis)
-        return basis
+        basis = self.basis or basis_for(self.source.system, kept)
+        for name in self.refined:
+            if not hasattr(basis, name):
+                raise InvalidRequest(f"--{name.replace('_', '-')} does not belong to basis {basis.name!r}")
+        return replace(basis, **self.refined)  # type: ignore[arg-type]  # the names were looked up
 
     def window(self, window: Window, journal: Journal) -> WindowRead:
         """One of its windows."""
-        question = WindowQuestion(self.source, window, self.basis_in(journal), self.slack, self.max_skew)
+        question = WindowQuestion(self.source, window, self.basis_in(journal))
         return WindowRead(question, self.reader, self.on_loss, on_unproven=self.on_unproven)
 
 
@@ -92,14 +94,18 @@ def reading_of(args: Namespace) -> Reading:
         source,
         args.reader or "cli",
         _landing(args),
-        args.basis,
-        _length("--slack", args.slack),
-        _length("--max-skew", args.max_skew),
+        args.basis and basis_for(source.system, args.basis),
+        _refined(args),
         args.on_loss,
         args.on_unproven,
         getattr(args, "spark_conn_id", None),
         spark_of(args),
     )
+
+
+def _refined(args: Namespace) -> dict[str, timedelta]:
+    given = {"slack": args.slack, "max_skew": args.max_skew}
+    return {name: _length(f"--{name.replace('_', '-')}", value) for name, value in given.items() if value is not None}
 
 
 def _length(option: str, seconds: float) -> timedelta:
@@ -188,9 +194,8 @@ def _of_task(args: Namespace) -> Reading:
         task.source,
         args.reader or loaded.rendered(task.reader) or f"{args.dag_id}.{args.task_id}",
         Landing(task.sink, loaded.rendered(task.transform), columns),
-        args.basis or task.basis,
-        task.slack,
-        task.max_skew,
+        basis_for(task.source.system, args.basis) if args.basis else task.basis,
+        _refined(args),
         task.on_loss if args.on_loss == "fail" else args.on_loss,
         task.on_unproven if args.on_unproven == "land" else args.on_unproven,
         getattr(args, "spark_conn_id", None) or loaded.rendered(task.spark_conn_id),

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING
 from airflow_provider_streams.cli_actions import acts_of, command, run_ids
 from airflow_provider_streams.cli_output import answer
 from airflow_provider_streams.cli_reading import Reading, reading_of
-from airflow_provider_streams.errors import InvalidRequest, InvalidWindow, StreamsError
+from airflow_provider_streams.errors import InvalidWindow, StreamsError
 from airflow_provider_streams.hooks.base import hook_for
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.hooks.workplace import workplace
 from airflow_provider_streams.model.backfill import Limits, Selection, parse_select
-from airflow_provider_streams.model.basis import Cuts
 from airflow_provider_streams.model.grid import grid_through
 from airflow_provider_streams.model.landing import Landing
 from airflow_provider_streams.model.window import Window, parse_moment
@@ -90,9 +89,7 @@ def backfill(args: Namespace) -> None:
 
 
 def _backfill(args: Namespace, reading: Reading, journal: Journal) -> Backfill:
-    source, basis = reading.source, reading.basis_in(journal)
-    if basis == "chained" or isinstance(basis, Cuts):
-        raise InvalidRequest("a backfill reads windows of time, in any order: basis must be publish or append")
+    source = reading.source
     span = Window(parse_moment(args.start), parse_moment(args.end) if args.end else datetime.now(UTC))
     own = None if args.window_length else reading.grid
     return Backfill(
@@ -102,9 +99,7 @@ def _backfill(args: Namespace, reading: Reading, journal: Journal) -> Backfill:
         reader=reading.reader,
         selection=Selection(parse_select(args.select.split(",")), accepts_loss=reading.on_loss == "record"),
         landing=_landing_of_preview(reading, journal) if args.dry_run else reading.landing_in(journal),
-        basis=basis,
-        slack=reading.slack,
-        max_skew=reading.max_skew,
+        basis=reading.basis_in(journal),
         on_loss=reading.on_loss,
         on_unproven=reading.on_unproven,
         lookback=parse_duration(args.lookback) if args.lookback else None,

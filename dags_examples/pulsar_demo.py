@@ -7,12 +7,12 @@ from datetime import timedelta
 
 from airflow.sdk import DAG, Param
 
-from airflow_provider_streams import ParquetSink, PulsarSource
+from airflow_provider_streams import ParquetSink, PublishTime, PulsarSource
 from airflow_provider_streams.operators.read import ReadWindowOperator
 from airflow_provider_streams.sensors.window import WindowReadySensor
 
 ORDERS = PulsarSource("public/demo/orders", conn_id="pulsar_demo")
-SLACK = timedelta(seconds=2)
+BY_TIME = PublishTime(slack=timedelta(seconds=2))
 
 with DAG(
     "pulsar_demo",
@@ -21,13 +21,18 @@ with DAG(
     doc_md=__doc__,
 ) as dag:
     ready = WindowReadySensor(
-        task_id="ready", source=ORDERS, window="{{ params.window }}", slack=SLACK, poke_interval=1, deferrable=False
+        task_id="ready",
+        source=ORDERS,
+        window="{{ params.window }}",
+        basis=BY_TIME,
+        poke_interval=1,
+        deferrable=False,
     )
     read = ReadWindowOperator(
         task_id="read",
         source=ORDERS,
         window="{{ params.window }}",
-        slack=SLACK,
+        basis=BY_TIME,
         sink=ParquetSink(os.environ.get("DEMO_LAKE", "/lake") + "/orders"),
         reader="demo",
     )

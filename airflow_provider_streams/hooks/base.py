@@ -24,6 +24,7 @@ from airflow_provider_streams.hooks.settings import (
     layer,
     resolve,
 )
+from airflow_provider_streams.model.basis import RecordedCuts
 from airflow_provider_streams.redaction import on_secret, remember
 from airflow_provider_streams.windows.readiness import Readiness, WindowQuestion, ask_journal, ask_planner
 from airflow_provider_streams.windows.sightings import look
@@ -122,17 +123,17 @@ class StreamHook(BaseHook):
         Raises:
             AccessError, SystemUnavailable: the system refuses or does not answer.
         """
-        if question.basis == "append":
+        if isinstance(question.basis, RecordedCuts):
             with open_journal() as journal:
-                return ask_journal(journal, question)
+                return ask_journal(journal, question, question.basis)
         with closing(self.system()) as system:
             return ask_planner(system, question)
 
     async def areadiness(self, question: WindowQuestion) -> Readiness:
         """As `readiness`, for an event loop; a system with a native asynchronous answer overrides it."""
-        if question.basis == "append":
+        if isinstance(question.basis, RecordedCuts):
             with closing(await aopen_journal()) as journal:
-                return await asyncio.to_thread(ask_journal, journal, question)
+                return await asyncio.to_thread(ask_journal, journal, question, question.basis)
         with closing(await self.asystem()) as system:
             return await asyncio.to_thread(ask_planner, system, question)
 

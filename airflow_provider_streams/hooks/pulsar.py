@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
 
 from airflow_provider_streams.errors import StreamsError, SystemUnavailable, WindowNotReady
 from airflow_provider_streams.hooks.base import StreamHook
+from airflow_provider_streams.model.basis import SLACK, Chained, PublishTime
 from airflow_provider_streams.model.cut import Cut
-from airflow_provider_streams.model.plan import Basis, PlanRequest
+from airflow_provider_streams.model.plan import PlanRequest
 from airflow_provider_streams.model.source import PulsarSource, full_topic_name
 from airflow_provider_streams.systems.base import Option
 from airflow_provider_streams.systems.pulsar import names
@@ -260,12 +261,12 @@ _SYSTEM = "airflow_provider_streams.systems.pulsar.system"
 
 def _is_asked_for(question: WindowQuestion) -> bool:
     """The bases whose windows have no cuts of somebody else."""
-    return question.basis in ("publish", "chained")
+    return isinstance(question.basis, PublishTime | Chained)
 
 
 def _request(question: WindowQuestion) -> PlanRequest:
-    basis: Basis = "chained" if question.basis == "chained" else "publish"
-    return PlanRequest(question.source, question.window, "readiness", basis=basis, slack=question.slack)
+    slack = question.basis.slack if isinstance(question.basis, PublishTime) else SLACK
+    return PlanRequest(question.source, question.window, "readiness", basis=question.basis.name, slack=slack)
 
 
 def greet(endpoint: Endpoint) -> Address:

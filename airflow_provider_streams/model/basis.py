@@ -3,55 +3,150 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import timedelta
-from typing import Literal
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime, timedelta
+from typing import Any, ClassVar, Literal
 
 from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.model.window import Window
+
+BasisName = Literal["publish", "append", "event", "chained", "cuts"]
 
 CutText = str | Mapping[str, str]
 """`earliest`, `latest`, or per shard a position in one of the system's notations."""
 
+SLACK = timedelta(seconds=60)
+MAX_SKEW = timedelta(minutes=5)
+
+_ANY_TIME = datetime.fromtimestamp(0, UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class PublishTime:
+    """`publish`: the events that their producers published in the window, exactly.
+
+    Args:
+        slack: how far publish times may be out of order; read on both sides of the window, then filtered.
+    """
+
+    name: ClassVar[BasisName] = "publish"
+
+    slack: timedelta = SLACK
+
+    def not_before(self, window: Window) -> datetime:
+        """The first moment at which a window's end can be certain."""
+        return window.end + self.slack
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedCuts:
+    """`append`: what was stored between the cuts that a recorder took at the window's edges.
+
+    Args:
+        max_skew: how much later than an edge its cut may have been recorded.
+    """
+
+    name: ClassVar[BasisName] = "append"
+
+    max_skew: timedelta = MAX_SKEW
+
+    def not_before(self, window: Window) -> datetime:
+        """The first moment at which a window's end can be certain."""
+        return window.end
+
+
+@dataclass(frozen=True, slots=True)
+class EventTime:
+    """`event`: between the watermarks that the writers' noted times give.
+
+    Args:
+        slack: how far noted times may be ahead of the clock: for the proof that nothing of the window was removed.
+    """
+
+    name: ClassVar[BasisName] = "event"
+
+    slack: timedelta = SLACK
+
+    def not_before(self, window: Window) -> datetime:  # noqa: ARG002 - as the others'
+        """Any time: events may carry any."""
+        return _ANY_TIME
+
+
+@dataclass(frozen=True, slots=True)
+class Chained:
+    """`chained`: from where the window before it ended to the tail."""
+
+    name: ClassVar[BasisName] = "chained"
+
+    def not_before(self, window: Window) -> datetime:
+        """The first moment at which a window's end can be certain."""
+        return window.end
+
 
 @dataclass(frozen=True, slots=True)
 class Cuts:
-    """The basis `cuts`: the user's own positions, start inclusive, end exclusive.
+    """`cuts`: between the user's own positions, start inclusive, end exclusive.
 
     Args:
         start: where reading starts; None: the first event still held.
         end: where reading ends; None: the tail at plan time.
     """
 
+    name: ClassVar[BasisName] = "cuts"
+
     start: CutText | None = None
     end: CutText | None = None
 
+    def not_before(self, window: Window) -> datetime:  # noqa: ARG002 - as the others'
+        """Any time: the window is only a name."""
+        return _ANY_TIME
 
-BasisLike = Literal["publish", "append", "event", "chained"] | Cuts
-"""A basis as users write it; `Cuts` carries its positions."""
 
-BASES: dict[str, tuple[Literal["publish", "append", "event", "chained"], ...]] = {
+Basis = PublishTime | RecordedCuts | EventTime | Chained | Cuts
+BasisLike = Basis | Literal["publish", "append", "event", "chained"]
+"""A basis as users write it; its name means the defaults."""
+
+_KINDS: dict[str, type[Basis]] = {kind.name: kind for kind in (PublishTime, RecordedCuts, EventTime, Chained, Cuts)}
+
+_TIMES = ("slack", "max_skew")
+
+BASES: dict[str, tuple[BasisName, ...]] = {
     "pravega": ("append", "event", "chained"),
     "pulsar": ("publish", "append", "chained"),
     "fake": ("publish", "append", "event", "chained"),
 }
 """System to the bases it can serve, its default first. Pravega's events carry no time that could be looked up."""
 
-MAX_SKEW = timedelta(minutes=5)
-"""How much later than a window's edge a cut may be recorded and still stand for it, unless the user says otherwise."""
 
-
-def default_basis(system: str) -> BasisLike:
-    """How a time becomes a cut where the user does not say it: `publish` for Pulsar, `append` for Pravega."""
-    return BASES[system][0] if system in BASES else "publish"
-
-
-def check_basis(system: str, basis: object) -> None:
-    """Refuse a basis that a system cannot serve.
+def basis_for(system: str, given: BasisLike | None = None) -> Basis:
+    """What a user wrote, as a value; None: the system's default.
 
     Raises:
-        InvalidRequest: naming those it can.
+        InvalidRequest: a system cannot serve it; naming those it can.
     """
     known = BASES.get(system, ("publish", "append", "chained"))
-    if not isinstance(basis, Cuts) and basis not in known:
-        names = ", ".join(f"'{name}'" for name in known)
-        raise InvalidRequest(f"basis of a {system} source must be one of {names} or Cuts(start, end), got {basis!r}")
+    name = known[0] if given is None else given if isinstance(given, str) else getattr(given, "name", "")
+    if name not in known and not isinstance(given, Cuts):
+        names = ", ".join(f"{one!r} ({_KINDS[one].__name__})" for one in known)
+        raise InvalidRequest(f"basis of a {system} source must be one of {names} or Cuts(start, end), got {given!r}")
+    return _KINDS[name]() if given is None or isinstance(given, str) else given
+
+
+def basis_to_json(basis: Basis) -> dict[str, Any]:
+    """As plain JSON values: its name, and its fields, times in seconds."""
+    values = {one.name: getattr(basis, one.name) for one in fields(basis)}
+    return {"name": basis.name, **{name: _plain(value) for name, value in values.items()}}
+
+
+def basis_from_json(data: Mapping[str, Any]) -> Basis:
+    """The reverse of `basis_to_json`."""
+    values: dict[str, Any] = {
+        name: timedelta(seconds=value) if name in _TIMES else value for name, value in data.items() if name != "name"
+    }
+    return _KINDS[data["name"]](**values)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    return dict(value) if isinstance(value, Mapping) else value

@@ -11,6 +11,7 @@ from typing import Any, Literal, Self
 
 from airflow_provider_streams.errors import InvalidRequest, PlanMismatch
 from airflow_provider_streams.model import tiling
+from airflow_provider_streams.model.basis import SLACK, BasisName
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.sighting import Identity, Sighting
@@ -19,7 +20,6 @@ from airflow_provider_streams.model.window import Window
 
 VERSION = 2
 
-Basis = Literal["publish", "append", "event", "chained", "cuts"]
 OnLoss = Literal["fail", "record"]
 OnUnproven = Literal["land", "fail"]
 """What becomes of a window of which nobody can say that nothing was removed before we looked."""
@@ -41,8 +41,8 @@ class PlanRequest:
     source: Source
     window: Window
     reader: str
-    basis: Basis = "publish"
-    slack: timedelta = timedelta(seconds=60)
+    basis: BasisName = "publish"
+    slack: timedelta = SLACK
     start_cut: Cut | None = None
     """Given by the bases `cuts`, `append` and `chained`; None: resolved from the window, or the head."""
     end_cut: Cut | None = None
@@ -218,7 +218,7 @@ class Plan:
     reader: str
     source: SourceRef
     window: Window
-    basis: Basis
+    basis: BasisName
     filter: RowFilter | None
     start_cut: Cut
     end_cut: Cut

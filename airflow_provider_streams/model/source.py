@@ -32,6 +32,17 @@ class Source(Protocol):
         """Its Airflow asset."""
 
 
+def check_source(source: object) -> Source:
+    """What a user gave as a source.
+
+    Raises:
+        InvalidRequest: it is none.
+    """
+    if not isinstance(source, Source):
+        raise InvalidRequest(f"source must be one like PulsarSource('topic'), got {type(source).__name__}")
+    return source
+
+
 @dataclass(frozen=True, slots=True)
 class PulsarSource:
     """Topics of one Pulsar cluster.

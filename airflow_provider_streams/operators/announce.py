@@ -9,10 +9,11 @@ from airflow.sdk import Asset, BaseOperator
 
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.model.landing import Landing
+from airflow_provider_streams.model.partition_key import KEY_FORMAT
 from airflow_provider_streams.model.sink import Sink
 from airflow_provider_streams.model.source import Source
-from airflow_provider_streams.operators.announcing import KEY_FORMAT, withhold
-from airflow_provider_streams.operators.read import add_assets, announce_landed
+from airflow_provider_streams.operators.announcing import announce, withhold
+from airflow_provider_streams.operators.base import add_assets
 from airflow_provider_streams.retry import terminal_errors
 from airflow_provider_streams.windows.landing import Ask
 
@@ -60,5 +61,5 @@ class AnnounceWindowsOperator(BaseOperator):
                 withhold(self, Asset(uri=self.sink.asset_uri))
                 return {"unannounced": 0}
             ask = Ask(self.source, self.reader, Landing(self.sink), "publish")
-            left = announce_landed(journal, context, ask, self.sink, self.partition_key_format)
+            left = announce(journal, context, ask, self.sink, self.partition_key_format)
         return {"unannounced": left}

@@ -10,14 +10,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo
 
 from airflow.sdk import Asset
 from airflow.sdk.definitions.asset import AssetUniqueKey
 from airflow.sdk.definitions.mappedoperator import MappedOperator
 
-from airflow_provider_streams.model.grid import Calendar, Grid
+from airflow_provider_streams.model.partition_key import partition_key
+from airflow_provider_streams.model.sink import Sink
 from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.windows.landing import Ask, grid_of
 
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperator, Context
@@ -25,18 +26,10 @@ if TYPE_CHECKING:
     from airflow_provider_streams.journal.runs import Run
     from airflow_provider_streams.journal.store import Journal
 
-KEY_FORMAT = "%Y-%m-%dT%H:%M:%S"
-"""Of partition keys, as Airflow's `CronPartitionTimetable` and its mappers write and read them by default."""
 MOST_EVENTS = 100
 """So many windows one task announces: Airflow stores them while the task's end waits, SQLite not without trouble."""
 
 _log = logging.getLogger(__name__)
-
-
-def partition_key(window: Window, grid: Grid | None, key_format: str = KEY_FORMAT) -> str:
-    """A window's start as Airflow writes the partition's key: in the time zone of its timetable."""
-    zone = grid.zone if isinstance(grid, Calendar) else getattr(grid, "zone", "UTC")
-    return window.start.astimezone(_zone(zone)).strftime(key_format)
 
 
 def withhold(task: BaseOperator, asset: Asset) -> None:
@@ -44,36 +37,27 @@ def withhold(task: BaseOperator, asset: Asset) -> None:
     task.outlets = [outlet for outlet in task.outlets if outlet != asset]
 
 
-def announce(
-    journal: Journal,
-    context: Context,
-    asset: Asset,
-    *,
-    source_key: str,
-    reader: str,
-    grid: Grid | None,
-    key_format: str | None,
-) -> int:
+def announce(journal: Journal, context: Context, ask: Ask, sink: Sink, key_format: str | None) -> int:
     """Send the events of what a reader has landed and nobody announced yet; how many are left.
 
     Args:
         journal: knows.
         context: the task's.
-        asset: the table's, one of the task's outlets.
-        source_key: of which source.
-        reader: whose.
-        grid: how its windows tile time: its zone is that of the keys.
+        ask: of which source, and whose.
+        sink: the table, whose asset is one of the task's outlets.
         key_format: how a window's start becomes a partition key; None: no events under keys.
     """
-    waiting = journal.unannounced(source_key, reader)
+    asset = Asset(uri=sink.asset_uri)
+    waiting = journal.unannounced(ask.source.key, ask.reader)
     chosen = waiting[:MOST_EVENTS]
     if not chosen:
         return 0
     newest: dict[Window, Run] = {run.window: run for run in chosen}
-    facts: list[Any] = [run.facts(reader) for run in newest.values()]
+    facts: list[Any] = [run.facts(ask.reader) for run in newest.values()]
     events = context["outlet_events"]
     events[asset].extra.update({**facts[-1], "windows": facts})
     if key_format is not None:
+        grid = grid_of(journal, ask.source.key, ask.reader)  # its zone is that of the keys
         keys = [partition_key(window, grid, key_format) for window in newest]
         _under_keys(events, asset, keys, facts, own=str(context.get("partition_key") or ""))
     journal.announce(run.ref.id for run in chosen)
@@ -132,10 +116,3 @@ class _Partition(AssetUniqueKey):
             other.uri,
             other.partition,
         )
-
-
-def _zone(name: str) -> ZoneInfo:
-    try:
-        return ZoneInfo(name)
-    except (ValueError, OSError, KeyError):
-        return ZoneInfo("UTC")

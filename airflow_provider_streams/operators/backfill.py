@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import Asset, BaseOperator
-
-from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.workplace import workplace
 from airflow_provider_streams.model.backfill import MAX_BYTES, MAX_WINDOWS, Limits, Selection, parse_select
-from airflow_provider_streams.model.basis import MAX_SKEW, BasisLike, Cuts, default_basis
 from airflow_provider_streams.model.coverage import RunRef
 from airflow_provider_streams.model.grid import parse_grid
-from airflow_provider_streams.model.plan import DEFAULT_SPLIT_BYTES, OnLoss, OnUnproven, Plan
-from airflow_provider_streams.model.receipt import Receipt
-from airflow_provider_streams.model.sink import Sink
-from airflow_provider_streams.model.source import Source
+from airflow_provider_streams.model.partition_key import KEY_FORMAT
 from airflow_provider_streams.model.window import Window, parse_moment
-from airflow_provider_streams.operators.announcing import KEY_FORMAT, withhold
-from airflow_provider_streams.operators.landing import UNSAID, check_landing, rendered_landing
-from airflow_provider_streams.operators.read import add_assets, announce_landed, check_choices, reader_name, run_ids
+from airflow_provider_streams.operators.announcing import announce
+from airflow_provider_streams.operators.base import LandingOperator, reader_name, run_ids
+from airflow_provider_streams.operators.landing import rendered_landing
 from airflow_provider_streams.retry import terminal_errors
-from airflow_provider_streams.windows.acts import Acts, Overlap
-from airflow_provider_streams.windows.backfilling import Backfill, Backfiller, Outcome, backfill_grid, summary
+from airflow_provider_streams.windows.backfilling import (
+    Backfill,
+    Backfiller,
+    Outcome,
+    backfill_grid,
+    check_any_order,
+    summary,
+)
 from airflow_provider_streams.windows.reading import RunIds
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ _AT_WORK = {"running", "deferred", "queued", "scheduled", "up_for_retry", "up_fo
 """States of a task instance that may yet cover its window."""
 
 
-class BackfillWindowsOperator(BaseOperator):
+class BackfillWindowsOperator(LandingOperator):
     """Reads the windows of a span of time that are not covered yet, many in one Spark job, each proven on its own.
 
     First it previews: which windows, how many bytes, tasks and minutes, and what lies beyond the retention horizon.
@@ -46,38 +45,22 @@ class BackfillWindowsOperator(BaseOperator):
     task at the end. A retry, after a failure or a kill, goes on with what is not covered.
 
     Args:
-        source: what to read.
         start: where the first window starts: an aware datetime, or its ISO 8601 text (templated).
         end: where the last window ends, at the latest (templated).
         window_length: the length of a window, or its text (`1h`, `1d Europe/Berlin`, see `model.grid`). Default: the
             reader's own grid.
         select: `missing` (all that are not covered), `failed`, `lost`, `late`, `all`; one or several. Windows that
             another task is reading are left to it.
-        basis: as the read's; not `chained`, which needs its windows one after the other.
-        slack: as the read's.
-        max_skew: as the read's.
-        sink: where the rows land, each window replaced on its own. None: they are read and proven only. Must be said,
-            but for a dry run.
-        transform: as the read's; it sees one window at a time.
-        columns: as the read's.
-        spark_conn_id: as the read's.
-        spark: as the read's.
-        reader: the name under which windows are covered: that of the task that reads them otherwise. Default
-            `dag_id.task_id`.
-        on_loss: as the read's; with `record`, windows that are lost are read for what is left of them.
-        on_unproven: as the read's; with `fail`, such windows are left out as lost ones are.
         lookback: how long after a window's end its late rows may be stored: covered windows are recounted, the late
             rows shown in the coverage, and read again with `select="late"`. None: late rows are not looked for.
-        replan: as the read's.
-        reland: as the read's.
-        accept_fewer: as the read's.
-        overlap: as the read's.
-        dry_run: preview, return it, and stop; pins and reads nothing.
         max_bytes: stored bytes that one Spark job reads.
         max_windows: windows that one Spark job reads.
-        target_split_bytes: stored bytes that one Spark task reads.
         partition_key_format: how a window's start becomes the partition key of its asset event, as the reading DAG's
             `CronPartitionTimetable` writes it; None: no events under keys.
+        kwargs: as `LandingOperator` takes them. `reader` is that of the task which reads the windows otherwise; `basis`
+            is one whose windows need no order. With `on_loss="record"`, windows that are lost are read for what is
+            left of them; with `on_unproven="fail"`, such windows are left out as lost ones are. A `dry_run` pins
+            nothing.
 
     Each landed window is told: one asset event for all of them, and one under the partition key of each. A task that
     fails can tell nothing; what it landed is told by the next of its reader's tasks that succeeds, or at once by
@@ -88,75 +71,30 @@ class BackfillWindowsOperator(BaseOperator):
         late_rows, unannounced` and more; windows by their texts, as `ReadWindowOperator(window=..)` takes them.
     """
 
-    template_fields: Sequence[str] = (
-        "start",
-        "end",
-        "select",
-        "reader",
-        "transform",
-        "columns",
-        "spark_conn_id",
-        "spark",
-    )
-    ui_color = "#d3ecf0"
+    template_fields: Sequence[str] = ("start", "end", "select", *LandingOperator.template_fields)
 
     def __init__(
         self,
         *,
-        source: Source,
         start: datetime | str,
         end: datetime | str,
         window_length: timedelta | str | None = None,
         select: str | Sequence[str] = "missing",
-        basis: BasisLike | None = None,
-        slack: timedelta = timedelta(seconds=60),
-        max_skew: timedelta = MAX_SKEW,
-        sink: Sink | None = UNSAID,
-        transform: str | None = None,
-        columns: Sequence[str] | None = None,
-        spark_conn_id: str | None = None,
-        spark: Mapping[str, Any] | None = None,
-        reader: str | None = None,
-        on_loss: OnLoss = "fail",
-        on_unproven: OnUnproven = "land",
         lookback: timedelta | None = None,
-        replan: bool = False,
-        reland: bool = False,
-        accept_fewer: bool = False,
-        overlap: Overlap = "refuse",
-        dry_run: bool = False,
         max_bytes: int = MAX_BYTES,
         max_windows: int = MAX_WINDOWS,
-        target_split_bytes: int = DEFAULT_SPLIT_BYTES,
         partition_key_format: str | None = KEY_FORMAT,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        check_choices(source=source, basis=basis, on_loss=on_loss, on_unproven=on_unproven)
-        _check_windows(basis, window_length)
-        self.source = source
+        check_any_order(self.basis)
+        if window_length is not None:
+            parse_grid(window_length)
         self.start, self.end, self.window_length = start, end, window_length
         self.select = select
-        self.basis = basis or default_basis(source.system)
-        self.slack, self.max_skew = slack, max_skew
-        self.sink = check_landing(
-            source=source, sink=sink, transform=transform, columns=columns, spark=spark, dry_run=dry_run
-        )
-        self.transform = transform
-        self.columns = columns
-        self.spark_conn_id = spark_conn_id
-        self.spark = spark
-        self.reader = reader
-        self.on_loss = on_loss
-        self.on_unproven = on_unproven
         self.lookback = lookback
-        self.acts = Acts(replan, reland, accept_fewer, overlap)
-        self.dry_run_only = dry_run
         self.limits = Limits(max_bytes, max_windows)
-        self.target_split_bytes = target_split_bytes
         self.partition_key_format = partition_key_format
-        self._landed: tuple[tuple[Plan, Receipt], ...] = ()
-        add_assets(self, source, self.sink)
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Recount, preview, pin, read, record.
@@ -175,32 +113,15 @@ class BackfillWindowsOperator(BaseOperator):
                 self._withhold()
                 return summary(preview, None, late_rows)
             outcome = backfiller.run(preview, done=self._log_job)
-            self._landed = outcome.landed
+            self._planned = outcome.landed
             self.log.info("Coverage\n%s", backfiller.coverage().as_text(str(self.source), horizon=preview.horizon))
             backfiller.check(outcome)
             left = self._announce(place.journal, context, backfill)
         return summary(preview, outcome, late_rows) | {"unannounced": left}
 
-    def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage | None:  # noqa: ARG002
-        """What OpenLineage learns: the ranges read of each topic for each window, and the table. None: nothing was."""
-        from airflow.providers.openlineage.extractors import OperatorLineage  # noqa: PLC0415 - its listener asks
-
-        from airflow_provider_streams.operators.lineage import datasets, run_facets  # noqa: PLC0415
-
-        if not self._landed:
-            return None
-        inputs, outputs = datasets(self.source, self._landed, self.sink)
-        return OperatorLineage(inputs=inputs, outputs=outputs, run_facets=run_facets(self._landed))
-
     def get_openlineage_facets_on_failure(self, task_instance: Any) -> OperatorLineage | None:
         """As when it succeeds: what was landed stays so, whatever became of the others."""
         return self.get_openlineage_facets_on_complete(task_instance)
-
-    def on_kill(self) -> None:
-        """Cancel the Spark work of this task."""
-        from airflow_provider_streams.hooks.spark import cancel  # noqa: PLC0415
-
-        cancel()
 
     def _announce(self, journal: Journal, context: Context, backfill: Backfill) -> int:
         """Tell what was landed; how many windows are left to tell. What landed nothing tells nothing."""
@@ -209,11 +130,7 @@ class BackfillWindowsOperator(BaseOperator):
         if not journal.unannounced(self.source.key, backfill.reader):
             self._withhold()
             return 0
-        return announce_landed(journal, context, backfill.ask, self.sink, self.partition_key_format)
-
-    def _withhold(self) -> None:
-        if self.sink is not None:
-            withhold(self, Asset(uri=self.sink.asset_uri))
+        return announce(journal, context, backfill.ask, self.sink, self.partition_key_format)
 
     def _backfill(self, journal: Journal, context: Context) -> Backfill:
         ti, reader = context["ti"], reader_name(self.reader, context)
@@ -231,8 +148,6 @@ class BackfillWindowsOperator(BaseOperator):
                 is_alive=_AtWork(ti).__contains__,
             ),
             basis=self.basis,
-            slack=self.slack,
-            max_skew=self.max_skew,
             on_loss=self.on_loss,
             on_unproven=self.on_unproven,
             target_split_bytes=self.target_split_bytes,
@@ -253,13 +168,6 @@ class BackfillWindowsOperator(BaseOperator):
             outcome.rows,
             len(outcome.failures),
         )
-
-
-def _check_windows(basis: BasisLike | None, length: timedelta | str | None) -> None:
-    if isinstance(basis, Cuts) or basis == "chained":
-        raise InvalidRequest("a backfill reads windows of time, in any order: basis must be 'publish' or 'append'")
-    if length is not None:
-        parse_grid(length)
 
 
 _BEGUN = "streams_begun"

@@ -12,8 +12,7 @@ from airflow_provider_streams.errors import InvalidRequest, RetentionAtRisk
 from airflow_provider_streams.hooks import metrics
 from airflow_provider_streams.hooks.retention import RetentionQuestion, check_retention, verdict_facts
 from airflow_provider_streams.model.retention import Schedule
-from airflow_provider_streams.model.source import Source
-from airflow_provider_streams.operators.read import check_choices
+from airflow_provider_streams.model.source import Source, check_source
 from airflow_provider_streams.retry import terminal_errors
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ class CheckRetentionOperator(BaseOperator):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        check_choices(source=source, basis=None)
+        check_source(source)
         if on_risk not in ("warn", "fail"):
             raise InvalidRequest(f"on_risk must be 'warn' or 'fail', got {on_risk!r}")
         self.source = source

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from airflow_provider_streams.errors import StreamsError
 from airflow_provider_streams.journal.overview import ReaderOverview, ReadingTask
 from airflow_provider_streams.model.backfill import Select
-from airflow_provider_streams.model.basis import default_basis
+from airflow_provider_streams.model.basis import basis_for
 from airflow_provider_streams.model.grid import Grid
 from airflow_provider_streams.model.source import PravegaSource, PulsarSource, Source
 from airflow_provider_streams.model.window import Window
@@ -51,7 +51,7 @@ def of_source(wanted: Backfill, source: Source) -> str | None:
     lines = [["--pattern", pattern] if pattern else _names(source), ["--conn-id", source.conn_id]]
     if isinstance(source, PravegaSource) and source != PravegaSource(source.stream, source.conn_id):
         lines += [["--event-time-unit", source.event_time_unit]]
-    if wanted.basis is not None and kept.basis is None and wanted.basis != default_basis(source.system):
+    if wanted.basis is not None and kept.basis is None and wanted.basis != basis_for(source.system).name:
         lines += [["--basis", wanted.basis]]
     return _text([*lines, *_span(wanted)], source.system)
 

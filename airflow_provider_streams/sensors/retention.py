@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_streams.hooks.retention import RetentionQuestion, check_retention
 from airflow_provider_streams.model.retention import Schedule
-from airflow_provider_streams.model.source import Source
-from airflow_provider_streams.operators.read import check_choices
+from airflow_provider_streams.model.source import Source, check_source
 from airflow_provider_streams.sensors.state import StateSensor
 from airflow_provider_streams.systems.sources import source_to_json
 from airflow_provider_streams.triggers.retention import RetentionRiskTrigger, verdict_answer
@@ -51,7 +50,7 @@ class RetentionGuardSensor(StateSensor):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        check_choices(source=source, basis=None)
+        check_source(source)
         self.source = source
         self.schedule = Schedule.of(window_length, max_delay, margin)
         self.reader = reader

@@ -11,18 +11,17 @@ from airflow.triggers.base import StartTriggerArgs
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.base import hook_for
-from airflow_provider_streams.model.basis import MAX_SKEW, BasisLike, default_basis
+from airflow_provider_streams.model.basis import BasisLike, basis_for, basis_to_json
 from airflow_provider_streams.model.grid import parse_grid
-from airflow_provider_streams.model.source import Source
+from airflow_provider_streams.model.source import Source, check_source
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.operators.read import check_choices
 from airflow_provider_streams.retry import terminal_errors
 from airflow_provider_streams.sensors.state import StateSensor
 from airflow_provider_streams.systems.sources import source_to_json
 from airflow_provider_streams.timetables import grid_of_timetable, run_facts
 from airflow_provider_streams.triggers.window import RunWindowReadyTrigger, WindowReadyTrigger, window_answer
 from airflow_provider_streams.windows.of_run import resolve_window
-from airflow_provider_streams.windows.readiness import WindowQuestion, terms_to_json
+from airflow_provider_streams.windows.readiness import WindowQuestion
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -45,8 +44,6 @@ class WindowReadySensor(StateSensor):
             data interval.
         window_length: as the read's.
         basis: as the read's.
-        slack: as the read's.
-        max_skew: as the read's.
         start_from_trigger: wait in the triggerer from the begin: the task takes a worker only once its window is
             complete. Implies `deferrable`. A templated `window` is then rendered in the triggerer, where the DAG's own
             macros and filters are not known; it cannot be the output of another task. Mapped tasks (`expand`) still
@@ -66,19 +63,15 @@ class WindowReadySensor(StateSensor):
         window: Window | str | None = None,
         window_length: timedelta | str | None = None,
         basis: BasisLike | None = None,
-        slack: timedelta = timedelta(seconds=60),
-        max_skew: timedelta = MAX_SKEW,
         start_from_trigger: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        check_choices(source=source, basis=basis)
+        check_source(source)
         self.source = source
         self.window = window
         self.window_length = window_length
-        self.basis = basis or default_basis(source.system)
-        self.slack = slack
-        self.max_skew = max_skew
+        self.basis = basis_for(source.system, basis)
         if start_from_trigger:
             self._start_from_trigger(deferrable=kwargs.get("deferrable"))
 
@@ -109,7 +102,7 @@ class WindowReadySensor(StateSensor):
             )
         trigger = RunWindowReadyTrigger(
             source_to_json(self.source),
-            terms_to_json(self.basis, self.slack, self.max_skew),
+            basis_to_json(self.basis),
             window=None if self.window is None else str(self.window),
             window_length=None if self.window_length is None else str(parse_grid(self.window_length)),
             grid=self._grid_text(),
@@ -134,4 +127,4 @@ class WindowReadySensor(StateSensor):
 
     def _question(self, context: Context) -> WindowQuestion:
         resolved = resolve_window(self.window, self.window_length, run_facts(context))
-        return WindowQuestion(self.source, resolved.window, self.basis, self.slack, self.max_skew)
+        return WindowQuestion(self.source, resolved.window, self.basis)

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from airflow_provider_streams.errors import StreamsError
+from airflow_provider_streams.model.basis import PublishTime
 from airflow_provider_streams.model.landing import Landed, Landing, Schema
 from airflow_provider_streams.model.receipt import Receipt, SplitReceipt, compare
 from airflow_provider_streams.spark import sinks
@@ -114,7 +115,7 @@ def cover_without_spark(
         options: the system's.
         sink: where its rows go; None: it is proven only.
     """
-    landing, read = Landing(sink), WindowRead(WindowQuestion(source, window, slack=timedelta(0)), reader)
+    landing, read = Landing(sink), WindowRead(WindowQuestion(source, window, PublishTime(timedelta(0))), reader)
     entered = enter(journal, Ask(source, reader, landing, read.basis), [window], Acts())
     begin = Begin(entered, RunIds("earlier", "earlier", "read", 1))
     stream = _Stream(source.system, options)

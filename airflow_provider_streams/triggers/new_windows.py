@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -11,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_streams.errors import InvalidRequest, InvalidWindow
 from airflow_provider_streams.hooks.base import StreamHook, hook_for
 from airflow_provider_streams.hooks.journal import aopen_journal
-from airflow_provider_streams.model.basis import MAX_SKEW, BasisLike, default_basis
+from airflow_provider_streams.model.basis import BasisLike, Cuts, basis_for, basis_from_json, basis_to_json
 from airflow_provider_streams.model.coverage import Coverage, WindowState
 from airflow_provider_streams.model.grid import Every, Grid, parse_grid
-from airflow_provider_streams.model.source import Source
+from airflow_provider_streams.model.partition_key import KEY_FORMAT, partition_key
+from airflow_provider_streams.model.source import Source, check_source
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.operators.announcing import KEY_FORMAT, partition_key
-from airflow_provider_streams.operators.read import check_choices
 from airflow_provider_streams.systems.sources import source_from_json, source_to_json
 from airflow_provider_streams.triggers.watching import REPEAT_SECONDS, News, WatchTrigger
 from airflow_provider_streams.windows.readiness import WindowQuestion
@@ -68,8 +68,7 @@ class NewWindowsTrigger(WatchTrigger):
         source: what is read, or as `systems.sources.source_to_json` gives it.
         window_length: the length of windows: a time, its seconds, or its text (`1h`, `1d Europe/Berlin`, `model.grid`).
         reader: who covers the windows.
-        basis: as the read's; without a user's cuts.
-        slack: as the read's, or its seconds.
+        basis: as the read's, without a user's cuts; or as `model.basis.basis_to_json` gives it.
         offset: of the edges of windows of one length from midnight (UTC), or its seconds.
         key_format: how a window's start is written as partition key, in the time zone of its grid.
         poll_interval: seconds between two looks.
@@ -82,21 +81,20 @@ class NewWindowsTrigger(WatchTrigger):
         window_length: timedelta | float | str,
         *,
         reader: str | None = None,
-        basis: BasisLike | None = None,
-        slack: timedelta | float = 60.0,
+        basis: BasisLike | Mapping[str, Any] | None = None,
         offset: timedelta | float = 0.0,
         key_format: str = KEY_FORMAT,
         poll_interval: float = 60.0,
         repeat_seconds: float = REPEAT_SECONDS,
     ) -> None:
         super().__init__(poll_interval, repeat_seconds)
-        self.source: Source = source_from_json(source) if isinstance(source, dict) else source
-        check_choices(source=self.source, basis=basis)
-        if basis is not None and not isinstance(basis, str):
+        self.source: Source = check_source(source_from_json(source) if isinstance(source, dict) else source)
+        given = basis_from_json(basis) if isinstance(basis, Mapping) else basis
+        self.basis = basis_for(self.source.system, given)
+        if isinstance(self.basis, Cuts):
             raise InvalidRequest("windows that come by themselves cannot have the user's own cuts")
         self.grid = _grid(window_length, _span(offset))
-        self.slack = _span(slack)
-        self.reader, self.basis, self.key_format = reader, basis or default_basis(self.source.system), key_format
+        self.reader, self.key_format = reader, key_format
         self._hook: StreamHook | None = None
         self._complete_until: datetime | None = None
 
@@ -108,8 +106,7 @@ class NewWindowsTrigger(WatchTrigger):
                 "source": source_to_json(self.source),
                 "window_length": str(self.grid),
                 "reader": self.reader,
-                "basis": self.basis,
-                "slack": self.slack.total_seconds(),
+                "basis": basis_to_json(self.basis),
                 "key_format": self.key_format,
                 "poll_interval": self.poll_interval,
                 "repeat_seconds": self.repeat_seconds,
@@ -142,7 +139,7 @@ class NewWindowsTrigger(WatchTrigger):
         for window in (last, self.grid.cell(last.start - timedelta(microseconds=1))):
             if window.end == self._complete_until:
                 break
-            question = WindowQuestion(self.source, window, self.basis, self.slack, MAX_SKEW)
+            question = WindowQuestion(self.source, window, self.basis)
             if (await self._hook.areadiness(question)).ready:
                 self._complete_until = window.end
                 await self._hook.alook(self.source)

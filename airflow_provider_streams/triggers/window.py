@@ -67,7 +67,7 @@ class RunWindowReadyTrigger(StateTrigger):
 
     Args:
         source: as `hooks.base.source_to_json` gives it.
-        terms: as `windows.readiness.terms_to_json` gives them.
+        basis: as `model.basis.basis_to_json` gives it.
         window: an explicit window as text (templated).
         window_length: the length of the run's partition, as `model.grid` writes it.
         grid: how the DAG's runs tile time, as `model.grid` writes it.
@@ -77,7 +77,7 @@ class RunWindowReadyTrigger(StateTrigger):
     def __init__(
         self,
         source: dict[str, Any],
-        terms: dict[str, Any],
+        basis: dict[str, Any],
         *,
         window: str | None = None,
         window_length: str | None = None,
@@ -85,7 +85,7 @@ class RunWindowReadyTrigger(StateTrigger):
         poll_interval: float = 60.0,
     ) -> None:
         super().__init__(poll_interval)
-        self.source, self.terms = source, terms
+        self.source, self.basis = source, basis
         self.window, self.window_length, self.grid = window, window_length, grid
         self._facts = RunFacts()
         self._refused: InvalidWindow | None = None
@@ -97,7 +97,7 @@ class RunWindowReadyTrigger(StateTrigger):
             "airflow_provider_streams.triggers.window.RunWindowReadyTrigger",
             {
                 "source": self.source,
-                "terms": self.terms,
+                "basis": self.basis,
                 "window": self.window,
                 "window_length": self.window_length,
                 "grid": self.grid,
@@ -134,7 +134,9 @@ class RunWindowReadyTrigger(StateTrigger):
         own = self._facts.grid or (parse_grid(self.grid) if self.grid else None)
         resolved = resolve_window(self.window, self.window_length, replace(self._facts, grid=own))
         self.log.info("Window %s, from the run's %s", resolved.window, resolved.rule)
-        return WindowReadyTrigger(self.source, {**self.terms, "window": str(resolved.window)}, self.poll_interval)
+        return WindowReadyTrigger(
+            self.source, {"window": str(resolved.window), "basis": self.basis}, self.poll_interval
+        )
 
 
 def window_answer(question: WindowQuestion, readiness: Readiness) -> Answer:

@@ -30,7 +30,7 @@ from airflow_provider_streams.model.backfill import (
     Selection,
     reading_speed,
 )
-from airflow_provider_streams.model.basis import MAX_SKEW, BasisLike
+from airflow_provider_streams.model.basis import Basis, Chained, Cuts, PublishTime
 from airflow_provider_streams.model.coverage import Coverage, WindowState
 from airflow_provider_streams.model.grid import Grid, grid_through
 from airflow_provider_streams.model.landing import Landed, Landing
@@ -63,7 +63,8 @@ class Backfill:
     """Which windows of which source, for whom, and how.
 
     Raises:
-        InvalidRequest: late rows are to be read, and nobody says how late they may be.
+        InvalidRequest: a basis whose windows need an order; late rows are to be read, and nobody says how late they
+            may be.
     """
 
     source: Source
@@ -72,9 +73,7 @@ class Backfill:
     reader: str
     selection: Selection
     landing: Landing = field(default_factory=Landing)
-    basis: BasisLike = "publish"
-    slack: timedelta = timedelta(seconds=60)
-    max_skew: timedelta = MAX_SKEW
+    basis: Basis = field(default_factory=PublishTime)
     on_loss: OnLoss = "fail"
     on_unproven: OnUnproven = "land"
     target_split_bytes: int = DEFAULT_SPLIT_BYTES
@@ -84,6 +83,7 @@ class Backfill:
     acts: Acts = field(default_factory=Acts)
 
     def __post_init__(self) -> None:
+        check_any_order(self.basis)
         if "late" in self.selection.select and self.lookback is None:
             raise InvalidRequest(
                 "select='late' reads windows again as far as their late rows were stored: say how late that may be "
@@ -93,12 +93,22 @@ class Backfill:
     @property
     def ask(self) -> Ask:
         """What the reader is to land."""
-        return Ask(self.source, self.reader, self.landing, str(self.basis), self.grid)
+        return Ask(self.source, self.reader, self.landing, self.basis.name, self.grid)
 
     def read_of(self, window: Window) -> WindowRead:
         """One of its windows."""
-        question = WindowQuestion(self.source, window, self.basis, self.slack, self.max_skew)
+        question = WindowQuestion(self.source, window, self.basis)
         return WindowRead(question, self.reader, self.on_loss, self.target_split_bytes, self.on_unproven)
+
+
+def check_any_order(basis: Basis) -> None:
+    """Refuse a basis whose windows cannot be read in any order.
+
+    Raises:
+        InvalidRequest: it is one.
+    """
+    if isinstance(basis, Cuts | Chained):
+        raise InvalidRequest("a backfill reads windows of time, in any order: basis must be 'publish' or 'append'")
 
 
 def backfill_grid(

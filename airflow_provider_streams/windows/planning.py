@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from airflow_provider_streams.errors import ChainOrder, TermsChanged, WindowNotReady
-from airflow_provider_streams.model.basis import Cuts
+from airflow_provider_streams.model.basis import BasisName, Chained, PublishTime, RecordedCuts
 from airflow_provider_streams.model.plan import DEFAULT_SPLIT_BYTES, OnLoss, OnUnproven, Plan, PlanRequest, Terms
 from airflow_provider_streams.windows.readiness import WindowQuestion, plan_request
 from airflow_provider_streams.windows.sightings import plan_with_sightings
@@ -39,15 +39,16 @@ class WindowRead:
         return self.question.source.key
 
     @property
-    def basis(self) -> str:
+    def basis(self) -> BasisName:
         """Its name."""
-        return "cuts" if isinstance(self.question.basis, Cuts) else self.question.basis
+        return self.question.basis.name
 
     @property
     def terms(self) -> Terms:
         """What is asked, as far as it decides which rows the plan holds."""
-        slack = self.question.slack if self.basis == "publish" else None
-        skew = self.question.max_skew if self.basis == "append" else None
+        basis = self.question.basis
+        slack = basis.slack if isinstance(basis, PublishTime) else None
+        skew = basis.max_skew if isinstance(basis, RecordedCuts) else None
         return Terms(slack, skew, self.on_loss)
 
 
@@ -60,9 +61,10 @@ def fresh_plan(journal: Journal, system: StreamSystem, read: WindowRead) -> Plan
         NoCutNearby: basis `append`, and no cut was recorded near enough to an edge.
     """
     request = _request(system, read)
-    if request.basis == "append":
-        plan = _between_recorded_cuts(journal, system, request, read.question.max_skew)
-    elif request.basis == "chained":
+    basis = read.question.basis
+    if isinstance(basis, RecordedCuts):
+        plan = _between_recorded_cuts(journal, system, request, basis.max_skew)
+    elif isinstance(basis, Chained):
         chain = _checked_chain(journal, read, replan=False)
         plan = plan_with_sightings(journal, system, _going_on(request, chain))
     else:
@@ -87,7 +89,7 @@ def pinned_plan(journal: Journal, system: StreamSystem, read: WindowRead, *, rep
     if pinned is not None:
         _compare_terms(read, pinned)
         return pinned
-    if read.basis == "chained":
+    if isinstance(read.question.basis, Chained):
         return _pin_chained(journal, system, read, replan=replan)
     plan = fresh_plan(journal, system, read)
     return journal.replan(read.source_key, plan) if replan else journal.pin(read.source_key, plan)

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self
 
 from airflow_provider_streams.errors import WindowNotReady
-from airflow_provider_streams.model.basis import MAX_SKEW, BasisLike, Cuts
+from airflow_provider_streams.model.basis import (
+    Basis,
+    Cuts,
+    EventTime,
+    PublishTime,
+    RecordedCuts,
+    basis_from_json,
+    basis_to_json,
+)
 from airflow_provider_streams.model.plan import PlanRequest
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.model.window import Window
@@ -32,17 +40,12 @@ class WindowQuestion:
 
     source: Source
     window: Window
-    basis: BasisLike = "publish"
-    slack: timedelta = timedelta(seconds=60)
-    max_skew: timedelta = MAX_SKEW
-    """Basis `append`: how much later than an edge its cut may be recorded."""
+    basis: Basis = field(default_factory=PublishTime)
 
     @property
     def not_before(self) -> datetime:
         """The first moment at which the answer can be yes; nothing has to be asked earlier."""
-        if isinstance(self.basis, Cuts) or self.basis == "event":
-            return datetime.fromtimestamp(0, UTC)  # events may carry any time
-        return self.window.end + self.slack if self.basis == "publish" else self.window.end
+        return self.basis.not_before(self.window)
 
     def wait(self, now: datetime) -> Readiness | None:
         """Not ready, while time alone says so; None once the system must be asked."""
@@ -51,41 +54,25 @@ class WindowQuestion:
         return Readiness(ready=False, reason=f"it is certain at {self.not_before.isoformat()} at the earliest")
 
     def to_json(self) -> dict[str, Any]:
-        """Basis, window and slack as plain JSON values."""
-        return {"window": str(self.window), **terms_to_json(self.basis, self.slack, self.max_skew)}
+        """Window and basis as plain JSON values."""
+        return {"window": str(self.window), "basis": basis_to_json(self.basis)}
 
     @classmethod
     def from_json(cls, source: Source, data: Mapping[str, Any]) -> Self:
         """The reverse of `to_json`."""
-        basis = data["basis"]
-        if isinstance(basis, Mapping):
-            basis = Cuts(basis["start"], basis["end"])
-        return cls(
-            source,
-            Window.parse(data["window"]),
-            basis,
-            timedelta(seconds=data["slack_seconds"]),
-            timedelta(seconds=data["max_skew_seconds"]),
-        )
-
-
-def terms_to_json(basis: BasisLike, slack: timedelta, max_skew: timedelta) -> dict[str, Any]:
-    """A question's JSON values, but for the window."""
-    plain: Any = {"start": _plain(basis.start), "end": _plain(basis.end)} if isinstance(basis, Cuts) else basis
-    return {"basis": plain, "slack_seconds": slack.total_seconds(), "max_skew_seconds": max_skew.total_seconds()}
+        return cls(source, Window.parse(data["window"]), basis_from_json(data["basis"]))
 
 
 def plan_request(system: StreamSystem, question: WindowQuestion, reader: str) -> PlanRequest:
     """What a planner is asked about a window, with the user's cuts parsed by its system."""
     basis = question.basis
+    request = PlanRequest(question.source, question.window, reader, basis=basis.name)
+    if isinstance(basis, PublishTime | EventTime):
+        return replace(request, slack=basis.slack)
     if not isinstance(basis, Cuts):
-        return PlanRequest(question.source, question.window, reader, basis=basis, slack=question.slack)
-    return PlanRequest(
-        question.source,
-        question.window,
-        reader,
-        basis="cuts",
-        slack=question.slack,
+        return request
+    return replace(
+        request,
         start_cut=None if basis.start is None else system.parse_cut(question.source, basis.start),
         end_cut=None if basis.end is None else system.parse_cut(question.source, basis.end),
     )
@@ -102,8 +89,8 @@ def ask_planner(system: StreamSystem, question: WindowQuestion) -> Readiness:
     return Readiness(ready=True)
 
 
-def ask_journal(journal: Journal, question: WindowQuestion) -> Readiness:
-    """Basis `append`: ready when the cuts of both edges are recorded; the system is not asked at all.
+def ask_journal(journal: Journal, question: WindowQuestion, basis: RecordedCuts) -> Readiness:
+    """Ready when the cuts of both edges are recorded; the system is not asked at all.
 
     Raises:
         NoCutNearby: an edge's cut can never be near enough.
@@ -113,11 +100,7 @@ def ask_journal(journal: Journal, question: WindowQuestion) -> Readiness:
     if waiting := question.wait(datetime.now(UTC)):
         return waiting
     try:
-        recorded_edges(journal, question.source, question.window, question.max_skew)
+        recorded_edges(journal, question.source, question.window, basis.max_skew)
     except WindowNotReady as not_ready:
         return Readiness(ready=False, reason=not_ready.reason)
     return Readiness(ready=True)
-
-
-def _plain(cut: str | Mapping[str, str] | None) -> str | dict[str, str] | None:
-    return dict(cut) if isinstance(cut, Mapping) else cut

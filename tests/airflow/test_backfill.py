@@ -13,7 +13,7 @@ from airflow.sdk import DAG
 from airflow.utils.state import DagRunState
 from openlineage.client.serde import Serde
 
-from airflow_provider_streams import ParquetSink
+from airflow_provider_streams import ParquetSink, PublishTime
 from airflow_provider_streams.errors import InvalidRequest, InvalidWindow, SystemUnavailable
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.model.grid import Every
@@ -37,7 +37,13 @@ READER = "minutes"
 
 def filling(dag_id: str, kind: type[BackfillWindowsOperator] = BackfillWindowsOperator, **arguments: Any) -> DAG:
     with DAG(dag_id, schedule=None, start_date=datetime(2026, 11, 1, tzinfo=UTC)) as dag:
-        given = {"start": SPAN.start, "end": SPAN.end, "window_length": MINUTE, "slack": timedelta(0), "reader": READER}
+        given = {
+            "start": SPAN.start,
+            "end": SPAN.end,
+            "window_length": MINUTE,
+            "basis": PublishTime(timedelta(0)),
+            "reader": READER,
+        }
         kind(task_id="fill", source=SOURCE, **{**given, "sink": None, **arguments})
     return dag
 

@@ -15,7 +15,7 @@ import pytest
 from airflow.sdk import DAG
 from airflow.utils.state import DagRunState
 
-from airflow_provider_streams import ParquetSink, PulsarSource, Window
+from airflow_provider_streams import ParquetSink, PublishTime, PulsarSource, Window
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.model.grid import Every
 from airflow_provider_streams.model.window import moment_label
@@ -139,7 +139,7 @@ class Lake:
         return {
             "source": self._published.source,
             "reader": READER,
-            "slack": SLACK,
+            "basis": PublishTime(SLACK),
             "sink": ParquetSink(str(self._path)),
             "transform": self._transform,
         }

@@ -22,12 +22,12 @@ pytestmark = pytest.mark.dagtest
 DAG_FILE = """
 from datetime import datetime, timedelta, UTC
 from airflow.sdk import DAG
-from airflow_provider_streams import ParquetSink
+from airflow_provider_streams import ParquetSink, PublishTime
 from airflow_provider_streams.operators.read import ReadWindowOperator
 from airflow_provider_streams.testing.fake import FakeSource
 
 with DAG("by_hand", schedule=None, start_date=datetime(2026, 11, 1, tzinfo=UTC), params={{"who": "orders"}}):
-    common = {{"window_length": timedelta(minutes=1), "slack": timedelta(0)}}
+    common = {{"window_length": timedelta(minutes=1), "basis": PublishTime(timedelta(0))}}
     ReadWindowOperator(
         task_id="read",
         source=FakeSource("numbers"),

@@ -9,7 +9,7 @@ import pytest
 from airflow.sdk import DAG, Asset
 from airflow.utils.state import DagRunState
 
-from airflow_provider_streams import ParquetSink, Window
+from airflow_provider_streams import ParquetSink, PublishTime, Window
 from airflow_provider_streams.errors import ReadStalled
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.operators.announce import AnnounceWindowsOperator
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.dagtest
 
 SOURCE = FakeSource("numbers")
 MINUTE = timedelta(minutes=1)
-NO_SLACK = timedelta(0)
+NO_SLACK = PublishTime(timedelta(0))
 KEYS = [f"2026-11-20T10:{minute:02d}:00" for minute in range(10)]
 
 
@@ -38,7 +38,7 @@ def filling(dag_id: str, sink: ParquetSink | None, *more: Any, **arguments: Any)
     span = {"start": EPOCH, "end": EPOCH + 10 * MINUTE, "window_length": MINUTE}
     with DAG(dag_id, schedule=None, start_date=datetime(2026, 11, 1, tzinfo=UTC)) as dag:
         fill = BackfillWindowsOperator(
-            task_id="fill", source=SOURCE, sink=sink, slack=NO_SLACK, reader="r", **{**span, **arguments}
+            task_id="fill", source=SOURCE, sink=sink, basis=NO_SLACK, reader="r", **{**span, **arguments}
         )
         for task in more:
             fill >> task
@@ -77,7 +77,13 @@ def test_what_reads_nothing_tells_nothing(dag_test, fake, spark_stand_in, lake):
     dag_test(filling("dry", lake, dry_run=True))
     with DAG("dry_read", schedule=None, start_date=datetime(2026, 11, 1, tzinfo=UTC)) as dag:
         ReadWindowOperator(
-            task_id="read", source=SOURCE, sink=lake, window=minutes(0, 1), slack=NO_SLACK, dry_run=True, reader="dry"
+            task_id="read",
+            source=SOURCE,
+            sink=lake,
+            window=minutes(0, 1),
+            basis=NO_SLACK,
+            dry_run=True,
+            reader="dry",
         )
     dag_test(dag)
     dag_test(filling("again", lake))
@@ -90,7 +96,7 @@ def test_what_reads_nothing_tells_nothing(dag_test, fake, spark_stand_in, lake):
 def test_a_read_tells_its_window(dag_test, fake, spark_stand_in, lake):
     fake(events=600)
     with DAG("tells", schedule=None, start_date=datetime(2026, 11, 1, tzinfo=UTC)) as dag:
-        ReadWindowOperator(task_id="read", source=SOURCE, sink=lake, window=minutes(0, 1), slack=NO_SLACK)
+        ReadWindowOperator(task_id="read", source=SOURCE, sink=lake, window=minutes(0, 1), basis=NO_SLACK)
     got = result(dag_test(dag), "read")
     ((key, extra),) = events("tells")
     assert key is None
@@ -116,7 +122,7 @@ def test_what_a_failed_backfill_landed_is_told_by_its_teardown(dag_test, fake, s
             task_id="fill",
             source=SOURCE,
             sink=lake,
-            slack=NO_SLACK,
+            basis=NO_SLACK,
             reader="r",
             start=EPOCH,
             end=EPOCH + 10 * MINUTE,
@@ -165,7 +171,7 @@ def test_a_run_that_was_made_again_under_its_old_name_reads_again(dag_test, fake
 def test_a_source_of_a_mapped_task_that_is_not_the_tables_is_refused(dag_test, fake, spark_stand_in, lake):
     fake(events=600)
     with DAG("mapped", schedule=None, start_date=datetime(2026, 11, 1, tzinfo=UTC)) as dag:
-        ReadWindowOperator.partial(task_id="read", sink=lake, window=str(minutes(0, 1)), slack=NO_SLACK).expand(
+        ReadWindowOperator.partial(task_id="read", sink=lake, window=str(minutes(0, 1)), basis=NO_SLACK).expand(
             source=[FakeSource("a"), FakeSource("b")]
         )
     run = dag_test(dag)
@@ -185,7 +191,7 @@ def test_a_mapped_task_says_that_its_table_is_undeclared(dag_test, fake, lake, c
     fake(events=600)
     outlets = [Asset(uri=lake.asset_uri)] if is_declared else []
     with DAG("mapped", schedule=None, start_date=datetime(2026, 11, 1, tzinfo=UTC)) as dag:
-        ReadWindowOperator.partial(task_id="read", source=SOURCE, sink=lake, slack=NO_SLACK, outlets=outlets).expand(
+        ReadWindowOperator.partial(task_id="read", source=SOURCE, sink=lake, basis=NO_SLACK, outlets=outlets).expand(
             window=[str(minutes(0, 1)), str(minutes(1, 2))]
         )
     assert dag_test(dag).state == DagRunState.SUCCESS
@@ -197,7 +203,7 @@ def test_a_readers_name_that_renders_to_nothing_is_refused(dag_test, fake, spark
     fake(events=600)
     with DAG("nameless", schedule=None, start_date=datetime(2026, 11, 1, tzinfo=UTC)) as dag:
         ReadWindowOperator(
-            task_id="read", source=SOURCE, sink=None, window=minutes(0, 1), slack=NO_SLACK, reader=template
+            task_id="read", source=SOURCE, sink=None, window=minutes(0, 1), basis=NO_SLACK, reader=template
         )
     assert dag_test(dag).state == DagRunState.FAILED
     assert spark_stand_in.specs == []

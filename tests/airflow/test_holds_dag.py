@@ -17,6 +17,7 @@ from airflow_provider_streams import PravegaSource, Window
 from airflow_provider_streams.errors import EventsLost, RetentionAtRisk, StartTrimmed
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.hooks.pravega import PravegaHook
+from airflow_provider_streams.model.basis import RecordedCuts
 from airflow_provider_streams.operators.hold import (
     PravegaHoldOperator,
     PravegaMoveHoldOperator,
@@ -161,7 +162,7 @@ def test_a_policy_with_a_maximum_goes_beyond_a_hold_and_the_next_window_says_so(
     from airflow_provider_streams.windows.planning import WindowRead, fresh_plan
     from airflow_provider_streams.windows.readiness import WindowQuestion
 
-    question = WindowQuestion(source, Window(edge, shop.edge(source)), "append")
+    question = WindowQuestion(source, Window(edge, shop.edge(source)), RecordedCuts())
     with open_journal() as journal, closing(shop.hook.system()) as system, pytest.raises(StartTrimmed):
         fresh_plan(journal, system, WindowRead(question, "d.read"))
 

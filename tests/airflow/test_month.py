@@ -15,6 +15,7 @@ from airflow_provider_streams.errors import DataLoss, ReceiptMismatch, StreamsEr
 from airflow_provider_streams.hooks import spark
 from airflow_provider_streams.hooks.workplace import workplace
 from airflow_provider_streams.model.backfill import Limits, Selection
+from airflow_provider_streams.model.basis import PublishTime
 from airflow_provider_streams.model.grid import Every
 from airflow_provider_streams.model.landing import Landed, Landing
 from airflow_provider_streams.model.receipt import compare
@@ -117,7 +118,7 @@ class Schedule:
         """Once: `read`, `fail` or `kill`."""
         if how == "skip":
             return
-        read = WindowRead(WindowQuestion(SOURCE, window, slack=timedelta(0)), READER)
+        read = WindowRead(WindowQuestion(SOURCE, window, PublishTime(timedelta(0))), READER)
         ids = RunIds("hourly", f"run-{window.label}", "read", self._dice.randint(1, 9))
         ask = Ask(SOURCE, READER, Landing(), read.basis, Every(HOUR))
         begin = Begin(enter(self._journal, ask, [window], Acts()), ids)
@@ -160,7 +161,7 @@ def filler(place: Workplace, *select: str, lookback: timedelta | None = None, tr
         Every(HOUR),
         READER,
         Selection(frozenset(select)),
-        slack=timedelta(0),
+        basis=PublishTime(timedelta(0)),
         lookback=lookback,
         limits=Limits(max_windows=50),
     )

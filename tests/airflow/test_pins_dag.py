@@ -12,7 +12,7 @@ import pytest
 from airflow.sdk import DAG
 from airflow.utils.state import DagRunState, TaskInstanceState
 
-from airflow_provider_streams import PulsarSource, Window
+from airflow_provider_streams import PublishTime, PulsarSource, Window
 from airflow_provider_streams.errors import EventsLost
 from airflow_provider_streams.hooks.pulsar import PulsarHook
 from airflow_provider_streams.operators.pins import DropPinOperator, PinBacklogOperator
@@ -90,7 +90,7 @@ def test_a_pin_lives_as_long_as_the_run_that_reads(  # noqa: PLR0917 - fixtures
     reading = Reading(hook, topic, spark.launch, fails=fails)
     monkeypatch.setattr(spark, "launch", reading)
     slack = timedelta(milliseconds=100)
-    common = {"slack": slack, "window": window}
+    common = {"basis": PublishTime(slack), "window": window}
     wait_until(lambda: datetime.now(UTC) > window.end + slack, "the window to be complete")
     dag_id = f"pinned_{'failure' if fails else 'success'}"
     pin = {"source": source, "reader": f"{dag_id}.read", "name": "orders-{{ run_id }}"}

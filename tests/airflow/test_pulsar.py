@@ -14,7 +14,7 @@ import pytest
 from airflow.sdk import DAG
 from airflow.utils.state import DagRunState
 
-from airflow_provider_streams import ParquetSink, PulsarSource, Window
+from airflow_provider_streams import ParquetSink, PublishTime, PulsarSource, Window
 from airflow_provider_streams.hooks.pulsar import PulsarHook
 from airflow_provider_streams.operators.read import ReadWindowOperator
 from airflow_provider_streams.sensors.pulsar import PulsarBacklogSensor
@@ -122,7 +122,7 @@ def test_adjacent_windows_of_a_real_topic_land_every_event_once(
     journal = {"conn_type": "sqlite", "host": str(tmp_path / "journal.db")}
     monkeypatch.setenv("AIRFLOW_CONN_STREAMS_JOURNAL", json.dumps(journal))
     source = PulsarSource(published.topic)
-    common = {"source": source, "window": "{{ dag_run.conf['window'] }}", "slack": SLACK}
+    common = {"source": source, "window": "{{ dag_run.conf['window'] }}", "basis": PublishTime(SLACK)}
     with DAG("real_windows", schedule=None, start_date=datetime(2026, 11, 1, tzinfo=UTC)) as dag:
         formed = PulsarBacklogSensor(
             task_id="formed", source=source, subscription="unread", entries=1, poke_interval=0.1, deferrable=True

@@ -11,7 +11,7 @@ import pytest
 from airflow.sdk import DAG, Asset, CronPartitionTimetable
 from airflow.utils.state import DagRunState, TaskInstanceState
 
-from airflow_provider_streams import Cuts, ParquetSink, Window
+from airflow_provider_streams import Cuts, ParquetSink, PublishTime, Window
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.operators.backfill import BackfillWindowsOperator
 from airflow_provider_streams.operators.read import ReadWindowOperator
@@ -22,13 +22,14 @@ pytestmark = pytest.mark.dagtest
 
 SOURCE = FakeSource("numbers")
 WINDOW = Window(EPOCH + timedelta(seconds=10), EPOCH + timedelta(seconds=20))
-NO_SLACK = timedelta(0)
+NO_SLACK = PublishTime(timedelta(0))
 
 
 def reading(dag_id: str, schedule: Any = None, **arguments: Any) -> DAG:
     with DAG(dag_id, schedule=schedule, start_date=datetime(2026, 11, 1, tzinfo=UTC)) as dag:
         ReadWindowOperator(
-            task_id="read", **{"source": SOURCE, "window": WINDOW, "slack": NO_SLACK, "sink": None, **arguments}
+            task_id="read",
+            **{"source": SOURCE, "window": WINDOW, "basis": NO_SLACK, "sink": None, **arguments},
         )
     return dag
 
@@ -55,7 +56,7 @@ def test_a_tasks_settings_of_spark_arrive_at_its_launch(dag_test, fake, spark_st
     how = {"window": window} if kind is ReadWindowOperator else span
     spark = {"driver_memory": "{{ params.memory }}", "conf": {"spark.sql.shuffle.partitions": 7}}
     with DAG("settings_of_spark", schedule=None, start_date=EPOCH, params={"memory": "700m"}) as dag:
-        kind(task_id="read", source=FakeSource("numbers"), sink=None, slack=timedelta(0), spark=spark, **how)
+        kind(task_id="read", source=FakeSource("numbers"), sink=None, basis=NO_SLACK, spark=spark, **how)
     assert dag_test(dag).state == DagRunState.SUCCESS
     assert spark_stand_in.settings == [(None, {**spark, "driver_memory": "700m"})]
 

@@ -10,7 +10,7 @@ import pytest
 from airflow.sdk import DAG
 from airflow.utils.state import DagRunState, TaskInstanceState
 
-from airflow_provider_streams import PravegaSource, Window
+from airflow_provider_streams import PravegaSource, RecordedCuts, Window
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.operators.pravega import (
@@ -96,7 +96,9 @@ def test_an_edge_in_a_gap_of_the_recorder_fails_until_the_user_allows_it(dag_tes
     assert "NoCutNearby" in capfd.readouterr().out
     sensor = {**read, "task_id": "ready", "deferrable": True}
     assert dag_test(dag_of("gap_sensor", (WindowReadySensor, sensor))).state == DagRunState.FAILED
-    allowed = dag_test(dag_of("gap_allowed", (ReadWindowOperator, {**read, **landing, "max_skew": timedelta(hours=3)})))
+    allowed = dag_test(
+        dag_of("gap_allowed", (ReadWindowOperator, {**read, **landing, "basis": RecordedCuts(timedelta(hours=3))}))
+    )
     result = allowed.get_task_instance("read").xcom_pull(task_ids="read")
     assert result["rows"] == 0
     assert result["skew_seconds"][0] > 2 * 3600

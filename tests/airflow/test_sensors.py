@@ -10,7 +10,7 @@ import pytest
 from airflow.sdk import DAG
 from airflow.utils.state import DagRunState, TaskInstanceState
 
-from airflow_provider_streams import Window
+from airflow_provider_streams import PublishTime, Window
 from airflow_provider_streams.operators.read import ReadWindowOperator
 from airflow_provider_streams.sensors.window import WindowReadySensor
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.dagtest
 
 SOURCE = FakeSource("numbers")
 WINDOW = Window(EPOCH + timedelta(seconds=10), EPOCH + timedelta(seconds=20))
-NO_SLACK = timedelta(0)
+NO_SLACK = PublishTime(timedelta(0))
 
 
 def waiting(dag_id: str, **arguments: Any) -> DAG:
@@ -28,9 +28,9 @@ def waiting(dag_id: str, **arguments: Any) -> DAG:
     with DAG(dag_id, schedule=None, start_date=datetime(2026, 11, 1, tzinfo=UTC)) as dag:
         ready = WindowReadySensor(
             task_id="ready",
-            **{"source": SOURCE, "window": WINDOW, "slack": NO_SLACK, "poke_interval": 0.01, **arguments},
+            **{"source": SOURCE, "window": WINDOW, "basis": NO_SLACK, "poke_interval": 0.01, **arguments},
         )
-        ready >> ReadWindowOperator(task_id="read", source=SOURCE, window=WINDOW, slack=NO_SLACK, sink=None)
+        ready >> ReadWindowOperator(task_id="read", source=SOURCE, window=WINDOW, basis=NO_SLACK, sink=None)
     return dag
 
 

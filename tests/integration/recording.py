@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from airflow_provider_streams.journal.store import Journal
+from airflow_provider_streams.model.basis import RecordedCuts
 from airflow_provider_streams.model.plan import Plan
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.model.window import Window
@@ -97,7 +98,7 @@ class AppendWindows:
         self.journal, self.system, self.source = Journal(url), system, source
 
     def plan(self, start: datetime, end: datetime, max_skew: timedelta = timedelta(hours=1)) -> Plan:
-        question = WindowQuestion(self.source, Window(start, end), "append", max_skew=max_skew)
+        question = WindowQuestion(self.source, Window(start, end), RecordedCuts(max_skew))
         return fresh_plan(self.journal, self.system, WindowRead(question, "tests"))
 
 

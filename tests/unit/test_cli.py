@@ -200,7 +200,11 @@ def test_coverage_shows_how_far_back_the_stream_reaches(streams, no_spark, tmp_p
         (BACKFILL, "InvalidRequest: say where the rows go with --path"),
         ((*BACKFILL, "--dry-run", "--select", "some"), "InvalidRequest: select must be one or several of missing"),
         ((*BACKFILL, "--dry-run", "--lookback", "long"), "InvalidWindow: 'long' is not a length of time"),
-        ((*BACKFILL, "--dry-run", "--basis", "chained"), "InvalidRequest: a backfill reads windows of time"),
+        (
+            ("backfill", "fake", "numbers", *SPAN, "--dry-run", "--basis", "chained"),
+            "InvalidRequest: a backfill reads windows of time",
+        ),
+        ((*BACKFILL, "--dry-run", "--basis", "chained"), "InvalidRequest: --slack does not belong to basis 'chained'"),
         (("plan", "fake", "numbers", "--window", "yesterday"), "InvalidWindow: 'yesterday' is not a window"),
         (("plan", "fake", "numbers", "--window", "2026-11-20T10:00Z/2026-11-21T10:00Z"), "WindowNotReady: numbers"),
         (("plan", "fake", "numbers", "--window", WINDOW, "--slack", "nan"), "InvalidRequest: --slack is a number of"),

@@ -9,6 +9,7 @@ import pytest
 
 from airflow_provider_streams.errors import InvalidRequest, StartTrimmed
 from airflow_provider_streams.journal.store import Journal
+from airflow_provider_streams.model.basis import RecordedCuts
 from airflow_provider_streams.model.source import PravegaSource
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.pravega import calls
@@ -52,7 +53,7 @@ class Tape:
         return [self.plan(Window(*pair), on_loss) for pair in pairwise(self.edges)]
 
     def plan(self, window, on_loss="fail"):
-        question = WindowQuestion(self.source, window, basis="append")
+        question = WindowQuestion(self.source, window, RecordedCuts())
         return fresh_plan(self.journal, self.lab.system, WindowRead(question, "tests", on_loss))
 
     def read(self, plan) -> list[int]:

@@ -8,6 +8,7 @@ import pytest
 
 from airflow_provider_streams.errors import StartTrimmed, StartUnproven
 from airflow_provider_streams.journal.store import Journal
+from airflow_provider_streams.model.basis import Chained
 from airflow_provider_streams.model.sighting import Sighting
 from airflow_provider_streams.model.source import PravegaSource
 from airflow_provider_streams.model.window import Window
@@ -29,7 +30,7 @@ def journal(tmp_path):
 
 
 def asked(stream, window, **more):
-    question = WindowQuestion(PravegaSource(stream), window, basis="chained")
+    question = WindowQuestion(PravegaSource(stream), window, Chained())
     return WindowRead(question, "tests", on_unproven="fail", **more)
 
 

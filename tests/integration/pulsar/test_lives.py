@@ -10,6 +10,7 @@ import pytest
 
 from airflow_provider_streams.errors import InvalidRequest, StartTrimmed
 from airflow_provider_streams.journal.store import Journal
+from airflow_provider_streams.model.basis import RecordedCuts
 from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.pulsar.system import PulsarSystem
@@ -58,7 +59,7 @@ class Tape:
         self.written += count
 
     def plan(self, window, on_loss="fail"):
-        question = WindowQuestion(self.source, window, basis="append")
+        question = WindowQuestion(self.source, window, RecordedCuts())
         return fresh_plan(self.journal, self.system, WindowRead(question, "tests", on_loss))
 
     def read(self, plan) -> list[int]:

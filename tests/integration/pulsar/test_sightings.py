@@ -9,6 +9,7 @@ import pytest
 from airflow_provider_streams.errors import StartTrimmed, StartUnproven, TermsChanged, WindowNotReady
 from airflow_provider_streams.journal.sightings import SPACING
 from airflow_provider_streams.journal.store import Journal
+from airflow_provider_streams.model.basis import Chained, PublishTime
 from airflow_provider_streams.model.plan import Plan
 from airflow_provider_streams.model.sighting import Sighting
 from airflow_provider_streams.model.source import PulsarSource
@@ -70,7 +71,7 @@ def hour_until(moment):
 
 
 def asked(topic, window, **more):
-    return WindowRead(WindowQuestion(topic.source, window, slack=MILLISECOND), "tests", **more)
+    return WindowRead(WindowQuestion(topic.source, window, PublishTime(MILLISECOND)), "tests", **more)
 
 
 def test_what_was_trimmed_before_anybody_looked_is_unproven_and_lands(bench, system, journal):
@@ -163,7 +164,7 @@ def test_a_topic_that_a_pattern_matched_and_that_is_gone_is_a_loss(bench, system
     pattern = PulsarSource(pattern=f"persistent://{bench.namespace}/seen-.*")
     look(journal, system, pattern)
     window = hour_until(now())
-    read = WindowRead(WindowQuestion(pattern, window, slack=MILLISECOND), "tests")
+    read = WindowRead(WindowQuestion(pattern, window, PublishTime(MILLISECOND)), "tests")
     bench.server.admin("DELETE", f"{bench.path(gone.name)}?force=true")
     with pytest.raises(StartTrimmed, match=rf"{gone.name}.*no longer exists"):
         fresh_plan(journal, system, read)
@@ -178,7 +179,7 @@ def test_the_first_window_of_a_chain_is_proven_by_a_look_before_it(bench, system
     topic.trim()
     topic.write(5)
     end = now()
-    read = WindowRead(WindowQuestion(topic.source, hour_until(end), basis="chained"), "tests", on_unproven="fail")
+    read = WindowRead(WindowQuestion(topic.source, hour_until(end), Chained()), "tests", on_unproven="fail")
     with pytest.raises(StartUnproven, match="first entry still held"):
         fresh_plan(journal, system, read)
     seen = system.look(topic.source)

@@ -8,6 +8,7 @@ import pytest
 from airflow_provider_streams import Cuts, PulsarSource, Window
 from airflow_provider_streams.errors import AuthenticationFailed, SourceNotFound
 from airflow_provider_streams.hooks.pulsar import PulsarHook
+from airflow_provider_streams.model.basis import Chained
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.systems.pulsar.backlog import Backlog
 from airflow_provider_streams.windows.readiness import WindowQuestion
@@ -176,7 +177,7 @@ async def test_an_open_transaction_that_holds_the_end_back_is_waited_for(hook, b
 
 async def test_a_chained_window_ends_at_the_tail_whatever_transactions_do(hook, broker):
     broker.answers[f"{T}/plain/stats"] = {"ongoingTxnCount": 1}
-    assert (await hook.areadiness(WindowQuestion(PulsarSource("plain"), PAST, "chained"))).ready
+    assert (await hook.areadiness(WindowQuestion(PulsarSource("plain"), PAST, Chained()))).ready
     await hook.aclose()
 
 

@@ -89,7 +89,7 @@ def test_the_operator_hands_its_last_read_to_the_listener(monkeypatch):
     monkeypatch.setitem(sys.modules, "airflow.providers.openlineage.extractors", extractors)
     operator = ReadWindowOperator(task_id="read", source=SOURCE, sink=SINK)
     assert operator.get_openlineage_facets_on_complete(None) is None
-    (operator._last_read,) = make()
+    operator._planned = make()
     lineage = operator.get_openlineage_facets_on_complete(None)
     assert len(lineage["inputs"]) == 2
     assert lineage["run_facets"].keys() == {"streamsWindow"}

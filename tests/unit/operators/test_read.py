@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from airflow.sdk import DAG, Asset, task
 
-from airflow_provider_streams import Cuts, ParquetSink, PulsarSource
+from airflow_provider_streams import Cuts, ParquetSink, PublishTime, PulsarSource
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.operators.backfill import BackfillWindowsOperator
 from airflow_provider_streams.operators.read import ReadWindowOperator
@@ -42,10 +42,10 @@ def test_source_and_sink_join_the_users_assets_once():
 
 
 def test_a_mapped_read_takes_a_window_for_each_instance():
-    mapped = ReadWindowOperator.partial(task_id="read", source=ORDERS, sink=None, slack=timedelta(0)).expand(
-        window=["2026-11-20T10:00Z/2026-11-20T11:00Z", "2026-11-20T11:00Z/2026-11-20T12:00Z"]
-    )
-    assert mapped.partial_kwargs["slack"] == timedelta(0)
+    mapped = ReadWindowOperator.partial(
+        task_id="read", source=ORDERS, sink=None, basis=PublishTime(timedelta(0))
+    ).expand(window=["2026-11-20T10:00Z/2026-11-20T11:00Z", "2026-11-20T11:00Z/2026-11-20T12:00Z"])
+    assert mapped.partial_kwargs["basis"] == PublishTime(timedelta(0))
 
 
 @pytest.mark.parametrize("arguments", [{}, {"topic": "a", "source": ORDERS}])

@@ -13,8 +13,9 @@ from airflow.sdk import DAG, Asset, BaseOperator, CronPartitionTimetable, Partit
 from airflow.serialization.decoders import smart_decode_trigger_kwargs
 from airflow.serialization.serialized_objects import DagSerialization
 
-from airflow_provider_streams import Cuts, PulsarSource, Window
+from airflow_provider_streams import Cuts, PublishTime, PulsarSource, Window
 from airflow_provider_streams.errors import InvalidRequest, InvalidWindow
+from airflow_provider_streams.model.basis import RecordedCuts
 from airflow_provider_streams.sensors.window import WindowReadySensor
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource
 from airflow_provider_streams.triggers.window import RunWindowReadyTrigger
@@ -27,7 +28,7 @@ PARTITION = {"partition_date": EPOCH}
 
 def sensor(**arguments: Any) -> WindowReadySensor:
     given = {"task_id": "ready", "source": FakeSource("numbers"), "poke_interval": 0.01, **arguments}
-    return WindowReadySensor(start_from_trigger=True, slack=timedelta(0), **given)
+    return WindowReadySensor(start_from_trigger=True, **{"basis": PublishTime(timedelta(0)), **given})
 
 
 def as_the_triggerer_makes_it(task: WindowReadySensor) -> RunWindowReadyTrigger:
@@ -81,7 +82,7 @@ async def test_the_triggerer_resolves_the_window_that_a_worker_would(numbers, ar
     assert task.execute_complete({}, event) == {"window": WINDOW.to_json()}, "a value, as without start_from_trigger"
 
     task.render_template_fields(context)
-    assert task.trigger(context).question == {"window": str(WINDOW), **trigger.terms}
+    assert task.trigger(context).question == {"window": str(WINDOW), "basis": trigger.basis}
 
 
 @pytest.mark.parametrize(
@@ -136,10 +137,12 @@ async def test_a_run_without_a_window_fails_typed_and_without_retries(numbers, a
     assert not raised.value.retryable
 
 
-@pytest.mark.parametrize("basis", ["publish", "chained", Cuts("earliest", {"a": "1:2"})])
+@pytest.mark.parametrize(
+    "basis", ["publish", RecordedCuts(timedelta(seconds=90)), "chained", Cuts("earliest", {"a": "1:2"})]
+)
 def test_what_airflow_stores_rebuilds_the_trigger(basis):
     source = PulsarSource(["shop/orders/a", "shop/orders/b"])
-    task = sensor(source=source, basis=basis, window_length=HOUR, max_skew=timedelta(seconds=90), timeout=77)
+    task = sensor(source=source, basis=basis, window_length=HOUR, timeout=77)
     trigger = as_the_triggerer_makes_it(task)
     path, arguments = trigger.serialize()
     assert (path, arguments) == (task.start_trigger_args.trigger_cls, task.start_trigger_args.trigger_kwargs)

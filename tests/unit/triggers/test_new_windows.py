@@ -7,7 +7,7 @@ import pytest
 
 from airflow_provider_streams.errors import InvalidRequest, InvalidWindow
 from airflow_provider_streams.journal.store import Journal
-from airflow_provider_streams.model.basis import Cuts
+from airflow_provider_streams.model.basis import Cuts, PublishTime
 from airflow_provider_streams.model.landing import Landed
 from airflow_provider_streams.model.receipt import compare
 from airflow_provider_streams.model.source import PulsarSource
@@ -36,7 +36,7 @@ def test_windows_of_the_calendar_have_no_offset():
 
 
 def test_it_survives_serialization():
-    trigger = NewWindowsTrigger(PulsarSource("orders"), HOUR, reader="d.read", slack=timedelta(seconds=5))
+    trigger = NewWindowsTrigger(PulsarSource("orders"), HOUR, reader="d.read", basis=PublishTime(timedelta(seconds=5)))
     path, arguments = trigger.serialize()
     assert path == f"{NewWindowsTrigger.__module__}.{NewWindowsTrigger.__qualname__}"
     assert NewWindowsTrigger(**arguments).serialize() == (path, arguments)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_streams import Cuts, PulsarSource, Window
+from airflow_provider_streams.model.basis import basis_for
 from airflow_provider_streams.systems.pulsar.backlog import BacklogLimit
 from airflow_provider_streams.systems.sources import source_to_json
 from airflow_provider_streams.triggers.pulsar import PulsarBacklogTrigger
@@ -24,7 +25,7 @@ PAST = Window(NOW - timedelta(hours=2), NOW - timedelta(hours=1))
 
 
 def window_trigger(basis="publish") -> WindowReadyTrigger:
-    question = WindowQuestion(SOURCE, PAST, basis)
+    question = WindowQuestion(SOURCE, PAST, basis_for("pulsar", basis))
     return WindowReadyTrigger(source_to_json(SOURCE), question.to_json(), 0.01)
 
 

@@ -16,6 +16,7 @@ import pytest
 from airflow_provider_streams import ParquetSink, Window
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.model.backfill import Selection, parse_select
+from airflow_provider_streams.model.basis import PublishTime, basis_for
 from airflow_provider_streams.model.grid import parse_grid
 from airflow_provider_streams.model.landing import Landed, Landing
 from airflow_provider_streams.spark.parquet_table import ParquetTable
@@ -94,7 +95,9 @@ class World:
         self.tries += 1
         stream, done = FakeSource(source), Acts(**acts)
         landing = Landing(self.sink(sink) if sink else None, transform, columns)
-        question = WindowQuestion(stream, window, basis, slack)
+        question = WindowQuestion(
+            stream, window, PublishTime(slack) if basis == "publish" else basis_for("fake", basis)
+        )
         read = WindowRead(question, reader, on_loss)
         ids = RunIds("dag", f"run-{self.tries}", "read", 1)
         ask = Ask(stream, reader, landing, read.basis, parse_grid(grid) if grid else None)
@@ -135,8 +138,7 @@ class World:
             reader=reader,
             selection=Selection(parse_select(select), accepts_loss=on_loss == "record", is_own=is_own),
             landing=Landing(self.sink(sink) if sink else None, transform, columns),
-            basis=basis,
-            slack=timedelta(0),
+            basis=PublishTime(timedelta(0)) if basis == "publish" else basis_for("fake", basis),
             on_loss=on_loss,
             lookback=lookback,
             acts=Acts(**acts),

@@ -7,6 +7,7 @@ import pytest
 
 from airflow_provider_streams.errors import EventsLost, JournalError, ReadStalled
 from airflow_provider_streams.journal.store import Journal
+from airflow_provider_streams.model.basis import RecordedCuts
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource, FakeSystem
 from airflow_provider_streams.windows.landing import Entered
@@ -36,13 +37,13 @@ def test_a_recorded_window_carries_the_skew_of_its_edges(journal):
         cut = FakeSystem({"events": str(events)}).tail(SOURCE)
         at = start + timedelta(minutes=minute, seconds=1)
         journal.record_cut(SOURCE.key, cut, sampled_from=at, sampled_to=at + timedelta(seconds=1), recorder="r")
-    question = WindowQuestion(SOURCE, Window(start, start + timedelta(hours=1)), "append")
+    question = WindowQuestion(SOURCE, Window(start, start + timedelta(hours=1)), RecordedCuts())
     plan = fresh_plan(journal, FakeSystem({}), WindowRead(question, "reader"))
     assert plan.skew_seconds == (2.0, 2.0)
     assert plan.estimate.events == 2 * 20
     assert type(plan).from_json(plan.to_json()) == plan
     question = WindowQuestion.from_json(SOURCE, question.to_json())
-    assert question.max_skew == timedelta(minutes=5)
+    assert question.basis == RecordedCuts(timedelta(minutes=5))
 
 
 def break_journal(path):

@@ -9,7 +9,7 @@ from typing import Any
 from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import DAG, Asset, AssetWatcher, task
 
-from airflow_provider_streams import ParquetSink
+from airflow_provider_streams import ParquetSink, PublishTime
 from airflow_provider_streams.operators.backfill import BackfillWindowsOperator
 from airflow_provider_streams.testing.fake import FakeSource
 from airflow_provider_streams.triggers.new_windows import NewWindowsTrigger
@@ -24,7 +24,7 @@ COMPLETE = Asset(
         AssetWatcher(
             name="complete",
             trigger=NewWindowsTrigger(
-                NUMBERS, LENGTH, reader="announced", slack=NOW, poll_interval=0.5, repeat_seconds=5.0
+                NUMBERS, LENGTH, reader="announced", basis=PublishTime(NOW), poll_interval=0.5, repeat_seconds=5.0
             ),
         )
     ],
@@ -45,7 +45,7 @@ with DAG("announced_windows", schedule=[COMPLETE], max_active_runs=1) as windows
         start="{{ ti.xcom_pull(task_ids='announced')['start'] }}",
         end="{{ ti.xcom_pull(task_ids='announced')['end'] }}",
         window_length=LENGTH,
-        slack=NOW,
+        basis=PublishTime(NOW),
         reader="announced",
         sink=ParquetSink(os.environ["STREAMS_TEST_LAKE"] + "-announced"),
     )

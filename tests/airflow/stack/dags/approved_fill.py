@@ -9,7 +9,7 @@ from typing import Any
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import DAG, Asset, DayWindow, PartitionedAssetTimetable, RollupMapper, StartOfDayMapper, task
 
-from airflow_provider_streams import ParquetSink
+from airflow_provider_streams import ParquetSink, PublishTime
 from airflow_provider_streams.operators.backfill import BackfillWindowsOperator
 from airflow_provider_streams.testing.fake import FakeSource
 
@@ -18,7 +18,7 @@ SPAN: dict[str, Any] = {
     "start": "2026-11-20T00:00Z",
     "end": "2026-11-21T00:00Z",
     "window_length": timedelta(hours=1),
-    "slack": timedelta(0),
+    "basis": PublishTime(timedelta(0)),
     "reader": "approved",
 }
 

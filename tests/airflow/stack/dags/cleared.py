@@ -8,7 +8,7 @@ from typing import Any
 
 from airflow.sdk import DAG
 
-from airflow_provider_streams import ParquetSink
+from airflow_provider_streams import ParquetSink, PublishTime
 from airflow_provider_streams.operators.read import ReadWindowOperator
 from airflow_provider_streams.sensors.window import WindowReadySensor
 from airflow_provider_streams.testing.fake import FakeSource
@@ -16,7 +16,7 @@ from airflow_provider_streams.testing.fake import FakeSource
 COMMON: dict[str, Any] = {
     "source": FakeSource("numbers", conn_id="fake_cleared"),
     "window": "{{ dag_run.conf['window'] }}",
-    "slack": timedelta(0),
+    "basis": PublishTime(timedelta(0)),
 }
 
 with DAG("cleared_sensors", schedule=None) as sensors:

@@ -7,6 +7,7 @@ from typing import Any
 
 from airflow.sdk import DAG, CronDataIntervalTimetable, CronPartitionTimetable
 
+from airflow_provider_streams.model.basis import PublishTime
 from airflow_provider_streams.operators.read import ReadWindowOperator
 from airflow_provider_streams.sensors.window import WindowReadySensor
 from airflow_provider_streams.testing.fake import FakeSource
@@ -14,7 +15,11 @@ from airflow_provider_streams.testing.fake import FakeSource
 
 def awaiting(dag_id: str, schedule: Any, **arguments: Any) -> DAG:
     """Wait for the run's window, then plan it."""
-    common = {"source": FakeSource("numbers", conn_id="fake_from_trigger"), "slack": timedelta(0), **arguments}
+    common = {
+        "source": FakeSource("numbers", conn_id="fake_from_trigger"),
+        "basis": PublishTime(timedelta(0)),
+        **arguments,
+    }
     start = datetime(2026, 11, 20, tzinfo=UTC)
     with DAG(dag_id, schedule=schedule, start_date=start, catchup=False, default_args={"retries": 2}) as dag:
         ready = WindowReadySensor(task_id="ready", start_from_trigger=True, poke_interval=0.5, timeout=300, **common)

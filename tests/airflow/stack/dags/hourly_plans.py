@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from airflow.sdk import DAG, CronDataIntervalTimetable, CronPartitionTimetable
 
+from airflow_provider_streams.model.basis import PublishTime
 from airflow_provider_streams.operators.read import ReadWindowOperator
 from airflow_provider_streams.testing.fake import FakeSource
 
@@ -15,7 +16,8 @@ START = datetime(2026, 11, 20, tzinfo=UTC)
 def planning(dag_id: str, schedule: object, **arguments: object) -> DAG:
     """An hourly DAG of one task that reads nothing."""
     with DAG(dag_id, schedule=schedule, start_date=START, catchup=False) as dag:
-        ReadWindowOperator(task_id="plan", source=FakeSource("numbers"), slack=timedelta(0), dry_run=True, **arguments)
+        basis = PublishTime(timedelta(0))
+        ReadWindowOperator(task_id="plan", source=FakeSource("numbers"), basis=basis, dry_run=True, **arguments)
     return dag
 
 

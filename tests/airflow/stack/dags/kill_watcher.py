@@ -8,7 +8,7 @@ from typing import Any
 
 from airflow.sdk import DAG, Asset, AssetWatcher, task
 
-from airflow_provider_streams import ParquetSink
+from airflow_provider_streams import ParquetSink, PublishTime
 from airflow_provider_streams.operators.backfill import BackfillWindowsOperator
 from airflow_provider_streams.testing.fake import FakeSource
 from airflow_provider_streams.triggers.new_windows import NewWindowsTrigger
@@ -16,7 +16,7 @@ from airflow_provider_streams.triggers.new_windows import NewWindowsTrigger
 NUMBERS = FakeSource("watched", "fake_watched")
 LENGTH = timedelta(days=30)
 WATCHER = NewWindowsTrigger(
-    NUMBERS, LENGTH, reader="watched", slack=timedelta(0), poll_interval=0.5, repeat_seconds=60.0
+    NUMBERS, LENGTH, reader="watched", basis=PublishTime(timedelta(0)), poll_interval=0.5, repeat_seconds=60.0
 )
 COMPLETE = Asset("watched_windows", watchers=[AssetWatcher(name="complete", trigger=WATCHER)])
 
@@ -36,7 +36,7 @@ with DAG("kill_watcher", schedule=[COMPLETE], max_active_runs=1) as dag:
         start="{{ ti.xcom_pull(task_ids='announced')['start'] }}",
         end="{{ ti.xcom_pull(task_ids='announced')['end'] }}",
         window_length=LENGTH,
-        slack=timedelta(0),
+        basis=PublishTime(timedelta(0)),
         reader="watched",
         sink=ParquetSink(os.environ["STREAMS_TEST_LAKE"] + "-watched"),
         retries=4,

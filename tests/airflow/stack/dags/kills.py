@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from airflow.sdk import DAG
 
-from airflow_provider_streams import ParquetSink
+from airflow_provider_streams import ParquetSink, PublishTime
 from airflow_provider_streams.operators.read import ReadWindowOperator
 from airflow_provider_streams.sensors.window import WindowReadySensor
 from airflow_provider_streams.testing.fake import FakeSource
@@ -24,7 +24,7 @@ def killed(name: str, *, waits: bool = False, reads: bool = True) -> DAG:
             task_id="read",
             source=source,
             window=WINDOW,
-            slack=timedelta(0),
+            basis=PublishTime(timedelta(0)),
             sink=ParquetSink(f"{os.environ['STREAMS_TEST_LAKE']}-{name}"),
             dry_run=not reads,
         )
@@ -33,7 +33,7 @@ def killed(name: str, *, waits: bool = False, reads: bool = True) -> DAG:
                 task_id="ready",
                 source=source,
                 window=WINDOW,
-                slack=timedelta(0),
+                basis=PublishTime(timedelta(0)),
                 deferrable=True,
                 poke_interval=0.5,
                 timeout=600,

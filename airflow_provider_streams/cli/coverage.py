@@ -16,6 +16,7 @@ from airflow_provider_streams.errors import StreamsError
 from airflow_provider_streams.hooks.base import hook_for
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.model.grid import grid_through
+from airflow_provider_streams.model.timeline import draw
 from airflow_provider_streams.model.window import Window, parse_moment
 from airflow_provider_streams.windows.horizon import horizon_of, source_of_key
 from airflow_provider_streams.windows.landing import grid_of
@@ -56,7 +57,7 @@ def coverage(args: Namespace) -> None:
         answer(f"the journal knows no window{_of_whom(args)} yet: nothing was read")
     for (key, reader), (seen, table) in pictures.items():
         landed = f"{table}\n" if table else ""
-        answer(f"{key}   reader {reader}\n{seen.as_text(horizon=horizons[key])}\n{landed}")
+        answer(f"{key}   reader {reader}\n{draw(seen, horizon=horizons[key])}\n{landed}")
 
 
 def _of_whom(args: Namespace) -> str:

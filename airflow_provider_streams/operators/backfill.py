@@ -18,6 +18,7 @@ from airflow_provider_streams.model.plan import DEFAULT_SPLIT_BYTES, OnLoss, OnU
 from airflow_provider_streams.model.receipt import Receipt
 from airflow_provider_streams.model.sink import Sink
 from airflow_provider_streams.model.source import Source
+from airflow_provider_streams.model.timeline import draw
 from airflow_provider_streams.model.window import Window, parse_moment
 from airflow_provider_streams.operators.announcing import KEY_FORMAT, withhold
 from airflow_provider_streams.operators.landing import UNSAID, check_landing, rendered_landing
@@ -176,7 +177,7 @@ class BackfillWindowsOperator(BaseOperator):
                 return summary(preview, None, late_rows)
             outcome = backfiller.run(preview, done=self._log_job)
             self._landed = outcome.landed
-            self.log.info("Coverage\n%s", backfiller.coverage().as_text(str(self.source), horizon=preview.horizon))
+            self.log.info("Coverage\n%s", draw(backfiller.coverage(), str(self.source), horizon=preview.horizon))
             backfiller.check(outcome)
             left = self._announce(place.journal, context, backfill)
         return summary(preview, outcome, late_rows) | {"unannounced": left}

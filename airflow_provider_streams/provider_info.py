@@ -86,7 +86,7 @@ def get_provider_info() -> dict[str, Any]:
             "airflow_provider_streams.queues.pulsar.PulsarMessageQueueProvider",
             "airflow_provider_streams.queues.pravega.PravegaMessageQueueProvider",
         ],
-        "cli": ["airflow_provider_streams.cli.get_streams_cli_commands"],
+        "cli": ["airflow_provider_streams.cli.commands.get_streams_cli_commands"],
         "config": {"streams": _config()},
     }
 

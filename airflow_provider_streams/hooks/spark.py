@@ -48,7 +48,7 @@ _STOP_SECONDS = 3.0
 
 _ENTRY = """\
 import sys
-from airflow_provider_streams.spark.job import main
+from airflow_provider_streams.spark.program import main
 sys.exit(main())
 """
 

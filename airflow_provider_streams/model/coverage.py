@@ -233,18 +233,6 @@ class Coverage:
         """The windows in any of these states, in order of time."""
         return tuple(item for item in self.windows if item.state in states)
 
-    def as_text(self, title: str = "", *, horizon: datetime | None = None, width: int = 100) -> str:
-        """The picture for logs and terminals, times in UTC.
-
-        Args:
-            title: a line above it, usually the source.
-            horizon: the oldest time the stream can still serve; draws which windows can still be read.
-            width: characters per line before the timeline wraps.
-        """
-        from airflow_provider_streams.model.timeline import draw  # noqa: PLC0415 - the picture is drawn from this value
-
-        return draw(self, title, horizon=horizon, width=width)
-
     def to_json(self, *, horizon: datetime | None = None) -> dict[str, Any]:
         """Plain JSON values: span, counts, totals, windows, gaps, overlaps, next missing window.
 

@@ -26,7 +26,14 @@ _NOTABLE_SKEW_SECONDS = 60.0
 
 
 def draw(coverage: Coverage, title: str = "", *, horizon: datetime | None = None, width: int = 100) -> str:
-    """See `Coverage.as_text`. Windows that overlap earlier ones are drawn in a timeline of their own below."""
+    """The picture for logs and terminals, times in UTC; windows that overlap earlier ones stand in lines of their own.
+
+    Args:
+        coverage: what is drawn.
+        title: a line above it, usually the source.
+        horizon: the oldest time the stream can still serve; draws which windows can still be read.
+        width: characters per line before the timeline wraps.
+    """
     lines = [title] if title else []
     for layer in _layers(coverage.windows):
         lines.extend(_timeline(layer, horizon, width))

@@ -11,6 +11,7 @@ from airflow_provider_streams.model.backfill import MAX_BYTES, MAX_WINDOWS, Limi
 from airflow_provider_streams.model.coverage import RunRef
 from airflow_provider_streams.model.grid import parse_grid
 from airflow_provider_streams.model.partition_key import KEY_FORMAT
+from airflow_provider_streams.model.timeline import draw
 from airflow_provider_streams.model.window import Window, parse_moment
 from airflow_provider_streams.operators.announcing import announce
 from airflow_provider_streams.operators.base import LandingOperator, reader_name, run_ids
@@ -114,7 +115,7 @@ class BackfillWindowsOperator(LandingOperator):
                 return summary(preview, None, late_rows)
             outcome = backfiller.run(preview, done=self._log_job)
             self._planned = outcome.landed
-            self.log.info("Coverage\n%s", backfiller.coverage().as_text(str(self.source), horizon=preview.horizon))
+            self.log.info("Coverage\n%s", draw(backfiller.coverage(), str(self.source), horizon=preview.horizon))
             backfiller.check(outcome)
             left = self._announce(place.journal, context, backfill)
         return summary(preview, outcome, late_rows) | {"unannounced": left}

@@ -1,22 +1,17 @@
-"""The job: a plan in, a receipt out. `run` inside a Spark program, `main` as the program of spark-submit."""
+"""The job: a plan in, a receipt out, inside a Spark program."""
 
 from __future__ import annotations
 
-import argparse
-import json
 import logging
-import os
-import sys
 import time
 from contextlib import closing, nullcontext
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from airflow_provider_streams.errors import FewerRows, LandingMismatch, SinkError, StreamsError
+from airflow_provider_streams.errors import FewerRows, LandingMismatch, SinkError
 from airflow_provider_streams.model.landing import Landed, Schema, missing_columns
 from airflow_provider_streams.model.plan import Plan
 from airflow_provider_streams.model.receipt import Receipt, SplitReceipt, compare
-from airflow_provider_streams.spark import ending, failures, preflight, process_lock, reading, sinks
+from airflow_provider_streams.spark import ending, failures, preflight, reading, sinks
 from airflow_provider_streams.spark.observing import observed
 from airflow_provider_streams.spark.spec import JobSpec
 from airflow_provider_streams.spark.transforms import Transform, unchanged
@@ -26,8 +21,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _log = logging.getLogger(__name__)
-
-__all__ = ["JobSpec", "main", "run"]
 
 
 def run(spec: JobSpec, spark: SparkSession) -> Landed:
@@ -160,51 +153,3 @@ def _proven(spec: JobSpec, receipts: list[SplitReceipt], started: float) -> Rece
     finally:
         system.close()
     return compare(spec.plan, explained, seconds=time.monotonic() - started)
-
-
-def main(argv: list[str] | None = None) -> int:
-    """`--spec <file> --result <file>`; secrets come from the environment (`STREAMS_SECRET_<OPTION>`).
-
-    With `--lifeline <file>`, the job ends at once when nobody holds that file's lock any more.
-
-    The result is `{"landed": ..}`, of a chunk `{"results": [..]}`, or `{"error": {"type", "message"}}`; the exit code
-    says which.
-    """
-    parser = argparse.ArgumentParser(prog="streams-job")
-    parser.add_argument("--spec", type=Path, required=True)
-    parser.add_argument("--result", type=Path, required=True)
-    parser.add_argument("--lifeline", type=Path)
-    given = parser.parse_args(argv)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    if given.lifeline:
-        process_lock.end_with(given.lifeline)
-    try:
-        result = _main(json.loads(given.spec.read_text()))
-    except StreamsError as error:
-        result = {"error": {"type": type(error).__name__, "message": str(error)}}
-    draft = given.result.with_name(given.result.name + ".draft")
-    draft.write_text(json.dumps(result))
-    draft.rename(given.result)
-    return 1 if "error" in result else 0
-
-
-def _main(data: dict[str, Any]) -> dict[str, Any]:
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - only where Spark runs
-
-    from airflow_provider_streams.spark.batch_job import run_chunk  # noqa: PLC0415
-    from airflow_provider_streams.spark.batch_spec import ChunkSpec, results_to_json  # noqa: PLC0415 - it builds on this
-
-    work = (ChunkSpec if "plans" in data else JobSpec).from_json(data, os.environ)
-    for name in work.secret_environment():
-        os.environ.pop(name)
-    spark = SparkSession.builder.getOrCreate()
-    try:
-        if isinstance(work, ChunkSpec):
-            return {"results": results_to_json(run_chunk(work, spark))}
-        return {"landed": run(work, spark).to_json()}
-    finally:
-        spark.stop()
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -178,10 +178,11 @@ def show_receipt(number: int, receipt: dict[str, Any]) -> None:
 def show_coverage(source: Source, written: Written) -> None:
     """What the journal knows now."""
     from airflow_provider_streams.hooks.journal import open_journal
+    from airflow_provider_streams.model.timeline import draw
 
     with open_journal() as journal:
         start, end = written.start, written.window(written.windows - 1)[1]
-        say(journal.coverage(source.key, READER, start, end).as_text())
+        say(draw(journal.coverage(source.key, READER, start, end)))
 
 
 def landed(lake: Path, column: str, events: int) -> pa.Table:

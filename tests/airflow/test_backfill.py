@@ -20,6 +20,7 @@ from airflow_provider_streams.model.grid import Every
 from airflow_provider_streams.model.landing import Landed, Landing
 from airflow_provider_streams.model.plan import PlanRequest
 from airflow_provider_streams.model.receipt import Receipt
+from airflow_provider_streams.model.timeline import draw
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.operators.backfill import BackfillWindowsOperator
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource, FakeSystem
@@ -274,7 +275,7 @@ def test_late_rows_are_counted_shown_and_read_again(dag_test, fake, spark_stand_
     behind = [item.late_rows for item in coverage().windows]
     assert [item.rows + item.late_rows for item in coverage().windows] == expected
     assert recounted["late_rows"] == coverage().late_rows == sum(behind) > 0
-    assert "rows appeared after it was read" in coverage().as_text()
+    assert "rows appeared after it was read" in draw(coverage())
     spark_stand_in.chunks.clear()
     got = result(dag_test(filling("late_read", select="late", lookback=lookback)))
     assert got["windows"] == [str(window) for window, rows in zip(MINUTES, behind, strict=True) if rows]

@@ -73,9 +73,9 @@ def _job(spec_file: str) -> None:
     from airflow_provider_streams.spark.batch_job import run_chunk
     from airflow_provider_streams.spark.batch_spec import ChunkSpec
     from airflow_provider_streams.spark.embedded import embedded_session
-    from airflow_provider_streams.spark.job import JobSpec
     from airflow_provider_streams.spark.job import run as run_job
     from airflow_provider_streams.spark.settings import SparkSettings
+    from airflow_provider_streams.spark.spec import JobSpec
 
     data = json.loads(Path(spec_file).read_text())
     plans = [Plan.from_json(plan) for plan in data["plans"]]

@@ -12,7 +12,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from airflow_provider_streams.systems.pulsar.decode import Decoder, parse_metadata
+from airflow_provider_streams.systems.pulsar.decode.decoder import Decoder
+from airflow_provider_streams.systems.pulsar.decode.metadata import parse_metadata
 from airflow_provider_streams.systems.pulsar.protobuf import write_varint
 
 FLUSH_BYTES, FLUSH_ENTRIES = 16 << 20, 4096

@@ -8,7 +8,9 @@ from itertools import chain
 import pyarrow as pa
 
 from airflow_provider_streams.errors import CorruptFrame
-from airflow_provider_streams.systems.pulsar.decode import COLUMNS, Decoder, parse_metadata
+from airflow_provider_streams.systems.pulsar.decode.columns import COLUMNS
+from airflow_provider_streams.systems.pulsar.decode.decoder import Decoder
+from airflow_provider_streams.systems.pulsar.decode.metadata import parse_metadata
 from tests.fuzz.plain import RefusedError, Stored, columns_of
 
 TOPIC, PARTITION = "persistent://shop/orders/events", 3

@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,17 @@ def test_only_spark_and_testing_import_pyspark_at_the_top() -> None:
     assert wrong == []
 
 
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Imports inside of functions count too; those for annotations do not."""
+    files = {".".join((PACKAGE, *file.relative_to(ROOT).with_suffix("").parts)): file for file in ROOT.rglob("*.py")}
+    files = {name.removesuffix(".__init__"): file for name, file in files.items()}
+    needs = {
+        module: {name if name in files else name.rpartition(".")[0] for name in imports(file)} & files.keys() - {module}
+        for module, file in files.items()
+    }
+    TopologicalSorter(needs).prepare()  # raises CycleError, which names one
+
+
 @pytest.mark.parametrize(
     "statement",
     [
@@ -104,3 +116,9 @@ def test_the_front_door_loads_nothing_heavy(statement: str) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     heavy = {"airflow", "pyspark", "pyarrow", "numpy", "pandas", "grpc", "httpx", "sqlalchemy", "pulsar", "alembic"}
     assert heavy & set(done.stdout.split()) == set()
+
+
+def test_what_asks_pulsars_brokers_loads_no_arrow() -> None:
+    """Planning looks at headers of entries, and makes no column of them."""
+    code = f"import sys, {PACKAGE}.systems.pulsar.wire.broker; print('pyarrow' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"

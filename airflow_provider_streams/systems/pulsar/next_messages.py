@@ -14,7 +14,8 @@ from typing import Any, Final
 
 from airflow_provider_streams.errors import CorruptFrame
 from airflow_provider_streams.model.window import moment_of_ms
-from airflow_provider_streams.systems.pulsar.decode import Decoder, EntryMetadata
+from airflow_provider_streams.systems.pulsar.decode.decoder import Decoder
+from airflow_provider_streams.systems.pulsar.decode.metadata import EntryMetadata
 from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
 from airflow_provider_streams.systems.pulsar.fetcher import Delivery, Feed
 from airflow_provider_streams.systems.pulsar.limits import Limits

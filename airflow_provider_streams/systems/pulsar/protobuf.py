@@ -27,9 +27,6 @@ Convert = Callable[[Any], object]
 Table = Mapping[int, tuple[str, Convert]]
 """A field's tag to the name and the converter of its value (int of a varint, bytes of a length-delimited one)."""
 
-LATEST_MS: Final = (1 << 63) // 1000 - 1
-"""The last millisecond that a timestamp column, which counts microseconds, can hold; its negative is the first."""
-
 
 class Malformed(ValueError):
     """Bytes that are not what their place promises; callers add where they stand."""
@@ -155,6 +152,13 @@ def write_varint(number: int) -> bytes:
         number >>= 7
     out.append(number)
     return bytes(out)
+
+
+def encode_field(number: int, value: int | bytes) -> bytes:
+    """One field: an integer as a varint, bytes with their length."""
+    if isinstance(value, bytes):
+        return write_varint(number << 3 | BYTES) + write_varint(len(value)) + value
+    return write_varint(number << 3 | VARINT) + write_varint(value)
 
 
 def as_int32(number: int) -> int:

@@ -14,7 +14,8 @@ from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.receipt import SplitReceipt
 from airflow_provider_streams.systems.pulsar.chunk_recovery import LookBack
 from airflow_provider_streams.systems.pulsar.chunks import ChunkCollector, Whole
-from airflow_provider_streams.systems.pulsar.decode import Decoder, EntryMetadata
+from airflow_provider_streams.systems.pulsar.decode.decoder import Decoder
+from airflow_provider_streams.systems.pulsar.decode.metadata import EntryMetadata
 from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
 from airflow_provider_streams.systems.pulsar.entry_runs import Seen, missing
 from airflow_provider_streams.systems.pulsar.fetcher import Feed

@@ -8,10 +8,10 @@ from typing import Any, Self
 import google_crc32c
 
 from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
-from airflow_provider_streams.systems.pulsar.protobuf import write_varint
+from airflow_provider_streams.systems.pulsar.protobuf import encode_field, write_varint
 from airflow_provider_streams.systems.pulsar.wire import commands as c
 from airflow_provider_streams.systems.pulsar.wire.broker import BrokerClient
-from airflow_provider_streams.systems.pulsar.wire.schema import encode_field, read_fields
+from airflow_provider_streams.systems.pulsar.wire.schema import read_fields
 
 PRODUCER, SEND, PRODUCER_SUCCESS, SEND_RECEIPT, SEND_ERROR = 5, 6, 17, 7, 8
 

@@ -20,8 +20,8 @@ from airflow_provider_streams.model.plan import Plan, PlanRequest
 from airflow_provider_streams.model.receipt import compare
 from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.model.window import EPOCH, Window
+from airflow_provider_streams.systems.pulsar.protobuf import encode_field
 from airflow_provider_streams.systems.pulsar.system import PulsarSystem
-from airflow_provider_streams.systems.pulsar.wire.schema import encode_field
 from airflow_provider_streams.testing.servers.java import run_java
 from tests.integration.pulsar.raw_producer import RawProducer, metadata
 from tests.integration.pulsar.test_codecs import COLUMNS, by_java, in_micros, our_row

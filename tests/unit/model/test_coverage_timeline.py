@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from airflow_provider_streams.model.coverage import STATES, Coverage, WindowState
 from airflow_provider_streams.model.grid import Every
-from airflow_provider_streams.model.timeline import MARKS
+from airflow_provider_streams.model.timeline import MARKS, draw
 from airflow_provider_streams.model.window import Window
 
 T10 = datetime(2026, 11, 20, 10, tzinfo=UTC)
@@ -27,8 +27,10 @@ def hourly(text: str, **facts) -> Coverage:
 
 
 def test_the_picture_shows_a_mark_per_window_and_what_can_still_be_read():
-    text = hourly("!! ## ## ## .. ## ## ## ## ~~", rows=1000, cause="StartTrimmed: gone").as_text(
-        "orders/events", horizon=T10 + HOUR
+    text = draw(
+        hourly("!! ## ## ## .. ## ## ## ## ~~", rows=1000, cause="StartTrimmed: gone"),
+        "orders/events",
+        horizon=T10 + HOUR,
     )
     assert text.splitlines() == [
         "orders/events",
@@ -46,7 +48,7 @@ def test_the_picture_shows_a_mark_per_window_and_what_can_still_be_read():
 
 
 def test_hours_wrap_at_midnight_and_at_the_width():
-    text = hourly("## " * 16).as_text(width=16 + 5 * 4)
+    text = draw(hourly("## " * 16), width=16 + 5 * 4)
     assert [line for line in text.splitlines() if line.startswith(" 2026")] == [
         " 2026-11-20     10  11  12  13  14",
         " 2026-11-20     15  16  17  18  19",
@@ -56,7 +58,7 @@ def test_hours_wrap_at_midnight_and_at_the_width():
 
 
 def test_the_retention_line_goes_on_where_the_timeline_wraps():
-    text = hourly("## " * 6).as_text(width=16 + 3 * 4, horizon=T10 + 2 * HOUR)
+    text = draw(hourly("## " * 6), width=16 + 3 * 4, horizon=T10 + 2 * HOUR)
     assert [line for line in text.splitlines() if line.startswith(" retention")] == [
         " retention              |<--",
         " retention      ------------",
@@ -66,9 +68,7 @@ def test_the_retention_line_goes_on_where_the_timeline_wraps():
 def test_days_are_labelled_by_date_and_short_windows_by_time():
     def labels(start, length):
         windows = Every.through(length, start).cells(start, start + 2 * length)
-        return (
-            Coverage.of([WindowState(w, "covered") for w in windows], start, start + 2 * length).as_text().split("\n")
-        )
+        return draw(Coverage.of([WindowState(w, "covered") for w in windows], start, start + 2 * length)).split("\n")
 
     assert labels(datetime(2026, 11, 29, tzinfo=UTC), DAY)[0] == " 2026           11-29  11-30"
     assert labels(T10, timedelta(minutes=15))[0] == " 2026-11-20     10:00  10:15"
@@ -78,7 +78,7 @@ def test_days_are_labelled_by_date_and_short_windows_by_time():
 def test_overlapping_windows_get_a_timeline_of_their_own():
     day = Window(T10.replace(hour=0), T10.replace(hour=0) + DAY)
     hours = [WindowState(w, "covered") for w in Every(HOUR).cells(day.start, day.end)]
-    lines = Coverage.of([*hours, WindowState(day, "running")], day.start, day.end).as_text(width=200).splitlines()
+    lines = draw(Coverage.of([*hours, WindowState(day, "running")], day.start, day.end), width=200).splitlines()
     assert lines[1] == " read           " + "  ".join(["##"] * 24)
     assert lines[2] == " 2026           11-20"
     assert lines[3] == " read           ~~"
@@ -86,7 +86,7 @@ def test_overlapping_windows_get_a_timeline_of_their_own():
 
 
 def test_causes_are_one_line_each_and_not_endless():
-    lines = hourly("xx " * 30, cause="E: " + "a\nb " * 500).as_text().splitlines()
+    lines = draw(hourly("xx " * 30, cause="E: " + "a\nb " * 500)).splitlines()
     causes = [line for line in lines if line.startswith("xx 20")]
     assert len(causes) == 10
     assert all(len(line) < 300 and "a b a b" in line for line in causes)
@@ -94,11 +94,11 @@ def test_causes_are_one_line_each_and_not_endless():
 
 
 def test_a_failure_without_a_cause_says_so():
-    assert "xx 2026-11-20T10:00:00Z/2026-11-20T11:00:00Z: no cause recorded" in hourly("xx").as_text()
+    assert "xx 2026-11-20T10:00:00Z/2026-11-20T11:00:00Z: no cause recorded" in draw(hourly("xx"))
 
 
 def test_a_narrow_width_still_shows_one_window_per_line():
-    assert hourly("## ##").as_text(width=1).count(" read") == 2
+    assert draw(hourly("## ##"), width=1).count(" read") == 2
 
 
 @given(st.lists(st.tuples(st.integers(0, 90), st.integers(1, 30), st.sampled_from(STATES)), max_size=20))
@@ -106,21 +106,21 @@ def test_every_window_has_exactly_one_mark(items):
     minute = timedelta(minutes=1)
     states = [WindowState(Window(T10 + a * minute, T10 + (a + n) * minute), state) for a, n, state in items]
     coverage = Coverage.of(states, T10, T10 + 2 * HOUR)
-    drawn = [line.split()[1:] for line in coverage.as_text().splitlines() if line.startswith(" read ")]
+    drawn = [line.split()[1:] for line in draw(coverage).splitlines() if line.startswith(" read ")]
     marks = [mark for line in drawn for mark in line]
     assert sorted(marks) == sorted(MARKS[item.state] for item in coverage.windows)
 
 
 def test_windows_with_late_rows_are_named():
-    text = hourly("## ## ##", late_rows=12).as_text()
+    text = draw(hourly("## ## ##", late_rows=12))
     assert "++ 2026-11-20T10:00:00Z/2026-11-20T11:00:00Z: 12 rows appeared after it was read" in text
-    assert "++" not in hourly("## ##", late_rows=0).as_text()
+    assert "++" not in draw(hourly("## ##", late_rows=0))
 
 
 def test_covered_windows_that_may_or_do_lack_something_are_marked_and_named():
     for verdict, mark in (("unproven", "#?"), ("loss recorded", "#!")):
-        lines = hourly("## ..", verdict=verdict).as_text().splitlines()
+        lines = draw(hourly("## ..", verdict=verdict)).splitlines()
         assert lines[1].split()[1] == mark
         assert any(line.startswith(f"{mark} 2026-11-20T10:00:00Z/2026-11-20T11:00:00Z: {verdict}") for line in lines)
         assert lines[-1].endswith(f"{mark} {verdict}")
-    assert "#?" not in hourly("## ##", verdict="complete").as_text()
+    assert "#?" not in draw(hourly("## ##", verdict="complete"))

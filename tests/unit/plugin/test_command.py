@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from airflow_provider_streams.cli import BACKFILL
-from airflow_provider_streams.cli_reading import source_of_args
+from airflow_provider_streams.cli.arguments import source_of_args
+from airflow_provider_streams.cli.commands import BACKFILL
 from airflow_provider_streams.journal.landings import KeptLanding
 from airflow_provider_streams.journal.overview import ReaderOverview, ReadingTask
 from airflow_provider_streams.model.grid import Every, parse_grid

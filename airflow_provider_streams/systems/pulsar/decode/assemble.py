@@ -16,12 +16,14 @@ from airflow_provider_streams.systems.pulsar.decode.columns import COLUMNS
 from airflow_provider_streams.systems.pulsar.decode.entry import BadEntry, Entry, Group
 from airflow_provider_streams.systems.pulsar.decode.rows import Rows
 from airflow_provider_streams.systems.pulsar.decode.unaligned import Flags, Ints
-from airflow_provider_streams.systems.pulsar.protobuf import LATEST_MS, Malformed, write_varint
+from airflow_provider_streams.systems.pulsar.protobuf import Malformed, write_varint
 
 MESSAGE_COLUMNS: Final = frozenset(
     {"value", "key", "event_time", "properties", "ordering_key", "key_bytes", "sequence_id"}
 )
 """Those that a message's own header and value decide."""
+_LATEST_MS: Final = (1 << 63) // 1000 - 1
+"""The last millisecond that a timestamp column, which counts microseconds, can hold; its negative is the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ class Origin:
         Raises:
             BadEntry: one is beyond what a timestamp can hold.
         """
-        beyond = np.flatnonzero((millis > LATEST_MS) | (millis < -LATEST_MS))
+        beyond = np.flatnonzero((millis > _LATEST_MS) | (millis < -_LATEST_MS))
         if len(beyond):
             row, found = beyond[0], int(millis[beyond[0]])
             message = f"message {index} of its batch" if (index := int(self.index[row])) >= 0 else "its message"

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from airflow_provider_streams.errors import ProtocolError
+from airflow_provider_streams.systems.pulsar.protobuf import encode_field
 from airflow_provider_streams.systems.pulsar.wire.schema import (
     Message,
     blob,
-    encode_field,
     flag,
     integer,
     nested,

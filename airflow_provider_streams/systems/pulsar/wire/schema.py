@@ -8,14 +8,7 @@ from functools import cache
 from typing import Any, NamedTuple, Self
 
 from airflow_provider_streams.errors import ProtocolError
-from airflow_provider_streams.systems.pulsar.protobuf import (
-    BYTES,
-    VARINT,
-    Malformed,
-    as_int64,
-    fields,
-    write_varint,
-)
+from airflow_provider_streams.systems.pulsar.protobuf import Malformed, as_int64, encode_field, fields
 
 
 class Kind(NamedTuple):
@@ -124,13 +117,6 @@ def _decode(kind: Kind, value: int | bytes, name: str) -> Any:
         return kind.decode(value)
     except Malformed as error:
         raise ProtocolError(f"{name}: {error}") from error
-
-
-def encode_field(number: int, value: int | bytes) -> bytes:
-    """One field: an integer as a varint, bytes with their length."""
-    if isinstance(value, bytes):
-        return write_varint(number << 3 | BYTES) + write_varint(len(value)) + value
-    return write_varint(number << 3 | VARINT) + write_varint(value)
 
 
 def read_fields(data: bytes) -> list[tuple[int, int | bytes]]:

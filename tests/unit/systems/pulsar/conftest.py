@@ -15,9 +15,9 @@ import google_crc32c
 import pytest
 
 from airflow_provider_streams.errors import ProtocolError
+from airflow_provider_streams.systems.pulsar.protobuf import encode_field
 from airflow_provider_streams.systems.pulsar.wire import commands as c
 from airflow_provider_streams.systems.pulsar.wire.frames import FrameBuffer, encode_frame
-from airflow_provider_streams.systems.pulsar.wire.schema import encode_field
 
 
 def metadata(publish_ms: int = 1000, **more: int | bytes) -> bytes:

@@ -20,14 +20,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from airflow_provider_streams.errors import CorruptFrame, InvalidRequest
-from airflow_provider_streams.systems.pulsar.decode import (
-    COLUMNS,
-    DEFAULT_COLUMNS,
-    Decoder,
-    EntryMetadata,
-    arrow_schema,
-)
 from airflow_provider_streams.systems.pulsar.decode import decoder as decoder_module
+from airflow_provider_streams.systems.pulsar.decode.columns import COLUMNS, DEFAULT_COLUMNS, arrow_schema
+from airflow_provider_streams.systems.pulsar.decode.decoder import Decoder
+from airflow_provider_streams.systems.pulsar.decode.metadata import EntryMetadata
 
 TOPIC = "persistent://shop/orders/events"
 ALL = tuple(COLUMNS)
@@ -535,7 +531,9 @@ def test_unknown_columns_are_refused_by_name():
 def test_decoding_does_not_import_pandas():
     code = (
         "import sys\n"
-        "from airflow_provider_streams.systems.pulsar.decode import COLUMNS, Decoder, EntryMetadata\n"
+        "from airflow_provider_streams.systems.pulsar.decode.columns import COLUMNS\n"
+        "from airflow_provider_streams.systems.pulsar.decode.decoder import Decoder\n"
+        "from airflow_provider_streams.systems.pulsar.decode.metadata import EntryMetadata\n"
         "for columns in (None, list(COLUMNS)):\n"
         "    d = Decoder(columns, 'persistent://a/b/c', 1)\n"
         "    d.add(1, 1, (5, 6), EntryMetadata(1, key=b'k', properties=b'\\x0a\\6\\x0a\\1n\\x12\\1v'), b'v')\n"

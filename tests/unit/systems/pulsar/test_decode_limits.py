@@ -11,7 +11,9 @@ import pyarrow as pa
 import pytest
 
 from airflow_provider_streams.errors import CorruptFrame, EntryTooLarge, InvalidRequest
-from airflow_provider_streams.systems.pulsar.decode import COLUMNS, DEFAULT_COLUMNS, Decoder, EntryMetadata
+from airflow_provider_streams.systems.pulsar.decode.columns import COLUMNS, DEFAULT_COLUMNS
+from airflow_provider_streams.systems.pulsar.decode.decoder import Decoder
+from airflow_provider_streams.systems.pulsar.decode.metadata import EntryMetadata
 from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
 from airflow_provider_streams.systems.pulsar.limits import FREE_BYTES, GREATEST, Limits
 from airflow_provider_streams.systems.pulsar.protobuf import write_varint

@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from airflow_provider_streams.systems.pulsar.decode import DEFAULT_COLUMNS
+from airflow_provider_streams.systems.pulsar.decode.columns import DEFAULT_COLUMNS
 from tests.fuzz.compare import COMPARED, check_equal, check_refused, decoder_of, theirs
 from tests.fuzz.plain import Stored
 from tests.fuzz.writer import usual, varint

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_streams.errors import CorruptFrame
-from airflow_provider_streams.systems.pulsar.decode import EntryMetadata, parse_metadata
+from airflow_provider_streams.systems.pulsar.decode.metadata import EntryMetadata, parse_metadata
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 UINT64 = st.integers(0, 2**64 - 1)

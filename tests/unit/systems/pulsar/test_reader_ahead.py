@@ -8,7 +8,7 @@ import pytest
 
 from airflow_provider_streams.errors import CorruptFrame
 from airflow_provider_streams.systems.pulsar import reader as reader_module
-from airflow_provider_streams.systems.pulsar.decode import parse_metadata
+from airflow_provider_streams.systems.pulsar.decode.metadata import parse_metadata
 from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
 from airflow_provider_streams.systems.pulsar.prefetch import Ahead
 from airflow_provider_streams.systems.pulsar.reader import PulsarSplitReader

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_streams.systems.pulsar.chunks import ChunkCollector
-from airflow_provider_streams.systems.pulsar.decode import EntryMetadata
+from airflow_provider_streams.systems.pulsar.decode.metadata import EntryMetadata
 from airflow_provider_streams.systems.pulsar.limits import Limits, TooLarge
 
 

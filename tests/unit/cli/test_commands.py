@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 
 from airflow_provider_streams import ParquetSink, Window
-from airflow_provider_streams.cli import get_streams_cli_commands
+from airflow_provider_streams.cli.commands import get_streams_cli_commands
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.model.grid import Every
 from airflow_provider_streams.model.landing import Landing
@@ -100,7 +100,7 @@ def test_settings_are_shown_with_their_origin_and_without_secrets(streams, capsy
 
 @pytest.mark.parametrize("words", [["pravega", "orders"], ["pravega", "shop/orders"], ["pravega", "shop", "orders"]])
 def test_a_pravega_stream_is_named_with_or_without_its_scope(monkeypatch, words):
-    from airflow_provider_streams.cli_reading import source_of_args
+    from airflow_provider_streams.cli.arguments import source_of_args
 
     monkeypatch.setenv("PRAVEGA_SCOPE", "shop")
     args = argparse.Namespace(source=words, topic=[], pattern=None, conn_id=None, event_time_unit=None)
@@ -237,7 +237,7 @@ def test_an_error_is_one_line_and_exit_code_1(streams, capsys, arguments, messag
 def test_declaring_the_commands_costs_every_airflow_command_nothing():
     code = (
         "import sys, airflow.cli.cli_config; before = set(sys.modules); "
-        "import airflow_provider_streams.cli as c; c.get_streams_cli_commands(); "
+        "import airflow_provider_streams.cli.commands as c; c.get_streams_cli_commands(); "
         "print(sorted(n for n in set(sys.modules) - before if not n.startswith('airflow_provider_streams')))"
     )
     ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)

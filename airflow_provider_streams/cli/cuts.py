@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, cast
 
-from airflow_provider_streams.cli_actions import command
-from airflow_provider_streams.cli_output import answer
-from airflow_provider_streams.cli_reading import source_of_args
+from airflow_provider_streams.cli.action import command
+from airflow_provider_streams.cli.arguments import source_of_args
+from airflow_provider_streams.cli.output import answer
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.base import hook_for
 from airflow_provider_streams.hooks.journal import open_journal

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 
-from airflow_provider_streams.cli_actions import command
-from airflow_provider_streams.cli_output import answer
+from airflow_provider_streams.cli.action import command
+from airflow_provider_streams.cli.output import answer
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.journal import open_journal
 

@@ -1,74 +1,29 @@
-"""What `airflow streams coverage` and `airflow streams backfill` do."""
+"""What `airflow streams backfill` does."""
 
 from __future__ import annotations
 
 import json
 import re
-import sys
 from argparse import Namespace
-from collections.abc import Iterator
-from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from airflow_provider_streams.cli_actions import acts_of, command, run_ids
-from airflow_provider_streams.cli_output import answer
-from airflow_provider_streams.cli_reading import Reading, reading_of
-from airflow_provider_streams.errors import InvalidWindow, StreamsError
-from airflow_provider_streams.hooks.base import hook_for
-from airflow_provider_streams.hooks.journal import open_journal
+from airflow_provider_streams.cli.action import command, run_ids
+from airflow_provider_streams.cli.arguments import Reading, acts_of, reading_of
+from airflow_provider_streams.cli.output import answer
+from airflow_provider_streams.errors import InvalidWindow
 from airflow_provider_streams.hooks.workplace import workplace
 from airflow_provider_streams.model.backfill import Limits, Selection, parse_select
-from airflow_provider_streams.model.grid import grid_through
 from airflow_provider_streams.model.landing import Landing
 from airflow_provider_streams.model.window import Window, parse_moment
 from airflow_provider_streams.windows.backfilling import Backfill, Backfiller, Outcome, backfill_grid, summary
-from airflow_provider_streams.windows.horizon import horizon_of, source_of_key
-from airflow_provider_streams.windows.landing import grid_of, kept_landing
-from airflow_provider_streams.windows.table import compare
+from airflow_provider_streams.windows.landing import kept_landing
 
 if TYPE_CHECKING:
     from airflow_provider_streams.journal.store import Journal
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
-
-
-@command
-def coverage(args: Namespace) -> None:
-    """Show which windows of which sources are covered, and how far back their streams still reach."""
-    start, end = _span(args)
-    grid = grid_through(args.window_length, start) if args.window_length else None
-    with open_journal() as journal:
-        found = list(_sources(journal, args.source, args.reader))
-        horizons = {key: None if args.offline else _horizon(journal, key) for key in {key for key, _ in found}}
-        pictures = {
-            one: compare(journal, *one, journal.coverage(*one, start, end, grid or grid_of(journal, *one)))
-            for one in found
-        }
-    if args.output == "json":
-        rows = [
-            {
-                "source": key,
-                "reader": reader,
-                **seen.to_json(horizon=horizons[key]),
-                "table": table.to_json() if table else None,
-            }
-            for (key, reader), (seen, table) in pictures.items()
-        ]
-        answer(json.dumps(rows, indent=2, default=str))
-        return
-    if not found:
-        answer(f"the journal knows no window{_of_whom(args)} yet: nothing was read")
-    for (key, reader), (seen, table) in pictures.items():
-        landed = f"{table}\n" if table else ""
-        answer(f"{key}   reader {reader}\n{seen.as_text(horizon=horizons[key])}\n{landed}")
-
-
-def _of_whom(args: Namespace) -> str:
-    """What a question was limited to."""
-    source = f" of a source like {args.source!r}" if args.source else ""
-    return source + (f" of reader {args.reader!r}" if args.reader else "")
 
 
 @command
@@ -128,10 +83,6 @@ def parse_duration(text: str) -> timedelta:
         raise InvalidWindow(f"{text!r} is too long") from error
 
 
-_SHOWN = timedelta(hours=24)
-_FIRST = datetime.min.replace(tzinfo=UTC)
-
-
 def _say_job(number: int, outcome: Outcome) -> None:
     failed = f", {len(outcome.failures)} failed" if outcome.failures else ""
     answer(f"job {number}: {len(outcome.covered)} windows covered, {outcome.rows:,} rows{failed}")
@@ -139,27 +90,3 @@ def _say_job(number: int, outcome: Outcome) -> None:
 
 def _nothing(number: int, outcome: Outcome) -> None:
     """Another program reads the output."""
-
-
-def _horizon(journal: Journal, key: str) -> datetime | None:
-    """None, and a line of explanation, where it cannot be asked: coverage is known without it."""
-    try:
-        source = source_of_key(journal, key)
-        with closing(hook_for(source).system()) as system:
-            return horizon_of(journal, system, source)
-    except StreamsError as error:
-        print(f"{key}: the retention horizon is not known: {type(error).__name__}: {error}", file=sys.stderr)
-        return None
-
-
-def _sources(journal: Journal, part: str, reader: str | None) -> Iterator[tuple[str, str]]:
-    for key, name in journal.sources():
-        if part in key and reader in (None, name):
-            yield key, name
-
-
-def _span(args: Namespace) -> tuple[datetime, datetime]:
-    end = parse_moment(args.end) if args.end else datetime.now(UTC)
-    start = parse_moment(args.start) if args.start else end - min(_SHOWN, end - _FIRST)
-    window = Window(start, end)
-    return window.start, window.end

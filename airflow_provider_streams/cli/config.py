@@ -6,8 +6,8 @@ import json
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
 
-from airflow_provider_streams.cli_actions import command
-from airflow_provider_streams.cli_output import answer
+from airflow_provider_streams.cli.action import command
+from airflow_provider_streams.cli.output import answer
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.base import HOOKS, StreamHook, hook_of
 from airflow_provider_streams.hooks.settings import Setting

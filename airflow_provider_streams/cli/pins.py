@@ -7,9 +7,9 @@ from argparse import Namespace
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
-from airflow_provider_streams.cli_actions import command
-from airflow_provider_streams.cli_output import answer
-from airflow_provider_streams.cli_reading import source_of_args
+from airflow_provider_streams.cli.action import command
+from airflow_provider_streams.cli.arguments import source_of_args
+from airflow_provider_streams.cli.output import answer
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.pulsar import PulsarHook
 from airflow_provider_streams.model.source import PulsarSource

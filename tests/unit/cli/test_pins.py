@@ -3,10 +3,10 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 
-from airflow_provider_streams.cli_pins import pins_table
+from airflow_provider_streams.cli.pins import pins_table
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.systems.pulsar.hold_subscription import Mark, PinSubscription
-from tests.unit.test_cli import streams  # noqa: F401 - a fixture
+from tests.unit.cli.test_commands import streams  # noqa: F401 - a fixture
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 MARK = Mark("d.read", Position.of(7, 3, -1), NOW - timedelta(hours=5), NOW - timedelta(hours=6))

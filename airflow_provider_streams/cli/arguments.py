@@ -19,6 +19,7 @@ from airflow_provider_streams.model.sink import ParquetSink
 from airflow_provider_streams.model.source import EventTimeUnit, PravegaSource, PulsarSource, Source
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.sources import source_of
+from airflow_provider_streams.windows.acts import Acts
 from airflow_provider_streams.windows.landing import basis_of, kept_landing
 from airflow_provider_streams.windows.planning import WindowRead
 from airflow_provider_streams.windows.readiness import WindowQuestion
@@ -163,6 +164,11 @@ def _pairs(flag: str, given: Sequence[str]) -> dict[str, str]:
     return pairs
 
 
+def acts_of(args: Namespace) -> Acts:
+    """What is done on purpose."""
+    return Acts(args.replan, args.reland, args.accept_fewer, "replace" if args.replace_overlaps else "refuse")
+
+
 def _landing(args: Namespace) -> Landing | None:
     path, columns = getattr(args, "path", None), getattr(args, "columns", None)
     if path is None and columns:
@@ -174,7 +180,7 @@ def _landing(args: Namespace) -> Landing | None:
 
 def _of_task(args: Namespace) -> Reading:
     """As a DAG's task reads: its source, sink, transform and reader are written in the DAG alone."""
-    from airflow_provider_streams.cli_dags import load_task  # noqa: PLC0415 - Airflow's DAG files when asked for
+    from airflow_provider_streams.cli.dag_task import load_task  # noqa: PLC0415 - Airflow's DAG files when asked for
     from airflow_provider_streams.operators.landing import columns_of  # noqa: PLC0415 - the same
     from airflow_provider_streams.timetables import grid_of_timetable  # noqa: PLC0415
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from airflow_provider_streams.cli import get_streams_cli_commands
+from airflow_provider_streams.cli.commands import get_streams_cli_commands
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource
 from airflow_provider_streams.testing.landing import run_without_spark

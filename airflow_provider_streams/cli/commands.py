@@ -1,4 +1,4 @@
-"""`airflow streams ..`: what Airflow imports at every command; the work is in `cli_actions`."""
+"""`airflow streams ..`: what Airflow imports at every command; each command's work is in a file of its name."""
 
 from __future__ import annotations
 
@@ -10,6 +10,12 @@ from airflow.cli.cli_config import ActionCommand, Arg, CLICommand, GroupCommand,
 
 def _arg(*flags: str, **options: Any) -> Arg:
     return Arg(flags, **options)  # type: ignore[no-untyped-call]  # Airflow's is not annotated
+
+
+def _load(action: str) -> Callable[..., Any]:
+    """An action of this folder, imported when its command runs."""
+    loaded: Callable[..., Any] = lazy_load_command(f"airflow_provider_streams.cli.{action}")
+    return loaded
 
 
 SOURCE = (
@@ -85,7 +91,7 @@ CUTS = GroupCommand(
         ActionCommand(
             name="list",
             help="Show which sources have recorded cuts, or the last cuts of one",
-            func=lazy_load_command("airflow_provider_streams.cli_cuts.list_"),
+            func=_load("cuts.list_"),
             args=(
                 *SOURCE,
                 _arg("--limit", type=int, default=20, help="how many of the last cuts; default 20"),
@@ -96,7 +102,7 @@ CUTS = GroupCommand(
         ActionCommand(
             name="record",
             help="Sample the tail of a source now, and store it",
-            func=lazy_load_command("airflow_provider_streams.cli_cuts.record"),
+            func=_load("cuts.record"),
             args=(
                 *SOURCE,
                 _arg("--recorder", help="the name to leave beside it; default cli:<user>"),
@@ -107,7 +113,7 @@ CUTS = GroupCommand(
         ActionCommand(
             name="decode",
             help="Show the positions in a Pravega stream cut's text, or in a Pulsar message id",
-            func=lazy_load_command("airflow_provider_streams.cli_cuts.decode"),
+            func=_load("cuts.decode"),
             args=(
                 _arg("system", choices=("pravega", "pulsar"), help="whose notation it is"),
                 _arg("text", help="the text"),
@@ -122,7 +128,7 @@ CUTS = GroupCommand(
 BACKFILL = ActionCommand(
     name="backfill",
     help="Read the windows of a span that are not covered yet, many in one Spark job; or preview that",
-    func=lazy_load_command("airflow_provider_streams.cli_windows.backfill"),
+    func=_load("backfill.backfill"),
     args=(
         *SOURCE,
         _arg("--start", required=True, help="ISO 8601; where the first window starts"),
@@ -151,7 +157,7 @@ BACKFILL = ActionCommand(
 FORGET = ActionCommand(
     name="forget",
     help="Forget a reader: its windows, plans and runs in the journal. Its table and its stream stay as they are",
-    func=lazy_load_command("airflow_provider_streams.cli_forget.forget"),
+    func=_load("forget.forget"),
     args=(
         _arg("reader", help="the reader's name, whole"),
         _arg("--source-key", metavar="KEY", help="which one, if readers of several sources have the name"),
@@ -171,13 +177,13 @@ def get_streams_cli_commands() -> list[CLICommand]:
                 ActionCommand(
                     name="plan",
                     help="Show what reading a window would read; pins and reads nothing",
-                    func=_action("plan"),
+                    func=_load("read.plan"),
                     args=(*SOURCE, *WINDOW, OUTPUT),
                 ),
                 ActionCommand(
                     name="read",
                     help="Read a window into Parquet files, pinned and recorded as a task's read",
-                    func=_action("read"),
+                    func=_load("read.read"),
                     args=(
                         *SOURCE,
                         *WINDOW,
@@ -191,7 +197,7 @@ def get_streams_cli_commands() -> list[CLICommand]:
                 ActionCommand(
                     name="coverage",
                     help="Show which windows are covered, missing, failed or lost",
-                    func=lazy_load_command("airflow_provider_streams.cli_windows.coverage"),
+                    func=_load("coverage.coverage"),
                     args=(
                         _arg("--source", default="", help="only sources whose name contains this"),
                         _arg("--reader", help="only this reader"),
@@ -215,13 +221,13 @@ def get_streams_cli_commands() -> list[CLICommand]:
                 ActionCommand(
                     name="pins",
                     help="Show which pin subscriptions keep data of Pulsar topics, for whom and since when",
-                    func=lazy_load_command("airflow_provider_streams.cli_pins.pins"),
+                    func=_load("pins.pins"),
                     args=(*SOURCE, OUTPUT),
                 ),
                 ActionCommand(
                     name="config",
                     help="Show the settings of a connection, and where each of them comes from",
-                    func=_action("config", module="cli_settings"),
+                    func=_load("config.config"),
                     args=(
                         _arg("system", nargs="*", metavar="SYSTEM", help="for example: pravega; default: every system"),
                         _arg("--conn-id", help="the Airflow connection; default <system>_default"),
@@ -231,8 +237,3 @@ def get_streams_cli_commands() -> list[CLICommand]:
             ),
         )
     ]
-
-
-def _action(name: str, module: str = "cli_actions") -> Callable[..., Any]:
-    command: Callable[..., Any] = lazy_load_command(f"airflow_provider_streams.{module}.{name}")
-    return command

@@ -1,0 +1,90 @@
+"""What `airflow streams coverage` does."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from airflow_provider_streams.cli.action import command
+from airflow_provider_streams.cli.output import answer
+from airflow_provider_streams.errors import StreamsError
+from airflow_provider_streams.hooks.base import hook_for
+from airflow_provider_streams.hooks.journal import open_journal
+from airflow_provider_streams.model.grid import grid_through
+from airflow_provider_streams.model.timeline import draw
+from airflow_provider_streams.model.window import Window, parse_moment
+from airflow_provider_streams.windows.horizon import horizon_of, source_of_key
+from airflow_provider_streams.windows.landing import grid_of
+from airflow_provider_streams.windows.table import compare
+
+if TYPE_CHECKING:
+    from airflow_provider_streams.journal.store import Journal
+
+_SHOWN = timedelta(hours=24)
+_FIRST = datetime.min.replace(tzinfo=UTC)
+
+
+@command
+def coverage(args: Namespace) -> None:
+    """Show which windows of which sources are covered, and how far back their streams still reach."""
+    start, end = _span(args)
+    grid = grid_through(args.window_length, start) if args.window_length else None
+    with open_journal() as journal:
+        found = list(_sources(journal, args.source, args.reader))
+        horizons = {key: None if args.offline else _horizon(journal, key) for key in {key for key, _ in found}}
+        pictures = {
+            one: compare(journal, *one, journal.coverage(*one, start, end, grid or grid_of(journal, *one)))
+            for one in found
+        }
+    if args.output == "json":
+        rows = [
+            {
+                "source": key,
+                "reader": reader,
+                **seen.to_json(horizon=horizons[key]),
+                "table": table.to_json() if table else None,
+            }
+            for (key, reader), (seen, table) in pictures.items()
+        ]
+        answer(json.dumps(rows, indent=2, default=str))
+        return
+    if not found:
+        answer(f"the journal knows no window{_of_whom(args)} yet: nothing was read")
+    for (key, reader), (seen, table) in pictures.items():
+        landed = f"{table}\n" if table else ""
+        answer(f"{key}   reader {reader}\n{draw(seen, horizon=horizons[key])}\n{landed}")
+
+
+def _of_whom(args: Namespace) -> str:
+    """What a question was limited to."""
+    source = f" of a source like {args.source!r}" if args.source else ""
+    return source + (f" of reader {args.reader!r}" if args.reader else "")
+
+
+def _horizon(journal: Journal, key: str) -> datetime | None:
+    """None, and a line of explanation, where it cannot be asked: coverage is known without it."""
+    try:
+        source = source_of_key(journal, key)
+        with closing(hook_for(source).system()) as system:
+            return horizon_of(journal, system, source)
+    except StreamsError as error:
+        print(f"{key}: the retention horizon is not known: {type(error).__name__}: {error}", file=sys.stderr)
+        return None
+
+
+def _sources(journal: Journal, part: str, reader: str | None) -> Iterator[tuple[str, str]]:
+    for key, name in journal.sources():
+        if part in key and reader in (None, name):
+            yield key, name
+
+
+def _span(args: Namespace) -> tuple[datetime, datetime]:
+    end = parse_moment(args.end) if args.end else datetime.now(UTC)
+    start = parse_moment(args.start) if args.start else end - min(_SHOWN, end - _FIRST)
+    window = Window(start, end)
+    return window.start, window.end

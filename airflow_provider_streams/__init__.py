@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from airflow_provider_streams.model.basis import Cuts
     from airflow_provider_streams.model.sink import ParquetSink
-    from airflow_provider_streams.model.source import PravegaSource, PulsarSource
     from airflow_provider_streams.model.window import Window
+    from airflow_provider_streams.systems.pravega.source import PravegaSource
+    from airflow_provider_streams.systems.pulsar.source import PulsarSource
 
 __version__ = "0.1.0"
 __all__ = ["Cuts", "ParquetSink", "PravegaSource", "PulsarSource", "Window", "__version__"]
@@ -17,8 +18,8 @@ __all__ = ["Cuts", "ParquetSink", "PravegaSource", "PulsarSource", "Window", "__
 _PUBLIC = {
     "Cuts": "model.basis",
     "ParquetSink": "model.sink",
-    "PravegaSource": "model.source",
-    "PulsarSource": "model.source",
+    "PravegaSource": "systems.pravega.source",
+    "PulsarSource": "systems.pulsar.source",
     "Window": "model.window",
 }
 

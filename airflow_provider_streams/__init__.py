@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from airflow_provider_streams.model.basis import Chained, Cuts, EventTime, PublishTime, RecordedCuts
     from airflow_provider_streams.model.sink import ParquetSink
-    from airflow_provider_streams.model.source import PravegaSource, PulsarSource
     from airflow_provider_streams.model.window import Window
     from airflow_provider_streams.operators.announce import AnnounceWindowsOperator
     from airflow_provider_streams.operators.backfill import BackfillWindowsOperator
@@ -17,6 +16,8 @@ if TYPE_CHECKING:
     from airflow_provider_streams.operators.retention import CheckRetentionOperator
     from airflow_provider_streams.sensors.retention import RetentionGuardSensor
     from airflow_provider_streams.sensors.window import WindowReadySensor
+    from airflow_provider_streams.systems.pravega.source import PravegaSource
+    from airflow_provider_streams.systems.pulsar.source import PulsarSource
     from airflow_provider_streams.triggers.cuts import RecordCutsTrigger
     from airflow_provider_streams.triggers.new_windows import NewWindowsTrigger
 
@@ -46,13 +47,14 @@ __all__ = [
 _PUBLIC = {
     "model.basis": ("Chained", "Cuts", "EventTime", "PublishTime", "RecordedCuts"),
     "model.sink": ("ParquetSink",),
-    "model.source": ("PravegaSource", "PulsarSource"),
     "model.window": ("Window",),
     "operators.announce": ("AnnounceWindowsOperator",),
     "operators.backfill": ("BackfillWindowsOperator",),
     "operators.cuts": ("RecordCutsOperator",),
     "operators.read": ("ReadWindowOperator",),
     "operators.retention": ("CheckRetentionOperator",),
+    "systems.pravega.source": ("PravegaSource",),
+    "systems.pulsar.source": ("PulsarSource",),
     "sensors.retention": ("RetentionGuardSensor",),
     "sensors.window": ("WindowReadySensor",),
     "triggers.cuts": ("RecordCutsTrigger",),

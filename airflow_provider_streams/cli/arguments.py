@@ -16,8 +16,10 @@ from airflow_provider_streams.model.grid import Grid
 from airflow_provider_streams.model.landing import Landing
 from airflow_provider_streams.model.plan import OnLoss, OnUnproven
 from airflow_provider_streams.model.sink import ParquetSink
-from airflow_provider_streams.model.source import EventTimeUnit, PravegaSource, PulsarSource, Source
+from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.systems.pravega.source import EventTimeUnit, PravegaSource
+from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.systems.sources import source_of
 from airflow_provider_streams.windows.acts import Acts
 from airflow_provider_streams.windows.landing import basis_of, kept_landing

@@ -15,7 +15,7 @@ from airflow_provider_streams.cli.output import answer
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.base import hook_for
 from airflow_provider_streams.hooks.journal import open_journal
-from airflow_provider_streams.model.source import PravegaSource
+from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.windows.recording import sample, store
 from airflow_provider_streams.windows.sightings import look
 

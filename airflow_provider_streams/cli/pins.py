@@ -12,9 +12,9 @@ from airflow_provider_streams.cli.arguments import source_of_args
 from airflow_provider_streams.cli.output import answer
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.pulsar import PulsarHook
-from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.systems.pulsar.hold import pins_of
 from airflow_provider_streams.systems.pulsar.hold_subscription import PinSubscription
+from airflow_provider_streams.systems.pulsar.source import PulsarSource
 
 
 @command

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from airflow_provider_streams.hooks.pravega_connection import PravegaConnection
 from airflow_provider_streams.model.cut import Cut
-from airflow_provider_streams.model.source import PravegaSource
+from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
 from airflow_provider_streams.systems.pravega.stream_settings import IfExists, StreamSettings
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
 
 from airflow_provider_streams.errors import InvalidRequest, StreamsError
 from airflow_provider_streams.hooks.base import StreamHook
-from airflow_provider_streams.model.source import PravegaSource, scoped_stream_name
 from airflow_provider_streams.systems.base import Option
 from airflow_provider_streams.systems.pravega.endpoint import OPTIONS, Endpoint
+from airflow_provider_streams.systems.pravega.source import PravegaSource, scoped_stream_name
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection as AirflowConnection

@@ -14,9 +14,11 @@ from airflow_provider_streams.hooks.base import hook_for
 from airflow_provider_streams.hooks.journal import aopen_journal, open_journal
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.retention import Holding, Schedule, Verdict, judge
-from airflow_provider_streams.model.source import PravegaSource, PulsarSource, Source
+from airflow_provider_streams.model.source import Source
+from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pulsar import retention as pulsar_retention
 from airflow_provider_streams.systems.pulsar.questions import ask
+from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.windows.horizon import MOST_CUTS
 from airflow_provider_streams.windows.progress import covered_end
 

@@ -11,8 +11,8 @@ from airflow.sdk import BaseOperator
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.base import hook_for
 from airflow_provider_streams.hooks.journal import open_journal
-from airflow_provider_streams.model.source import PravegaSource
 from airflow_provider_streams.retry import terminal_errors
+from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.windows.progress import covered_end
 
 if TYPE_CHECKING:

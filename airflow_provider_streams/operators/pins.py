@@ -13,12 +13,12 @@ from airflow.sdk import BaseOperator
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.hooks.pulsar import PulsarHook
-from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.retry import terminal_errors
 from airflow_provider_streams.systems.pulsar import hold as holds
 from airflow_provider_streams.systems.pulsar.hold import Placement
 from airflow_provider_streams.systems.pulsar.questions import ask
+from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.timetables import run_facts
 from airflow_provider_streams.windows.of_run import resolve_window
 from airflow_provider_streams.windows.progress import covered_end

@@ -13,7 +13,6 @@ from airflow.sdk import BaseOperator
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.pravega import PravegaHook
 from airflow_provider_streams.hooks.pravega_connection import one_stream
-from airflow_provider_streams.model.source import PravegaSource
 from airflow_provider_streams.operators.cuts import RecordCutsOperator
 from airflow_provider_streams.operators.epoch import PravegaRollEpochOperator
 from airflow_provider_streams.operators.hold import (
@@ -22,6 +21,7 @@ from airflow_provider_streams.operators.hold import (
     PravegaReleaseHoldOperator,
 )
 from airflow_provider_streams.retry import terminal_errors
+from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
 from airflow_provider_streams.systems.pravega.stream_settings import IfExists, StreamSettings, check_if_exists
 

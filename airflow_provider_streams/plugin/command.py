@@ -12,8 +12,10 @@ from airflow_provider_streams.journal.overview import ReaderOverview, ReadingTas
 from airflow_provider_streams.model.backfill import Select
 from airflow_provider_streams.model.basis import basis_for
 from airflow_provider_streams.model.grid import Grid
-from airflow_provider_streams.model.source import PravegaSource, PulsarSource, Source
+from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.systems.pravega.source import PravegaSource
+from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.systems.sources import source_of
 
 

@@ -10,7 +10,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, cast
 
 from airflow_provider_streams.hooks.base import hook_for
-from airflow_provider_streams.model.source import PravegaSource, PulsarSource, Source
+from airflow_provider_streams.model.source import Source
+from airflow_provider_streams.systems.pravega.source import PravegaSource
+from airflow_provider_streams.systems.pulsar.source import PulsarSource
 
 if TYPE_CHECKING:
     from airflow_provider_streams.hooks.pravega import PravegaHook

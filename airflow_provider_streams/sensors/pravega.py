@@ -15,10 +15,10 @@ from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.hooks.pravega import PravegaHook
 from airflow_provider_streams.hooks.pravega_connection import one_stream
-from airflow_provider_streams.model.source import EventTimeUnit, PravegaSource
 from airflow_provider_streams.model.window import utc_moment
 from airflow_provider_streams.retry import terminal_errors
 from airflow_provider_streams.sensors.state import StateSensor
+from airflow_provider_streams.systems.pravega.source import EventTimeUnit, PravegaSource
 from airflow_provider_streams.systems.pulsar.backlog import Direction
 from airflow_provider_streams.triggers.pravega import (
     BacklogReached,

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.base import hook_for
-from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.sensors.state import StateSensor
 from airflow_provider_streams.systems.pulsar.backlog import BacklogLimit, Direction
 from airflow_provider_streams.systems.pulsar.conditions import (
@@ -21,6 +20,7 @@ from airflow_provider_streams.systems.pulsar.conditions import (
     Terminated,
     condition_to_json,
 )
+from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.systems.sources import source_to_json
 from airflow_provider_streams.triggers.pulsar import (
     PulsarBacklogTrigger,

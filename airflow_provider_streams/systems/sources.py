@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from airflow_provider_streams.model.source import Source
 
 SOURCES: dict[str, str] = {
-    "pulsar": "airflow_provider_streams.model.source:PulsarSource",
-    "pravega": "airflow_provider_streams.model.source:PravegaSource",
+    "pulsar": "airflow_provider_streams.systems.pulsar.source:PulsarSource",
+    "pravega": "airflow_provider_streams.systems.pravega.source:PravegaSource",
     "fake": "airflow_provider_streams.testing.fake:FakeSource",
 }
 """System to the class of its sources."""

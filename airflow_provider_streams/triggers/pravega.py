@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.journal import aopen_journal
 from airflow_provider_streams.hooks.pravega import PravegaHook
-from airflow_provider_streams.model.source import PravegaSource
 from airflow_provider_streams.model.window import utc_moment
+from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
 from airflow_provider_streams.triggers.state import Answer, StateTrigger
 

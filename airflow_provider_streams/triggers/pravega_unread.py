@@ -10,7 +10,7 @@ from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.journal import aopen_journal
 from airflow_provider_streams.hooks.pravega import PravegaHook
 from airflow_provider_streams.model.cut import Cut
-from airflow_provider_streams.model.source import PravegaSource
+from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
 from airflow_provider_streams.triggers.watching import REPEAT_SECONDS, News, WatchTrigger
 

@@ -13,7 +13,7 @@ from airflow_provider_streams.triggers.state import Answer, StateTrigger
 
 if TYPE_CHECKING:
     from airflow_provider_streams.hooks.pulsar import PulsarHook
-    from airflow_provider_streams.model.source import PulsarSource
+    from airflow_provider_streams.systems.pulsar.source import PulsarSource
 
 
 class PulsarBacklogTrigger(StateTrigger):

@@ -15,7 +15,6 @@ from airflow.triggers.shared_stream import AdvanceItem, SharedStreamProducer
 
 from airflow_provider_streams.errors import InvalidRequest, StreamsError
 from airflow_provider_streams.hooks.pulsar import PulsarHook
-from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.systems.pulsar.admin.answers import EntryId
 from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
 from airflow_provider_streams.systems.pulsar.messages import (
@@ -28,6 +27,7 @@ from airflow_provider_streams.systems.pulsar.messages import (
     unread,
 )
 from airflow_provider_streams.systems.pulsar.questions import topics_of
+from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.triggers.state import backoff_seconds
 from airflow_provider_streams.triggers.watching import QUIET_SECONDS
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.model.source import PravegaSource
+from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.windows.recording import sample, utc_now
 
 if TYPE_CHECKING:

@@ -15,12 +15,12 @@ from airflow_provider_streams.errors import EventsLost
 from airflow_provider_streams.model.landing import TableMark, Terms
 from airflow_provider_streams.model.plan import PlanRequest
 from airflow_provider_streams.model.sink import ParquetSink
-from airflow_provider_streams.model.source import PravegaSource
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.spark import job, register
 from airflow_provider_streams.spark.spec import JobSpec
 from airflow_provider_streams.systems.pravega import administration, cuts, questions, scaling
 from airflow_provider_streams.systems.pravega.pointer import EventPointer
+from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pravega.stream_settings import StreamSettings
 from airflow_provider_streams.systems.pravega.system import PravegaSystem
 from airflow_provider_streams.testing.pravega_writer import PravegaWriter

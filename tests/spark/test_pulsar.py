@@ -15,11 +15,11 @@ from airflow_provider_streams.errors import EventsLost
 from airflow_provider_streams.model.landing import TableMark, Terms
 from airflow_provider_streams.model.plan import PlanRequest
 from airflow_provider_streams.model.sink import ParquetSink
-from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.spark import job, register
 from airflow_provider_streams.spark.spec import JobSpec
 from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
+from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.systems.pulsar.system import PulsarSystem
 from airflow_provider_streams.testing.servers.waiting import wait_until
 from tests.integration.pulsar.conftest import Workbench, milliseconds

@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple, Self
 
 from airflow_provider_streams.errors import InvalidName
-from airflow_provider_streams.model.source import scoped_stream_name
+from airflow_provider_streams.systems.pravega.source import scoped_stream_name
 
 _NUMBER_BITS = 32
 _NUMBER_MASK = (1 << _NUMBER_BITS) - 1

@@ -15,7 +15,6 @@ from typing import Self
 from airflow_provider_streams.errors import InvalidRequest, ProtocolError
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.position import Position
-from airflow_provider_streams.model.source import scoped_stream_name
 from airflow_provider_streams.systems.pravega.compact import (
     Reader,
     compact_int,
@@ -25,6 +24,7 @@ from airflow_provider_streams.systems.pravega.compact import (
     text,
 )
 from airflow_provider_streams.systems.pravega.names import LAST_NUMBER, Segment, segment_id
+from airflow_provider_streams.systems.pravega.source import scoped_stream_name
 
 UNBOUNDED = "UNBOUNDED"
 """The text that the Java client writes for `no cut`."""

@@ -14,11 +14,12 @@ from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import OnLoss, Plan, PlanRequest, Span, Split
 from airflow_provider_streams.model.receipt import SplitReceipt
 from airflow_provider_streams.model.sighting import Identity, Sighting
-from airflow_provider_streams.model.source import PravegaSource, Source
+from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.systems.base import Option, Recorded
 from airflow_provider_streams.systems.pravega import endpoint
 from airflow_provider_streams.systems.pravega.endpoint import Endpoint
 from airflow_provider_streams.systems.pravega.names import Segment
+from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pravega.stream_cut import UNBOUNDED, StreamCut, follows
 
 if TYPE_CHECKING:

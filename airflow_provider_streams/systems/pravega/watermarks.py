@@ -22,11 +22,11 @@ from typing import Self
 from airflow_provider_streams.errors import InvalidRequest, ProtocolError, StartTrimmed, WindowNotReady
 from airflow_provider_streams.model.plan import PlanRequest, Split
 from airflow_provider_streams.model.position import Position
-from airflow_provider_streams.model.source import PravegaSource
 from airflow_provider_streams.systems.pravega import beginning, calls, cuts
 from airflow_provider_streams.systems.pravega.client import Client
 from airflow_provider_streams.systems.pravega.compact import Reader
 from airflow_provider_streams.systems.pravega.names import Segment, mark_stream
+from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
 
 _PREFIX = bytes.fromhex("00000100")

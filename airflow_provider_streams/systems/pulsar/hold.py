@@ -10,7 +10,6 @@ from typing import Any
 from airflow_provider_streams.errors import StartTrimmed
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.position import Position
-from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.systems.pulsar.admin import changes, requests
 from airflow_provider_streams.systems.pulsar.admin.answers import InternalStats, MessageId, TopicStats
 from airflow_provider_streams.systems.pulsar.administration import drop_subscription
@@ -26,6 +25,7 @@ from airflow_provider_streams.systems.pulsar.hold_subscription import (
 from airflow_provider_streams.systems.pulsar.layout import EARLIEST, Layout, at
 from airflow_provider_streams.systems.pulsar.looks import side_by_side
 from airflow_provider_streams.systems.pulsar.questions import Question, Topic, topics_of
+from airflow_provider_streams.systems.pulsar.source import PulsarSource
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Topic names: partitions and their parents, REST paths, patterns. Which names are refused: `model/source.py`."""
+"""Topic names: partitions and their parents, REST paths, patterns. Which names are refused: `source.py`."""
 
 from __future__ import annotations
 

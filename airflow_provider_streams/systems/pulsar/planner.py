@@ -13,7 +13,6 @@ from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import Plan, PlanRequest
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.sighting import Identity, Sighting
-from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.systems.pulsar.admin import requests
 from airflow_provider_streams.systems.pulsar.admin.answers import InternalStats
 from airflow_provider_streams.systems.pulsar.admin.client import AsyncAdminClient
@@ -48,6 +47,7 @@ from airflow_provider_streams.systems.pulsar.requested import (
     source_of,
     with_new_shards,
 )
+from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.systems.pulsar.survey import (
     Readers,
     Shards,

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from airflow_provider_streams.errors import SourceNotFound
-from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.systems.pulsar import names
 from airflow_provider_streams.systems.pulsar.admin import requests
 from airflow_provider_streams.systems.pulsar.admin.client import AdminClient, AsyncAdminClient, together
 from airflow_provider_streams.systems.pulsar.admin.requests import AnyRequest, Request
 from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
 from airflow_provider_streams.systems.pulsar.looks import Look, Place
+from airflow_provider_streams.systems.pulsar.source import PulsarSource
 
 T = TypeVar("T")
 Question = Generator[Sequence[AnyRequest | Place], list[Any], T]

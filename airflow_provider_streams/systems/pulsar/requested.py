@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 from airflow_provider_streams.errors import InvalidRequest, StartTrimmed, WindowNotReady
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import PlanRequest
-from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.systems.pulsar import cuts
 from airflow_provider_streams.systems.pulsar.assemble_plan import FILTERED
 from airflow_provider_streams.systems.pulsar.layout import EARLIEST
 from airflow_provider_streams.systems.pulsar.questions import Topic
+from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.systems.pulsar.survey import Shards
 
 

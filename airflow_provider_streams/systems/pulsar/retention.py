@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_streams.model.retention import Holding, Quota, Rules
-from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.systems.pulsar.looks import Look, Place
 from airflow_provider_streams.systems.pulsar.questions import Question, topics_of
+from airflow_provider_streams.systems.pulsar.source import PulsarSource
 
 if TYPE_CHECKING:
     from airflow_provider_streams.systems.pulsar.admin.answers import BacklogQuota, Retention, TopicStats

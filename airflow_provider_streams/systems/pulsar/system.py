@@ -13,7 +13,7 @@ from airflow_provider_streams.model.plan import OnLoss, Plan, PlanRequest, Split
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.receipt import SplitReceipt
 from airflow_provider_streams.model.sighting import Identity, Sighting
-from airflow_provider_streams.model.source import PulsarSource, Source, full_topic_name
+from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.systems.base import Option, Recorded, SplitReader
 from airflow_provider_streams.systems.pulsar import cuts
 from airflow_provider_streams.systems.pulsar.admin.client import AsyncAdminClient
@@ -21,6 +21,7 @@ from airflow_provider_streams.systems.pulsar.endpoint import OPTIONS, Endpoint
 from airflow_provider_streams.systems.pulsar.message_id import parse_position
 from airflow_provider_streams.systems.pulsar.planner import Planner, run
 from airflow_provider_streams.systems.pulsar.questions import Topic
+from airflow_provider_streams.systems.pulsar.source import PulsarSource, full_topic_name
 from airflow_provider_streams.systems.pulsar.wire.broker import BrokerClient
 
 if TYPE_CHECKING:

@@ -21,8 +21,9 @@ from airflow_provider_streams.model.landing import Landed, Landing
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.receipt import SplitReceipt, compare
 from airflow_provider_streams.model.sink import ParquetSink
-from airflow_provider_streams.model.source import PravegaSource, PulsarSource
 from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.systems.pravega.source import PravegaSource
+from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.systems.sources import source_from_json
 from airflow_provider_streams.testing.fake import FakeSource
 from airflow_provider_streams.testing.plans import plan_of

@@ -21,12 +21,12 @@ import pytest
 
 from airflow_provider_streams.model.plan import OnLoss, Plan, PlanRequest
 from airflow_provider_streams.model.receipt import Receipt, compare
-from airflow_provider_streams.model.source import PravegaSource
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.pravega import calls, cuts
 from airflow_provider_streams.systems.pravega.calls import KeyedSegment
 from airflow_provider_streams.systems.pravega.names import Segment
 from airflow_provider_streams.systems.pravega.scaling import Choice, Order
+from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
 from airflow_provider_streams.systems.pravega.system import PravegaSystem
 from airflow_provider_streams.testing.servers import PravegaServer

@@ -10,9 +10,9 @@ import pytest
 from airflow_provider_streams.errors import InvalidRequest, StartTrimmed
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.model.basis import RecordedCuts
-from airflow_provider_streams.model.source import PravegaSource
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.pravega import calls
+from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pravega.system import PravegaSystem
 from airflow_provider_streams.testing.pravega_writer import PravegaWriter
 from airflow_provider_streams.testing.servers import QUICK_START, PravegaServer

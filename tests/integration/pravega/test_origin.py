@@ -9,10 +9,10 @@ import pytest
 
 from airflow_provider_streams.errors import EventsLost, OtherCluster, StartTrimmed
 from airflow_provider_streams.model.plan import Plan
-from airflow_provider_streams.model.source import PravegaSource
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.pravega import calls
 from airflow_provider_streams.systems.pravega.names import Segment
+from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
 from airflow_provider_streams.systems.pravega.system import PravegaSystem
 from airflow_provider_streams.testing.pravega_writer import PravegaWriter

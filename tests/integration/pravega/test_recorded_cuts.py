@@ -12,9 +12,9 @@ import pytest
 
 from airflow_provider_streams.errors import InvalidRequest, NoCutNearby, SourceNotFound, WindowNotReady
 from airflow_provider_streams.journal.store import Journal
-from airflow_provider_streams.model.source import PravegaSource
 from airflow_provider_streams.systems.pravega import calls
 from airflow_provider_streams.systems.pravega.names import Segment
+from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
 from airflow_provider_streams.systems.pravega.system import PravegaSystem
 from airflow_provider_streams.windows.rolling import roll_epoch

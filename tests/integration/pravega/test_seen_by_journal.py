@@ -10,9 +10,9 @@ from airflow_provider_streams.errors import StartTrimmed, StartUnproven
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.model.basis import Chained
 from airflow_provider_streams.model.sighting import Sighting
-from airflow_provider_streams.model.source import PravegaSource
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.pravega import calls
+from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.windows.planning import WindowRead, fresh_plan
 from airflow_provider_streams.windows.readiness import WindowQuestion
 from airflow_provider_streams.windows.recording import record

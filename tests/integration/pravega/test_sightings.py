@@ -9,9 +9,9 @@ import pytest
 
 from airflow_provider_streams.errors import InvalidRequest, StartTrimmed, StartUnproven
 from airflow_provider_streams.model.sighting import Sighting
-from airflow_provider_streams.model.source import PravegaSource
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.pravega import calls
+from airflow_provider_streams.systems.pravega.source import PravegaSource
 
 pytestmark = pytest.mark.pravega
 

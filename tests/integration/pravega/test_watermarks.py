@@ -10,10 +10,10 @@ from datetime import timedelta
 import pytest
 
 from airflow_provider_streams.errors import StartTrimmed, WindowNotReady
-from airflow_provider_streams.model.source import PravegaSource
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.pravega import calls, watermarks
 from airflow_provider_streams.systems.pravega.calls import Settings
+from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pravega.watermarks import Mark
 from airflow_provider_streams.testing.servers.waiting import wait_until
 

@@ -10,8 +10,8 @@ import pytest
 
 from airflow_provider_streams.errors import OtherCluster
 from airflow_provider_streams.model.plan import Plan, PlanRequest
-from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.systems.pulsar.system import PulsarSystem
 from airflow_provider_streams.testing.servers import QUICK_START, PulsarServer
 from airflow_provider_streams.testing.servers.waiting import wait_until

@@ -11,8 +11,8 @@ import pytest
 from airflow_provider_streams.errors import InvalidRequest, StartTrimmed
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.model.basis import RecordedCuts
-from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.systems.pulsar.system import PulsarSystem
 from airflow_provider_streams.testing.servers import QUICK_START, PulsarServer
 from airflow_provider_streams.windows.planning import WindowRead, fresh_plan

@@ -258,7 +258,7 @@ async def test_an_open_transaction_holds_back_what_is_behind_it(bench, topic, mo
 def test_a_full_partition_does_not_starve_the_other(bench, topic):
     for number, count in enumerate((50, 2)):
         bench.write(f"{topic}-partition-{number}", [b"%d" % n for n in range(count)])
-    from airflow_provider_streams.model.source import PulsarSource
+    from airflow_provider_streams.systems.pulsar.source import PulsarSource
 
     with AdminClient(bench.endpoint) as admin:
         stored = ask(admin, unread(ask(admin, topics_of(PulsarSource(topic))), "s"))

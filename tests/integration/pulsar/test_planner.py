@@ -13,9 +13,9 @@ from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import Plan, PlanRequest
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.receipt import compare
-from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.pulsar.admin.client import CONCURRENCY
+from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.systems.pulsar.system import PulsarSystem
 from airflow_provider_streams.testing.servers.java import run_java, start_java
 from airflow_provider_streams.testing.servers.waiting import wait_until

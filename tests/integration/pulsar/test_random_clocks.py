@@ -18,9 +18,9 @@ import pytest
 
 from airflow_provider_streams.model.plan import Plan, PlanRequest
 from airflow_provider_streams.model.receipt import compare
-from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.model.window import EPOCH, Window
 from airflow_provider_streams.systems.pulsar.protobuf import encode_field
+from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.systems.pulsar.system import PulsarSystem
 from airflow_provider_streams.testing.servers.java import run_java
 from tests.integration.pulsar.raw_producer import RawProducer, metadata

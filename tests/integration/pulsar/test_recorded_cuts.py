@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 
 from airflow_provider_streams.model.receipt import compare
-from airflow_provider_streams.model.source import PulsarSource
+from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.systems.pulsar.system import PulsarSystem
 from tests.integration.recording import AppendWindows, Recorders, now
 

@@ -12,8 +12,8 @@ from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.model.basis import Chained, PublishTime
 from airflow_provider_streams.model.plan import Plan
 from airflow_provider_streams.model.sighting import Sighting
-from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.systems.pulsar.system import PulsarSystem
 from airflow_provider_streams.testing.landing import cover_without_spark
 from airflow_provider_streams.testing.servers.waiting import wait_until

@@ -16,8 +16,8 @@ import pytest
 from airflow_provider_streams.errors import AuthenticationFailed, CertificateNotTrusted, InvalidRequest, NotFollowed
 from airflow_provider_streams.model.plan import PlanRequest
 from airflow_provider_streams.model.receipt import compare
-from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.systems.pulsar.system import PulsarSystem
 from tests.integration.pulsar.conftest import written_from
 

@@ -13,10 +13,10 @@ import pytest
 from airflow_provider_streams.errors import AccessError
 from airflow_provider_streams.model.plan import PlanRequest
 from airflow_provider_streams.model.receipt import compare
-from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.pulsar import fetcher as feed_module
 from airflow_provider_streams.systems.pulsar import reader as reader_module
+from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.systems.pulsar.system import PulsarSystem
 from airflow_provider_streams.testing.servers import PulsarBroker, PulsarStorage
 from tests.integration.pulsar.conftest import written_from

@@ -6,7 +6,7 @@ import pytest
 
 from airflow_provider_streams.hooks import metrics
 from airflow_provider_streams.model.retention import Holding, Verdict
-from airflow_provider_streams.model.source import PulsarSource
+from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from tests.unit.operators.test_lineage import make
 
 

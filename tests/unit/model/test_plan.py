@@ -10,8 +10,8 @@ from airflow_provider_streams.errors import InvalidRequest, PlanMismatch
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import Loss, Plan, PlanRequest, RowFilter, SourceRef, Span, Split
 from airflow_provider_streams.model.position import Position
-from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from tests.unit.model.values import cuts, moments, plans, windows
 
 WINDOW = Window(datetime(2026, 11, 20, 10, tzinfo=UTC), datetime(2026, 11, 20, 11, tzinfo=UTC))

@@ -6,13 +6,9 @@ from hypothesis import strategies as st
 
 from airflow_provider_streams.errors import InvalidName, InvalidRequest
 from airflow_provider_streams.model.sink import ParquetSink, Sink
-from airflow_provider_streams.model.source import (
-    PravegaSource,
-    PulsarSource,
-    Source,
-    full_topic_name,
-    full_topic_pattern,
-)
+from airflow_provider_streams.model.source import Source
+from airflow_provider_streams.systems.pravega.source import PravegaSource
+from airflow_provider_streams.systems.pulsar.source import PulsarSource, full_topic_name, full_topic_pattern
 
 part = st.text("abzAZ019-=:._", min_size=1, max_size=10)
 

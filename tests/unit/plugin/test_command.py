@@ -15,9 +15,10 @@ from airflow_provider_streams.journal.overview import ReaderOverview, ReadingTas
 from airflow_provider_streams.model.grid import Every, parse_grid
 from airflow_provider_streams.model.landing import Landing
 from airflow_provider_streams.model.sink import ParquetSink
-from airflow_provider_streams.model.source import PravegaSource, PulsarSource
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.plugin.command import Backfill, of_source, of_task
+from airflow_provider_streams.systems.pravega.source import PravegaSource
+from airflow_provider_streams.systems.pulsar.source import PulsarSource
 
 T0 = datetime(2026, 11, 20, 2, tzinfo=UTC)
 SPAN = Window(T0, T0 + timedelta(days=1))

@@ -13,10 +13,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.pulsar.backlog import BacklogLimit
 from airflow_provider_streams.systems.pulsar.conditions import Terminated, condition_to_json
+from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.systems.sources import source_to_json
 from airflow_provider_streams.triggers.pulsar import PulsarBacklogTrigger, PulsarConditionTrigger
 from airflow_provider_streams.triggers.window import WindowReadyTrigger

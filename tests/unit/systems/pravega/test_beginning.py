@@ -12,10 +12,10 @@ from airflow_provider_streams.errors import InvalidRequest, StartTrimmed, StartU
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import Plan, PlanRequest
 from airflow_provider_streams.model.sighting import Sighting
-from airflow_provider_streams.model.source import PravegaSource
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.pravega import beginning, origin, planner
 from airflow_provider_streams.systems.pravega.names import segment_id
+from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
 from tests.unit.systems.pravega.conftest import Stored, World
 

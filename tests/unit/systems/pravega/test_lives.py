@@ -13,10 +13,10 @@ import pytest
 from airflow_provider_streams.errors import InvalidRequest, NotAuthorized, SourceNotFound, StartTrimmed
 from airflow_provider_streams.model.plan import Plan, PlanRequest
 from airflow_provider_streams.model.sighting import Sighting
-from airflow_provider_streams.model.source import PravegaSource
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.pravega import calls, origin, planner
 from airflow_provider_streams.systems.pravega.names import Segment, segment_id
+from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pravega.steps import ask
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
 from tests.unit.systems.pravega.conftest import Stored, World

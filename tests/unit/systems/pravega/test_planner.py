@@ -16,10 +16,10 @@ from airflow_provider_streams.errors import (
     WindowNotReady,
 )
 from airflow_provider_streams.model.plan import Plan, PlanRequest, Span
-from airflow_provider_streams.model.source import PravegaSource
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.pravega import cuts, epoch, origin, planner
 from airflow_provider_streams.systems.pravega.names import Segment, segment_id
+from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
 from tests.unit.systems.pravega.conftest import Stored
 

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from airflow_provider_streams.errors import EventsLost, ReceiptMismatch
 from airflow_provider_streams.model.plan import PlanRequest, Span
 from airflow_provider_streams.model.receipt import SplitReceipt, compare
-from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.pulsar import explain as explaining
+from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from tests.unit.systems.pulsar.cluster import EPOCH_MS, Cluster, Stored, Topic, at_ms
 
 KINDS = ["event", "aborted", "event", "marker", "aborted", "event", "marker", "event"]

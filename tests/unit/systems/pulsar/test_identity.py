@@ -4,9 +4,9 @@ import pytest
 
 from airflow_provider_streams.errors import OtherCluster
 from airflow_provider_streams.model.plan import PlanRequest
-from airflow_provider_streams.model.source import PulsarSource
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.pulsar.identity import identity_of
+from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from tests.unit.systems.pulsar.cluster import EPOCH_MS, Cluster, Stored, Topic, at_ms
 
 NAME = "persistent://public/default/t"

@@ -11,9 +11,10 @@ from airflow_provider_streams.errors import InvalidRequest, SourceNotFound, Star
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import Plan, PlanRequest
 from airflow_provider_streams.model.sighting import Sighting
-from airflow_provider_streams.model.source import PravegaSource, PulsarSource
 from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pulsar.layout import EARLIEST, at
+from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from tests.unit.systems.pulsar.cluster import EPOCH_MS, Cluster, Stored, Topic, at_ms, refuse
 
 NAME = "persistent://public/default/t"

@@ -9,8 +9,7 @@ from typing import Any
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import DAG, Param
 
-from airflow_provider_streams import ParquetSink, PulsarSource
-from airflow_provider_streams.operators.backfill import BackfillWindowsOperator
+from airflow_provider_streams import BackfillWindowsOperator, ParquetSink, PulsarSource
 
 SPAN: dict[str, Any] = {
     "source": PulsarSource("shop/orders/events", conn_id="pulsar_default"),

@@ -11,9 +11,7 @@ from typing import Any
 
 from airflow.sdk import DAG, Asset, Param, task
 
-from airflow_provider_streams import ParquetSink, PulsarSource
-from airflow_provider_streams.operators.backfill import BackfillWindowsOperator
-from airflow_provider_streams.operators.read import ReadWindowOperator
+from airflow_provider_streams import BackfillWindowsOperator, ParquetSink, PulsarSource, ReadWindowOperator
 
 EVENTS = PulsarSource("shop/orders/events", conn_id="pulsar_default")
 # the reader whose windows are filled: the task that reads each hour when it is complete

@@ -17,9 +17,7 @@ from airflow.sdk import (
     task,
 )
 
-from airflow_provider_streams import ParquetSink, PulsarSource
-from airflow_provider_streams.operators.read import ReadWindowOperator
-from airflow_provider_streams.sensors.window import WindowReadySensor
+from airflow_provider_streams import ParquetSink, PulsarSource, ReadWindowOperator, WindowReadySensor
 
 EVENTS = PulsarSource("shop/orders/events", conn_id="pulsar_default")
 TABLE = ParquetSink(os.environ.get("LAKE", "/lake") + "/orders")

@@ -10,9 +10,7 @@ import os
 
 from airflow.sdk import DAG, Param
 
-from airflow_provider_streams import ParquetSink, PravegaSource
-from airflow_provider_streams.operators.read import ReadWindowOperator
-from airflow_provider_streams.sensors.window import WindowReadySensor
+from airflow_provider_streams import ParquetSink, PravegaSource, ReadWindowOperator, WindowReadySensor
 
 ORDERS = PravegaSource("demo/orders", conn_id="pravega_demo")
 

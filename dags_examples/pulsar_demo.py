@@ -7,9 +7,7 @@ from datetime import timedelta
 
 from airflow.sdk import DAG, Param
 
-from airflow_provider_streams import ParquetSink, PublishTime, PulsarSource
-from airflow_provider_streams.operators.read import ReadWindowOperator
-from airflow_provider_streams.sensors.window import WindowReadySensor
+from airflow_provider_streams import ParquetSink, PublishTime, PulsarSource, ReadWindowOperator, WindowReadySensor
 
 ORDERS = PulsarSource("public/demo/orders", conn_id="pulsar_demo")
 BY_TIME = PublishTime(slack=timedelta(seconds=2))

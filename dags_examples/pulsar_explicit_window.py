@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 
 from airflow.sdk import DAG, Param
 
-from airflow_provider_streams import ParquetSink, PulsarSource
-from airflow_provider_streams.operators.read import ReadWindowOperator
+from airflow_provider_streams import ParquetSink, PulsarSource, ReadWindowOperator
 
 EVENTS = PulsarSource("shop/orders/events", conn_id="pulsar_default")
 

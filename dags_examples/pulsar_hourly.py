@@ -7,10 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 from airflow.sdk import DAG, CronPartitionTimetable
 
-from airflow_provider_streams import ParquetSink, PulsarSource
-from airflow_provider_streams.operators.read import ReadWindowOperator
+from airflow_provider_streams import ParquetSink, PulsarSource, ReadWindowOperator, WindowReadySensor
 from airflow_provider_streams.retry import stream_retry_policy
-from airflow_provider_streams.sensors.window import WindowReadySensor
 
 EVENTS = PulsarSource("shop/orders/events", conn_id="pulsar_default")
 

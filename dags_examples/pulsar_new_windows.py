@@ -8,9 +8,7 @@ from typing import Any
 
 from airflow.sdk import DAG, Asset, AssetWatcher, task
 
-from airflow_provider_streams import ParquetSink, PulsarSource
-from airflow_provider_streams.operators.read import ReadWindowOperator
-from airflow_provider_streams.triggers.new_windows import NewWindowsTrigger
+from airflow_provider_streams import NewWindowsTrigger, ParquetSink, PulsarSource, ReadWindowOperator
 
 EVENTS = PulsarSource("shop/orders/events", conn_id="pulsar_default")
 TABLE = ParquetSink(os.environ.get("LAKE", "/lake") + "/orders")

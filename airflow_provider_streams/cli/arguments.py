@@ -183,7 +183,7 @@ def _landing(args: Namespace) -> Landing | None:
 def _of_task(args: Namespace) -> Reading:
     """As a DAG's task reads: its source, sink, transform and reader are written in the DAG alone."""
     from airflow_provider_streams.cli.dag_task import load_task  # noqa: PLC0415 - Airflow's DAG files when asked for
-    from airflow_provider_streams.operators.landing import columns_of  # noqa: PLC0415 - the same
+    from airflow_provider_streams.model.landing import columns_of  # noqa: PLC0415 - the same
     from airflow_provider_streams.timetables import grid_of_timetable  # noqa: PLC0415
 
     lands = getattr(args, "path", None) or getattr(args, "columns", None)

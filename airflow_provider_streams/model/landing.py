@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.receipt import Receipt
 from airflow_provider_streams.model.sink import Sink
 from airflow_provider_streams.model.window import Window
@@ -147,3 +149,17 @@ def missing_columns(before: Schema, now: Schema) -> list[str]:
 def _target(sink: Sink | None) -> str | None:
     """What says whether two sinks are one table: how its files are compressed does not."""
     return sink.asset_uri if sink else None
+
+
+def columns_of(given: object) -> tuple[str, ...] | None:
+    """The names of columns: a sequence, or a text with commas between them; None: the system's default ones.
+
+    Raises:
+        InvalidRequest: something else.
+    """
+    if given is None:
+        return None
+    names = given.split(",") if isinstance(given, str) else given
+    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+        raise InvalidRequest(f"columns are names of columns, like ['value', 'key'], not {given!r}")
+    return tuple(name.strip() for name in names if name.strip()) or None

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol, cast
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.model.landing import Landing
+from airflow_provider_streams.model.landing import Landing, columns_of
 from airflow_provider_streams.model.sink import Sink
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.spark.settings import SparkSettings
@@ -72,20 +72,6 @@ def check_spark(spark: object) -> None:
     if not isinstance(spark, Mapping):
         raise InvalidRequest(f"spark is a mapping like {{'driver_memory': '4g'}}, not a {type(spark).__name__}")
     SparkSettings.of(spark)
-
-
-def columns_of(given: object) -> tuple[str, ...] | None:
-    """The names of columns: a sequence, or a text with commas between them; None: the system's default ones.
-
-    Raises:
-        InvalidRequest: something else.
-    """
-    if given is None:
-        return None
-    names = given.split(",") if isinstance(given, str) else given
-    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
-        raise InvalidRequest(f"columns are names of columns, like ['value', 'key'], not {given!r}")
-    return tuple(name.strip() for name in names if name.strip()) or None
 
 
 def is_late(value: Any) -> bool:

@@ -82,8 +82,8 @@ def demo_pravega(folder: Path, events: int) -> None:
 @contextmanager
 def recording(source: PravegaSource) -> Iterator[None]:
     """The recorder that otherwise runs in Airflow's triggerer, on a loop of its own; a stopped one does no harm."""
+    from airflow_provider_streams import RecordCutsTrigger
     from airflow_provider_streams.systems.sources import source_to_json
-    from airflow_provider_streams.triggers.cuts import RecordCutsTrigger
 
     trigger = RecordCutsTrigger([source_to_json(source)], TICK.total_seconds(), "demo-recorder")
     loop = asyncio.new_event_loop()

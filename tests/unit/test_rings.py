@@ -16,17 +16,36 @@ import airflow_provider_streams
 PACKAGE = "airflow_provider_streams"
 ROOT = Path(airflow_provider_streams.__file__).parent
 
-MAY_IMPORT = {
-    "windows": {"errors", "model", "systems", "journal", "spark"},
+INNER = {
     "redaction": set(),
     "errors": {"redaction"},
     "model": {"errors"},
-    "systems": {"errors", "redaction", "model", "formats"},
     "formats": {"errors", "redaction", "model"},
+    "systems": {"errors", "redaction", "model", "formats"},
     "spark": {"errors", "redaction", "model", "systems", "formats"},
     "journal": {"errors", "redaction", "model"},
+    "windows": {"errors", "model", "systems", "journal", "spark"},
 }
-"""Room to the other rooms of this package that it may import; rooms not named here are Airflow's side."""
+"""Room to the rooms of this package that it may import: those that know nothing of Airflow."""
+
+_HOOKS = {*INNER, "hooks"}
+AIRFLOWS = {
+    "retry": {"errors"},
+    "timetables": {"errors", "model", "windows"},
+    "hooks": {*INNER},
+    "triggers": {*_HOOKS, "retry", "timetables"},
+    "sensors": {*_HOOKS, "retry", "timetables", "triggers"},
+    "operators": {*_HOOKS, "retry", "timetables", "triggers"},
+    "queues": {"triggers"},
+    "plugin": {*_HOOKS, "timetables"},
+    "cli": {*_HOOKS, "timetables"},
+}
+"""The same of Airflow's side."""
+
+ASIDE = {"asset_uris": set(), "provider_info": set(), "testing": {*INNER}}
+"""What Airflow and tests find by name."""
+
+MAY_IMPORT = {**INNER, **AIRFLOWS, **ASIDE}
 
 SHIPPED = ("redaction", "errors", "model", "systems", "formats", "spark", "testing.fake")
 """What runs on executors, which have no Airflow."""
@@ -59,6 +78,18 @@ def rooms_of(file: Path) -> set[str]:
     """The rooms of this package that a file imports."""
     parts = (name.split(".") for name in imports(file))
     return {part[1] for part in parts if part[0] == PACKAGE and len(part) > 1} - {"__version__"}
+
+
+def test_every_room_has_its_place_and_none_imports_back_up() -> None:
+    files = {path.relative_to(ROOT).parts[0].removesuffix(".py") for path in ROOT.rglob("*.py")}
+    assert files - {"__init__"} == set(MAY_IMPORT)
+    TopologicalSorter(MAY_IMPORT).prepare()  # raises CycleError, which names one
+
+
+@pytest.mark.parametrize("room", INNER)
+def test_what_is_done_with_windows_knows_nothing_of_airflow(room: str) -> None:
+    wrong = [file for file in modules(room) if any(name.split(".")[0] == "airflow" for name in imports(file))]
+    assert wrong == []
 
 
 @pytest.mark.parametrize("room", MAY_IMPORT)

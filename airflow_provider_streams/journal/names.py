@@ -36,12 +36,12 @@ def ensure_source(database: Database, source_key: str) -> int:
 
 def write_source(database: Database, source_key: str, written: str) -> None:
     """Keep a source as JSON beside its key, once it is known."""
-    source_id = ensure_source(database, source_key)
     with database.reading() as connection:
-        known = connection.execute(select(sources.c.source).where(sources.c.id == source_id)).scalar()
-    if known != written:
-        with database.writing() as connection:
-            connection.execute(update(sources).where(sources.c.id == source_id).values(source=written))
+        if written_source(connection, source_key) == written:
+            return
+    source_id = ensure_source(database, source_key)
+    with database.writing() as connection:
+        connection.execute(update(sources).where(sources.c.id == source_id).values(source=written))
 
 
 def ensure_reader(database: Database, source_key: str, reader: str) -> int:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from sqlalchemy import Connection, and_, case, func, select
 
@@ -45,6 +46,8 @@ class ReaderOverview:
     version: int = 0
     """Another one after each change of its windows."""
     landing: KeptLanding | None = None
+    source: Mapping[str, Any] | None = None
+    """The source as plain JSON values; None: nobody who knew it wrote yet."""
     by_dag: dict[str, Activity] = field(default_factory=dict)
 
     def of_dags(self, readable: Iterable[str]) -> ReaderOverview:
@@ -121,12 +124,23 @@ def overviews(
         reader_id: only this one; None: all.
         done: tells what was done for a reader; whoever remembers it by the reader's `version` need not ask again.
     """
-    known = select(readers.c.id, sources.c.source_key, readers.c.reader, readers.c.version).join(sources)
+    known = select(readers.c.id, sources.c.source_key, sources.c.source, readers.c.reader, readers.c.version)
+    known = known.join(sources)
     if reader_id is not None:
         known = known.where(readers.c.id == reader_id)
     rows = connection.execute(known).all()
     kept = landings.all_current(connection)
-    listed = [ReaderOverview(row.id, row.source_key, row.reader, row.version or 0, kept.get(row.id)) for row in rows]
+    listed = [
+        ReaderOverview(
+            row.id,
+            row.source_key,
+            row.reader,
+            row.version or 0,
+            kept.get(row.id),
+            json.loads(row.source) if row.source else None,
+        )
+        for row in rows
+    ]
     found = [replace(one, by_dag=done(connection, one)) for one in listed]
     return sorted(found, key=lambda one: (one.source_key, one.reader))
 

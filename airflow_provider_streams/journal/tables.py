@@ -97,6 +97,7 @@ readers = Table(
     Column("reader", Text, nullable=False),
     Column("watched_from", Moment),
     Column("version", BigInteger),
+    Column("pruned_at", Moment),
     UniqueConstraint("source_id", "digest", name="streams_readers_once"),
     **_MYSQL,
 )
@@ -104,6 +105,7 @@ readers = Table(
 
 `watched_from`: the first window that was complete when somebody first watched for this reader; null: nobody did.
 `version`: another one, greater, after each change of what is known of the reader's windows; null: as after none.
+`pruned_at`: when its history was last pruned by `[streams] journal_keep`; null: never.
 """
 
 landings = Table(

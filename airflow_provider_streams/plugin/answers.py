@@ -12,25 +12,25 @@ from typing import Any, Final
 
 from fastapi import Request, Response
 
-from airflow_provider_streams.errors import InvalidWindow, PlanMismatch
+from airflow_provider_streams.errors import InvalidWindow, PlanMismatch, StreamsError
 from airflow_provider_streams.journal.overview import ReaderOverview
 from airflow_provider_streams.journal.pins import Pin
 from airflow_provider_streams.journal.runs import Run
 from airflow_provider_streams.model.grid import parse_grid
-from airflow_provider_streams.plugin.preview import SourceName
 from airflow_provider_streams.redaction import redact
+from airflow_provider_streams.systems.sources import source_from_json
 
 _SOME_DAY: Final = datetime(2026, 1, 15, 12, tzinfo=UTC)
 
 
 def source_json(one: ReaderOverview) -> dict[str, Any]:
     """A row of the page."""
-    name = SourceName.of(one.source_key)
+    source = one.source or {}
     return {
         "id": one.id,
-        "system": name.system,
-        "conn_id": name.conn_id,
-        "title": name.title,
+        "system": source.get("system", ""),
+        "conn_id": source.get("conn_id", ""),
+        "title": _title(one),
         "key": one.source_key,
         "reader": one.reader,
         "dags": list(one.by_dag),
@@ -42,6 +42,16 @@ def source_json(one: ReaderOverview) -> dict[str, Any]:
         "version": str(one.version),
         "window_seconds": _window_seconds(one.landing.grid) if one.landing and one.landing.grid else None,
     }
+
+
+def _title(one: ReaderOverview) -> str:
+    """For people: without what every name of Pulsar's begins with. Of a source that nobody wrote down, its key."""
+    if one.source is None:
+        return one.source_key
+    try:
+        return str(source_from_json(one.source)).replace("persistent://", "")
+    except StreamsError:
+        return one.source_key  # of a system that is not installed here
 
 
 @lru_cache(maxsize=1000)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,7 +10,6 @@ from urllib.parse import quote
 
 from sqlalchemy import Connection
 
-from airflow_provider_streams.journal import names
 from airflow_provider_streams.journal.overview import ReaderOverview, basis_of, tasks_of
 from airflow_provider_streams.journal.pieces import Piece
 from airflow_provider_streams.model.backfill import Select
@@ -85,19 +83,18 @@ def how_to_fill(connection: Connection, gap: Gap, access: Access) -> dict[str, A
     if basis is not None and basis not in REPEATABLE:
         return {"action": None, "command": None, "hint": CHAINED}
     known = list(known_tasks(task for task in tasks_of(connection, gap.one) if task.dag_id in gap.one.by_dag))
-    text = _command(connection, gap, known, basis)
+    text = _command(gap, known, basis)
     action = _action(gap, known, access) if gap.pieces else "Nothing to read."
     if isinstance(action, Action):
         return {"action": action.to_json(), "command": text, "hint": ""}
     return {"action": None, "command": text, "hint": action if text or known else UNKNOWN}
 
 
-def _command(connection: Connection, gap: Gap, known: Sequence[KnownTask], basis: str | None) -> str | None:
+def _command(gap: Gap, known: Sequence[KnownTask], basis: str | None) -> str | None:
     wanted = command.Backfill(gap.one, gap.span, gap.select, gap.grid, basis)
     if known:
         return command.of_task(wanted, known[0].ref)
-    written = names.written_source(connection, gap.one.source_key)
-    return None if written is None else command.of_source(wanted, source_from_json(json.loads(written)))
+    return None if gap.one.source is None else command.of_source(wanted, source_from_json(gap.one.source))
 
 
 def _action(gap: Gap, known: Sequence[KnownTask], access: Access) -> Action | str:

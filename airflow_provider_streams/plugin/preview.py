@@ -106,24 +106,3 @@ def _estimate(chosen: Sequence[Piece], covered: Sequence[Piece]) -> tuple[int | 
         rows += piece.seconds * median(one.rows / one.seconds for one in near)
         size += piece.seconds * median(one.bytes / one.seconds for one in near)
     return round(rows), round(size)
-
-
-@dataclass(frozen=True, slots=True)
-class SourceName:
-    """A source's key, taken apart: `system:connection:name`."""
-
-    system: str
-    conn_id: str
-    name: str
-
-    @classmethod
-    def of(cls, key: str) -> SourceName:
-        """From `Source.key`; a name may hold colons, a connection may not."""
-        system, _, rest = key.partition(":")
-        conn_id, _, name = rest.partition(":")
-        return cls(system, conn_id, name)
-
-    @property
-    def title(self) -> str:
-        """For people: without what every name of the system begins with."""
-        return self.name.removeprefix("pattern:").replace("persistent://", "")

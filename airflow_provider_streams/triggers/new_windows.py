@@ -148,6 +148,7 @@ class NewWindowsTrigger(WatchTrigger):
 
     def _uncovered(self, journal: Journal, reader: str, newest: Window) -> Announcement:
         """Since the first window that the reader knows, or that was complete when somebody first watched for it."""
+        journal.introduce(self.source.key, source_to_json(self.source))
         since = journal.watched_from(self.source.key, reader, newest.start)
         return to_announce(journal.stretches(self.source.key, reader, since, newest.end, self.grid))
 

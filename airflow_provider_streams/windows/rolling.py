@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.systems.pravega.source import PravegaSource
+from airflow_provider_streams.systems.sources import source_to_json
 from airflow_provider_streams.windows.recording import sample, utc_now
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def roll_epoch(journal: Journal, system: PravegaSystem, source: PravegaSource, t
     from airflow_provider_streams.systems.pravega import epoch  # noqa: PLC0415 - gRPC when used
     from airflow_provider_streams.systems.pravega.stream_cut import StreamCut  # noqa: PLC0415
 
+    journal.introduce(source.key, source_to_json(source))
     key = f"{source.key}#epoch"
     order = journal.cut_at(key, tick)
     if order is None:

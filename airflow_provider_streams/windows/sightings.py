@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 
 from airflow_provider_streams.errors import DataLoss, StreamsError, WindowNotReady
 from airflow_provider_streams.model.plan import Plan, PlanRequest
+from airflow_provider_streams.model.sighting import Sighting
 from airflow_provider_streams.model.source import Source
+from airflow_provider_streams.systems.sources import source_to_json
 
 if TYPE_CHECKING:
     from airflow_provider_streams.journal.store import Journal
@@ -36,7 +38,7 @@ def plan_with_sightings(journal: Journal, system: StreamSystem, request: PlanReq
     if plan.sighting is None:
         look(journal, system, request.source)
     else:
-        journal.note_sighting(key, plan.sighting)
+        _note(journal, request.source, plan.sighting)
     return plan
 
 
@@ -44,6 +46,11 @@ def look(journal: Journal, system: StreamSystem, source: Source) -> None:
     """Look at a source, unless somebody did shortly before, and keep what is seen. Failures are logged."""
     try:
         if not journal.is_seen_about(source.key, datetime.now(UTC)):
-            journal.note_sighting(source.key, system.look(source))
+            _note(journal, source, system.look(source))
     except StreamsError as error:
         _log.info("%s was not looked at: %s", source, error)
+
+
+def _note(journal: Journal, source: Source, seen: Sighting) -> None:
+    journal.introduce(source.key, source_to_json(source))
+    journal.note_sighting(source.key, seen)

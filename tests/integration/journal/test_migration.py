@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
-from alembic import command
-from alembic.config import Config
-from sqlalchemy import Connection, column, insert, table, text
+from sqlalchemy import text
 
 from airflow_provider_streams.errors import WindowsOverlap
 from airflow_provider_streams.journal import migrate
@@ -27,8 +24,9 @@ from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.systems.sources import source_from_json
 from airflow_provider_streams.testing.fake import FakeSource
 from airflow_provider_streams.testing.plans import plan_of
+from tests.integration.journal.earlier import rows_of, write_as
 
-WRITTEN = json.loads((Path(__file__).parent / "data" / "revision_0003.json").read_text())
+WRITTEN = rows_of("0003")
 """Rows of a journal as the release of that revision left them, and what it said was covered."""
 
 ORDERS = "persistent://shop/orders/"
@@ -51,29 +49,12 @@ TASK = {"dag_id": "dag", "run_id": "scheduled__9", "task_id": "read", "try_numbe
 LANDING = NewLanding(Landing(ParquetSink("/lake/orders")).to_json(), "1h", "publish")
 
 
-def go_back(connection: Connection) -> None:
-    """An empty database gets the tables of the earlier revision."""
-    config = Config()
-    config.set_main_option("script_location", str(Path(migrate.__file__).parent / "migrations"))
-    config.attributes["connection"] = connection
-    command.upgrade(config, WRITTEN["revision"])
-
-
-def write(connection: Connection) -> None:
-    for name, rows in WRITTEN["rows"].items():
-        connection.execute(insert(table(name, *map(column, rows[0]))), rows)
-        if connection.dialect.name == "postgresql":  # the rows came with their numbers: the next ones follow
-            last = f"SELECT setval(pg_get_serial_sequence('{name}', 'id'), (SELECT max(id) FROM {name}))"  # noqa: S608 - our tables
-            connection.execute(text(last))
-
-
 @pytest.fixture
 def journal(url):
     """The journal of the earlier release, opened by this one."""
     database = Database(url)
     with database._write() as connection:
-        go_back(connection)
-        write(connection)
+        write_as(connection, WRITTEN)
     with Journal.open(url) as opened:
         yield opened
 
@@ -205,8 +186,7 @@ def test_a_migration_that_was_killed_is_taken_up_again(url):
     """As on MySQL, which takes back no change of tables: all of it runs a second time."""
     database = Database(url)
     with database._write() as connection:
-        go_back(connection)
-        write(connection)
+        write_as(connection, WRITTEN)
     Journal.open(url).close()
     with database._write() as connection:
         connection.execute(text(f"UPDATE {migrate.VERSION_TABLE} SET version_num = '0003'"))  # noqa: S608 - a constant

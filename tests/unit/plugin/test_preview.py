@@ -6,7 +6,7 @@ import pytest
 
 from airflow_provider_streams.journal.pieces import Piece
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.plugin.preview import SourceName, around, preview
+from airflow_provider_streams.plugin.preview import around, preview
 
 HOUR = timedelta(hours=1)
 T0 = datetime(2026, 11, 20, tzinfo=UTC)
@@ -97,10 +97,3 @@ def test_what_lies_around_ends_where_time_does():
     assert around(Window(first + HOUR, first + 2 * HOUR)).start == first
     assert around(Window(last - 2 * HOUR, last - HOUR)).end == last
     assert around(window(0)).length == timedelta(days=14, hours=1)
-
-
-def test_a_source_key_comes_apart():
-    name = SourceName.of("pulsar:prod:persistent://shop/orders/events-partition-3")
-    assert (name.system, name.conn_id) == ("pulsar", "prod")
-    assert name.name == "persistent://shop/orders/events-partition-3"
-    assert name.title == "shop/orders/events-partition-3"

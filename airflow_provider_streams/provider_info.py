@@ -48,6 +48,7 @@ def get_provider_info() -> dict[str, Any]:
                 "integration-name": INTEGRATION,
                 "python-modules": [
                     "airflow_provider_streams.sensors.window",
+                    "airflow_provider_streams.sensors.cuts",
                     "airflow_provider_streams.sensors.pulsar",
                     "airflow_provider_streams.sensors.retention",
                 ],
@@ -59,7 +60,7 @@ def get_provider_info() -> dict[str, Any]:
                 "integration-name": INTEGRATION,
                 "python-modules": [
                     "airflow_provider_streams.triggers.window",
-                    "airflow_provider_streams.triggers.pulsar",
+                    "airflow_provider_streams.triggers.condition",
                     "airflow_provider_streams.triggers.pulsar_messages",
                     "airflow_provider_streams.triggers.new_windows",
                     "airflow_provider_streams.triggers.retention",
@@ -69,7 +70,6 @@ def get_provider_info() -> dict[str, Any]:
                 "integration-name": PRAVEGA,
                 "python-modules": [
                     "airflow_provider_streams.triggers.cuts",
-                    "airflow_provider_streams.triggers.pravega",
                     "airflow_provider_streams.triggers.pravega_unread",
                 ],
             },

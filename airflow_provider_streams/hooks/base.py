@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowNotFoundException
 
-from airflow_provider_streams.errors import InvalidRequest, StreamsError
+from airflow_provider_streams.errors import InvalidRequest, StreamsError, WindowNotReady
 from airflow_provider_streams.hooks import secret_places
 from airflow_provider_streams.hooks.journal import aopen_journal, open_journal
 from airflow_provider_streams.hooks.settings import (
@@ -25,8 +25,9 @@ from airflow_provider_streams.hooks.settings import (
     resolve,
 )
 from airflow_provider_streams.model.basis import RecordedCuts
+from airflow_provider_streams.model.readiness import Readiness
 from airflow_provider_streams.redaction import on_secret, remember
-from airflow_provider_streams.windows.readiness import Readiness, WindowQuestion, ask_journal, ask_planner
+from airflow_provider_streams.windows.readiness import WindowQuestion, check_planned, check_recorded
 from airflow_provider_streams.windows.sightings import look
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from airflow_provider_streams.model.sighting import Sighting
     from airflow_provider_streams.model.source import Source
     from airflow_provider_streams.systems.base import Option, StreamSystem
+    from airflow_provider_streams.systems.conditions import Condition
 
 HOOKS: dict[str, str] = {
     "pulsar": "airflow_provider_streams.hooks.pulsar:PulsarHook",
@@ -123,19 +125,52 @@ class StreamHook(BaseHook):
         Raises:
             AccessError, SystemUnavailable: the system refuses or does not answer.
         """
-        if isinstance(question.basis, RecordedCuts):
-            with open_journal() as journal:
-                return ask_journal(journal, question, question.basis)
-        with closing(self.system()) as system:
-            return ask_planner(system, question)
+        if early := question.early(datetime.now(UTC)):
+            return question.not_yet(early)
+        try:
+            self._check_ready(question)
+        except WindowNotReady as not_ready:
+            return question.not_yet(not_ready.reason)
+        return question.yes()
 
     async def areadiness(self, question: WindowQuestion) -> Readiness:
-        """As `readiness`, for an event loop; a system with a native asynchronous answer overrides it."""
+        """As `readiness`, for an event loop."""
+        if early := question.early(datetime.now(UTC)):
+            return question.not_yet(early)
+        try:
+            await self._acheck_ready(question)
+        except WindowNotReady as not_ready:
+            return question.not_yet(not_ready.reason)
+        return question.yes()
+
+    def _check_ready(self, question: WindowQuestion) -> None:
+        """Raises WindowNotReady; a system that can tell without a whole plan overrides it."""
+        if isinstance(question.basis, RecordedCuts):
+            with open_journal() as journal:
+                return check_recorded(journal, question, question.basis)
+        with closing(self.system()) as system:
+            return check_planned(system, question)
+
+    async def _acheck_ready(self, question: WindowQuestion) -> None:
+        """As `_check_ready`; a system with a native asynchronous answer overrides it."""
         if isinstance(question.basis, RecordedCuts):
             with closing(await aopen_journal()) as journal:
-                return await asyncio.to_thread(ask_journal, journal, question, question.basis)
+                return await asyncio.to_thread(check_recorded, journal, question, question.basis)
         with closing(await self.asystem()) as system:
-            return await asyncio.to_thread(ask_planner, system, question)
+            return await asyncio.to_thread(check_planned, system, question)
+
+    def check(self, source: Source, condition: Condition) -> Readiness:
+        """Whether a condition of the system's `conditions.py` is met now.
+
+        Raises:
+            InvalidRequest: the system has no conditions.
+            AccessError, SystemUnavailable: the system refuses or does not answer.
+        """
+        raise self._cannot(f"wait for {condition} of {source}")
+
+    async def acheck(self, source: Source, condition: Condition) -> Readiness:
+        """As `check`, for an event loop; the condition is the same one at each poll."""
+        raise self._cannot(f"wait for {condition} of {source}")
 
     def look(self, source: Source) -> None:
         """Note in the journal where a source ends now; failures are logged."""
@@ -201,6 +236,9 @@ class StreamHook(BaseHook):
         given = layer(self._given, "argument")
         layers = (given, *connection, *environment(self.system_name, known))
         return resolve(known, layers, self.exclusive_options)
+
+    def _cannot(self, act: str) -> InvalidRequest:
+        return InvalidRequest(f"{type(self).__name__} cannot {act}: {self.system_name} does not offer it")
 
     def _no_connection(self) -> InvalidRequest:
         return InvalidRequest(

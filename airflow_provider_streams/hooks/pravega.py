@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from airflow_provider_streams.hooks.pravega_connection import PravegaConnection
 from airflow_provider_streams.model.cut import Cut
@@ -14,8 +14,12 @@ from airflow_provider_streams.systems.pravega.stream_settings import IfExists, S
 
 if TYPE_CHECKING:
     from airflow_provider_streams.model.basis import CutText
+    from airflow_provider_streams.model.readiness import Readiness
+    from airflow_provider_streams.model.source import Source
+    from airflow_provider_streams.systems.conditions import Condition
     from airflow_provider_streams.systems.pravega.administration import Change, Made, Truncated
     from airflow_provider_streams.systems.pravega.calls import KeyedSegment, Settings
+    from airflow_provider_streams.systems.pravega.conditions import PravegaCondition
     from airflow_provider_streams.systems.pravega.questions import StreamState, Unread
     from airflow_provider_streams.systems.pravega.scaling import Choice
 
@@ -111,6 +115,10 @@ class PravegaHook(PravegaConnection):
 
         return (await self.arun(cuts.tail(await self.astream(stream)))).to_model()
 
+    def source(self, stream: str) -> PravegaSource:
+        """A stream as a source; without a scope, its name lies in the connection's."""
+        return PravegaSource(stream if "/" in stream else self.stream(stream), conn_id=self.conn_id)
+
     def cut(self, stream: str, cut: CutText) -> Cut:
         """A cut from `earliest`, `latest`, the text of any Pravega client, or offsets by segment (also as JSON).
 
@@ -118,7 +126,7 @@ class PravegaHook(PravegaConnection):
             InvalidRequest: none of these, or of another stream.
         """
         with closing(self.system()) as system:
-            return system.parse_cut(PravegaSource(self.stream(stream), conn_id=self.conn_id), cut)
+            return system.parse_cut(self.source(stream), cut)
 
     def cut_text(self, stream: str, cut: Cut) -> str:
         """The text of a cut as every Pravega client takes it."""
@@ -137,6 +145,14 @@ class PravegaHook(PravegaConnection):
 
         name = await self.astream(stream)
         return await self.arun(questions.unread(name, _stream_cut(name, start)))
+
+    def check(self, source: Source, condition: Condition) -> Readiness:
+        """See `StreamHook`."""
+        return self.run(cast("PravegaCondition", condition).rule(cast("PravegaSource", source).stream))
+
+    async def acheck(self, source: Source, condition: Condition) -> Readiness:
+        """See `StreamHook`; the channel to the controller belongs to the loop that asks first."""
+        return await self.arun(cast("PravegaCondition", condition).rule(cast("PravegaSource", source).stream))
 
     # Administration
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
 
-from airflow_provider_streams.errors import StreamsError, SystemUnavailable, WindowNotReady
+from airflow_provider_streams.errors import InvalidRequest, StreamsError, SystemUnavailable
 from airflow_provider_streams.hooks.base import StreamHook
 from airflow_provider_streams.model.basis import SLACK, Chained, PublishTime
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import PlanRequest
+from airflow_provider_streams.model.readiness import Readiness
+from airflow_provider_streams.systems.pulsar.source import PulsarSource, full_topic_name
 from airflow_provider_streams.systems.base import Option
 from airflow_provider_streams.systems.pulsar import names
 from airflow_provider_streams.systems.pulsar import topics as topic_questions
@@ -22,18 +24,18 @@ from airflow_provider_streams.systems.pulsar.admin.answers import InternalStats,
 from airflow_provider_streams.systems.pulsar.admin.client import AdminClient, AsyncAdminClient
 from airflow_provider_streams.systems.pulsar.admin.pool import acquire, release
 from airflow_provider_streams.systems.pulsar.backlog import Backlog
-from airflow_provider_streams.systems.pulsar.conditions import Condition, Finding
 from airflow_provider_streams.systems.pulsar.endpoint import OPTIONS, Address, Endpoint
 from airflow_provider_streams.systems.pulsar.questions import Question, Topic, aask, ask, topics_of
 from airflow_provider_streams.systems.pulsar.questions import topic as topic_named
-from airflow_provider_streams.systems.pulsar.source import PulsarSource, full_topic_name
-from airflow_provider_streams.windows.readiness import Readiness, WindowQuestion
+from airflow_provider_streams.windows.readiness import WindowQuestion
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection as AirflowConnection
 
     from airflow_provider_streams.model.sighting import Sighting
     from airflow_provider_streams.model.source import Source
+    from airflow_provider_streams.systems.conditions import Condition
+    from airflow_provider_streams.systems.pulsar.conditions import PulsarCondition
 
 T = TypeVar("T")
 
@@ -127,17 +129,15 @@ class PulsarHook(StreamHook):
         found = self.answer(topics_of(source))
         return self.answer(topic_questions.backlog(found, subscription))
 
-    async def abacklog_of(self, source: PulsarSource, subscription: str) -> Backlog:
-        """As `backlog_of`, for an event loop: one request per topic and call, after the first."""
-        return await self.aanswer(topic_questions.backlog(await self._known_topics(source), subscription))
+    def check(self, source: Source, condition: Condition) -> Readiness:
+        """See `StreamHook`."""
+        topics = self.answer(topics_of(cast("PulsarSource", source)))
+        return self.answer(cast("PulsarCondition", condition).rule(topics))
 
-    def find(self, source: PulsarSource, condition: Condition) -> Finding:
-        """Whether a condition is met now."""
-        return self.answer(condition.ask(self.answer(topics_of(source))))
-
-    async def afind(self, source: PulsarSource, condition: Condition) -> Finding:
-        """As `find`, for an event loop."""
-        return await self.aanswer(condition.ask(await self._known_topics(source)))
+    async def acheck(self, source: Source, condition: Condition) -> Readiness:
+        """See `StreamHook`: at most one request per partition and call, after the first."""
+        topics = await self._known_topics(cast("PulsarSource", source))
+        return await self.aanswer(cast("PulsarCondition", condition).rule(topics))
 
     async def apartitions(self, topic: str) -> int:
         """As `partitions`, for an event loop."""
@@ -153,36 +153,24 @@ class PulsarHook(StreamHook):
         """As `position_at`, for an event loop."""
         return await self.aanswer(topic_questions.cut_at(full_topic_name(topic), moment))
 
-    def readiness(self, question: WindowQuestion) -> Readiness:
-        """Whether a window's end is certain, by `Planner.check_ready`: what a plan would say, sooner."""
+    def _check_ready(self, question: WindowQuestion) -> None:
+        """By `Planner.check_ready`: what a plan would say, sooner."""
         from airflow_provider_streams.systems.pulsar.system import PulsarSystem  # noqa: PLC0415 - loads Arrow
 
-        if waiting := question.wait(datetime.now(UTC)):
-            return waiting
         if not _is_asked_for(question):
-            return super().readiness(question)
-        try:
-            PulsarSystem(self.endpoint()).check_ready(_request(question))
-        except WindowNotReady as not_ready:
-            return Readiness(ready=False, reason=not_ready.reason)
-        return Readiness(ready=True)
+            return super()._check_ready(question)
+        return PulsarSystem(self.endpoint()).check_ready(_request(question))
 
-    async def areadiness(self, question: WindowQuestion) -> Readiness:
-        """As `readiness`, for an event loop: one request per topic and call, after the first, while nothing is open."""
-        if waiting := question.wait(datetime.now(UTC)):
-            return waiting
+    async def _acheck_ready(self, question: WindowQuestion) -> None:
+        """One request per topic and call, after the first, while nothing is open."""
         if not _is_asked_for(question):
-            return await super().areadiness(question)
+            return await super()._acheck_ready(question)
         admin = await self._aadmin()
         topics = await self._known_topics(cast("PulsarSource", question.source))
         await self._load_system()
         from airflow_provider_streams.systems.pulsar.system import check_ready  # noqa: PLC0415
 
-        try:
-            await check_ready(admin, _request(question), topics)
-        except WindowNotReady as not_ready:
-            return Readiness(ready=False, reason=not_ready.reason)
-        return Readiness(ready=True)
+        return await check_ready(admin, _request(question), topics)
 
     async def _asighting(self, source: Source) -> Sighting:
         """Two requests per topic, after the first, on the connections that all triggers share."""
@@ -257,6 +245,17 @@ class PulsarHook(StreamHook):
 
 
 _SYSTEM = "airflow_provider_streams.systems.pulsar.system"
+
+
+def one_source(owner: object, topic: str | None, source: PulsarSource | None, conn_id: str) -> PulsarSource:
+    """The source that an operator or a sensor is given in one of two ways.
+
+    Raises:
+        InvalidRequest: both are given, or none.
+    """
+    if (topic is None) == (source is None):
+        raise InvalidRequest(f"{type(owner).__name__} takes a topic or a source, one of them")
+    return source or PulsarSource(topic or (), conn_id=conn_id)
 
 
 def _is_asked_for(question: WindowQuestion) -> bool:

@@ -13,6 +13,7 @@ from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.base import hook_for
 from airflow_provider_streams.hooks.journal import aopen_journal, open_journal
 from airflow_provider_streams.model.cut import Cut
+from airflow_provider_streams.model.readiness import Readiness
 from airflow_provider_streams.model.retention import Holding, Schedule, Verdict, judge
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.systems.pravega.source import PravegaSource
@@ -117,3 +118,8 @@ def verdict_facts(verdict: Verdict, holding: Holding) -> dict[str, Any]:
         "bytes_per_second": None if holding.bytes_per_second is None else round(holding.bytes_per_second, 1),
         "unread_bytes": holding.unread_bytes,
     }
+
+
+def risk_found(verdict: Verdict, holding: Holding) -> Readiness:
+    """What a guard makes of a verdict: it waits for trouble."""
+    return Readiness(verdict.is_risk, str(verdict), verdict_facts(verdict, holding))

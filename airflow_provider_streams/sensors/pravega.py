@@ -1,51 +1,39 @@
-"""Wait for the state of a Pravega stream: sealed segments or stream, a recorded cut, so many unread bytes.
+"""Wait for the state of a Pravega stream: sealed segments or stream, a watermark, so many unread bytes.
 
 None of these sensors reads events, creates anything, or needs more than permission to read.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.hooks.pravega import PravegaHook
 from airflow_provider_streams.hooks.pravega_connection import one_stream
-from airflow_provider_streams.model.window import utc_moment
-from airflow_provider_streams.retry import terminal_errors
-from airflow_provider_streams.sensors.state import StateSensor
 from airflow_provider_streams.systems.pravega.source import EventTimeUnit, PravegaSource
-from airflow_provider_streams.systems.pulsar.backlog import Direction
-from airflow_provider_streams.triggers.pravega import (
+from airflow_provider_streams.model.window import utc_moment
+from airflow_provider_streams.sensors.condition import ConditionSensor
+from airflow_provider_streams.systems.pravega.conditions import (
     BacklogReached,
-    Condition,
-    PravegaCutTrigger,
-    PravegaStateTrigger,
     SegmentsSealed,
     StreamSealed,
     WatermarkReached,
-    condition_to_json,
-    cut_answer,
 )
 
 if TYPE_CHECKING:
-    from airflow.sdk import Context
-
+    from airflow_provider_streams.hooks.base import StreamHook
     from airflow_provider_streams.model.basis import CutText
-    from airflow_provider_streams.triggers.state import Answer
+    from airflow_provider_streams.systems.conditions import Condition, Direction
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class _PravegaSensor(StateSensor):
+class _PravegaSensor(ConditionSensor):
     """What the sensors of Pravega share: a stream on a connection."""
 
     template_fields: Sequence[str] = ("stream",)
-    ui_color = "#e3f1d8"
 
     def __init__(
         self,
@@ -58,31 +46,16 @@ class _PravegaSensor(StateSensor):
         super().__init__(**kwargs)
         self.stream, self.conn_id = one_stream(self, stream, source, conn_id)
 
+    def hook(self) -> PravegaHook:
+        """The hook of its connection."""
+        return PravegaHook(self.conn_id)
 
-class _ConditionSensor(_PravegaSensor):
-    """Waits until a condition on the stream is met."""
-
-    @abstractmethod
-    def condition(self, hook: PravegaHook) -> Condition:
-        """What to wait for, with every template rendered.
-
-        Raises:
-            InvalidRequest: that cannot be waited for.
-        """
-
-    def ask(self, context: Context) -> Answer:  # noqa: ARG002 - all sensors' shape
-        """Poll once."""
-        with closing(PravegaHook(self.conn_id)) as hook:
-            return hook.run(self.condition(hook).rule(hook.stream(self.stream)))
-
-    def trigger(self, context: Context) -> PravegaStateTrigger:  # noqa: ARG002 - all sensors' shape
-        """The trigger that goes on asking."""
-        with terminal_errors(), closing(PravegaHook(self.conn_id)) as hook:
-            condition = self.condition(hook)
-        return PravegaStateTrigger(self.conn_id, self.stream, condition_to_json(condition), self.poke_interval)
+    def asked(self, hook: StreamHook) -> PravegaSource:
+        """The stream; a name without scope lies in the connection's."""
+        return cast("PravegaHook", hook).source(self.stream)
 
 
-class PravegaSegmentSealedSensor(_ConditionSensor):
+class PravegaSegmentSealedSensor(_PravegaSensor):
     """Waits until segments have ended: they were split, merged or rolled, or their stream was sealed.
 
     What a sealed segment holds never changes. A segment also ends when a transaction that was begun before a scaling
@@ -104,12 +77,12 @@ class PravegaSegmentSealedSensor(_ConditionSensor):
         super().__init__(**kwargs)
         self.segments = segments
 
-    def condition(self, hook: PravegaHook) -> Condition:  # noqa: ARG002 - all conditions' shape
+    def condition(self, hook: StreamHook) -> Condition:  # noqa: ARG002 - all conditions' shape
         """Every segment has ended."""
         return SegmentsSealed((self.segments,) if isinstance(self.segments, str) else tuple(self.segments))
 
 
-class PravegaStreamSealedSensor(_ConditionSensor):
+class PravegaStreamSealedSensor(_PravegaSensor):
     """Waits until a stream has ended: nothing will be written to it any more.
 
     Args:
@@ -121,12 +94,12 @@ class PravegaStreamSealedSensor(_ConditionSensor):
         `stream, cut, cut_text`: the stream's end, by segment and as Pravega's clients write it.
     """
 
-    def condition(self, hook: PravegaHook) -> Condition:  # noqa: ARG002 - all conditions' shape
+    def condition(self, hook: StreamHook) -> Condition:  # noqa: ARG002 - all conditions' shape
         """The stream has ended."""
         return StreamSealed()
 
 
-class PravegaBacklogSensor(_ConditionSensor):
+class PravegaBacklogSensor(_PravegaSensor):
     """Waits until so many bytes lie between a cut and the tail, or until no more than so many do.
 
     The bytes are stored ones: each event takes 8 more than its payload. Nothing is read to count them.
@@ -161,14 +134,14 @@ class PravegaBacklogSensor(_ConditionSensor):
         self.cut, self.bytes, self.direction = cut, bytes, direction
         self._from: Mapping[str, str] | None = None
 
-    def condition(self, hook: PravegaHook) -> Condition:
+    def condition(self, hook: StreamHook) -> Condition:
         """So many bytes; `latest` is resolved once."""
         if self.cut is not None and self._from is None:
-            self._from = hook.cut(self.stream, self.cut).to_json() or None
+            self._from = cast("PravegaHook", hook).cut(self.stream, self.cut).to_json() or None
         return BacklogReached(self._from, self.bytes, self.direction)
 
 
-class PravegaWatermarkSensor(_ConditionSensor):
+class PravegaWatermarkSensor(_PravegaSensor):
     """Waits until the writers of a stream have noted a time: everything they noted before it is written.
 
     Pravega writes watermarks only while writers note times (Java: `noteTime`, `automaticallyNoteTime`, or the time of
@@ -201,42 +174,7 @@ class PravegaWatermarkSensor(_ConditionSensor):
         self.moment = moment
         self.unit = (source or PravegaSource("any/stream", event_time_unit=event_time_unit or "ms")).unit
 
-    def condition(self, hook: PravegaHook) -> Condition:  # noqa: ARG002 - all conditions' shape
+    def condition(self, hook: StreamHook) -> Condition:  # noqa: ARG002 - all conditions' shape
         """The newest watermark is not before the time."""
         since = utc_moment(self.moment) - _EPOCH
         return WatermarkReached(-(-since // self.unit))
-
-
-class PravegaCutAvailableSensor(_PravegaSensor):
-    """Waits until the journal holds a cut of a stream that was sampled at or after a time.
-
-    That cut is the one which windows of basis `append` take for this time, once and for all. The stream itself is
-    not asked: a recorder (`RecordCutsOperator`) must run.
-
-    Args:
-        stream: the stream (templated), `scope/stream` or a name in the connection's scope; or give `source`.
-        source: instead of `stream`.
-        moment: the time (templated), aware, or its text in ISO 8601 with an offset.
-        conn_id: the Airflow connection, with `stream`.
-
-    Returns (XCom):
-        `stream, cut, cut_text, sampled_from, sampled_to, skew_seconds, recorder`.
-    """
-
-    template_fields: Sequence[str] = ("stream", "moment")
-
-    def __init__(self, *, moment: datetime | str, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.moment = moment
-
-    def ask(self, context: Context) -> Answer:  # noqa: ARG002 - all sensors' shape
-        """Poll once."""
-        moment = utc_moment(self.moment)
-        with closing(PravegaHook(self.conn_id)) as hook:
-            source = PravegaSource(hook.stream(self.stream), conn_id=self.conn_id)
-        with open_journal() as journal:
-            return cut_answer(journal, source, moment)
-
-    def trigger(self, context: Context) -> PravegaCutTrigger:  # noqa: ARG002 - all sensors' shape
-        """The trigger that goes on asking."""
-        return PravegaCutTrigger(self.conn_id, self.stream, utc_moment(self.moment).isoformat(), self.poke_interval)

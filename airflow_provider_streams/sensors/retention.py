@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_streams.hooks.retention import RetentionQuestion, check_retention
+from airflow_provider_streams.hooks.retention import RetentionQuestion, check_retention, risk_found
 from airflow_provider_streams.model.retention import Schedule
 from airflow_provider_streams.model.source import Source, check_source
 from airflow_provider_streams.sensors.state import StateSensor
 from airflow_provider_streams.systems.sources import source_to_json
-from airflow_provider_streams.triggers.retention import RetentionRiskTrigger, verdict_answer
+from airflow_provider_streams.triggers.retention import RetentionRiskTrigger
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from airflow_provider_streams.triggers.state import Answer
+    from airflow_provider_streams.model.readiness import Readiness
 
 
 class RetentionGuardSensor(StateSensor):
@@ -55,9 +55,9 @@ class RetentionGuardSensor(StateSensor):
         self.schedule = Schedule.of(window_length, max_delay, margin)
         self.reader = reader
 
-    def ask(self, context: Context) -> Answer:  # noqa: ARG002 - all sensors' shape
+    def ask(self, context: Context) -> Readiness:  # noqa: ARG002 - all sensors' shape
         """Poll once."""
-        return verdict_answer(*check_retention(self._question()))
+        return risk_found(*check_retention(self._question()))
 
     def trigger(self, context: Context) -> RetentionRiskTrigger:  # noqa: ARG002 - all sensors' shape
         """The trigger that goes on asking."""

@@ -16,7 +16,8 @@ from airflow_provider_streams.retry import error_from_event, terminal_errors
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from airflow_provider_streams.triggers.state import Answer, StateTrigger
+    from airflow_provider_streams.model.readiness import Readiness
+    from airflow_provider_streams.triggers.state import StateTrigger
 
 
 class StateSensor(BaseSensorOperator):
@@ -41,7 +42,7 @@ class StateSensor(BaseSensorOperator):
         self.deferrable = deferrable
 
     @abstractmethod
-    def ask(self, context: Context) -> Answer:
+    def ask(self, context: Context) -> Readiness:
         """Poll once.
 
         Raises:
@@ -62,9 +63,9 @@ class StateSensor(BaseSensorOperator):
                     raise
                 self.log.warning("Asking again in a while: %s", error)
                 return PokeReturnValue(is_done=False)
-        if not answer.satisfied:
-            self.log.info("Waiting: %s", answer.reason)
-        return PokeReturnValue(is_done=answer.satisfied, xcom_value=answer.facts)
+        if not answer.ready:
+            self.log.info("Waiting: %s", answer.because)
+        return PokeReturnValue(is_done=answer.ready, xcom_value=answer.facts)
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Wait; returns what was found."""

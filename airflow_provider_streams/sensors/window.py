@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow.triggers.base import StartTriggerArgs
@@ -19,14 +19,14 @@ from airflow_provider_streams.retry import terminal_errors
 from airflow_provider_streams.sensors.state import StateSensor
 from airflow_provider_streams.systems.sources import source_to_json
 from airflow_provider_streams.timetables import grid_of_timetable, run_facts
-from airflow_provider_streams.triggers.window import RunWindowReadyTrigger, WindowReadyTrigger, window_answer
+from airflow_provider_streams.triggers.window import RunWindowReadyTrigger, WindowReadyTrigger
 from airflow_provider_streams.windows.of_run import resolve_window
 from airflow_provider_streams.windows.readiness import WindowQuestion
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from airflow_provider_streams.triggers.state import Answer
+    from airflow_provider_streams.model.readiness import Readiness
 
 
 class WindowReadySensor(StateSensor):
@@ -75,14 +75,12 @@ class WindowReadySensor(StateSensor):
         if start_from_trigger:
             self._start_from_trigger(deferrable=kwargs.get("deferrable"))
 
-    def ask(self, context: Context) -> Answer:
+    def ask(self, context: Context) -> Readiness:
         """Poll once."""
         question = self._question(context)
         with closing(hook_for(self.source)) as hook:
             hook.look(self.source)
-            if waiting := question.wait(datetime.now(UTC)):
-                return window_answer(question, waiting)
-            return window_answer(question, hook.readiness(question))
+            return hook.readiness(question)
 
     def trigger(self, context: Context) -> WindowReadyTrigger:
         """The trigger that goes on asking."""

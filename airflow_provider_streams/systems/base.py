@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 from airflow_provider_streams.errors import InvalidRequest, OtherCluster
 from airflow_provider_streams.model.cut import Cut
@@ -196,8 +196,8 @@ def load_system(name: str) -> type[StreamSystem]:
     return system
 
 
-def column_names(name: str) -> tuple[str, ...]:
-    """The names of the columns that a system's reads can give, in order; imports neither its client nor Arrow.
+def system_file(name: str, file: str) -> Any:
+    """A module of a system's folder, imported now: those without its client, like `column_names`.
 
     Raises:
         InvalidRequest: no such system.
@@ -206,5 +206,14 @@ def column_names(name: str) -> tuple[str, ...]:
         folder = SYSTEMS[name].partition(":")[0].removesuffix(".system")
     except KeyError:
         raise InvalidRequest(f"no stream system {name!r}; known: {', '.join(sorted(SYSTEMS))}") from None
-    names: tuple[str, ...] = importlib.import_module(f"{folder}.column_names").COLUMN_NAMES
+    return importlib.import_module(f"{folder}.{file}")
+
+
+def column_names(name: str) -> tuple[str, ...]:
+    """The names of the columns that a system's reads can give, in order; imports neither its client nor Arrow.
+
+    Raises:
+        InvalidRequest: no such system.
+    """
+    names: tuple[str, ...] = system_file(name, "column_names").COLUMN_NAMES
     return names

@@ -1,4 +1,4 @@
-"""Records cuts on a clock, in the triggerer, all the time or for a while."""
+"""Records cuts on a clock, in the triggerer, all the time or for a while; and waits for one."""
 
 from __future__ import annotations
 
@@ -14,8 +14,12 @@ from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 from airflow_provider_streams.errors import StreamsError
 from airflow_provider_streams.hooks.base import hook_for
 from airflow_provider_streams.hooks.journal import aopen_journal
+from airflow_provider_streams.model.readiness import Readiness
 from airflow_provider_streams.model.source import Source
+from airflow_provider_streams.model.window import utc_moment
 from airflow_provider_streams.systems.sources import source_from_json, source_to_json
+from airflow_provider_streams.triggers.state import SourceTrigger
+from airflow_provider_streams.windows.readiness import cut_recorded
 from airflow_provider_streams.windows.recording import Recorded, next_tick, record, utc_now
 
 if TYPE_CHECKING:
@@ -31,7 +35,7 @@ class RecordCutsTrigger(BaseEventTrigger):
     Any number of recorders may run for the same source.
 
     Args:
-        sources: what to sample; each may be as `hooks.base.source_to_json` gives it, or that as JSON text.
+        sources: what to sample; each may be as `systems.sources.source_to_json` gives it, or that as JSON text.
         every_seconds: the interval; about the greatest skew of a window's edge.
         recorder: the name to leave beside the entries.
         until: when to end (ISO 8601); None: never.
@@ -116,6 +120,29 @@ class RecordCutsTrigger(BaseEventTrigger):
         if failing.get(key) != type(result.error).__name__:
             self.log.warning("No cut of %s was recorded, trying again at every tick: %s", result.source, result.error)
         failing[key] = type(result.error).__name__
+
+
+class CutAvailableTrigger(SourceTrigger):
+    """Fires when the journal holds a cut of a source sampled at or after a time; the source itself is not asked.
+
+    Args:
+        source: as `systems.sources.source_to_json` gives it.
+        moment: the time, ISO 8601 with an offset.
+        poll_interval: seconds between two polls.
+    """
+
+    def __init__(self, source: dict[str, Any], moment: str, poll_interval: float = 60.0) -> None:
+        super().__init__(source, poll_interval)
+        self.moment = moment
+
+    def arguments(self) -> dict[str, Any]:
+        """See `SourceTrigger`."""
+        return {"moment": self.moment}
+
+    async def ask(self) -> Readiness:
+        """One poll."""
+        with closing(await aopen_journal()) as journal:
+            return await asyncio.to_thread(cut_recorded, journal, self.read_source(), utc_moment(self.moment))
 
 
 async def _system(source: Source, stack: AsyncExitStack) -> StreamSystem | StreamsError:

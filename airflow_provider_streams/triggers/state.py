@@ -6,29 +6,19 @@ import asyncio
 import random
 from abc import abstractmethod
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from airflow_provider_streams.errors import StreamsError
+from airflow_provider_streams.hooks.base import StreamHook, hook_for
+from airflow_provider_streams.model.readiness import Readiness
+from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.retry import error_event
+from airflow_provider_streams.systems.sources import source_from_json
 
 LONGEST_BACKOFF_SECONDS = 120.0
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What one poll learned."""
-
-    satisfied: bool
-    facts: dict[str, Any] = field(default_factory=dict)
-    """Plain JSON values for whoever waits; no secret."""
-    reason: str = ""
-    """What is still missing."""
-    not_before: datetime | None = None
-    """Asking again earlier cannot help."""
 
 
 class StateTrigger(BaseTrigger):
@@ -46,7 +36,7 @@ class StateTrigger(BaseTrigger):
         self.poll_interval = poll_interval
 
     @abstractmethod
-    async def ask(self) -> Answer:
+    async def ask(self) -> Readiness:
         """Poll once.
 
         Raises:
@@ -55,7 +45,7 @@ class StateTrigger(BaseTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Poll until satisfied or failed; fires once."""
-        failures, last_reason = 0, ""
+        failures, last = 0, ""
         while True:
             try:
                 answer = await self.ask()
@@ -68,20 +58,58 @@ class StateTrigger(BaseTrigger):
                 await asyncio.sleep(backoff_seconds(failures, self.poll_interval))
                 continue
             failures = 0
-            if answer.satisfied:
+            if answer.ready:
                 yield _event({"status": "success", **answer.facts})
                 return
-            if answer.reason != last_reason:
-                self.log.info("Waiting: %s", answer.reason)
-                last_reason = answer.reason
+            if answer.because != last:
+                self.log.info("Waiting: %s", answer.because)
+                last = answer.because
             await asyncio.sleep(pause_seconds(answer, self.poll_interval, datetime.now(UTC)))
+
+
+class SourceTrigger(StateTrigger):
+    """Asks about a source, through one hook for all polls.
+
+    Args:
+        source: as `systems.sources.source_to_json` gives it.
+        poll_interval: seconds between two polls.
+    """
+
+    def __init__(self, source: dict[str, Any], poll_interval: float = 60.0) -> None:
+        super().__init__(poll_interval)
+        self.source = source
+        self._hook: StreamHook | None = None
+
+    @abstractmethod
+    def arguments(self) -> dict[str, Any]:
+        """What it asks, as plain JSON values: its other arguments by name."""
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """Class path and arguments; no secret."""
+        kind = type(self)
+        arguments = {"source": self.source, **self.arguments(), "poll_interval": self.poll_interval}
+        return f"{kind.__module__}.{kind.__qualname__}", arguments
+
+    def read_source(self) -> Source:
+        """The source itself."""
+        return source_from_json(self.source)
+
+    def hook(self) -> StreamHook:
+        """The hook of its connection, the same one until the trigger ends."""
+        self._hook = self._hook or hook_for(self.read_source())
+        return self._hook
+
+    async def cleanup(self) -> None:
+        """Close local connections; there is nothing to undo at the server."""
+        if self._hook is not None:
+            await self._hook.aclose()
 
 
 def _event(payload: dict[str, Any]) -> TriggerEvent:
     return TriggerEvent(payload)  # type: ignore[no-untyped-call]  # Airflow's is not annotated
 
 
-def pause_seconds(answer: Answer, poll_interval: float, now: datetime) -> float:
+def pause_seconds(answer: Readiness, poll_interval: float, now: datetime) -> float:
     """The time to the next poll: at least the interval, and not before asking can help."""
     if answer.not_before is None:
         return poll_interval

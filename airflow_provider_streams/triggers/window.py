@@ -4,69 +4,54 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_streams.errors import InvalidWindow
-from airflow_provider_streams.hooks.base import StreamHook, hook_for
 from airflow_provider_streams.model.grid import parse_grid
-from airflow_provider_streams.systems.sources import source_from_json
+from airflow_provider_streams.model.readiness import Readiness
 from airflow_provider_streams.timetables import run_facts
-from airflow_provider_streams.triggers.state import Answer, StateTrigger
+from airflow_provider_streams.triggers.state import SourceTrigger
 from airflow_provider_streams.windows.of_run import RunFacts, resolve_window
-from airflow_provider_streams.windows.readiness import Readiness, WindowQuestion
+from airflow_provider_streams.windows.readiness import WindowQuestion
 
 if TYPE_CHECKING:
     import jinja2
 
 
-class WindowReadyTrigger(StateTrigger):
+class WindowReadyTrigger(SourceTrigger):
     """Fires when a window can be read; until its end has passed by the slack, nothing is asked but where it ends now.
 
     Args:
-        source: as `hooks.base.source_to_json` gives it.
+        source: as `systems.sources.source_to_json` gives it.
         question: as `WindowQuestion.to_json` gives it.
         poll_interval: seconds between two polls.
     """
 
     def __init__(self, source: dict[str, Any], question: dict[str, Any], poll_interval: float = 60.0) -> None:
-        super().__init__(poll_interval)
-        self.source, self.question = source, question
-        self._hook: StreamHook | None = None
+        super().__init__(source, poll_interval)
+        self.question = question
         self._has_looked = False
 
-    def serialize(self) -> tuple[str, dict[str, Any]]:
-        """Class path and arguments; no secret."""
-        return (
-            "airflow_provider_streams.triggers.window.WindowReadyTrigger",
-            {"source": self.source, "question": self.question, "poll_interval": self.poll_interval},
-        )
+    def arguments(self) -> dict[str, Any]:
+        """See `SourceTrigger`."""
+        return {"question": self.question}
 
-    async def ask(self) -> Answer:
+    async def ask(self) -> Readiness:
         """One poll."""
-        source = source_from_json(self.source)
-        question = WindowQuestion.from_json(source, self.question)
-        self._hook = self._hook or hook_for(source)
+        source, hook = self.read_source(), self.hook()
         if not self._has_looked:
             self._has_looked = True
-            await self._hook.alook(source)
-        if waiting := question.wait(datetime.now(UTC)):
-            return window_answer(question, waiting)
-        return window_answer(question, await self._hook.areadiness(question))
-
-    async def cleanup(self) -> None:
-        """Close local connections; there is nothing to undo at the server."""
-        if self._hook is not None:
-            await self._hook.aclose()
+            await hook.alook(source)
+        return await hook.areadiness(WindowQuestion.from_json(source, self.question))
 
 
-class RunWindowReadyTrigger(StateTrigger):
+class RunWindowReadyTrigger(SourceTrigger):
     """As `WindowReadyTrigger`, but created by the scheduler, before any worker could tell which window the run reads.
 
     The triggerer knows the run: it renders `window`, and says where the run's partition and data interval lie.
 
     Args:
-        source: as `hooks.base.source_to_json` gives it.
+        source: as `systems.sources.source_to_json` gives it.
         basis: as `model.basis.basis_to_json` gives it.
         window: an explicit window as text (templated).
         window_length: the length of the run's partition, as `model.grid` writes it.
@@ -84,26 +69,17 @@ class RunWindowReadyTrigger(StateTrigger):
         grid: str | None = None,
         poll_interval: float = 60.0,
     ) -> None:
-        super().__init__(poll_interval)
-        self.source, self.basis = source, basis
+        super().__init__(source, poll_interval)
+        self.basis = basis
         self.window, self.window_length, self.grid = window, window_length, grid
         self._facts = RunFacts()
         self._refused: InvalidWindow | None = None
         self._resolved: WindowReadyTrigger | None = None
 
-    def serialize(self) -> tuple[str, dict[str, Any]]:
-        """Class path and arguments; no secret."""
-        return (
-            "airflow_provider_streams.triggers.window.RunWindowReadyTrigger",
-            {
-                "source": self.source,
-                "basis": self.basis,
-                "window": self.window,
-                "window_length": self.window_length,
-                "grid": self.grid,
-                "poll_interval": self.poll_interval,
-            },
-        )
+    def arguments(self) -> dict[str, Any]:
+        """See `SourceTrigger`."""
+        names = ("basis", "window", "window_length", "grid")
+        return {name: getattr(self, name) for name in names}
 
     def render_template_fields(self, context: Mapping[str, Any], jinja_env: jinja2.Environment | None = None) -> None:
         """What the triggerer calls once, before `run`, with the run's context."""
@@ -117,7 +93,7 @@ class RunWindowReadyTrigger(StateTrigger):
                 "use plain templates of the run, or leave out start_from_trigger"
             )
 
-    async def ask(self) -> Answer:
+    async def ask(self) -> Readiness:
         """One poll."""
         if self._resolved is None:
             self._resolved = self._resolve()
@@ -137,13 +113,3 @@ class RunWindowReadyTrigger(StateTrigger):
         return WindowReadyTrigger(
             self.source, {"window": str(resolved.window), "basis": self.basis}, self.poll_interval
         )
-
-
-def window_answer(question: WindowQuestion, readiness: Readiness) -> Answer:
-    """What a sensor makes of a system's answer about a window."""
-    return Answer(
-        satisfied=readiness.ready,
-        facts={"window": question.window.to_json()},
-        reason=f"window {question.window} of {question.source}: {readiness.reason}",
-        not_before=question.not_before,
-    )

@@ -1,4 +1,4 @@
-"""When a window's end is certain: the question, its answer, and the predicates that sensors and triggers share."""
+"""When a window's end is certain, or a cut recorded: the questions that sensors, triggers and planners share."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self
 
-from airflow_provider_streams.errors import WindowNotReady
 from airflow_provider_streams.model.basis import (
     Basis,
     Cuts,
@@ -18,20 +17,13 @@ from airflow_provider_streams.model.basis import (
     basis_to_json,
 )
 from airflow_provider_streams.model.plan import PlanRequest
+from airflow_provider_streams.model.readiness import Readiness
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.model.window import Window
 
 if TYPE_CHECKING:
     from airflow_provider_streams.journal.store import Journal
     from airflow_provider_streams.systems.base import StreamSystem
-
-
-@dataclass(frozen=True, slots=True)
-class Readiness:
-    """The answer; `reason` says what is still missing."""
-
-    ready: bool
-    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +39,18 @@ class WindowQuestion:
         """The first moment at which the answer can be yes; nothing has to be asked earlier."""
         return self.basis.not_before(self.window)
 
-    def wait(self, now: datetime) -> Readiness | None:
-        """Not ready, while time alone says so; None once the system must be asked."""
-        if now >= self.not_before:
-            return None
-        return Readiness(ready=False, reason=f"it is certain at {self.not_before.isoformat()} at the earliest")
+    def early(self, now: datetime) -> str:
+        """Why time alone says that it is not certain; empty once the system must be asked."""
+        return "" if now >= self.not_before else f"it is certain at {self.not_before.isoformat()} at the earliest"
+
+    def yes(self) -> Readiness:
+        """The answer that it is."""
+        return Readiness(ready=True, facts={"window": self.window.to_json()})
+
+    def not_yet(self, because: str) -> Readiness:
+        """The answer that it is not."""
+        because = f"window {self.window} of {self.source}: {because}"
+        return Readiness(ready=False, because=because, not_before=self.not_before)
 
     def to_json(self) -> dict[str, Any]:
         """Window and basis as plain JSON values."""
@@ -78,29 +77,43 @@ def plan_request(system: StreamSystem, question: WindowQuestion, reader: str) ->
     )
 
 
-def ask_planner(system: StreamSystem, question: WindowQuestion) -> Readiness:
-    """Ready when the system can plan the window now; whether its start was trimmed is the read's business."""
-    if waiting := question.wait(datetime.now(UTC)):
-        return waiting
-    try:
-        system.plan(replace(plan_request(system, question, "readiness"), on_loss="record"))
-    except WindowNotReady as not_ready:
-        return Readiness(ready=False, reason=not_ready.reason)
-    return Readiness(ready=True)
-
-
-def ask_journal(journal: Journal, question: WindowQuestion, basis: RecordedCuts) -> Readiness:
-    """Ready when the cuts of both edges are recorded; the system is not asked at all.
+def check_planned(system: StreamSystem, question: WindowQuestion) -> None:
+    """See that the system can plan the window now; whether its start was trimmed is the read's business.
 
     Raises:
+        WindowNotReady: it cannot.
+    """
+    system.plan(replace(plan_request(system, question, "readiness"), on_loss="record"))
+
+
+def check_recorded(journal: Journal, question: WindowQuestion, basis: RecordedCuts) -> None:
+    """See that the cuts of both edges are recorded; the system is not asked at all.
+
+    Raises:
+        WindowNotReady: they are not.
         NoCutNearby: an edge's cut can never be near enough.
     """
     from airflow_provider_streams.journal.append import recorded_edges  # noqa: PLC0415 - SQL when used
 
-    if waiting := question.wait(datetime.now(UTC)):
-        return waiting
-    try:
-        recorded_edges(journal, question.source, question.window, basis.max_skew)
-    except WindowNotReady as not_ready:
-        return Readiness(ready=False, reason=not_ready.reason)
-    return Readiness(ready=True)
+    recorded_edges(journal, question.source, question.window, basis.max_skew)
+
+
+def cut_recorded(journal: Journal, source: Source, moment: datetime) -> Readiness:
+    """Is a cut recorded that was sampled at or after a time?
+
+    Raises:
+        NoCutNearby: it may have been pruned.
+    """
+    if datetime.now(UTC) < moment:
+        return Readiness(ready=False, because=f"{moment.isoformat()} is to come", not_before=moment)
+    found = journal.cut_at(source.key, moment)
+    if found is None:
+        return Readiness(ready=False, because=f"no cut of {source} was recorded at or after {moment.isoformat()}")
+    facts = {
+        "cut": found.cut.to_json(),
+        "sampled_from": found.sampled_from.isoformat(),
+        "sampled_to": found.sampled_to.isoformat(),
+        "skew_seconds": round(found.skew(moment).total_seconds(), 3),
+        "recorder": found.recorder,
+    }
+    return Readiness(ready=True, facts=facts)

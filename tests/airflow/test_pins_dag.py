@@ -139,7 +139,7 @@ async def test_an_open_transaction_is_waited_for(hook, pulsar_server, pulsar_nam
         assert sensor(other).poke({}).is_done, "it touched only one of the topics"
         assert sensor(topic, timedelta(hours=1)).poke({}).is_done, "it is not that old"
         trigger = sensor(topic).trigger({})
-        assert not (await trigger.ask()).satisfied
+        assert not (await trigger.ask()).ready
         peer.communicate("\n", timeout=120)
     (payload,) = [event.payload async for event in trigger.run()]
     await trigger.cleanup()

@@ -25,9 +25,9 @@ from airflow_provider_streams.operators.pravega import (
     PravegaTruncateOperator,
 )
 from airflow_provider_streams.operators.read import ReadWindowOperator
+from airflow_provider_streams.sensors.cuts import CutAvailableSensor
 from airflow_provider_streams.sensors.pravega import (
     PravegaBacklogSensor,
-    PravegaCutAvailableSensor,
     PravegaSegmentSealedSensor,
     PravegaStreamSealedSensor,
     PravegaWatermarkSensor,
@@ -275,19 +275,19 @@ async def test_unread_bytes_are_waited_for_across_a_split(hook, stream, write):
 async def test_a_recorded_cut_is_waited_for_without_asking_the_stream(hook, stream, write):
     before = datetime.now(UTC)
     write(2)
-    sensor = wait(PravegaCutAvailableSensor, stream="s", moment=before.isoformat())
+    source = PravegaSource(stream)
+    sensor = wait(CutAvailableSensor, source=source, moment=before.isoformat())
     assert not sensor.poke({}).is_done
     trigger = deferred(sensor)
-    source, tail = PravegaSource(stream), hook.tail("s")
+    tail = hook.tail("s")
     at = datetime.now(UTC)
     with open_journal() as journal:
         journal.record_cut(source.key, tail, sampled_from=at, sampled_to=at, recorder="test")
     found = await fired(trigger)
-    assert (found["cut"], found["recorder"], found["stream"]) == (tail.to_json(), "test", stream)
-    assert hook.cut("s", found["cut_text"]) == tail
+    assert (found["cut"], found["recorder"]) == (tail.to_json(), "test")
     assert found["skew_seconds"] == pytest.approx((at - before).total_seconds(), abs=0.01)
     assert sensor.execute({})["sampled_from"] == at.isoformat()
-    later = wait(PravegaCutAvailableSensor, stream="s", moment=at + timedelta(days=1))
+    later = wait(CutAvailableSensor, source=source, moment=at + timedelta(days=1))
     assert not later.poke({}).is_done
 
 

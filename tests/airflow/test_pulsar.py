@@ -19,9 +19,10 @@ from airflow_provider_streams.hooks.pulsar import PulsarHook
 from airflow_provider_streams.operators.read import ReadWindowOperator
 from airflow_provider_streams.sensors.pulsar import PulsarBacklogSensor
 from airflow_provider_streams.sensors.window import WindowReadySensor
-from airflow_provider_streams.systems.pulsar.backlog import BacklogLimit
+from airflow_provider_streams.systems.conditions import condition_to_json
+from airflow_provider_streams.systems.pulsar.conditions import BacklogReached
 from airflow_provider_streams.systems.sources import source_to_json
-from airflow_provider_streams.triggers.pulsar import PulsarBacklogTrigger
+from airflow_provider_streams.triggers.condition import ConditionTrigger
 
 pytestmark = [pytest.mark.pulsar, pytest.mark.dagtest]
 
@@ -109,7 +110,7 @@ def test_the_connection_test_succeeds(hook):
 
 async def test_the_backlog_trigger_fires(published, pulsar_unchanged):
     source = PulsarSource(published.topic)
-    trigger = PulsarBacklogTrigger(source_to_json(source), "unread", BacklogLimit(entries=1).to_json(), 0.1)
+    trigger = ConditionTrigger(source_to_json(source), condition_to_json(BacklogReached("unread", entries=1)), 0.1)
     payloads = [event.payload async for event in trigger.run()]
     await trigger.cleanup()
     assert [payload["status"] for payload in payloads] == ["success"]

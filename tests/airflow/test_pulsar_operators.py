@@ -37,11 +37,12 @@ from airflow_provider_streams.sensors.pulsar import (
     PulsarTransactionsSensor,
 )
 from airflow_provider_streams.sensors.retention import RetentionGuardSensor
-from airflow_provider_streams.systems.pulsar.conditions import CaughtUp, Terminated, condition_to_json
+from airflow_provider_streams.systems.conditions import condition_to_json
+from airflow_provider_streams.systems.pulsar.conditions import BacklogReached, Terminated
 from airflow_provider_streams.systems.pulsar.hold import pins_of
 from airflow_provider_streams.systems.sources import source_to_json
 from airflow_provider_streams.testing.landing import cover_without_spark
-from airflow_provider_streams.triggers.pulsar import PulsarConditionTrigger
+from airflow_provider_streams.triggers.condition import ConditionTrigger
 
 pytestmark = pytest.mark.pulsar
 
@@ -186,8 +187,8 @@ async def test_triggers_ask_once_per_partition_and_poll(topic, written):
     run(PulsarCreateTopicOperator, topic=topic, partitions=2)
     run(PulsarTerminateTopicOperator, topic=topic)
     run(PulsarCreateSubscriptionOperator, topic=topic, subscription="s")
-    for condition in (Terminated(), CaughtUp("s")):
-        trigger = PulsarConditionTrigger(source_to_json(PulsarSource(topic)), condition_to_json(condition), 0.1)
+    for condition in (Terminated(), BacklogReached("s", entries=0, direction="at_most")):
+        trigger = ConditionTrigger(source_to_json(PulsarSource(topic)), condition_to_json(condition), 0.1)
         payloads = [event.payload async for event in trigger.run()]
         await trigger.cleanup()
         assert [payload["status"] for payload in payloads] == ["success"]

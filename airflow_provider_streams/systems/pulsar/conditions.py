@@ -3,36 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Any, ClassVar, Literal, Protocol
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import ClassVar, Literal, Protocol
 
 from airflow_provider_streams.errors import InvalidRequest, ProcessFailed
+from airflow_provider_streams.model.readiness import Readiness
+from airflow_provider_streams.systems.conditions import Condition, Direction, check_limit
 from airflow_provider_streams.systems.pulsar.admin import requests
 from airflow_provider_streams.systems.pulsar.admin.answers import InternalStats, Process, SlowTransaction
-from airflow_provider_streams.systems.pulsar.backlog import Backlog, BacklogLimit
+from airflow_provider_streams.systems.pulsar.backlog import Backlog
 from airflow_provider_streams.systems.pulsar.names import parent_of
 from airflow_provider_streams.systems.pulsar.questions import Question, Topic
 from airflow_provider_streams.systems.pulsar.topics import backlog
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What one poll found."""
+class PulsarCondition(Condition, Protocol):
+    """Something to wait for on topics."""
 
-    met: bool
-    facts: dict[str, Any]
-    """Plain JSON values for whoever waits; no secret."""
-    reason: str = ""
-    """What is still missing."""
-
-
-class Condition(Protocol):
-    """Something to wait for; its fields are plain JSON values."""
-
-    kind: ClassVar[str]
-
-    def ask(self, topics: Sequence[Topic]) -> Question[Finding]:
+    def rule(self, topics: Sequence[Topic]) -> Question[Readiness]:
         """One poll: at most one request per partition, side by side."""
 
 
@@ -42,18 +31,18 @@ class Terminated:
 
     kind: ClassVar[str] = "terminated"
 
-    def ask(self, topics: Sequence[Topic]) -> Question[Finding]:
-        """See `Condition`."""
+    def rule(self, topics: Sequence[Topic]) -> Question[Readiness]:
+        """See `PulsarCondition`."""
         shards = _shards(topics)
         answers = yield [requests.internal_stats(shard) for shard in shards]
         return self.judge(dict(zip(shards, answers, strict=True)))
 
     @staticmethod
-    def judge(stats: Mapping[str, InternalStats]) -> Finding:
-        """Met when every shard is terminated."""
+    def judge(stats: Mapping[str, InternalStats]) -> Readiness:
+        """Ready when every shard is terminated."""
         open_ = [shard for shard, one in stats.items() if not one.terminated]
         last = {shard: f"{one.last_confirmed.ledger}:{one.last_confirmed.entry}" for shard, one in stats.items()}
-        return Finding(not open_, {"last": last}, f"still open: {', '.join(open_)}")
+        return Readiness(not open_, f"still open: {', '.join(open_)}", {"last": last})
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +53,8 @@ class Finished:
 
     kind: ClassVar[str] = "finished"
 
-    def ask(self, topics: Sequence[Topic]) -> Question[Finding]:
-        """See `Condition`.
+    def rule(self, topics: Sequence[Topic]) -> Question[Readiness]:
+        """See `PulsarCondition`.
 
         Raises:
             ProcessFailed: the broker gave up on a shard.
@@ -75,8 +64,8 @@ class Finished:
         answers = yield [status(shard) for shard in shards]
         return self.judge(dict(zip(shards, answers, strict=True)))
 
-    def judge(self, by_shard: Mapping[str, Process]) -> Finding:
-        """Met when it succeeded everywhere; where it was never started, it is waited for.
+    def judge(self, by_shard: Mapping[str, Process]) -> Readiness:
+        """Ready when it succeeded everywhere; where it was never started, it is waited for.
 
         Raises:
             ProcessFailed: the broker gave up on a shard.
@@ -85,7 +74,7 @@ class Finished:
             if process.status == "ERROR":
                 raise ProcessFailed(shard, self.process, process.error)
         waiting = [f"{shard} {process.status}" for shard, process in by_shard.items() if process.status != "SUCCESS"]
-        return Finding(not waiting, {"process": self.process, "shards": list(by_shard)}, "; ".join(waiting))
+        return Readiness(not waiting, "; ".join(waiting), {"process": self.process, "shards": list(by_shard)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,56 +89,69 @@ class NoOldTransactions:
         if self.older_than_seconds < 0:
             raise InvalidRequest("the age of a transaction must not be negative")
 
-    def ask(self, topics: Sequence[Topic]) -> Question[Finding]:
-        """See `Condition`; one request for the whole cluster."""
+    def rule(self, topics: Sequence[Topic]) -> Question[Readiness]:
+        """See `PulsarCondition`; one request for the whole cluster."""
         (slow,) = yield [requests.slow_transactions(int(self.older_than_seconds * 1000))]
         return self.judge(slow or (), {topic.name for topic in topics}, datetime.now(UTC))
 
     @staticmethod
-    def judge(slow: Iterable[SlowTransaction], topics: set[str], now: datetime) -> Finding:
-        """Met when none of them touched the topics."""
+    def judge(slow: Iterable[SlowTransaction], topics: set[str], now: datetime) -> Readiness:
+        """Ready when none of them touched the topics."""
         ours = [one for one in slow if any(parent_of(name) in topics or name in topics for name in one.topics)]
         ages = [(one.id, now - one.opened) for one in sorted(ours, key=lambda one: one.opened)]
         facts = {"open": [{"id": name, "age_seconds": round(age.total_seconds(), 1)} for name, age in ages]}
-        return Finding(not ours, facts, ", ".join(f"transaction {name} is open for {age}" for name, age in ages))
+        return Readiness(not ours, ", ".join(f"transaction {name} is open for {age}" for name, age in ages), facts)
 
 
 @dataclass(frozen=True, slots=True)
-class CaughtUp:
-    """A subscription has read everything, or nearly."""
+class BacklogReached:
+    """A subscription's backlog meets limits.
+
+    `at_least` is met as soon as one of the given limits is reached: enough for a batch, or old enough. `at_most` is
+    met when none of them is exceeded: drained.
+
+    Raises:
+        InvalidRequest: no limit, or a negative one.
+    """
 
     subscription: str
-    entries: int = 0
+    entries: int | None = None
+    bytes: int | None = None
     age_seconds: float | None = None
+    direction: Direction = "at_least"
 
-    kind: ClassVar[str] = "caught_up"
+    kind: ClassVar[str] = "backlog"
 
-    def ask(self, topics: Sequence[Topic]) -> Question[Finding]:
-        """See `Condition`."""
+    def __post_init__(self) -> None:
+        check_limit(self.direction, self._limits())
+
+    def rule(self, topics: Sequence[Topic]) -> Question[Readiness]:
+        """See `PulsarCondition`; one request per topic."""
         found = yield from backlog(topics, self.subscription)
         return self.judge(found, datetime.now(UTC))
 
-    def judge(self, found: Backlog, now: datetime) -> Finding:
-        """Met when neither limit is exceeded."""
-        age = None if self.age_seconds is None else timedelta(seconds=self.age_seconds)
-        limit = BacklogLimit(self.entries, None, age, "at_most")
-        reason = f"{self.subscription} has {found.entries} entries to read, the oldest for {found.age(now)}"
-        return Finding(limit.met(found, now), found.to_json(), reason)
+    def judge(self, found: Backlog, now: datetime) -> Readiness:
+        """Ready when the backlog meets the limits now."""
+        age = found.age(now)
+        actual = {"entries": found.entries, "bytes": found.bytes, "age_seconds": age.total_seconds()}
+        pairs = [(actual[name], limit) for name, limit in self._limits().items() if limit is not None]
+        at_least = self.direction == "at_least"
+        met = any(one >= limit for one, limit in pairs) if at_least else all(one <= limit for one, limit in pairs)
+        shown = ", ".join(f"{name} {limit}" for name, limit in self._limits().items() if limit is not None)
+        return Readiness(
+            met,
+            f"{self.subscription} has {found.entries} entries, {found.bytes} bytes, age {age}; "
+            f"wanted {self.direction.replace('_', ' ')} {shown}",
+            {**found.to_json(), "age_seconds": round(age.total_seconds(), 3)},
+        )
+
+    def _limits(self) -> dict[str, float | None]:
+        return {"entries": self.entries, "bytes": self.bytes, "age_seconds": self.age_seconds}
 
 
-CONDITIONS: dict[str, type[Any]] = {kind.kind: kind for kind in (Terminated, Finished, NoOldTransactions, CaughtUp)}
-
-
-def condition_to_json(condition: Condition) -> dict[str, Any]:
-    """A condition as a trigger's argument."""
-    return {"kind": condition.kind, **asdict(condition)}  # type: ignore[call-overload]  # dataclasses all
-
-
-def condition_from_json(data: Mapping[str, Any]) -> Condition:
-    """The reverse of `condition_to_json`."""
-    arguments = dict(data)
-    condition: Condition = CONDITIONS[arguments.pop("kind")](**arguments)
-    return condition
+CONDITIONS: dict[str, type[PulsarCondition]] = {
+    kind.kind: kind for kind in (Terminated, Finished, NoOldTransactions, BacklogReached)
+}
 
 
 def _shards(topics: Sequence[Topic]) -> list[str]:

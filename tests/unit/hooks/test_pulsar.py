@@ -11,6 +11,7 @@ from airflow_provider_streams.hooks.pulsar import PulsarHook
 from airflow_provider_streams.model.basis import Chained
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.systems.pulsar.backlog import Backlog
+from airflow_provider_streams.systems.pulsar.conditions import BacklogReached
 from airflow_provider_streams.windows.readiness import WindowQuestion
 
 T = "persistent/public/default"
@@ -109,9 +110,12 @@ def test_the_backlog_of_a_source_is_the_sum_over_its_topics(hook, broker):
 
 async def test_polling_a_backlog_costs_one_request_per_topic(hook, broker):
     source = PulsarSource(["parts", "plain"])
-    assert await hook.abacklog_of(source, "s") == hook.backlog_of(source, "s")
+    condition = BacklogReached("s", entries=5)
+    found = await hook.acheck(source, condition)
+    assert hook.check(source, condition).facts["entries"] == 5
+    assert (found.ready, found.facts["entries"], found.facts["bytes"]) == (True, 5, 410)
     broker.seen.clear()
-    await hook.abacklog_of(source, "s")
+    await hook.acheck(source, condition)
     assert sorted(broker.seen) == [f"{T}/parts/partitioned-stats", f"{T}/plain/stats"]
     await hook.aclose()
 
@@ -127,7 +131,7 @@ async def test_before_its_time_nothing_is_asked(hook, broker, ask):
     answer = getattr(hook, ask)(WindowQuestion(PulsarSource("plain"), future))
     answer = answer if ask == "readiness" else await answer
     assert not answer.ready
-    assert "at the earliest" in answer.reason
+    assert "at the earliest" in answer.because
     assert broker.seen == []
 
 
@@ -166,7 +170,7 @@ async def test_an_open_transaction_that_holds_the_end_back_is_waited_for(hook, b
     holds_back(broker, PAST.end - timedelta(seconds=1))
     answer = await asked()
     assert not answer.ready
-    assert "entry 5:2 waits for an open transaction" in answer.reason
+    assert "entry 5:2 waits for an open transaction" in answer.because
     # it wrote nothing before the window's end plus slack, or it has ended
     holds_back(broker, PAST.end + timedelta(seconds=60))
     assert (await asked()).ready
@@ -185,7 +189,7 @@ def test_cuts_can_be_asked_for_at_once():
     question = WindowQuestion(
         PulsarSource("plain"), Window(datetime.now(UTC), datetime.max.replace(tzinfo=UTC)), Cuts()
     )
-    assert question.wait(datetime.now(UTC)) is None
+    assert question.early(datetime.now(UTC)) == ""
 
 
 def test_the_connection_test_names_the_broker_that_does_not_answer_without_secrets(hook):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -14,45 +13,10 @@ from airflow_provider_streams.errors import InvalidRequest, InvalidWindow
 from airflow_provider_streams.operators import epoch
 from airflow_provider_streams.operators import pravega as operators
 from airflow_provider_streams.sensors import pravega as sensors
-from airflow_provider_streams.triggers.pravega import (
-    BacklogReached,
-    PravegaCutTrigger,
-    PravegaStateTrigger,
-    SegmentsSealed,
-    StreamSealed,
-    WatermarkReached,
-    condition_from_json,
-    condition_to_json,
-)
+from airflow_provider_streams.systems.pravega.conditions import WatermarkReached
 
 SOURCE = PravegaSource("shop/orders", conn_id="other")
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
-
-
-@pytest.mark.parametrize(
-    "condition",
-    [
-        SegmentsSealed(("0.#epoch.0", "shop/orders/1.#epoch.1")),
-        StreamSealed(),
-        BacklogReached({"shop/orders/0.#epoch.0": "12"}, 100, "at_most"),
-        BacklogReached(None, 0),
-        WatermarkReached(1_795_000_000_000),
-    ],
-)
-def test_a_condition_survives_a_triggers_serialization(condition):
-    data = json.loads(json.dumps(condition_to_json(condition)))
-    assert condition_from_json(data) == condition
-    trigger = PravegaStateTrigger("c", "shop/orders", data, 5)
-    path, arguments = trigger.serialize()
-    assert path == f"{PravegaStateTrigger.__module__}.{PravegaStateTrigger.__qualname__}"
-    assert PravegaStateTrigger(**json.loads(json.dumps(arguments))).serialize() == (path, arguments)
-
-
-def test_the_trigger_of_recorded_cuts_carries_an_aware_time():
-    sensor = sensors.PravegaCutAvailableSensor(task_id="c", source=SOURCE, moment=NOON, poke_interval=3)
-    path, arguments = sensor.trigger({}).serialize()
-    assert path == f"{PravegaCutTrigger.__module__}.{PravegaCutTrigger.__qualname__}"
-    assert arguments == {"conn_id": "other", "stream": "shop/orders", "moment": NOON.isoformat(), "poll_interval": 3}
 
 
 @pytest.mark.parametrize(("unit", "noted"), [("s", 1_795_176_000), ("ms", 1_795_176_000_000)])
@@ -87,12 +51,8 @@ def test_what_cannot_work_is_refused_when_the_dag_is_parsed(kind, arguments):
 
 @pytest.mark.parametrize("moment", ["noon", "2026-11-20T12:00", "0001-01-01T00:00+14:00", "9999-12-31T23:59-12:00"])
 def test_what_is_no_moment_is_refused_by_sensors_and_operators(moment):
-    for sensor in (
-        sensors.PravegaWatermarkSensor(task_id="w", source=SOURCE, moment=moment),
-        sensors.PravegaCutAvailableSensor(task_id="c", source=SOURCE, moment=moment),
-    ):
-        with pytest.raises(InvalidWindow):
-            sensor.trigger({})
+    with pytest.raises(InvalidWindow):
+        sensors.PravegaWatermarkSensor(task_id="w", source=SOURCE, moment=moment).trigger({})
     with pytest.raises(InvalidWindow):
         epoch._moment(moment, {})
 
@@ -100,7 +60,6 @@ def test_what_is_no_moment_is_refused_by_sensors_and_operators(moment):
 def test_the_first_and_the_last_moments_are_waited_for():
     for moment in ("0001-01-01T00:00Z", "9999-12-31T23:59:59Z"):
         assert sensors.PravegaWatermarkSensor(task_id="w", source=SOURCE, moment=moment).condition(None).moment
-        sensors.PravegaCutAvailableSensor(task_id="c", source=SOURCE, moment=moment).trigger({})
 
 
 def test_the_unit_is_said_once():

@@ -7,7 +7,7 @@ from airflow.sdk.exceptions import AirflowFailException, TaskDeferred
 
 from airflow_provider_streams.errors import SourceNotFound
 from airflow_provider_streams.sensors.pulsar import PulsarBacklogSensor
-from airflow_provider_streams.triggers.pulsar import PulsarBacklogTrigger
+from airflow_provider_streams.triggers.condition import ConditionTrigger
 
 T = "persistent/public/default"
 
@@ -53,8 +53,8 @@ def test_a_deferrable_sensor_goes_on_asking_in_the_triggerer(broker):
     with pytest.raises(TaskDeferred) as deferred:
         sensor(entries=5, deferrable=True, timeout=30).execute({})
     trigger = deferred.value.trigger
-    assert isinstance(trigger, PulsarBacklogTrigger)
-    assert trigger.limit["entries"] == 5
+    assert isinstance(trigger, ConditionTrigger)
+    assert trigger.condition["entries"] == 5
     assert deferred.value.timeout == timedelta(seconds=30)
 
 

@@ -13,12 +13,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.systems.pulsar.backlog import BacklogLimit
-from airflow_provider_streams.systems.pulsar.conditions import Terminated, condition_to_json
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
+from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.systems.conditions import condition_to_json
+from airflow_provider_streams.systems.pulsar.conditions import BacklogReached, Terminated
 from airflow_provider_streams.systems.sources import source_to_json
-from airflow_provider_streams.triggers.pulsar import PulsarBacklogTrigger, PulsarConditionTrigger
+from airflow_provider_streams.triggers.condition import ConditionTrigger
 from airflow_provider_streams.triggers.window import WindowReadyTrigger
 from airflow_provider_streams.windows.readiness import WindowQuestion
 
@@ -134,13 +134,12 @@ async def broker(monkeypatch):
 def crowd():
     """A third of each kind, each on a topic of its own."""
     end = datetime.now(UTC) - timedelta(hours=1)
-    limit = BacklogLimit(entries=1).to_json()
     for number in range(TRIGGERS // 3):
         source = PulsarSource(f"orders-{number}")
         data = source_to_json(source)
         question = WindowQuestion(source, Window(end - timedelta(hours=1), end)).to_json()
-        yield PulsarBacklogTrigger(data, "s", limit, POLL_SECONDS)
-        yield PulsarConditionTrigger(data, condition_to_json(Terminated()), POLL_SECONDS)
+        for condition in (BacklogReached("s", entries=1), Terminated()):
+            yield ConditionTrigger(data, condition_to_json(condition), POLL_SECONDS)
         yield WindowReadyTrigger(data, question, POLL_SECONDS)
 
 
@@ -155,7 +154,7 @@ async def test_a_thousand_waiting_triggers_never_hold_the_loop(monkeypatch, caps
 
         async def asking():
             answer = await ask()
-            assert not answer.satisfied
+            assert not answer.ready
             polls[id(trigger)] += 1
             if len(polls) == TRIGGERS and min(polls.values()) >= POLLS:
                 enough.set()

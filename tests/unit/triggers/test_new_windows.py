@@ -9,12 +9,12 @@ from airflow_provider_streams.errors import InvalidRequest, InvalidWindow
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.model.basis import Cuts, PublishTime
 from airflow_provider_streams.model.landing import Landed
+from airflow_provider_streams.model.readiness import Readiness
 from airflow_provider_streams.model.receipt import compare
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.testing.plans import plan_of
 from airflow_provider_streams.triggers.new_windows import MOST_WINDOWS, NewWindowsTrigger
-from airflow_provider_streams.windows.readiness import Readiness
 
 HOUR = timedelta(hours=1)
 TEN = datetime(2026, 11, 20, 10, tzinfo=UTC)

@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 
 from airflow_provider_streams import Cuts, PulsarSource, Window
 from airflow_provider_streams.model.basis import basis_for
-from airflow_provider_streams.systems.pulsar.backlog import BacklogLimit
+from airflow_provider_streams.model.readiness import Readiness
+from airflow_provider_streams.systems.conditions import condition_to_json
+from airflow_provider_streams.systems.pulsar.conditions import BacklogReached
 from airflow_provider_streams.systems.sources import source_to_json
-from airflow_provider_streams.triggers.pulsar import PulsarBacklogTrigger
-from airflow_provider_streams.triggers.state import Answer, backoff_seconds, pause_seconds
+from airflow_provider_streams.triggers.condition import ConditionTrigger
+from airflow_provider_streams.triggers.state import backoff_seconds, pause_seconds
 from airflow_provider_streams.triggers.window import WindowReadyTrigger
 from airflow_provider_streams.windows.readiness import WindowQuestion
 
@@ -29,8 +31,8 @@ def window_trigger(basis="publish") -> WindowReadyTrigger:
     return WindowReadyTrigger(source_to_json(SOURCE), question.to_json(), 0.01)
 
 
-def backlog_trigger(**limit) -> PulsarBacklogTrigger:
-    return PulsarBacklogTrigger(source_to_json(SOURCE), "s", BacklogLimit(**limit).to_json(), 0.01)
+def backlog_trigger(source=SOURCE, **limit) -> ConditionTrigger:
+    return ConditionTrigger(source_to_json(source), condition_to_json(BacklogReached("s", **limit)), 0.01)
 
 
 @pytest.fixture
@@ -87,7 +89,7 @@ async def test_each_poll_is_one_request(broker):
     polled = 0
     ask = trigger.ask
 
-    async def counted() -> Answer:
+    async def counted() -> Readiness:
         nonlocal polled
         polled += 1
         if polled == 4:
@@ -117,17 +119,15 @@ async def test_a_lasting_refusal_is_an_event_with_its_type(broker, path, answer,
 
 
 async def test_a_missing_connection_is_an_event_too():
-    source = PulsarSource("plain", conn_id="nowhere")
-    trigger = PulsarBacklogTrigger(source_to_json(source), "s", BacklogLimit(entries=1).to_json(), 0.01)
-    (event,) = await events(trigger)
+    (event,) = await events(backlog_trigger(PulsarSource("plain", conn_id="nowhere"), entries=1))
     assert event["error_type"] == "InvalidRequest"
 
 
 def test_no_poll_before_it_can_help():
-    answer = Answer(satisfied=False, not_before=NOW + timedelta(minutes=10))
+    answer = Readiness(ready=False, not_before=NOW + timedelta(minutes=10))
     assert pause_seconds(answer, 60, NOW) == 600
     assert pause_seconds(answer, 60, NOW + timedelta(minutes=11)) == 60
-    assert pause_seconds(Answer(satisfied=False), 60, NOW) == 60
+    assert pause_seconds(Readiness(ready=False), 60, NOW) == 60
 
 
 @given(failures=st.integers(1, 1000), interval=st.floats(0.01, 3600))
@@ -138,8 +138,8 @@ def test_pauses_after_failures_are_bounded_and_jittered(failures, interval):
 
 def test_a_triggerer_loads_neither_arrow_nor_spark():
     code = (
-        "import sys, airflow_provider_streams.triggers.pulsar, airflow_provider_streams.triggers.window; "
-        "import airflow_provider_streams.hooks.pulsar; "
+        "import sys, airflow_provider_streams.triggers.condition, airflow_provider_streams.triggers.window; "
+        "import airflow_provider_streams.hooks.pulsar, airflow_provider_streams.systems.pulsar.conditions; "
         "print(sorted({name.partition('.')[0] for name in sys.modules} & {'pyarrow', 'numpy', 'pyspark', 'pulsar'}))"
     )
     ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)

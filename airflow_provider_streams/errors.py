@@ -361,7 +361,7 @@ class RetentionAtRisk(StreamsError):
 
     def __init__(self, source: object, detail: str) -> None:
         self.source = source
-        super().__init__(f"{source}: {detail}. Keep data for longer, hold it with a pin, or read sooner.")
+        super().__init__(f"{source}: {detail}. Keep data for longer, place a hold, or read sooner.")
 
 
 class DataLoss(StreamsError):

@@ -31,7 +31,7 @@ def get_provider_info() -> dict[str, Any]:
                     "airflow_provider_streams.operators.backfill",
                     "airflow_provider_streams.operators.announce",
                     "airflow_provider_streams.operators.retention",
-                    "airflow_provider_streams.operators.pins",
+                    "airflow_provider_streams.operators.holds",
                     "airflow_provider_streams.operators.pulsar",
                 ],
             },

@@ -219,9 +219,9 @@ def get_streams_cli_commands() -> list[CLICommand]:
                 BACKFILL,
                 FORGET,
                 ActionCommand(
-                    name="pins",
-                    help="Show which pin subscriptions keep data of Pulsar topics, for whom and since when",
-                    func=_load("pins.pins"),
+                    name="holds",
+                    help="Show what holds unread data of a source, for whom and since when",
+                    func=_load("holds.holds"),
                     args=(*SOURCE, OUTPUT),
                 ),
                 ActionCommand(

@@ -33,6 +33,7 @@ from airflow_provider_streams.windows.sightings import look
 if TYPE_CHECKING:
     from airflow.sdk import Connection
 
+    from airflow_provider_streams.model.hold import Hold, HoldRequest
     from airflow_provider_streams.model.sighting import Sighting
     from airflow_provider_streams.model.source import Source
     from airflow_provider_streams.systems.base import Option, StreamSystem
@@ -60,6 +61,8 @@ class StreamHook(BaseHook):
         options: settings that win over the connection's.
     """
 
+    holds_by_time: ClassVar[bool] = False
+    """Whether a hold can start at a time; otherwise it starts at a cut."""
     exclusive_options: ClassVar[frozenset[str]] = frozenset()
     """Options of which only one may be set: the first layer that names one of them decides."""
 
@@ -171,6 +174,49 @@ class StreamHook(BaseHook):
     async def acheck(self, source: Source, condition: Condition) -> Readiness:
         """As `check`, for an event loop; the condition is the same one at each poll."""
         raise self._cannot(f"wait for {condition} of {source}")
+
+    def place_hold(self, request: HoldRequest) -> dict[str, Any]:
+        """A hold from a place on; one that is there already stays where it stands.
+
+        Returns:
+            `hold, placed, cut` as plain JSON values.
+
+        Raises:
+            InvalidRequest: the system cannot hold such a source, or from such a place.
+            StartTrimmed: retention has passed the place.
+        """
+        raise self._cannot(f"hold {request.source}")
+
+    def move_hold(self, request: HoldRequest) -> dict[str, Any]:
+        """The hold stands at the place, or further already: it never moves back.
+
+        Returns:
+            `hold, moved, cut` as plain JSON values.
+
+        Raises:
+            SourceNotFound: there is no such hold.
+        """
+        raise self._cannot(f"hold {request.source}")
+
+    def release_hold(self, source: Source, name: str) -> dict[str, Any]:
+        """No such hold on the source.
+
+        Returns:
+            `hold, released` as plain JSON values.
+        """
+        raise self._cannot(f"hold {source}, so not release {name}")
+
+    def holds(self, source: Source, readers: Iterable[str] = ()) -> tuple[Hold, ...]:  # noqa: ARG002 - none
+        """Every hold on a source.
+
+        Args:
+            source: what is held.
+            readers: those that the journal knows of it, for systems that do not keep a hold's reader.
+
+        Raises:
+            AccessError, SystemUnavailable: the system refuses or does not answer.
+        """
+        return ()
 
     def look(self, source: Source) -> None:
         """Note in the journal where a source ends now; failures are logged."""

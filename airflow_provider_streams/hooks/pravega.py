@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import closing
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from airflow_provider_streams.hooks.pravega_connection import PravegaConnection
 from airflow_provider_streams.model.cut import Cut
@@ -14,6 +14,7 @@ from airflow_provider_streams.systems.pravega.stream_settings import IfExists, S
 
 if TYPE_CHECKING:
     from airflow_provider_streams.model.basis import CutText
+    from airflow_provider_streams.model.hold import Hold, HoldRequest
     from airflow_provider_streams.model.readiness import Readiness
     from airflow_provider_streams.model.source import Source
     from airflow_provider_streams.systems.conditions import Condition
@@ -153,6 +154,32 @@ class PravegaHook(PravegaConnection):
     async def acheck(self, source: Source, condition: Condition) -> Readiness:
         """See `StreamHook`; the channel to the controller belongs to the loop that asks first."""
         return await self.arun(cast("PravegaCondition", condition).rule(cast("PravegaSource", source).stream))
+
+    # Holds
+
+    def place_hold(self, request: HoldRequest) -> dict[str, Any]:
+        """See `StreamHook`: a subscriber without readers; it starts at a cut, by default at the head."""
+        from airflow_provider_streams.systems.pravega import hold  # noqa: PLC0415
+
+        return self.run(hold.place_request(request))
+
+    def move_hold(self, request: HoldRequest) -> dict[str, Any]:
+        """See `StreamHook`."""
+        from airflow_provider_streams.systems.pravega import hold  # noqa: PLC0415
+
+        return self.run(hold.move_request(request))
+
+    def release_hold(self, source: Source, name: str) -> dict[str, Any]:
+        """See `StreamHook`."""
+        from airflow_provider_streams.systems.pravega import hold  # noqa: PLC0415
+
+        return self.run(hold.release_named(cast("PravegaSource", source).stream, name))
+
+    def holds(self, source: Source, readers: Iterable[str] = ()) -> tuple[Hold, ...]:
+        """See `StreamHook`: every subscriber, also those of others; where it stands Pravega does not tell."""
+        from airflow_provider_streams.systems.pravega import hold  # noqa: PLC0415
+
+        return self.run(hold.holds(cast("PravegaSource", source).stream, readers))
 
     # Administration
 

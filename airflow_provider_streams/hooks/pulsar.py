@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from importlib import import_module
-from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from airflow_provider_streams.errors import InvalidRequest, StreamsError, SystemUnavailable
 from airflow_provider_streams.hooks.base import StreamHook
@@ -17,7 +17,7 @@ from airflow_provider_streams.model.plan import PlanRequest
 from airflow_provider_streams.model.readiness import Readiness
 from airflow_provider_streams.systems.pulsar.source import PulsarSource, full_topic_name
 from airflow_provider_streams.systems.base import Option
-from airflow_provider_streams.systems.pulsar import names
+from airflow_provider_streams.systems.pulsar import hold, names
 from airflow_provider_streams.systems.pulsar import topics as topic_questions
 from airflow_provider_streams.systems.pulsar.admin import requests
 from airflow_provider_streams.systems.pulsar.admin.answers import InternalStats, MessageId, TopicStats
@@ -32,6 +32,7 @@ from airflow_provider_streams.windows.readiness import WindowQuestion
 if TYPE_CHECKING:
     from airflow.sdk import Connection as AirflowConnection
 
+    from airflow_provider_streams.model.hold import Hold, HoldRequest
     from airflow_provider_streams.model.sighting import Sighting
     from airflow_provider_streams.model.source import Source
     from airflow_provider_streams.systems.conditions import Condition
@@ -55,6 +56,7 @@ class PulsarHook(StreamHook):
     default_conn_name = "pulsar_default"
     conn_type = "pulsar"
     hook_name = "Apache Pulsar"
+    holds_by_time: ClassVar[bool] = True
     exclusive_options: ClassVar[frozenset[str]] = frozenset({"token", "token_file", "token_env"})
 
     def __init__(self, conn_id: str = default_conn_name, *, options: Mapping[str, str] | None = None) -> None:
@@ -138,6 +140,22 @@ class PulsarHook(StreamHook):
         """See `StreamHook`: at most one request per partition and call, after the first."""
         topics = await self._known_topics(cast("PulsarSource", source))
         return await self.aanswer(cast("PulsarCondition", condition).rule(topics))
+
+    def place_hold(self, request: HoldRequest) -> dict[str, Any]:
+        """See `StreamHook`."""
+        return self.answer(hold.place(request))
+
+    def move_hold(self, request: HoldRequest) -> dict[str, Any]:
+        """See `StreamHook`."""
+        return self.answer(hold.move(request))
+
+    def release_hold(self, source: Source, name: str) -> dict[str, Any]:
+        """See `StreamHook`."""
+        return self.answer(hold.release(cast("PulsarSource", source), name))
+
+    def holds(self, source: Source, readers: Iterable[str] = ()) -> tuple[Hold, ...]:  # noqa: ARG002 - it keeps them
+        """See `StreamHook`."""
+        return self.answer(hold.holds(cast("PulsarSource", source)))
 
     async def apartitions(self, topic: str) -> int:
         """As `partitions`, for an event loop."""
@@ -245,6 +263,21 @@ class PulsarHook(StreamHook):
 
 
 _SYSTEM = "airflow_provider_streams.systems.pulsar.system"
+
+
+def one_topic(owner: object, topic: str | None, source: PulsarSource | None, conn_id: str) -> tuple[str, str]:
+    """The name and the connection of a topic that an operator is given in one of two ways.
+
+    Raises:
+        InvalidRequest: both are given, or none; or a source of several topics.
+    """
+    if (topic is None) == (source is None):
+        raise InvalidRequest(f"{type(owner).__name__} takes a topic or a source, one of them")
+    if source is None:
+        return topic or "", conn_id
+    if source.pattern or len(source.topics) != 1:
+        raise InvalidRequest(f"{type(owner).__name__} takes one topic, and {source} may be several")
+    return source.topics[0], source.conn_id
 
 
 def one_source(owner: object, topic: str | None, source: PulsarSource | None, conn_id: str) -> PulsarSource:

@@ -37,7 +37,7 @@ class RetentionQuestion:
     source: Source
     schedule: Schedule
     reader: str | None = None
-    """Whose windows and pins count; None: any pin, and no window."""
+    """Whose windows and holds count; None: any hold, and no window."""
 
     def to_json(self) -> dict[str, Any]:
         """All but the source as plain JSON values."""

@@ -29,12 +29,12 @@ class Quota:
 class Rules:
     """What removes events from a stream. None: no limit of that kind."""
 
-    keep: timedelta | None = None
+    retention: timedelta | None = None
     """Events nobody waits for go at this age."""
-    keep_bytes: int | None = None
+    retention_bytes: int | None = None
     """They go as soon as a shard stores so much."""
-    pinned: bool = False
-    """Something waits for all events: they stay, until `expiry` or an evicting quota."""
+    is_held: bool = False
+    """A hold waits for all events: they stay, until `expiry` or an evicting quota."""
     expiry: timedelta | None = None
     """Unread events count as read at this age."""
     quotas: tuple[Quota, ...] = ()
@@ -51,7 +51,7 @@ class Holding:
     horizon: datetime | None = None
     """Publish time of the oldest event still held; None: not known, or none."""
     unread_bytes: int = 0
-    """What pins keep."""
+    """What holds keep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +134,9 @@ def judge(holding: Holding, schedule: Schedule, now: datetime, *, waiting_since:
     """
     if holding.rules is None:
         return Verdict("unknown", schedule.needed, causes=("this user may not read the stream's retention",))
-    if holding.bytes_per_second is None and holding.rules.keep_bytes:
-        cause = (
-            f"retention keeps {holding.rules.keep_bytes:,} bytes, and no recorded cut tells how fast the stream grows"
-        )
+    if holding.bytes_per_second is None and holding.rules.retention_bytes:
+        kept = f"retention keeps {holding.rules.retention_bytes:,} bytes"
+        cause = f"{kept}, and no recorded cut tells how fast the stream grows"
         return Verdict("unknown", schedule.needed, causes=(cause,))
     limit = _held(holding.rules, holding.bytes_per_second or 0.0)
     blocked = tuple(_producers_stop(holding, schedule))
@@ -156,20 +155,20 @@ def judge(holding: Holding, schedule: Schedule, now: datetime, *, waiting_since:
 def _held(rules: Rules, bytes_per_second: float) -> tuple[timedelta, str] | None:
     """For how long an event stays at least, and by which rule; None: without limit."""
     kept = min(_by_retention(rules, bytes_per_second), default=None)
-    if kept is None or not rules.pinned:
+    if kept is None or not rules.is_held:
         return kept
-    pinned = min(_by_pin(rules, bytes_per_second), default=None)
-    return None if pinned is None else max(kept, pinned)
+    held = min(_by_hold(rules, bytes_per_second), default=None)
+    return None if held is None else max(kept, held)
 
 
 def _by_retention(rules: Rules, bytes_per_second: float) -> Iterator[tuple[timedelta, str]]:
-    if rules.keep is not None:
-        yield rules.keep, f"retention keeps {rules.keep}"
-    if rules.keep_bytes is not None:
-        yield from _filled(rules.keep_bytes, bytes_per_second, f"retention keeps {rules.keep_bytes:,} bytes")
+    if rules.retention is not None:
+        yield rules.retention, f"retention keeps {rules.retention}"
+    if rules.retention_bytes is not None:
+        yield from _filled(rules.retention_bytes, bytes_per_second, f"retention keeps {rules.retention_bytes:,} bytes")
 
 
-def _by_pin(rules: Rules, bytes_per_second: float) -> Iterator[tuple[timedelta, str]]:
+def _by_hold(rules: Rules, bytes_per_second: float) -> Iterator[tuple[timedelta, str]]:
     if rules.expiry is not None:
         yield rules.expiry, f"unread events expire after {rules.expiry}"
     for quota in rules.quotas:
@@ -190,9 +189,9 @@ def _filled(limit: int, bytes_per_second: float, cause: str) -> Iterator[tuple[t
 
 
 def _producers_stop(holding: Holding, schedule: Schedule) -> Iterator[str]:
-    """A quota that does not evict stops producers instead: pins must not grow so far."""
+    """A quota that does not evict stops producers instead: holds must not grow so far."""
     rules = holding.rules
-    if rules is None or not rules.pinned:
+    if rules is None or not rules.is_held:
         return
     for quota in rules.quotas:
         if quota.evicts or quota.bytes is None:
@@ -200,7 +199,7 @@ def _producers_stop(holding: Holding, schedule: Schedule) -> Iterator[str]:
         free = quota.bytes - holding.unread_bytes
         if free <= 0 or free < (holding.bytes_per_second or 0.0) * schedule.needed.total_seconds():
             kept = f"{holding.unread_bytes:,} of {quota.bytes:,} bytes"
-            yield f"pins keep {kept}, where the backlog quota stops producers"
+            yield f"holds keep {kept}, where the backlog quota stops producers"
 
 
 def _signed(span: timedelta) -> str:

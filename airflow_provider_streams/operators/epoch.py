@@ -33,24 +33,24 @@ class PravegaRollEpochOperator(BaseOperator):
 
     Args:
         source: the stream.
-        at: the tick (aware, or ISO 8601; templated); default: the time the run was due, `dag_run.run_after`.
+        moment: the tick (aware, or ISO 8601; templated); default: the time the run was due, `dag_run.run_after`.
         recorder: the name to leave beside the entry; default `dag_id.task_id`.
 
     Returns (XCom):
-        `cut, segments, sequence, is_edge`: the boundary, as text that the Java client reads, and the segments that
-        ended; `is_edge` is false where another recorder's cut stands for the tick.
+        `cut, cut_text, segments, sequence, is_edge`: the boundary, by segment and as text that the Java client reads,
+        and the segments that ended; `is_edge` is false where another recorder's cut stands for the tick.
     """
 
-    template_fields: Sequence[str] = ("at", "recorder")
+    template_fields: Sequence[str] = ("moment", "recorder")
     ui_color = "#efe3f5"
 
     def __init__(
-        self, *, source: PravegaSource, at: datetime | str | None = None, recorder: str | None = None, **kwargs: Any
+        self, *, source: PravegaSource, moment: datetime | str | None = None, recorder: str | None = None, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
         if not isinstance(source, PravegaSource):
             raise InvalidRequest(f"source must be a PravegaSource, got {type(source).__name__}")
-        self.source, self.at, self.recorder = source, at, recorder
+        self.source, self.moment, self.recorder = source, moment, recorder
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Roll, and record.
@@ -61,7 +61,7 @@ class PravegaRollEpochOperator(BaseOperator):
         """
         recorder = self.recorder or f"{context['ti'].dag_id}.{context['ti'].task_id}"
         with terminal_errors(), open_journal() as journal, closing(hook_for(self.source).system()) as system:
-            tick = _moment(self.at, context)
+            tick = _moment(self.moment, context)
             rolled = roll_epoch(journal, cast("PravegaSystem", system), self.source, tick, recorder)
         self.log.info("Ended %s", ", ".join(segment.name for segment in rolled.ends.segments))
         if not rolled.is_edge:
@@ -69,8 +69,8 @@ class PravegaRollEpochOperator(BaseOperator):
         return rolled.to_json()
 
 
-def _moment(at: datetime | str | None, context: Mapping[str, Any]) -> datetime:
-    if at is None:
+def _moment(moment: datetime | str | None, context: Mapping[str, Any]) -> datetime:
+    if moment is None:
         due: datetime = context["dag_run"].run_after
         return due
-    return utc_moment(at)
+    return utc_moment(moment)

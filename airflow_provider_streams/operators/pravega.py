@@ -15,11 +15,6 @@ from airflow_provider_streams.hooks.pravega import PravegaHook
 from airflow_provider_streams.hooks.pravega_connection import one_stream
 from airflow_provider_streams.operators.cuts import RecordCutsOperator
 from airflow_provider_streams.operators.epoch import PravegaRollEpochOperator
-from airflow_provider_streams.operators.hold import (
-    PravegaHoldOperator,
-    PravegaMoveHoldOperator,
-    PravegaReleaseHoldOperator,
-)
 from airflow_provider_streams.retry import terminal_errors
 from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
@@ -35,13 +30,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PravegaCreateStreamOperator",
-    "PravegaHoldOperator",
-    "PravegaMoveHoldOperator",
-    "PravegaReleaseHoldOperator",
     "PravegaRollEpochOperator",
-    "PravegaScaleOperator",
+    "PravegaScaleStreamOperator",
     "PravegaSealStreamOperator",
-    "PravegaTruncateOperator",
+    "PravegaTruncateStreamOperator",
     "RecordCutsOperator",
 ]
 
@@ -84,8 +76,8 @@ class PravegaCreateStreamOperator(_StreamOperator):
         events_per_second: scale by this rate of each segment.
         kilobytes_per_second: scale by this rate of each segment.
         scale_factor: with a rate: in how many parts a hot segment is split.
-        retain: retention by time: drop what is older.
-        retain_bytes: retention by size: drop the oldest beyond so many bytes.
+        retention: retention by time: drop what is older.
+        retention_bytes: retention by size: drop the oldest beyond so many bytes.
         note_timeout: for how long watermarks (basis `event`) wait for a writer that notes no time. Default for a new
             stream: not at all, so that what a writer notes after a pause is late.
         tags: the stream's tags, all of them.
@@ -107,8 +99,8 @@ class PravegaCreateStreamOperator(_StreamOperator):
         events_per_second: int | None = None,
         kilobytes_per_second: int | None = None,
         scale_factor: int = 2,
-        retain: timedelta | None = None,
-        retain_bytes: int | None = None,
+        retention: timedelta | None = None,
+        retention_bytes: int | None = None,
         note_timeout: timedelta | None = None,
         tags: Sequence[str] | None = None,
         if_exists: IfExists = "keep",
@@ -123,8 +115,8 @@ class PravegaCreateStreamOperator(_StreamOperator):
             events_per_second,
             kilobytes_per_second,
             scale_factor,
-            retain,
-            retain_bytes,
+            retention,
+            retention_bytes,
             note_timeout=note_timeout,
         )
         self.tags = tags
@@ -151,7 +143,7 @@ class PravegaCreateStreamOperator(_StreamOperator):
         return {"stream": name, "created": made.created, "updated": made.updated}
 
 
-class PravegaTruncateOperator(_StreamOperator):
+class PravegaTruncateStreamOperator(_StreamOperator):
     """Drops everything before a cut, for good.
 
     A stream that starts there already is left alone. A cut before the head is refused: it is an old one.
@@ -206,7 +198,7 @@ class PravegaSealStreamOperator(_StreamOperator):
         return _cut_facts(StreamCut.from_model(name, end))
 
 
-class PravegaScaleOperator(_StreamOperator):
+class PravegaScaleStreamOperator(_StreamOperator):
     """Splits or merges the open segments of a stream, and waits for the end.
 
     Events keep their order by key: those written before lie in the sealed segments, which are read first. A stream
@@ -238,7 +230,7 @@ class PravegaScaleOperator(_StreamOperator):
     ) -> None:
         super().__init__(**kwargs)
         if sum(choice is not None for choice in (segments, split, merge)) != 1:
-            raise InvalidRequest("PravegaScaleOperator takes segments, split or merge, one of them")
+            raise InvalidRequest("PravegaScaleStreamOperator takes segments, split or merge, one of them")
         self.segments, self.split, self.parts, self.merge = segments, split, parts, merge
 
     def execute(self, context: Context) -> dict[str, Any]:  # noqa: ARG002 - Airflow's shape

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from airflow.sdk import BaseOperator
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.hooks.pulsar import PulsarHook
+from airflow_provider_streams.hooks.pulsar import PulsarHook, one_topic
+from airflow_provider_streams.systems.pulsar.source import PulsarSource, full_topic_name
 from airflow_provider_streams.retry import terminal_errors
 from airflow_provider_streams.systems.pulsar import administration
 from airflow_provider_streams.systems.pulsar.questions import Question, ask
-from airflow_provider_streams.systems.pulsar.source import full_topic_name
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -24,20 +24,28 @@ _MINUTE = timedelta(minutes=1)
 _MEGABYTE = 1024 * 1024
 
 
-class PulsarTopicOperator(BaseOperator):
+class _TopicOperator(BaseOperator):
     """What the operators on one topic share.
 
     Args:
-        topic: the topic, named as in `PulsarSource` (templated).
-        conn_id: the Airflow connection.
+        topic: the topic, named as in `PulsarSource` (templated); or give `source`.
+        source: instead of `topic`, a source of one topic.
+        conn_id: the Airflow connection, with `topic`.
     """
 
     template_fields: Sequence[str] = ("topic",)
     ui_color = "#e9e3f5"
 
-    def __init__(self, *, topic: str, conn_id: str = PulsarHook.default_conn_name, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *,
+        topic: str | None = None,
+        source: PulsarSource | None = None,
+        conn_id: str = PulsarHook.default_conn_name,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
-        self.topic, self.conn_id = topic, conn_id
+        self.topic, self.conn_id = one_topic(self, topic, source, conn_id)
 
     @abstractmethod
     def change(self, topic: str) -> Question[dict[str, Any]]:
@@ -55,7 +63,7 @@ class PulsarTopicOperator(BaseOperator):
         return done
 
 
-class PulsarCreateTopicOperator(PulsarTopicOperator):
+class PulsarCreateTopicOperator(_TopicOperator):
     """Creates a topic. One that exists stays as it is, except that it may get more partitions.
 
     Args:
@@ -72,11 +80,11 @@ class PulsarCreateTopicOperator(PulsarTopicOperator):
         self.partitions = partitions
 
     def change(self, topic: str) -> Question[dict[str, Any]]:
-        """See `PulsarTopicOperator`."""
+        """See `_TopicOperator`."""
         return administration.create_topic(topic, self.partitions)
 
 
-class PulsarUpdatePartitionsOperator(PulsarTopicOperator):
+class PulsarUpdatePartitionsOperator(_TopicOperator):
     """Gives a partitioned topic more partitions; Pulsar cannot take any away.
 
     Args:
@@ -93,11 +101,11 @@ class PulsarUpdatePartitionsOperator(PulsarTopicOperator):
         self.partitions = partitions
 
     def change(self, topic: str) -> Question[dict[str, Any]]:
-        """See `PulsarTopicOperator`."""
+        """See `_TopicOperator`."""
         return administration.update_partitions(topic, self.partitions)
 
 
-class PulsarDeleteTopicOperator(PulsarTopicOperator):
+class PulsarDeleteTopicOperator(_TopicOperator):
     """Deletes a topic **with all its data**; succeeds if it does not exist.
 
     Args:
@@ -112,11 +120,11 @@ class PulsarDeleteTopicOperator(PulsarTopicOperator):
         self.force = force
 
     def change(self, topic: str) -> Question[dict[str, Any]]:
-        """See `PulsarTopicOperator`."""
+        """See `_TopicOperator`."""
         return administration.delete_topic(topic, force=self.force)
 
 
-class PulsarTerminateTopicOperator(PulsarTopicOperator):
+class PulsarTerminateTopicOperator(_TopicOperator):
     """Terminates a topic: nothing can be written to it any more, for ever; what it holds can be read.
 
     Returns (XCom):
@@ -124,11 +132,11 @@ class PulsarTerminateTopicOperator(PulsarTopicOperator):
     """
 
     def change(self, topic: str) -> Question[dict[str, Any]]:
-        """See `PulsarTopicOperator`."""
+        """See `_TopicOperator`."""
         return administration.terminate(topic)
 
 
-class PulsarCompactTopicOperator(PulsarTopicOperator):
+class PulsarCompactTopicOperator(_TopicOperator):
     """Starts a compaction of every partition; wait for it with `PulsarCompactionSensor`.
 
     Returns (XCom):
@@ -136,11 +144,11 @@ class PulsarCompactTopicOperator(PulsarTopicOperator):
     """
 
     def change(self, topic: str) -> Question[dict[str, Any]]:
-        """See `PulsarTopicOperator`."""
+        """See `_TopicOperator`."""
         return administration.compact(topic)
 
 
-class PulsarOffloadTopicOperator(PulsarTopicOperator):
+class PulsarOffloadTopicOperator(_TopicOperator):
     """Starts moving the oldest full ledgers to long-term storage; wait for it with `PulsarOffloadSensor`.
 
     Args:
@@ -157,11 +165,11 @@ class PulsarOffloadTopicOperator(PulsarTopicOperator):
         self.keep_bytes = keep_bytes
 
     def change(self, topic: str) -> Question[dict[str, Any]]:
-        """See `PulsarTopicOperator`."""
+        """See `_TopicOperator`."""
         return administration.offload(topic, self.keep_bytes)
 
 
-class PulsarTrimTopicOperator(PulsarTopicOperator):
+class PulsarTrimTopicOperator(_TopicOperator):
     """Removes at once what retention and subscriptions no longer keep, instead of at the broker's next check.
 
     Returns (XCom):
@@ -169,18 +177,18 @@ class PulsarTrimTopicOperator(PulsarTopicOperator):
     """
 
     def change(self, topic: str) -> Question[dict[str, Any]]:
-        """See `PulsarTopicOperator`."""
+        """See `_TopicOperator`."""
         return administration.trim(topic)
 
 
-class PulsarSetRetentionOperator(PulsarTopicOperator):
+class PulsarSetRetentionOperator(_TopicOperator):
     """Sets a topic's own retention: how long data stays that no subscription waits for.
 
     Both limits apply together: data goes as soon as either is exceeded. Without limits, nothing ever goes.
 
     Args:
-        keep: for how long, whole minutes; None: without limit.
-        keep_bytes: how much, whole MiB; None: without limit.
+        retention: for how long, whole minutes; None: without limit.
+        retention_bytes: how much, whole MiB; None: without limit.
         inherit: instead, remove the topic's own retention, so that its namespace's applies again.
 
     Returns (XCom):
@@ -188,17 +196,22 @@ class PulsarSetRetentionOperator(PulsarTopicOperator):
     """
 
     def __init__(
-        self, *, keep: timedelta | None = None, keep_bytes: int | None = None, inherit: bool = False, **kwargs: Any
+        self,
+        *,
+        retention: timedelta | None = None,
+        retention_bytes: int | None = None,
+        inherit: bool = False,
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if inherit and (keep is not None or keep_bytes is not None):
+        if inherit and (retention is not None or retention_bytes is not None):
             raise InvalidRequest("inherit=True takes the namespace's retention: give no limits with it")
-        self.retention = (
-            None if inherit else (_whole(keep, _MINUTE, "keep"), _whole(keep_bytes, _MEGABYTE, "keep_bytes"))
-        )
+        minutes = _whole(retention, _MINUTE, "retention")
+        megabytes = _whole(retention_bytes, _MEGABYTE, "retention_bytes")
+        self.retention = None if inherit else (minutes, megabytes)
 
     def change(self, topic: str) -> Question[dict[str, Any]]:
-        """See `PulsarTopicOperator`."""
+        """See `_TopicOperator`."""
         return administration.set_retention(topic, self.retention)
 
 
@@ -211,11 +224,11 @@ def _whole(limit: Any, unit: Any, name: str) -> int:
     return int(-(-limit // unit))
 
 
-class PulsarCreateSubscriptionOperator(PulsarTopicOperator):
+class PulsarCreateSubscriptionOperator(_TopicOperator):
     """Creates a durable subscription on every partition; one that exists stays where it stands.
 
     It keeps everything it has not acknowledged from being removed. To hold the data of windows, use
-    `PinBacklogOperator`.
+    `HoldRetentionOperator`.
 
     Args:
         subscription: its name (templated).
@@ -234,11 +247,11 @@ class PulsarCreateSubscriptionOperator(PulsarTopicOperator):
         self.subscription, self.at = subscription, at
 
     def change(self, topic: str) -> Question[dict[str, Any]]:
-        """See `PulsarTopicOperator`."""
+        """See `_TopicOperator`."""
         return administration.create_subscription(topic, self.subscription, self.at)
 
 
-class PulsarDropSubscriptionOperator(PulsarTopicOperator):
+class PulsarDropSubscriptionOperator(_TopicOperator):
     """Removes a subscription from every partition; succeeds if there is none. Its unread data may then be removed.
 
     Args:
@@ -256,5 +269,5 @@ class PulsarDropSubscriptionOperator(PulsarTopicOperator):
         self.subscription, self.force = subscription, force
 
     def change(self, topic: str) -> Question[dict[str, Any]]:
-        """See `PulsarTopicOperator`."""
+        """See `_TopicOperator`."""
         return administration.drop_subscription(topic, self.subscription, force=self.force)

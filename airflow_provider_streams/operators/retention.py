@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class CheckRetentionOperator(BaseOperator):
     """Compares how long the source keeps events with when they are read at the latest.
 
-    Looked at are retention by time and by size (at the rate the topic grows), and for data that a pin holds the TTL
+    Looked at are retention by time and by size (at the rate the topic grows), and for data that a hold keeps the TTL
     and the backlog quotas; with `reader` also the oldest window that is not covered yet. Nothing is changed.
 
     Args:
@@ -30,7 +30,7 @@ class CheckRetentionOperator(BaseOperator):
         window_length: the length of its windows.
         max_delay: the longest time from a window's end until it has been read, retries and outages included.
         margin: less room than this is a risk; default: one window's length.
-        reader: whose pins and uncovered windows count (templated); None: any pin, and the schedule alone.
+        reader: whose holds and uncovered windows count (templated); None: any hold, and the schedule alone.
         on_risk: `warn` in the log, or `fail` the task without retries.
 
     Returns (XCom):

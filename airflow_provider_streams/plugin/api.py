@@ -21,6 +21,7 @@ from airflow_provider_streams.errors import InvalidWindow
 from airflow_provider_streams.journal import names, pins, runs
 from airflow_provider_streams.journal.overview import Activity, ReaderOverview, activities, grid_of, overviews
 from airflow_provider_streams.model.backfill import Select
+from airflow_provider_streams.model.hold import Hold
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.plugin.access import AccessDep
 from airflow_provider_streams.plugin.answers import plan_json, reader_json, run_json, source_json, unless_known
@@ -176,8 +177,18 @@ async def horizon(one: ReaderDep) -> dict[str, Any]:
     """The oldest time the reader's stream can still serve and what holds it, waited for a short while only."""
     answer = await horizons.get(one.source_key)
     moment = answer.moment.timestamp() if answer.moment else None
-    holds = None if answer.holds is None else [hold.to_json() for hold in answer.holds]
+    holds = None if answer.holds is None else [_hold_json(hold) for hold in answer.holds]
     return {"horizon": moment, "problem": answer.problem, "pending": answer.pending, "holds": holds}
+
+
+def _hold_json(hold: Hold) -> dict[str, Any]:
+    since = hold.since or hold.oldest
+    return {
+        "name": hold.name,
+        "reader": hold.reader,
+        "since": since.timestamp() if since else None,
+        "bytes": hold.bytes,
+    }
 
 
 class Forget(BaseModel):

@@ -13,8 +13,8 @@ from datetime import datetime
 from typing import Final
 
 from airflow_provider_streams.errors import StreamsError
+from airflow_provider_streams.model.hold import Hold
 from airflow_provider_streams.model.source import Source
-from airflow_provider_streams.plugin.holds import Hold, holds_on
 
 PATIENCE_SECONDS: Final = 4.0
 """How long a request waits; the answer of a slower system is there for the next one."""
@@ -97,8 +97,11 @@ def ask_system(key: str) -> Horizon:
 
 def _holds(source: Source, readers: list[str]) -> tuple[Hold, ...] | None:
     """None: who may read the stream need not be allowed to see who holds it."""
+    from airflow_provider_streams.hooks.base import hook_for  # noqa: PLC0415 - as above
+
     try:
-        return holds_on(source, readers)
+        with closing(hook_for(source)) as hook:
+            return hook.holds(source, readers)
     except StreamsError as error:
         log.info("what holds %s is not known: %s", source, error)
         return None

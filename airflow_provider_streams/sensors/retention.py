@@ -30,7 +30,7 @@ class RetentionGuardSensor(StateSensor):
         window_length: the length of its windows.
         max_delay: the longest time from a window's end until it has been read, retries and outages included.
         margin: less room than this is a risk; default: one window's length.
-        reader: whose pins and uncovered windows count (templated); None: any pin, and the schedule alone.
+        reader: whose holds and uncovered windows count (templated); None: any hold, and the schedule alone.
 
     Returns (XCom):
         `risk, needed_seconds, held_seconds, room_seconds, causes, horizon, bytes_per_second, unread_bytes`.

@@ -31,10 +31,11 @@ class Rolled:
     """Whether windows that start or end at the tick do so at this boundary."""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values; the cut as the Java client's text."""
+        """Plain JSON values; the cut by segment, and as Pravega's clients write it."""
         segments = [segment.name.rpartition("/")[2] for segment in self.ends.segments]
         return {
-            "cut": self.cut.to_text(),
+            "cut": self.cut.to_model().to_json(),
+            "cut_text": self.cut.to_text(),
             "segments": segments,
             "sequence": self.sequence,
             "is_edge": self.is_edge,

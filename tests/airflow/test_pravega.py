@@ -20,9 +20,9 @@ from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.hooks.pravega import PravegaHook
 from airflow_provider_streams.operators.pravega import (
     PravegaCreateStreamOperator,
-    PravegaScaleOperator,
+    PravegaScaleStreamOperator,
     PravegaSealStreamOperator,
-    PravegaTruncateOperator,
+    PravegaTruncateStreamOperator,
 )
 from airflow_provider_streams.operators.read import ReadWindowOperator
 from airflow_provider_streams.sensors.cuts import CutAvailableSensor
@@ -148,7 +148,7 @@ def test_the_connection_test_asks_every_service(hook, pravega_server, monkeypatc
 
 
 def test_settings_that_are_not_changed_stay(hook, stream):
-    hook.change_settings("s", StreamSettings(retain=timedelta(days=2), tags=("red",)))
+    hook.change_settings("s", StreamSettings(retention=timedelta(days=2), tags=("red",)))
     assert hook.set_tags("s", ["blue", "red"]).updated
     settings = hook.stream_settings("s")
     assert (settings.tags, settings.retention.kind) == (("blue", "red"), RetentionKind.TIME)
@@ -174,7 +174,7 @@ def test_a_stream_is_created_once_and_updated_on_request(hook, pravega_scope):
         return PravegaCreateStreamOperator(task_id="make", stream="made", **arguments).execute({})
 
     name = f"{pravega_scope}/made"
-    assert make(segments=3, retain_bytes=1 << 20) == {"stream": name, "created": True, "updated": False}
+    assert make(segments=3, retention_bytes=1 << 20) == {"stream": name, "created": True, "updated": False}
     assert len(hook.describe("made").segments) == 3
     assert make(segments=1) == {"stream": name, "created": False, "updated": False}
     assert make(tags=["red"], if_exists="update")["updated"]
@@ -190,7 +190,7 @@ def test_a_stream_is_created_once_and_updated_on_request(hook, pravega_scope):
 
 def test_scaling_twice_scales_once(hook, stream):
     def scale(**choice: Any) -> list[str]:
-        answer = PravegaScaleOperator(task_id="scale", stream="s", **choice).execute({})
+        answer = PravegaScaleStreamOperator(task_id="scale", stream="s", **choice).execute({})
         assert answer["stream"] == stream
         return [segment["name"].rpartition("/")[2] for segment in answer["segments"]]
 
@@ -209,7 +209,7 @@ def test_a_truncation_drops_what_is_before_the_cut_once(hook, stream, write):
     write(5)
 
     def truncate(cut: Any) -> dict[str, Any]:
-        return PravegaTruncateOperator(task_id="truncate", source=PravegaSource(stream), cut=cut).execute({})
+        return PravegaTruncateStreamOperator(task_id="truncate", source=PravegaSource(stream), cut=cut).execute({})
 
     head = hook.head("s").to_json()
     first = truncate(middle.to_json())
@@ -317,14 +317,14 @@ def test_a_dag_waits_reads_truncates_what_it_has_read_and_seals(dag_test, spark_
     write(30)
     source = PravegaSource(stream)
     with DAG("housekeeping", schedule=None, start_date=datetime(2026, 11, 1, tzinfo=UTC)) as dag:
-        scaled = PravegaScaleOperator(task_id="scaled", source=source, segments=2)
+        scaled = PravegaScaleStreamOperator(task_id="scaled", source=source, segments=2)
         formed = PravegaBacklogSensor(task_id="formed", source=source, bytes=30 * STORED_BYTES, deferrable=True)
         window = Window(datetime(2026, 11, 20, 10, tzinfo=UTC), datetime(2026, 11, 20, 11, tzinfo=UTC))
         read = ReadWindowOperator(
             task_id="read", source=source, window=window, basis=Cuts("earliest", "latest"), sink=None
         )
         template = "{{ ti.xcom_pull(task_ids='read')['end_cut'] | tojson }}"
-        dropped = PravegaTruncateOperator(task_id="dropped", source=source, cut=template)
+        dropped = PravegaTruncateStreamOperator(task_id="dropped", source=source, cut=template)
         drained = PravegaBacklogSensor(
             task_id="drained", source=source, cut=template, bytes=0, direction="at_most", deferrable=True
         )

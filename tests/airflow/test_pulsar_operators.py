@@ -15,7 +15,7 @@ from airflow_provider_streams import PulsarSource, Window
 from airflow_provider_streams.errors import InvalidRequest, ProcessFailed, RetentionAtRisk, SourceNotFound
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.hooks.pulsar import PulsarHook
-from airflow_provider_streams.operators.pins import DropPinOperator, MovePinOperator, PinBacklogOperator
+from airflow_provider_streams.operators.holds import HoldRetentionOperator, MoveHoldOperator, ReleaseHoldOperator
 from airflow_provider_streams.operators.pulsar import (
     PulsarCompactTopicOperator,
     PulsarCreateSubscriptionOperator,
@@ -39,7 +39,6 @@ from airflow_provider_streams.sensors.pulsar import (
 from airflow_provider_streams.sensors.retention import RetentionGuardSensor
 from airflow_provider_streams.systems.conditions import condition_to_json
 from airflow_provider_streams.systems.pulsar.conditions import BacklogReached, Terminated
-from airflow_provider_streams.systems.pulsar.hold import pins_of
 from airflow_provider_streams.systems.sources import source_to_json
 from airflow_provider_streams.testing.landing import cover_without_spark
 from airflow_provider_streams.triggers.condition import ConditionTrigger
@@ -162,7 +161,7 @@ def test_retention_is_set_trimmed_by_and_inherited_again(topic, written, hook):
     run(PulsarCreateTopicOperator, topic=topic)
     written(topic, 120)
     assert len(hook.internal_stats(topic)[topic].ledgers) == 3
-    run(PulsarSetRetentionOperator, topic=topic, keep=timedelta(0), keep_bytes=0)
+    run(PulsarSetRetentionOperator, topic=topic, retention=timedelta(0), retention_bytes=0)
     _until(lambda: hook.answer(_retention(topic)).seconds == 0)
     _until(lambda: run(PulsarTrimTopicOperator, topic=topic) and len(hook.internal_stats(topic)[topic].ledgers) == 1)
     run(PulsarSetRetentionOperator, topic=topic, inherit=True)
@@ -194,7 +193,7 @@ async def test_triggers_ask_once_per_partition_and_poll(topic, written):
         assert [payload["status"] for payload in payloads] == ["success"]
 
 
-def test_a_pin_follows_the_covered_windows_and_stops_at_the_first_other(topic, hook, written):
+def test_a_hold_follows_the_covered_windows_and_stops_at_the_first_other(topic, hook, written):
     run(PulsarCreateTopicOperator, topic=topic)
     edges = [datetime.now(UTC) - timedelta(seconds=1)]
     for _ in range(3):
@@ -202,17 +201,17 @@ def test_a_pin_follows_the_covered_windows_and_stops_at_the_first_other(topic, h
         edges.append(datetime.now(UTC))
         _until(lambda: datetime.now(UTC) > edges[-1] + timedelta(milliseconds=5))
     windows = [Window(*pair) for pair in itertools.pairwise(edges)]
-    pin = {"source": PulsarSource(topic), "reader": "d.read", "name": "nightly"}
-    run(PinBacklogOperator, **pin, at=edges[0].isoformat(), slack=timedelta(0))
+    hold = {"source": PulsarSource(topic), "reader": "d.read", "name": "nightly"}
+    run(HoldRetentionOperator, **hold, at=edges[0].isoformat(), slack=timedelta(0))
 
     def cover(window: Window) -> None:
         with open_journal() as journal:
             cover_without_spark(journal, PulsarSource(topic), window, "d.read", hook.options())
 
     def place() -> Any:
-        run(MovePinOperator, **pin, slack=timedelta(0))
-        ((found,),) = [hook.answer(pins_of(pin["source"]))]
-        return found.mark.since
+        run(MoveHoldOperator, **hold, slack=timedelta(0))
+        (found,) = hook.holds(hold["source"])
+        return found.since
 
     assert place() == edges[0], "nothing is covered"
     cover(windows[1])
@@ -220,11 +219,11 @@ def test_a_pin_follows_the_covered_windows_and_stops_at_the_first_other(topic, h
     cover(windows[0])
     assert place() == edges[2], "now both are covered"
     assert place() == edges[2]
-    # the window that is left can be planned with nothing but the pin
+    # the window that is left can be planned with nothing but the hold
     hook.admin(_no_retention(topic))
     cover(windows[2])
-    assert run(DropPinOperator, **pin)["dropped"] == [topic]
-    assert run(DropPinOperator, **pin)["dropped"] == []
+    assert run(ReleaseHoldOperator, **hold)["released"] == [topic]
+    assert run(ReleaseHoldOperator, **hold)["released"] == []
     assert hook.subscriptions(topic) == ()
 
 
@@ -248,8 +247,8 @@ def test_the_guard_tells_before_data_goes(topic, written, pulsar_server, pulsar_
     with pytest.raises(RetentionAtRisk, match="room 0:00:00") as caught:
         run(CheckRetentionOperator, **asked, on_risk="fail")
     assert isinstance(caught.value, AirflowFailException)
-    # a pin holds it
-    run(PinBacklogOperator, source=source, reader="d.read", at="earliest")
+    # a hold keeps it
+    run(HoldRetentionOperator, source=source, reader="d.read", at="earliest")
     assert run(CheckRetentionOperator, **asked, reader="d.read")["risk"] == "safe"
     assert run(CheckRetentionOperator, **asked, reader="somebody.else")["risk"] == "loss"
-    run(DropPinOperator, source=source, reader="d.read")
+    run(ReleaseHoldOperator, source=source, reader="d.read")

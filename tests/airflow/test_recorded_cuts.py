@@ -15,11 +15,11 @@ from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.model.timeline import draw
 from airflow_provider_streams.operators.pravega import (
-    PravegaHoldOperator,
-    PravegaMoveHoldOperator,
-    PravegaReleaseHoldOperator,
+    HoldRetentionOperator,
+    MoveHoldOperator,
     PravegaRollEpochOperator,
     RecordCutsOperator,
+    ReleaseHoldOperator,
 )
 from airflow_provider_streams.operators.read import ReadWindowOperator
 from airflow_provider_streams.sensors.window import WindowReadySensor
@@ -185,11 +185,11 @@ def test_pravega_from_hold_to_release(dag_test, fake, spark_stand_in, pravega_se
     )
     source = PravegaSource(pravega_server.create_stream(pravega_scope, "orders", segments=2))
     common = {"source": source, "reader": "reader"}
-    roll = {"source": source, "at": "{{ dag_run.conf['at'] }}"}
+    roll = {"source": source, "moment": "{{ dag_run.conf['at'] }}"}
     start = now()
     opening = dag_of(
         "pravega_opening",
-        (PravegaHoldOperator, {"task_id": "hold", **common}),
+        (HoldRetentionOperator, {"task_id": "hold", **common}),
         (PravegaRollEpochOperator, {"task_id": "roll", **roll}),
     )
     assert dag_test(opening, run_conf={"at": start.isoformat()}).state == DagRunState.SUCCESS
@@ -198,8 +198,8 @@ def test_pravega_from_hold_to_release(dag_test, fake, spark_stand_in, pravega_se
         tick = PravegaRollEpochOperator(task_id="roll", **roll)
         ready = WindowReadySensor(task_id="ready", source=source, window=Window(start, end), poke_interval=0.1)
         read = ReadWindowOperator(task_id="read", window=Window(start, end), sink=None, **common)
-        move = PravegaMoveHoldOperator(task_id="move", **common)
-        release = PravegaReleaseHoldOperator(task_id="release", **common)
+        move = MoveHoldOperator(task_id="move", **common)
+        release = ReleaseHoldOperator(task_id="release", **common)
         tick >> ready >> read >> move >> release
     run = dag_test(dag, run_conf={"at": end.isoformat()})
     assert run.state == DagRunState.SUCCESS
@@ -209,5 +209,5 @@ def test_pravega_from_hold_to_release(dag_test, fake, spark_stand_in, pravega_se
     assert results["move"]["cut"] == results["roll"]["cut"]
     assert run.get_task_instance("release").xcom_pull(task_ids="release") == {
         "hold": name_for("reader", source.stream),
-        "released": True,
+        "released": [source.stream],
     }

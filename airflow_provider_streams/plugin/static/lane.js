@@ -298,7 +298,7 @@ function Name({ source, held, act }) {
       { className: "st-name-reader" },
       h("span", { className: `st-system st-system-${source.system}` }, source.system),
       h("span", { className: "st-ellipsis" }, source.reader),
-      held && h("span", { className: "st-held", title: "A pin or hold keeps unread data of this reader from retention" }, "held"),
+      held && h("span", { className: "st-held", title: "A hold keeps unread data of this reader from retention" }, "held"),
     ),
   );
 }

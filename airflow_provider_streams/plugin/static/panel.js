@@ -326,7 +326,7 @@ export function Reader({ source, view, reach, close, refresh }) {
     !body && h(Waiting, { problem }),
     body && h(Facts, { rows: landingFacts(body) }),
     h(Table, { source, window: seen }),
-    h("h3", null, "Pins and holds"),
+    h("h3", null, "Holds"),
     h(Holds, { source, reach }),
     body && h("h3", null, "Forget"),
     body && h(Forget, { source, body, close, refresh }),

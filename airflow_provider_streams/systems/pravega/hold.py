@@ -10,10 +10,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 from uuid import uuid4
 
 from airflow_provider_streams.errors import InvalidRequest, SourceNotFound, StreamsError
+from airflow_provider_streams.model.hold import Hold, HoldRequest
 from airflow_provider_streams.systems.pravega import calls, cuts
 from airflow_provider_streams.systems.pravega.calls import Group
 from airflow_provider_streams.systems.pravega.pieces import pieces_between, trimmed
@@ -34,6 +36,52 @@ def name_for(reader: str, stream: str) -> str:
     """
     digest = hashlib.sha256(f"{stream}\n{reader}".encode()).hexdigest()[:_DIGITS]
     return f"{_OTHER.sub('-', reader)[:_SHOWN]}.{digest}"
+
+
+def place_request(request: HoldRequest) -> Steps[dict[str, Any]]:
+    """A hold as its operator asks for it; see `place`.
+
+    Raises:
+        InvalidRequest: it shall start at a time, which events do not carry.
+    """
+    stream, name = _asked(request)
+    if request.since is not None and request.cut is None:
+        raise InvalidRequest(f"{stream}: a hold starts at a cut: events of Pravega carry no time to find one by")
+    cut = None if request.cut is None else StreamCut.from_model(stream, request.cut)
+    made = yield from place(stream, name, cut)
+    shown = request.cut if made else None
+    return {"hold": name, "placed": [stream] if made else [], "cut": shown.to_json() if shown else None}
+
+
+def move_request(request: HoldRequest) -> Steps[dict[str, Any]]:
+    """A hold is moved as its operator asks for it; see `move`."""
+    stream, name = _asked(request)
+    if request.cut is None:
+        return {"hold": name, "moved": [], "reason": "the last covered window ends at a time, and no cut is known"}
+    moved = yield from move(stream, name, StreamCut.from_model(stream, request.cut))
+    return {"hold": name, "moved": [stream] if moved else [], "cut": request.cut.to_json()}
+
+
+def release_named(stream: str, name: str) -> Steps[dict[str, Any]]:
+    """A hold is released as its operator asks for it; see `release`."""
+    group = name_for(name, stream)
+    released = yield from release(stream, group)
+    return {"hold": group, "released": [stream] if released else []}
+
+
+def holds(stream: str, readers: Iterable[str]) -> Steps[tuple[Hold, ...]]:
+    """Every subscriber of a stream, with the reader whose name it has."""
+    readers = tuple(readers)
+    found = yield from ask(calls.list_holds(stream))
+    return tuple(
+        Hold(name, next((reader for reader in readers if is_held({name}, stream, reader)), None)) for name in found
+    )
+
+
+def _asked(request: HoldRequest) -> tuple[str, str]:
+    """The stream, and the hold's name there."""
+    stream = str(request.source)
+    return stream, name_for(request.name, stream)
 
 
 def place(stream: str, name: str, cut: StreamCut | None = None) -> Steps[bool]:

@@ -45,8 +45,8 @@ def rules_of(policy: Retention, *, is_held: bool) -> Rules:
     if policy.kind is RetentionKind.NONE or limit >= NO_LIMIT:
         return Rules()
     if policy.kind is RetentionKind.TIME:
-        return Rules(keep=_span(limit))
-    return Rules(keep_bytes=limit)
+        return Rules(retention=_span(limit))
+    return Rules(retention_bytes=limit)
 
 
 def _span(milliseconds: int) -> timedelta:

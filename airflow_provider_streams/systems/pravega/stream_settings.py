@@ -20,7 +20,7 @@ _MOST = {
     "events_per_second": (1 << 31) - 1,
     "kilobytes_per_second": (1 << 31) - 1,
     "scale_factor": (1 << 31) - 1,
-    "retain_bytes": (1 << 63) - 1,
+    "retention_bytes": (1 << 63) - 1,
 }
 """The greatest numbers that can be sent."""
 
@@ -50,8 +50,8 @@ class StreamSettings:
     kilobytes_per_second: int | None = None
     scale_factor: int = 2
     """With a rate: in how many parts a hot segment is split."""
-    retain: timedelta | None = None
-    retain_bytes: int | None = None
+    retention: timedelta | None = None
+    retention_bytes: int | None = None
     tags: tuple[str, ...] | None = None
     note_timeout: timedelta | None = None
     """For how long watermarks wait for a writer that notes no time; a new stream's do not wait at all."""
@@ -59,13 +59,13 @@ class StreamSettings:
     def __post_init__(self) -> None:
         if self.events_per_second is not None and self.kilobytes_per_second is not None:
             raise InvalidRequest("a stream scales by events_per_second or by kilobytes_per_second, not by both")
-        if self.retain is not None and self.retain_bytes is not None:
-            raise InvalidRequest("a stream retains by time or by size, not by both: give retain or retain_bytes")
+        if self.retention is not None and self.retention_bytes is not None:
+            raise InvalidRequest("a stream retains by time or by size, not by both: give retention or retention_bytes")
         for name, most in _MOST.items():
             number = getattr(self, name)
             if number is not None and not 1 <= number <= most:
                 raise InvalidRequest(f"{name} must be positive, and {most:,} at most, got {number}")
-        for name in ("retain", "note_timeout"):
+        for name in ("retention", "note_timeout"):
             span = getattr(self, name)
             if span is not None and span < timedelta(milliseconds=1):
                 raise InvalidRequest(f"{name} must be at least a millisecond, got {span}")
@@ -101,10 +101,10 @@ class StreamSettings:
             RetentionKind,
         )
 
-        if self.retain is not None:
-            wanted = Retention(RetentionKind.TIME, self.retain // timedelta(milliseconds=1), NO_LIMIT)
-        elif self.retain_bytes is not None:
-            wanted = Retention(RetentionKind.SIZE, self.retain_bytes, NO_LIMIT)
+        if self.retention is not None:
+            wanted = Retention(RetentionKind.TIME, self.retention // timedelta(milliseconds=1), NO_LIMIT)
+        elif self.retention_bytes is not None:
+            wanted = Retention(RetentionKind.SIZE, self.retention_bytes, NO_LIMIT)
         else:
             return current
         # what holds may keep at most is not said here, so it stays, where it still can

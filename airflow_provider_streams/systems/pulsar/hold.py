@@ -1,14 +1,15 @@
-"""Placing, moving, dropping and listing pin subscriptions, without I/O: as questions."""
+"""Placing, moving, releasing and listing holds, without I/O: as questions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from itertools import groupby
+from typing import Any, cast
 
-from airflow_provider_streams.errors import StartTrimmed
+from airflow_provider_streams.errors import SourceNotFound, StartTrimmed
 from airflow_provider_streams.model.cut import Cut
+from airflow_provider_streams.model.hold import Hold, HoldRequest
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.systems.pulsar.admin import changes, requests
 from airflow_provider_streams.systems.pulsar.admin.answers import InternalStats, MessageId, TopicStats
@@ -16,8 +17,8 @@ from airflow_provider_streams.systems.pulsar.administration import drop_subscrip
 from airflow_provider_streams.systems.pulsar.cuts import lookup_ms, milliseconds
 from airflow_provider_streams.systems.pulsar.edges import start_of
 from airflow_provider_streams.systems.pulsar.hold_subscription import (
+    HoldSubscription,
     Mark,
-    PinSubscription,
     anchor,
     is_held,
     subscription_name,
@@ -26,21 +27,6 @@ from airflow_provider_streams.systems.pulsar.layout import EARLIEST, Layout, at
 from airflow_provider_streams.systems.pulsar.looks import side_by_side
 from airflow_provider_streams.systems.pulsar.questions import Question, Topic, topics_of
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
-
-
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """Where a pin shall stand, for whom."""
-
-    name: str
-    reader: str
-    cut: Cut
-    since: datetime | None = None
-    plan: str = ""
-
-    def mark(self, shard: str, now: datetime) -> Mark:
-        """What is written on its subscription of one shard."""
-        return Mark(self.reader, self.cut[shard], now, self.since, self.plan)
 
 
 def cut_at(source: PulsarSource, moment: datetime, slack: timedelta) -> Question[Cut]:
@@ -67,75 +53,121 @@ def cut_at_head(source: PulsarSource) -> Question[Cut]:
     return Cut(dict.fromkeys(shards, EARLIEST))
 
 
-def place(placement: Placement) -> Question[dict[str, Any]]:
-    """A pin on every shard of the cut; one that holds the place already stays where it stands.
+def place(request: HoldRequest) -> Question[dict[str, Any]]:
+    """A hold on every shard of the cut; one that holds the place already stays where it stands.
 
     Raises:
-        StartTrimmed: a shard no longer stores what the pin shall hold.
+        StartTrimmed: a shard no longer stores what the hold shall keep.
     """
-    subscription, now = subscription_name(placement.name), datetime.now(UTC)
-    before = yield from _stats(placement.cut)
-    todo = [shard for shard, position in placement.cut.items() if not _stands(before[shard], subscription, position)]
-    bodies = {shard: _entry(anchor(before[shard], placement.cut[shard])) for shard in todo}
+    subscription, now, cut = subscription_name(request.name), datetime.now(UTC), (yield from _cut(request))
+    before = yield from _stats(cut)
+    todo = [shard for shard, position in cut.items() if not _stands(before[shard], subscription, position)]
+    bodies = {shard: _entry(anchor(before[shard], cut[shard])) for shard in todo}
     created = yield [
-        changes.create_subscription(shard, subscription, place, placement.mark(shard, now).to_properties())
+        changes.create_subscription(shard, subscription, place, _mark(request, cut[shard], now).to_properties())
         for shard, place in bodies.items()
     ]
     later = [shard for shard, made in zip(todo, created, strict=True) if made is None]
-    yield from _put(placement, {shard: bodies[shard] for shard in later}, now)
-    after = yield from _stats(placement.cut)
-    for shard, position in placement.cut.items():
-        # an entry that went between asking and pinning is not held, whatever the broker answered
+    yield from _put(request, cut, {shard: bodies[shard] for shard in later}, now)
+    after = yield from _stats(cut)
+    for shard, position in cut.items():
+        # an entry that went between asking and placing is not held, whatever the broker answered
         wanted = max(position, Layout.of(before[shard]).head)
         if position != EARLIEST and not is_held(after[shard], subscription, wanted):
-            raise StartTrimmed(shard, wanted, Layout.of(after[shard]).head, "it was removed while the pin was placed")
-    return {"pin": placement.name, "placed": todo, "cut": placement.cut.to_json()}
+            raise StartTrimmed(shard, wanted, Layout.of(after[shard]).head, "it was removed while the hold was placed")
+    return {"hold": request.name, "placed": todo, "cut": cut.to_json()}
 
 
-def move(placement: Placement) -> Question[dict[str, Any]]:
-    """The pin on every shard stands at the cut, and nothing before it is held; it is never moved backwards."""
-    subscription, now = subscription_name(placement.name), datetime.now(UTC)
-    found = yield from _stats(placement.cut)
-    anchors = {shard: anchor(found[shard], position) for shard, position in placement.cut.items()}
+def move(request: HoldRequest) -> Question[dict[str, Any]]:
+    """The hold on every shard stands at the cut, and nothing before it is kept; it is never moved backwards.
+
+    Raises:
+        SourceNotFound: no shard has this hold.
+    """
+    subscription, now, cut = subscription_name(request.name), datetime.now(UTC), (yield from _cut(request))
+    found = yield from _stats(cut)
+    if not any(subscription in one.cursors for one in found.values()):
+        raise SourceNotFound(f"hold {request.name} on {request.source}")
+    anchors = {shard: anchor(found[shard], position) for shard, position in cut.items()}
     ahead = {shard: _entry(place) for shard, place in anchors.items() if is_held(found[shard], subscription, place)}
-    yield from _put(placement, ahead, now)
-    return {"pin": placement.name, "moved": list(ahead), "cut": placement.cut.to_json()}
+    yield from _put(request, cut, ahead, now)
+    return {"hold": request.name, "moved": list(ahead), "cut": cut.to_json()}
 
 
-def drop(source: PulsarSource, name: str) -> Question[dict[str, Any]]:
-    """No such pin on any topic of the source."""
+def release(source: PulsarSource, name: str) -> Question[dict[str, Any]]:
+    """No such hold on any topic of the source."""
     topics = yield from topics_of(source)
-    dropped: list[str] = []
+    released: list[str] = []
     for topic in topics:
         done = yield from drop_subscription(topic.name, subscription_name(name), force=False)
-        dropped += done["dropped"]
-    return {"pin": name, "dropped": dropped}
+        released += done["dropped"]
+    return {"hold": name, "released": released}
 
 
-def pins_of(source: PulsarSource) -> Question[tuple[PinSubscription, ...]]:
-    """Every pin on the shards of a source."""
+def holds(source: PulsarSource) -> Question[tuple[Hold, ...]]:
+    """Every hold on the shards of a source, by name and reader."""
+    return held((yield from subscriptions(source)))
+
+
+def held(found: Iterable[HoldSubscription]) -> tuple[Hold, ...]:
+    """The holds that stand on shards, by name and reader. Pure."""
+    ordered = sorted(found, key=lambda one: (one.name, one.mark.reader, one.shard))
+    groups = groupby(ordered, key=lambda one: (one.name, one.mark.reader))
+    return tuple(_hold(name, reader, tuple(shards)) for (name, reader), shards in groups)
+
+
+def subscriptions(source: PulsarSource) -> Question[tuple[HoldSubscription, ...]]:
+    """Every hold on every shard of a source."""
     shards = _shards((yield from topics_of(source)))
     stats: list[TopicStats] = yield [requests.stats(shard) for shard in shards]
     found = (
-        PinSubscription.of(shard, name, subscription)
+        HoldSubscription.of(shard, name, subscription)
         for shard, one in zip(shards, stats, strict=True)
         for name, subscription in one.subscriptions.items()
     )
-    return tuple(pin for pin in found if pin is not None)
+    return tuple(one for one in found if one is not None)
 
 
-def _put(placement: Placement, where: Mapping[str, MessageId], now: datetime) -> Question[None]:
+def _hold(name: str, reader: str, shards: Sequence[HoldSubscription]) -> Hold:
+    """It keeps what all its shards keep, from the earliest place."""
+    known = [one.bytes for one in shards if one.bytes is not None]
+    return Hold(
+        name,
+        reader,
+        min((one.mark.since for one in shards if one.mark.since), default=None),
+        min((one.oldest for one in shards if one.oldest), default=None),
+        sum(known) if len(known) == len(shards) else None,
+        min(one.mark.placed for one in shards),
+        {one.shard: str(one.mark.position) for one in shards},
+    )
+
+
+def _cut(request: HoldRequest) -> Question[Cut]:
+    source = cast("PulsarSource", request.source)
+    if request.cut is not None:
+        return request.cut
+    if request.since is None:
+        return (yield from cut_at_head(source))
+    return (yield from cut_at(source, request.since, request.slack))
+
+
+def _mark(request: HoldRequest, position: Position, now: datetime) -> Mark:
+    """What is written on the subscription of one shard."""
+    return Mark(request.reader, position, now, request.since, request.plan)
+
+
+def _put(request: HoldRequest, cut: Cut, where: Mapping[str, MessageId], now: datetime) -> Question[None]:
     """Moves subscriptions that exist. The mark is written last: it never promises what is not held yet."""
-    subscription = subscription_name(placement.name)
+    subscription = subscription_name(request.name)
     yield [changes.move_subscription(shard, subscription, place) for shard, place in where.items()]
     yield [
-        changes.set_subscription_properties(shard, subscription, placement.mark(shard, now).to_properties())
+        changes.set_subscription_properties(shard, subscription, _mark(request, cut[shard], now).to_properties())
         for shard in where
     ]
 
 
 def _stands(stats: InternalStats, subscription: str, position: Position) -> bool:
-    """Whether a pin needs no placing: it holds the place, or any place would do."""
+    """Whether a hold needs no placing: it holds the place, or any place would do."""
     return is_held(stats, subscription, position) or (position == EARLIEST and subscription in stats.cursors)
 
 

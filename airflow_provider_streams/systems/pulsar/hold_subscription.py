@@ -1,52 +1,52 @@
-"""Pin subscriptions: durable subscriptions nobody reads from, which keep data until it has been read. Pure.
+"""Holds on shards: durable subscriptions nobody reads from, which keep data until it has been read. Pure.
 
-A pin stands one entry before the place it holds, at a ledger's first entry in the ledger before: were all of that read,
-the broker would remove it, and with it the proof that nothing is missing.
+A hold stands one entry before the place it holds, at a ledger's first entry in the ledger before: were all of that
+read, the broker would remove it, and with it the proof that nothing is missing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Any, Self
+from datetime import UTC, datetime
+from typing import Self
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.systems.pulsar.admin.answers import InternalStats, SubscriptionStats
 from airflow_provider_streams.systems.pulsar.layout import Layout, after, at
 
-PREFIX = "streams-pin-"
-"""How a pin's subscription name begins."""
+PREFIX = "streams-hold-"
+"""How a hold's subscription name begins."""
 
 _READER, _POSITION, _PLACED, _SINCE, _PLAN = (
-    "streams.pin.reader",
-    "streams.pin.position",
-    "streams.pin.placed",
-    "streams.pin.since",
-    "streams.pin.plan",
+    "streams.hold.reader",
+    "streams.hold.position",
+    "streams.hold.placed",
+    "streams.hold.since",
+    "streams.hold.plan",
 )
 
 
 def subscription_name(name: str) -> str:
-    """The subscription of the pin of this name.
+    """The subscription of the hold of this name.
 
     Raises:
         InvalidRequest: an empty name.
     """
     if not name.strip():
-        raise InvalidRequest("a pin needs a name")
+        raise InvalidRequest("a hold needs a name")
     return PREFIX + name
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What is written on a pin's subscription: whom it serves, and from where on it holds the shard."""
+    """What is written on a hold's subscription: whom it serves, and from where on it holds the shard."""
 
     reader: str
     position: Position
     placed: datetime
-    """When the pin was placed here: now minus this is its age."""
+    """When the hold was placed here."""
     since: datetime | None = None
     """Start of the first window it holds; None: not a time."""
     plan: str = ""
@@ -64,7 +64,7 @@ class Mark:
 
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> Self | None:
-        """The mark in a subscription's properties; None: it is not one of our pins."""
+        """The mark in a subscription's properties; None: it is not one of our holds."""
         if _READER not in properties or _POSITION not in properties or _PLACED not in properties:
             return None
         since = properties.get(_SINCE)
@@ -78,8 +78,8 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class PinSubscription:
-    """A pin on one shard, as the broker has it."""
+class HoldSubscription:
+    """A hold on one shard, as the broker has it."""
 
     shard: str
     name: str
@@ -91,34 +91,15 @@ class PinSubscription:
 
     @classmethod
     def of(cls, shard: str, subscription: str, stats: SubscriptionStats) -> Self | None:
-        """From a shard's statistics; None: that subscription is no pin."""
+        """From a shard's statistics; None: that subscription is no hold."""
         mark = Mark.of(stats.properties) if subscription.startswith(PREFIX) else None
         if mark is None:
             return None
         return cls(shard, subscription.removeprefix(PREFIX), mark, stats.bytes, stats.oldest)
 
-    def age(self, now: datetime) -> timedelta:
-        """For how long it has stood here."""
-        return now - self.mark.placed
-
-    def to_json(self, now: datetime) -> dict[str, Any]:
-        """Plain JSON values."""
-        return {
-            "shard": self.shard,
-            "pin": self.name,
-            "reader": self.mark.reader,
-            "position": str(self.mark.position),
-            "since": self.mark.since.isoformat() if self.mark.since else None,
-            "plan": self.mark.plan,
-            "placed": self.mark.placed.isoformat(),
-            "age_seconds": round(self.age(now).total_seconds()),
-            "bytes": self.bytes,
-            "oldest": self.oldest.isoformat() if self.oldest else None,
-        }
-
 
 def anchor(stats: InternalStats, position: Position) -> Position:
-    """The first entry that a pin leaves unread to hold everything from `position` on: the one before it, if stored."""
+    """The first entry that a hold leaves unread to hold everything from `position` on: the one before it, if stored."""
     ledger, entry, _ = Layout.of(stats).before(position).parts
     return at(max(ledger, 0), max(entry, 0))
 

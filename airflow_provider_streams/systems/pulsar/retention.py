@@ -1,4 +1,4 @@
-"""How Pulsar holds the events of a source: its policies, pins and rates, as one value for the retention guard."""
+"""How Pulsar holds the events of a source: its policies, holds and rates, as one value for the retention guard."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ def holding(source: PulsarSource, reader: str | None, now: datetime) -> Question
     made = {shard: one for shard, one in zip(asked, found, strict=True) if one is not None}
     firsts: list[Look] = yield [Place(shard, 0, 0) for shard in made]
     stats, oldest = list(made.values()), [first.published for first in firsts]
-    pinned = [_pinned(one, reader) for one in stats]
+    held = [_held_bytes(one, reader) for one in stats]
     return Holding(
-        _rules(policies, pinned=all(size is not None for size in pinned)),
+        _rules(policies, is_held=all(size is not None for size in held)),
         max((_rate(one.storage_bytes, first, now) for one, first in zip(stats, oldest, strict=True)), default=0.0),
         min((first for first in oldest if first), default=None),
-        max((size or 0 for size in pinned), default=0),
+        max((size or 0 for size in held), default=0),
     )
 
 
-def _pinned(stats: TopicStats, reader: str | None) -> int | None:
-    """Bytes that a pin keeps on a shard; None: there is no pin."""
-    from airflow_provider_streams.systems.pulsar.hold_subscription import PinSubscription  # noqa: PLC0415
+def _held_bytes(stats: TopicStats, reader: str | None) -> int | None:
+    """Bytes that a hold keeps on a shard; None: there is none."""
+    from airflow_provider_streams.systems.pulsar.hold_subscription import HoldSubscription  # noqa: PLC0415
 
-    pins = (PinSubscription.of("", name, one) for name, one in stats.subscriptions.items())
-    kept = [pin.bytes or 0 for pin in pins if pin and (reader is None or pin.mark.reader == reader)]
+    holds = (HoldSubscription.of("", name, one) for name, one in stats.subscriptions.items())
+    kept = [hold.bytes or 0 for hold in holds if hold and (reader is None or hold.mark.reader == reader)]
     return max(kept, default=None)
 
 
@@ -53,16 +53,16 @@ def _rate(stored: int, since: datetime | None, now: datetime) -> float:
     return stored / seconds if seconds >= 1 else 0.0
 
 
-def _rules(policies: Sequence[Any], *, pinned: bool) -> Rules | None:
+def _rules(policies: Sequence[Any], *, is_held: bool) -> Rules | None:
     """The strictest of several topics' policies, each a retention, a TTL and quotas; None: one is not known."""
     if any(policy is None for policy in policies):
         return None
     retentions: list[Retention] = list(policies[0::3])
     quotas: Iterable[BacklogQuota] = (quota for each in policies[2::3] for quota in each)
     return Rules(
-        keep=_span(_least(one.seconds for one in retentions)),
-        keep_bytes=_least(one.bytes for one in retentions),
-        pinned=pinned,
+        retention=_span(_least(one.seconds for one in retentions)),
+        retention_bytes=_least(one.bytes for one in retentions),
+        is_held=is_held,
         expiry=_span(_least(ttl or None for ttl in policies[1::3])),
         quotas=tuple(dict.fromkeys(Quota(one.limit_bytes, _span(one.limit_seconds), one.evicts) for one in quotas)),
     )

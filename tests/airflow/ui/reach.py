@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from airflow.plugins_manager import AirflowPlugin
 
 from airflow_provider_streams.errors import SystemUnavailable
+from airflow_provider_streams.model.hold import Hold
 from airflow_provider_streams.plugin import horizon
-from airflow_provider_streams.plugin.holds import Hold
 from airflow_provider_streams.plugin.horizon import Horizon
 
 DAYS = {"web/clicks": 0.75, "shop/orders": 29.5, "shop/": 21.0, "factory/": 14.0}
@@ -20,7 +20,7 @@ def reach(key: str) -> Horizon:
     if days is None:
         raise SystemUnavailable(key, "nobody answers")
     moment = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(days=days)
-    held = Hold("orders-daily", "shop_orders.read", moment + timedelta(days=1), 48_000_000)
+    held = Hold("orders-daily", "shop_orders.read", moment + timedelta(days=1), bytes=48_000_000)
     return Horizon(moment, holds=(held,) if "orders/events" in key else ())
 
 

@@ -30,62 +30,62 @@ def verdict(rules, *, rate=0.0, unread=0, waiting_since=None):
     ],
 )
 def test_retention_by_time_must_exceed_the_need_by_the_margin(keep, risk, room):
-    found = verdict(Rules(keep=keep))
+    found = verdict(Rules(retention=keep))
     assert (found.risk, found.room) == (risk, room)
     assert found.is_risk == (risk != "safe")
 
 
 def test_retention_by_size_lasts_as_long_as_it_takes_to_fill():
-    assert verdict(Rules(keep_bytes=3600 * 100), rate=100).held == HOUR
-    assert verdict(Rules(keep_bytes=3600 * 100), rate=0).held is None
-    unknown = verdict(Rules(keep_bytes=3600 * 100), rate=None)
+    assert verdict(Rules(retention_bytes=3600 * 100), rate=100).held == HOUR
+    assert verdict(Rules(retention_bytes=3600 * 100), rate=0).held is None
+    unknown = verdict(Rules(retention_bytes=3600 * 100), rate=None)
     assert (unknown.risk, unknown.held) == ("unknown", None), "nobody knows how long that lasts"
     assert "3" in unknown.causes[0]
-    assert verdict(Rules(keep=5 * HOUR), rate=None).risk == "safe"
-    assert verdict(Rules(keep_bytes=0), rate=None).risk == "loss"
-    assert verdict(Rules(keep_bytes=0), rate=0).risk == "loss"
+    assert verdict(Rules(retention=5 * HOUR), rate=None).risk == "safe"
+    assert verdict(Rules(retention_bytes=0), rate=None).risk == "loss"
+    assert verdict(Rules(retention_bytes=0), rate=0).risk == "loss"
 
 
 def test_the_stricter_of_two_limits_counts():
-    found = verdict(Rules(keep=9 * HOUR, keep_bytes=3600 * 100), rate=100)
+    found = verdict(Rules(retention=9 * HOUR, retention_bytes=3600 * 100), rate=100)
     assert found.held == HOUR
     assert "360,000 bytes" in str(found)
 
 
-def test_a_pin_keeps_what_retention_would_not():
-    assert verdict(Rules(keep=timedelta(0))).risk == "loss"
-    assert verdict(Rules(keep=timedelta(0), pinned=True)).risk == "safe"
+def test_a_hold_keeps_what_retention_would_not():
+    assert verdict(Rules(retention=timedelta(0))).risk == "loss"
+    assert verdict(Rules(retention=timedelta(0), is_held=True)).risk == "safe"
 
 
 @pytest.mark.parametrize(
     "rules",
     [
-        Rules(keep=timedelta(0), pinned=True, expiry=2 * HOUR),
-        Rules(keep=timedelta(0), pinned=True, quotas=(Quota(None, 2 * HOUR, evicts=True),)),
-        Rules(keep=timedelta(0), pinned=True, quotas=(Quota(7200 * 10, None, evicts=True),)),
+        Rules(retention=timedelta(0), is_held=True, expiry=2 * HOUR),
+        Rules(retention=timedelta(0), is_held=True, quotas=(Quota(None, 2 * HOUR, evicts=True),)),
+        Rules(retention=timedelta(0), is_held=True, quotas=(Quota(7200 * 10, None, evicts=True),)),
     ],
 )
-def test_what_ends_a_pins_protection_limits_it(rules):
+def test_what_ends_a_holds_protection_limits_it(rules):
     found = verdict(rules, rate=10)
     assert (found.risk, found.held) == ("loss", 2 * HOUR)
 
 
-def test_a_pin_never_shortens_what_retention_keeps():
-    assert verdict(Rules(keep=9 * HOUR, pinned=True, expiry=HOUR)).held == 9 * HOUR
-    assert verdict(Rules(pinned=True, expiry=HOUR)).held is None
+def test_a_hold_never_shortens_what_retention_keeps():
+    assert verdict(Rules(retention=9 * HOUR, is_held=True, expiry=HOUR)).held == 9 * HOUR
+    assert verdict(Rules(is_held=True, expiry=HOUR)).held is None
 
 
 def test_a_quota_that_stops_producers_is_a_risk_before_it_does():
     quota = (Quota(1_000_000, None, evicts=False),)
-    assert verdict(Rules(pinned=True, quotas=quota), rate=10, unread=1000).risk == "safe"
-    near = verdict(Rules(pinned=True, quotas=quota), rate=10, unread=950_000)
+    assert verdict(Rules(is_held=True, quotas=quota), rate=10, unread=1000).risk == "safe"
+    near = verdict(Rules(is_held=True, quotas=quota), rate=10, unread=950_000)
     assert near.risk == "low"
     assert "stops producers" in str(near)
     assert verdict(Rules(quotas=quota), rate=10, unread=0).risk == "safe", "nothing waits: nothing grows"
 
 
 def test_a_window_that_is_still_unread_uses_up_the_room():
-    rules = Rules(keep=10 * HOUR)
+    rules = Rules(retention=10 * HOUR)
     assert verdict(rules, waiting_since=NOW - 2 * HOUR).room == 7 * HOUR
     late = verdict(rules, waiting_since=NOW - 9.5 * HOUR)
     assert (late.risk, late.room) == ("low", 0.5 * HOUR)

@@ -37,8 +37,8 @@ def test_a_watermark_is_waited_for_in_the_writers_unit(unit, noted):
         (sensors.PravegaBacklogSensor, {"stream": "a/b", "bytes": 1, "direction": "above"}),
         (sensors.PravegaBacklogSensor, {"stream": "a/b", "bytes": float("nan")}),
         (operators.PravegaSealStreamOperator, {}),
-        (operators.PravegaScaleOperator, {"stream": "a/b"}),
-        (operators.PravegaScaleOperator, {"stream": "a/b", "segments": 2, "split": "0.#epoch.0"}),
+        (operators.PravegaScaleStreamOperator, {"stream": "a/b"}),
+        (operators.PravegaScaleStreamOperator, {"stream": "a/b", "segments": 2, "split": "0.#epoch.0"}),
         (operators.PravegaCreateStreamOperator, {"stream": "a/b", "if_exists": "replace"}),
         (operators.PravegaCreateStreamOperator, {"stream": "a/b", "segments": 0}),
         (operators.PravegaCreateStreamOperator, {"stream": "a/b", "segments": 1 << 40}),
@@ -77,8 +77,9 @@ def test_parsing_a_dag_loads_no_client():
         "import airflow.sdk; airflow.sdk.BaseOperator, airflow.sdk.BaseSensorOperator\n"
         "before |= set(sys.modules)\n"
         "from airflow_provider_streams.sensors.pravega import PravegaBacklogSensor as S\n"
-        "from airflow_provider_streams.operators.pravega import PravegaScaleOperator, PravegaCreateStreamOperator\n"
-        "S(task_id='a', stream='a/b', bytes=1); PravegaScaleOperator(task_id='b', stream='a/b', segments=2)\n"
+        "from airflow_provider_streams.operators.pravega import PravegaScaleStreamOperator as C\n"
+        "from airflow_provider_streams.operators.pravega import PravegaCreateStreamOperator\n"
+        "S(task_id='a', stream='a/b', bytes=1); C(task_id='b', stream='a/b', segments=2)\n"
         "PravegaCreateStreamOperator(task_id='c', stream='a/b', segments=2)\n"
         "new = {name.partition('.')[0] for name in set(sys.modules) - before}\n"
         "print(sorted(new & {'grpc', 'google', 'pyarrow', 'numpy', 'pyspark'}))"

@@ -277,7 +277,7 @@ class BacklogQuota:
 
     @property
     def evicts(self) -> bool:
-        """Data of slow subscriptions, pin subscriptions too, is dropped at the limit."""
+        """Data of slow subscriptions, holds too, is dropped at the limit."""
         return self.policy == "consumer_backlog_eviction"
 
     @classmethod

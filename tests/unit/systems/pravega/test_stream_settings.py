@@ -48,9 +48,9 @@ def test_scaling_is_by_number_or_rate(said, scaling):
 
 
 def test_retention_is_by_time_or_size():
-    by_time = StreamSettings(retain=timedelta(seconds=2))(FULL).retention
+    by_time = StreamSettings(retention=timedelta(seconds=2))(FULL).retention
     assert by_time == Retention(RetentionKind.TIME, 2000, NO_LIMIT), "a hold may keep more"
-    assert StreamSettings(retain_bytes=5)(Settings()).retention == Retention(RetentionKind.SIZE, 5, NO_LIMIT)
+    assert StreamSettings(retention_bytes=5)(Settings()).retention == Retention(RetentionKind.SIZE, 5, NO_LIMIT)
 
 
 def test_how_long_watermarks_wait_can_be_said():
@@ -58,23 +58,23 @@ def test_how_long_watermarks_wait_can_be_said():
 
 
 def test_the_most_that_holds_may_keep_stays_where_it_can():
-    assert StreamSettings(retain_bytes=5)(FULL).retention == Retention(RetentionKind.SIZE, 5, 2000)
-    assert StreamSettings(retain_bytes=5000)(FULL).retention == Retention(RetentionKind.SIZE, 5000, NO_LIMIT)
+    assert StreamSettings(retention_bytes=5)(FULL).retention == Retention(RetentionKind.SIZE, 5, 2000)
+    assert StreamSettings(retention_bytes=5000)(FULL).retention == Retention(RetentionKind.SIZE, 5000, NO_LIMIT)
 
 
 @pytest.mark.parametrize(
     "said",
     [
         {"events_per_second": 1, "kilobytes_per_second": 1},
-        {"retain": timedelta(days=1), "retain_bytes": 1},
+        {"retention": timedelta(days=1), "retention_bytes": 1},
         {"segments": 0},
-        {"retain_bytes": 0},
-        {"retain": timedelta(0)},
+        {"retention_bytes": 0},
+        {"retention": timedelta(0)},
         {"scale_factor": 1},
         {"segments": 1 << 31},
         {"events_per_second": 1 << 31},
-        {"retain_bytes": 1 << 63},
-        {"retain_bytes": float("nan")},
+        {"retention_bytes": 1 << 63},
+        {"retention_bytes": float("nan")},
         {"note_timeout": timedelta(0)},
     ],
 )
@@ -136,7 +136,7 @@ def test_an_update_that_scales_nothing_unasked_is_made(settings, segments, chang
 
 
 @pytest.mark.parametrize(
-    ("segments", "change"), [(3, {"tags": ("a",)}), (1, {"retain_bytes": 5}), (2, {"segments": 3})]
+    ("segments", "change"), [(3, {"tags": ("a",)}), (1, {"retention_bytes": 5}), (2, {"segments": 3})]
 )
 def test_an_update_that_would_scale_is_refused_before_it_is_made(segments, change):
     stream = Stream(FIXED, segments)

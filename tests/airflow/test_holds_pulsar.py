@@ -1,4 +1,4 @@
-"""Pins around a read on a broker that keeps nothing by itself; and a transaction that is really open."""
+"""Holds around a read on a broker that keeps nothing by itself; and a transaction that is really open."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from airflow.utils.state import DagRunState, TaskInstanceState
 from airflow_provider_streams import PublishTime, PulsarSource, Window
 from airflow_provider_streams.errors import EventsLost
 from airflow_provider_streams.hooks.pulsar import PulsarHook
-from airflow_provider_streams.operators.pins import DropPinOperator, PinBacklogOperator
+from airflow_provider_streams.operators.holds import HoldRetentionOperator, ReleaseHoldOperator
 from airflow_provider_streams.operators.read import ReadWindowOperator
 from airflow_provider_streams.sensors.pulsar import PulsarTransactionsSensor
 from airflow_provider_streams.systems.pulsar.admin import changes
@@ -62,10 +62,10 @@ class Reading:
 
     def __init__(self, hook: PulsarHook, topic: str, launch: Callable[..., Any], *, fails: bool) -> None:
         self.hook, self.topic, self._launch, self._fails = hook, topic, launch, fails
-        self.pins: list[tuple[str, ...]] = []
+        self.holds: list[tuple[str, ...]] = []
 
     def __call__(self, spec: Any, *spark: Any) -> Any:
-        self.pins.append(self.hook.subscriptions(self.topic))
+        self.holds.append(self.hook.subscriptions(self.topic))
         self.hook.admin(changes.trim(self.topic))
         if self._fails:
             raise EventsLost("shard", 0, 1, "1 entry", "a test wants it")
@@ -77,7 +77,7 @@ class Reading:
 
 @pytest.mark.dagtest
 @pytest.mark.parametrize("fails", [False, True], ids=["success", "failure"])
-def test_a_pin_lives_as_long_as_the_run_that_reads(  # noqa: PLR0917 - fixtures
+def test_a_hold_lives_as_long_as_the_run_that_reads(  # noqa: PLR0917 - fixtures
     dag_test, spark_stand_in, hook, write, pulsar_server, pulsar_namespace, monkeypatch, fails
 ):
     from airflow_provider_streams.hooks import spark
@@ -92,17 +92,17 @@ def test_a_pin_lives_as_long_as_the_run_that_reads(  # noqa: PLR0917 - fixtures
     slack = timedelta(milliseconds=100)
     common = {"basis": PublishTime(slack), "window": window}
     wait_until(lambda: datetime.now(UTC) > window.end + slack, "the window to be complete")
-    dag_id = f"pinned_{'failure' if fails else 'success'}"
-    pin = {"source": source, "reader": f"{dag_id}.read", "name": "orders-{{ run_id }}"}
+    dag_id = f"held_{'failure' if fails else 'success'}"
+    named = {"source": source, "reader": f"{dag_id}.read", "name": "orders-{{ run_id }}"}
     with DAG(dag_id, schedule=None, start_date=datetime(2026, 11, 1, tzinfo=UTC)) as dag:
-        hold = PinBacklogOperator(task_id="hold", **pin, **common)
+        hold = HoldRetentionOperator(task_id="hold", **named, **common)
         forget = Forgetting(task_id="forget", source=source, reader="-", change_with=pulsar_server.set_retention)
         read = ReadWindowOperator(task_id="read", source=source, sink=None, **common)
-        let_go = DropPinOperator(task_id="let_go", **pin)
+        let_go = ReleaseHoldOperator(task_id="let_go", **named)
         hold.as_setup() >> forget >> read >> let_go.as_teardown(setups=hold)
     run = dag_test(dag)
-    ((found,),) = reading.pins
-    assert found.startswith("streams-pin-orders-manual"), "the pin is there while the window is read"
+    ((found,),) = reading.holds
+    assert found.startswith("streams-hold-orders-manual"), "the hold is there while the window is read"
     assert hook.subscriptions(topic) == (), "and not afterwards"
     assert run.get_task_instance("let_go").state == TaskInstanceState.SUCCESS
     wait_until(lambda: hook.admin(changes.trim(topic)) or reading.ledgers() == 1, "the broker to remove what was held")
@@ -113,7 +113,7 @@ def test_a_pin_lives_as_long_as_the_run_that_reads(  # noqa: PLR0917 - fixtures
     assert sorted(int(row["value"]) for row in spark_stand_in.tables[0]) == list(range(EVENTS))
 
 
-class Forgetting(DropPinOperator):
+class Forgetting(ReleaseHoldOperator):
     """A task that ends the namespace's retention."""
 
     def __init__(self, *, change_with: Callable[..., None], **kwargs: Any) -> None:

@@ -18,10 +18,10 @@ from airflow_provider_streams.errors import EventsLost, RetentionAtRisk, StartTr
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.hooks.pravega import PravegaHook
 from airflow_provider_streams.model.basis import RecordedCuts
-from airflow_provider_streams.operators.hold import (
-    PravegaHoldOperator,
-    PravegaMoveHoldOperator,
-    PravegaReleaseHoldOperator,
+from airflow_provider_streams.operators.holds import (
+    HoldRetentionOperator,
+    MoveHoldOperator,
+    ReleaseHoldOperator,
 )
 from airflow_provider_streams.operators.read import ReadWindowOperator
 from airflow_provider_streams.operators.retention import CheckRetentionOperator
@@ -39,7 +39,7 @@ pytestmark = [pytest.mark.pravega, pytest.mark.timeout(600)]
 
 HOUR = timedelta(hours=1)
 STORED_BYTES = 100 + 8
-KEEPING_LITTLE = {"time": {"retain": timedelta(milliseconds=1)}, "size": {"retain_bytes": 1}}
+KEEPING_LITTLE = {"time": {"retention": timedelta(milliseconds=1)}, "size": {"retention_bytes": 1}}
 WAIT_SECONDS = 120
 
 _scopes = itertools.count()
@@ -132,20 +132,20 @@ def numbers(rows: list[dict[str, Any]]) -> list[int]:
 def test_a_hold_keeps_what_its_reader_has_not_covered_and_no_more(shop, kind):
     held, free = (shop.make(name, **KEEPING_LITTLE[kind]) for name in ("held", "free"))
     hold = {"source": held, "reader": "d.read"}
-    assert run(PravegaHoldOperator, **hold)["created"]
+    assert run(HoldRetentionOperator, **hold)["placed"]
     shop.write(held, free, count=20)
     shop.write_until_gone(20, free, held)
     assert shop.head(held) == 0
     before, tail = shop.hook.head(held.stream), shop.hook.tail(held.stream)
     covered = shop.written[held.stream]
-    assert run(PravegaMoveHoldOperator, **hold, cut=tail.to_json())["moved"]
-    assert not run(PravegaMoveHoldOperator, **hold, cut=before.to_json())["moved"], "a late retry moves nothing back"
+    assert run(MoveHoldOperator, **hold, at=tail.to_json())["moved"]
+    assert not run(MoveHoldOperator, **hold, at=before.to_json())["moved"], "a late retry moves nothing back"
     shop.write_until_gone(covered, held, free)
     assert shop.head(held) == covered, "it moves to the hold, and stops there"
     shop.write_until_gone(covered + 20, free, held)
     assert shop.head(held) == covered
-    assert not run(PravegaHoldOperator, **hold)["created"], "one that is there stays where it is"
-    assert run(PravegaReleaseHoldOperator, **hold)["released"]
+    assert not run(HoldRetentionOperator, **hold)["placed"], "one that is there stays where it is"
+    assert run(ReleaseHoldOperator, **hold)["released"]
     shop.write_until_gone(covered + 20, held)
 
 
@@ -154,7 +154,7 @@ def test_a_policy_with_a_maximum_goes_beyond_a_hold_and_the_next_window_says_so(
     source = shop.make("bounded")
     shop.hook.run(_keeping(source.stream, policy))
     hold = {"source": source, "reader": "d.read"}
-    run(PravegaHoldOperator, **hold)
+    run(HoldRetentionOperator, **hold)
     edge = shop.edge(source)
     shop.write(source, count=10)
     assert shop.head(source) == 0
@@ -195,10 +195,10 @@ def test_a_hold_lives_as_long_as_the_run_that_reads(dag_test, spark_stand_in, sh
     monkeypatch.setattr(spark, "launch", launch_late)
     reader = f"hold_{outcome}.read"
     with DAG(f"hold_{outcome}", schedule=None, start_date=datetime(2026, 11, 1, tzinfo=UTC)) as dag:
-        hold = PravegaHoldOperator(task_id="hold", source=held, reader=reader)
+        hold = HoldRetentionOperator(task_id="hold", source=held, reader=reader)
         write = Writing(task_id="write", shop=shop, sources=(held, free))
         read = ReadWindowOperator(task_id="read", source=held, window="{{ ti.xcom_pull(task_ids='write') }}", sink=None)
-        release = PravegaReleaseHoldOperator(task_id="release", source=held, reader=reader)
+        release = ReleaseHoldOperator(task_id="release", source=held, reader=reader)
         hold.as_setup() >> write >> read >> release.as_teardown(setups=hold)
     finished = dag_test(dag)
     assert seen == [[name_for(reader, held.stream)]], "it is there while the window is read"
@@ -232,7 +232,7 @@ HOURLY = {"window_length": HOUR, "max_delay": 2 * HOUR}
 async def test_the_guard_knows_a_policy_by_time_and_the_readers_hold(shop):
     source = shop.make("orders")
     assert run(CheckRetentionOperator, source=source, **HOURLY)["risk"] == "safe", "everything is kept"
-    shop.hook.change_settings(source.stream, StreamSettings(retain=3 * HOUR))
+    shop.hook.change_settings(source.stream, StreamSettings(retention=3 * HOUR))
     asked = {"source": source, **HOURLY}
     found = run(CheckRetentionOperator, **asked)
     assert (found["risk"], found["held_seconds"], found["room_seconds"]) == ("loss", 3 * 3600, 0)
@@ -240,7 +240,7 @@ async def test_the_guard_knows_a_policy_by_time_and_the_readers_hold(shop):
         run(CheckRetentionOperator, **asked, on_risk="fail")
     guard = RetentionGuardSensor(task_id="guard", poke_interval=0.1, **asked, reader="d.read")
     assert guard.poke({}).xcom_value == await _fired(guard)
-    run(PravegaHoldOperator, source=source, reader="d.read")
+    run(HoldRetentionOperator, source=source, reader="d.read")
     assert run(CheckRetentionOperator, **asked, reader="d.read")["risk"] == "safe"
     assert run(CheckRetentionOperator, **asked)["risk"] == "safe"
     assert run(CheckRetentionOperator, **asked, reader="somebody.else")["risk"] == "loss"
@@ -248,12 +248,12 @@ async def test_the_guard_knows_a_policy_by_time_and_the_readers_hold(shop):
     shop.hook.run(_keeping(source.stream, Retention(RetentionKind.TIME, 60_000, 5 * 3_600_000)))
     found = run(CheckRetentionOperator, **asked, reader="d.read")
     assert (found["risk"], found["held_seconds"]) == ("safe", 5 * 3600), "the policy's maximum bounds the hold"
-    run(PravegaReleaseHoldOperator, source=source, reader="d.read")
+    run(ReleaseHoldOperator, source=source, reader="d.read")
     assert run(CheckRetentionOperator, **asked, reader="d.read")["held_seconds"] == 60
 
 
 async def test_the_guard_judges_a_policy_by_size_by_how_fast_the_stream_grows(shop):
-    source = shop.make("orders", retain_bytes=1 << 20)
+    source = shop.make("orders", retention_bytes=1 << 20)
     asked = {"source": source, **HOURLY}
     shop.write(source)
     unknown = run(CheckRetentionOperator, **asked)
@@ -269,7 +269,7 @@ async def test_the_guard_judges_a_policy_by_size_by_how_fast_the_stream_grows(sh
     assert (found["risk"], found["horizon"]) == ("loss", since.isoformat())
     guard = RetentionGuardSensor(task_id="guard", poke_interval=0.1, **asked)
     assert (await _fired(guard))["risk"] == "loss"
-    roomy = shop.make("roomy", retain_bytes=1 << 50)
+    roomy = shop.make("roomy", retention_bytes=1 << 50)
     shop.edge(roomy)
     shop.write(roomy)
     assert run(CheckRetentionOperator, source=roomy, **HOURLY)["risk"] == "safe"

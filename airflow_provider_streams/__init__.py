@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     from airflow_provider_streams.operators.announce import AnnounceWindowsOperator
     from airflow_provider_streams.operators.backfill import BackfillWindowsOperator
     from airflow_provider_streams.operators.cuts import RecordCutsOperator
+    from airflow_provider_streams.operators.holds import HoldRetentionOperator, MoveHoldOperator, ReleaseHoldOperator
     from airflow_provider_streams.operators.read import ReadWindowOperator
     from airflow_provider_streams.operators.retention import CheckRetentionOperator
+    from airflow_provider_streams.sensors.cuts import CutAvailableSensor
     from airflow_provider_streams.sensors.retention import RetentionGuardSensor
     from airflow_provider_streams.sensors.window import WindowReadySensor
     from airflow_provider_streams.systems.pravega.source import PravegaSource
@@ -27,8 +29,11 @@ __all__ = [
     "BackfillWindowsOperator",
     "Chained",
     "CheckRetentionOperator",
+    "CutAvailableSensor",
     "Cuts",
     "EventTime",
+    "HoldRetentionOperator",
+    "MoveHoldOperator",
     "NewWindowsTrigger",
     "ParquetSink",
     "PravegaSource",
@@ -38,6 +43,7 @@ __all__ = [
     "RecordCutsOperator",
     "RecordCutsTrigger",
     "RecordedCuts",
+    "ReleaseHoldOperator",
     "RetentionGuardSensor",
     "Window",
     "WindowReadySensor",
@@ -51,10 +57,12 @@ _PUBLIC = {
     "operators.announce": ("AnnounceWindowsOperator",),
     "operators.backfill": ("BackfillWindowsOperator",),
     "operators.cuts": ("RecordCutsOperator",),
+    "operators.holds": ("HoldRetentionOperator", "MoveHoldOperator", "ReleaseHoldOperator"),
     "operators.read": ("ReadWindowOperator",),
     "operators.retention": ("CheckRetentionOperator",),
     "systems.pravega.source": ("PravegaSource",),
     "systems.pulsar.source": ("PulsarSource",),
+    "sensors.cuts": ("CutAvailableSensor",),
     "sensors.retention": ("RetentionGuardSensor",),
     "sensors.window": ("WindowReadySensor",),
     "triggers.cuts": ("RecordCutsTrigger",),

@@ -39,6 +39,7 @@ def get_provider_info() -> dict[str, Any]:
                 "integration-name": PRAVEGA,
                 "python-modules": [
                     "airflow_provider_streams.operators.cuts",
+                    "airflow_provider_streams.operators.epoch",
                     "airflow_provider_streams.operators.pravega",
                 ],
             },

@@ -15,7 +15,6 @@ from airflow_provider_streams.model.basis import SLACK, Chained, PublishTime
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import PlanRequest
 from airflow_provider_streams.model.readiness import Readiness
-from airflow_provider_streams.systems.pulsar.source import PulsarSource, full_topic_name
 from airflow_provider_streams.systems.base import Option
 from airflow_provider_streams.systems.pulsar import hold, names
 from airflow_provider_streams.systems.pulsar import topics as topic_questions
@@ -27,6 +26,7 @@ from airflow_provider_streams.systems.pulsar.backlog import Backlog
 from airflow_provider_streams.systems.pulsar.endpoint import OPTIONS, Address, Endpoint
 from airflow_provider_streams.systems.pulsar.questions import Question, Topic, aask, ask, topics_of
 from airflow_provider_streams.systems.pulsar.questions import topic as topic_named
+from airflow_provider_streams.systems.pulsar.source import PulsarSource, full_topic_name
 from airflow_provider_streams.windows.readiness import WindowQuestion
 
 if TYPE_CHECKING:

@@ -13,8 +13,6 @@ from airflow.sdk import BaseOperator
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.pravega import PravegaHook
 from airflow_provider_streams.hooks.pravega_connection import one_stream
-from airflow_provider_streams.operators.cuts import RecordCutsOperator
-from airflow_provider_streams.operators.epoch import PravegaRollEpochOperator
 from airflow_provider_streams.retry import terminal_errors
 from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
@@ -27,15 +25,6 @@ if TYPE_CHECKING:
     from airflow_provider_streams.model.cut import Cut
     from airflow_provider_streams.systems.pravega.calls import KeyedSegment
     from airflow_provider_streams.systems.pravega.scaling import Choice
-
-__all__ = [
-    "PravegaCreateStreamOperator",
-    "PravegaRollEpochOperator",
-    "PravegaScaleStreamOperator",
-    "PravegaSealStreamOperator",
-    "PravegaTruncateStreamOperator",
-    "RecordCutsOperator",
-]
 
 
 class _StreamOperator(BaseOperator):

@@ -12,10 +12,10 @@ from airflow.sdk import BaseOperator
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.pulsar import PulsarHook, one_topic
-from airflow_provider_streams.systems.pulsar.source import PulsarSource, full_topic_name
 from airflow_provider_streams.retry import terminal_errors
 from airflow_provider_streams.systems.pulsar import administration
 from airflow_provider_streams.systems.pulsar.questions import Question, ask
+from airflow_provider_streams.systems.pulsar.source import PulsarSource, full_topic_name
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, cast
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.pravega import PravegaHook
 from airflow_provider_streams.hooks.pravega_connection import one_stream
-from airflow_provider_streams.systems.pravega.source import EventTimeUnit, PravegaSource
 from airflow_provider_streams.model.window import utc_moment
 from airflow_provider_streams.sensors.condition import ConditionSensor
 from airflow_provider_streams.systems.pravega.conditions import (
@@ -21,6 +20,7 @@ from airflow_provider_streams.systems.pravega.conditions import (
     StreamSealed,
     WatermarkReached,
 )
+from airflow_provider_streams.systems.pravega.source import EventTimeUnit, PravegaSource
 
 if TYPE_CHECKING:
     from airflow_provider_streams.hooks.base import StreamHook

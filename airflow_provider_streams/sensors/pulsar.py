@@ -7,7 +7,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_streams.hooks.pulsar import PulsarHook, one_source
-from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.sensors.condition import ConditionSensor
 from airflow_provider_streams.systems.pulsar.conditions import (
     BacklogReached,
@@ -15,6 +14,7 @@ from airflow_provider_streams.systems.pulsar.conditions import (
     NoOldTransactions,
     Terminated,
 )
+from airflow_provider_streams.systems.pulsar.source import PulsarSource
 
 if TYPE_CHECKING:
     from airflow_provider_streams.hooks.base import StreamHook

@@ -14,13 +14,9 @@ from airflow_provider_streams import PravegaSource, RecordedCuts, Window
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.model.timeline import draw
-from airflow_provider_streams.operators.pravega import (
-    HoldRetentionOperator,
-    MoveHoldOperator,
-    PravegaRollEpochOperator,
-    RecordCutsOperator,
-    ReleaseHoldOperator,
-)
+from airflow_provider_streams.operators.cuts import RecordCutsOperator
+from airflow_provider_streams.operators.epoch import PravegaRollEpochOperator
+from airflow_provider_streams.operators.holds import HoldRetentionOperator, MoveHoldOperator, ReleaseHoldOperator
 from airflow_provider_streams.operators.read import ReadWindowOperator
 from airflow_provider_streams.sensors.window import WindowReadySensor
 from airflow_provider_streams.systems.pravega.hold import name_for

@@ -10,12 +10,12 @@ from airflow_provider_streams.errors import SourceNotFound, StartTrimmed
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.hold import HoldRequest
 from airflow_provider_streams.model.plan import PlanRequest
-from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.pulsar import hold
 from airflow_provider_streams.systems.pulsar.admin import changes
 from airflow_provider_streams.systems.pulsar.admin.client import AdminClient
 from airflow_provider_streams.systems.pulsar.questions import ask
+from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.systems.pulsar.system import PulsarSystem
 
 pytestmark = pytest.mark.pulsar

@@ -13,10 +13,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.conditions import condition_to_json
 from airflow_provider_streams.systems.pulsar.conditions import BacklogReached, Terminated
+from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.systems.sources import source_to_json
 from airflow_provider_streams.triggers.condition import ConditionTrigger
 from airflow_provider_streams.triggers.window import WindowReadyTrigger

@@ -13,7 +13,7 @@ from airflow.sdk import BaseOperator
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.base import StreamHook, hook_for
 from airflow_provider_streams.hooks.journal import open_journal
-from airflow_provider_streams.model.basis import SLACK
+from airflow_provider_streams.model.basis import SLACK, BasisLike, basis_for
 from airflow_provider_streams.model.hold import HoldRequest
 from airflow_provider_streams.model.source import Source, check_source
 from airflow_provider_streams.model.window import Window
@@ -90,7 +90,7 @@ class HoldRetentionOperator(_HoldOperator):
             slack; for Pravega, whose events carry no time: `earliest`.
         window: an explicit window, as the read's (templated).
         window_length: the length of the run's partition, as the read's.
-        slack: as the read's.
+        basis: as the read's: its slack counts where a time is looked up.
 
     Returns (XCom):
         `hold, placed, cut`: `placed` names the topics or the stream where it was not there yet; `cut` is null for
@@ -108,14 +108,14 @@ class HoldRetentionOperator(_HoldOperator):
         at: CutText | None = None,
         window: Window | str | None = None,
         window_length: timedelta | str | None = None,
-        slack: timedelta = SLACK,
+        basis: BasisLike | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.at = at
         self.window = window
         self.window_length = window_length
-        self.slack = slack
+        self.slack = _slack(self.source, basis)
 
     def change(self, hook: StreamHook, context: Context) -> dict[str, Any]:
         """See `_HoldOperator`."""
@@ -141,7 +141,7 @@ class MoveHoldOperator(_HoldOperator):
         reader: whose windows the hold is for (templated).
         name: the hold's name (templated); default: the reader's.
         at: move it here instead (templated), as `HoldRetentionOperator` takes it.
-        slack: as the read's.
+        basis: as the read's: its slack counts where a time is looked up.
 
     Returns (XCom):
         `hold, moved`, the topics or the stream where it moved, `cut`, and `since`, the start of the first window that
@@ -153,10 +153,10 @@ class MoveHoldOperator(_HoldOperator):
 
     template_fields: Sequence[str] = ("reader", "name", "at")
 
-    def __init__(self, *, at: CutText | None = None, slack: timedelta = SLACK, **kwargs: Any) -> None:
+    def __init__(self, *, at: CutText | None = None, basis: BasisLike | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.at = at
-        self.slack = slack
+        self.slack = _slack(self.source, basis)
 
     def change(self, hook: StreamHook, context: Context) -> dict[str, Any]:  # noqa: ARG002 - all hold operators' shape
         """See `_HoldOperator`."""
@@ -184,6 +184,11 @@ class ReleaseHoldOperator(_HoldOperator):
     def change(self, hook: StreamHook, context: Context) -> dict[str, Any]:  # noqa: ARG002 - all hold operators' shape
         """See `_HoldOperator`."""
         return hook.release_hold(self.source, self.hold)
+
+
+def _slack(source: Source, basis: BasisLike | None) -> timedelta:
+    slack: timedelta = getattr(basis_for(source.system, basis), "slack", SLACK)
+    return slack
 
 
 def _place_at(hook: StreamHook, source: Source, at: CutText) -> dict[str, Any]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import closing
-from typing import Any
+from typing import Any, cast
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.journal import aopen_journal
 from airflow_provider_streams.hooks.pravega import PravegaHook
+from airflow_provider_streams.hooks.pravega_connection import one_stream
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
+from airflow_provider_streams.systems.sources import source_from_json, source_to_json
 from airflow_provider_streams.triggers.watching import REPEAT_SECONDS, News, WatchTrigger
 
 
@@ -24,9 +26,10 @@ class PravegaUnreadTrigger(WatchTrigger):
     The event's payload: `stream, reader, bytes, lost_bytes`, and `start` and `tail`, stream cuts as text.
 
     Args:
-        stream: `scope/stream`.
+        stream: `scope/stream`; or give `source`.
+        source: instead of `stream`, or that as `systems.sources.source_to_json` gives it.
         reader: whose covered windows count.
-        conn_id: the Airflow connection.
+        conn_id: the Airflow connection, with `stream`.
         min_bytes: less than this is no news; each event has 8 bytes more than its payload.
         poll_interval: seconds between two looks.
         repeat_seconds: how often the same is announced while the reader has not moved.
@@ -35,7 +38,8 @@ class PravegaUnreadTrigger(WatchTrigger):
     def __init__(
         self,
         *,
-        stream: str,
+        stream: str | None = None,
+        source: PravegaSource | dict[str, Any] | None = None,
         reader: str,
         conn_id: str = PravegaHook.default_conn_name,
         min_bytes: int = 1,
@@ -43,7 +47,9 @@ class PravegaUnreadTrigger(WatchTrigger):
         repeat_seconds: float = REPEAT_SECONDS,
     ) -> None:
         super().__init__(poll_interval, repeat_seconds)
-        self.source = PravegaSource(stream, conn_id=conn_id)
+        given = cast("PravegaSource", source_from_json(source)) if isinstance(source, dict) else source
+        name, of = one_stream(self, stream, given, conn_id)
+        self.source = given or PravegaSource(name, conn_id=of)
         if not isinstance(min_bytes, int):
             raise InvalidRequest(f"min_bytes is a whole number, got {min_bytes!r}")
         self.reader, self.min_bytes = reader, min_bytes
@@ -54,9 +60,8 @@ class PravegaUnreadTrigger(WatchTrigger):
         return (
             "airflow_provider_streams.triggers.pravega_unread.PravegaUnreadTrigger",
             {
-                "stream": self.source.stream,
+                "source": source_to_json(self.source),
                 "reader": self.reader,
-                "conn_id": self.source.conn_id,
                 "min_bytes": self.min_bytes,
                 "poll_interval": self.poll_interval,
                 "repeat_seconds": self.repeat_seconds,

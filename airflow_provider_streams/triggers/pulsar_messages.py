@@ -8,13 +8,13 @@ import logging
 from collections.abc import AsyncIterator, Hashable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 from airflow.triggers.shared_stream import AdvanceItem, SharedStreamProducer
 
 from airflow_provider_streams.errors import InvalidRequest, StreamsError
-from airflow_provider_streams.hooks.pulsar import PulsarHook
+from airflow_provider_streams.hooks.pulsar import PulsarHook, one_source
 from airflow_provider_streams.systems.pulsar.admin.answers import EntryId
 from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
 from airflow_provider_streams.systems.pulsar.messages import (
@@ -28,6 +28,7 @@ from airflow_provider_streams.systems.pulsar.messages import (
 )
 from airflow_provider_streams.systems.pulsar.questions import topics_of
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
+from airflow_provider_streams.systems.sources import source_from_json, source_to_json
 from airflow_provider_streams.triggers.state import backoff_seconds
 from airflow_provider_streams.triggers.watching import QUIET_SECONDS
 
@@ -52,9 +53,10 @@ class PulsarMessagesTrigger(BaseEventTrigger):
     `messages` more than fit), or `unreadable`, with its `cause`: the subscription moves on behind it.
 
     Args:
-        topics: a topic or several, named as in `PulsarSource`.
+        topic: the topic, named as in `PulsarSource`; or give `source`.
+        source: instead of `topic`, several topics or a pattern, or that as `systems.sources.source_to_json` gives it.
         subscription: its name on all of them.
-        conn_id: the Airflow connection.
+        conn_id: the Airflow connection, with `topic`.
         max_entries: an event holds the messages of so many stored entries (batches) at most.
         max_messages: and so many messages, except that one batch per partition may always begin.
         max_value_bytes: longer values are left out of the event.
@@ -64,7 +66,8 @@ class PulsarMessagesTrigger(BaseEventTrigger):
     def __init__(
         self,
         *,
-        topics: str | Sequence[str],
+        topic: str | None = None,
+        source: PulsarSource | dict[str, Any] | None = None,
         subscription: str,
         conn_id: str = PulsarHook.default_conn_name,
         max_entries: int = 100,
@@ -75,7 +78,8 @@ class PulsarMessagesTrigger(BaseEventTrigger):
         super().__init__()  # type: ignore[no-untyped-call]  # Airflow's is not annotated
         if min(max_entries, max_messages) < 1:
             raise InvalidRequest(f"max_entries and max_messages must be positive, got {max_entries} and {max_messages}")
-        self.source = PulsarSource(topics, conn_id=conn_id)
+        given = cast("PulsarSource", source_from_json(source)) if isinstance(source, dict) else source
+        self.source = one_source(self, topic, given, conn_id)
         self.subscription = subscription
         self.max_entries, self.max_messages, self.max_value_bytes = max_entries, max_messages, max_value_bytes
         self.poll_interval = poll_interval
@@ -85,9 +89,8 @@ class PulsarMessagesTrigger(BaseEventTrigger):
         return (
             "airflow_provider_streams.triggers.pulsar_messages.PulsarMessagesTrigger",
             {
-                "topics": list(self.source.topics),
+                "source": source_to_json(self.source),
                 "subscription": self.subscription,
-                "conn_id": self.source.conn_id,
                 "max_entries": self.max_entries,
                 "max_messages": self.max_messages,
                 "max_value_bytes": self.max_value_bytes,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from airflow.sdk.exceptions import AirflowFailException
 
-from airflow_provider_streams import PulsarSource, Window
+from airflow_provider_streams import PublishTime, PulsarSource, Window
 from airflow_provider_streams.errors import InvalidRequest, ProcessFailed, RetentionAtRisk, SourceNotFound
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.hooks.pulsar import PulsarHook
@@ -202,14 +202,14 @@ def test_a_hold_follows_the_covered_windows_and_stops_at_the_first_other(topic, 
         _until(lambda: datetime.now(UTC) > edges[-1] + timedelta(milliseconds=5))
     windows = [Window(*pair) for pair in itertools.pairwise(edges)]
     hold = {"source": PulsarSource(topic), "reader": "d.read", "name": "nightly"}
-    run(HoldRetentionOperator, **hold, at=edges[0].isoformat(), slack=timedelta(0))
+    run(HoldRetentionOperator, **hold, at=edges[0].isoformat(), basis=PublishTime(timedelta(0)))
 
     def cover(window: Window) -> None:
         with open_journal() as journal:
             cover_without_spark(journal, PulsarSource(topic), window, "d.read", hook.options())
 
     def place() -> Any:
-        run(MoveHoldOperator, **hold, slack=timedelta(0))
+        run(MoveHoldOperator, **hold, basis=PublishTime(timedelta(0)))
         (found,) = hook.holds(hold["source"])
         return found.since
 
@@ -225,6 +225,42 @@ def test_a_hold_follows_the_covered_windows_and_stops_at_the_first_other(topic, 
     assert run(ReleaseHoldOperator, **hold)["released"] == [topic]
     assert run(ReleaseHoldOperator, **hold)["released"] == []
     assert hook.subscriptions(topic) == ()
+
+
+def test_a_hold_that_new_partitions_got_later_still_waits_for_its_first_window(topic, hook, written):
+    run(PulsarCreateTopicOperator, topic=topic, partitions=1)
+    edges = [datetime.now(UTC) - timedelta(seconds=1)]
+    for partitions in (1, 2):
+        run(PulsarUpdatePartitionsOperator, topic=topic, partitions=partitions)
+        written(topic, 10)
+        edges.append(datetime.now(UTC))
+        _until(lambda: datetime.now(UTC) > edges[-1] + timedelta(milliseconds=5))
+    hold = {"source": PulsarSource(topic), "reader": "d.read"}
+    run(HoldRetentionOperator, source=PulsarSource(f"{topic}-partition-0"), reader="d.read", at=edges[0].isoformat())
+    assert run(HoldRetentionOperator, **hold, at=edges[1].isoformat())["placed"] == [f"{topic}-partition-1"]
+    with open_journal() as journal:
+        cover_without_spark(journal, hold["source"], Window(edges[1], edges[2]), "d.read", hook.options())
+    done = run(MoveHoldOperator, **hold, basis=PublishTime(timedelta(0)))
+    assert done == {"hold": "d.read", "moved": [], "reason": "the first window it holds is not covered"}
+    (found,) = hook.holds(hold["source"])
+    assert (found.since, len(found.positions)) == (edges[0], 2)
+
+
+def test_a_hold_that_is_not_there_is_not_moved_in_silence(topic, hook, written):
+    run(PulsarCreateTopicOperator, topic=topic)
+    written(topic, 1)
+    with pytest.raises(SourceNotFound, match=r"hold d\.read on"):
+        run(MoveHoldOperator, source=PulsarSource(topic), reader="d.read", at=datetime.now(UTC).isoformat())
+
+
+def test_a_hold_starts_at_a_cut_of_the_users(topic, hook, written):
+    run(PulsarCreateTopicOperator, topic=topic)
+    written(topic, 5)
+    last = hook.last_message_id(topic)[topic]
+    done = run(HoldRetentionOperator, source=PulsarSource(topic), reader="d.read", at=f"{last.ledger}:{last.entry}")
+    assert (done["placed"], list(done["cut"])) == ([topic], [topic])
+    (found,) = hook.holds(PulsarSource(topic))
+    assert found.positions == done["cut"]
 
 
 def _no_retention(topic):

@@ -43,7 +43,7 @@ def topic(bench, monkeypatch):
 
 
 def trigger(topic, **arguments):
-    return PulsarMessagesTrigger(**{"topics": topic, "subscription": "s", "poll_interval": 0.05, **arguments})
+    return PulsarMessagesTrigger(**{"topic": topic, "subscription": "s", "poll_interval": 0.05, **arguments})
 
 
 @asynccontextmanager

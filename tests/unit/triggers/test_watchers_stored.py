@@ -23,7 +23,7 @@ ORDERS = PulsarSource(["shop/orders/a", "shop/orders/b"])
 WATCHERS = [
     NewWindowsTrigger(ORDERS, timedelta(hours=1), reader="orders"),
     RecordCutsTrigger([ORDERS, PravegaSource("shop/orders")], 30.0, "clock"),
-    PulsarMessagesTrigger(topics=["shop/orders/a", "shop/orders/b"], subscription="airflow"),
+    PulsarMessagesTrigger(source=PulsarSource(["shop/orders/a", "shop/orders/b"]), subscription="airflow"),
     PravegaUnreadTrigger(stream="shop/orders", reader="orders"),
 ]
 

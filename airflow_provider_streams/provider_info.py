@@ -1,16 +1,29 @@
-"""What Airflow discovers about this package; imports nothing."""
+"""What Airflow discovers about this package; imports what systems say of themselves, and nothing heavy."""
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_streams.systems.registry import declaration_of, known
+
+if TYPE_CHECKING:
+    from airflow_provider_streams.systems.declaration import Declaration
+    from airflow_provider_streams.systems.option import Option
 
 INTEGRATION = "Apache Pulsar"
 PRAVEGA = "Pravega"
-_FOLDERS = "in a folder of [streams] credential_folders"
+_MAY_NAME = {
+    "file": ", in a folder of [streams] credential_folders",
+    "variable": ", if [streams] credential_variables has it",
+}
+"""What a connection may name of the machine that uses it."""
+_TYPES: dict[str, str] = {"flag": "boolean", "count": "number", "seconds": "number"}
 
 
 def get_provider_info() -> dict[str, Any]:
     """Airflow's provider dictionary."""
+    declared = [declaration_of(name) for name in known()]
     return {
         "package-name": "airflow-provider-streams",
         "name": "Streams",
@@ -75,10 +88,10 @@ def get_provider_info() -> dict[str, Any]:
                 ],
             },
         ],
-        "connection-types": [_pulsar_connection(), _pravega_connection()],
+        "connection-types": [_connection(one) for one in declared if one.hook],
         "asset-uris": [
             {
-                "schemes": ["pulsar", "pravega"],
+                "schemes": [one.name for one in declared],
                 "handler": "airflow_provider_streams.asset_uris.sanitize_stream_uri",
                 "to_openlineage_converter": "airflow_provider_streams.operators.lineage.dataset_of_asset",
             },
@@ -92,116 +105,41 @@ def get_provider_info() -> dict[str, Any]:
     }
 
 
-def _pulsar_connection() -> dict[str, Any]:
+def _connection(declared: Declaration) -> dict[str, Any]:
+    """The form of a system's connections: Airflow's own fields, and one for every other option."""
+    shown = [option for option in declared.options if option.name not in declared.form.holds]
+    placeholders = {option.name: option.placeholder for option in shown if option.placeholder}
     return {
-        "connection-type": "pulsar",
-        "hook-class-name": "airflow_provider_streams.hooks.pulsar.PulsarHook",
-        "hook-name": "Apache Pulsar",
+        "connection-type": declared.name,
+        "hook-class-name": str(declared.hook).replace(":", "."),
+        "hook-name": declared.title,
         "ui-field-behaviour": {
-            "hidden-fields": ["schema", "login"],
-            "relabeling": {"host": "Broker host", "port": "Broker port", "password": "Token (JWT)"},
-            "placeholders": {
-                "host": "broker.example.com",
-                "port": "6650",
-                "password": "empty without authentication",
-                "service_url": "pulsar+ssl://broker-1:6651,broker-2:6651",
-                "admin_url": "https://broker.example.com:8443",
-                "token_file": "/run/secrets/pulsar-token",
-                "tls_ca_file": "/etc/ssl/pulsar-ca.pem",
-            },
+            "hidden-fields": list(declared.form.hidden),
+            "relabeling": dict(declared.form.labels),
+            "placeholders": {**declared.form.placeholders, **placeholders},
         },
-        "conn-fields": {
-            "service_url": _text(
-                "Service URL", "Brokers, pulsar:// or pulsar+ssl://, several hosts between commas; wins over the host"
-            ),
-            "admin_url": _text("Admin URL", "REST service, http:// or https://: planning and sensors ask it"),
-            "token_file": _text("Token file", f"A file that holds the token, {_FOLDERS}"),
-            "token_env": _text(
-                "Token variable", "The variable that holds it, if [streams] credential_variables has it"
-            ),
-            "tls_ca_file": _text("CA file", "Certificates (PEM) to trust instead of the system's"),
-            "tls_verify_hostname": _flag("Verify host names", default=True),
-            "tls_cert_file": _text("Client certificate", f"PEM file, for mutual TLS, {_FOLDERS}"),
-            "tls_key_file": _text("Client key", f"PEM file, for mutual TLS, {_FOLDERS}"),
-            "allowed_hosts": _text("Allowed hosts", "Hosts that brokers may send us to, between commas; *.example.com"),
-            "rewrite_redirects": _flag("Rewrite redirects", default=False),
-            "listener_name": _text("Listener name", "The brokers' advertised listener to ask for"),
-            "request_timeout_seconds": _number("Request timeout", "Seconds that one request may take", 30),
-            "stall_seconds": _number("Stall limit", "Seconds that a read may make no progress", 60),
-            "max_entry_bytes": _number("Largest entry", "Bytes of an entry that is read, decompressed", 268_435_456),
-            "max_entry_rows": _number("Most messages", "Messages of an entry that is read", 1_000_000),
-            "max_entry_ratio": _number("Highest compression", "Times an entry that is read may grow", 1_000),
-        },
+        "conn-fields": {option.name: _field(option) for option in shown},
     }
 
 
-def _pravega_connection() -> dict[str, Any]:
+def _field(option: Option) -> dict[str, Any]:
     return {
-        "connection-type": "pravega",
-        "hook-class-name": "airflow_provider_streams.hooks.pravega.PravegaHook",
-        "hook-name": "Pravega",
-        "ui-field-behaviour": {
-            "hidden-fields": [],
-            "relabeling": {"host": "Controller host", "port": "Controller port", "schema": "Scope", "login": "User"},
-            "placeholders": {
-                "host": "controller.example.com",
-                "port": "9090",
-                "schema": "of streams that are named without one",
-                "login": "empty without authentication",
-                "controller": "tls://controller-1:9090,controller-2:9090",
-                "rest_url": "https://controller.example.com:9091",
-                "schema_registry": "https://registry.example.com:9092",
-                "keycloak_file": "/run/secrets/keycloak.json",
-                "tls_ca_file": "/etc/ssl/pravega-ca.pem",
-            },
-        },
-        "conn-fields": {
-            "controller": _text(
-                "Controller", "tcp:// or tls://, several hosts between commas; wins over host and port"
-            ),
-            "rest_url": _text("REST URL", "The controllers' REST API: only health is asked there"),
-            "schema_registry": _text("Schema Registry", "http:// or https://"),
-            "auth_method": {
-                "label": "Authentication",
-                "description": "Default: what the given credentials need",
-                "schema": {
-                    "type": ["string", "null"],
-                    "enum": [None, "none", "basic", "bearer", "keycloak"],
-                },
-            },
-            "token": {
-                "label": "Bearer token",
-                "description": "A token of your identity provider (bearer)",
-                "schema": {"type": ["string", "null"], "format": "password"},
-            },
-            "keycloak_file": _text("Keycloak file", f"The client's adapter configuration (JSON), {_FOLDERS}"),
-            "allowed_hosts": _text(
-                "Allowed hosts", "Hosts that segment stores may have, between commas; *.example.com"
-            ),
-            "tls_ca_file": _text("CA file", "Certificates (PEM) to trust instead of the system's"),
-            "tls_verify_hostname": _flag("Verify host names", default=True),
-            "request_timeout_seconds": _number("Request timeout", "Seconds that one request may take", 30),
-            "stall_seconds": _number("Stall limit", "Seconds that a read may make no progress", 60),
-            "read_ahead": _number("Read ahead", "Requests of 2 MiB that a read keeps on their way", 2),
-            "max_event_bytes": _number("Largest event", "Bytes; a read holds about twice as many", 134217728),
-        },
+        "label": option.label or option.name.replace("_", " ").capitalize(),
+        "description": option.help + _MAY_NAME.get(option.reads, ""),
+        "schema": _schema(option),
     }
 
 
-def _text(label: str, description: str) -> dict[str, Any]:
-    return {"label": label, "description": description, "schema": {"type": ["string", "null"]}}
-
-
-def _flag(label: str, *, default: bool) -> dict[str, Any]:
-    return {"label": label, "schema": {"type": ["boolean", "null"], "default": default}}
-
-
-def _number(label: str, description: str, default: int) -> dict[str, Any]:
-    return {
-        "label": label,
-        "description": description,
-        "schema": {"type": ["number", "null"], "default": default, "minimum": 1},
-    }
+def _schema(option: Option) -> dict[str, Any]:
+    if option.choices:
+        return {"type": ["string", "null"], "enum": [None, *option.choices]}
+    if option.secret:
+        return {"type": ["string", "null"], "format": "password"}
+    if option.kind not in _TYPES:
+        return {"type": ["string", "null"]}
+    limits = {"minimum": 1} if _TYPES[option.kind] == "number" else {}
+    default = {"default": json.loads(option.default)} if option.default else {}
+    return {"type": [_TYPES[option.kind], "null"], **default, **limits}
 
 
 def _config() -> dict[str, Any]:

@@ -7,12 +7,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from airflow_provider_streams.provider_info import get_provider_info
-from airflow_provider_streams.spark.options import READ_OPTIONS, SOURCE_OPTIONS
-from airflow_provider_streams.systems.base import SYSTEMS, Option, load_system
+from airflow_provider_streams.spark.options import READ_OPTIONS
+from airflow_provider_streams.systems.option import Option
+from airflow_provider_streams.systems.registry import SYSTEMS, declaration_of
 
 PAGE = Path(__file__).parent / "pages" / "options.md"
-NOT_SHOWN = {"fake"}
-"""The stream system of tests."""
 
 
 def page() -> str:
@@ -24,13 +23,16 @@ def _lines() -> Iterator[str]:
     yield "# Options"
     yield ""
     yield "Generated from the code by `docs/generate_options.py`: every option stands here once."
-    for system in sorted(set(SYSTEMS) - NOT_SHOWN):
+    for system in sorted(SYSTEMS):
         yield f"\n## Reaching {system.title()}\n"
         yield f'Extras of a connection of type `{system}`, and options of `spark.read.format("{system}")`.'
-        yield from _table(load_system(system).options)
+        yield from _table(declaration_of(system).options)
     yield "\n## What to read, without Airflow\n"
     yield "Options of `spark.read.format(..)`, of every system."
-    yield from _table((*SOURCE_OPTIONS, *READ_OPTIONS))
+    yield from _table(READ_OPTIONS)
+    for system in sorted(SYSTEMS):
+        yield f"\n### Sources of {system.title()}"
+        yield from _table(declaration_of(system).source_options)
     yield "\n## Airflow's configuration, section `[streams]`\n"
     yield "| option | default | meaning |"
     yield "|---|---|---|"

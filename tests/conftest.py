@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import shutil
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -20,6 +21,28 @@ from airflow_provider_streams import redaction
 
 _HOME = Path(tempfile.mkdtemp(prefix="streams-airflow-"))
 (_HOME / "dags").mkdir()
+
+
+_SYSTEMS = {
+    "fake": "airflow_provider_streams.testing.fake.declaration:Fake",
+    "files": "files_system.declaration:Files",
+}
+"""Those of tests: other packages', as the product sees them."""
+
+
+def _install() -> None:
+    """As pip would, for this process and those that it starts."""
+    info = _HOME / "site" / "systems_of_tests-1.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: systems-of-tests\nVersion: 1\n")
+    lines = [f"{system} = {path}\n" for system, path in _SYSTEMS.items()]
+    (info / "entry_points.txt").write_text("".join(["[airflow_provider_streams.systems]\n", *lines]))
+    added = [str(info.parent), str(Path(__file__).with_name("systems"))]
+    sys.path += added
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), *added]))
+
+
+_install()
 
 os.environ |= {
     "AIRFLOW_HOME": str(_HOME),

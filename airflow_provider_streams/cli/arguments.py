@@ -10,17 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.base import hook_of
-from airflow_provider_streams.hooks.pravega_connection import full_stream_name
-from airflow_provider_streams.model.basis import Basis, basis_for
+from airflow_provider_streams.model.basis import Basis
 from airflow_provider_streams.model.grid import Grid
 from airflow_provider_streams.model.landing import Landing
 from airflow_provider_streams.model.plan import OnLoss, OnUnproven
 from airflow_provider_streams.model.sink import ParquetSink
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.systems.pravega.source import EventTimeUnit, PravegaSource
-from airflow_provider_streams.systems.pulsar.source import PulsarSource
-from airflow_provider_streams.systems.sources import source_of
+from airflow_provider_streams.systems.registry import declaration_of
 from airflow_provider_streams.windows.acts import Acts
 from airflow_provider_streams.windows.landing import basis_of, kept_landing
 from airflow_provider_streams.windows.planning import WindowRead
@@ -72,7 +69,7 @@ class Reading:
             InvalidRequest: not a way of this system, or what is said of it belongs to another.
         """
         kept: Any = basis_of(journal, self.source.key, self.reader)
-        basis = self.basis or basis_for(self.source.system, kept)
+        basis = self.basis or declaration_of(self.source.system).basis(kept)
         for name in self.refined:
             if not hasattr(basis, name):
                 raise InvalidRequest(f"--{name.replace('_', '-')} does not belong to basis {basis.name!r}")
@@ -97,7 +94,7 @@ def reading_of(args: Namespace) -> Reading:
         source,
         args.reader or "cli",
         _landing(args),
-        args.basis and basis_for(source.system, args.basis),
+        args.basis and declaration_of(source.system).basis(args.basis),
         _refined(args),
         args.on_loss,
         args.on_unproven,
@@ -130,20 +127,11 @@ def source_of_args(args: Namespace) -> Source:
     system, *names = args.source or ["pulsar"]
     names += args.topic
     conn_id = args.conn_id or f"{system}_default"
-    if args.pattern and system == "pulsar":
-        return PulsarSource(names, pattern=args.pattern, conn_id=conn_id)
-    if not names:
+    if not names and not args.pattern:
         raise InvalidRequest("name the source, for example: pulsar shop/orders/events")
-    if system == "pravega" and len(names) == 1 and "/" not in names[0]:
-        names = [full_stream_name(names[0], hook_of(system, conn_id).settings()["scope"].value, conn_id)]
-    source = source_of(system, names, conn_id)
-    return _noted_in(source, args.event_time_unit) if args.event_time_unit else source
-
-
-def _noted_in(source: Source, unit: EventTimeUnit) -> Source:
-    if not isinstance(source, PravegaSource):
-        raise InvalidRequest("--event-time-unit belongs to a stream of Pravega")
-    return replace(source, event_time_unit=unit)
+    given = {"pattern": args.pattern, "event_time_unit": args.event_time_unit}
+    details = {name: value for name, value in given.items() if value}
+    return declaration_of(system).source(hook_of(system, conn_id).full_names(names), conn_id, details)
 
 
 def spark_of(args: Namespace) -> dict[str, Any] | None:
@@ -202,7 +190,7 @@ def _of_task(args: Namespace) -> Reading:
         task.source,
         args.reader or loaded.rendered(task.reader) or f"{args.dag_id}.{args.task_id}",
         Landing(task.sink, loaded.rendered(task.transform), columns),
-        basis_for(task.source.system, args.basis) if args.basis else task.basis,
+        declaration_of(task.source.system).basis(args.basis) if args.basis else task.basis,
         _refined(args),
         task.on_loss if args.on_loss == "fail" else args.on_loss,
         task.on_unproven if args.on_unproven == "land" else args.on_unproven,

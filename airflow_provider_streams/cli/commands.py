@@ -115,7 +115,7 @@ CUTS = GroupCommand(
             help="Show the positions in a Pravega stream cut's text, or in a Pulsar message id",
             func=_load("cuts.decode"),
             args=(
-                _arg("system", choices=("pravega", "pulsar"), help="whose notation it is"),
+                _arg("system", metavar="SYSTEM", help="whose notation it is: pravega or pulsar"),
                 _arg("text", help="the text"),
                 _arg("--shard", default="", help="Pulsar: the partition's full name, to check the id's against"),
                 OUTPUT,

@@ -9,20 +9,20 @@ from collections.abc import Iterator, Mapping
 from airflow_provider_streams.cli.action import command
 from airflow_provider_streams.cli.output import answer
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.hooks.base import HOOKS, StreamHook, hook_of
+from airflow_provider_streams.hooks.base import hook_of
 from airflow_provider_streams.hooks.settings import Setting
-from airflow_provider_streams.systems.sources import SOURCES
+from airflow_provider_streams.systems.registry import known
 
 
 @command
 def config(args: Namespace) -> None:
     """Show settings, secrets masked. Of several systems, those without a connection are named and passed over."""
-    asked = args.system or sorted(HOOKS)
+    asked = args.system or sorted(known())
     if args.conn_id and len(asked) != 1:
         raise InvalidRequest("--conn-id belongs to one system: name it, for example: config pravega --conn-id prod")
     found: dict[str, Mapping[str, Setting] | str] = {}
     for system in asked:
-        hook = _hook(system, args.conn_id)
+        hook = hook_of(system, args.conn_id or f"{system}_default")
         try:
             found[system] = hook.settings()
         except InvalidRequest as error:
@@ -36,12 +36,6 @@ def config(args: Namespace) -> None:
         title = f"{system}   connection {args.conn_id or system + '_default'}"
         lines = [f" {settings}"] if isinstance(settings, str) else _table(settings)
         answer("\n".join((title, *lines)) + "\n")
-
-
-def _hook(system: str, conn_id: str | None) -> StreamHook:
-    if system not in SOURCES:
-        raise InvalidRequest(f"no stream system {system!r}; known: {', '.join(sorted(SOURCES))}")
-    return hook_of(system, conn_id or f"{system}_default")
 
 
 def _to_json(settings: Mapping[str, Setting] | str) -> object:

@@ -16,13 +16,13 @@ from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.base import hook_for
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.systems.pravega.source import PravegaSource
+from airflow_provider_streams.systems.registry import declaration_of
 from airflow_provider_streams.windows.recording import sample, store
 from airflow_provider_streams.windows.sightings import look
 
 if TYPE_CHECKING:
     from airflow_provider_streams.hooks.pravega import PravegaHook
     from airflow_provider_streams.journal.cuts import RecordedCut
-    from airflow_provider_streams.model.cut import Cut
     from airflow_provider_streams.model.source import Source
 
 
@@ -59,26 +59,14 @@ def record(args: Namespace) -> None:
     row = {"sequence": sequence, "sampled_from": _time(taken.sampled_from), "recorder": recorder}
     if sequence is None:
         row["note"] = "not stored: another recorder was quicker"
-    _show(args, [{**row, "cut": _text(source, taken.cut)}], "")
+    _show(args, [{**row, "cut": declaration_of(source.system).cut_text(source, taken.cut)}], "")
 
 
 @command
 def decode(args: Namespace) -> None:
     """Show the positions in a Pravega stream cut's text, or in a Pulsar message id in any notation."""
-    if args.system == "pravega":
-        from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
-
-        cut = StreamCut.from_text(args.text)
-        rows = [
-            {"stream": cut.stream, "segment": segment.name.rpartition("/")[2], "id": segment.id, "offset": offset}
-            for segment, offset in zip(cut.segments, cut.offsets.values(), strict=True)
-        ]
-        _show(args, rows, f"a cut of {cut.stream} without segments: the tail of a sealed stream")
-        return
-    from airflow_provider_streams.systems.pulsar.message_id import parse_position
-
-    ledger, entry, batch_index = parse_position(args.text, args.shard).parts
-    _show(args, [{"ledger": ledger, "entry": entry, "batch_index": batch_index}], "")
+    rows = declaration_of(args.system).decode_cut(args.text, args.shard)
+    _show(args, rows, "a cut without positions: the tail of what was sealed")
 
 
 def _entry(source: Source, entry: RecordedCut) -> dict[str, Any]:
@@ -88,17 +76,8 @@ def _entry(source: Source, entry: RecordedCut) -> dict[str, Any]:
         "sampled_from": _time(entry.sampled_from),
         "seconds": round(span, 3),
         "recorder": entry.recorder,
-        "cut": _text(source, entry.cut),
+        "cut": declaration_of(source.system).cut_text(source, entry.cut),
     }
-
-
-def _text(source: Source, cut: Cut) -> str:
-    """A cut as `Cuts(start, end)` takes it: Pravega's text, or the positions by shard."""
-    if isinstance(source, PravegaSource):
-        from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
-
-        return StreamCut.from_model(source.stream, cut).to_text()
-    return json.dumps(cut.to_json())
 
 
 def _scaling(source: Source) -> Iterator[dict[str, Any]]:

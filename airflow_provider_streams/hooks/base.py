@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
@@ -27,6 +26,7 @@ from airflow_provider_streams.hooks.settings import (
 from airflow_provider_streams.model.basis import RecordedCuts
 from airflow_provider_streams.model.readiness import Readiness
 from airflow_provider_streams.redaction import on_secret, remember
+from airflow_provider_streams.systems.registry import declaration_of, load, load_system
 from airflow_provider_streams.windows.readiness import WindowQuestion, check_planned, check_recorded
 from airflow_provider_streams.windows.sightings import look
 
@@ -36,14 +36,9 @@ if TYPE_CHECKING:
     from airflow_provider_streams.model.hold import Hold, HoldRequest
     from airflow_provider_streams.model.sighting import Sighting
     from airflow_provider_streams.model.source import Source
-    from airflow_provider_streams.systems.base import Option, StreamSystem
+    from airflow_provider_streams.systems.base import StreamSystem
     from airflow_provider_streams.systems.conditions import Condition
-
-HOOKS: dict[str, str] = {
-    "pulsar": "airflow_provider_streams.hooks.pulsar:PulsarHook",
-    "pravega": "airflow_provider_streams.hooks.pravega:PravegaHook",
-}
-"""System to hook, imported when used. A system without a line here takes its options from the connection's extras."""
+    from airflow_provider_streams.systems.option import Option
 
 on_secret(secret_places.mask)
 
@@ -57,7 +52,7 @@ class StreamHook(BaseHook):
 
     Args:
         conn_id: the Airflow connection.
-        system: which row of `systems.base.SYSTEMS`.
+        system: which row of `systems.registry.SYSTEMS`.
         options: settings that win over the connection's.
     """
 
@@ -249,12 +244,15 @@ class StreamHook(BaseHook):
         """Close what asynchronous calls opened."""
 
     def _system_class(self) -> type[StreamSystem]:
-        from airflow_provider_streams.systems.base import load_system  # noqa: PLC0415
 
         return load_system(self.system_name)
 
     def _known_options(self) -> tuple[Option, ...]:
-        return self._system_class().options
+        return declaration_of(self.system_name).options
+
+    def full_names(self, names: list[str]) -> list[str]:
+        """The names of a source, where a person may leave out what the connection says."""
+        return names
 
     def _fields(self, connection: Connection) -> Mapping[str, object]:  # noqa: ARG002 - for subclasses
         """Options that the connection's own fields (host, port, password) hold."""
@@ -304,13 +302,8 @@ def hook_for(source: Source) -> StreamHook:
 
 def hook_of(system: str, conn_id: str) -> StreamHook:
     """The hook of a system's connection."""
-    path = HOOKS.get(system)
+    path = declaration_of(system).hook
     if path is None:
         return StreamHook(conn_id, system=system)
-    hook: StreamHook = _load(path)(conn_id)
+    hook: StreamHook = load(path)(conn_id)
     return hook
-
-
-def _load(path: str) -> Any:
-    module, _, attribute = path.partition(":")
-    return getattr(importlib.import_module(module), attribute)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
 
 from airflow_provider_streams.errors import InvalidRequest, StreamsError
 from airflow_provider_streams.hooks.base import StreamHook
-from airflow_provider_streams.systems.base import Option
-from airflow_provider_streams.systems.pravega.endpoint import OPTIONS, Endpoint
+from airflow_provider_streams.systems.pravega.endpoint import Endpoint
 from airflow_provider_streams.systems.pravega.source import PravegaSource, scoped_stream_name
 
 if TYPE_CHECKING:
@@ -169,9 +168,11 @@ class PravegaConnection(StreamHook):
             await self._async_client.close()
             self._async_client = None
 
-    def _known_options(self) -> tuple[Option, ...]:
-        # the system's own, without loading its readers: a triggerer needs none
-        return OPTIONS
+    def full_names(self, names: list[str]) -> list[str]:
+        """As `StreamHook`: one name without a scope is of the connection's."""
+        if len(names) != 1 or "/" in names[0]:
+            return names
+        return [full_stream_name(names[0], self.settings()["scope"].value, self.conn_id)]
 
     def _fields(self, connection: AirflowConnection) -> Mapping[str, object]:
         return {

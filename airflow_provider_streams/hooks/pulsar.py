@@ -15,7 +15,6 @@ from airflow_provider_streams.model.basis import SLACK, Chained, PublishTime
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import PlanRequest
 from airflow_provider_streams.model.readiness import Readiness
-from airflow_provider_streams.systems.base import Option
 from airflow_provider_streams.systems.pulsar import hold, names
 from airflow_provider_streams.systems.pulsar import topics as topic_questions
 from airflow_provider_streams.systems.pulsar.admin import requests
@@ -23,7 +22,7 @@ from airflow_provider_streams.systems.pulsar.admin.answers import InternalStats,
 from airflow_provider_streams.systems.pulsar.admin.client import AdminClient, AsyncAdminClient
 from airflow_provider_streams.systems.pulsar.admin.pool import acquire, release
 from airflow_provider_streams.systems.pulsar.backlog import Backlog
-from airflow_provider_streams.systems.pulsar.endpoint import OPTIONS, Address, Endpoint
+from airflow_provider_streams.systems.pulsar.endpoint import Address, Endpoint
 from airflow_provider_streams.systems.pulsar.questions import Question, Topic, aask, ask, topics_of
 from airflow_provider_streams.systems.pulsar.questions import topic as topic_named
 from airflow_provider_streams.systems.pulsar.source import PulsarSource, full_topic_name
@@ -241,10 +240,6 @@ class PulsarHook(StreamHook):
             endpoint, _ = self._borrowed
             self._borrowed = None
             await release(endpoint)
-
-    def _known_options(self) -> tuple[Option, ...]:
-        # the system's own, without loading its readers: a triggerer needs none
-        return OPTIONS
 
     def _fields(self, connection: AirflowConnection) -> Mapping[str, object]:
         return {"service_url": _service_url(connection.host, connection.port), "token": connection.password}

@@ -2,7 +2,7 @@
 
     1. argument       `options=` of a hook
     2. connection     its extras, then its fields (host, port, login, password, schema)
-    3. environment    STREAMS_<SYSTEM>_<OPTION>, then the names that the system's own tools use (`ENVIRONMENT`)
+    3. environment    STREAMS_<SYSTEM>_<OPTION>, then the names that the system's own tools use (`Option.variables`)
     4. default        the system's
 
 What a connection may name of this machine, `airflow.cfg` says (`hooks.secret_places`).
@@ -18,23 +18,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from airflow_provider_streams.redaction import redact
-from airflow_provider_streams.systems.base import Option
+from airflow_provider_streams.systems.option import Option
 from airflow_provider_streams.systems.secret_places import shown_place
 from airflow_provider_streams.systems.settings import without_credentials
-
-ENVIRONMENT: dict[str, dict[str, tuple[str, ...]]] = {
-    "pulsar": {
-        "service_url": ("PULSAR_SERVICE_URL",),
-        "admin_url": ("PULSAR_ADMIN_URL",),
-    },
-    "pravega": {
-        "controller": ("PRAVEGA_CONTROLLER_URI",),
-        "scope": ("PRAVEGA_SCOPE",),
-        "schema_registry": ("PRAVEGA_SCHEMA_REGISTRY_URI",),
-    },
-}
-"""System and option to environment variables that its other tools read. No credentials are taken from such a name: they
-could be meant for another cluster than the connection's."""
 
 NOT_SET = "not set"
 CONNECTION = "connection"
@@ -87,7 +73,7 @@ def environment(system: str, known: Iterable[Option]) -> Iterator[Layer]:
     options = tuple(known)
     prefix = f"STREAMS_{system.upper()}_"
     yield _variables({option.name: (prefix + option.name.upper(),) for option in options})
-    yield _variables(ENVIRONMENT.get(system, {}))
+    yield _variables({option.name: option.variables for option in options})
 
 
 def _variables(names: Mapping[str, Iterable[str]]) -> dict[str, Given]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, Literal
 
-from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.window import Window
 
 BasisName = Literal["publish", "append", "event", "chained", "cuts"]
@@ -110,26 +109,20 @@ _KINDS: dict[str, type[Basis]] = {kind.name: kind for kind in (PublishTime, Reco
 
 _TIMES = ("slack", "max_skew")
 
-BASES: dict[str, tuple[BasisName, ...]] = {
-    "pravega": ("append", "event", "chained"),
-    "pulsar": ("publish", "append", "chained"),
-    "fake": ("publish", "append", "event", "chained"),
-}
-"""System to the bases it can serve, its default first. Pravega's events carry no time that could be looked up."""
 
-
-def basis_for(system: str, given: BasisLike | None = None) -> Basis:
-    """What a user wrote, as a value; None: the system's default.
-
-    Raises:
-        InvalidRequest: a system cannot serve it; naming those it can.
-    """
-    known = BASES.get(system, ("publish", "append", "chained"))
+def basis_from(given: BasisLike | None, known: Sequence[BasisName]) -> Basis | None:
+    """What a user wrote, as a value: one of the known bases, by default the first; None: it is none of them."""
+    if isinstance(given, Cuts):
+        return given
     name = known[0] if given is None else given if isinstance(given, str) else getattr(given, "name", "")
-    if name not in known and not isinstance(given, Cuts):
-        names = ", ".join(f"{one!r} ({_KINDS[one].__name__})" for one in known)
-        raise InvalidRequest(f"basis of a {system} source must be one of {names} or Cuts(start, end), got {given!r}")
+    if name not in known:
+        return None
     return _KINDS[name]() if given is None or isinstance(given, str) else given
+
+
+def class_name(name: BasisName) -> str:
+    """The value's class, for who writes a DAG: `PublishTime`."""
+    return _KINDS[name].__name__
 
 
 def basis_to_json(basis: Basis) -> dict[str, Any]:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import Asset, BaseOperator
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.model.basis import BasisLike, basis_for
+from airflow_provider_streams.model.basis import BasisLike
 from airflow_provider_streams.model.plan import DEFAULT_SPLIT_BYTES, OnLoss, OnUnproven, Plan
 from airflow_provider_streams.model.receipt import Receipt
 from airflow_provider_streams.model.sink import Sink
 from airflow_provider_streams.model.source import Source, check_source
 from airflow_provider_streams.operators.announcing import withhold
 from airflow_provider_streams.operators.landing import UNSAID, check_landing
+from airflow_provider_streams.systems.registry import declaration_of
 from airflow_provider_streams.windows.acts import Acts, Overlap
 from airflow_provider_streams.windows.reading import RunIds
 
@@ -79,7 +80,7 @@ class LandingOperator(BaseOperator):
     ) -> None:
         super().__init__(**kwargs)
         self.source = check_source(source)
-        self.basis = basis_for(source.system, basis)
+        self.basis = declaration_of(source.system).basis(basis)
         _check_choices(on_loss, on_unproven)
         self.sink = check_landing(
             source=source, sink=sink, transform=transform, columns=columns, spark=spark, dry_run=dry_run

@@ -13,11 +13,12 @@ from airflow.sdk import BaseOperator
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.base import StreamHook, hook_for
 from airflow_provider_streams.hooks.journal import open_journal
-from airflow_provider_streams.model.basis import SLACK, BasisLike, basis_for
+from airflow_provider_streams.model.basis import SLACK, BasisLike
 from airflow_provider_streams.model.hold import HoldRequest
 from airflow_provider_streams.model.source import Source, check_source
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.retry import terminal_errors
+from airflow_provider_streams.systems.registry import declaration_of
 from airflow_provider_streams.timetables import run_facts
 from airflow_provider_streams.windows.of_run import resolve_window
 from airflow_provider_streams.windows.progress import covered_end
@@ -187,7 +188,7 @@ class ReleaseHoldOperator(_HoldOperator):
 
 
 def _slack(source: Source, basis: BasisLike | None) -> timedelta:
-    slack: timedelta = getattr(basis_for(source.system, basis), "slack", SLACK)
+    slack: timedelta = getattr(declaration_of(source.system).basis(basis), "slack", SLACK)
     return slack
 
 

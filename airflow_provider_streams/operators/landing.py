@@ -12,7 +12,7 @@ from airflow_provider_streams.model.landing import Landing, columns_of
 from airflow_provider_streams.model.sink import Sink
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.spark.settings import SparkSettings
-from airflow_provider_streams.systems.base import column_names
+from airflow_provider_streams.systems.registry import declaration_of
 
 UNSAID: Final = cast("Sink", object())
 """The sink of a task that names none."""
@@ -107,7 +107,7 @@ def _check_transform(transform: object) -> None:
 
 
 def _check_columns(source: Source, columns: tuple[str, ...] | None) -> None:
-    known = column_names(source.system)
+    known = declaration_of(source.system).columns
     for name in columns or ():
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)

@@ -12,7 +12,7 @@ from airflow_provider_streams.model.plan import Plan
 from airflow_provider_streams.model.receipt import Receipt, SplitReceipt
 from airflow_provider_streams.model.sink import Sink
 from airflow_provider_streams.model.source import Source
-from airflow_provider_streams.systems.pulsar.names import parent_of
+from airflow_provider_streams.systems.registry import declaration_of
 
 if TYPE_CHECKING:
     from openlineage.client.event_v2 import Dataset, InputDataset, OutputDataset
@@ -91,7 +91,8 @@ def _by_name(reads: Reads) -> dict[str, list[dict[str, Any]]]:
         read = _reports(plan, receipt)
         for one in plan.ranges:
             rows = sum(report.rows for report in read.get(one.shard, [])) if receipt else None
-            named.setdefault(_name(plan, one.shard), []).append(
+            name = declaration_of(plan.source.system).dataset(plan.source.names, one.shard)
+            named.setdefault(name, []).append(
                 {
                     "window": str(plan.window),
                     "shard": one.shard,
@@ -112,12 +113,6 @@ def _reports(plan: Plan, receipt: Receipt | None) -> dict[str, list[SplitReceipt
     for report in reports:
         found.setdefault(shards[report.index], []).append(report)
     return found
-
-
-def _name(plan: Plan, shard: str) -> str:
-    if plan.source.system == "pulsar":
-        return parent_of(shard).removeprefix("persistent://")
-    return plan.source.names[0]
 
 
 @functools.cache

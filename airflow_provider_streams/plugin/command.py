@@ -10,13 +10,10 @@ from datetime import UTC, datetime
 from airflow_provider_streams.errors import StreamsError
 from airflow_provider_streams.journal.overview import ReaderOverview, ReadingTask
 from airflow_provider_streams.model.backfill import Select
-from airflow_provider_streams.model.basis import basis_for
 from airflow_provider_streams.model.grid import Grid
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.systems.pravega.source import PravegaSource
-from airflow_provider_streams.systems.pulsar.source import PulsarSource
-from airflow_provider_streams.systems.sources import source_of
+from airflow_provider_streams.systems.registry import declaration_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,29 +46,22 @@ def of_source(wanted: Backfill, source: Source) -> str | None:
     kept = wanted.one.landing
     if kept is None or kept.landing is None or kept.landing["sink"] is None or not _can_be_named(source):
         return None
-    pattern = source.pattern if isinstance(source, PulsarSource) else None
-    lines = [["--pattern", pattern] if pattern else _names(source), ["--conn-id", source.conn_id]]
-    if isinstance(source, PravegaSource) and source != PravegaSource(source.stream, source.conn_id):
-        lines += [["--event-time-unit", source.event_time_unit]]
-    if wanted.basis is not None and kept.basis is None and wanted.basis != basis_for(source.system).name:
+    names, details = declaration_of(source.system).names_of(source)
+    flags = ([f"--{name.replace('_', '-')}", value] for name, value in details.items())
+    lines = [*filter(None, [names]), *flags, ["--conn-id", source.conn_id]]
+    if wanted.basis is not None and kept.basis is None and wanted.basis != declaration_of(source.system).basis().name:
         lines += [["--basis", wanted.basis]]
     return _text([*lines, *_span(wanted)], source.system)
 
 
 def _can_be_named(source: Source) -> bool:
     """Whether the command line makes the same source of its names."""
-    if isinstance(source, PravegaSource):
-        return True
-    if isinstance(source, PulsarSource) and source.pattern:
-        return not source.topics
+    declared = declaration_of(source.system)
+    names, details = declared.names_of(source)
     try:
-        return source == source_of(source.system, _names(source), source.conn_id)
+        return source == declared.source(names, source.conn_id, details)
     except StreamsError:
         return False
-
-
-def _names(source: Source) -> list[str]:
-    return list(source.topics) if isinstance(source, PulsarSource) else [str(source)]
 
 
 def _span(wanted: Backfill) -> Iterator[list[str]]:

@@ -11,12 +11,13 @@ from airflow.triggers.base import StartTriggerArgs
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.base import hook_for
-from airflow_provider_streams.model.basis import BasisLike, basis_for, basis_to_json
+from airflow_provider_streams.model.basis import BasisLike, basis_to_json
 from airflow_provider_streams.model.grid import parse_grid
 from airflow_provider_streams.model.source import Source, check_source
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.retry import terminal_errors
 from airflow_provider_streams.sensors.state import StateSensor
+from airflow_provider_streams.systems.registry import declaration_of
 from airflow_provider_streams.systems.sources import source_to_json
 from airflow_provider_streams.timetables import grid_of_timetable, run_facts
 from airflow_provider_streams.triggers.window import RunWindowReadyTrigger, WindowReadyTrigger
@@ -71,7 +72,7 @@ class WindowReadySensor(StateSensor):
         self.source = source
         self.window = window
         self.window_length = window_length
-        self.basis = basis_for(source.system, basis)
+        self.basis = declaration_of(source.system).basis(basis)
         if start_from_trigger:
             self._start_from_trigger(deferrable=kwargs.get("deferrable"))
 

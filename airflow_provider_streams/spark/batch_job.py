@@ -35,7 +35,7 @@ from airflow_provider_streams.spark.observing import observed
 from airflow_provider_streams.spark.options import RECEIPT_COLUMN
 from airflow_provider_streams.spark.spec import JobSpec
 from airflow_provider_streams.spark.transforms import Transform, settings, unchanged
-from airflow_provider_streams.systems.base import load_system
+from airflow_provider_streams.systems.registry import load_system
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -20,7 +20,8 @@ from airflow_provider_streams.spark.options import RECEIPT_COLUMN
 from airflow_provider_streams.spark.source import one_split
 from airflow_provider_streams.spark.spec import JobSpec, secret_variable
 from airflow_provider_streams.spark.veil import unveiled, veiled
-from airflow_provider_streams.systems.base import StreamSystem, load_system
+from airflow_provider_streams.systems.base import StreamSystem
+from airflow_provider_streams.systems.registry import load_system
 
 NUMBER_COLUMN = "_window"
 """Which window of the chunk a row belongs to, from 0."""
@@ -50,7 +51,9 @@ class WindowsDataSource(DataSource):
         }
         plans = [Plan.from_json(plan) for plan in data.pop("plans")]
         spec = JobSpec.from_json(data, environment)
-        self._reading = _Reading(plans, replace(spec, plan=replace(spec.plan, splits=(), ranges=())), _schema(spec))
+        system = load_system(spec.plan.source.system)
+        spec = replace(spec, plan=replace(spec.plan, splits=(), ranges=()))
+        self._reading = _Reading(plans, system, spec, _schema(system, spec))
 
     @classmethod
     def name(cls) -> str:
@@ -85,6 +88,7 @@ class WindowPartition(InputPartition):
 @dataclass(frozen=True)
 class _Reading:
     plans: list[Plan]
+    system: type[StreamSystem]
     spec: JobSpec
     schema: pa.Schema
 
@@ -122,8 +126,7 @@ class WindowsReader(DataSourceReader):
                 raise one_line(error) from None  # the last line that runs here: Spark shows it as the error's place
 
     def _read(self, parts: Iterable[WindowSplit]) -> Iterator[pa.RecordBatch]:
-        spec = self._reading.spec
-        with closing(load_system(spec.plan.source.system).from_options(spec.options)) as system:
+        with closing(self._reading.system.from_options(self._reading.spec.options)) as system:
             for part in parts:
                 yield from self._read_split(system, part)
 
@@ -141,9 +144,9 @@ class WindowsReader(DataSourceReader):
         yield _receipt_row(schema, part.number, text)
 
 
-def _schema(spec: JobSpec) -> pa.Schema:
-    with closing(load_system(spec.plan.source.system).from_options(spec.options)) as system:
-        schema = system.schema(spec.columns)
+def _schema(system: type[StreamSystem], spec: JobSpec) -> pa.Schema:
+    with closing(system.from_options(spec.options)) as connected:
+        schema = connected.schema(spec.columns)
     return schema.append(pa.field(NUMBER_COLUMN, pa.int32())).append(pa.field(RECEIPT_COLUMN, pa.string()))
 
 

@@ -15,7 +15,7 @@ from airflow_provider_streams.spark import ending, failures, preflight, reading,
 from airflow_provider_streams.spark.observing import observed
 from airflow_provider_streams.spark.spec import JobSpec
 from airflow_provider_streams.spark.transforms import Transform, unchanged
-from airflow_provider_streams.systems.base import load_system
+from airflow_provider_streams.systems.registry import load_system
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

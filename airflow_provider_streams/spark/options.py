@@ -15,7 +15,9 @@ from airflow_provider_streams.errors import InvalidRequest, InvalidWindow, PlanM
 from airflow_provider_streams.model.plan import DEFAULT_SPLIT_BYTES, OnLoss, OnUnproven, Plan, PlanRequest
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.spark.veil import unveiled
-from airflow_provider_streams.systems.base import Option, StreamSystem
+from airflow_provider_streams.systems.base import StreamSystem
+from airflow_provider_streams.systems.option import Option
+from airflow_provider_streams.systems.registry import declaration_of
 
 RECEIPT_COLUMN = "_receipt"
 """The extra column of option `receipt`: null in the rows of events, JSON in one last row per split."""
@@ -44,36 +46,6 @@ READ_OPTIONS: tuple[Option, ...] = (
     Option("reader", "the name in error messages and plans", "spark"),
     Option("receipt", "true adds the column _receipt: JSON in one extra row per split", "false"),
 )
-SOURCE_OPTIONS: tuple[Option, ...] = (
-    Option("topic", "one topic"),
-    Option("topics", "topics, comma separated"),
-    Option("topicsPattern", "a pattern of topics", aliases=("topics_pattern",)),
-    Option("scope", "a Pravega scope"),
-    Option("stream", "a Pravega stream"),
-    Option("streams", "streams, comma separated"),
-    Option("event_time_unit", "basis event: the unit of the times that a Pravega stream's writers note", "ms"),
-)
-"""What names a source; which of them apply is the system's to say (`StreamSystem.source`)."""
-
-WITHOUT_MEANING: dict[str, frozenset[str]] = {
-    "pravega": frozenset(
-        {
-            "allow_create_scope",
-            "allow_create_stream",
-            "default_num_segments",
-            "default_retention_duration_milliseconds",
-            "default_retention_size_bytes",
-            "default_scale_factor",
-            "default_segment_target_rate_bytes_per_sec",
-            "default_segment_target_rate_events_per_sec",
-            "exactly_once",
-            "read_after_write_consistency",
-            "transaction_status_poll_interval_ms",
-            "transaction_timeout_ms",
-        }
-    ),
-}
-"""By system: options of other connectors about creating and writing. A read does neither, so they are passed over."""
 
 _LOSSES: dict[bool, OnLoss] = {True: "fail", False: "record"}
 _MILLISECONDS = re.compile(r"^\d{12,14}$")
@@ -95,12 +67,12 @@ class ReadOptions:
         Raises:
             InvalidRequest: an unknown name (with the nearest known one), or one thing said twice.
         """
-        settings = (*system.options, *SOURCE_OPTIONS)
+        declared = declaration_of(system.name)
+        settings = (*declared.options, *declared.source_options)
         names = _names(settings) | _names(READ_OPTIONS)
         found: dict[str, str] = {}
-        passed_over = WITHOUT_MEANING.get(system.name, frozenset())
         for name, value in given.items():
-            if name.lower() in passed_over:
+            if name.lower() in declared.passed_over:
                 continue
             own = names.get(name.lower())
             if own is None:

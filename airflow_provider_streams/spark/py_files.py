@@ -1,29 +1,22 @@
-"""The part of this package that Spark's processes need, as one archive for `--py-files` and `addArtifacts`."""
+"""What Spark's processes need of this package, and other packages' systems: one archive for `--py-files`."""
 
 from __future__ import annotations
 
 import hashlib
+import importlib
 import io
 import os
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import accumulate
 from pathlib import Path
 
 from airflow_provider_streams import __version__
+from airflow_provider_streams.systems.registry import SYSTEMS, known
 
-RING = (
-    "__init__.py",
-    "errors.py",
-    "redaction.py",
-    "model",
-    "systems",
-    "formats",
-    "spark",
-    "testing/__init__.py",
-    "testing/fake",
-)
-"""Files and folders below the package, as `design` draws the ring; the fake system is one of the systems."""
+RING = ("__init__.py", "errors.py", "redaction.py", "model", "systems", "formats", "spark")
+"""Files and folders below the package, as `design` draws the ring."""
 
 _PACKAGE = Path(__file__).parent.parent
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
@@ -50,19 +43,39 @@ def ring_archive() -> Path:
 def _content() -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted(_files()):
-            entry = zipfile.ZipInfo(f"{_PACKAGE.name}/{path.relative_to(_PACKAGE).as_posix()}", _NO_TIME)
+        for name, path in sorted(_files().items()):
+            entry = zipfile.ZipInfo(name, _NO_TIME)
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = 0o644 << 16
             archive.writestr(entry, path.read_bytes())
     return buffer.getvalue()
 
 
-def _files() -> Iterator[Path]:
-    for name in RING:
-        member = _PACKAGE / name
-        found = member.rglob("*") if member.is_dir() else [member]
-        yield from (path for path in found if path.is_file() and "__pycache__" not in path.parts)
+def _files() -> dict[str, Path]:
+    """Names in the archive, with their files: the ring's, and those of systems that others declare."""
+    found = dict(_below(_PACKAGE, RING))
+    for path in set(known().values()) - set(SYSTEMS.values()):
+        found |= dict(_declared(path.partition(":")[0].rpartition(".")[0]))
+    return found
+
+
+def _declared(package: str) -> Iterator[tuple[str, Path]]:
+    """A system's folder, and what makes the folders above it packages."""
+    *parents, _ = accumulate(package.split("."), "{}.{}".format)
+    for parent in parents:
+        if opened := importlib.import_module(parent).__file__:
+            yield f"{parent.replace('.', '/')}/__init__.py", Path(opened)
+    (root,) = importlib.import_module(package).__path__
+    for name, file in _below(Path(root), ("",)):
+        yield f"{package.rpartition('.')[0].replace('.', '/')}/{name}".lstrip("/"), file
+
+
+def _below(root: Path, members: Iterable[str]) -> Iterator[tuple[str, Path]]:
+    for name in members:
+        member = root / name
+        for path in member.rglob("*") if member.is_dir() else [member]:
+            if path.is_file() and "__pycache__" not in path.parts:
+                yield path.relative_to(root.parent).as_posix(), path
 
 
 def _folders() -> Iterator[Path]:

@@ -22,7 +22,8 @@ from airflow_provider_streams.spark import ending, preflight, veil
 from airflow_provider_streams.spark.observing import observed
 from airflow_provider_streams.spark.options import RECEIPT_COLUMN
 from airflow_provider_streams.spark.spec import JobSpec
-from airflow_provider_streams.systems.base import StreamSystem, load_system
+from airflow_provider_streams.systems.base import StreamSystem
+from airflow_provider_streams.systems.registry import load_system
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation, SparkSession
@@ -94,10 +95,10 @@ class SourceRead:
         from pyspark.sql import Observation  # noqa: PLC0415 - only where Spark runs
         from pyspark.sql import functions as F  # noqa: N812, PLC0415
 
-        from airflow_provider_streams.spark.source import SOURCES  # noqa: PLC0415
+        from airflow_provider_streams.spark.source import data_source  # noqa: PLC0415
 
         veil.hide(spark)
-        spark.dataSource.register(SOURCES[spec.plan.source.system])
+        spark.dataSource.register(data_source(spec.plan.source.system))
         self._source = spark.read.format(spec.plan.source.system).options(**_source_options(spec)).load()
         self._splits = len(spec.plan.splits)
         self._observation = Observation("streams receipts")

@@ -22,17 +22,20 @@ from airflow_provider_streams.model.plan import OnLoss, Plan, Split
 from airflow_provider_streams.model.receipt import SplitReceipt, check_split
 from airflow_provider_streams.spark.failures import one_line
 from airflow_provider_streams.spark.options import RECEIPT_COLUMN, ReadOptions
-from airflow_provider_streams.systems.base import SYSTEMS, StreamSystem, load_system
+from airflow_provider_streams.systems.base import StreamSystem
+from airflow_provider_streams.systems.registry import load_system, path_of, register
 
 
 class StreamDataSource(DataSource):
-    """Reads one plan of one system; the subclasses below name it."""
+    """Reads one plan of one system; its subclasses name it."""
 
     system: ClassVar[str]
+    declaration: ClassVar[str]
 
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__(dict(options))
         try:
+            register(self.system, self.declaration)
             self._reading = _Reading.of(load_system(self.system), options)
         except StreamsError as error:
             raise one_line(error) from None
@@ -155,12 +158,11 @@ def _receipt_row(schema: pa.Schema, receipt: SplitReceipt) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([*nulls, text], schema=schema)
 
 
-def _source_class(system: str) -> type[StreamDataSource]:
-    return type(f"{system.title()}DataSource", (StreamDataSource,), {"system": system, "__module__": __name__})
+def data_source(system: str) -> type[StreamDataSource]:
+    """The Data Source of a system. It brings along where the system is declared: Spark pickles the class itself.
 
-
-SOURCES: dict[str, type[StreamDataSource]] = {system: _source_class(system) for system in SYSTEMS}
-"""Format name to Data Source."""
-
-# Spark pickles a source by reference: each needs its name in this module.
-globals().update({source.__name__: source for source in SOURCES.values()})
+    Raises:
+        InvalidRequest: no such system.
+    """
+    named = {"system": system, "declaration": path_of(system)}
+    return type(f"{system.title()}DataSource", (StreamDataSource,), named)

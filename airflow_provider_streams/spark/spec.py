@@ -11,7 +11,7 @@ from airflow_provider_streams.model.landing import Terms
 from airflow_provider_streams.model.plan import OnLoss, Plan
 from airflow_provider_streams.model.sink import Sink
 from airflow_provider_streams.spark.sinks import sink_from_json
-from airflow_provider_streams.systems.base import load_system
+from airflow_provider_streams.systems.registry import declaration_of, path_of, register
 
 SMALL_PLAN_BYTES = 32 * 1024 * 1024
 """Plans of at most so many stored bytes are read by the job's own process."""
@@ -58,7 +58,7 @@ class JobSpec:
     @property
     def secrets(self) -> dict[str, str]:
         """The options that must not be shown, by name; empty ones are none."""
-        hidden = {option.name for option in load_system(self.plan.source.system).options if option.secret}
+        hidden = {option.name for option in declaration_of(self.plan.source.system).options if option.secret}
         return {name: value for name, value in self.options.items() if name in hidden and value}
 
     def to_json(self) -> dict[str, Any]:
@@ -66,6 +66,7 @@ class JobSpec:
         secrets = self.secrets
         return {
             "plan": self.plan.to_json(),
+            "declaration": path_of(self.plan.source.system),
             "sink": self.sink.to_json() if self.sink else None,
             "columns": list(self.columns) if self.columns is not None else None,
             "transform": self.transform,
@@ -92,8 +93,10 @@ class JobSpec:
         if missing:
             raise PreflightFailed(f"the Spark driver's environment lacks {', '.join(missing)}")
         secrets = {name: environ[secret_variable(name)] for name in data["secrets"]}
+        plan = Plan.from_json(data["plan"])
+        register(plan.source.system, data["declaration"])
         return cls(
-            plan=Plan.from_json(data["plan"]),
+            plan=plan,
             sink=sink_from_json(data["sink"]) if data["sink"] else None,
             columns=tuple(data["columns"]) if data["columns"] is not None else None,
             transform=data["transform"],

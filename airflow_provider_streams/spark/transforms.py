@@ -24,7 +24,7 @@ from airflow_provider_streams.model.plan import Plan
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.redaction import redact
 from airflow_provider_streams.spark.failures import typed
-from airflow_provider_streams.systems.base import load_system
+from airflow_provider_streams.systems.registry import load_system
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

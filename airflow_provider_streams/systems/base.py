@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
+from typing import TYPE_CHECKING, ClassVar, Protocol, Self
 
-from airflow_provider_streams.errors import InvalidRequest, OtherCluster
+from airflow_provider_streams.errors import OtherCluster
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import OnLoss, Plan, PlanRequest, Split
 from airflow_provider_streams.model.receipt import SplitReceipt
@@ -17,31 +15,6 @@ from airflow_provider_streams.model.source import Source
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-SYSTEMS: dict[str, str] = {
-    "pulsar": "airflow_provider_streams.systems.pulsar.system:PulsarSystem",
-    "pravega": "airflow_provider_streams.systems.pravega.system:PravegaSystem",
-    "fake": "airflow_provider_streams.testing.fake:FakeSystem",
-}
-"""Scheme to dotted path, imported when used. A third system is one folder here and one line."""
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """One setting of a system: the same name in a connection's extras, a Spark option and the docs."""
-
-    name: str
-    help: str
-    default: str = ""
-    secret: bool = False
-    aliases: tuple[str, ...] = ()
-    """Names that other connectors gave to it, accepted by the Spark source; compared without case."""
-    reads: Literal["", "file", "variable"] = ""
-    """What it names on the machine that uses it, with credentials in it: whoever may set it could read that."""
-    is_address: bool = False
-    """Whether it says where servers are: shown without what else somebody wrote into it."""
-
 
 Recorded = Callable[[], Iterable[tuple[datetime, Cut, Identity]]]
 """Recorded cuts with the time their sampling began, and the source's life then; oldest first."""
@@ -71,7 +44,6 @@ class StreamSystem(Protocol):
     """A reachable stream system: plans windows, reads splits. Connects when used, not when built."""
 
     name: ClassVar[str]
-    options: ClassVar[tuple[Option, ...]]
 
     @classmethod
     def from_options(cls, options: Mapping[str, str]) -> Self:
@@ -180,40 +152,3 @@ class StreamSystem(Protocol):
 
     def close(self) -> None:
         """Close what was opened."""
-
-
-def load_system(name: str) -> type[StreamSystem]:
-    """The class of a system, imported now.
-
-    Raises:
-        InvalidRequest: no such system.
-    """
-    try:
-        module, _, attribute = SYSTEMS[name].partition(":")
-    except KeyError:
-        raise InvalidRequest(f"no stream system {name!r}; known: {', '.join(sorted(SYSTEMS))}") from None
-    system: type[StreamSystem] = getattr(importlib.import_module(module), attribute)
-    return system
-
-
-def system_file(name: str, file: str) -> Any:
-    """A module of a system's folder, imported now: those without its client, like `column_names`.
-
-    Raises:
-        InvalidRequest: no such system.
-    """
-    try:
-        folder = SYSTEMS[name].partition(":")[0].removesuffix(".system")
-    except KeyError:
-        raise InvalidRequest(f"no stream system {name!r}; known: {', '.join(sorted(SYSTEMS))}") from None
-    return importlib.import_module(f"{folder}.{file}")
-
-
-def column_names(name: str) -> tuple[str, ...]:
-    """The names of the columns that a system's reads can give, in order; imports neither its client nor Arrow.
-
-    Raises:
-        InvalidRequest: no such system.
-    """
-    names: tuple[str, ...] = system_file(name, "column_names").COLUMN_NAMES
-    return names

@@ -7,7 +7,7 @@ from dataclasses import Field, fields
 from typing import Any, ClassVar, Literal, Protocol
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.systems.base import system_file
+from airflow_provider_streams.systems.registry import system_file
 
 Direction = Literal["at_least", "at_most"]
 

@@ -11,26 +11,18 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urlsplit
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.systems.base import Option
+from airflow_provider_streams.systems.option import Kind, Option
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-Parser = Callable[[str, str], object]
-"""The value of a field, from an option's name and text.
 
-Raises:
-    InvalidRequest: the text is none; the name is for the message.
-"""
-
-
-def parse(settings: Mapping[str, str], options: Iterable[Option], parsers: Mapping[str, Parser]) -> dict[str, Any]:
+def parse(settings: Mapping[str, str], options: Iterable[Option]) -> dict[str, Any]:
     """The given options' values by their names; names and aliases are compared without case, unknown ones ignored.
 
     Args:
         settings: texts; empty ones count as not given.
-        options: the known ones.
-        parsers: by option name; an option without one stays a text.
+        options: the known ones; a value is of its option's kind.
 
     Raises:
         InvalidRequest: a setting is malformed.
@@ -41,8 +33,7 @@ def parse(settings: Mapping[str, str], options: Iterable[Option], parsers: Mappi
         for name in (option.name, *option.aliases):
             text = given.get(name.lower())
             if text:
-                parser = parsers.get(option.name)
-                values.setdefault(option.name, parser(option.name, text) if parser else text)
+                values.setdefault(option.name, _PARSERS[option.kind](option.name, text))
     return values
 
 
@@ -94,6 +85,15 @@ def lower(_name: str, text: str) -> str:
     """A word, without case."""
     return text.lower()
 
+
+_PARSERS: dict[Kind, Callable[[str, str], object]] = {
+    "text": lambda _name, text: text,
+    "word": lower,
+    "names": names,
+    "flag": flag,
+    "count": count,
+    "seconds": seconds,
+}
 
 # What settings hold
 

@@ -1,34 +1,15 @@
-"""Sources by the name of their system, and as plain JSON values."""
+"""Sources as plain JSON values."""
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.systems.registry import declaration_of
 
 if TYPE_CHECKING:
     from airflow_provider_streams.model.source import Source
-
-SOURCES: dict[str, str] = {
-    "pulsar": "airflow_provider_streams.systems.pulsar.source:PulsarSource",
-    "pravega": "airflow_provider_streams.systems.pravega.source:PravegaSource",
-    "fake": "airflow_provider_streams.testing.fake:FakeSource",
-}
-"""System to the class of its sources."""
-
-
-def source_of(system: str, names: Sequence[str], conn_id: str) -> Source:
-    """A source by its system's name and its own.
-
-    Raises:
-        InvalidRequest: no such system, or not a name it can have.
-    """
-    kind = _source_class(system)
-    source: Source = kind(names if system == "pulsar" else "/".join(names), conn_id=conn_id)
-    return source
 
 
 def source_to_json(source: Source) -> dict[str, Any]:
@@ -45,13 +26,5 @@ def source_from_json(data: Mapping[str, Any]) -> Source:
         InvalidRequest: no such system.
     """
     arguments = dict(data)
-    source: Source = _source_class(arguments.pop("system"))(**arguments)
+    source: Source = declaration_of(arguments.pop("system")).source_class(**arguments)
     return source
-
-
-def _source_class(system: str) -> Any:
-    try:
-        module, _, attribute = SOURCES[system].partition(":")
-    except KeyError:
-        raise InvalidRequest(f"no stream system {system!r}; known: {', '.join(sorted(SOURCES))}") from None
-    return getattr(importlib.import_module(module), attribute)

@@ -19,7 +19,7 @@ from airflow_provider_streams.spark import sinks
 from airflow_provider_streams.spark.batch_spec import ChunkSpec, WindowFailure, WindowResult, concerns_all
 from airflow_provider_streams.spark.job import expected_rows
 from airflow_provider_streams.spark.spec import SMALL_PLAN_BYTES, JobSpec
-from airflow_provider_streams.systems.base import load_system
+from airflow_provider_streams.systems.registry import load_system
 from airflow_provider_streams.windows.acts import Acts
 from airflow_provider_streams.windows.landing import Ask, enter
 from airflow_provider_streams.windows.planning import WindowRead, pinned_plan

@@ -12,11 +12,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from airflow_provider_streams.systems.registry import register
+
 if TYPE_CHECKING:
     from airflow_provider_streams.testing.servers import PravegaServer, PulsarServer, SchemaRegistryServer
 
 # Small enough that ordinary tests cross ledgers, large enough that their topics have only a few.
 LEDGER_ENTRIES = 50
+
+
+def pytest_configure() -> None:
+    """Tests may read the fake system."""
+    register("fake", "airflow_provider_streams.testing.fake.declaration:Fake")
 
 
 @pytest.fixture(scope="session")

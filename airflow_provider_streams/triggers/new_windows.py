@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_streams.errors import InvalidRequest, InvalidWindow
 from airflow_provider_streams.hooks.base import StreamHook, hook_for
 from airflow_provider_streams.hooks.journal import aopen_journal
-from airflow_provider_streams.model.basis import BasisLike, Cuts, basis_for, basis_from_json, basis_to_json
+from airflow_provider_streams.model.basis import BasisLike, Cuts, basis_from_json, basis_to_json
 from airflow_provider_streams.model.coverage import Coverage, WindowState
 from airflow_provider_streams.model.grid import Every, Grid, parse_grid
 from airflow_provider_streams.model.partition_key import KEY_FORMAT, partition_key
 from airflow_provider_streams.model.source import Source, check_source
 from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.systems.registry import declaration_of
 from airflow_provider_streams.systems.sources import source_from_json, source_to_json
 from airflow_provider_streams.triggers.watching import REPEAT_SECONDS, News, WatchTrigger
 from airflow_provider_streams.windows.readiness import WindowQuestion
@@ -90,7 +91,7 @@ class NewWindowsTrigger(WatchTrigger):
         super().__init__(poll_interval, repeat_seconds)
         self.source: Source = check_source(source_from_json(source) if isinstance(source, dict) else source)
         given = basis_from_json(basis) if isinstance(basis, Mapping) else basis
-        self.basis = basis_for(self.source.system, given)
+        self.basis = declaration_of(self.source.system).basis(given)
         if isinstance(self.basis, Cuts):
             raise InvalidRequest("windows that come by themselves cannot have the user's own cuts")
         self.grid = _grid(window_length, _span(offset))

@@ -21,7 +21,7 @@ from airflow_provider_streams.model.landing import Landed, Landing
 from airflow_provider_streams.model.receipt import compare
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.spark.batch_spec import WindowFailure
-from airflow_provider_streams.systems.base import load_system
+from airflow_provider_streams.systems.registry import load_system
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource
 from airflow_provider_streams.windows.acts import Acts
 from airflow_provider_streams.windows.backfilling import Backfill, Backfiller

@@ -16,7 +16,7 @@ from airflow_provider_streams.model.basis import RecordedCuts
 from airflow_provider_streams.model.plan import Plan
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.systems.base import load_system
+from airflow_provider_streams.systems.registry import load_system
 from airflow_provider_streams.systems.sources import source_to_json
 from airflow_provider_streams.windows.planning import WindowRead, fresh_plan
 from airflow_provider_streams.windows.readiness import WindowQuestion
@@ -27,7 +27,7 @@ import json, os, signal, sys
 from airflow_provider_streams.systems.sources import source_from_json
 from airflow_provider_streams.windows.recording import record
 from airflow_provider_streams.journal.store import Journal
-from airflow_provider_streams.systems.base import load_system
+from airflow_provider_streams.systems.registry import load_system
 
 url, source, options = sys.argv[1], source_from_json(json.loads(sys.argv[2])), json.loads(sys.argv[3])
 Journal.record_cut = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)

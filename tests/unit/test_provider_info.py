@@ -21,8 +21,8 @@ from airflow_provider_streams import ParquetSink, PulsarSource
 from airflow_provider_streams.hooks.pravega import PravegaHook
 from airflow_provider_streams.hooks.pulsar import PulsarHook
 from airflow_provider_streams.provider_info import get_provider_info
-from airflow_provider_streams.systems.pravega.endpoint import OPTIONS as PRAVEGA_OPTIONS
-from airflow_provider_streams.systems.pulsar.endpoint import OPTIONS as PULSAR_OPTIONS
+from airflow_provider_streams.systems.pravega.options import OPTIONS as PRAVEGA_OPTIONS
+from airflow_provider_streams.systems.pulsar.options import OPTIONS as PULSAR_OPTIONS
 
 INFO = get_provider_info()
 FORMS = {form["connection-type"]: form for form in INFO["connection-types"]}

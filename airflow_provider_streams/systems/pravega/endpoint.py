@@ -10,48 +10,9 @@ from typing import Self
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.redaction import conceal
 from airflow_provider_streams.systems import secret_places, settings
-from airflow_provider_streams.systems.base import Option
+from airflow_provider_streams.systems.pravega.options import METHODS, OPTIONS
 from airflow_provider_streams.systems.reach import Reach
 
-OPTIONS: tuple[Option, ...] = (
-    Option(
-        "controller",
-        "Controllers: tcp://host:9090 or tls://host:9090, several hosts between commas",
-        aliases=("controllerUri", "controller_uri"),
-        is_address=True,
-    ),
-    Option("scope", "The scope of streams that are named without one"),
-    Option(
-        "rest_url",
-        "The controllers' REST API, http://host:9091 or https://..: only health is asked there",
-        aliases=("restUrl",),
-        is_address=True,
-    ),
-    Option(
-        "schema_registry",
-        "Schema Registry: http://host:9092 or https://..",
-        aliases=("schemaRegistry", "schema_registry_uri", "schemaRegistryUri"),
-        is_address=True,
-    ),
-    Option("auth_method", "none, basic, bearer or keycloak; default: what the given credentials need"),
-    Option("username", "The user's name (basic)"),
-    Option("password", "The user's password (basic)", secret=True),
-    Option("token", "A token of your identity provider (bearer)", secret=True),
-    Option("keycloak_file", "The client's adapter configuration from Keycloak, a JSON file (keycloak)", reads="file"),
-    Option(
-        "allowed_hosts",
-        "Hosts besides the given ones that segment stores may have, between commas; *.example.com is all below it",
-    ),
-    Option("tls_ca_file", "Certificates (PEM) to trust instead of the system's"),
-    Option("tls_verify_hostname", "Whether a certificate must name the host we call", default="true"),
-    Option("request_timeout_seconds", "How long one request may take", default="30"),
-    Option("stall_seconds", "How long a read may make no progress while there is more to come", default="60"),
-    Option("read_ahead", "How many requests of 2 MiB a read keeps on their way; more help over long distances", "2"),
-    Option("max_event_bytes", "The largest event that is read; a read holds about twice as much", str(128 << 20)),
-)
-"""Every setting of a connection to Pravega."""
-
-METHODS = ("none", "basic", "bearer", "keycloak")
 _PLAIN = {"tcp", "pravega"}
 _SECURE = {"tls", "ssl", "tcps", "pravegas"}
 _PORT = 9090
@@ -113,7 +74,7 @@ class Endpoint:
         Raises:
             InvalidRequest: `controller` is missing, or a setting is malformed.
         """
-        values = settings.parse(options, OPTIONS, _PARSERS)
+        values = settings.parse(options, OPTIONS)
         if "controller" not in values:
             raise InvalidRequest("the option controller is missing, for example tcp://localhost:9090")
         return cls(**values)
@@ -206,14 +167,3 @@ def _address(part: str, uri: str) -> tuple[str, int]:
             f"controller {settings.without_credentials(uri)!r}: each host is written host or host:port"
         )
     return host, port or _PORT
-
-
-_PARSERS: dict[str, settings.Parser] = {
-    "auth_method": settings.lower,
-    "allowed_hosts": settings.names,
-    "tls_verify_hostname": settings.flag,
-    "request_timeout_seconds": settings.seconds,
-    "stall_seconds": settings.seconds,
-    "read_ahead": settings.count,
-    "max_event_bytes": settings.count,
-}

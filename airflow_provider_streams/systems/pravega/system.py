@@ -15,8 +15,7 @@ from airflow_provider_streams.model.plan import OnLoss, Plan, PlanRequest, Span,
 from airflow_provider_streams.model.receipt import SplitReceipt
 from airflow_provider_streams.model.sighting import Identity, Sighting
 from airflow_provider_streams.model.source import Source
-from airflow_provider_streams.systems.base import Option, Recorded
-from airflow_provider_streams.systems.pravega import endpoint
+from airflow_provider_streams.systems.base import Recorded
 from airflow_provider_streams.systems.pravega.endpoint import Endpoint
 from airflow_provider_streams.systems.pravega.names import Segment
 from airflow_provider_streams.systems.pravega.source import PravegaSource
@@ -34,7 +33,6 @@ class PravegaSystem:
     """A Pravega cluster. Connects when used; not for several threads."""
 
     name: ClassVar[str] = "pravega"
-    options: ClassVar[tuple[Option, ...]] = endpoint.OPTIONS
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint

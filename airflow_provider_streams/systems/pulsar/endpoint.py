@@ -13,51 +13,9 @@ from urllib.parse import urlsplit
 from airflow_provider_streams.errors import InvalidRequest, MissingDependency, NotFollowed
 from airflow_provider_streams.redaction import conceal
 from airflow_provider_streams.systems import secret_places, settings
-from airflow_provider_streams.systems.base import Option
 from airflow_provider_streams.systems.pulsar.limits import GREATEST, Limits
+from airflow_provider_streams.systems.pulsar.options import OPTIONS
 from airflow_provider_streams.systems.reach import Reach
-
-OPTIONS: tuple[Option, ...] = (
-    Option(
-        "service_url",
-        "Brokers: pulsar://host:6650 or pulsar+ssl://host:6651, several hosts between commas",
-        aliases=("service.url", "serviceUrl"),
-        is_address=True,
-    ),
-    Option(
-        "admin_url",
-        "REST service: http://host:8080 or https://..",
-        aliases=("admin.url", "adminUrl"),
-        is_address=True,
-    ),
-    Option("token", "The token (JWT) itself", secret=True),
-    Option("token_file", "A file that holds the token, read again at every use", reads="file"),
-    Option("token_env", "The environment variable that holds the token", reads="variable"),
-    Option("tls_ca_file", "Certificates (PEM) to trust instead of the system's"),
-    Option("tls_verify_hostname", "Whether a certificate must name the host we call", default="true"),
-    Option("tls_cert_file", "Our client certificate (PEM)", reads="file"),
-    Option("tls_key_file", "The key of our client certificate (PEM)", reads="file"),
-    Option(
-        "allowed_hosts",
-        "Hosts besides the given ones that brokers may send us to, with our token; *.example.com is all below it",
-    ),
-    Option("rewrite_redirects", "Whether to call the given host when told to call another one", default="false"),
-    Option("listener_name", "The brokers' advertised listener to ask for"),
-    Option("request_timeout_seconds", "How long one request may take", default="30"),
-    Option("stall_seconds", "How long a read may make no progress while there is more to come", default="60"),
-    Option(
-        "max_entry_bytes",
-        "The largest entry that is read, decompressed and put together of its chunks; at most 536870912",
-        default="268435456",
-    ),
-    Option("max_entry_rows", "The most messages of an entry that is read, and properties of them all", "1000000"),
-    Option(
-        "max_entry_ratio",
-        "How many times its stored size an entry that is read may decompress to; 16 MiB are always allowed",
-        default="1000",
-    ),
-)
-"""Every setting of a connection to Pulsar."""
 
 _PORTS = {"pulsar": 6650, "pulsar+ssl": 6651}
 
@@ -154,7 +112,7 @@ class Endpoint:
         Raises:
             InvalidRequest: `service_url` is missing, or a setting is malformed.
         """
-        values = settings.parse(options, OPTIONS, _PARSERS)
+        values = settings.parse(options, OPTIONS)
         if "service_url" not in values:
             raise InvalidRequest("the option service_url is missing, for example pulsar://localhost:6650")
         return cls(**values)
@@ -281,15 +239,3 @@ class Endpoint:
 
     def _token_supplier(self) -> Callable[[], str]:
         return lambda: self.token_value() or ""
-
-
-_PARSERS: dict[str, settings.Parser] = {
-    "tls_verify_hostname": settings.flag,
-    "rewrite_redirects": settings.flag,
-    "allowed_hosts": settings.names,
-    "request_timeout_seconds": settings.seconds,
-    "stall_seconds": settings.seconds,
-    "max_entry_bytes": settings.count,
-    "max_entry_rows": settings.count,
-    "max_entry_ratio": settings.count,
-}

@@ -14,10 +14,10 @@ from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.receipt import SplitReceipt
 from airflow_provider_streams.model.sighting import Identity, Sighting
 from airflow_provider_streams.model.source import Source
-from airflow_provider_streams.systems.base import Option, Recorded, SplitReader
+from airflow_provider_streams.systems.base import Recorded, SplitReader
 from airflow_provider_streams.systems.pulsar import cuts
 from airflow_provider_streams.systems.pulsar.admin.client import AsyncAdminClient
-from airflow_provider_streams.systems.pulsar.endpoint import OPTIONS, Endpoint
+from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
 from airflow_provider_streams.systems.pulsar.message_id import parse_position
 from airflow_provider_streams.systems.pulsar.planner import Planner, run
 from airflow_provider_streams.systems.pulsar.questions import Topic
@@ -41,7 +41,6 @@ class PulsarSystem:
     """
 
     name: ClassVar[str] = "pulsar"
-    options: ClassVar[tuple[Option, ...]] = OPTIONS
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint

@@ -16,7 +16,8 @@ Faults (option `fault`, several separated by commas):
 | `hold` | waits before each batch but the first while a file `<truth>.hold` or `<truth>.hold.<pid>` is there |
 """
 
-from airflow_provider_streams.testing.fake.system import FakeSource, FakeSystem
+from airflow_provider_streams.testing.fake.source import FakeSource
+from airflow_provider_streams.testing.fake.system import FakeSystem
 from airflow_provider_streams.testing.fake.truth import EPOCH, Truth, dump, value_of
 
 __all__ = ["EPOCH", "FakeSource", "FakeSystem", "Truth", "dump", "value_of"]

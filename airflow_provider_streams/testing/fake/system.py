@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
@@ -23,9 +22,10 @@ from airflow_provider_streams.model.receipt import SplitReceipt
 from airflow_provider_streams.model.sighting import Identity, Sighting
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.redaction import conceal
-from airflow_provider_streams.systems.base import Option, Recorded
+from airflow_provider_streams.systems.base import Recorded
 from airflow_provider_streams.testing.fake.planner import cut_at, identity_of, plan
 from airflow_provider_streams.testing.fake.reader import FakeReader
+from airflow_provider_streams.testing.fake.source import FakeSource
 from airflow_provider_streams.testing.fake.truth import Truth, cause_of
 
 if TYPE_CHECKING:
@@ -37,39 +37,10 @@ _COLUMNS = ("value", "publish_time", "shard", "number")
 _OPTIONAL = ("key", "properties")
 
 
-@dataclass(frozen=True, slots=True)
-class FakeSource:
-    """A fake stream on one connection."""
-
-    system: ClassVar[str] = "fake"
-
-    name: str = "numbers"
-    conn_id: str = "fake_default"
-
-    def __str__(self) -> str:
-        return self.name
-
-    @property
-    def key(self) -> str:
-        """`fake:<connection>:<name>`."""
-        return f"fake:{self.conn_id}:{self.name}"
-
-    @property
-    def asset_uri(self) -> str:
-        """`fake://<connection>/<name>`."""
-        return f"fake://{self.conn_id}/{self.name}"
-
-
 class FakeSystem:
     """Fulfils `systems.base.StreamSystem` without a server. Positions are `(n,)`, spans `(0, first, end)`."""
 
     name: ClassVar[str] = "fake"
-    options: ClassVar[tuple[Option, ...]] = (
-        Option("stream", "the stream's name", "numbers", aliases=("topic",)),
-        Option("truth", "a JSON file that overrides every other option, read at each call"),
-        Option("token", "what the server may demand", secret=True, aliases=("auth.token",)),
-        *(Option(one.name, f"see Truth.{one.name}", secret=one.name == "password") for one in fields(Truth)),
-    )
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._options = dict(options)

@@ -21,7 +21,8 @@ from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.receipt import SplitReceipt, compare
 from airflow_provider_streams.model.sink import ParquetSink
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.systems.sources import source_of, source_to_json
+from airflow_provider_streams.systems.registry import declaration_of
+from airflow_provider_streams.systems.sources import source_to_json
 
 HOUR = timedelta(hours=1)
 
@@ -201,7 +202,7 @@ def forget(url: str, reader: str) -> None:
 def _source(key: str) -> str:
     """A source as whoever reads it writes it down."""
     system, conn_id, name = key.split(":", 2)
-    return json.dumps(source_to_json(source_of(system, [name], conn_id)))
+    return json.dumps(source_to_json(declaration_of(system).source([name], conn_id)))
 
 
 def _landing(connection: Connection, chapter: Chapter, reader_id: int) -> int:

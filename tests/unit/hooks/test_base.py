@@ -6,10 +6,11 @@ import pytest
 
 from airflow_provider_streams import PulsarSource
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.hooks.base import HOOKS, StreamHook, hook_for
+from airflow_provider_streams.hooks.base import StreamHook, hook_for
 from airflow_provider_streams.hooks.settings import merge_options
-from airflow_provider_streams.systems.base import SYSTEMS, Option
-from airflow_provider_streams.systems.sources import SOURCES, source_from_json, source_of, source_to_json
+from airflow_provider_streams.systems.option import Option
+from airflow_provider_streams.systems.registry import declaration_of, known, load
+from airflow_provider_streams.systems.sources import source_from_json, source_to_json
 from airflow_provider_streams.testing.fake import FakeSource, FakeSystem
 
 OPTIONS = (Option("url", "", aliases=("service.url",)), Option("token", "", secret=True), Option("token_file", ""))
@@ -86,9 +87,12 @@ async def test_a_missing_connection_is_named_in_an_event_loop_too():
         await StreamHook("nowhere", system="fake").aoptions()
 
 
-def test_every_hook_and_source_is_of_a_known_system():
-    assert HOOKS.keys() <= SYSTEMS.keys()
-    assert SOURCES.keys() == SYSTEMS.keys()
+@pytest.mark.parametrize("system", known())
+def test_what_a_system_declares_is_its_own(system):
+    declared = declaration_of(system)
+    assert (declared.name, declared.source_class.system, load(declared.system).name) == (system, system, system)
+    assert declared.hook is None or load(declared.hook).conn_type == system
+    assert declared.retention is None or callable(load(declared.retention))
 
 
 @pytest.mark.parametrize(
@@ -106,7 +110,7 @@ def test_a_source_survives_a_triggers_serialization(source):
 
 def test_an_unknown_system_is_refused():
     with pytest.raises(InvalidRequest, match=r"known: .*pulsar"):
-        source_of("kafka", ["a"], "c")
+        declaration_of("kafka")
 
 
 def test_a_system_without_a_hook_of_its_own_takes_its_connections_extras():

@@ -8,8 +8,8 @@ import pytest
 
 from airflow_provider_streams.hooks.pravega import PravegaHook
 from airflow_provider_streams.hooks.pulsar import PulsarHook
-from airflow_provider_streams.hooks.settings import ENVIRONMENT, NOT_SET, environment
-from airflow_provider_streams.systems.base import load_system
+from airflow_provider_streams.hooks.settings import NOT_SET, environment
+from airflow_provider_streams.systems.registry import SYSTEMS, declaration_of
 
 CASES = [
     (PravegaHook, "controller", "PRAVEGA_CONTROLLER_URI", "tcp://{}:9090"),
@@ -19,10 +19,9 @@ CASES = [
 
 @pytest.fixture(autouse=True)
 def bare_environment(monkeypatch):
-    for system in ENVIRONMENT.values():
-        for names in system.values():
-            for name in names:
-                monkeypatch.delenv(name, raising=False)
+    for option in (option for system in SYSTEMS for option in declaration_of(system).options):
+        for name in option.variables:
+            monkeypatch.delenv(name, raising=False)
 
 
 @pytest.mark.parametrize(("hook", "option", "variable", "url"), CASES)
@@ -71,7 +70,7 @@ def test_a_host_may_say_more_than_a_name(monkeypatch, host):
 def test_every_option_says_where_it_is_from(monkeypatch):
     monkeypatch.setenv("STREAMS_PRAVEGA_CONTROLLER", "tcp://c:9090")
     settings = PravegaHook().settings()
-    assert settings.keys() == {option.name for option in load_system("pravega").options}
+    assert settings.keys() == {option.name for option in declaration_of("pravega").options}
     assert (settings["read_ahead"].shown, settings["read_ahead"].origin) == ("2", "default")
     assert (settings["token"].shown, settings["token"].origin) == ("", NOT_SET)
 
@@ -111,15 +110,14 @@ def test_a_secret_in_the_wrong_place_is_not_shown(monkeypatch, option, value, sh
 
 def test_every_address_is_shown_as_one():
     for system in ("pulsar", "pravega"):
-        named = [one.name for one in load_system(system).options if "://" in one.help]
-        assert named == [one.name for one in load_system(system).options if one.is_address]
+        named = [one.name for one in declaration_of(system).options if "://" in one.help]
+        assert named == [one.name for one in declaration_of(system).options if one.is_address]
 
 
 def test_credentials_are_taken_from_our_own_names_only(monkeypatch):
     for system in ("pulsar", "pravega"):
-        options = load_system(system).options
-        secret = {option.name for option in options if option.secret}
-        assert not secret & ENVIRONMENT[system].keys()
-        assert ENVIRONMENT[system].keys() <= {option.name for option in options}
+        options = declaration_of(system).options
+        assert any(option.variables for option in options)
+        assert not [option for option in options if option.variables and (option.secret or option.reads)]
     monkeypatch.setenv("PULSAR_TOKEN", "canary-5c")
-    assert not any(environment("pulsar", load_system("pulsar").options))
+    assert not any(environment("pulsar", declaration_of("pulsar").options))

@@ -13,7 +13,7 @@ from airflow_provider_streams.operators.backfill import BackfillWindowsOperator
 from airflow_provider_streams.operators.read import ReadWindowOperator
 from airflow_provider_streams.sensors.pulsar import PulsarBacklogSensor
 from airflow_provider_streams.sensors.window import WindowReadySensor
-from airflow_provider_streams.systems.base import SYSTEMS, column_names, load_system
+from airflow_provider_streams.systems.registry import declaration_of, known, load_system
 
 ORDERS = PulsarSource("shop/orders/events")
 
@@ -135,9 +135,9 @@ def test_what_another_task_gives_is_looked_at_later():
     assert dag.task_ids == ["names", "read"]
 
 
-@pytest.mark.parametrize("system", list(SYSTEMS))
+@pytest.mark.parametrize("system", list(known()))
 def test_the_known_columns_are_those_of_the_system(system):
-    names = column_names(system)
+    names = declaration_of(system).columns
     options = {"pravega": {"controller": "tcp://c:9090"}, "pulsar": {"service_url": "pulsar://b:6650"}}
     read = load_system(system).from_options(options.get(system, {}))
     assert read.schema(names).names == list(names)

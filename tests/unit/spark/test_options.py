@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import timedelta
 
 import pytest
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.spark.options import READ_OPTIONS, SOURCE_OPTIONS, ReadOptions
-from airflow_provider_streams.systems.base import SYSTEMS, load_system
+from airflow_provider_streams.spark.options import READ_OPTIONS, ReadOptions
+from airflow_provider_streams.systems.option import Option
+from airflow_provider_streams.systems.registry import declaration_of, known
 from airflow_provider_streams.testing.fake import EPOCH, FakeSystem
 
 WINDOW = {"window_start": EPOCH.isoformat(), "window_end": (EPOCH + timedelta(minutes=1)).isoformat()}
@@ -61,10 +63,13 @@ def test_loss_is_refused_unless_it_is_accepted() -> None:
         _ = parse(on_loss="ignore").on_loss
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("system", known())
 def test_no_two_options_of_a_format_share_a_name(system: str) -> None:
-    own = load_system(system).options
-    names = [name.lower() for option in (*READ_OPTIONS, *own) for name in {option.name, *option.aliases}]
-    assert sorted(names) == sorted(set(names))
-    sources = {name.lower() for option in SOURCE_OPTIONS for name in (option.name, *option.aliases)}
-    assert not sources & {name.lower() for option in READ_OPTIONS for name in (option.name, *option.aliases)}
+    declared = declaration_of(system)
+    own, sources, ours = map(names_of, (declared.options, declared.source_options, READ_OPTIONS))
+    assert sorted(ours + own) == sorted(set(ours + own))
+    assert not set(sources) & set(ours)
+
+
+def names_of(options: Iterable[Option]) -> list[str]:
+    return [name.lower() for option in options for name in {option.name, *option.aliases}]

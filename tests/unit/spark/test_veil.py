@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from airflow_provider_streams.spark import veil
 from airflow_provider_streams.spark.options import ReadOptions
-from airflow_provider_streams.systems.base import load_system
+from airflow_provider_streams.systems.registry import load_system
 
 
 @given(st.text(), st.text(alphabet='" \n,}>)'))

@@ -6,15 +6,14 @@ import pytest
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.systems import settings
-from airflow_provider_streams.systems.base import Option
+from airflow_provider_streams.systems.option import Option
 
 OPTIONS = (
     Option("url", "where", aliases=("service.url",)),
-    Option("hosts", "which"),
-    Option("verify", "whether"),
-    Option("wait_seconds", "how long"),
+    Option("hosts", "which", kind="names"),
+    Option("verify", "whether", kind="flag"),
+    Option("wait_seconds", "how long", kind="seconds"),
 )
-PARSERS = {"hosts": settings.names, "verify": settings.flag, "wait_seconds": settings.seconds}
 
 
 @dataclass(frozen=True)
@@ -26,16 +25,16 @@ class Endpoint:
 
 
 def test_an_option_s_own_name_wins_over_its_aliases():
-    assert settings.parse({"service.URL": "alias", "Url": "name"}, OPTIONS, PARSERS) == {"url": "name"}
+    assert settings.parse({"service.URL": "alias", "Url": "name"}, OPTIONS) == {"url": "name"}
 
 
 def test_empty_settings_count_as_not_given_and_unknown_ones_are_ignored():
-    assert settings.parse({"url": "", "service.url": " x ", "other": "y"}, OPTIONS, PARSERS) == {"url": "x"}
+    assert settings.parse({"url": "", "service.url": " x ", "other": "y"}, OPTIONS) == {"url": "x"}
 
 
 @pytest.mark.parametrize("endpoint", [Endpoint(), Endpoint("x", ("a", "b"), verify=False, wait_seconds=0.5)])
 def test_texts_are_parsed_to_the_endpoint_they_came_from(endpoint):
-    assert Endpoint(**settings.parse(settings.texts(endpoint), OPTIONS, PARSERS)) == endpoint
+    assert Endpoint(**settings.parse(settings.texts(endpoint), OPTIONS)) == endpoint
 
 
 def test_defaults_are_left_out_of_texts():

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_streams import Cuts, PulsarSource, Window
-from airflow_provider_streams.model.basis import basis_for
 from airflow_provider_streams.model.readiness import Readiness
 from airflow_provider_streams.systems.conditions import condition_to_json
 from airflow_provider_streams.systems.pulsar.conditions import BacklogReached
+from airflow_provider_streams.systems.registry import declaration_of
 from airflow_provider_streams.systems.sources import source_to_json
 from airflow_provider_streams.triggers.condition import ConditionTrigger
 from airflow_provider_streams.triggers.state import backoff_seconds, pause_seconds
@@ -27,7 +27,7 @@ PAST = Window(NOW - timedelta(hours=2), NOW - timedelta(hours=1))
 
 
 def window_trigger(basis="publish") -> WindowReadyTrigger:
-    question = WindowQuestion(SOURCE, PAST, basis_for("pulsar", basis))
+    question = WindowQuestion(SOURCE, PAST, declaration_of("pulsar").basis(basis))
     return WindowReadyTrigger(source_to_json(SOURCE), question.to_json(), 0.01)
 
 

@@ -16,11 +16,12 @@ import pytest
 from airflow_provider_streams import ParquetSink, Window
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.model.backfill import Selection, parse_select
-from airflow_provider_streams.model.basis import PublishTime, basis_for
+from airflow_provider_streams.model.basis import PublishTime
 from airflow_provider_streams.model.grid import parse_grid
 from airflow_provider_streams.model.landing import Landed, Landing
 from airflow_provider_streams.spark.parquet_table import ParquetTable
 from airflow_provider_streams.spark.spec import SMALL_PLAN_BYTES
+from airflow_provider_streams.systems.registry import declaration_of
 from airflow_provider_streams.testing.fake import FakeSource, FakeSystem
 from airflow_provider_streams.testing.landing import run_without_spark
 from airflow_provider_streams.windows.acts import Acts
@@ -96,7 +97,7 @@ class World:
         stream, done = FakeSource(source), Acts(**acts)
         landing = Landing(self.sink(sink) if sink else None, transform, columns)
         question = WindowQuestion(
-            stream, window, PublishTime(slack) if basis == "publish" else basis_for("fake", basis)
+            stream, window, PublishTime(slack) if basis == "publish" else declaration_of("fake").basis(basis)
         )
         read = WindowRead(question, reader, on_loss)
         ids = RunIds("dag", f"run-{self.tries}", "read", 1)
@@ -138,7 +139,7 @@ class World:
             reader=reader,
             selection=Selection(parse_select(select), accepts_loss=on_loss == "record", is_own=is_own),
             landing=Landing(self.sink(sink) if sink else None, transform, columns),
-            basis=PublishTime(timedelta(0)) if basis == "publish" else basis_for("fake", basis),
+            basis=PublishTime(timedelta(0)) if basis == "publish" else declaration_of("fake").basis(basis),
             on_loss=on_loss,
             lookback=lookback,
             acts=Acts(**acts),

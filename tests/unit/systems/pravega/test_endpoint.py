@@ -5,7 +5,8 @@ import pickle
 import pytest
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.systems.pravega.endpoint import OPTIONS, Endpoint
+from airflow_provider_streams.systems.pravega.endpoint import Endpoint
+from airflow_provider_streams.systems.pravega.options import OPTIONS
 
 URI = "tcp://controller:9090"
 

@@ -12,10 +12,10 @@ from airflow_provider_streams.model.plan import Estimate, Plan, Range, SourceRef
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.receipt import SplitReceipt, compare
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.systems.base import load_system
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
 from airflow_provider_streams.systems.pravega.system import PravegaSystem
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
+from airflow_provider_streams.systems.registry import load_system
 
 NAME = "a/b/0.#epoch.0"
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)

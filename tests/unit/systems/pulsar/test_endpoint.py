@@ -7,7 +7,8 @@ import pickle
 import pytest
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.systems.pulsar.endpoint import OPTIONS, Address, Endpoint, parse_service_url
+from airflow_provider_streams.systems.pulsar.endpoint import Address, Endpoint, parse_service_url
+from airflow_provider_streams.systems.pulsar.options import OPTIONS
 
 URL = "pulsar://broker:6650"
 

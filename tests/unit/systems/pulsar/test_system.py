@@ -3,12 +3,12 @@ import pytest
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.receipt import SplitReceipt
-from airflow_provider_streams.systems.base import load_system
 from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pulsar import system as module
 from airflow_provider_streams.systems.pulsar.layout import at
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.systems.pulsar.system import PulsarSystem
+from airflow_provider_streams.systems.registry import load_system
 from tests.unit.systems.pulsar.cluster import EPOCH_MS, Cluster, Stored, Topic
 
 OPTIONS = {"service_url": "pulsar://broker:6650", "admin_url": "http://broker:8080", "token": "canary"}

@@ -5,9 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_streams.errors import InvalidName, InvalidRequest
-from airflow_provider_streams.model.sink import ParquetSink, Sink
 from airflow_provider_streams.model.source import Source
-from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pulsar.source import PulsarSource, full_topic_name, full_topic_pattern
 
 part = st.text("abzAZ019-=:._", min_size=1, max_size=10)
@@ -68,28 +66,7 @@ def test_a_pattern_is_completed_like_a_name():
     assert full_topic_pattern("a/b/(x|y/z)") == "persistent://a/b/(x|y/z)"
 
 
-def test_sources_say_which_system_and_asset_they_are():
-    pulsar, pravega = PulsarSource("shop/orders/events", conn_id="p"), PravegaSource("shop/orders", conn_id="v")
-    assert (pulsar.system, pulsar.asset_uri) == ("pulsar", "pulsar://p/shop/orders/events")
-    assert (pravega.system, pravega.key) == ("pravega", "pravega:v:shop/orders")
-    assert all(isinstance(source, Source) for source in (pulsar, pravega))
-
-
-@pytest.mark.parametrize("path", ["relative", "s3://bucket/x", "hdfs://x/y", ""])
-def test_a_parquet_sink_needs_a_mounted_absolute_path(path):
-    with pytest.raises(InvalidRequest, match="absolute path"):
-        ParquetSink(path)
-
-
-def test_a_refused_address_of_a_sink_shows_no_key():
-    with pytest.raises(InvalidRequest, match=r"got 's3://\.\.'") as caught:
-        ParquetSink("s3://key:canary-6a@bucket/x?secret=canary-6a")
-    assert "canary-6a" not in str(caught.value)
-
-
-def test_a_parquet_sink_survives_json():
-    sink = ParquetSink("file:///lake/orders/", compression="snappy")
-    assert sink.path == "/lake/orders"
-    assert sink.asset_uri == "file:///lake/orders"
-    assert ParquetSink.from_json(sink.to_json()) == sink
-    assert isinstance(sink, Sink)
+def test_a_source_says_which_system_and_asset_it_is():
+    source = PulsarSource("shop/orders/events", conn_id="p")
+    assert (source.system, source.asset_uri) == ("pulsar", "pulsar://p/shop/orders/events")
+    assert isinstance(source, Source)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from abc import abstractmethod
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -16,6 +15,7 @@ from airflow_provider_streams.hooks.base import StreamHook, hook_for
 from airflow_provider_streams.model.readiness import Readiness
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.retry import error_event
+from airflow_provider_streams.systems.backoff import Backoff
 from airflow_provider_streams.systems.sources import source_from_json
 
 LONGEST_BACKOFF_SECONDS = 120.0
@@ -120,5 +120,4 @@ def pause_seconds(answer: Readiness, poll_interval: float, now: datetime) -> flo
 def backoff_seconds(failures: int, poll_interval: float) -> float:
     """Doubles with each failure in a row up to two minutes; jitter keeps many triggers from asking in step."""
     longest = max(LONGEST_BACKOFF_SECONDS, poll_interval)
-    full = min(poll_interval * 2.0 ** min(failures - 1, 16), longest)
-    return full * random.uniform(0.5, 1.0)  # noqa: S311 - spreads polls, guards nothing
+    return Backoff(first_seconds=poll_interval, longest_seconds=longest).seconds(failures - 1)

@@ -7,11 +7,11 @@ operators, sensors and triggers share them.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from typing import Any, TypeVar
 
-from airflow_provider_streams.errors import ConnectionLost
+from airflow_provider_streams.systems import rules
+from airflow_provider_streams.systems.backoff import Pause
 from airflow_provider_streams.systems.pravega import calls
 from airflow_provider_streams.systems.pravega.calls import Call
 from airflow_provider_streams.systems.pravega.connection import Address, AsyncConnection, Connection
@@ -19,9 +19,10 @@ from airflow_provider_streams.systems.pravega.controller import AsyncController,
 from airflow_provider_streams.systems.pravega.credentials import Credentials, Tokens
 from airflow_provider_streams.systems.pravega.endpoint import Endpoint
 from airflow_provider_streams.systems.pravega.names import Segment
-from airflow_provider_streams.systems.pravega.read_bytes import BytesQuery, SmallRead
-from airflow_provider_streams.systems.pravega.segment_infos import Answers, SegmentInfo, SegmentQuery, by_store
-from airflow_provider_streams.systems.pravega.steps import Pause, Question, Steps
+from airflow_provider_streams.systems.pravega.read_bytes import BytesQuery, read_bytes
+from airflow_provider_streams.systems.pravega.segment_infos import SegmentQuery, find
+from airflow_provider_streams.systems.pravega.steps import Question, Steps
+from airflow_provider_streams.systems.pravega.talk import Talk, token_for
 
 T = TypeVar("T")
 
@@ -42,24 +43,11 @@ class Client:
 
     def run(self, steps: Steps[T]) -> T:
         """Answer a rule's questions until it has its value."""
-        answer: Any = None
-        failure: Exception | None = None
-        while True:
-            try:
-                question = steps.throw(failure) if failure else steps.send(answer)
-            except StopIteration as done:
-                value: T = done.value
-                return value
-            answer = failure = None
-            try:
-                answer = self._answer(question)
-            except Exception as error:  # noqa: BLE001 - the rule decides what a failure means
-                failure = error
+        return rules.run(steps, self._answer)
 
     def token(self, stream: str) -> str:
-        """A delegation token to read a stream, fresh enough to use now."""
-        known = self.tokens.known(stream)
-        return self.tokens.learn(stream, self.call(calls.delegation_token(stream))) if known is None else known
+        """See `token_for`."""
+        return rules.run(token_for(stream, self.tokens), self.call)
 
     def connect(self, segment: Segment) -> Connection:
         """A new connection to the store that serves a segment now; the caller closes it.
@@ -69,53 +57,29 @@ class Client:
         """
         return Connection(self.endpoint, self.call(calls.store_of(segment.stream, segment.id)))
 
-    def _answer(self, question: Question) -> Any:
+    def _answer(self, question: Question | Talk) -> Any:
         match question:
             case SegmentQuery():
-                return self._infos(question)
+                return rules.run(find(question, self.tokens), self._answer)
             case BytesQuery():
-                return self._bytes(question)
+                return rules.run(read_bytes(question, self.tokens), self._answer)
+            case Talk():
+                return self._talk(question)
             case Pause(seconds):
                 return time.sleep(seconds)
             case _:
                 return self.call(question)
 
-    def _infos(self, query: SegmentQuery) -> dict[int, SegmentInfo]:
-        answers = Answers(query)
-        while answers.left:
-            token = self.token(query.stream)
-            addresses = {key: self.call(calls.store_of(query.stream, key)) for key in answers.left}
-            for address, keys in by_store(addresses).items():
-                self._ask_store(answers, address, keys, token)
-            time.sleep(answers.pause(self.tokens))
-        return answers.found
-
-    def _bytes(self, query: BytesQuery) -> bytes:
-        reading = SmallRead(query)
-        while reading.left:
-            token = self.token(query.segment.stream)
-            address = self.call(calls.store_of(query.segment.stream, query.segment.id))
-            try:
-                with Connection(self.endpoint, address) as connection:
-                    connection.send(reading.request(token))
-                    reading.take(connection.receive(self.endpoint.request_timeout_seconds))
-            except ConnectionLost:
-                reading.lost()
-            time.sleep(reading.pause(self.tokens))
-        return bytes(reading.data)
-
-    def _ask_store(self, answers: Answers, address: Address, keys: list[int], token: str) -> None:
-        with contextlib.suppress(ConnectionLost):
-            connection = self._idle.pop(address, None) or Connection(self.endpoint, address)
-            try:
-                requests = answers.requests(keys, token)
-                connection.send(*requests)
-                for _ in requests:
-                    answers.take(connection.receive(self.endpoint.request_timeout_seconds))
-            except BaseException:
-                connection.close()  # an answer that is still to come would be the next one's
-                raise
-            self._keep(connection)
+    def _talk(self, talk: Talk) -> None:
+        connection = self._idle.pop(talk.address, None) or Connection(self.endpoint, talk.address)
+        try:
+            connection.send(*talk.requests)
+            for _ in talk.requests:
+                talk.take(connection.receive(self.endpoint.request_timeout_seconds))
+        except BaseException:
+            connection.close()
+            raise
+        self._keep(connection)
 
     def _keep(self, connection: Connection) -> None:
         if self._idle.setdefault(connection.address, connection) is not connection:
@@ -143,75 +107,31 @@ class AsyncClient:
 
     async def run(self, steps: Steps[T]) -> T:
         """See `Client.run`."""
-        answer: Any = None
-        failure: Exception | None = None
-        while True:
-            try:
-                question = steps.throw(failure) if failure else steps.send(answer)
-            except StopIteration as done:
-                value: T = done.value
-                return value
-            answer = failure = None
-            try:
-                answer = await self._answer(question)
-            except Exception as error:  # noqa: BLE001 - the rule decides what a failure means
-                failure = error
+        return await rules.arun(steps, self._answer)
 
-    async def token(self, stream: str) -> str:
-        """See `Client.token`."""
-        known = self.tokens.known(stream)
-        return self.tokens.learn(stream, await self.call(calls.delegation_token(stream))) if known is None else known
-
-    async def _answer(self, question: Question) -> Any:
+    async def _answer(self, question: Question | Talk) -> Any:
         match question:
             case SegmentQuery():
-                return await self._infos(question)
+                return await rules.arun(find(question, self.tokens), self._answer)
             case BytesQuery():
-                return await self._bytes(question)
+                return await rules.arun(read_bytes(question, self.tokens), self._answer)
+            case Talk():
+                return await self._talk(question)
             case Pause(seconds):
                 return await asyncio.sleep(seconds)
             case _:
                 return await self.call(question)
 
-    async def _infos(self, query: SegmentQuery) -> dict[int, SegmentInfo]:
-        answers = Answers(query)
-        while answers.left:
-            token = await self.token(query.stream)
-            addresses = {key: await self.call(calls.store_of(query.stream, key)) for key in answers.left}
-            for address, keys in by_store(addresses).items():
-                await self._ask_store(answers, address, keys, token)
-            await asyncio.sleep(answers.pause(self.tokens))
-        return answers.found
-
-    async def _bytes(self, query: BytesQuery) -> bytes:
-        reading = SmallRead(query)
-        while reading.left:
-            token = await self.token(query.segment.stream)
-            address = await self.call(calls.store_of(query.segment.stream, query.segment.id))
-            try:
-                connection = await AsyncConnection.open(self.endpoint, address)
-                try:
-                    await connection.send(reading.request(token))
-                    reading.take(await connection.receive(self.endpoint.request_timeout_seconds))
-                finally:
-                    connection.abort()
-            except ConnectionLost:
-                reading.lost()
-            await asyncio.sleep(reading.pause(self.tokens))
-        return bytes(reading.data)
-
-    async def _ask_store(self, answers: Answers, address: Address, keys: list[int], token: str) -> None:
-        with contextlib.suppress(ConnectionLost):
-            connection = self._idle.pop(address, None) or await AsyncConnection.open(self.endpoint, address)
-            try:
-                requests = answers.requests(keys, token)
-                await connection.send(*requests)
-                for _ in requests:
-                    answers.take(await connection.receive(self.endpoint.request_timeout_seconds))
-            except BaseException:
-                connection.abort()
-                raise
-            self._keep(connection)
+    async def _talk(self, talk: Talk) -> None:
+        connection = self._idle.pop(talk.address, None) or await AsyncConnection.open(self.endpoint, talk.address)
+        try:
+            await connection.send(*talk.requests)
+            for _ in talk.requests:
+                talk.take(await connection.receive(self.endpoint.request_timeout_seconds))
+        except BaseException:
+            connection.abort()
+            raise
+        self._keep(connection)
 
     def _keep(self, connection: AsyncConnection) -> None:
         if self._idle.setdefault(connection.address, connection) is not connection:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from airflow_provider_streams.errors import InvalidRequest, SourceNotFound
+from airflow_provider_streams.systems.backoff import Pause
 from airflow_provider_streams.systems.pravega import calls
 from airflow_provider_streams.systems.pravega.names import Segment
 from airflow_provider_streams.systems.pravega.segment_infos import SegmentInfo
-from airflow_provider_streams.systems.pravega.steps import Pause, Steps, ask, infos
+from airflow_provider_streams.systems.pravega.steps import Steps, ask, infos
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
 
 _TRIES = 5

@@ -5,17 +5,21 @@ from __future__ import annotations
 import struct
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from airflow_provider_streams.errors import NotAuthorized, ProtocolError, SystemUnavailable
-from airflow_provider_streams.systems.pravega import wire
+from airflow_provider_streams.errors import ConnectionLost, NotAuthorized, ProtocolError, SystemUnavailable
+from airflow_provider_streams.systems.backoff import Backoff, Pause
+from airflow_provider_streams.systems.pravega import calls, wire
+from airflow_provider_streams.systems.pravega.calls import Call
 from airflow_provider_streams.systems.pravega.names import Segment
+from airflow_provider_streams.systems.pravega.talk import Talk, token_for
+from airflow_provider_streams.systems.rules import Rule
 
 if TYPE_CHECKING:
     from airflow_provider_streams.systems.pravega.credentials import Tokens
 
 _HEADER = struct.Struct(">ii")
-_TRIES = 4
+_BACKOFF = Backoff(attempts=4, first_seconds=0.2, chance=0.0)
 _SHORTEST = 4096
 """Fewer bytes than this are no answer to go on with, on average."""
 _CHUNK = 2 * 1024 * 1024
@@ -76,7 +80,7 @@ class SmallRead:
         if (segment, offset) != (name, at):
             raise ProtocolError(f"{name}: a segment store answers with offset {offset} when asked for {at}")
         self._answers += 1
-        if self._answers > _TRIES + (self._query.end - self._query.start) // _SHORTEST:
+        if self._answers > _BACKOFF.attempts + (self._query.end - self._query.start) // _SHORTEST:
             raise ProtocolError(f"{name}: a segment store gives a few bytes at a time, at offset {at}")
 
     def lost(self) -> None:
@@ -96,9 +100,23 @@ class SmallRead:
             if self._failures and refused.code != wire.TOKEN_EXPIRED:
                 raise NotAuthorized("Pravega's segment store", f"read {self._query.segment.stream}")
             self._failures += 1
-        if self.left and self._failures >= _TRIES:
+        if self.left and self._failures >= _BACKOFF.attempts:
             raise SystemUnavailable(self._query.segment.name, "its bytes cannot be read")
-        return 0.1 * 2**self._failures if self._failures and self.left else 0.0
+        return _BACKOFF.seconds(self._failures - 1) if self._failures and self.left else 0.0
+
+
+def read_bytes(query: BytesQuery, tokens: Tokens) -> Rule[Call[Any] | Talk | Pause, bytes]:
+    """The rule that answers a query."""
+    reading, segment = SmallRead(query), query.segment
+    while reading.left:
+        token = yield from token_for(segment.stream, tokens)
+        address = yield calls.store_of(segment.stream, segment.id)
+        try:
+            yield Talk(address, [reading.request(token)], reading.take)
+        except ConnectionLost:
+            reading.lost()
+        yield Pause(reading.pause(tokens))
+    return bytes(reading.data)
 
 
 def whole_events(where: str, offset: int, data: bytes) -> tuple[list[bytes], int]:

@@ -25,6 +25,7 @@ from airflow_provider_streams.model.plan import Span, Split
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.receipt import SplitReceipt
 from airflow_provider_streams.redaction import redact
+from airflow_provider_streams.systems.backoff import Backoff
 from airflow_provider_streams.systems.pravega import wire
 from airflow_provider_streams.systems.pravega.client import Client
 from airflow_provider_streams.systems.pravega.columns import MAX_ROWS, BatchMaker
@@ -40,7 +41,7 @@ _log = logging.getLogger(__name__)
 REQUEST_BYTES = 2 * 1024 * 1024
 """What one request asks for: the most a server answers with."""
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
+_BACKOFF = Backoff(first_seconds=0.05, longest_seconds=2.0, chance=0.0)
 _HOPELESS_TRIES = 2
 _BLOCKS_AHEAD = 1
 _ROOM = 64 * 1024
@@ -252,7 +253,7 @@ class _Patience:
 
     def renew(self) -> None:
         """There was progress."""
-        self._since, self._pause, self._hopeless = time.monotonic(), _FIRST_PAUSE, 0
+        self._since, self._waits, self._hopeless = time.monotonic(), _BACKOFF.waits(), 0
 
     def wait(self, why: Retry, at: int, end: int) -> None:
         """Wait before the next try.
@@ -264,12 +265,11 @@ class _Patience:
         self._hopeless += not why.hopeful
         if why.error is not None and self._hopeless >= _HOPELESS_TRIES:
             raise why.error
-        now = time.monotonic()
-        if now + self._pause > self.deadline:
+        now, pause = time.monotonic(), next(self._waits)
+        if now + pause > self.deadline:
             raise ReadStalled(self._segment.name, at, end, now - self._since) from why.error
         _log.info("%s: %s at offset %d, trying again", self._segment.name, why.cause, at)
-        self._cancelled.wait(self._pause)
-        self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+        self._cancelled.wait(pause)
 
 
 class PravegaSplitReader:

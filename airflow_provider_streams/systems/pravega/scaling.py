@@ -11,10 +11,11 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from airflow_provider_streams.errors import InvalidRequest, SystemUnavailable
+from airflow_provider_streams.systems.backoff import Pause
 from airflow_provider_streams.systems.pravega import calls
 from airflow_provider_streams.systems.pravega.calls import KeyedSegment
 from airflow_provider_streams.systems.pravega.names import Segment
-from airflow_provider_streams.systems.pravega.steps import Pause, Steps, ask
+from airflow_provider_streams.systems.pravega.steps import Steps, ask
 
 KeyRange = tuple[float, float]
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from airflow_provider_streams.errors import NotAuthorized, ProtocolError, SystemUnavailable
-from airflow_provider_streams.systems.pravega import wire
+from airflow_provider_streams.errors import ConnectionLost, NotAuthorized, ProtocolError, SystemUnavailable
+from airflow_provider_streams.systems.backoff import Backoff, Pause
+from airflow_provider_streams.systems.pravega import calls, wire
+from airflow_provider_streams.systems.pravega.calls import Call
 from airflow_provider_streams.systems.pravega.connection import Address
 from airflow_provider_streams.systems.pravega.credentials import Tokens
 from airflow_provider_streams.systems.pravega.names import Segment
+from airflow_provider_streams.systems.pravega.talk import Talk, token_for
+from airflow_provider_streams.systems.rules import Rule
 
-_TRIES = 4
+_BACKOFF = Backoff(attempts=4, first_seconds=0.2, chance=0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +128,9 @@ class Answers:
             tokens.forget(self._query.stream)
             if self._tries > 1 and refused.code != wire.TOKEN_EXPIRED:
                 raise NotAuthorized("Pravega's segment store", f"read {self._query.stream}")
-        if self.left and self._tries >= _TRIES:
+        if self.left and self._tries >= _BACKOFF.attempts:
             raise SystemUnavailable(self._query.stream, f"{len(self.left)} segments were not found on any store")
-        return 0.1 * 2**self._tries if self.left and refused is None else 0.0
+        return _BACKOFF.seconds(self._tries - 1) if self.left and refused is None else 0.0
 
 
 def _info(end: wire.StreamSegmentInfo, made: int | None) -> SegmentInfo:
@@ -137,3 +143,18 @@ def by_store(addresses: Mapping[int, Address]) -> dict[Address, list[int]]:
     for key, address in addresses.items():
         stores.setdefault(address, []).append(key)
     return stores
+
+
+def find(query: SegmentQuery, tokens: Tokens) -> Rule[Call[Any] | Talk | Pause, dict[int, SegmentInfo]]:
+    """The rule that answers a query."""
+    answers = Answers(query)
+    while answers.left:
+        token = yield from token_for(query.stream, tokens)
+        addresses = {}
+        for key in answers.left:
+            addresses[key] = yield calls.store_of(query.stream, key)
+        for address, keys in by_store(addresses).items():
+            with contextlib.suppress(ConnectionLost):
+                yield Talk(address, answers.requests(keys, token), answers.take)
+        yield Pause(answers.pause(tokens))
+    return answers.found

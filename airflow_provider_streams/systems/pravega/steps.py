@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
+from airflow_provider_streams.systems.backoff import Pause
 from airflow_provider_streams.systems.pravega.calls import Call
 from airflow_provider_streams.systems.pravega.read_bytes import BytesQuery
 from airflow_provider_streams.systems.pravega.segment_infos import SegmentInfo, SegmentQuery
+from airflow_provider_streams.systems.rules import Rule
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Pause:
-    """Asks nothing, for a while: for rules that wait until what they began has ended."""
-
-    seconds: float
-
-
 Question: TypeAlias = Call[Any] | SegmentQuery | BytesQuery | Pause
-Steps: TypeAlias = Generator[Question, Any, T]
+Steps = Rule[Question, T]
 """A rule that asks questions, gets their answers, and returns a value."""
 
 

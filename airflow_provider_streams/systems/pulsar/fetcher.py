@@ -22,7 +22,7 @@ from airflow_provider_streams.systems.pulsar.chunks import Place
 from airflow_provider_streams.systems.pulsar.decode.metadata import EntryMetadata, parse_metadata
 from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
 from airflow_provider_streams.systems.pulsar.protobuf import as_int32
-from airflow_provider_streams.systems.pulsar.wire.broker import Backoff, BrokerClient, Consumer
+from airflow_provider_streams.systems.pulsar.wire.broker import PATIENCE, BrokerClient, Consumer
 from airflow_provider_streams.systems.pulsar.wire.commands import (
     MESSAGE,
     CloseConsumer,
@@ -94,7 +94,7 @@ class Feed:
 
     def __iter__(self) -> Iterator[list[Delivery]]:
         self._progressed()
-        waits = Backoff().waits()
+        waits = PATIENCE.waits()
         corrupt: Place | None = None
         corrupt_tries = 0
         while not (self._over or self._closed):
@@ -115,7 +115,7 @@ class Feed:
                 if not self._closed:
                     self._interrupted(error)
             if self._next != before:
-                waits = Backoff().waits()
+                waits = PATIENCE.waits()
             if not (self._over or self._closed):
                 time.sleep(next(waits))
 

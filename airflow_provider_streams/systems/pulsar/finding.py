@@ -13,7 +13,7 @@ from airflow_provider_streams.model.plan import PlanRequest
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.systems.pulsar import cuts
 from airflow_provider_streams.systems.pulsar.admin.answers import InternalStats
-from airflow_provider_streams.systems.pulsar.admin.client import AsyncAdminClient, together
+from airflow_provider_streams.systems.pulsar.admin.client import AsyncAdminClient
 from airflow_provider_streams.systems.pulsar.assemble_plan import FILTERED
 from airflow_provider_streams.systems.pulsar.cuts import Bounds, Shard
 from airflow_provider_streams.systems.pulsar.edges import Edge, edges_of
@@ -21,6 +21,7 @@ from airflow_provider_streams.systems.pulsar.finality import Waiting, published_
 from airflow_provider_streams.systems.pulsar.layout import EARLIEST, Layout
 from airflow_provider_streams.systems.pulsar.looks import walk_all
 from airflow_provider_streams.systems.pulsar.survey import Readers, Shards, look_up, stats_of
+from airflow_provider_streams.systems.rules import together
 
 
 @dataclass(frozen=True, slots=True)

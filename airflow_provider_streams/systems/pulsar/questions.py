@@ -7,21 +7,22 @@ What is asked are admin calls, and looks at what readers are sent. `ask` runs a 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from airflow_provider_streams.errors import SourceNotFound
 from airflow_provider_streams.systems.pulsar import names
 from airflow_provider_streams.systems.pulsar.admin import requests
-from airflow_provider_streams.systems.pulsar.admin.client import AdminClient, AsyncAdminClient, together
+from airflow_provider_streams.systems.pulsar.admin.client import AdminClient, AsyncAdminClient
 from airflow_provider_streams.systems.pulsar.admin.requests import AnyRequest, Request
 from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
 from airflow_provider_streams.systems.pulsar.looks import Look, Place
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
+from airflow_provider_streams.systems.rules import Rule, arun, run, together
 
 T = TypeVar("T")
-Question = Generator[Sequence[AnyRequest | Place], list[Any], T]
+Question = Rule[Sequence[AnyRequest | Place], T]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +86,12 @@ def ask(client: AdminClient, question: Question[T]) -> T:
     Raises:
         AccessError, SystemUnavailable, ProtocolError: the cluster refuses or does not answer.
     """
-    results: list[Any] | None = None
-    while True:
-        try:
-            asked = question.send(results) if results is not None else next(question)
-        except StopIteration as end:
-            answer: T = end.value
-            return answer
+
+    def answer(asked: Sequence[AnyRequest | Place]) -> list[Any]:
         looks = iter(look(client.endpoint, [one for one in asked if isinstance(one, Place)]))
-        results = [next(looks) if isinstance(one, Place) else client(one) for one in asked]
+        return [next(looks) if isinstance(one, Place) else client(one) for one in asked]
+
+    return run(question, answer)
 
 
 async def aask(client: AsyncAdminClient, question: Question[T]) -> T:
@@ -102,17 +100,14 @@ async def aask(client: AsyncAdminClient, question: Question[T]) -> T:
     Raises:
         AccessError, SystemUnavailable, ProtocolError: the cluster refuses or does not answer.
     """
-    results: list[Any] | None = None
-    while True:
-        try:
-            asked = question.send(results) if results is not None else next(question)
-        except StopIteration as end:
-            answer: T = end.value
-            return answer
+
+    async def answer(asked: Sequence[AnyRequest | Place]) -> list[Any]:
         places = [one for one in asked if isinstance(one, Place)]
         looks = iter(await asyncio.to_thread(look, client.endpoint, places) if places else ())
         answers = iter(await together(client(one) for one in asked if not isinstance(one, Place)))
-        results = [next(looks) if isinstance(one, Place) else next(answers) for one in asked]
+        return [next(looks) if isinstance(one, Place) else next(answers) for one in asked]
+
+    return await arun(question, answer)
 
 
 def look(endpoint: Endpoint, places: Sequence[Place]) -> Sequence[Look]:

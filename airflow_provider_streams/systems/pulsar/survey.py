@@ -10,10 +10,11 @@ from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.systems.pulsar import names
 from airflow_provider_streams.systems.pulsar.admin import requests
 from airflow_provider_streams.systems.pulsar.admin.answers import InternalInfo, InternalStats, Retention
-from airflow_provider_streams.systems.pulsar.admin.client import AsyncAdminClient, together
+from airflow_provider_streams.systems.pulsar.admin.client import AsyncAdminClient
 from airflow_provider_streams.systems.pulsar.layout import at
 from airflow_provider_streams.systems.pulsar.looks import Look, Place
 from airflow_provider_streams.systems.pulsar.questions import Topic
+from airflow_provider_streams.systems.rules import together
 
 T = TypeVar("T")
 

@@ -1,9 +1,9 @@
 import pytest
 
 from airflow_provider_streams.errors import AuthenticationFailed, NotAuthorized, SourceNotFound, SystemUnavailable
+from airflow_provider_streams.systems.backoff import Backoff
 from airflow_provider_streams.systems.pulsar.admin import requests
 from airflow_provider_streams.systems.pulsar.admin.client import AdminClient, AsyncAdminClient
-from airflow_provider_streams.systems.pulsar.admin.exchange import Patience
 from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
 
 pytestmark = pytest.mark.pulsar
@@ -93,7 +93,7 @@ async def test_many_calls_share_one_loop(bench):
 
 def test_a_broker_that_is_not_there_is_unavailable(bench):
     nowhere = Endpoint(bench.server.service_url, admin_url="http://127.0.0.1:1")
-    with AdminClient(nowhere, patience=Patience(2, 0, 0)) as client, pytest.raises(SystemUnavailable):
+    with AdminClient(nowhere, backoff=Backoff(2, 0, 0)) as client, pytest.raises(SystemUnavailable):
         client(requests.brokers_version())
 
 

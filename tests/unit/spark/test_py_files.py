@@ -31,8 +31,18 @@ def test_an_archive_that_someone_changed_is_not_used(archive: Path) -> None:
 
 
 def test_it_holds_no_room_of_airflows_side(archive: Path) -> None:
-    rooms = {name.split("/")[1] for name in zipfile.ZipFile(archive).namelist()}
+    names = zipfile.ZipFile(archive).namelist()
+    rooms = {name.split("/")[1] for name in names if name.startswith("airflow_provider_streams/")}
     assert rooms == {"__init__.py", "errors.py", "redaction.py", "model", "systems", "formats", "spark", "testing"}
+
+
+def test_it_holds_the_folders_of_the_systems_that_others_declare(archive: Path) -> None:
+    names = zipfile.ZipFile(archive).namelist()
+    assert {"files_system/__init__.py", "files_system/declaration.py", "files_system/reader.py"} <= set(names)
+    ours = {name for name in names if name.startswith("airflow_provider_streams/testing")}
+    folders = {name.rpartition("/")[0] for name in ours}
+    assert folders == {"airflow_provider_streams/testing", "airflow_provider_streams/testing/fake"}
+    assert "airflow_provider_streams/testing/__init__.py" in ours
 
 
 def test_its_job_can_be_imported_from_it(archive: Path, tmp_path: Path) -> None:

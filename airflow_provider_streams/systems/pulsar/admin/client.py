@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine, Iterable
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import httpx
 
 from airflow_provider_streams.errors import InvalidRequest, ProtocolError
+from airflow_provider_streams.systems.backoff import Backoff, Pause
 from airflow_provider_streams.systems.pulsar.admin.answers import Answer
 from airflow_provider_streams.systems.pulsar.admin.exchange import (
-    Conversation,
     Outcome,
-    Patience,
-    Pause,
     Route,
     Send,
     Step,
@@ -25,6 +23,7 @@ from airflow_provider_streams.systems.pulsar.admin.exchange import (
 )
 from airflow_provider_streams.systems.pulsar.admin.requests import Request
 from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
+from airflow_provider_streams.systems.rules import Rule, arun, run, together
 from airflow_provider_streams.systems.tls import tls_refusal
 
 T = TypeVar("T")
@@ -35,18 +34,6 @@ LONGEST_ANSWER = 64 * 1024 * 1024
 """Bytes of the longest answer that is taken."""
 _SMALL = 64 * 1024
 """Bytes that are read sooner than a connection is made anew."""
-
-
-async def together(calls: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Run them side by side; their results in order, or the first failure itself, once the others have ended."""
-    tasks = [asyncio.ensure_future(call) for call in calls]
-    try:
-        return await asyncio.gather(*tasks)
-    except BaseException:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        raise
 
 
 def route_of(endpoint: Endpoint) -> Route:
@@ -123,14 +110,14 @@ def _unreachable(error: httpx.TransportError, where: str) -> Unreachable:
 
 
 class _Edge:
-    """What the two edges share: whom they call, as whom, and how patiently."""
+    """What the two edges share: whom they call, as whom, and how often."""
 
-    def __init__(self, endpoint: Endpoint, patience: Patience | None) -> None:
+    def __init__(self, endpoint: Endpoint, backoff: Backoff | None) -> None:
         self.endpoint = endpoint
-        self._route, self._patience = route_of(endpoint), patience or Patience()
+        self._route, self._backoff = route_of(endpoint), backoff or Backoff()
 
-    def _begin(self, request: Request[T]) -> Conversation[T]:
-        return Conversation(exchange(request, self._route, self.endpoint.headers(), self._patience))
+    def _exchange(self, request: Request[T]) -> Rule[Step, T]:
+        return exchange(request, self._route, self.endpoint.headers(), self._backoff)
 
 
 class AdminClient(_Edge):
@@ -139,7 +126,7 @@ class AdminClient(_Edge):
     Args:
         endpoint: the cluster.
         transport: another way to send, for tests.
-        patience: how transient failures are repeated.
+        backoff: how transient failures are repeated.
 
     Raises:
         InvalidRequest: the endpoint has no admin_url.
@@ -150,9 +137,9 @@ class AdminClient(_Edge):
         endpoint: Endpoint,
         *,
         transport: httpx.BaseTransport | None = None,
-        patience: Patience | None = None,
+        backoff: Backoff | None = None,
     ) -> None:
-        super().__init__(endpoint, patience)
+        super().__init__(endpoint, backoff)
         self._http = httpx.Client(transport=transport, **_settings(endpoint))
 
     def __call__(self, request: Request[T]) -> T:
@@ -161,10 +148,7 @@ class AdminClient(_Edge):
         Raises:
             AccessError, SystemUnavailable, ProtocolError: see `exchange`.
         """
-        conversation, outcome = self._begin(request), None
-        while step := conversation.step(outcome):
-            outcome = self._do(step)
-        return conversation.result
+        return run(self._exchange(request), self._do)
 
     def _do(self, step: Step) -> Outcome:
         if isinstance(step, Pause):
@@ -202,18 +186,15 @@ class AsyncAdminClient(_Edge):
         endpoint: Endpoint,
         *,
         transport: httpx.AsyncBaseTransport | None = None,
-        patience: Patience | None = None,
+        backoff: Backoff | None = None,
     ) -> None:
-        super().__init__(endpoint, patience)
+        super().__init__(endpoint, backoff)
         self._http = httpx.AsyncClient(transport=transport, **_settings(endpoint))
         self._places = asyncio.Semaphore(CONCURRENCY)
 
     async def __call__(self, request: Request[T]) -> T:
         """See `AdminClient`."""
-        conversation, outcome = self._begin(request), None
-        while step := conversation.step(outcome):
-            outcome = await self._do(step)
-        return conversation.result
+        return await arun(self._exchange(request), self._do)
 
     async def all(self, requests: Iterable[Request[T]]) -> list[T]:
         """The results of several calls, in their order; the first failure ends the others."""

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar, cast
+from typing import TypeVar, cast
 from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
 
 from airflow_provider_streams.errors import NotFollowed, ProtocolError, SystemUnavailable
+from airflow_provider_streams.systems.backoff import Backoff, Pause
 from airflow_provider_streams.systems.pulsar.admin.answers import Answer
 from airflow_provider_streams.systems.pulsar.admin.failures import failure, is_passing, meets, reason
 from airflow_provider_streams.systems.pulsar.admin.requests import Request
 from airflow_provider_streams.systems.reach import Reach
+from airflow_provider_streams.systems.rules import Rule
 
 T = TypeVar("T")
 
@@ -45,29 +46,8 @@ class Unreachable:
     """The request may have arrived."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pause:
-    """Wait so long, and come back with None."""
-
-    seconds: float
-
-
 Step = Send | Pause
 Outcome = Answer | Unreachable | None
-
-
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """How often and how fast a call is repeated: exponential, with jitter so that many callers spread out."""
-
-    attempts: int = 5
-    first_seconds: float = 0.2
-    longest_seconds: float = 5.0
-
-    def pause(self, attempt: int) -> Pause:
-        """Before the attempt after this one (counted from 0)."""
-        longest = min(self.longest_seconds, self.first_seconds * 2**attempt)
-        return Pause(longest * random.uniform(0.5, 1.0))  # noqa: S311 - spreads load, guards nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,19 +113,17 @@ _ALLOW = "If the host is one of the cluster's, add it to allowed_hosts."
 _REWRITE = "To stay on the given host, set rewrite_redirects=true."
 
 
-def exchange(
-    request: Request[T], route: Route, headers: Mapping[str, str], patience: Patience
-) -> Generator[Step, Outcome, T]:
-    """Steps of one call; its value is the call's result. `headers` are those that show who we are.
+def exchange(request: Request[T], route: Route, headers: Mapping[str, str], backoff: Backoff) -> Rule[Step, T]:
+    """The rule of one call; its value is the call's result. `headers` are those that show who we are.
 
     Raises:
         AccessError: refused.
         SystemUnavailable: no answer, or only passing failures, in all attempts.
         ProtocolError: an answer that makes no sense.
     """
-    for attempt in range(patience.attempts):
+    for attempt in range(backoff.attempts):
         outcome = yield from _attempt(request, route, headers)
-        final = attempt == patience.attempts - 1
+        final = attempt == backoff.attempts - 1
         if isinstance(outcome, Unreachable):
             if final or (outcome.sent and (not request.idempotent or request.seconds is not None)):
                 raise SystemUnavailable(route.where, f"could not {request.action}: {outcome.detail}")
@@ -156,38 +134,15 @@ def exchange(
             return cast("T", None)
         elif final or not request.idempotent or not is_passing(request, outcome):
             raise failure(request, outcome, route.where)
-        yield patience.pause(attempt)
+        yield Pause(backoff.seconds(attempt))
     raise AssertionError("the last attempt returns or raises")
 
 
-class Conversation(Generic[T]):
-    """A call under way: give it the outcome of each step, until there is no further one; then it has a result."""
-
-    result: T
-
-    def __init__(self, steps: Generator[Step, Outcome, T]) -> None:
-        self._steps = steps
-
-    def step(self, outcome: Outcome) -> Step | None:
-        """What to do next, after this outcome; the first step follows None.
-
-        Raises:
-            AccessError, SystemUnavailable, ProtocolError: see `exchange`.
-        """
-        try:
-            return self._steps.send(outcome)
-        except StopIteration as end:
-            self.result = end.value
-            return None
-
-
-def _attempt(
-    request: Request[T], route: Route, headers: Mapping[str, str]
-) -> Generator[Step, Outcome, Answer | Unreachable]:
+def _attempt(request: Request[T], route: Route, headers: Mapping[str, str]) -> Rule[Step, Answer | Unreachable]:
     url, params = route.url(request.path), request.params
     secret = "Authorization" in headers
     for _ in range(MAX_HOPS + 1):
-        outcome = yield Send(
+        outcome: Outcome = yield Send(
             request.method,
             url,
             params,

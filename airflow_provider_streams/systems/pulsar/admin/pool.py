@@ -6,8 +6,8 @@ import asyncio
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
+from airflow_provider_streams.systems.backoff import Backoff
 from airflow_provider_streams.systems.pulsar.admin.client import AsyncAdminClient
-from airflow_provider_streams.systems.pulsar.admin.exchange import Patience
 from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
 
 
@@ -25,7 +25,7 @@ def acquire(endpoint: Endpoint) -> AsyncAdminClient:
     clients = _BY_LOOP.setdefault(asyncio.get_running_loop(), {})
     if endpoint not in clients:
         # whoever polls has a patience of its own
-        clients[endpoint] = _Shared(AsyncAdminClient(endpoint, patience=Patience(attempts=1)))
+        clients[endpoint] = _Shared(AsyncAdminClient(endpoint, backoff=Backoff(attempts=1)))
     shared = clients[endpoint]
     shared.users += 1
     return shared.client

@@ -7,11 +7,12 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple, Self, TypeVar
 
 from airflow_provider_streams.errors import InvalidRequest, ProtocolError, StreamsError, SystemUnavailable
 from airflow_provider_streams.model.position import Position
+from airflow_provider_streams.systems.backoff import Backoff
 from airflow_provider_streams.systems.pulsar.endpoint import Address, Endpoint, parse_service_url
 from airflow_provider_streams.systems.pulsar.looks import Look, Place
 from airflow_provider_streams.systems.pulsar.wire.commands import (
@@ -50,24 +51,8 @@ T = TypeVar("T")
 Expected = TypeVar("Expected", bound=Command)
 
 
-@dataclass(frozen=True, slots=True)
-class Backoff:
-    """Waits between tries, each `factor` times the one before, none longer than `longest_seconds`."""
-
-    first_seconds: float = 0.1
-    factor: float = 2.0
-    longest_seconds: float = 5.0
-
-    def waits(self) -> Iterator[float]:
-        """The waits in seconds, without end."""
-        wait = self.first_seconds
-        while True:
-            yield wait
-            wait = min(wait * self.factor, self.longest_seconds)
-
-
-TRIES = 6
-"""How often a question is asked while the answer is a passing failure: about three seconds."""
+PATIENCE = Backoff(attempts=6, first_seconds=0.1, longest_seconds=5.0, chance=0.0)
+"""How often a question is asked while the answer is a passing failure: for about three seconds."""
 
 
 class Target(NamedTuple):
@@ -373,8 +358,7 @@ class BrokerClient:
 
     def _patiently(self, ask: Callable[[], T]) -> T:
         """Ask again, over new connections, while the failure is a passing one."""
-        waits = Backoff().waits()
-        for _ in range(TRIES - 1):
+        for tries in range(PATIENCE.attempts - 1):
             try:
                 return ask()
             except StreamsError as error:
@@ -382,7 +366,7 @@ class BrokerClient:
                 if not error.retryable:
                     raise
                 log.info("asking again: %s", error)
-            time.sleep(next(waits))
+            time.sleep(PATIENCE.seconds(tries))
         return ask()
 
 

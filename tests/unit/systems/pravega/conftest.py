@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from airflow_provider_streams.errors import SourceNotFound, UnclearAnswer
+from airflow_provider_streams.systems.backoff import Pause
 from airflow_provider_streams.systems.pravega import wire
 from airflow_provider_streams.systems.pravega.calls import KeyedSegment
 from airflow_provider_streams.systems.pravega.client import Client
 from airflow_provider_streams.systems.pravega.endpoint import Endpoint
 from airflow_provider_streams.systems.pravega.names import Segment, segment_id
 from airflow_provider_streams.systems.pravega.segment_infos import SegmentInfo, SegmentQuery
-from airflow_provider_streams.systems.pravega.steps import Pause
 
 STREAM = "scope/stream"
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_streams.errors import InvalidRequest, SystemUnavailable
+from airflow_provider_streams.systems.backoff import Pause
 from airflow_provider_streams.systems.pravega.calls import KeyedSegment
 from airflow_provider_streams.systems.pravega.scaling import Order, merge, scale, split, to_count
-from airflow_provider_streams.systems.pravega.steps import Pause
 
 STREAM = "scope/stream"
 ONE = (KeyedSegment(0, 0.0, 1.0),)

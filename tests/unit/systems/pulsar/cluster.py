@@ -14,8 +14,8 @@ import httpx
 
 from airflow_provider_streams.errors import SourceNotFound
 from airflow_provider_streams.model.position import Position
+from airflow_provider_streams.systems.backoff import Backoff
 from airflow_provider_streams.systems.pulsar.admin.client import AsyncAdminClient
-from airflow_provider_streams.systems.pulsar.admin.exchange import Patience
 from airflow_provider_streams.systems.pulsar.decode.metadata import EntryMetadata
 from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
 from airflow_provider_streams.systems.pulsar.looks import Head, Look, Place
@@ -246,7 +246,7 @@ class Cluster:
 
         async def inner():
             transport = httpx.MockTransport(self.handle)
-            async with AsyncAdminClient(ENDPOINT, transport=transport, patience=Patience(2, 0, 0)) as admin:
+            async with AsyncAdminClient(ENDPOINT, transport=transport, backoff=Backoff(2, 0, 0)) as admin:
                 clock = {} if now is None else {"clock": lambda: now}
                 return await work(Planner(admin, self, cluster="here", **clock))
 

@@ -13,10 +13,12 @@ from airflow_provider_streams.errors import (
     StreamsError,
     SystemUnavailable,
 )
+from airflow_provider_streams.systems.backoff import Backoff
 from airflow_provider_streams.systems.pulsar.admin import requests
-from airflow_provider_streams.systems.pulsar.admin.client import AdminClient, AsyncAdminClient, together
-from airflow_provider_streams.systems.pulsar.admin.exchange import MAX_HOPS, Patience
+from airflow_provider_streams.systems.pulsar.admin.client import AdminClient, AsyncAdminClient
+from airflow_provider_streams.systems.pulsar.admin.exchange import MAX_HOPS
 from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
+from airflow_provider_streams.systems.rules import together
 
 TOKEN = "eyJ.canary.token"
 TOPIC = "persistent://shop/orders/events"
@@ -54,8 +56,8 @@ def endpoint(**given):
 
 
 def call(server, request=None, **given):
-    patience = Patience(ATTEMPTS, 0, 0)
-    with AdminClient(endpoint(**given), transport=httpx.MockTransport(server), patience=patience) as client:
+    backoff = Backoff(ATTEMPTS, 0, 0)
+    with AdminClient(endpoint(**given), transport=httpx.MockTransport(server), backoff=backoff) as client:
         return client(request or requests.last_message_id(TOPIC))
 
 
@@ -295,8 +297,8 @@ async def test_a_redirect_that_no_client_can_follow_is_an_error_of_ours(location
     with pytest.raises(error, match=words) as caught:
         call(answer, token="")
     assert "aaaa" not in str(caught.value)
-    patience, transport = Patience(ATTEMPTS, 0, 0), httpx.MockTransport(answer)
-    async with AsyncAdminClient(endpoint(token=""), transport=transport, patience=patience) as client:
+    backoff, transport = Backoff(ATTEMPTS, 0, 0), httpx.MockTransport(answer)
+    async with AsyncAdminClient(endpoint(token=""), transport=transport, backoff=backoff) as client:
         with pytest.raises(error, match=words):
             await client(requests.last_message_id(TOPIC))
 
@@ -350,8 +352,8 @@ async def test_the_asynchronous_client_keeps_the_order_and_repeats():
         return httpx.Response(200, json={"ledgerId": number, "entryId": 0})
 
     failing = {3, 50}
-    patience = Patience(ATTEMPTS, 0, 0)
-    async with AsyncAdminClient(endpoint(), transport=httpx.MockTransport(answer), patience=patience) as client:
+    backoff = Backoff(ATTEMPTS, 0, 0)
+    async with AsyncAdminClient(endpoint(), transport=httpx.MockTransport(answer), backoff=backoff) as client:
         found = await client.all(requests.message_id_at(TOPIC, number) for number in range(100))
     assert [answer.ledger for answer in found] == list(range(100))
 
@@ -374,13 +376,6 @@ async def test_the_first_failure_ends_the_others_and_is_raised_itself():
     with pytest.raises(SystemUnavailable):
         await together([wait(), fail(), wait()])
     assert ended == [True, True]
-
-
-@given(st.integers(0, 20))
-def test_pauses_grow_up_to_a_limit(attempt):
-    patience = Patience(5, 0.2, 5.0)
-    seconds = patience.pause(attempt).seconds
-    assert min(5.0, 0.2 * 2**attempt) / 2 <= seconds <= 5.0
 
 
 @given(st.binary(max_size=200), st.integers(200, 599))

@@ -8,7 +8,7 @@ from airflow_provider_streams.systems.pulsar import system as module
 from airflow_provider_streams.systems.pulsar.layout import at
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.systems.pulsar.system import PulsarSystem
-from airflow_provider_streams.systems.registry import load_system
+from airflow_provider_streams.systems.registry import declaration_of, load_system
 from tests.unit.systems.pulsar.cluster import EPOCH_MS, Cluster, Stored, Topic
 
 OPTIONS = {"service_url": "pulsar://broker:6650", "admin_url": "http://broker:8080", "token": "canary"}
@@ -52,7 +52,7 @@ def test_its_repr_holds_no_secret(system):
 
 
 def test_every_secret_option_is_marked():
-    assert {option.name for option in PulsarSystem.options if option.secret} == {"token"}
+    assert {option.name for option in declaration_of("pulsar").options if option.secret} == {"token"}
 
 
 @pytest.mark.parametrize(

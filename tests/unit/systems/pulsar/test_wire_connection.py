@@ -18,6 +18,7 @@ from airflow_provider_streams.errors import (
     SystemUnavailable,
 )
 from airflow_provider_streams.model.position import Position
+from airflow_provider_streams.systems.backoff import Backoff
 from airflow_provider_streams.systems.pulsar.endpoint import Address, Endpoint
 from airflow_provider_streams.systems.pulsar.looks import Place
 from airflow_provider_streams.systems.pulsar.wire import broker as broker_module
@@ -118,7 +119,7 @@ def test_a_missing_answer_is_unavailability_in_bounded_time(fake_broker):
 @pytest.mark.parametrize(("tail", "end"), [((3, 4), "its last entry 3:4"), (None, "the broker does not tell")])
 def test_a_look_at_an_entry_that_nobody_is_sent_ends(fake_broker, monkeypatch, tail, end):
     monkeypatch.setattr(looking, "IDLE_SECONDS", 0.01)
-    monkeypatch.setattr(broker_module, "TRIES", 2)
+    monkeypatch.setattr(broker_module, "PATIENCE", Backoff(attempts=2))
     fake_broker.tail = tail
     if tail is None:
         fake_broker.answers[c.LastMessageId] = lambda _: []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -33,12 +33,17 @@ from airflow_provider_streams.windows.sightings import look
 if TYPE_CHECKING:
     from airflow.sdk import Connection
 
+    from airflow_provider_streams.model.cut import Cut
     from airflow_provider_streams.model.hold import Hold, HoldRequest
+    from airflow_provider_streams.model.retention import Holding
     from airflow_provider_streams.model.sighting import Sighting
     from airflow_provider_streams.model.source import Source
     from airflow_provider_streams.systems.base import StreamSystem
     from airflow_provider_streams.systems.conditions import Condition
     from airflow_provider_streams.systems.option import Option
+
+Sampled = list[tuple[datetime, "Cut"]]
+"""When cuts were sampled, and the cuts."""
 
 on_secret(secret_places.mask)
 
@@ -212,6 +217,29 @@ class StreamHook(BaseHook):
             AccessError, SystemUnavailable: the system refuses or does not answer.
         """
         return ()
+
+    def holding(self, source: Source, reader: str | None, recorded: Callable[[], Sampled]) -> Holding:  # noqa: ARG002
+        """How the system holds a source's events.
+
+        Args:
+            source: what is held.
+            reader: whose holds count; None: anyone's.
+            recorded: its recorded cuts, oldest first, for systems whose events carry no time; asked only by these.
+
+        Raises:
+            InvalidRequest: that cannot be asked for.
+            AccessError, SystemUnavailable: the system refuses or does not answer.
+        """
+        raise InvalidRequest(f"the retention of a {source.system} source cannot be asked for")
+
+    async def aholding(
+        self,
+        source: Source,
+        reader: str | None,  # noqa: ARG002 - for systems that tell
+        recorded: Callable[[], Awaitable[Sampled]],  # noqa: ARG002 - the same
+    ) -> Holding:
+        """As `holding`, for an event loop."""
+        raise InvalidRequest(f"the retention of a {source.system} source cannot be asked for")
 
     def look(self, source: Source) -> None:
         """Note in the journal where a source ends now; failures are logged."""

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
 
 from airflow_provider_streams.errors import InvalidRequest, StreamsError
-from airflow_provider_streams.hooks.base import StreamHook
+from airflow_provider_streams.hooks.base import Sampled, StreamHook
 from airflow_provider_streams.systems.pravega.endpoint import Endpoint
 from airflow_provider_streams.systems.pravega.source import PravegaSource, scoped_stream_name
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection as AirflowConnection
 
+    from airflow_provider_streams.model.retention import Holding
+    from airflow_provider_streams.model.source import Source
     from airflow_provider_streams.systems.pravega.calls import Call
     from airflow_provider_streams.systems.pravega.client import AsyncClient, Client
     from airflow_provider_streams.systems.pravega.steps import Steps
@@ -155,6 +158,19 @@ class PravegaConnection(StreamHook):
                 raise answer
         shown = ", ".join(f"{service} {answer}" for service, answer in answers.items())
         return True, f"Pravega at {self.client.endpoint.controller} accepts us: {shown}."
+
+    def holding(self, source: Source, reader: str | None, recorded: Callable[[], Sampled]) -> Holding:
+        """See `StreamHook`: recorded cuts tell."""
+        from airflow_provider_streams.systems.pravega import retention  # noqa: PLC0415 - gRPC when used
+
+        return self.run(retention.holding(self.stream(str(source)), reader, recorded(), datetime.now(UTC)))
+
+    async def aholding(self, source: Source, reader: str | None, recorded: Callable[[], Awaitable[Sampled]]) -> Holding:
+        """As `holding`, for an event loop."""
+        from airflow_provider_streams.systems.pravega import retention  # noqa: PLC0415 - gRPC when used
+
+        stream, cuts = await self.astream(str(source)), await recorded()
+        return await self.arun(retention.holding(stream, reader, cuts, datetime.now(UTC)))
 
     def close(self) -> None:
         """Close what blocking calls opened."""

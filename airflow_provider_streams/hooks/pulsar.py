@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterable, Mapping
-from datetime import datetime
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from airflow_provider_streams.errors import InvalidRequest, StreamsError, SystemUnavailable
-from airflow_provider_streams.hooks.base import StreamHook
+from airflow_provider_streams.hooks.base import Sampled, StreamHook
 from airflow_provider_streams.model.basis import SLACK, Chained, PublishTime
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import PlanRequest
 from airflow_provider_streams.model.readiness import Readiness
-from airflow_provider_streams.systems.pulsar import hold, names
+from airflow_provider_streams.systems.pulsar import hold, retention
 from airflow_provider_streams.systems.pulsar import topics as topic_questions
 from airflow_provider_streams.systems.pulsar.admin import requests
 from airflow_provider_streams.systems.pulsar.admin.answers import InternalStats, MessageId, TopicStats
@@ -23,7 +23,7 @@ from airflow_provider_streams.systems.pulsar.admin.client import AdminClient, As
 from airflow_provider_streams.systems.pulsar.admin.pool import acquire, release
 from airflow_provider_streams.systems.pulsar.backlog import Backlog
 from airflow_provider_streams.systems.pulsar.endpoint import Address, Endpoint
-from airflow_provider_streams.systems.pulsar.questions import Question, Topic, aask, ask, topics_of
+from airflow_provider_streams.systems.pulsar.questions import Question, Topic, aask, ask, topics_in, topics_of
 from airflow_provider_streams.systems.pulsar.questions import topic as topic_named
 from airflow_provider_streams.systems.pulsar.source import PulsarSource, full_topic_name
 from airflow_provider_streams.windows.readiness import WindowQuestion
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Connection as AirflowConnection
 
     from airflow_provider_streams.model.hold import Hold, HoldRequest
+    from airflow_provider_streams.model.retention import Holding
     from airflow_provider_streams.model.sighting import Sighting
     from airflow_provider_streams.model.source import Source
     from airflow_provider_streams.systems.conditions import Condition
@@ -85,8 +86,7 @@ class PulsarHook(StreamHook):
 
     def topics(self, namespace: str) -> tuple[str, ...]:
         """Full names of the persistent topics of `tenant/namespace`, partitioned ones once."""
-        listed = (*self.admin(requests.topics(namespace)), *self.admin(requests.partitioned_topics(namespace)))
-        return names.parents(listed)
+        return self.answer(topics_in(namespace))
 
     def partitions(self, topic: str) -> int:
         """How many partitions a topic has; 0: it is not partitioned."""
@@ -188,6 +188,19 @@ class PulsarHook(StreamHook):
         from airflow_provider_streams.systems.pulsar.system import check_ready  # noqa: PLC0415
 
         return await check_ready(admin, _request(question), topics)
+
+    def holding(self, source: Source, reader: str | None, recorded: Callable[[], Sampled]) -> Holding:  # noqa: ARG002
+        """See `StreamHook`: publish times tell."""
+        return self.answer(retention.holding(cast("PulsarSource", source), reader, datetime.now(UTC)))
+
+    async def aholding(
+        self,
+        source: Source,
+        reader: str | None,
+        recorded: Callable[[], Awaitable[Sampled]],  # noqa: ARG002 - publish times tell
+    ) -> Holding:
+        """As `holding`, for an event loop."""
+        return await self.aanswer(retention.holding(cast("PulsarSource", source), reader, datetime.now(UTC)))
 
     async def _asighting(self, source: Source) -> Sighting:
         """Two requests per topic, after the first, on the connections that all triggers share."""

@@ -7,27 +7,19 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self
 
-from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.hooks.base import hook_for
+from airflow_provider_streams.hooks.base import StreamHook, hook_for
 from airflow_provider_streams.hooks.journal import aopen_journal, open_journal
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.readiness import Readiness
 from airflow_provider_streams.model.retention import Holding, Schedule, Verdict, judge
 from airflow_provider_streams.model.source import Source
-from airflow_provider_streams.systems.pravega.source import PravegaSource
-from airflow_provider_streams.systems.pulsar import retention as pulsar_retention
-from airflow_provider_streams.systems.pulsar.questions import ask
-from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.windows.horizon import MOST_CUTS
 from airflow_provider_streams.windows.progress import covered_end
 
 if TYPE_CHECKING:
-    from airflow_provider_streams.hooks.pravega import PravegaHook
-    from airflow_provider_streams.hooks.pulsar import PulsarHook
     from airflow_provider_streams.journal.store import Journal
-    from airflow_provider_streams.systems.pravega.steps import Steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,33 +52,17 @@ def check_retention(question: RetentionQuestion) -> tuple[Verdict, Holding]:
     """
     source, reader = question.source, question.reader
     with closing(hook_for(source)) as hook:
-        if isinstance(source, PulsarSource):
-            holding = ask(cast("PulsarHook", hook).admin, pulsar_retention.holding(source, reader, datetime.now(UTC)))
-        elif isinstance(source, PravegaSource):
-            pravega = cast("PravegaHook", hook)
-            with open_journal() as journal:
-                cuts = _recorded(journal, source)
-            holding = pravega.run(_pravega_rule(pravega.stream(source.stream), reader, cuts))
-        else:
-            raise InvalidRequest(f"the retention of a {source.system} source cannot be asked for")
+        holding = hook.holding(source, reader, lambda: _recorded(source))
     if reader is None:
         return judge(holding, question.schedule, datetime.now(UTC)), holding
     with open_journal() as journal:
         return _judged(journal, question, holding), holding
 
 
-async def acheck_retention(question: RetentionQuestion, hook: Any) -> tuple[Verdict, Holding]:
+async def acheck_retention(question: RetentionQuestion, hook: StreamHook) -> tuple[Verdict, Holding]:
     """As `check_retention`, for an event loop; `hook` is the source's, and stays open."""
     source, reader = question.source, question.reader
-    if isinstance(source, PulsarSource):
-        holding = await hook.aanswer(pulsar_retention.holding(source, reader, datetime.now(UTC)))
-    elif isinstance(source, PravegaSource):
-        with closing(await aopen_journal()) as journal:
-            cuts = await asyncio.to_thread(_recorded, journal, source)
-        rule = await asyncio.to_thread(_pravega_rule, await hook.astream(source.stream), reader, cuts)
-        holding = await hook.arun(rule)
-    else:
-        raise InvalidRequest(f"the retention of a {source.system} source cannot be asked for")
+    holding = await hook.aholding(source, reader, lambda: _arecorded(source))
     if reader is None:
         return judge(holding, question.schedule, datetime.now(UTC)), holding
     with closing(await aopen_journal()) as journal:
@@ -100,14 +76,18 @@ def _judged(journal: Journal, question: RetentionQuestion, holding: Holding) -> 
     return judge(holding, question.schedule, datetime.now(UTC), waiting_since=since)
 
 
-def _recorded(journal: Journal, source: Source) -> list[tuple[datetime, Cut]]:
+def _recorded(source: Source) -> list[tuple[datetime, Cut]]:
+    with open_journal() as journal:
+        return _cuts(journal, source)
+
+
+async def _arecorded(source: Source) -> list[tuple[datetime, Cut]]:
+    with closing(await aopen_journal()) as journal:
+        return await asyncio.to_thread(_cuts, journal, source)
+
+
+def _cuts(journal: Journal, source: Source) -> list[tuple[datetime, Cut]]:
     return [(one.sampled_from, one.cut) for one in journal.recorded_cuts(source.key, MOST_CUTS)]
-
-
-def _pravega_rule(stream: str, reader: str | None, recorded: list[tuple[datetime, Cut]]) -> Steps[Holding]:
-    from airflow_provider_streams.systems.pravega import retention  # noqa: PLC0415 - gRPC when used
-
-    return retention.holding(stream, reader, recorded, datetime.now(UTC))
 
 
 def verdict_facts(verdict: Verdict, holding: Holding) -> dict[str, Any]:

@@ -48,8 +48,6 @@ class Declaration:
     hook: ClassVar[str | None] = None
     """`package.module:Class` of its hook; None: options are taken from a connection's extras."""
     form: ClassVar[ConnectionForm] = ConnectionForm()
-    retention: ClassVar[str | None] = None
-    """`package.module:function` that tells when events may go, see `windows.retention`; None: it cannot be told."""
 
     def source(self, names: Sequence[str], conn_id: str, details: Mapping[str, Any] | None = None) -> Source:
         """A source by its own names, as a person gives them.

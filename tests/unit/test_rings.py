@@ -42,7 +42,7 @@ AIRFLOWS = {
 }
 """The same of Airflow's side."""
 
-ASIDE = {"asset_uris": set(), "provider_info": set(), "testing": {*INNER}}
+ASIDE = {"asset_uris": set(), "provider_info": {"systems"}, "testing": {*INNER}}
 """What Airflow and tests find by name."""
 
 MAY_IMPORT = {**INNER, **AIRFLOWS, **ASIDE}

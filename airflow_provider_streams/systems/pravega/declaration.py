@@ -27,7 +27,6 @@ class Pravega(Declaration):
     source_options: ClassVar[tuple[Option, ...]] = SOURCE_OPTIONS
     passed_over = PASSED_OVER
     hook = "airflow_provider_streams.hooks.pravega:PravegaHook"
-    retention = "airflow_provider_streams.systems.pravega.retention:holding"
     form = ConnectionForm(
         labels={"host": "Controller host", "port": "Controller port", "schema": "Scope", "login": "User"},
         placeholders={

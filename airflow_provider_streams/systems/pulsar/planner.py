@@ -109,7 +109,7 @@ class Planner:
         """
         source = source_of(request)
         check_time(request, self._clock())
-        shards = shards_of(await aask(self._admin, topics_of(source)))
+        shards = await self._shards(source)
         if request.basis == "append":
             shards = present_at_end(request, shards)
         check_seen(request, shards)
@@ -151,11 +151,11 @@ class Planner:
 
     async def shards(self, source: PulsarSource) -> tuple[str, ...]:
         """The full names of a source's shards now."""
-        return tuple(shards_of(await aask(self._admin, topics_of(source))))
+        return tuple(await self._shards(source))
 
     async def cut_at(self, source: PulsarSource, rule: Callable[[Shard], Position]) -> Cut:
         """The cut `earliest` or `latest` of a source now."""
-        shards = shards_of(await aask(self._admin, topics_of(source)))
+        shards = await self._shards(source)
         return Cut({shard.name: rule(shard) for shard in await self._finder.survey(shards)})
 
     async def look_at(self, source: PulsarSource) -> Sighting:
@@ -172,7 +172,7 @@ class Planner:
 
     async def identity(self, source: PulsarSource) -> Identity:
         """Which life of each of a source's shards this is."""
-        shards = shards_of(await aask(self._admin, topics_of(source)))
+        shards = await self._shards(source)
         return identities(await infos_of(self._admin, shards))
 
     async def check_origin(self, plan: Plan) -> None:
@@ -189,6 +189,9 @@ class Planner:
             check_ledgers(plan, await stats_if_there(self._admin, unknown))
             check_name(plan, await cluster_of(self._admin, self._cluster))
 
+    async def _shards(self, source: PulsarSource) -> dict[str, Topic]:
+        return shards_of(await aask(self._admin, topics_of(source)))
+
     async def _existing(self, shards: Iterable[str]) -> list[str]:
         topics = {shard: parent_of(shard) for shard in shards}
         asked = list(dict.fromkeys(topics.values()))
@@ -198,7 +201,7 @@ class Planner:
 
     async def horizon(self, source: PulsarSource) -> datetime | None:
         """The time from which on every shard still holds what was published; None: nothing was removed."""
-        shards = shards_of(await aask(self._admin, topics_of(source)))
+        shards = await self._shards(source)
         stats = await stats_of(self._admin, shards)
         infos = await infos_of(self._admin, shards)
         first = await self._first_published(stats)

@@ -56,6 +56,13 @@ def topic(name: str) -> Question[Topic]:
     return Topic(name, partitions)
 
 
+def topics_in(namespace: str) -> Question[tuple[str, ...]]:
+    """Full names of the persistent topics of `tenant/namespace`, partitioned ones once."""
+    # a topic may have partitions of which none has been made yet
+    listed = yield [requests.topics(namespace), requests.partitioned_topics(namespace)]
+    return names.parents(name for one in listed for name in one)
+
+
 def topics_of(source: PulsarSource) -> Question[tuple[Topic, ...]]:
     """The topics of a source, those that its pattern matches now included; each once.
 
@@ -64,10 +71,8 @@ def topics_of(source: PulsarSource) -> Question[tuple[Topic, ...]]:
     """
     found = source.topics
     if source.pattern:
-        namespace = names.namespace_of(source.pattern)
-        # a topic may have partitions of which none has been made yet
-        listed = yield [requests.topics(namespace), requests.partitioned_topics(namespace)]
-        found = names.matching(source.pattern, [name for one in listed for name in one])
+        listed = yield from topics_in(names.namespace_of(source.pattern))
+        found = names.matching(source.pattern, listed)
         if not found:
             raise SourceNotFound(f"a topic that matches {source.pattern}")
     asked = [name for name in found if names.partition_of(name) < 0]

@@ -92,7 +92,6 @@ def test_what_a_system_declares_is_its_own(system):
     declared = declaration_of(system)
     assert (declared.name, declared.source_class.system, load(declared.system).name) == (system, system, system)
     assert declared.hook is None or load(declared.hook).conn_type == system
-    assert declared.retention is None or callable(load(declared.retention))
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ class PravegaHook(PravegaConnection):
     """A connection to Pravega: what streams hold, and their administration.
 
     Host and port are the controller, the schema is the scope of streams named without one, login and password are
-    those of the user; every option of `systems.pravega.auth.OPTIONS` may be an extra. Streams are named
+    those of the user; every option of `systems.pravega.options.OPTIONS` may be an extra. Streams are named
     `scope/stream`, or by their name alone where the connection has a scope. No question creates anything; a typo in
     a name is `SourceNotFound`.
 

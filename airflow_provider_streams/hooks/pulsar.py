@@ -44,7 +44,7 @@ T = TypeVar("T")
 class PulsarHook(StreamHook):
     """A connection to Apache Pulsar, and what its admin API tells about topics. It changes nothing.
 
-    Host and port are the service URL, the password is the token; every option of `systems.pulsar.auth.OPTIONS` may
+    Host and port are the service URL, the password is the token; every option of `systems.pulsar.options.OPTIONS` may
     be an extra. Topics are named as in `PulsarSource`.
 
     Args:

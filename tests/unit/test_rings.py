@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import airflow_provider_streams
+from airflow_provider_streams.systems.registry import SYSTEMS
 
 PACKAGE = "airflow_provider_streams"
 ROOT = Path(airflow_provider_streams.__file__).parent
@@ -49,6 +50,12 @@ MAY_IMPORT = {**INNER, **AIRFLOWS, **ASIDE}
 
 SHIPPED = ("redaction", "errors", "model", "systems", "formats", "spark", "testing.fake")
 """What runs on executors, which have no Airflow."""
+
+OF_ONE_SYSTEM = {"__init__.py", "cli/cuts.py", "operators/epoch.py", "systems/registry.py", "windows/rolling.py"}
+"""The front door, the table of systems, and acts of one system: an epoch is rolled, scaling events are listed.
+
+Others have the system in their name.
+"""
 
 CLIENTS = {"pulsar", "grpc", "google", "httpx", "pyspark", "pyarrow", "numpy", "sqlalchemy", "airflow", "socket", "ssl"}
 
@@ -103,6 +110,17 @@ def test_a_room_imports_only_the_rooms_below_it(room: str) -> None:
 def test_what_is_shipped_to_executors_never_imports_airflow(room: str) -> None:
     wrong = [file for file in modules(room) if any(name.split(".")[0] == "airflow" for name in imports(file))]
     assert wrong == []
+
+
+def test_what_serves_every_system_knows_none_of_them() -> None:
+    for system in SYSTEMS:
+        folder = f"{PACKAGE}.systems.{system}."
+        knowing = {file.relative_to(ROOT).as_posix() for file in ROOT.rglob("*.py") if knows(file, folder)}
+        assert {name for name in knowing if system not in name and not name.startswith("testing/")} <= OF_ONE_SYSTEM
+
+
+def knows(file: Path, folder: str) -> bool:
+    return any(f"{name}.".startswith(folder) for name in imports(file)) or folder in file.read_text()
 
 
 def test_the_model_imports_no_client() -> None:

@@ -1,4 +1,4 @@
-"""Rules of several questions: generators, which each edge of `client.py` runs, so that all callers share one rule."""
+"""Rules of several questions: generators, which `systems.rules` drives on each edge of `client.py`."""
 
 from __future__ import annotations
 

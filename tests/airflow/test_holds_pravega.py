@@ -175,6 +175,7 @@ def test_the_command_shows_whose_holds_are_on_a_stream(shop, streams, capsys):  
     run(HoldRetentionOperator, source=source, reader="d.read", name="another")
     with open_journal() as journal:
         journal.pin(source.key, plan_of([], reader="d.read"))
+    capsys.readouterr()  # the operators' logs
     streams("holds", "pravega", source.stream, "--output", "json")
     shown = {one["hold"]: one["reader"] for one in json.loads(capsys.readouterr().out)}
     named = {name: f"{shop.scope}/{name_for(name, source.stream)}" for name in ("d.read", "another")}

@@ -169,7 +169,7 @@ class MoveHoldOperator(_HoldOperator):
 
     def _covered(self, hook: StreamHook) -> dict[str, Any] | None:
         """Where the covered windows end, from the first that the hold keeps; None: not even that one is covered."""
-        since = next((one.since for one in hook.holds(self.source) if one.name == self.hold), None)
+        since = min((one.since for one in hook.holds(self.source) if one.name == self.hold and one.since), default=None)
         with open_journal() as journal:
             done = covered_end(journal, self.source.key, self.reader, since)
         return None if done is None else {"cut": done.cut, "since": done.time, "plan": done.plan}

@@ -30,10 +30,12 @@ from airflow_provider_streams.systems.pravega import calls
 from airflow_provider_streams.systems.pravega.calls import Retention, RetentionKind, Settings
 from airflow_provider_streams.systems.pravega.hold import name_for
 from airflow_provider_streams.systems.pravega.stream_settings import StreamSettings
+from airflow_provider_streams.testing.plans import plan_of
 from airflow_provider_streams.testing.pravega_writer import PravegaWriter
 from airflow_provider_streams.testing.servers import QUICK_START, PravegaServer
 from airflow_provider_streams.testing.servers.waiting import wait_until
 from airflow_provider_streams.windows.recording import record
+from tests.unit.cli.test_commands import streams  # noqa: F401 - a fixture
 
 pytestmark = [pytest.mark.pravega, pytest.mark.timeout(600)]
 
@@ -165,6 +167,19 @@ def test_a_policy_with_a_maximum_goes_beyond_a_hold_and_the_next_window_says_so(
     question = WindowQuestion(source, Window(edge, shop.edge(source)), RecordedCuts())
     with open_journal() as journal, closing(shop.hook.system()) as system, pytest.raises(StartTrimmed):
         fresh_plan(journal, system, WindowRead(question, "d.read"))
+
+
+def test_the_command_shows_whose_holds_are_on_a_stream(shop, streams, capsys):  # noqa: F811 - the fixture
+    source = shop.make("shown")
+    run(HoldRetentionOperator, source=source, reader="d.read")
+    run(HoldRetentionOperator, source=source, reader="d.read", name="another")
+    with open_journal() as journal:
+        journal.pin(source.key, plan_of([], reader="d.read"))
+    capsys.readouterr()  # the operators' logs
+    streams("holds", "pravega", source.stream, "--output", "json")
+    shown = {one["hold"]: one["reader"] for one in json.loads(capsys.readouterr().out)}
+    named = {name: f"{shop.scope}/{name_for(name, source.stream)}" for name in ("d.read", "another")}
+    assert shown == {named["d.read"]: "d.read", named["another"]: None}
 
 
 def _keeping(stream: str, policy: Retention) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import Field, fields
 from typing import Any, ClassVar, Literal, Protocol
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.systems.registry import system_file
+from airflow_provider_streams.systems.registry import declaration_of, load
 
 Direction = Literal["at_least", "at_most"]
 
@@ -17,7 +17,7 @@ class Condition(Protocol):
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
     kind: ClassVar[str]
-    """Its name in the system's `CONDITIONS`."""
+    """Its name among its system's conditions."""
 
 
 def condition_to_json(condition: Condition) -> dict[str, Any]:
@@ -33,7 +33,8 @@ def condition_from_json(system: str, data: Mapping[str, Any]) -> Condition:
     Raises:
         InvalidRequest: no such system, or no such condition of it.
     """
-    kinds: Mapping[str, type[Condition]] = system_file(system, "conditions").CONDITIONS
+    path = declaration_of(system).conditions
+    kinds: Mapping[str, type[Condition]] = load(path) if path else {}
     kind = data["kind"]
     if kind not in kinds:
         raise InvalidRequest(f"no condition {kind!r} of {system}; known: {', '.join(sorted(kinds))}")

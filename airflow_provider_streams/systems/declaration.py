@@ -47,6 +47,8 @@ class Declaration:
     """Options of other connectors about creating and writing. A read does neither."""
     hook: ClassVar[str | None] = None
     """`package.module:Class` of its hook; None: options are taken from a connection's extras."""
+    conditions: ClassVar[str | None] = None
+    """`package.module:name` of what can be waited for, by kind, see `systems.conditions`; None: nothing but windows."""
     form: ClassVar[ConnectionForm] = ConnectionForm()
 
     def source(self, names: Sequence[str], conn_id: str, details: Mapping[str, Any] | None = None) -> Source:

@@ -78,16 +78,6 @@ def load_system(name: str) -> type[StreamSystem]:
     return system
 
 
-def system_file(name: str, file: str) -> Any:
-    """A module beside a system's declaration, imported now, like `conditions`.
-
-    Raises:
-        InvalidRequest: no such system.
-    """
-    folder = path_of(name).partition(":")[0].rpartition(".")[0]
-    return importlib.import_module(f"{folder}.{file}")
-
-
 def load(path: str) -> Any:
     """What `package.module:name` names."""
     module, _, attribute = path.partition(":")

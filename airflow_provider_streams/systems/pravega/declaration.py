@@ -27,6 +27,7 @@ class Pravega(Declaration):
     source_options: ClassVar[tuple[Option, ...]] = SOURCE_OPTIONS
     passed_over = PASSED_OVER
     hook = "airflow_provider_streams.hooks.pravega:PravegaHook"
+    conditions = "airflow_provider_streams.systems.pravega.conditions:CONDITIONS"
     form = ConnectionForm(
         labels={"host": "Controller host", "port": "Controller port", "schema": "Scope", "login": "User"},
         placeholders={

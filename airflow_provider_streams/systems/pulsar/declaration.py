@@ -27,6 +27,7 @@ class Pulsar(Declaration):
     options: ClassVar[tuple[Option, ...]] = OPTIONS
     source_options: ClassVar[tuple[Option, ...]] = SOURCE_OPTIONS
     hook = "airflow_provider_streams.hooks.pulsar:PulsarHook"
+    conditions = "airflow_provider_streams.systems.pulsar.conditions:CONDITIONS"
     form = ConnectionForm(
         labels={"host": "Broker host", "port": "Broker port", "password": "Token (JWT)"},
         placeholders={"host": "broker.example.com", "port": "6650", "password": "empty without authentication"},

@@ -18,7 +18,8 @@ from airflow_provider_streams.journal.tables import pins, readers, runs, sources
 from airflow_provider_streams.model.grid import Every, Grid, parse_grid
 from airflow_provider_streams.model.window import Window
 
-_RECENT = 48
+RECENT = 48
+"""So many of the last runs, in order of their windows, tell what a reader does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +163,7 @@ def rhythm(connection: Connection, reader_id: int) -> Window | None:
         select(runs.c.window_start, runs.c.window_end)
         .where(runs.c.reader_id == reader_id)
         .order_by(runs.c.window_start.desc())
-        .limit(_RECENT)
+        .limit(RECENT)
     )
     recent = [Window(row.window_start, row.window_end) for row in connection.execute(statement)]
     if not recent:
@@ -186,7 +187,7 @@ def tasks_of(connection: Connection, one: ReaderOverview) -> list[ReadingTask]:
         select(runs.c.id, runs.c.dag_id, runs.c.task_id, runs.c.map_index)
         .where(runs.c.reader_id == one.id)
         .order_by(runs.c.window_start.desc())
-        .limit(_RECENT)
+        .limit(RECENT)
     )
     recent = sorted(connection.execute(statement), key=lambda row: row.id, reverse=True)
     return list(dict.fromkeys(ReadingTask(row.dag_id, row.task_id, row.map_index) for row in recent))

@@ -174,22 +174,23 @@ def _check_landing(connection: Connection, reader_id: int, landing_id: int, plan
         )
 
 
-def finish(connection: Connection, run: int, landed: Landed) -> None:
-    """The run covered its window. Does nothing if it already had.
+def finish(connection: Connection, run: int, landed: Landed) -> int:
+    """The run covered its window; whose it is. Changes nothing if it already had.
 
     Raises:
         JournalError: no such run.
         PlanMismatch: the receipt is of another plan than the run, or a later window of its chain has read its events.
     """
     receipt = landed.receipt
-    lock(connection, _reader_of(connection, run))
+    reader_id = _reader_of(connection, run)
+    lock(connection, reader_id)
     row = _one(connection, run)
     if row["fingerprint"] != receipt.fingerprint:
         raise PlanMismatch(
             f"run {run} reads plan {(row['fingerprint'] or 'none')[:12]}, the receipt is of {receipt.fingerprint[:12]}"
         )
     if row["state"] == "covered":
-        return
+        return reader_id
     if row["void_at"] is not None:
         raise PlanMismatch(
             f"run {run}: a later window of the chain took the place of {row['window_start']:%Y-%m-%dT%H:%M:%SZ} "
@@ -213,6 +214,7 @@ def finish(connection: Connection, run: int, landed: Landed) -> None:
         landings.note_columns(connection, row["landing_id"], landed.schema)
     _supersede(connection, row["reader_id"], window, run, f"run {run} covered the window")
     _overwritten(connection, row, window)
+    return reader_id
 
 
 def fail(connection: Connection, run: int, failure: Failure) -> None:

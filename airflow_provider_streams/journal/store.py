@@ -10,11 +10,12 @@ from typing import Any, Self
 
 from sqlalchemy import Connection
 
-from airflow_provider_streams.journal import chains, cuts, history, landings, names, pins, runs, sightings
+from airflow_provider_streams.journal import chains, cuts, history, landings, names, pins, pruning, runs, sightings
 from airflow_provider_streams.journal.chains import Chain
 from airflow_provider_streams.journal.cuts import CutHistory, GoOn, RecordedCut
 from airflow_provider_streams.journal.database import Database
 from airflow_provider_streams.journal.landings import KeptLanding, NewLanding
+from airflow_provider_streams.journal.pruning import Pruned
 from airflow_provider_streams.journal.runs import Failure, Run, Started, Task
 from airflow_provider_streams.model.coverage import Coverage
 from airflow_provider_streams.model.cut import Cut
@@ -34,19 +35,22 @@ class Journal:
 
     Args:
         url: a SQLAlchemy URL: `sqlite:////path/journal.db`, `postgresql://user:password@host/database`, `mysql://..`.
+        keep: how long history is kept: once a day, the next window that a reader covers prunes it; None: for ever.
 
     Raises:
+        InvalidRequest: history is kept for a day at least.
         JournalError: a URL that is none, of an asynchronous driver, or of a database in memory.
         MissingDependency: the database's driver is not installed.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, keep: timedelta | None = None) -> None:
         self._database = Database(url)
+        self._keep = None if keep is None else pruning.check_age(keep)
 
     @classmethod
-    def open(cls, url: str) -> Self:
+    def open(cls, url: str, *, keep: timedelta | None = None) -> Self:
         """The journal at `url`, its tables made or migrated now. Any number of processes may open an empty one."""
-        journal = cls(url)
+        journal = cls(url, keep=keep)
         journal._database.prepare()
         return journal
 
@@ -295,7 +299,9 @@ class Journal:
             PlanMismatch: the receipt is of another plan than the run.
         """
         with self._database.writing() as connection:
-            runs.finish(connection, run, landed)
+            reader_id = runs.finish(connection, run, landed)
+        if self._keep is not None:
+            pruning.prune_once_a_day(self._database, reader_id, self._keep)
 
     def fail_run(self, run: int, error_type: str, message: str, lost: bool = False) -> None:  # noqa: FBT001, FBT002 - the state it reports
         """The run failed; `lost` if the stream no longer holds what the window needs.
@@ -401,6 +407,20 @@ class Journal:
                 runs.lock(connection, reader_id)
                 names.forget_reader(connection, reader_id)
         return reader_id is not None
+
+    # Pruning
+
+    def prune(self, keep: timedelta, *, dry_run: bool = False) -> list[Pruned]:
+        """Forget what is older and decides nothing, see `pruning`; what of each reader, where there is anything.
+
+        Args:
+            keep: what ended, or was pinned, so long ago or earlier may go.
+            dry_run: forget nothing.
+
+        Raises:
+            InvalidRequest: history is kept for a day at least.
+        """
+        return pruning.prune(self._database, keep, dry_run=dry_run)
 
     # Recorded cuts
 

@@ -156,6 +156,16 @@ def _config() -> dict[str, Any]:
                 "example": "my_postgres",
                 "default": "streams_journal",
             },
+            "journal_keep": {
+                "description": (
+                    "How long the journal keeps tries and plans that decide nothing any more, like 90d; a day at "
+                    "least. Once a day, the next window that a reader covers prunes what is older. Empty: for ever."
+                ),
+                "version_added": "0.1.0",
+                "type": "string",
+                "example": "90d",
+                "default": "",
+            },
             "poll_interval": {
                 "description": "Seconds between two polls of a sensor that does not say otherwise.",
                 "version_added": "0.1.0",

@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-import json
-import re
 from argparse import Namespace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from airflow_provider_streams.cli.action import command, run_ids
 from airflow_provider_streams.cli.arguments import Reading, acts_of, reading_of
-from airflow_provider_streams.cli.output import answer
-from airflow_provider_streams.errors import InvalidWindow
+from airflow_provider_streams.cli.output import answer, answer_data, for_people
 from airflow_provider_streams.hooks.workplace import workplace
 from airflow_provider_streams.model.backfill import Limits, Selection, parse_select
 from airflow_provider_streams.model.landing import Landing
-from airflow_provider_streams.model.window import Window, parse_moment
+from airflow_provider_streams.model.window import Window, parse_length, parse_moment
 from airflow_provider_streams.windows.backfilling import Backfill, Backfiller, Outcome, backfill_grid, summary
 from airflow_provider_streams.windows.landing import kept_landing
 
 if TYPE_CHECKING:
     from airflow_provider_streams.journal.store import Journal
 
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
-
 
 @command
 def backfill(args: Namespace) -> None:
     """Read the windows of a span that are not covered yet, or show what that would read."""
-    say, reading = args.output == "table", reading_of(args)
+    say, reading = for_people(args.output), reading_of(args)
     with workplace(reading.source, reading.spark_conn_id, reading.spark) as place:
         backfiller = Backfiller(place, _backfill(args, reading, place.journal), run_ids("backfill"))
         late_rows = backfiller.recount()
@@ -38,7 +32,7 @@ def backfill(args: Namespace) -> None:
             answer(preview.as_text())
         outcome = None if args.dry_run else backfiller.run(preview, done=_say_job if say else _nothing)
         if not say:
-            answer(json.dumps(summary(preview, outcome, late_rows), indent=2))
+            answer_data(summary(preview, outcome, late_rows), args.output)
         if outcome is not None:
             backfiller.check(outcome)
 
@@ -57,7 +51,7 @@ def _backfill(args: Namespace, reading: Reading, journal: Journal) -> Backfill:
         basis=reading.basis_in(journal),
         on_loss=reading.on_loss,
         on_unproven=reading.on_unproven,
-        lookback=parse_duration(args.lookback) if args.lookback else None,
+        lookback=parse_length(args.lookback) if args.lookback else None,
         limits=Limits(args.max_bytes, args.max_windows),
         acts=acts_of(args),
     )
@@ -66,21 +60,6 @@ def _backfill(args: Namespace, reading: Reading, journal: Journal) -> Backfill:
 def _landing_of_preview(reading: Reading, journal: Journal) -> Landing:
     """A preview lands nothing, so it need not know where."""
     return reading.landing or kept_landing(journal, reading.source.key, reading.reader) or Landing()
-
-
-def parse_duration(text: str) -> timedelta:
-    """A length of time like `15m`, `1h`, `1d`, `90s`: a day is 24 hours here.
-
-    Raises:
-        InvalidWindow: it is none.
-    """
-    found = _DURATION.fullmatch(text.strip())
-    if found is None:
-        raise InvalidWindow(f"{text!r} is not a length of time: write it like 15m, 1h or 1d")
-    try:
-        return timedelta(**{_UNITS[found[2]]: float(found[1])})
-    except OverflowError as error:
-        raise InvalidWindow(f"{text!r} is too long") from error
 
 
 def _say_job(number: int, outcome: Outcome) -> None:

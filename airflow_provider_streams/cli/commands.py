@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from airflow.cli.cli_config import ActionCommand, Arg, CLICommand, GroupCommand, lazy_load_command
+from airflow.cli.cli_config import ARG_OUTPUT, ActionCommand, Arg, CLICommand, GroupCommand, lazy_load_command
 
 
 def _arg(*flags: str, **options: Any) -> Arg:
@@ -81,7 +81,6 @@ SPARK = (
     ),
 )
 WINDOW = (_arg("--window", required=True, help="start/end, like 2026-11-20T10:00Z/2026-11-20T11:00Z"), *READING, *TASK)
-OUTPUT = _arg("--output", default="table", choices=("table", "json"), help="default table")
 
 
 CUTS = GroupCommand(
@@ -96,7 +95,7 @@ CUTS = GroupCommand(
                 *SOURCE,
                 _arg("--limit", type=int, default=20, help="how many of the last cuts; default 20"),
                 _arg("--scaling", action="store_true", help="Pravega: show when its segments changed instead"),
-                OUTPUT,
+                ARG_OUTPUT,
             ),
         ),
         ActionCommand(
@@ -107,7 +106,7 @@ CUTS = GroupCommand(
                 *SOURCE,
                 _arg("--recorder", help="the name to leave beside it; default cli:<user>"),
                 _arg("--anew", action="store_true", help="the source was deleted and made again: start over"),
-                OUTPUT,
+                ARG_OUTPUT,
             ),
         ),
         ActionCommand(
@@ -118,7 +117,7 @@ CUTS = GroupCommand(
                 _arg("system", metavar="SYSTEM", help="whose notation it is: pravega or pulsar"),
                 _arg("text", help="the text"),
                 _arg("--shard", default="", help="Pulsar: the partition's full name, to check the id's against"),
-                OUTPUT,
+                ARG_OUTPUT,
             ),
         ),
     ),
@@ -149,7 +148,7 @@ BACKFILL = ActionCommand(
         *READING,
         *TASK,
         *ACTS,
-        OUTPUT,
+        ARG_OUTPUT,
     ),
 )
 
@@ -166,6 +165,24 @@ FORGET = ActionCommand(
 )
 
 
+JOURNAL = GroupCommand(
+    name="journal",
+    help="Look after the journal",
+    subcommands=(
+        ActionCommand(
+            name="prune",
+            help="Forget old tries and plans that decide nothing any more. Coverage stays as it is",
+            func=_load("journal.prune"),
+            args=(
+                _arg("--older-than", required=True, metavar="LENGTH", help="like 90d; a day at least"),
+                _arg("--dry-run", action="store_true", help="show what would be forgotten"),
+                ARG_OUTPUT,
+            ),
+        ),
+    ),
+)
+
+
 def get_streams_cli_commands() -> list[CLICommand]:
     """The command group."""
     return [
@@ -178,7 +195,7 @@ def get_streams_cli_commands() -> list[CLICommand]:
                     name="plan",
                     help="Show what reading a window would read; pins and reads nothing",
                     func=_load("read.plan"),
-                    args=(*SOURCE, *WINDOW, OUTPUT),
+                    args=(*SOURCE, *WINDOW, ARG_OUTPUT),
                 ),
                 ActionCommand(
                     name="read",
@@ -191,7 +208,7 @@ def get_streams_cli_commands() -> list[CLICommand]:
                         _arg("--columns", help="columns to read, between commas"),
                         *SPARK,
                         *ACTS,
-                        OUTPUT,
+                        ARG_OUTPUT,
                     ),
                 ),
                 ActionCommand(
@@ -213,16 +230,17 @@ def get_streams_cli_commands() -> list[CLICommand]:
                             action="store_true",
                             help="do not ask how far back the streams still reach",
                         ),
-                        OUTPUT,
+                        ARG_OUTPUT,
                     ),
                 ),
                 BACKFILL,
                 FORGET,
+                JOURNAL,
                 ActionCommand(
                     name="holds",
                     help="Show what holds unread data of a source, for whom and since when",
                     func=_load("holds.holds"),
-                    args=(*SOURCE, OUTPUT),
+                    args=(*SOURCE, ARG_OUTPUT),
                 ),
                 ActionCommand(
                     name="config",
@@ -231,7 +249,7 @@ def get_streams_cli_commands() -> list[CLICommand]:
                     args=(
                         _arg("system", nargs="*", metavar="SYSTEM", help="for example: pravega; default: every system"),
                         _arg("--conn-id", help="the Airflow connection; default <system>_default"),
-                        OUTPUT,
+                        ARG_OUTPUT,
                     ),
                 ),
             ),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from argparse import Namespace
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from airflow_provider_streams.cli.action import command
-from airflow_provider_streams.cli.output import answer
+from airflow_provider_streams.cli.output import answer, answer_data, answer_rows, for_people
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.base import hook_of
 from airflow_provider_streams.hooks.settings import Setting
@@ -29,13 +28,13 @@ def config(args: Namespace) -> None:
             if len(asked) == 1:
                 raise
             found[system] = str(error)
-    if args.output == "json":
-        answer(json.dumps({system: _to_json(settings) for system, settings in found.items()}, indent=2))
+    if not for_people(args.output):
+        answer_data({system: _to_json(settings) for system, settings in found.items()}, args.output)
         return
     for system, settings in found.items():
-        title = f"{system}   connection {args.conn_id or system + '_default'}"
-        lines = [f" {settings}"] if isinstance(settings, str) else _table(settings)
-        answer("\n".join((title, *lines)) + "\n")
+        answer(f"{system}   connection {args.conn_id or system + '_default'}")
+        problem, rows = (settings, []) if isinstance(settings, str) else ("no setting", _rows(settings))
+        answer_rows(rows, args.output, f"{problem}\n")
 
 
 def _to_json(settings: Mapping[str, Setting] | str) -> object:
@@ -44,8 +43,5 @@ def _to_json(settings: Mapping[str, Setting] | str) -> object:
     return {name: {"value": setting.shown, "from": setting.origin} for name, setting in settings.items()}
 
 
-def _table(settings: Mapping[str, Setting]) -> Iterator[str]:
-    rows = [("option", "value", "from"), *((name, one.shown or "-", one.origin) for name, one in settings.items())]
-    first, second = (max(len(row[column]) for row in rows) for column in (0, 1))
-    for name, value, origin in rows:
-        yield f" {name:{first}}  {value:{second}}  {origin}"
+def _rows(settings: Mapping[str, Setting]) -> list[dict[str, str]]:
+    return [{"option": name, "value": one.shown or "-", "from": one.origin} for name, one in settings.items()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from airflow_provider_streams.cli.action import command
-from airflow_provider_streams.cli.output import answer
+from airflow_provider_streams.cli.output import answer, answer_data, for_people
 from airflow_provider_streams.errors import StreamsError
 from airflow_provider_streams.hooks.base import hook_for
 from airflow_provider_streams.hooks.journal import open_journal
@@ -41,7 +40,7 @@ def coverage(args: Namespace) -> None:
             one: compare(journal, *one, journal.coverage(*one, start, end, grid or grid_of(journal, *one)))
             for one in found
         }
-    if args.output == "json":
+    if not for_people(args.output):
         rows = [
             {
                 "source": key,
@@ -51,7 +50,7 @@ def coverage(args: Namespace) -> None:
             }
             for (key, reader), (seen, table) in pictures.items()
         ]
-        answer(json.dumps(rows, indent=2, default=str))
+        answer_data(rows, args.output)
         return
     if not found:
         answer(f"the journal knows no window{_of_whom(args)} yet: nothing was read")

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import getpass
-import json
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, cast
 
 from airflow_provider_streams.cli.action import command
 from airflow_provider_streams.cli.arguments import source_of_args
-from airflow_provider_streams.cli.output import answer
+from airflow_provider_streams.cli.output import answer_rows
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.base import hook_for
 from airflow_provider_streams.hooks.journal import open_journal
@@ -36,15 +35,15 @@ def list_(args: Namespace) -> None:
             {"source": one.source_key, "cuts": one.count, "first": _time(one.first), "last": _time(one.last)}
             for one in found
         ]
-        _show(args, rows, "no cut was ever recorded: see `airflow streams cuts record`")
+        answer_rows(rows, args.output, "no cut was ever recorded: see `airflow streams cuts record`")
         return
     source = source_of_args(args)
     if args.scaling:
-        _show(args, list(_scaling(source)), "no scaling event is known")
+        answer_rows(list(_scaling(source)), args.output, "no scaling event is known")
         return
     with open_journal() as journal:
         entries = journal.recorded_cuts(source.key, args.limit)
-    _show(args, [_entry(source, entry) for entry in entries], f"no cut of {source} was ever recorded")
+    answer_rows([_entry(source, entry) for entry in entries], args.output, f"no cut of {source} was ever recorded")
 
 
 @command
@@ -59,14 +58,14 @@ def record(args: Namespace) -> None:
     row = {"sequence": sequence, "sampled_from": _time(taken.sampled_from), "recorder": recorder}
     if sequence is None:
         row["note"] = "not stored: another recorder was quicker"
-    _show(args, [{**row, "cut": declaration_of(source.system).cut_text(source, taken.cut)}], "")
+    answer_rows([{**row, "cut": declaration_of(source.system).cut_text(source, taken.cut)}], args.output, "")
 
 
 @command
 def decode(args: Namespace) -> None:
     """Show the positions in a Pravega stream cut's text, or in a Pulsar message id in any notation."""
     rows = declaration_of(args.system).decode_cut(args.text, args.shard)
-    _show(args, rows, "a cut without positions: the tail of what was sealed")
+    answer_rows(rows, args.output, "a cut without positions: the tail of what was sealed")
 
 
 def _entry(source: Source, entry: RecordedCut) -> dict[str, Any]:
@@ -99,17 +98,3 @@ def _scaling(source: Source) -> Iterator[dict[str, Any]]:
 
 def _time(moment: Any) -> str:
     return str(moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"))
-
-
-def _show(args: Namespace, rows: Sequence[dict[str, Any]], otherwise: str) -> None:
-    if args.output == "json":
-        answer(json.dumps(list(rows), indent=2))
-        return
-    if not rows:
-        answer(otherwise)
-        return
-    names = list(rows[0])
-    cells = [names, *([str(row[name]) for name in names] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    for line in cells:
-        answer("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from argparse import Namespace
-from collections.abc import Sequence
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from airflow_provider_streams.cli.action import command
 from airflow_provider_streams.cli.arguments import source_of_args
-from airflow_provider_streams.cli.output import answer
+from airflow_provider_streams.cli.output import answer_rows, for_people
 from airflow_provider_streams.hooks.base import hook_for
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.model.hold import Hold
@@ -25,28 +24,18 @@ def holds(args: Namespace) -> None:
         readers = [reader for key, reader in journal.sources() if key == source.key]
     with closing(hook_for(source)) as hook:
         found = sorted(hook.holds(source, readers), key=lambda hold: (hold.placed or now, hold.name))
-    if args.output == "json":
-        answer(json.dumps([hold.to_json(now) for hold in found], indent=2))
-    elif found:
-        answer(holds_table(found, now))
-    else:
-        answer(f"No holds on {source}.")
+    rows = [_row(hold, now) if for_people(args.output) else hold.to_json(now) for hold in found]
+    answer_rows(rows, args.output, f"No holds on {source}.")
 
 
-def holds_table(found: Sequence[Hold], now: datetime) -> str:
+def _row(hold: Hold, now: datetime) -> dict[str, Any]:
     """One line per hold; `?`: not known."""
-    rows = [("hold", "reader", "shards", "age", "keeps", "from")]
-    rows += [
-        (
-            hold.name,
-            hold.reader or "?",
-            str(len(hold.positions) or "?"),
-            "?" if (age := hold.age(now)) is None else str(timedelta(seconds=round(age.total_seconds()))),
-            "?" if hold.bytes is None else f"{hold.bytes:,} B",
-            hold.since.isoformat() if hold.since else "",
-        )
-        for hold in found
-    ]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
-    return "\n".join(line.rstrip() for line in lines)
+    age = hold.age(now)
+    return {
+        "hold": hold.name,
+        "reader": hold.reader or "?",
+        "shards": len(hold.positions) or "?",
+        "age": "?" if age is None else timedelta(seconds=round(age.total_seconds())),
+        "keeps": "?" if hold.bytes is None else f"{hold.bytes:,} B",
+        "from": hold.since.isoformat() if hold.since else "",
+    }

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
-from typing import TextIO
+from typing import Any, Final, TextIO
+
+from airflow.cli.simple_table import AirflowConsole
+from airflow.utils import yaml
 
 _STDOUT, _STDERR = 1, 2
+_WIDEST: Final = 1_000_000
 
 _answers: list[TextIO] = []
 """Where answers go while something else may be printed."""
@@ -16,7 +21,43 @@ _answers: list[TextIO] = []
 
 def answer(text: str) -> None:
     """Print a command's answer, or a part of it."""
-    print(text, file=_answers[-1] if _answers else sys.stdout, flush=True)
+    print(text, file=_file(), flush=True)
+
+
+def for_people(output: str) -> bool:
+    """Whether `--output` asks for text, and not for what a program reads."""
+    return output in ("table", "plain")
+
+
+def answer_data(data: object, output: str) -> None:
+    """Print plain values for a program: as JSON, or as YAML."""
+    text = json.dumps(data, indent=2, default=str)
+    answer(yaml.dump(json.loads(text), sort_keys=False).rstrip() if output == "yaml" else text)
+
+
+def answer_rows(rows: Sequence[Mapping[str, Any]], output: str, otherwise: str) -> None:
+    """Print rows as Airflow's own commands do; of none, a sentence that says so."""
+    if not for_people(output):
+        answer_data(rows, output)
+    elif not rows:
+        answer(otherwise)
+    else:
+        _print_table([{name: "" if cell is None else str(cell) for name, cell in row.items()} for row in rows], output)
+
+
+def _print_table(rows: list[dict[str, str]], output: str) -> None:
+    file = _file()
+    # a name like `pulsar:key:[a-z]` is neither an emoji nor markup
+    console = AirflowConsole(file=file, markup=False, emoji=False)
+    if not file.isatty():
+        console.width = _WIDEST  # what is copied from there, or searched, is in one piece
+    with redirect_stdout(file):
+        console.print_as_plain_table(rows) if output == "plain" else console.print_as_table(rows)
+    file.flush()
+
+
+def _file() -> TextIO:
+    return _answers[-1] if _answers else sys.stdout
 
 
 @contextmanager

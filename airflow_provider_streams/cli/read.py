@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from argparse import Namespace
 from contextlib import closing
 
 from airflow_provider_streams.cli.action import command, run_ids
 from airflow_provider_streams.cli.arguments import acts_of, reading_of
-from airflow_provider_streams.cli.output import answer
+from airflow_provider_streams.cli.output import answer, answer_data, for_people
 from airflow_provider_streams.hooks.base import hook_for
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.hooks.workplace import workplace
@@ -27,7 +26,10 @@ def plan(args: Namespace) -> None:
         read_ = reading.window(Window.parse(args.window), journal)
         with closing(hook_for(reading.source).system()) as system:
             made = fresh_plan(journal, system, read_)
-    answer(json.dumps(made.to_json(), indent=2) if args.output == "json" else plan_table(made))
+    if for_people(args.output):
+        answer(plan_table(made))
+    else:
+        answer_data(made.to_json(), args.output)
 
 
 @command
@@ -42,10 +44,10 @@ def read(args: Namespace) -> None:
         refuse_overlaps(place.journal, ask, read_.question.window, acts)
         with closing(place.stream.system()) as system:
             pinned = pinned_plan(place.journal, system, read_, replan=acts.replan)
-        if args.output == "table":
+        if for_people(args.output):
             answer(plan_table(pinned))
         landed = land(place, read_, pinned, landing, Begin(entered, run_ids("read"), acts))
-    if args.output == "json":
-        answer(json.dumps(summary(pinned, landed, landing.sink), indent=2))
+    if not for_people(args.output):
+        answer_data(summary(pinned, landed, landing.sink), args.output)
     else:
         answer(f"covered {pinned.window}: {landed.receipt.rows:,} rows, {landed.receipt.verdict}, in {landing.sink}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from airflow.sdk.configuration import conf
 from airflow.sdk.exceptions import AirflowNotFoundException
 
 from airflow_provider_streams.errors import JournalError
+from airflow_provider_streams.model.window import parse_length
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection
@@ -34,10 +36,12 @@ def open_journal(conn_id: str | None = None) -> Journal:
 
     Raises:
         JournalError: the connection's type is not a database's, or the database cannot be used.
+        InvalidRequest: `[streams] journal_keep` is no length of time, or less than a day.
     """
     from airflow_provider_streams.journal.store import Journal  # noqa: PLC0415
 
-    return Journal.open(journal_url(conn_id or conf.get("streams", "journal_conn_id", fallback=DEFAULT_CONN_ID)))
+    url = journal_url(conn_id or conf.get("streams", "journal_conn_id", fallback=DEFAULT_CONN_ID))
+    return Journal.open(url, keep=_keep())
 
 
 async def aopen_journal(conn_id: str | None = None) -> Journal:
@@ -67,6 +71,12 @@ def journal_url(conn_id: str, get_connection: Callable[[str], Connection] = Base
     except AirflowNotFoundException:
         return _embedded_url()
     return _connection_url(connection, conn_id, connection.extra_dejson)
+
+
+def _keep() -> timedelta | None:
+    """How long history is kept; None: for ever."""
+    text = conf.get("streams", "journal_keep", fallback="").strip()
+    return parse_length(text) if text else None
 
 
 def _embedded_url() -> str:

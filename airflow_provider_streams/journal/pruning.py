@@ -5,7 +5,7 @@ These stay, however old they are, so that all that is told of a window is what i
 | what stays | as it says |
 |---|---|
 | of each window and landing the last run, and the last ones that covered | what is covered, what a table holds |
-| the same of each window's newest plan, and the last that counted late rows | what its next run is told |
+| of each window's newest plan the last covered run that counted late rows | what its next run is told |
 | runs that have not ended, and covered ones whose asset event was not sent | what is to be done |
 | the last runs in order of their windows | which tasks read, and how their windows tile time |
 | of each window the newest plan | what a retry reads |
@@ -125,16 +125,13 @@ def _kept_runs(tries: Sequence[Row[Any]], newest: dict[tuple[datetime, datetime]
     last: dict[tuple[Any, ...], Row[Any]] = {}
     for row in tries:
         window = (row.window_start, row.window_end)
-        keys: list[tuple[Any, ...]] = [("here", *window, row.landing_id)]
-        if row.pin_id in (None, newest.get(window)):
-            keys.append(("planned", *window, row.landing_id))
+        last["tried", *window, row.landing_id] = row
         if row.state == "covered":
-            keys += [("covered", *key) for key in keys]
+            last["covered", *window, row.landing_id] = row
             ended = ("ended", *window, row.landing_id)
             last[ended] = max(last.get(ended, row), row, key=lambda one: (one.finished_at, one.id))
             if row.late_rows is not None and row.pin_id == newest.get(window):
-                keys.append(("late", *window))
-        last.update(dict.fromkeys(keys, row))
+                last["late", *window] = row
     recent = sorted(tries, key=lambda row: row.window_start, reverse=True)[:RECENT]
     needed = [row for row in tries if _is_open(row) or (row.finished_at or row.started_at) >= before]
     return {row.id for row in (*last.values(), *recent, *needed)}

@@ -24,15 +24,14 @@ from typing import Literal, get_args
 from zoneinfo import ZoneInfo
 
 from airflow_provider_streams.errors import InvalidWindow
-from airflow_provider_streams.model.window import EPOCH, Window, in_utc
+from airflow_provider_streams.model.window import EPOCH, Window, in_utc, parse_length
 
 Unit = Literal["h", "d", "w", "mo", "y"]
 
 CRON = "airflow_provider_streams.timetables:CronGrid"
 """Ticks are computed as Airflow does, which this ring does not import; so it is loaded where one is used."""
 
-_SECONDS = {"s": 1, "m": 60, "h": 3600}
-_LENGTH = re.compile(r"(?P<count>\d+(?:\.\d+)?)(?P<unit>s|m|h)(?: *\+(?P<shift>\d+(?:\.\d+)?)(?P<shift_unit>s|m|h))?")
+_LENGTH = re.compile(r"(?P<length>[\d.]+[smh])(?: *\+(?P<shift>[\d.]+[smh]))?")
 _CALENDAR = re.compile(r"(?P<count>\d+)(?P<unit>h|d|w|mo|y)(?: +(?P<zone>[A-Za-z0-9_+/-]+))?")
 _MONDAY = date(1970, 1, 5)
 _MONTHS = 12
@@ -211,8 +210,7 @@ def parse_grid(given: str | timedelta | Grid) -> Grid:
     if text.startswith("cron "):
         return _cron(text)
     if found := _LENGTH.fullmatch(text):
-        shift = _span(found["shift"], found["shift_unit"]) if found["shift"] else timedelta(0)
-        return Every(_span(found["count"], found["unit"]), shift)
+        return Every(parse_length(found["length"]), parse_length(found["shift"] or "0s"))
     if found := _CALENDAR.fullmatch(text):
         return Calendar(int(found["count"]), found["unit"], found["zone"] or "UTC")  # type: ignore[arg-type]  # matched
     raise InvalidWindow(f"{given!r} is not a length of windows: write it like 15m, 1h, 1d, 1mo or '1d Europe/Berlin'")
@@ -246,13 +244,6 @@ def _cron(text: str) -> Grid:
     module, _, name = CRON.partition(":")
     grid: Grid = getattr(importlib.import_module(module), name)(" ".join(words), zone)
     return grid
-
-
-def _span(count: str, unit: str) -> timedelta:
-    try:
-        return timedelta(seconds=float(count) * _SECONDS[unit])
-    except OverflowError as error:
-        raise _too_far(error) from error
 
 
 def _duration(length: timedelta) -> str:

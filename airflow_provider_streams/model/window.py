@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final, Self
@@ -130,6 +131,21 @@ def utc_moment(moment: datetime | str) -> datetime:
     return in_utc(moment)
 
 
+def parse_length(text: str) -> timedelta:
+    """A length of time like `90s`, `15m`, `1h`, `1d`: a day is 24 hours here.
+
+    Raises:
+        InvalidWindow: it is none.
+    """
+    found = _LENGTH.fullmatch(text.strip())
+    if found is None:
+        raise InvalidWindow(f"{text!r} is not a length of time: write it like 15m, 1h or 1d")
+    try:
+        return timedelta(**{_UNITS[found["unit"]]: float(found["count"])})
+    except OverflowError as error:
+        raise InvalidWindow(f"{text!r} is too long: times lie between the years 1 and 9999") from error
+
+
 def moment_of_ms(milliseconds: int) -> datetime | None:
     """So long after 1970, as producers write times; None: no calendar has it."""
     try:
@@ -155,6 +171,8 @@ def moment_of_label(label: str) -> datetime | None:
 
 
 _MILLISECOND = timedelta(milliseconds=1)
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+_LENGTH = re.compile(r"(?P<count>\d+(?:\.\d+)?)(?P<unit>[smhd])")
 
 
 def _text(moment: datetime) -> str:

@@ -13,11 +13,12 @@ from pathlib import Path
 
 from airflow_provider_streams.errors import InvalidRequest, InvalidWindow, PlanMismatch
 from airflow_provider_streams.model.plan import DEFAULT_SPLIT_BYTES, OnLoss, OnUnproven, Plan, PlanRequest
-from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.model.window import Window, parse_moment
 from airflow_provider_streams.spark.veil import unveiled
 from airflow_provider_streams.systems.base import StreamSystem
 from airflow_provider_streams.systems.option import Option
 from airflow_provider_streams.systems.registry import declaration_of
+from airflow_provider_streams.systems.settings import flag
 
 RECEIPT_COLUMN = "_receipt"
 """The extra column of option `receipt`: null in the rows of events, JSON in one last row per split."""
@@ -94,13 +95,13 @@ class ReadOptions:
     @property
     def receipt(self) -> bool:
         """Whether each split adds its receipt as a row."""
-        return _flag("receipt", self.read.get("receipt", "false"))
+        return flag("receipt", self.read.get("receipt", "false"))
 
     @property
     def on_loss(self) -> OnLoss:
         """What to do about events that are gone."""
         text, other = self.read.get("on_loss"), self.read.get("fail_on_data_loss")
-        theirs = None if other is None else _LOSSES[_flag("fail_on_data_loss", other)]
+        theirs = None if other is None else _LOSSES[flag("fail_on_data_loss", other)]
         if text not in (None, "fail", "record"):
             raise InvalidRequest(f"on_loss is fail or record, not {text!r}")
         if text is not None and theirs is not None and text != theirs:
@@ -205,8 +206,8 @@ def _moment(name: str, text: str) -> datetime:
     if _MILLISECONDS.match(text):
         return _EPOCH + timedelta(milliseconds=int(text))
     try:
-        return datetime.fromisoformat(text)
-    except ValueError as error:
+        return parse_moment(text)
+    except InvalidWindow as error:
         raise InvalidWindow(
             f"{name} is an ISO 8601 time with an offset, or milliseconds since 1970 ({error})"
         ) from error
@@ -227,9 +228,3 @@ def _span(name: str, text: str) -> timedelta:
         return timedelta(seconds=_number(name, text))
     except OverflowError as error:
         raise InvalidRequest(f"{name} is longer than any calendar: {text!r}") from error
-
-
-def _flag(name: str, text: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise InvalidRequest(f"{name} is true or false, not {text!r}")
-    return text.lower() == "true"

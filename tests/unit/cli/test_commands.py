@@ -219,6 +219,8 @@ def test_coverage_shows_how_far_back_the_stream_reaches(streams, no_spark, tmp_p
         (("plan", "--topic", "a", "--conn-id", "nowhere", "--window", WINDOW), "InvalidRequest: connection 'nowhere'"),
         (("coverage", "--start", "soon"), "InvalidWindow: 'soon' is not a time"),
         (("plan", "pravega", "orders", "--window", WINDOW), "InvalidRequest: connection 'pravega_default' does not"),
+        (("journal", "prune", "--older-than", "90"), "InvalidWindow: '90' is not a length of time"),
+        (("journal", "prune", "--older-than", "1h"), "InvalidRequest: runs and plans are kept for a day at least"),
         (("config", "kafka"), "InvalidRequest: no stream system 'kafka'"),
         (("config", "--conn-id", "x"), "InvalidRequest: --conn-id belongs to one system"),
         (("config", "pulsar", "--conn-id", "nowhere"), "InvalidRequest: connection 'nowhere'"),
@@ -274,7 +276,7 @@ def test_cuts_of_both_systems_are_decoded(streams, capsys):
         {"stream": "a/b", "segment": "5.#epoch.0", "id": 5, "offset": 77},
         {"stream": "a/b", "segment": "6.#epoch.2", "id": (2 << 32) + 6, "offset": 8},
     ]
-    streams("cuts", "decode", "pulsar", "31:4")
+    streams("cuts", "decode", "pulsar", "31:4", "--output", "plain")
     assert capsys.readouterr().out.split() == ["ledger", "entry", "batch_index", "31", "4", "-1"]
     with pytest.raises(SystemExit):
         streams("cuts", "decode", "pravega", "nonsense")
@@ -285,3 +287,34 @@ def test_scaling_is_a_hint_for_pravega_alone(streams, capsys):
     with pytest.raises(SystemExit):
         streams("cuts", "list", "fake", "numbers", "--scaling")
     assert "only Pravega streams scale" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("output", ["json", "yaml"])
+def test_rows_and_documents_are_the_same_values_in_json_and_yaml(streams, capsys, output):
+    from airflow.utils import yaml
+
+    read = json.loads if output == "json" else yaml.safe_load
+    streams("cuts", "decode", "pulsar", "31:4", "--output", output)
+    assert read(capsys.readouterr().out) == [{"ledger": 31, "entry": 4, "batch_index": -1}]
+    streams("plan", "fake", "numbers", "--window", WINDOW, "--slack", "0", "--output", output)
+    assert read(capsys.readouterr().out)["end_cut"] == {"numbers-0": "10", "numbers-1": "10"}
+
+
+def test_a_table_holds_names_and_long_texts_as_they_are(streams, capsys):
+    """Airflow's console breaks lines, and reads `[..]` as markup and `:key:` as an emoji, if nobody tells it."""
+    name = "pulsar-key:key:[red]" + "x" * 300
+    for _ in range(2):
+        streams("cuts", "record", "fake", "numbers", "--recorder", name)
+        assert name in capsys.readouterr().out
+    for output in ("table", "plain"):
+        streams("cuts", "list", "fake", "numbers", "--output", output)
+        assert capsys.readouterr().out.count(name) == 2
+
+
+def test_the_journal_is_pruned_by_age(streams, no_spark, tmp_path, capsys):
+    streams("read", "fake", "numbers", "--window", WINDOW, "--slack", "0", "--path", str(tmp_path / "lake"))
+    capsys.readouterr()
+    streams("journal", "prune", "--older-than", "90d", "--dry-run")
+    assert capsys.readouterr().out == "nothing older than 90d can be forgotten\n"
+    streams("journal", "prune", "--older-than", "1d", "--output", "json")
+    assert json.loads(capsys.readouterr().out) == []

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 
 import pytest
 
-from airflow_provider_streams.errors import JournalError
+from airflow_provider_streams.errors import InvalidRequest, InvalidWindow, JournalError
 from airflow_provider_streams.hooks.journal import journal_url, open_journal
 
 
@@ -62,3 +63,19 @@ def test_the_setting_names_the_connection(monkeypatch, tmp_path):
     with open_journal() as journal:
         assert journal.sources() == []
     assert (tmp_path / "ours.db").exists()
+
+
+@pytest.mark.parametrize(("text", "keep"), [("", None), (" ", None), ("90d", timedelta(days=90))])
+def test_how_long_history_is_kept_is_a_setting(tmp_path, connection, monkeypatch, text, keep):
+    connection({"conn_type": "sqlite", "host": str(tmp_path / "journal.db")})
+    monkeypatch.setenv("AIRFLOW__STREAMS__JOURNAL_KEEP", text)
+    with open_journal() as journal:
+        assert journal._keep == keep
+
+
+@pytest.mark.parametrize(("text", "error"), [("soon", InvalidWindow), ("1h", InvalidRequest)])
+def test_a_setting_that_would_keep_too_little_is_refused(tmp_path, connection, monkeypatch, text, error):
+    connection({"conn_type": "sqlite", "host": str(tmp_path / "journal.db")})
+    monkeypatch.setenv("AIRFLOW__STREAMS__JOURNAL_KEEP", text)
+    with pytest.raises(error):
+        open_journal()

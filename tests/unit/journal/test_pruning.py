@@ -258,20 +258,70 @@ def test_the_last_runs_stay_for_they_tell_which_tasks_read(journal):
     assert journal.prune(DAY) == []
 
 
+def test_why_a_window_is_missing_is_told_as_before(journal, few_are_recent):
+    """It was covered in another table, and tried for this one: not the same as never tried for this one."""
+    story = Story(journal)
+    story.land_elsewhere(0)
+    story.pin(0)
+    story.cover(0)
+    story.announce(0)
+    story.land_elsewhere(1)
+    story.begin(0)
+    story.fail(1)
+    story.replan(0)
+    age(journal, 100 * DAY)
+    before = told(journal)
+    assert before["coverage"]["windows"][1]["cause"] == "planned again, not read yet"
+    journal.prune(DAY)
+    assert told(journal) == before
+
+
 def test_a_plan_that_a_chain_goes_on_after_stays(journal, few_are_recent):
+    """What lies between two windows was read with the later one: the end of the earlier one's plan tells it."""
     story = Story(journal)
     for number in (0, 2):
         story.chain(number)
         story.cover(number)
+    story.replan(0)
+    story.cover(0)
     story.announce(0)
-    before = told(journal)["coverage"]
+    age(journal, 100 * DAY)
+    before = told(journal)
+    assert before["coverage"]["counts"]["covered"] == 3
+    assert journal.prune(DAY) == [pruning.Pruned(KEY, READER, 1, 0)]
+    assert told(journal) == before
+
+
+def test_rows_that_an_earlier_plan_put_into_the_table_are_known(journal, few_are_recent):
+    """A run that was overtaken ended last: its rows are what the table holds, and its plan says what they were of."""
+    story = Story(journal)
+    story.land_elsewhere(0)
+    story.pin(0)
+    story.begin(0)
+    story.begin(0)
+    story.cover_an_earlier_run(-1)
+    story.cover_an_earlier_run(-2)
+    story.replan(0)
+    story.announce(0)
+    age(journal, 100 * DAY)
+    before = told(journal)
+    assert before["held"][0] is not None
+    journal.prune(DAY)
+    assert told(journal) == before
+
+
+def test_late_rows_that_were_counted_stay_so(journal, few_are_recent):
+    story = Story(journal)
+    story.pin(0)
+    story.begin(0)
+    story.cover_an_earlier_run(-1)
+    story.cover(0)
+    journal.count_late(story.begun[0][0], 7)
+    story.announce(0)
     age(journal, 100 * DAY)
     journal.prune(DAY)
-    after = told(journal)["coverage"]
-    assert [item["window"] if "window" in item else item["start"] for item in after["windows"]] == [
-        item["window"] if "window" in item else item["start"] for item in before["windows"]
-    ]
-    assert after["counts"]["covered"] == 3
+    story.cover(0)
+    assert journal.coverage(KEY, READER, T0, T0 + HOUR).late_rows == 7
 
 
 @pytest.mark.parametrize("keep", [timedelta(0), timedelta(hours=23)])

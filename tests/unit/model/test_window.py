@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_streams.errors import InvalidWindow
-from airflow_provider_streams.model.window import Window, moment_of_label, parse_moment
+from airflow_provider_streams.model.window import Window, moment_of_label, parse_length, parse_moment
 from tests.unit.model.values import moments, windows
 
 TEN = datetime(2026, 11, 20, 10, tzinfo=UTC)
@@ -109,3 +109,22 @@ def test_a_label_names_both_edges():
 @pytest.mark.parametrize("text", ["", "20261120", "20261120T250000Z", "__HIVE_DEFAULT_PARTITION__"])
 def test_what_is_no_label_is_no_moment(text):
     assert moment_of_label(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "length"),
+    [
+        ("90s", timedelta(seconds=90)),
+        (" 15m ", timedelta(minutes=15)),
+        ("1.5h", timedelta(hours=1.5)),
+        ("90d", timedelta(days=90)),
+    ],
+)
+def test_a_length_of_time_is_a_number_and_a_unit(text, length):
+    assert parse_length(text) == length
+
+
+@pytest.mark.parametrize("text", ["", "90", "-1d", "1.2.3h", "1w", "h", "1 h", "9" * 30 + "d"])
+def test_what_is_no_length_of_time_is_refused(text):
+    with pytest.raises(InvalidWindow):
+        parse_length(text)

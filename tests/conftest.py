@@ -19,6 +19,8 @@ import pytest
 
 from airflow_provider_streams import redaction
 
+pytest_plugins = ["airflow_provider_streams.testing.plugin"]
+
 _HOME = Path(tempfile.mkdtemp(prefix="streams-airflow-"))
 (_HOME / "dags").mkdir()
 

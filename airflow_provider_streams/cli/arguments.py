@@ -16,7 +16,7 @@ from airflow_provider_streams.model.landing import Landing
 from airflow_provider_streams.model.plan import OnLoss, OnUnproven
 from airflow_provider_streams.model.sink import ParquetSink
 from airflow_provider_streams.model.source import Source
-from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.model.window import Window, length_of_seconds
 from airflow_provider_streams.systems.registry import declaration_of
 from airflow_provider_streams.windows.acts import Acts
 from airflow_provider_streams.windows.landing import basis_of, kept_landing
@@ -109,10 +109,7 @@ def _refined(args: Namespace) -> dict[str, timedelta]:
 
 
 def _length(option: str, seconds: float) -> timedelta:
-    try:
-        length = timedelta(seconds=seconds)
-    except (ValueError, OverflowError) as error:
-        raise InvalidRequest(f"{option} is a number of seconds that a calendar can hold, not {seconds}") from error
+    length = length_of_seconds(option, seconds)
     if length < timedelta(0):
         raise InvalidRequest(f"{option} must not be negative, got {seconds}")
     return length

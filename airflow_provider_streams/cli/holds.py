@@ -24,11 +24,11 @@ def holds(args: Namespace) -> None:
         readers = [reader for key, reader in journal.sources() if key == source.key]
     with closing(hook_for(source)) as hook:
         found = sorted(hook.holds(source, readers), key=lambda hold: (hold.placed or now, hold.name))
-    rows = [_row(hold, now) if for_people(args.output) else hold.to_json(now) for hold in found]
+    rows = [row_of(hold, now) if for_people(args.output) else hold.to_json(now) for hold in found]
     answer_rows(rows, args.output, f"No holds on {source}.")
 
 
-def _row(hold: Hold, now: datetime) -> dict[str, Any]:
+def row_of(hold: Hold, now: datetime) -> dict[str, Any]:
     """One line per hold; `?`: not known."""
     age = hold.age(now)
     return {

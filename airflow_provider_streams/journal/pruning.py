@@ -4,7 +4,7 @@ These stay, however old they are, so that all that is told of a window is what i
 
 | what stays | as it says |
 |---|---|
-| of each window and landing the last run, and the last ones that covered | what is covered, what a table holds |
+| of each window and landing the last run, the last without a plan, and the last that covered | what is covered |
 | of each window's newest plan the last covered run that counted late rows | what its next run is told |
 | runs that have not ended, and covered ones whose asset event was not sent | what is to be done |
 | the last runs in order of their windows | which tasks read, and how their windows tile time |
@@ -126,6 +126,8 @@ def _kept_runs(tries: Sequence[Row[Any]], newest: dict[tuple[datetime, datetime]
     for row in tries:
         window = (row.window_start, row.window_end)
         last["tried", *window, row.landing_id] = row
+        if row.pin_id is None:  # decides, while nobody has begun with the newest plan
+            last["unplanned", *window, row.landing_id] = row
         if row.state == "covered":
             last["covered", *window, row.landing_id] = row
             ended = ("ended", *window, row.landing_id)

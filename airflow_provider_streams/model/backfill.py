@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, get_args
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.coverage import Coverage, RunRef, WindowState
+from airflow_provider_streams.model.packing import packed
 from airflow_provider_streams.model.plan import Plan
 from airflow_provider_streams.model.plan_table import bytes_text
 from airflow_provider_streams.model.window import Window
@@ -170,16 +171,7 @@ class Limits:
 
     def pack(self, windows: Iterable[PlannedWindow]) -> Iterator[list[PlannedWindow]]:
         """Jobs in order of time. A window that is larger than a job's limit has one of its own."""
-        job: list[PlannedWindow] = []
-        size = 0
-        for item in windows:
-            if job and (size + item.bytes > self.max_bytes or len(job) == self.max_windows):
-                yield job
-                job, size = [], 0
-            job.append(item)
-            size += item.bytes
-        if job:
-            yield job
+        return packed(windows, lambda item: item.bytes, self.max_bytes, self.max_windows)
 
 
 @dataclass(frozen=True, slots=True)

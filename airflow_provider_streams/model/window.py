@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final, Self
 
-from airflow_provider_streams.errors import InvalidWindow
+from airflow_provider_streams.errors import InvalidRequest, InvalidWindow
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -144,6 +144,18 @@ def parse_length(text: str) -> timedelta:
         return timedelta(**{_UNITS[found["unit"]]: float(found["count"])})
     except OverflowError as error:
         raise InvalidWindow(f"{text!r} is too long: times lie between the years 1 and 9999") from error
+
+
+def length_of_seconds(name: str, seconds: float | str) -> timedelta:
+    """A length of time that an option gives as a number of seconds.
+
+    Raises:
+        InvalidRequest: it is none.
+    """
+    try:
+        return timedelta(seconds=float(seconds))
+    except (ValueError, OverflowError) as error:
+        raise InvalidRequest(f"{name} is a number of seconds that a calendar can hold, not {seconds!r}") from error
 
 
 def moment_of_ms(milliseconds: int) -> datetime | None:

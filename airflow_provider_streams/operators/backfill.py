@@ -12,7 +12,7 @@ from airflow_provider_streams.model.coverage import RunRef
 from airflow_provider_streams.model.grid import parse_grid
 from airflow_provider_streams.model.partition_key import KEY_FORMAT
 from airflow_provider_streams.model.timeline import draw
-from airflow_provider_streams.model.window import Window, parse_moment
+from airflow_provider_streams.model.window import Window, utc_moment
 from airflow_provider_streams.operators.announcing import announce
 from airflow_provider_streams.operators.base import LandingOperator, reader_name, run_ids
 from airflow_provider_streams.operators.landing import rendered_landing
@@ -135,7 +135,7 @@ class BackfillWindowsOperator(LandingOperator):
 
     def _backfill(self, journal: Journal, context: Context) -> Backfill:
         ti, reader = context["ti"], reader_name(self.reader, context)
-        span = Window(_moment(self.start), _moment(self.end))
+        span = Window(utc_moment(self.start), utc_moment(self.end))
         return Backfill(
             source=self.source,
             span=span,
@@ -219,7 +219,3 @@ class _AtWork:
         states = self._ti.get_task_states(dag_id=run.dag_id, task_ids=[run.task_id], run_ids=[run.run_id])
         name = run.task_id if run.map_index < 0 else f"{run.task_id}_{run.map_index}"
         return states.get(run.run_id, {}).get(name) in _AT_WORK
-
-
-def _moment(value: datetime | str) -> datetime:
-    return value if isinstance(value, datetime) else parse_moment(value)

@@ -14,6 +14,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from airflow_provider_streams.errors import StreamsError
+from airflow_provider_streams.model.packing import packed
 from airflow_provider_streams.model.plan import Plan, Split
 from airflow_provider_streams.spark.failures import one_line
 from airflow_provider_streams.spark.options import RECEIPT_COLUMN
@@ -105,16 +106,13 @@ class WindowsReader(DataSourceReader):
 
     def partitions(self) -> list[WindowPartition]:
         """Splits in order of the windows, small ones together: a task costs as much as reading some megabytes."""
-        packed: list[list[WindowSplit]] = []
-        size = TASK_BYTES
-        for number, plan in enumerate(self._reading.plans):
-            for split in plan.splits:
-                if size + split.bytes > TASK_BYTES:
-                    packed.append([])
-                    size = 0
-                packed[-1].append(WindowSplit(number, one_split(plan, split), split))
-                size += split.bytes
-        return [WindowPartition(tuple(parts)) for parts in packed]
+        splits = (
+            WindowSplit(number, one_split(plan, split), split)
+            for number, plan in enumerate(self._reading.plans)
+            for split in plan.splits
+        )
+        tasks = packed(splits, lambda one: one.split.bytes, TASK_BYTES)
+        return [WindowPartition(tuple(parts)) for parts in tasks]
 
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
         """The batches of each split; after them its receipt, as a row."""

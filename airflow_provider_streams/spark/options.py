@@ -13,7 +13,7 @@ from pathlib import Path
 
 from airflow_provider_streams.errors import InvalidRequest, InvalidWindow, PlanMismatch
 from airflow_provider_streams.model.plan import DEFAULT_SPLIT_BYTES, OnLoss, OnUnproven, Plan, PlanRequest
-from airflow_provider_streams.model.window import Window, parse_moment
+from airflow_provider_streams.model.window import Window, length_of_seconds, parse_moment
 from airflow_provider_streams.spark.veil import unveiled
 from airflow_provider_streams.systems.base import StreamSystem
 from airflow_provider_streams.systems.option import Option
@@ -149,7 +149,7 @@ class ReadOptions:
             self._window(by_cuts=by_cuts),
             self.read.get("reader") or "spark",
             basis=basis,  # type: ignore[arg-type]  # checked above
-            slack=_span("slack_seconds", self.read.get("slack_seconds", "60")),
+            slack=length_of_seconds("slack_seconds", self.read.get("slack_seconds", "60")),
             start_cut=system.parse_cut(source, _cut_text("earliest" if start is None else start)) if by_cuts else None,
             end_cut=system.parse_cut(source, _cut_text("latest" if end is None else end)) if by_cuts else None,
             on_loss=self.on_loss,
@@ -221,10 +221,3 @@ def _number(name: str, text: str) -> float:
     if not math.isfinite(number):
         raise InvalidRequest(f"{name} is a finite number, not {text!r}")
     return number
-
-
-def _span(name: str, text: str) -> timedelta:
-    try:
-        return timedelta(seconds=_number(name, text))
-    except OverflowError as error:
-        raise InvalidRequest(f"{name} is longer than any calendar: {text!r}") from error

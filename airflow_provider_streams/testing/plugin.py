@@ -1,6 +1,9 @@
 """Fixtures for pytest: real servers on loopback, started once per session on first use.
 
-Installed with the package (entry point `pytest11`), so a project's DAG tests have them without a line of set-up.
+A project's tests ask for them in the `conftest.py` of its root; who does not ask has nothing of them:
+
+    pytest_plugins = ["airflow_provider_streams.testing.plugin"]
+
 Importing this module imports no client and no server.
 """
 

@@ -16,7 +16,7 @@ from airflow_provider_streams.hooks.base import hook_for
 from airflow_provider_streams.hooks.journal import aopen_journal
 from airflow_provider_streams.model.readiness import Readiness
 from airflow_provider_streams.model.source import Source
-from airflow_provider_streams.model.window import utc_moment
+from airflow_provider_streams.model.window import parse_moment, utc_moment
 from airflow_provider_streams.systems.sources import source_from_json, source_to_json
 from airflow_provider_streams.triggers.state import SourceTrigger
 from airflow_provider_streams.windows.readiness import cut_recorded
@@ -73,7 +73,7 @@ class RecordCutsTrigger(BaseEventTrigger):
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Record until the end; then fires once, with the number of entries stored and refused."""
         sources = [source_from_json(data) for data in self.sources]
-        end = datetime.fromisoformat(self.until) if self.until else None
+        end = parse_moment(self.until) if self.until else None
         every = timedelta(seconds=self.every_seconds)
         stored = ticks = 0
         while end is None or utc_now() < end:

@@ -98,6 +98,7 @@ class NewWindowsTrigger(WatchTrigger):
         self.reader, self.key_format = reader, key_format
         self._hook: StreamHook | None = None
         self._complete_until: datetime | None = None
+        self._is_introduced = False
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Class path and arguments; no secret."""
@@ -149,7 +150,9 @@ class NewWindowsTrigger(WatchTrigger):
 
     def _uncovered(self, journal: Journal, reader: str, newest: Window) -> Announcement:
         """Since the first window that the reader knows, or that was complete when somebody first watched for it."""
-        journal.introduce(self.source.key, source_to_json(self.source))
+        if not self._is_introduced:
+            journal.introduce(self.source.key, source_to_json(self.source))
+            self._is_introduced = True
         since = journal.watched_from(self.source.key, reader, newest.start)
         return to_announce(journal.stretches(self.source.key, reader, since, newest.end, self.grid))
 

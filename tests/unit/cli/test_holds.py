@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 
-from airflow_provider_streams.cli.holds import holds_table
+from airflow_provider_streams.cli.holds import row_of
 from airflow_provider_streams.model.hold import Hold
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.systems.pulsar.hold_subscription import Mark
@@ -17,10 +17,17 @@ T = "persistent/public/default"
 def test_a_table_shows_whom_a_hold_serves_and_its_age():
     since, placed = NOW - timedelta(hours=6), NOW - timedelta(hours=5)
     known = Hold("nightly", "d.read", since, bytes=1_234_567, placed=placed, positions={"orders": "7:3:-1"})
-    head, line, other = holds_table([known, Hold("shop/somebody", None)], NOW).splitlines()
-    assert head.split() == ["hold", "reader", "shards", "age", "keeps", "from"]
-    assert line.split() == ["nightly", "d.read", "1", "5:00:00", "1,234,567", "B", since.isoformat()]
-    assert other.split() == ["shop/somebody", "?", "?", "?", "?"]
+    row = row_of(known, NOW)
+    assert list(row) == ["hold", "reader", "shards", "age", "keeps", "from"]
+    assert [str(cell) for cell in row.values()] == [
+        "nightly",
+        "d.read",
+        "1",
+        "5:00:00",
+        "1,234,567 B",
+        since.isoformat(),
+    ]
+    assert list(row_of(Hold("shop/somebody", None), NOW).values()) == ["shop/somebody", "?", "?", "?", "?", ""]
 
 
 def test_other_subscriptions_are_no_holds(streams, pulsar_connection, capsys):  # noqa: F811 - the fixture

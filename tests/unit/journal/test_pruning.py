@@ -140,10 +140,17 @@ def told(journal: Journal) -> dict[str, Any]:
         "plans": [journal.pinned(KEY, READER, window) for window in hours],
         "last": last,
         "chains": [journal.chain(KEY, READER, window) for window in hours],
-        "unannounced": journal.unannounced(KEY, READER),
+        "unannounced": unannounced(journal),
         "ways": seen,
         "held": [held(journal, window) for window in hours],
     }
+
+
+def unannounced(journal: Journal) -> list[int]:
+    """Also of what is proven only, which no task announces."""
+    with journal._database.reading() as connection:
+        found = select(runs.c.id).where(runs.c.state == "covered", runs.c.announced_at.is_(None)).order_by(runs.c.id)
+        return list(connection.execute(found).scalars())
 
 
 def held(journal: Journal, window: Window) -> object:
@@ -276,6 +283,20 @@ def test_why_a_window_is_missing_is_told_as_before(journal, few_are_recent):
     assert told(journal) == before
 
 
+def test_a_failure_before_there_was_a_plan_decides_until_the_newest_plan_is_read(journal, few_are_recent):
+    story = Story(journal)
+    story.fail_unplanned(0)
+    story.pin(0)
+    story.begin(0)
+    story.fail(1)
+    story.replan(0)
+    age(journal, 100 * DAY)
+    before = told(journal)
+    assert before["coverage"]["counts"]["failed"] == 1
+    journal.prune(DAY)
+    assert told(journal) == before
+
+
 def test_a_plan_that_a_chain_goes_on_after_stays(journal, few_are_recent):
     """What lies between two windows was read with the later one: the end of the earlier one's plan tells it."""
     story = Story(journal)
@@ -292,20 +313,33 @@ def test_a_plan_that_a_chain_goes_on_after_stays(journal, few_are_recent):
     assert told(journal) == before
 
 
-def test_rows_that_an_earlier_plan_put_into_the_table_are_known(journal, few_are_recent):
-    """A run that was overtaken ended last: its rows are what the table holds, and its plan says what they were of."""
+def test_the_run_whose_rows_are_in_the_table_is_known(journal, few_are_recent):
+    """The first of three was overtaken, and ended last: its rows are in the table; the second decides coverage."""
     story = Story(journal)
     story.land_elsewhere(0)
     story.pin(0)
     story.begin(0)
     story.begin(0)
     story.cover_an_earlier_run(-1)
-    story.cover_an_earlier_run(-2)
-    story.replan(0)
+    story.begin(0)
+    story.cover_an_earlier_run(-3)
+    story.fail(1)
     story.announce(0)
     age(journal, 100 * DAY)
     before = told(journal)
-    assert before["held"][0] is not None
+    assert (before["held"][0], before["coverage"]["rows"]) == (3, 2)
+    journal.prune(DAY)
+    assert told(journal) == before
+
+
+def test_a_covered_run_whose_event_was_not_sent_stays(journal, few_are_recent):
+    story = Story(journal)
+    story.pin(0)
+    story.cover(0)
+    story.cover(0)
+    story.announce(1)
+    age(journal, 100 * DAY)
+    before = told(journal)
     journal.prune(DAY)
     assert told(journal) == before
 

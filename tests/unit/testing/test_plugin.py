@@ -1,8 +1,9 @@
-"""The plugin is there without a line of set-up, and costs nothing until a fixture is used."""
+"""The plugin is there for those who ask for it, and costs nothing until a fixture is used."""
 
 import subprocess
 import sys
-from importlib.metadata import entry_points
+import tomllib
+from pathlib import Path
 
 HEAVY = ("airflow", "pulsar", "pyspark", "grpc", "pyarrow", "numpy", "httpx", "sqlalchemy")
 
@@ -16,10 +17,10 @@ def test_importing_the_plugin_imports_nothing_heavy():
     assert told.stdout.strip() == "[] False"
 
 
-def test_pytest_finds_the_plugin_by_its_entry_point(pytestconfig):
-    (entry,) = (e for e in entry_points(group="pytest11") if e.name == "airflow_provider_streams")
-    assert entry.value == "airflow_provider_streams.testing.plugin"
-    assert pytestconfig.pluginmanager.has_plugin("airflow_provider_streams")
+def test_nobody_has_the_plugin_who_does_not_ask_for_it():
+    """Everybody's pytest would load it, in whatever project, once the package is installed."""
+    declared = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]["entry-points"]
+    assert "pytest11" not in declared
 
 
 CHANGING = """
@@ -41,6 +42,7 @@ def test_reads(pulsar_unchanged):
 
 
 def test_a_broker_left_changed_fails_the_test_that_changed_it(tmp_path):
+    (tmp_path / "conftest.py").write_text('pytest_plugins = ["airflow_provider_streams.testing.plugin"]')
     (tmp_path / "test_changing.py").write_text(CHANGING)
     pytest_here = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--rootdir", str(tmp_path)]
     told = subprocess.run([*pytest_here, str(tmp_path)], capture_output=True, text=True, check=False, cwd=tmp_path)

@@ -16,7 +16,7 @@ from airflow.utils.state import DagRunState
 from files_system.source import FilesSource
 
 import airflow_provider_streams
-from airflow_provider_streams import ParquetSink, Window
+from airflow_provider_streams import ParquetSink, PublishTime, Window
 from airflow_provider_streams.errors import WindowNotReady
 from airflow_provider_streams.hooks.base import hook_for
 from airflow_provider_streams.hooks.journal import open_journal
@@ -71,7 +71,7 @@ def test_its_windows_are_planned_read_and_landed(dag_test, orders, tmp_path, mon
                 source=SOURCE,
                 window=window,
                 reader="orders",
-                slack=2 * MINUTE,
+                basis=PublishTime(2 * MINUTE),
                 sink=ParquetSink(str(tmp_path / "lake")),
             )
     run = dag_test(dag)

@@ -11,11 +11,12 @@ from airflow_provider_streams.cli.output import answer, answer_data, for_people
 from airflow_provider_streams.hooks.base import hook_for
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.hooks.workplace import workplace
+from airflow_provider_streams.model.plan import Plan
 from airflow_provider_streams.model.plan_table import plan_table
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.windows.landing import Ask, enter, refuse_overlaps
-from airflow_provider_streams.windows.planning import fresh_plan, pinned_plan
-from airflow_provider_streams.windows.reading import Begin, land, summary
+from airflow_provider_streams.windows.landing import Ask
+from airflow_provider_streams.windows.planning import fresh_plan
+from airflow_provider_streams.windows.reading import read_window, summary
 
 
 @command
@@ -40,14 +41,16 @@ def read(args: Namespace) -> None:
         read_ = reading.window(Window.parse(args.window), place.journal)
         landing = reading.landing_in(place.journal)
         ask = Ask(reading.source, read_.reader, landing, read_.basis, reading.grid)
-        entered = enter(place.journal, ask, [read_.question.window], acts)
-        refuse_overlaps(place.journal, ask, read_.question.window, acts)
-        with closing(place.stream.system()) as system:
-            pinned = pinned_plan(place.journal, system, read_, replan=acts.replan)
-        if for_people(args.output):
-            answer(plan_table(pinned))
-        landed = land(place, read_, pinned, landing, Begin(entered, run_ids("read"), acts))
+        planned = _show if for_people(args.output) else _nothing
+        pinned, landed = read_window(place, ask, read_, run_ids("read"), acts, planned=planned)
     if not for_people(args.output):
         answer_data(summary(pinned, landed, landing.sink), args.output)
     else:
         answer(f"covered {pinned.window}: {landed.receipt.rows:,} rows, {landed.receipt.verdict}, in {landing.sink}")
+
+
+def _show(plan: Plan) -> None:
+    answer(plan_table(plan))
+
+
+def _nothing(plan: Plan) -> None: ...

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import closing
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +17,11 @@ from airflow_provider_streams.operators.base import LandingOperator, reader_name
 from airflow_provider_streams.operators.landing import rendered_landing
 from airflow_provider_streams.retry import terminal_errors
 from airflow_provider_streams.timetables import run_facts
-from airflow_provider_streams.windows.landing import Ask, Entered, check, enter, refuse_overlaps
+from airflow_provider_streams.windows.landing import Ask
 from airflow_provider_streams.windows.of_run import ResolvedWindow, resolve_window
-from airflow_provider_streams.windows.planning import WindowRead, pinned_plan
+from airflow_provider_streams.windows.planning import WindowRead
 from airflow_provider_streams.windows.readiness import WindowQuestion
-from airflow_provider_streams.windows.reading import Begin, land, recorded_planning, summary
-from airflow_provider_streams.windows.workplace import Workplace
+from airflow_provider_streams.windows.reading import plan_window, read_window, summary
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -74,14 +72,12 @@ class ReadWindowOperator(LandingOperator):
         read, ids = self._window_read(resolved, context), run_ids(context)
         ask = Ask(self.source, read.reader, landing, read.basis, resolved.grid)
         with workplace(self.source, self.spark_conn_id, self.spark) as place:
-            entered = self._enter(place, ask, resolved.window)
-            with recorded_planning(place.journal, read, ids), closing(place.stream.system()) as system:
-                plan = pinned_plan(place.journal, system, read, replan=self.acts.replan)
-            self.log.info("Pinned plan\n%s", plan_table(plan))
-            if entered is None:
+            if self.dry_run_only:
+                plan = plan_window(place, ask, read, ids, self.acts)
+                self._log_plan(plan)
                 self._withhold()
                 return plan, None
-            landed = land(place, read, plan, landing, Begin(entered, ids, self.acts))
+            plan, landed = read_window(place, ask, read, ids, self.acts, planned=self._log_plan)
             if self.sink is not None:
                 key_format = KEY_FORMAT if context.get("partition_key") else None
                 announce(place.journal, context, ask, self.sink, key_format)
@@ -89,14 +85,8 @@ class ReadWindowOperator(LandingOperator):
         self.log.info("Covered %s: %s rows in %.1f s, %s", plan.window, receipt.rows, receipt.seconds, receipt.verdict)
         return plan, landed
 
-    def _enter(self, place: Workplace, ask: Ask, window: Window) -> Entered | None:
-        """Under which landing the window is read; None: a dry run, which lands nothing."""
-        entered = None if self.dry_run_only else enter(place.journal, ask, [window], self.acts)
-        if entered is None and not self.acts.reland:
-            check(place.journal, ask, [window])
-        if entered is not None or not self.acts.reland:
-            refuse_overlaps(place.journal, ask, window, self.acts)
-        return entered
+    def _log_plan(self, plan: Plan) -> None:
+        self.log.info("Pinned plan\n%s", plan_table(plan))
 
     def _window_read(self, resolved: ResolvedWindow, context: Context) -> WindowRead:
         question = WindowQuestion(self.source, resolved.window, self.basis)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +14,8 @@ from airflow_provider_streams.model.plan import Plan
 from airflow_provider_streams.model.receipt import Receipt
 from airflow_provider_streams.model.sink import Sink
 from airflow_provider_streams.windows.acts import Acts
-from airflow_provider_streams.windows.landing import Entered
-from airflow_provider_streams.windows.planning import WindowRead
+from airflow_provider_streams.windows.landing import Ask, Entered, check, enter, refuse_overlaps
+from airflow_provider_streams.windows.planning import WindowRead, pinned_plan
 from airflow_provider_streams.windows.workplace import Workplace
 
 if TYPE_CHECKING:
@@ -59,6 +59,44 @@ class Begin:
     def held(self, started: Started) -> int | None:
         """Rows that must not become fewer; None: they may."""
         return None if self.acts.accept_fewer else started.held
+
+
+def read_window(
+    place: Workplace, ask: Ask, read: WindowRead, ids: RunIds, acts: Acts, *, planned: Callable[[Plan], None]
+) -> tuple[Plan, Landed]:
+    """Whatever reads one window does this: may it land there, plan and pin, read, compare, land, record.
+
+    Args:
+        place: where.
+        ask: what the reader is to land.
+        read: which window, and how.
+        ids: who reads.
+        acts: what may give way.
+        planned: told of the pinned plan before it is read.
+
+    Raises:
+        LandingMismatch, OffGrid, ForeignTable, WindowsOverlap: it may not land there.
+        StreamsError: what planning and reading met; recorded in the journal.
+    """
+    window = read.question.window
+    entered = enter(place.journal, ask, [window], acts)
+    refuse_overlaps(place.journal, ask, window, acts)
+    plan = _pinned(place, read, ids, acts)
+    planned(plan)
+    return plan, land(place, read, plan, ask.landing, Begin(entered, ids, acts))
+
+
+def plan_window(place: Workplace, ask: Ask, read: WindowRead, ids: RunIds, acts: Acts) -> Plan:
+    """As `read_window`, up to the pinned plan: what a dry run does, which lands nothing."""
+    if not acts.reland:
+        check(place.journal, ask, [read.question.window])
+        refuse_overlaps(place.journal, ask, read.question.window, acts)
+    return _pinned(place, read, ids, acts)
+
+
+def _pinned(place: Workplace, read: WindowRead, ids: RunIds, acts: Acts) -> Plan:
+    with recorded_planning(place.journal, read, ids), closing(place.stream.system()) as system:
+        return pinned_plan(place.journal, system, read, replan=acts.replan)
 
 
 def land(place: Workplace, read: WindowRead, plan: Plan, landing: Landing, begin: Begin) -> Landed:

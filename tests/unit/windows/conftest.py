@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -26,10 +25,10 @@ from airflow_provider_streams.testing.fake import FakeSource, FakeSystem
 from airflow_provider_streams.testing.landing import run_without_spark
 from airflow_provider_streams.windows.acts import Acts
 from airflow_provider_streams.windows.backfilling import Backfill, Backfiller, Outcome, Preview, backfill_grid
-from airflow_provider_streams.windows.landing import Ask, check, enter, refuse_overlaps
-from airflow_provider_streams.windows.planning import WindowRead, pinned_plan
+from airflow_provider_streams.windows.landing import Ask
+from airflow_provider_streams.windows.planning import WindowRead
 from airflow_provider_streams.windows.readiness import WindowQuestion
-from airflow_provider_streams.windows.reading import Begin, RunIds, land, recorded_planning
+from airflow_provider_streams.windows.reading import RunIds, plan_window, read_window
 from airflow_provider_streams.windows.workplace import Workplace
 
 MINUTE = timedelta(minutes=1)
@@ -102,14 +101,10 @@ class World:
         read = WindowRead(question, reader, on_loss)
         ids = RunIds("dag", f"run-{self.tries}", "read", 1)
         ask = Ask(stream, reader, landing, read.basis, parse_grid(grid) if grid else None)
-        place = self.place(stream)
-        entered = None if dry_run else enter(self.journal, ask, [window], done)
         if dry_run:
-            check(self.journal, ask, [window])
-        refuse_overlaps(self.journal, ask, window, done)
-        with recorded_planning(self.journal, read, ids), closing(place.stream.system()) as system:
-            plan = pinned_plan(self.journal, system, read, replan=done.replan)
-        return None if entered is None else land(place, read, plan, landing, Begin(entered, ids, done))
+            plan_window(self.place(stream), ask, read, ids, done)
+            return None
+        return read_window(self.place(stream), ask, read, ids, done, planned=lambda _plan: None)[1]
 
     def backfill(
         self,

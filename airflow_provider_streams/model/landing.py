@@ -67,7 +67,7 @@ class TableMark:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class TableTerms:
     """What holds for every window that is put into a table."""
 
     mark: TableMark

@@ -10,10 +10,11 @@ from airflow.sdk import BaseOperator
 
 from airflow_provider_streams.errors import InvalidRequest, RetentionAtRisk
 from airflow_provider_streams.hooks import metrics
-from airflow_provider_streams.hooks.retention import RetentionQuestion, check_retention, verdict_facts
+from airflow_provider_streams.hooks.retention import check_retention
 from airflow_provider_streams.model.retention import Schedule
 from airflow_provider_streams.model.source import Source, check_source
 from airflow_provider_streams.retry import terminal_errors
+from airflow_provider_streams.windows.retention import RetentionQuestion, verdict_facts
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

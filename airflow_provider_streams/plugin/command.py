@@ -17,7 +17,7 @@ from airflow_provider_streams.systems.registry import declaration_of
 
 
 @dataclass(frozen=True, slots=True)
-class Backfill:
+class WantedBackfill:
     """What a command is to fill."""
 
     one: ReaderOverview
@@ -28,7 +28,7 @@ class Backfill:
     basis: str | None = None
 
 
-def of_task(wanted: Backfill, task: ReadingTask) -> str:
+def of_task(wanted: WantedBackfill, task: ReadingTask) -> str:
     """The command that reads as a DAG's task does: its table, transform, columns and Spark settings are the task's."""
     lines = [["--dag-id", task.dag_id], ["--task-id", task.task_id]]
     if task.map_index >= 0:
@@ -38,7 +38,7 @@ def of_task(wanted: Backfill, task: ReadingTask) -> str:
     return _text([*lines, *_span(wanted)])
 
 
-def of_source(wanted: Backfill, source: Source) -> str | None:
+def of_source(wanted: WantedBackfill, source: Source) -> str | None:
     """The command that names the source; where the rows go and how they are made, the journal tells.
 
     None: what was landed is not known, or the source is one that no command can name.
@@ -64,7 +64,7 @@ def _can_be_named(source: Source) -> bool:
         return False
 
 
-def _span(wanted: Backfill) -> Iterator[list[str]]:
+def _span(wanted: WantedBackfill) -> Iterator[list[str]]:
     yield ["--reader", wanted.one.reader]
     yield ["--start", _iso(wanted.span.start), "--end", _iso(wanted.span.end)]
     kept = wanted.one.landing

@@ -91,7 +91,7 @@ def how_to_fill(connection: Connection, gap: Gap, access: Access) -> dict[str, A
 
 
 def _command(gap: Gap, known: Sequence[KnownTask], basis: str | None) -> str | None:
-    wanted = command.Backfill(gap.one, gap.span, gap.select, gap.grid, basis)
+    wanted = command.WantedBackfill(gap.one, gap.span, gap.select, gap.grid, basis)
     if known:
         return command.of_task(wanted, known[0].ref)
     return None if gap.one.source is None else command.of_source(wanted, source_from_json(gap.one.source))

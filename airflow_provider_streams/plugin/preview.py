@@ -22,7 +22,7 @@ _FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UT
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class PagePreview:
     """What a backfill would do."""
 
     pieces: tuple[Piece, ...]
@@ -47,7 +47,7 @@ class Preview:
         }
 
 
-def preview(inside: Sequence[Piece], beside: Sequence[Piece], select: Select, horizon: datetime | None) -> Preview:
+def preview(inside: Sequence[Piece], beside: Sequence[Piece], select: Select, horizon: datetime | None) -> PagePreview:
     """Of windows that lie wholly in a span; those that are being read are left to their tasks.
 
     Args:
@@ -62,7 +62,7 @@ def preview(inside: Sequence[Piece], beside: Sequence[Piece], select: Select, ho
     rows, size = _estimate(
         [piece for piece in held if piece.windows], [one for one in beside if one.state == "covered"]
     )
-    return Preview(chosen, None if horizon is None else beyond, rows, size)
+    return PagePreview(chosen, None if horizon is None else beyond, rows, size)
 
 
 def around(span: Window) -> Window:

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_streams.hooks.retention import RetentionQuestion, check_retention, risk_found
+from airflow_provider_streams.hooks.retention import check_retention
 from airflow_provider_streams.model.retention import Schedule
 from airflow_provider_streams.model.source import Source, check_source
 from airflow_provider_streams.sensors.state import StateSensor
 from airflow_provider_streams.systems.sources import source_to_json
 from airflow_provider_streams.triggers.retention import RetentionRiskTrigger
+from airflow_provider_streams.windows.retention import RetentionQuestion, risk_found
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

@@ -20,7 +20,7 @@ from datetime import datetime
 from pathlib import Path
 
 from airflow_provider_streams.errors import ForeignTable, InvalidWindow, SinkError, WindowsOverlap
-from airflow_provider_streams.model.landing import TableMark, TableState, Terms
+from airflow_provider_streams.model.landing import TableMark, TableState, TableTerms
 from airflow_provider_streams.model.window import Window, moment_label, moment_of_label
 from airflow_provider_streams.spark.atomic_rename import replace_folder
 
@@ -71,7 +71,7 @@ class ParquetTable:
                     if any(self.folder_of(window).glob("*.parquet")):
                         yield window
 
-    def claim(self, terms: Terms) -> None:
+    def claim(self, terms: TableTerms) -> None:
         """Make it, marked as the reader's; or see that it is.
 
         Raises:
@@ -85,7 +85,7 @@ class ParquetTable:
         except OSError as error:
             raise SinkError(str(self.root), f"the folder cannot be used: {error}") from error
 
-    def put(self, staged: Path, window: Window, terms: Terms) -> None:
+    def put(self, staged: Path, window: Window, terms: TableTerms) -> None:
         """Make a staged folder the window's, in one step; and take windows out that share time with it.
 
         Raises:
@@ -133,7 +133,7 @@ class ParquetTable:
         finally:
             os.close(descriptor)
 
-    def _claim(self, terms: Terms) -> None:
+    def _claim(self, terms: TableTerms) -> None:
         found = self._mark()
         if found is None:
             self._refuse_others()

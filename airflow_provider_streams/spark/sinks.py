@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from airflow_provider_streams.errors import InvalidRequest, SinkError
-from airflow_provider_streams.model.landing import TableState, Terms
+from airflow_provider_streams.model.landing import TableState, TableTerms
 from airflow_provider_streams.model.receipt import Receipt
 from airflow_provider_streams.model.sink import ParquetSink, Sink
 from airflow_provider_streams.model.window import Window
@@ -36,7 +36,7 @@ class Writer(Protocol):
 
     sink_type: ClassVar[type[Sink]]
 
-    def __init__(self, sink: Any, window: Window, terms: Terms) -> None:
+    def __init__(self, sink: Any, window: Window, terms: TableTerms) -> None:
         """Nothing is touched yet."""
 
     def stage(self, df: DataFrame) -> None:
@@ -66,7 +66,7 @@ class Writer(Protocol):
         """Remove what was staged; never raises."""
 
 
-def writer_of(sink: Sink, window: Window, terms: Terms) -> Writer:
+def writer_of(sink: Sink, window: Window, terms: TableTerms) -> Writer:
     """The writer of a sink's kind."""
     return writer_type(sink.kind)(sink, window, terms)
 
@@ -138,7 +138,7 @@ class ParquetWriter:
 
     sink_type: ClassVar[type[Sink]] = ParquetSink
 
-    def __init__(self, sink: ParquetSink, window: Window, terms: Terms) -> None:
+    def __init__(self, sink: ParquetSink, window: Window, terms: TableTerms) -> None:
         self._sink, self._window, self._terms = sink, window, terms
         self._table = ParquetTable(sink.path)
         self.staged = self._table.staging / f"{window.label}-{uuid.uuid4().hex}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from airflow_provider_streams.errors import InvalidRequest, PreflightFailed
-from airflow_provider_streams.model.landing import Terms
+from airflow_provider_streams.model.landing import TableTerms
 from airflow_provider_streams.model.plan import OnLoss, Plan
 from airflow_provider_streams.model.sink import Sink
 from airflow_provider_streams.spark.sinks import sink_from_json
@@ -43,12 +43,12 @@ class JobSpec:
     on_loss: OnLoss = "fail"
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
     small_plan_bytes: int = SMALL_PLAN_BYTES
-    terms: Terms | None = None
+    terms: TableTerms | None = None
     held: int | None = None
 
     def __post_init__(self) -> None:
         if self.sink is not None and self.terms is None:
-            raise InvalidRequest("a table has one owner: say whose it must be (terms=Terms(TableMark(..)))")
+            raise InvalidRequest("a table has one owner: say whose it must be (terms=TableTerms(TableMark(..)))")
 
     @property
     def is_small(self) -> bool:
@@ -103,7 +103,7 @@ class JobSpec:
             on_loss=data["on_loss"],
             options={**data["options"], **secrets},
             small_plan_bytes=data["small_plan_bytes"],
-            terms=Terms.from_json(data["terms"]) if data["terms"] else None,
+            terms=TableTerms.from_json(data["terms"]) if data["terms"] else None,
             held=data["held"],
         )
 

@@ -191,9 +191,9 @@ class PulsarProducer(SharedStreamProducer):
         return found if found.ends else None
 
     async def _read(self, stored: Unread) -> Messages:
-        from airflow_provider_streams.systems.pulsar.next_messages import Bounds, NextMessages  # noqa: PLC0415
+        from airflow_provider_streams.systems.pulsar.next_messages import MessageLimits, NextMessages  # noqa: PLC0415
 
-        bounds = Bounds(self._asked.max_entries, self._asked.max_messages, self._asked.max_value_bytes)
+        bounds = MessageLimits(self._asked.max_entries, self._asked.max_messages, self._asked.max_value_bytes)
         reader = NextMessages(Endpoint.from_options(await self._hook.aoptions()))
         try:
             return await asyncio.to_thread(read_next, reader, stored, bounds)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow_provider_streams.hooks.retention import RetentionQuestion, acheck_retention, risk_found
+from airflow_provider_streams.hooks.retention import acheck_retention
 from airflow_provider_streams.model.readiness import Readiness
 from airflow_provider_streams.triggers.state import SourceTrigger
+from airflow_provider_streams.windows.retention import RetentionQuestion, risk_found
 
 
 class RetentionRiskTrigger(SourceTrigger):

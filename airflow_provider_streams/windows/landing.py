@@ -16,7 +16,7 @@ from airflow_provider_streams.errors import (
     WindowsOverlap,
 )
 from airflow_provider_streams.model.grid import Grid, parse_grid
-from airflow_provider_streams.model.landing import ROWS_GONE, Landing, TableMark, Terms
+from airflow_provider_streams.model.landing import ROWS_GONE, Landing, TableMark, TableTerms
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.windows.acts import Acts
 
@@ -47,7 +47,7 @@ class Entered:
 
     landing_id: int | None
     """None: what is read is proven only, and the reader's table stays as it is."""
-    terms: Terms | None
+    terms: TableTerms | None
     """Whose table it must be; None: there is none."""
 
 
@@ -75,7 +75,7 @@ def enter(journal: Journal, ask: Ask, windows: Sequence[Window], acts: Acts) -> 
     if ask.landing.sink is None:
         return Entered(kept.id, None)
     mark = TableMark(kept.table_id, ask.source.key, ask.reader)
-    terms = Terms(mark, kept.columns, replace_overlaps=acts.overlap == "replace", set_aside=acts.reland)
+    terms = TableTerms(mark, kept.columns, replace_overlaps=acts.overlap == "replace", set_aside=acts.reland)
     return _with_table(journal, kept, ask, terms, windows)
 
 
@@ -219,7 +219,7 @@ def _off_grid(kept: KeptLanding, ask: Ask, windows: Sequence[Window]) -> OffGrid
     return None
 
 
-def _with_table(journal: Journal, kept: KeptLanding, ask: Ask, terms: Terms, windows: Sequence[Window]) -> Entered:
+def _with_table(journal: Journal, kept: KeptLanding, ask: Ask, terms: TableTerms, windows: Sequence[Window]) -> Entered:
     """What the journal knows of the table, compared with the table."""
     from airflow_provider_streams.spark.sinks import can_look, table_state  # noqa: PLC0415 - where a table is
 
@@ -240,12 +240,14 @@ def _with_table(journal: Journal, kept: KeptLanding, ask: Ask, terms: Terms, win
     return Entered(kept.id, terms)
 
 
-def _without_table(journal: Journal, kept: KeptLanding, ask: Ask, terms: Terms) -> Entered:
+def _without_table(journal: Journal, kept: KeptLanding, ask: Ask, terms: TableTerms) -> Entered:
     _log.warning(
         "%s: the table %s is gone, so every window of reader %r is missing", ask.source, kept.target, ask.reader
     )
     anew = journal.land_as(ask.source.key, ask.reader, _new_like(kept, ask), after=kept)
-    return Entered(anew.id, Terms(TableMark(anew.table_id, ask.source.key, ask.reader), None, terms.replace_overlaps))
+    return Entered(
+        anew.id, TableTerms(TableMark(anew.table_id, ask.source.key, ask.reader), None, terms.replace_overlaps)
+    )
 
 
 def _new_like(kept: KeptLanding, ask: Ask) -> NewLanding:

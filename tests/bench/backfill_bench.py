@@ -68,7 +68,7 @@ def _seconds(plans: Sequence[Plan], options: dict[str, str], *, small_plan_bytes
 
 
 def _job(spec_file: str) -> None:
-    from airflow_provider_streams.model.landing import Landed, TableMark, Terms
+    from airflow_provider_streams.model.landing import Landed, TableMark, TableTerms
     from airflow_provider_streams.model.sink import ParquetSink
     from airflow_provider_streams.spark.batch_job import run_chunk
     from airflow_provider_streams.spark.batch_spec import ChunkSpec
@@ -84,7 +84,7 @@ def _job(spec_file: str) -> None:
         ParquetSink(data["lake"]),
         options=data["options"],
         small_plan_bytes=data["small_plan_bytes"],
-        terms=Terms(TableMark("bench", "fake", "bench")),
+        terms=TableTerms(TableMark("bench", "fake", "bench")),
     )
     spark = embedded_session(SparkSettings({"spark.log.level": "OFF"}), quick_start=True)
     results = [run_job(how, spark)] if len(plans) == 1 else run_chunk(ChunkSpec.of(plans, how), spark)

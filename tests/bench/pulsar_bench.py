@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from airflow_provider_streams import ParquetSink
-from airflow_provider_streams.model.landing import TableMark, Terms
+from airflow_provider_streams.model.landing import TableMark, TableTerms
 from airflow_provider_streams.spark import job, register
 from airflow_provider_streams.spark.embedded import embedded_session
 from airflow_provider_streams.spark.settings import SparkSettings
@@ -103,7 +103,7 @@ def _tiny_window(server: PulsarServer, spark: SparkSession) -> None:
             job.run(spec, spark)
             phases[f"read and prove, {way}"] = time.perf_counter() - began
             began = time.perf_counter()
-            terms = Terms(TableMark("bench", "tiny", "bench"))
+            terms = TableTerms(TableMark("bench", "tiny", "bench"))
             how = JobSpec(plan, ParquetSink(folder), options=options(server), small_plan_bytes=limit, terms=terms)
             job.run(how, spark)
             phases[f"read, prove and land, {way}"] = time.perf_counter() - began

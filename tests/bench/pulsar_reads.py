@@ -12,7 +12,7 @@ from airflow_provider_streams.model.plan import Plan, PlanRequest
 from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
 from airflow_provider_streams.systems.pulsar.system import PulsarSystem
 from airflow_provider_streams.systems.pulsar.wire.broker import BrokerClient
-from airflow_provider_streams.systems.pulsar.wire.commands import Flow, MessageId
+from airflow_provider_streams.systems.pulsar.wire.commands import Flow, MessageIdData
 from airflow_provider_streams.testing.servers.pulsar import PulsarServer
 from tests.bench.pulsar_load import Load
 
@@ -61,7 +61,7 @@ def read_raw(server: PulsarServer, load: Load, plan: Plan) -> int:
     """The bytes of the topic received from a socket, nothing looked at: the floor."""
     entries = plan.splits[0].entries
     assert entries is not None
-    earliest = MessageId((1 << 64) - 1, (1 << 64) - 1)
+    earliest = MessageIdData((1 << 64) - 1, (1 << 64) - 1)
     with BrokerClient(Endpoint.from_options(options(server))) as client:
         connection, consumer = client.subscribe(load.topic, earliest)
         connection.send(Flow(consumer, 1_000_000_000))

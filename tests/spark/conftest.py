@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_streams.model.landing import TableMark, Terms
+from airflow_provider_streams.model.landing import TableMark, TableTerms
 from airflow_provider_streams.model.plan import Plan, PlanRequest
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.spark.spec import JobSpec
@@ -47,7 +47,7 @@ def spark():
     session.stop()
 
 
-TERMS = Terms(TableMark("spark-tests", FakeSource().key, "tests"))
+TERMS = TableTerms(TableMark("spark-tests", FakeSource().key, "tests"))
 """Tables belong to one reader."""
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from airflow_provider_streams.model.landing import Terms
+from airflow_provider_streams.model.landing import TableTerms
 from airflow_provider_streams.model.receipt import Receipt
 from airflow_provider_streams.model.window import Window
 
@@ -37,7 +37,7 @@ class JsonWriter:
 
     sink_type = JsonSink
 
-    def __init__(self, sink: JsonSink, window: Window, terms: Terms) -> None:
+    def __init__(self, sink: JsonSink, window: Window, terms: TableTerms) -> None:
         self._place = Path(sink.path) / window.label
         self._staged = Path(sink.path) / f".staged-{uuid.uuid4().hex}"
         self.terms = terms

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from airflow_provider_streams.errors import EventsLost
-from airflow_provider_streams.model.landing import TableMark, Terms
+from airflow_provider_streams.model.landing import TableMark, TableTerms
 from airflow_provider_streams.model.plan import PlanRequest
 from airflow_provider_streams.model.sink import ParquetSink
 from airflow_provider_streams.model.window import Window
@@ -24,7 +24,7 @@ from airflow_provider_streams.systems.pulsar.system import PulsarSystem
 from airflow_provider_streams.testing.servers.waiting import wait_until
 from tests.integration.pulsar.conftest import Workbench, milliseconds
 
-TERMS = Terms(TableMark("spark-tests", "orders", "tests"))
+TERMS = TableTerms(TableMark("spark-tests", "orders", "tests"))
 
 pytestmark = pytest.mark.pulsar
 

@@ -32,11 +32,11 @@ from airflow_provider_streams.systems.pulsar.wire.commands import (
     Flow,
     LastMessageId,
     LastMessageIdAnswer,
-    MessageId,
+    MessageIdData,
     TopicMigrated,
 )
 from airflow_provider_streams.systems.pulsar.wire.failures import server_error
-from airflow_provider_streams.systems.pulsar.wire.frames import LIMIT_OPTION, Entry, Frame, FrameBuffer
+from airflow_provider_streams.systems.pulsar.wire.frames import LIMIT_OPTION, Frame, FrameBuffer, RawEntry
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ IDLE_SECONDS: Final = 1.0
 """After so much silence the broker is asked where the topic ends."""
 CORRUPT_TRIES: Final = 3
 
-Delivery = tuple[Entry, EntryMetadata]
+Delivery = tuple[RawEntry, EntryMetadata]
 
 
 class Feed:
@@ -121,7 +121,7 @@ class Feed:
 
     def _session(self) -> Iterator[list[Delivery]]:
         """One subscription, until the topic's end or the first failure."""
-        consumer = self._client.subscribe(self.topic, MessageId(*self._next))
+        consumer = self._client.subscribe(self.topic, MessageIdData(*self._next))
         connection = consumer.connection
         self._asked, self._tail, self._permits = 0, None, PERMITS
         connection.send(Flow(consumer.id, PERMITS))
@@ -243,7 +243,7 @@ class Feed:
         return ReadStalled(self.topic, Position.of(*self._next), self._end, time.monotonic() - self._moved_at)
 
 
-def _place(message_id: MessageId | None) -> Place | None:
+def _place(message_id: MessageIdData | None) -> Place | None:
     """Ledger and entry; None: there is no such message."""
     if message_id is None or message_id.entry < 0:
         return None

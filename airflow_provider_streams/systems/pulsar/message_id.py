@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from airflow_provider_streams.errors import InvalidRequest, ProtocolError
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.systems.pulsar.names import partition_of
-from airflow_provider_streams.systems.pulsar.wire.commands import MessageId
+from airflow_provider_streams.systems.pulsar.wire.commands import MessageIdData
 from airflow_provider_streams.systems.pulsar.wire.schema import read_fields
 
 _COLONS = re.compile(r"-?\d+(:-?\d+){1,3}")
@@ -97,5 +97,5 @@ def _decode_base64(text: str) -> bytes:
 def _parse_message_id_data(data: bytes) -> WrittenId:
     if not {number for number, _ in read_fields(data)} >= _REQUIRED:
         raise ValueError("a serialized message id has a ledger and an entry")
-    found = MessageId.from_bytes(data)
+    found = MessageIdData.from_bytes(data)
     return WrittenId(found.ledger, found.entry, found.partition, found.batch_index, found.batch_size or 0)

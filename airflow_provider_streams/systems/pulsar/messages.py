@@ -20,7 +20,7 @@ from airflow_provider_streams.systems.pulsar.questions import Question, Topic
 
 if TYPE_CHECKING:
     from airflow_provider_streams.systems.pulsar.admin.peek import PeekedEntry
-    from airflow_provider_streams.systems.pulsar.next_messages import Bounds, NextMessages
+    from airflow_provider_streams.systems.pulsar.next_messages import MessageLimits, NextMessages
 
 Unread = Mapping[str, tuple[Span, ...]]
 """The stored entries after the mark, by shard; shards without any are left out."""
@@ -50,7 +50,7 @@ def unread(topics: Sequence[Topic], subscription: str) -> Question[Unread]:
     return {shard: spans for shard, spans in found.items() if spans}
 
 
-def read_next(reader: NextMessages, stored: Unread, bounds: Bounds) -> Messages:
+def read_next(reader: NextMessages, stored: Unread, bounds: MessageLimits) -> Messages:
     """The next messages of each shard, in order; a full shard does not starve the others. Blocks.
 
     Raises:

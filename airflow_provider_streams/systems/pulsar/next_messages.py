@@ -33,7 +33,7 @@ Shown = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class MessageLimits:
     """How much is shown."""
 
     entries: int = 100
@@ -69,7 +69,7 @@ class NextMessages:
         if self._feed:
             self._feed.close()
 
-    def read(self, shard: str, start: Place, bounds: Bounds) -> Part:
+    def read(self, shard: str, start: Place, bounds: MessageLimits) -> Part:
         """The next entries from a place on, at least one if there is one.
 
         Raises:
@@ -84,7 +84,7 @@ class NextMessages:
             end = place
         return Part(messages, end, is_all=True)
 
-    def _entries(self, shard: str, start: Place, bounds: Bounds) -> Iterator[tuple[Place, list[Shown]]]:
+    def _entries(self, shard: str, start: Place, bounds: MessageLimits) -> Iterator[tuple[Place, list[Shown]]]:
         place: Place | None = start
         while place is not None and not self._closed:
             self._feed = feed = Feed(self._endpoint, shard, place, "the next messages")
@@ -101,7 +101,7 @@ class NextMessages:
             finally:
                 feed.close()
 
-    def _shown(self, shard: str, delivery: Delivery, bounds: Bounds) -> list[Shown]:
+    def _shown(self, shard: str, delivery: Delivery, bounds: MessageLimits) -> list[Shown]:
         entry, metadata = delivery
         if metadata.marker_type is not None:
             return []

@@ -21,7 +21,7 @@ from airflow_provider_streams.systems.pulsar.entry_runs import Seen, missing
 from airflow_provider_streams.systems.pulsar.fetcher import Feed
 from airflow_provider_streams.systems.pulsar.names import parent_of, partition_of
 from airflow_provider_streams.systems.pulsar.prefetch import Ahead
-from airflow_provider_streams.systems.pulsar.wire.frames import Entry
+from airflow_provider_streams.systems.pulsar.wire.frames import RawEntry
 
 FLUSH_BYTES: Final = 16 * 1024 * 1024
 FLUSH_ROWS: Final = 100_000
@@ -118,7 +118,7 @@ class PulsarSplitReader:
         if decoding := self._decoding:
             decoding.wait()
 
-    def _take(self, entry: Entry, metadata: EntryMetadata) -> bool:
+    def _take(self, entry: RawEntry, metadata: EntryMetadata) -> bool:
         """One entry; True: the split is read."""
         ledger, number = entry.ledger, entry.entry
         if (ledger, number, -1) >= self._end:
@@ -137,7 +137,7 @@ class PulsarSplitReader:
         after = (ledger, number + 1)
         return (*after, -1) >= self._end or (self._last_span is not None and after >= self._last_span)
 
-    def _keeps(self, entry: Entry, metadata: EntryMetadata) -> bool:
+    def _keeps(self, entry: RawEntry, metadata: EntryMetadata) -> bool:
         if (
             self._filter is None
             or self._filter.start_ms <= self._time(self._filter, entry, metadata) < self._filter.end_ms
@@ -146,7 +146,7 @@ class PulsarSplitReader:
         self._filtered += max(metadata.num_messages or 1, 0)
         return False
 
-    def _time(self, row_filter: RowFilter, entry: Entry, metadata: EntryMetadata) -> int:
+    def _time(self, row_filter: RowFilter, entry: RawEntry, metadata: EntryMetadata) -> int:
         if row_filter.column == "publish_time":
             return metadata.publish_ms
         if entry.broker is None or entry.broker.timestamp_ms is None:
@@ -156,7 +156,7 @@ class PulsarSplitReader:
             )
         return entry.broker.timestamp_ms
 
-    def _add(self, entry: Entry, metadata: EntryMetadata) -> None:
+    def _add(self, entry: RawEntry, metadata: EntryMetadata) -> None:
         """To the decoder; the window's edges may lie inside a batch."""
         place = (entry.ledger, entry.entry)
         first, end = 0, None
@@ -177,7 +177,7 @@ class PulsarSplitReader:
             end_batch_index=end,
         )
 
-    def _take_chunk(self, entry: Entry, metadata: EntryMetadata) -> None:
+    def _take_chunk(self, entry: RawEntry, metadata: EntryMetadata) -> None:
         """A message belongs to the split that holds its last chunk."""
         place = (entry.ledger, entry.entry)
         whole = self._chunks.add(metadata, place, entry.payload)
@@ -193,7 +193,7 @@ class PulsarSplitReader:
             return
         self._add_whole(entry, metadata, whole)
 
-    def _add_whole(self, entry: Entry, metadata: EntryMetadata, whole: Whole) -> None:
+    def _add_whole(self, entry: RawEntry, metadata: EntryMetadata, whole: Whole) -> None:
         if whole.payload is None:
             raise self._decoder.refusal(entry.ledger, entry.entry, whole.wrong)
         self._pending += 1
@@ -201,7 +201,7 @@ class PulsarSplitReader:
             entry.ledger, entry.entry, _broker(entry), metadata, whole.payload, first_chunk=whole.places[0]
         )
 
-    def _lose(self, entry: Entry, metadata: EntryMetadata, whole: Whole) -> None:
+    def _lose(self, entry: RawEntry, metadata: EntryMetadata, whole: Whole) -> None:
         """Its first chunks are no longer stored."""
         if self._on_loss == "fail":
             raise EventsLost(
@@ -245,5 +245,5 @@ class PulsarSplitReader:
         return decoding.result() if decoding else []
 
 
-def _broker(entry: Entry) -> tuple[int | None, int | None] | None:
+def _broker(entry: RawEntry) -> tuple[int | None, int | None] | None:
     return (entry.broker.timestamp_ms, entry.broker.index) if entry.broker else None

@@ -19,7 +19,7 @@ from airflow_provider_streams.hooks.pulsar import PulsarHook
 from airflow_provider_streams.systems.pulsar.admin import changes
 from airflow_provider_streams.systems.pulsar.admin.client import AdminClient
 from airflow_provider_streams.systems.pulsar.messages import read_next, unread
-from airflow_provider_streams.systems.pulsar.next_messages import Bounds, NextMessages
+from airflow_provider_streams.systems.pulsar.next_messages import MessageLimits, NextMessages
 from airflow_provider_streams.systems.pulsar.questions import ask, topics_of
 from airflow_provider_streams.testing.servers.java import run_java, start_java
 from airflow_provider_streams.triggers.pulsar_messages import PulsarMessagesTrigger, PulsarProducer
@@ -262,7 +262,7 @@ def test_a_full_partition_does_not_starve_the_other(bench, topic):
 
     with AdminClient(bench.endpoint) as admin:
         stored = ask(admin, unread(ask(admin, topics_of(PulsarSource(topic))), "s"))
-    found = read_next(NextMessages(bench.endpoint), stored, Bounds(entries=10))
+    found = read_next(NextMessages(bench.endpoint), stored, MessageLimits(entries=10))
     shards = [message["shard"].rpartition("-")[2] for message in found.messages]
     assert (shards.count("0"), shards.count("1")) == (5, 2)
 

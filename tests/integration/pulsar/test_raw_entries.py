@@ -19,7 +19,7 @@ from airflow_provider_streams.systems.pulsar.looks import Place
 from airflow_provider_streams.systems.pulsar.protobuf import write_varint
 from airflow_provider_streams.systems.pulsar.reader import PulsarSplitReader
 from airflow_provider_streams.systems.pulsar.wire.broker import BrokerClient
-from airflow_provider_streams.systems.pulsar.wire.commands import MessageId
+from airflow_provider_streams.systems.pulsar.wire.commands import MessageIdData
 from airflow_provider_streams.systems.pulsar.wire.looking import look_all
 from tests.fuzz.shapes import keyed, rich, written
 from tests.fuzz.writer import METADATA, Writer
@@ -163,7 +163,7 @@ def test_a_topic_of_entries_that_no_client_wrote_says_so(bench):
         ledger, _ = producer.send(b"", b"no metadata")
     client = BrokerClient(bench.endpoint)
     connection = client._connection(client._owners([topic])[topic])
-    (consumer,) = client._subscribe(connection, [(topic, MessageId(ledger, 0))])
+    (consumer,) = client._subscribe(connection, [(topic, MessageIdData(ledger, 0))])
     with pytest.raises(ReadStalled, match=rf"at {ledger}:0 on the way to .*cannot read what is stored") as caught:
         look_all(connection, {consumer.id: Place(topic, ledger, 0)}, 2)
     assert "may be restarting" not in str(caught.value)

@@ -15,7 +15,7 @@ from airflow_provider_streams.systems.pulsar.wire.commands import (
     Connect,
     LastMessageId,
     Lookup,
-    MessageId,
+    MessageIdData,
     Pong,
     Subscribe,
 )
@@ -89,7 +89,7 @@ def test_looking_at_a_missing_topic_does_not_make_it(bench, asking):
         with pytest.raises(SourceNotFound, match="missing"):
             ask(missing)
     with pytest.raises(SourceNotFound):
-        asking.subscribe(missing, MessageId(1, 0))
+        asking.subscribe(missing, MessageIdData(1, 0))
     with pytest.raises(SourceNotFound):
         asking.last_message_id("persistent://public/no-such-namespace/t")
     assert asking.topics(bench.namespace) == ()

@@ -16,7 +16,7 @@ from airflow_provider_streams.model.grid import Every, parse_grid
 from airflow_provider_streams.model.landing import Landing
 from airflow_provider_streams.model.sink import ParquetSink
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.plugin.command import Backfill, of_source, of_task
+from airflow_provider_streams.plugin.command import WantedBackfill, of_source, of_task
 from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
 
@@ -27,8 +27,8 @@ KEPT = KeptLanding(1, 1, LANDED, "t", grid="1d Europe/Berlin", basis="append")
 READER = "d.t; rm -rf /"
 
 
-def wanted(source, kept: KeptLanding | None = KEPT, select: str = "missing", **more: object) -> Backfill:
-    return Backfill(
+def wanted(source, kept: KeptLanding | None = KEPT, select: str = "missing", **more: object) -> WantedBackfill:
+    return WantedBackfill(
         ReaderOverview(7, source.key, READER, landing=kept), SPAN, select, more.get("grid"), more.get("basis")
     )
 

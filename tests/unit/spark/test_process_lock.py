@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from airflow_provider_streams.errors import SinkError
-from airflow_provider_streams.model.landing import TableMark, Terms
+from airflow_provider_streams.model.landing import TableMark, TableTerms
 from airflow_provider_streams.model.receipt import Receipt
 from airflow_provider_streams.model.sink import ParquetSink
 from airflow_provider_streams.model.window import Window
@@ -23,7 +23,7 @@ from airflow_provider_streams.spark.sinks import ParquetWriter, _life_of
 
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)
 HOUR = Window(START, START + timedelta(hours=1))
-OWN = Terms(TableMark("1f", "fake:fake_default:numbers", "reader"))
+OWN = TableTerms(TableMark("1f", "fake:fake_default:numbers", "reader"))
 RECEIPT = Receipt("2a", (), 1.0, "complete")
 
 LIVING = """

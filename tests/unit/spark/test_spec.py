@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from airflow_provider_streams.errors import InvalidRequest, PreflightFailed
-from airflow_provider_streams.model.landing import TableMark, Terms
+from airflow_provider_streams.model.landing import TableMark, TableTerms
 from airflow_provider_streams.model.plan import PlanRequest
 from airflow_provider_streams.model.sink import ParquetSink
 from airflow_provider_streams.model.window import Window
@@ -29,7 +29,7 @@ def spec() -> JobSpec:
         "record",
         {"token": "hunter2", "events": "100"},
         5,
-        terms=Terms(mark, (("value", "binary"),), replace_overlaps=True, set_aside=True),
+        terms=TableTerms(mark, (("value", "binary"),), replace_overlaps=True, set_aside=True),
         held=7,
     )
 

@@ -22,7 +22,7 @@ from airflow_provider_streams.errors import (
     WindowNotReady,
     WindowsOverlap,
 )
-from airflow_provider_streams.model.landing import TableMark, Terms
+from airflow_provider_streams.model.landing import TableMark, TableTerms
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.spark.parquet_table import ParquetTable
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource
@@ -296,7 +296,7 @@ def die_after(*_):
 
 def _terms(world):
     kept = world.journal.landing(FakeSource("numbers").key, "reader")
-    return Terms(TableMark(kept.table_id, FakeSource("numbers").key, "reader"))
+    return TableTerms(TableMark(kept.table_id, FakeSource("numbers").key, "reader"))
 
 
 def test_a_second_deployment_on_one_journal_is_told(world):

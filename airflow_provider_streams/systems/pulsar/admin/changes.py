@@ -11,15 +11,15 @@ from typing import Any, Literal
 from urllib.parse import quote_plus
 
 from airflow_provider_streams.systems.pulsar.admin.answers import Answer, MessageId
-from airflow_provider_streams.systems.pulsar.admin.requests import Condition, Request
+from airflow_provider_streams.systems.pulsar.admin.requests import Refusal, Request
 from airflow_provider_streams.systems.pulsar.names import partition_of, rest_path, segment
 
 Place = MessageId | Literal["earliest", "latest"]
 """Where a subscription starts: at this entry, at the first one stored, or after the last one."""
 
-_EXISTS: Condition = (409, "exist")
-_ABSENT: Condition = (404, "")
-_RUNNING: Condition = (409, "")
+_EXISTS: Refusal = (409, "exist")
+_ABSENT: Refusal = (404, "")
+_RUNNING: Refusal = (409, "")
 
 
 def _path(topic: str, suffix: str = "") -> str:

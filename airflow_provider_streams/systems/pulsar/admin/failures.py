@@ -16,13 +16,13 @@ from airflow_provider_streams.errors import (
 )
 from airflow_provider_streams.redaction import redact
 from airflow_provider_streams.systems.pulsar.admin.answers import Answer
-from airflow_provider_streams.systems.pulsar.admin.requests import AnyRequest, Condition
+from airflow_provider_streams.systems.pulsar.admin.requests import AnyRequest, Refusal
 
 _LONGEST = 300
 _PASSING_STATUSES = frozenset({429, 500, 502, 503, 504})
-_PASSING: tuple[Condition, ...] = ((412, "find owner"), (412, "owner broker"), (404, "no owner"))
+_PASSING: tuple[Refusal, ...] = ((412, "find owner"), (412, "owner broker"), (404, "no owner"))
 # a question about an entry that is not there: asking again does not bring it
-_LASTING: tuple[Condition, ...] = ((500, "lastconfirmedentry"),)
+_LASTING: tuple[Refusal, ...] = ((500, "lastconfirmedentry"),)
 _NOT_GRANTED = "unauthorized to"
 
 
@@ -46,7 +46,7 @@ def _clean(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}.."
 
 
-def meets(status: int, why: str, conditions: tuple[Condition, ...]) -> bool:
+def meets(status: int, why: str, conditions: tuple[Refusal, ...]) -> bool:
     """Whether a refusal is one of these."""
     return any(status == wanted and part in why.lower() for wanted, part in conditions)
 

@@ -27,7 +27,7 @@ from airflow_provider_streams.systems.pulsar.names import rest_path, segment
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
-Condition = tuple[int, str]
+Refusal = tuple[int, str]
 """A status, and a part of its reason in lower case ("": any reason)."""
 
 
@@ -51,14 +51,14 @@ class Request(Generic[T_co]):
     """An answer that takes longer never comes, and is not asked for again; None: as the endpoint has it."""
     subject: str = ""
     """The topic or namespace that a 404 is about."""
-    absent: tuple[Condition, ...] = ()
+    absent: tuple[Refusal, ...] = ()
     """Refusals that are an answer here: the result is None."""
-    passing: tuple[Condition, ...] = ()
+    passing: tuple[Refusal, ...] = ()
     """Refusals that come at random, besides those every call repeats."""
 
 
 # a partition may be made when it is first used; until then it is not there, though its topic is
-_NOT_MADE: tuple[Condition, ...] = ((404, "not yet created"), (404, "not found"))
+_NOT_MADE: tuple[Refusal, ...] = ((404, "not yet created"), (404, "not found"))
 
 
 def if_made(request: Request[T]) -> Request[T | None]:
@@ -68,7 +68,7 @@ def if_made(request: Request[T]) -> Request[T | None]:
 
 _V2 = "admin/v2"
 _PEEK_SECONDS = 5.0
-_ENTRY_GONE: Condition = (404, "message id not found")
+_ENTRY_GONE: Refusal = (404, "message id not found")
 
 
 def _topic(topic: str, suffix: str) -> str:
@@ -244,7 +244,7 @@ def offload_status(topic: str) -> Request[Process]:
 
 # Policies: a user who may only consume may not read them; None then means "not known"
 
-_NOT_ALLOWED: tuple[Condition, ...] = ((401, "unauthorized to"), (403, ""))
+_NOT_ALLOWED: tuple[Refusal, ...] = ((401, "unauthorized to"), (403, ""))
 
 
 def retention(topic: str) -> Request[Retention | None]:

@@ -26,7 +26,7 @@ from airflow_provider_streams.systems.pulsar.wire.commands import (
     LastMessageIdAnswer,
     Lookup,
     LookupAnswer,
-    MessageId,
+    MessageIdData,
     Partitions,
     PartitionsAnswer,
     Subscribe,
@@ -164,12 +164,12 @@ class BrokerClient:
             SourceNotFound: there is no such topic; it is not created.
             AccessError, SystemUnavailable: the broker refuses or does not answer.
         """
-        start = MessageId(*entry.parts[:2])
+        start = MessageIdData(*entry.parts[:2])
         before = self.tails([topic], start=start)[topic].mark_delete
         return before if before and before.parts[1] >= 0 else None
 
     def tails(
-        self, topics: Iterable[str], *, start: MessageId = LATEST, read_compacted: bool = False
+        self, topics: Iterable[str], *, start: MessageIdData = LATEST, read_compacted: bool = False
     ) -> dict[str, Tail]:
         """The ends of topics, as consumers that begin at `start` see them; asked together.
 
@@ -196,7 +196,7 @@ class BrokerClient:
             found |= self._patiently(lambda some=some: self._look(some))  # type: ignore[misc]
         return [found[index] for index in range(len(places))]
 
-    def subscribe(self, topic: str, start: MessageId) -> Consumer:
+    def subscribe(self, topic: str, start: MessageIdData) -> Consumer:
         """A consumer at the topic's owner that will be fed from the entry `start` on, after a FLOW.
 
         One try: whoever reads decides how often to come back.
@@ -209,7 +209,7 @@ class BrokerClient:
         (consumer,) = self._subscribe(self._connection(target), [(topic, start)])
         return consumer
 
-    def _tails(self, topics: list[str], start: MessageId, read_compacted: bool) -> dict[str, Tail]:  # noqa: FBT001
+    def _tails(self, topics: list[str], start: MessageIdData, read_compacted: bool) -> dict[str, Tail]:  # noqa: FBT001
         tails: dict[str, Tail] = {}
         for connection, owned in self._by_owner(topics):
             consumers = self._subscribe(connection, [(topic, start) for topic in owned], read_compacted=read_compacted)
@@ -226,7 +226,7 @@ class BrokerClient:
         looks: dict[int, Look] = {}
         for connection, owned in self._by_owner([place.topic for place in places.values()]):
             ours = {index: place for index, place in places.items() if place.topic in owned}
-            starts = [(place.topic, MessageId(place.ledger, place.entry)) for place in ours.values()]
+            starts = [(place.topic, MessageIdData(place.ledger, place.entry)) for place in ours.values()]
             consumers = self._subscribe(connection, starts)
             at = dict(zip((consumer.id for consumer in consumers), ours.items(), strict=True))
             ours_by_number = {number: place for number, (_, place) in at.items()}
@@ -242,7 +242,7 @@ class BrokerClient:
             yield self._connection(target), [topic for topic in owners if owners[topic] == target]
 
     def _subscribe(
-        self, connection: Connection, starts: Sequence[tuple[str, MessageId]], *, read_compacted: bool = False
+        self, connection: Connection, starts: Sequence[tuple[str, MessageIdData]], *, read_compacted: bool = False
     ) -> list[Consumer]:
         """A consumer at each of these starts of topics."""
         consumers = [Consumer(connection, connection.next_id()) for _ in starts]
@@ -386,7 +386,7 @@ def _groups(places: Sequence[Place]) -> Iterator[dict[int, Place]]:
         left = {index: place for index, place in left.items() if index not in group}
 
 
-def _position(message_id: MessageId | None, *, empty: bool = False) -> Position | None:
+def _position(message_id: MessageIdData | None, *, empty: bool = False) -> Position | None:
     """As a position; None for the id of an empty topic, unless asked for."""
     if message_id is None or (message_id.entry < 0 and not empty):
         return None

@@ -31,7 +31,7 @@ EXCLUSIVE = 0
 
 
 @dataclass(frozen=True, slots=True)
-class MessageId(Message):
+class MessageIdData(Message):
     """Where a message lies; -1 for `batch_index` when it is not one of a batch."""
 
     ledger: int = signed_integer(1, 0)
@@ -41,8 +41,8 @@ class MessageId(Message):
     batch_size: int | None = signed_integer(6)
 
 
-LATEST = MessageId((1 << 63) - 1, (1 << 63) - 1)
-EARLIEST = MessageId(-1, -1)
+LATEST = MessageIdData((1 << 63) - 1, (1 << 63) - 1)
+EARLIEST = MessageIdData(-1, -1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class Subscribe(Command):
     request_id: int = integer(5, 0)
     consumer_name: str | None = text(6)
     durable: bool = flag(8, False)
-    start: MessageId | None = nested(9, MessageId)
+    start: MessageIdData | None = nested(9, MessageIdData)
     read_compacted: bool = flag(11, False)
     force_topic_creation: bool = flag(15, False)
 
@@ -228,7 +228,7 @@ class MessageHeader(Command):
 
     type: ClassVar[int] = MESSAGE
     consumer_id: int = integer(1, 0)
-    message_id: MessageId | None = nested(2, MessageId)
+    message_id: MessageIdData | None = nested(2, MessageIdData)
     redelivery_count: int = integer(3, 0)
 
 
@@ -276,9 +276,9 @@ class LastMessageIdAnswer(Command):
     """<- that one; `mark_delete`: everything up to there is behind this consumer's cursor."""
 
     type: ClassVar[int] = 30
-    last: MessageId | None = nested(1, MessageId)
+    last: MessageIdData | None = nested(1, MessageIdData)
     request_id: int = integer(2, 0)
-    mark_delete: MessageId | None = nested(3, MessageId)
+    mark_delete: MessageIdData | None = nested(3, MessageIdData)
 
 
 @dataclass(frozen=True, slots=True)

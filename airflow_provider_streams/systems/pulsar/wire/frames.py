@@ -49,7 +49,7 @@ Frame = tuple[int, int]
 """First byte and end of a frame in its block."""
 
 
-class Entry(NamedTuple):
+class RawEntry(NamedTuple):
     """One MESSAGE: an entry of a ledger. The views stay valid as long as they are held."""
 
     consumer_id: int
@@ -137,7 +137,7 @@ class FrameBuffer:
         """
         return _decode_command(bytes(self.view[frame[0] + _COMMAND : _command_end(self.view, frame)]))
 
-    def entry(self, frame: Frame) -> Entry:
+    def entry(self, frame: Frame) -> RawEntry:
         """The message of a MESSAGE frame, its checksum compared.
 
         Raises:
@@ -151,7 +151,7 @@ class FrameBuffer:
             broker, metadata, payload = self._parts(at, end)
         except ProtocolError as error:
             raise CorruptFrame(f"entry {ledger}:{entry} ({end - begin} bytes): {error}", (ledger, entry)) from error
-        return Entry(consumer_id, ledger, entry, broker, metadata, payload)
+        return RawEntry(consumer_id, ledger, entry, broker, metadata, payload)
 
     def _parts(self, at: int, end: int) -> tuple[BrokerEntry | None, memoryview, memoryview]:
         """What the broker noted, the metadata and the payload."""

@@ -21,7 +21,7 @@ from airflow_provider_streams.systems.pulsar.wire.commands import (
     LastMessageId,
     LastMessageIdAnswer,
     MessageHeader,
-    MessageId,
+    MessageIdData,
 )
 from airflow_provider_streams.systems.pulsar.wire.connection import PING_SECONDS, Connection
 from airflow_provider_streams.systems.pulsar.wire.failures import server_error
@@ -177,7 +177,7 @@ class _Round:
             raise server_error(command.error, command.message, where=where, topic=topic, action=f"look at {topic}")
 
 
-def _place(message_id: MessageId | None) -> tuple[int, int] | None:
+def _place(message_id: MessageIdData | None) -> tuple[int, int] | None:
     """Ledger and entry; None: there is no such message."""
     if message_id is None or message_id.entry < 0:
         return None

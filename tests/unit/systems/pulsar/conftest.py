@@ -57,7 +57,7 @@ def message_frame(
     flip: bool = False,
 ) -> bytes:
     """A MESSAGE frame; `flip` changes a byte of the payload after the checksum was made."""
-    command = c.MessageHeader(consumer_id, c.MessageId(ledger, entry)).encode()
+    command = c.MessageHeader(consumer_id, c.MessageIdData(ledger, entry)).encode()
     body = struct.pack(">I", len(header)) + header + payload
     crc = google_crc32c.value(body)
     if flip:
@@ -171,8 +171,10 @@ class FakeBroker:
         tail = self.tail
         if tail == "last":
             tail = self.entries[-1].place if self.entries else None
-        behind = c.MessageId(*self.mark_delete) if self.mark_delete else None
-        return c.LastMessageIdAnswer(c.MessageId(*tail) if tail else c.MessageId(-1, -1), command.request_id, behind)
+        behind = c.MessageIdData(*self.mark_delete) if self.mark_delete else None
+        return c.LastMessageIdAnswer(
+            c.MessageIdData(*tail) if tail else c.MessageIdData(-1, -1), command.request_id, behind
+        )
 
     def _feed(self, sock: socket.socket, consumer_id: int, start: tuple[int, int]) -> None:
         fault = self.faults.popleft() if self.faults else None

@@ -69,7 +69,7 @@ def test_bytes_are_those_of_the_public_protocol():
     # type CONNECT (field 1 = 2), body in field 2: client_version "x", protocol_version 19
     assert c.Connect("x", protocol_version=19).encode() == bytes.fromhex("08021205" + "0a0178" + "2013")
     # an id as the broker writes it: ledger 43, entry 0, batch index 1 of 5
-    assert c.MessageId.from_bytes(bytes.fromhex("082b100020013005")) == c.MessageId(43, 0, -1, 1, 5)
+    assert c.MessageIdData.from_bytes(bytes.fromhex("082b100020013005")) == c.MessageIdData(43, 0, -1, 1, 5)
     # earliest: two's complement in ten bytes
     assert c.EARLIEST.to_bytes()[:11] == bytes.fromhex("08ffffffffffffffffff01")
 
@@ -77,9 +77,9 @@ def test_bytes_are_those_of_the_public_protocol():
 def test_ids_agree_with_the_official_client():
     pulsar = pytest.importorskip("pulsar")
     theirs = pulsar.MessageId(3, 123456789012, 77, 4)
-    ours = c.MessageId.from_bytes(theirs.serialize())
+    ours = c.MessageIdData.from_bytes(theirs.serialize())
     assert (ours.ledger, ours.entry, ours.partition, ours.batch_index) == (123456789012, 77, 3, 4)
-    back = pulsar.MessageId.deserialize(c.MessageId(5, 6, 2, 1).to_bytes())
+    back = pulsar.MessageId.deserialize(c.MessageIdData(5, 6, 2, 1).to_bytes())
     assert (back.ledger_id(), back.entry_id(), back.partition(), back.batch_index()) == (5, 6, 2, 1)
 
 

@@ -103,7 +103,7 @@ def test_entries_without_a_checksum_are_read(build):
 
 
 def test_negative_ids_and_fields_in_another_order_are_read_too(build):
-    id_ = c.MessageId(-1, -1).to_bytes()
+    id_ = c.MessageIdData(-1, -1).to_bytes()
     body = b"\x18\x02\x12" + bytes([len(id_)]) + id_ + b"\x08\x05"  # redelivery count, id, consumer
     command = b"\x08\x09\x4a" + bytes([len(body)]) + body
     tail = build.message_frame(1, 1, b"m", b"p")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.systems.pulsar.message_id import parse_position
-from airflow_provider_streams.systems.pulsar.wire.commands import MessageId
+from airflow_provider_streams.systems.pulsar.wire.commands import MessageIdData
 
 PLAIN = "persistent://a/b/c"
 THIRD = f"{PLAIN}-partition-3"
@@ -71,7 +71,7 @@ def test_a_plans_position_given_back_is_itself_or_refused(parts):
 
 @given(st.integers(0, 2**63 - 1), st.integers(0, 2**62), st.integers(-1, 1000), st.integers(1, 1000))
 def test_serialized_ids_and_json_agree(ledger, entry, index, size):
-    data = MessageId(ledger, entry, 3, index, size if index >= 0 else None).to_bytes()
+    data = MessageIdData(ledger, entry, 3, index, size if index >= 0 else None).to_bytes()
     written = json.dumps({"ledgerId": ledger, "entryId": entry, "partitionIndex": 3, "batchIndex": index})
     expected = Position.of(ledger, entry, index)
     assert parse_position(base64.b64encode(data).decode(), THIRD) == expected

@@ -118,7 +118,7 @@ def test_it_ends_when_the_broker_says_so(fake_broker, build):
 
     def last(question):
         asked.append(question)
-        tail = c.LastMessageIdAnswer(c.MessageId(3, 9), question.request_id)
+        tail = c.LastMessageIdAnswer(c.MessageIdData(3, 9), question.request_id)
         return [tail] if len(asked) == 1 else [tail, c.EndOfTopic(question.consumer_id)]
 
     fake_broker.answers[c.LastMessageId] = last
@@ -333,7 +333,7 @@ def test_first_chunks_in_an_earlier_ledger_are_found(fake_broker, build):
 
     def last(asked):
         before = befores.get(fake_broker.subscriptions()[-1], (1, -1))
-        return [c.LastMessageIdAnswer(c.MessageId(3, 2), asked.request_id, c.MessageId(*before))]
+        return [c.LastMessageIdAnswer(c.MessageIdData(3, 2), asked.request_id, c.MessageIdData(*before))]
 
     fake_broker.answers[c.LastMessageId] = last
     rows, _ = read(fake_broker, split_of((3, 1, -1), (3, 3, -1), (3, 1, 3)))

@@ -12,7 +12,7 @@ from airflow_provider_streams.systems.pulsar.decode.metadata import parse_metada
 from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
 from airflow_provider_streams.systems.pulsar.prefetch import Ahead
 from airflow_provider_streams.systems.pulsar.reader import PulsarSplitReader
-from airflow_provider_streams.systems.pulsar.wire.frames import Entry
+from airflow_provider_streams.systems.pulsar.wire.frames import RawEntry
 from tests.unit.systems.pulsar.test_reader import plan_of, split_of
 
 LONG = 20
@@ -31,7 +31,7 @@ class Entries:
             self.came(number)
             header = self.build.metadata(number, num_messages=1)
             payload = b"?" * 20 if number == self.damaged else self.build.batch(b"%d" % number)
-            yield [(Entry(1, 3, number, None, memoryview(header), memoryview(payload)), parse_metadata(header))]
+            yield [(RawEntry(1, 3, number, None, memoryview(header), memoryview(payload)), parse_metadata(header))]
 
     def close(self):
         pass

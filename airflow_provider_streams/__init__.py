@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from airflow_provider_streams.version import __version__
+
 if TYPE_CHECKING:
     from airflow_provider_streams.model.basis import Chained, Cuts, EventTime, PublishTime, RecordedCuts
     from airflow_provider_streams.model.sink import ParquetSink
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     from airflow_provider_streams.triggers.cuts import RecordCutsTrigger
     from airflow_provider_streams.triggers.new_windows import NewWindowsTrigger
 
-__version__ = "0.1.0"
 __all__ = [
     "AnnounceWindowsOperator",
     "BackfillWindowsOperator",

@@ -521,3 +521,9 @@ class OtherCluster(PlanMismatch):
 
 def _because(detail: str) -> str:
     return f" ({detail})" if detail else ""
+
+
+def error_class(name: str) -> type[StreamsError]:
+    """The class of this name, as other processes tell it; `StreamsError` for a name that is none of this tree."""
+    found = globals().get(name)
+    return found if isinstance(found, type) and issubclass(found, StreamsError) else StreamsError

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowFailException
 
-from airflow_provider_streams import errors
 from airflow_provider_streams.errors import StreamsError
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ def stream_retry_policy(delay: timedelta | None = None) -> ExceptionRetryPolicy:
 def _leaves_first(root: type[StreamsError]) -> Iterator[type[StreamsError]]:
     """Every class of the tree that `errors` defines, children before parents: the first matching rule wins."""
     for child in root.__subclasses__():
-        if child.__module__ == errors.__name__:
+        if child.__module__ == StreamsError.__module__:
             yield from _leaves_first(child)
     yield root
 

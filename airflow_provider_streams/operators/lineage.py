@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from airflow_provider_streams import __version__
 from airflow_provider_streams.model.plan import Plan
 from airflow_provider_streams.model.receipt import Receipt, SplitReceipt
 from airflow_provider_streams.model.sink import Sink
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.systems.registry import declaration_of
+from airflow_provider_streams.version import __version__
 
 if TYPE_CHECKING:
     from openlineage.client.event_v2 import Dataset, InputDataset, OutputDataset

@@ -8,7 +8,7 @@ from typing import Any
 
 from airflow.plugins_manager import AirflowPlugin
 
-from airflow_provider_streams import __version__
+from airflow_provider_streams.version import __version__
 
 URL_PREFIX = "/streams"
 

@@ -11,8 +11,7 @@ import re
 import traceback
 from collections.abc import Iterable
 
-from airflow_provider_streams import errors
-from airflow_provider_streams.errors import StreamsError, SystemUnavailable, TaskEnded
+from airflow_provider_streams.errors import StreamsError, SystemUnavailable, TaskEnded, error_class
 from airflow_provider_streams.redaction import redact
 from airflow_provider_streams.spark import ending
 
@@ -26,8 +25,7 @@ def one_line(error: StreamsError) -> StreamsError:
 
 def rebuild(name: str, message: str) -> StreamsError:
     """An error of this class with this message; its facts stay behind, `retryable` does not."""
-    found = getattr(errors, name, StreamsError)
-    cls = found if isinstance(found, type) and issubclass(found, StreamsError) else StreamsError
+    cls = error_class(name)
     error = cls.__new__(cls)
     StreamsError.__init__(error, message)
     return error

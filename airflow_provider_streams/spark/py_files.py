@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from pathlib import Path
 
-from airflow_provider_streams import __version__
 from airflow_provider_streams.systems.registry import SYSTEMS, known
+from airflow_provider_streams.version import __version__
 
-RING = ("__init__.py", "errors.py", "redaction.py", "model", "systems", "formats", "spark")
+RING = ("__init__.py", "version.py", "errors.py", "redaction.py", "model", "systems", "formats", "spark")
 """Files and folders below the package, as `design` draws the ring."""
 
 _PACKAGE = Path(__file__).parent.parent

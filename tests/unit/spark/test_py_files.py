@@ -33,7 +33,8 @@ def test_an_archive_that_someone_changed_is_not_used(archive: Path) -> None:
 def test_it_holds_no_room_of_airflows_side(archive: Path) -> None:
     names = zipfile.ZipFile(archive).namelist()
     rooms = {name.split("/")[1] for name in names if name.startswith("airflow_provider_streams/")}
-    assert rooms == {"__init__.py", "errors.py", "redaction.py", "model", "systems", "formats", "spark", "testing"}
+    files = {"__init__.py", "version.py", "errors.py", "redaction.py"}
+    assert rooms == {*files, "model", "systems", "formats", "spark", "testing"}
 
 
 def test_it_holds_the_folders_of_the_systems_that_others_declare(archive: Path) -> None:

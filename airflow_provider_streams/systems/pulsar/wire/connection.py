@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from airflow_provider_streams import __version__
 from airflow_provider_streams.errors import FrameTooLong, ProtocolError, StreamsError, SystemUnavailable
 from airflow_provider_streams.systems.pulsar.endpoint import Address, Endpoint
 from airflow_provider_streams.systems.pulsar.wire.commands import (
@@ -29,6 +28,7 @@ from airflow_provider_streams.systems.pulsar.wire.commands import (
 from airflow_provider_streams.systems.pulsar.wire.failures import AUTHENTICATION, server_error
 from airflow_provider_streams.systems.pulsar.wire.frames import Frame, FrameBuffer, encode_frame
 from airflow_provider_streams.systems.tls import tls_refusal
+from airflow_provider_streams.version import __version__
 
 CLIENT_VERSION: Final = f"airflow-provider-streams {__version__}"
 RECEIVE_BUFFER_BYTES: Final = 8 * 1024 * 1024

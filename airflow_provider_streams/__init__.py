@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from airflow_provider_streams.operators.holds import HoldRetentionOperator, MoveHoldOperator, ReleaseHoldOperator
     from airflow_provider_streams.operators.read import ReadWindowOperator
     from airflow_provider_streams.operators.retention import CheckRetentionOperator
+    from airflow_provider_streams.retry import stream_retry_policy
     from airflow_provider_streams.sensors.cuts import CutAvailableSensor
     from airflow_provider_streams.sensors.retention import RetentionGuardSensor
     from airflow_provider_streams.sensors.window import WindowReadySensor
@@ -49,6 +50,7 @@ __all__ = [
     "Window",
     "WindowReadySensor",
     "__version__",
+    "stream_retry_policy",
 ]
 
 _PUBLIC = {
@@ -64,6 +66,7 @@ _PUBLIC = {
     "systems.pravega.source": ("PravegaSource",),
     "systems.pulsar.source": ("PulsarSource",),
     "sensors.cuts": ("CutAvailableSensor",),
+    "retry": ("stream_retry_policy",),
     "sensors.retention": ("RetentionGuardSensor",),
     "sensors.window": ("WindowReadySensor",),
     "triggers.cuts": ("RecordCutsTrigger",),

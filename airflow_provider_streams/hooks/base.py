@@ -198,13 +198,16 @@ class StreamHook(BaseHook):
         """
         raise self._cannot(f"hold {request.source}")
 
-    def release_hold(self, source: Source, name: str) -> dict[str, Any]:
+    def release_hold(self, source: Source, name: str, reader: str) -> dict[str, Any]:
         """No such hold on the source.
 
         Returns:
             `hold, released` as plain JSON values.
+
+        Raises:
+            InvalidRequest: the hold of this name is another reader's, where the system keeps that.
         """
-        raise self._cannot(f"hold {source}, so not release {name}")
+        raise self._cannot(f"hold {source}, so not release {name} of {reader}")
 
     def holds(self, source: Source, readers: Iterable[str] = ()) -> tuple[Hold, ...]:  # noqa: ARG002 - none
         """Every hold on a source.

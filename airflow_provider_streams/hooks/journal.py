@@ -13,7 +13,7 @@ from airflow.sdk import BaseHook
 from airflow.sdk.configuration import conf
 from airflow.sdk.exceptions import AirflowNotFoundException
 
-from airflow_provider_streams.errors import JournalError
+from airflow_provider_streams.errors import InvalidRequest, JournalError
 from airflow_provider_streams.model.window import parse_length
 
 if TYPE_CHECKING:
@@ -75,8 +75,13 @@ def journal_url(conn_id: str, get_connection: Callable[[str], Connection] = Base
 
 def _keep() -> timedelta | None:
     """How long history is kept; None: for ever."""
+    from airflow_provider_streams.journal.pruning import check_age  # noqa: PLC0415 - SQL when used
+
     text = conf.get("streams", "journal_keep", fallback="").strip()
-    return parse_length(text) if text else None
+    try:
+        return check_age(parse_length(text)) if text else None
+    except InvalidRequest as error:
+        raise InvalidRequest(f"[streams] journal_keep = {text}: {error}") from error
 
 
 def _embedded_url() -> str:

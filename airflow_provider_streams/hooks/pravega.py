@@ -169,8 +169,8 @@ class PravegaHook(PravegaConnection):
 
         return self.run(hold.move_request(request))
 
-    def release_hold(self, source: Source, name: str) -> dict[str, Any]:
-        """See `StreamHook`."""
+    def release_hold(self, source: Source, name: str, reader: str) -> dict[str, Any]:  # noqa: ARG002 - no room for it
+        """See `StreamHook`: a name is all that Pravega keeps of a hold."""
         from airflow_provider_streams.systems.pravega import hold  # noqa: PLC0415
 
         return self.run(hold.release_named(cast("PravegaSource", source).stream, name))

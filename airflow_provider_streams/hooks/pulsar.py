@@ -148,9 +148,9 @@ class PulsarHook(StreamHook):
         """See `StreamHook`."""
         return self.answer(hold.move(request))
 
-    def release_hold(self, source: Source, name: str) -> dict[str, Any]:
+    def release_hold(self, source: Source, name: str, reader: str) -> dict[str, Any]:
         """See `StreamHook`."""
-        return self.answer(hold.release(cast("PulsarSource", source), name))
+        return self.answer(hold.release(cast("PulsarSource", source), name, reader))
 
     def holds(self, source: Source, readers: Iterable[str] = ()) -> tuple[Hold, ...]:  # noqa: ARG002 - it keeps them
         """See `StreamHook`."""

@@ -93,7 +93,7 @@ def launch_chunk(
     """As `launch`, for many windows; what became of each, in order.
 
     Raises:
-        StreamsError: what concerns all windows alike, see `spark.many.run_chunk`.
+        StreamsError: what concerns all windows alike, see `spark.batch_job.run_chunk`.
     """
     results: list[WindowResult] = _launch(chunk, conn_id, spark)
     return results

@@ -30,6 +30,7 @@ from airflow_provider_streams.journal import names
 from airflow_provider_streams.journal.database import Database
 from airflow_provider_streams.journal.overview import RECENT
 from airflow_provider_streams.journal.tables import pins, readers, runs, sources
+from airflow_provider_streams.model.window import EPOCH
 
 LEAST_AGE: Final = timedelta(days=1)
 """A run that looks dead may still end."""
@@ -63,7 +64,7 @@ def check_age(keep: timedelta) -> timedelta:
 
 def prune(database: Database, keep: timedelta, *, dry_run: bool) -> list[Pruned]:
     """Prune every reader; what of each, where there was anything. See `Journal.prune`."""
-    before = datetime.now(UTC) - check_age(keep)
+    before = _since(check_age(keep))
     known = select(readers.c.id, sources.c.source_key, readers.c.reader).join(sources)
     with database.reading() as connection:
         rows = connection.execute(known.order_by(sources.c.source_key, readers.c.reader)).all()
@@ -82,9 +83,15 @@ def prune_once_a_day(database: Database, reader_id: int, keep: timedelta) -> Non
             mine = update(readers).where(*_due(reader_id)).values(pruned_at=datetime.now(UTC))
             is_due = connection.execute(mine).rowcount == 1  # nobody else was quicker
         if is_due:
-            _prune_reader(database, reader_id, datetime.now(UTC) - keep)
+            _prune_reader(database, reader_id, _since(keep))
     except JournalError as error:
         _log.warning("the journal was not pruned: %s", error)
+
+
+def _since(keep: timedelta) -> datetime:
+    """What is older may be forgotten."""
+    now = datetime.now(UTC)
+    return now - min(keep, now - EPOCH)  # a calendar does not reach as far back as a length of time
 
 
 def _prune_reader(database: Database, reader_id: int, before: datetime, dry_run: bool = False) -> tuple[int, int]:  # noqa: FBT001, FBT002 - handed on

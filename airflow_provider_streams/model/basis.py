@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, Literal
 
+from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.window import Window
 
 BasisName = Literal["publish", "append", "event", "chained", "cuts"]
@@ -17,7 +18,15 @@ CutText = str | Mapping[str, str]
 SLACK = timedelta(seconds=60)
 MAX_SKEW = timedelta(minutes=5)
 
+_LONGEST = timedelta(days=36525)
 _ANY_TIME = datetime.fromtimestamp(0, UTC)
+
+
+def _check_length(what: str, given: object) -> None:
+    if not isinstance(given, timedelta):
+        raise InvalidRequest(f"{what} is a length of time, like timedelta(seconds=60), not {given!r}")
+    if not timedelta(0) <= given <= _LONGEST:
+        raise InvalidRequest(f"{what} lies between nothing and a century, got {given}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +35,17 @@ class PublishTime:
 
     Args:
         slack: how far publish times may be out of order; read on both sides of the window, then filtered.
+
+    Raises:
+        InvalidRequest: no length of time, or a negative one.
     """
 
     name: ClassVar[BasisName] = "publish"
 
     slack: timedelta = SLACK
+
+    def __post_init__(self) -> None:
+        _check_length("slack", self.slack)
 
     def not_before(self, window: Window) -> datetime:
         """The first moment at which a window's end can be certain."""
@@ -43,11 +58,17 @@ class RecordedCuts:
 
     Args:
         max_skew: how much later than an edge its cut may have been recorded.
+
+    Raises:
+        InvalidRequest: no length of time, or a negative one.
     """
 
     name: ClassVar[BasisName] = "append"
 
     max_skew: timedelta = MAX_SKEW
+
+    def __post_init__(self) -> None:
+        _check_length("max_skew", self.max_skew)
 
     def not_before(self, window: Window) -> datetime:
         """The first moment at which a window's end can be certain."""
@@ -60,11 +81,17 @@ class EventTime:
 
     Args:
         slack: how far noted times may be ahead of the clock: for the proof that nothing of the window was removed.
+
+    Raises:
+        InvalidRequest: no length of time, or a negative one.
     """
 
     name: ClassVar[BasisName] = "event"
 
     slack: timedelta = SLACK
+
+    def __post_init__(self) -> None:
+        _check_length("slack", self.slack)
 
     def not_before(self, window: Window) -> datetime:  # noqa: ARG002 - as the others'
         """Any time: events may carry any."""
@@ -89,12 +116,20 @@ class Cuts:
     Args:
         start: where reading starts; None: the first event still held.
         end: where reading ends; None: the tail at plan time.
+
+    Raises:
+        InvalidRequest: neither a text nor a mapping of them.
     """
 
     name: ClassVar[BasisName] = "cuts"
 
     start: CutText | None = None
     end: CutText | None = None
+
+    def __post_init__(self) -> None:
+        for cut in (self.start, self.end):
+            if not isinstance(cut, str | Mapping | None):
+                raise InvalidRequest(f"a cut is a text, or a position per shard, not {cut!r}")
 
     def not_before(self, window: Window) -> datetime:  # noqa: ARG002 - as the others'
         """Any time: the window is only a name."""
@@ -112,12 +147,10 @@ _TIMES = ("slack", "max_skew")
 
 def basis_from(given: BasisLike | None, known: Sequence[BasisName]) -> Basis | None:
     """What a user wrote, as a value: one of the known bases, by default the first; None: it is none of them."""
-    if isinstance(given, Cuts):
-        return given
-    name = known[0] if given is None else given if isinstance(given, str) else getattr(given, "name", "")
-    if name not in known:
-        return None
-    return _KINDS[name]() if given is None or isinstance(given, str) else given
+    if isinstance(given, Basis):
+        return given if given.name in known or isinstance(given, Cuts) else None
+    name = known[0] if given is None else given
+    return _KINDS[name]() if isinstance(name, str) and name in known else None
 
 
 def class_name(name: BasisName) -> str:

@@ -87,8 +87,9 @@ class HoldRetentionOperator(_HoldOperator):
             (templated).
         name: the hold's name (templated); default: the reader's.
         at: from where on data is kept (templated): `earliest`, everything still stored; a cut in one of the system's
-            notations; for Pulsar a time (ISO 8601), too. Default for Pulsar: the start of the run's window, less the
-            slack; for Pravega, whose events carry no time: `earliest`.
+            notations; for Pulsar a time (ISO 8601), too. A hold that stands at no time keeps no window: of those before
+            the first that the reader ever planned nobody knows, and a move passes them. Default for Pulsar: the start
+            of the run's window, less the slack; for Pravega, whose events carry no time: `earliest`.
         window: an explicit window, as the read's (templated).
         window_length: the length of the run's partition, as the read's.
         basis: as the read's: its slack counts where a time is looked up.
@@ -149,7 +150,8 @@ class MoveHoldOperator(_HoldOperator):
         is kept; or `hold, moved`, which is empty, and `reason`.
 
     Raises:
-        SourceNotFound: there is no such hold to move.
+        SourceNotFound: a window is covered, and there is no such hold to move.
+        InvalidRequest: the hold of this name is that of another reader or source (Pravega does not keep whose it is).
     """
 
     template_fields: Sequence[str] = ("reader", "name", "at")
@@ -184,7 +186,7 @@ class ReleaseHoldOperator(_HoldOperator):
 
     def change(self, hook: StreamHook, context: Context) -> dict[str, Any]:  # noqa: ARG002 - all hold operators' shape
         """See `_HoldOperator`."""
-        return hook.release_hold(self.source, self.hold)
+        return hook.release_hold(self.source, self.hold, self.reader)
 
 
 def _slack(source: Source, basis: BasisLike | None) -> timedelta:

@@ -108,7 +108,9 @@ def check_any_order(basis: Basis) -> None:
         InvalidRequest: it is one.
     """
     if isinstance(basis, Cuts | Chained):
-        raise InvalidRequest("a backfill reads windows of time, in any order: basis must be 'publish' or 'append'")
+        raise InvalidRequest(
+            "a backfill reads windows of time, in any order: its basis cannot be Chained() or Cuts(..)"
+        )
 
 
 def backfill_grid(

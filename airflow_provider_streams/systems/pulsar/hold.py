@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import Any, cast
 
-from airflow_provider_streams.errors import SourceNotFound, StartTrimmed
+from airflow_provider_streams.errors import InvalidRequest, SourceNotFound, StartTrimmed
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.hold import Hold, HoldRequest
 from airflow_provider_streams.model.position import Position
@@ -57,8 +57,10 @@ def place(request: HoldRequest) -> Question[dict[str, Any]]:
     """A hold on every shard of the cut; one that holds the place already stays where it stands.
 
     Raises:
+        InvalidRequest: the hold of that name is somebody else's.
         StartTrimmed: a shard no longer stores what the hold shall keep.
     """
+    yield from _check_whose(cast("PulsarSource", request.source), request.name, request.reader)
     subscription, now, cut = subscription_name(request.name), datetime.now(UTC), (yield from _cut(request))
     before = yield from _stats(cut)
     todo = [shard for shard, position in cut.items() if not _stands(before[shard], subscription, position)]
@@ -82,8 +84,10 @@ def move(request: HoldRequest) -> Question[dict[str, Any]]:
     """The hold on every shard stands at the cut, and nothing before it is kept; it is never moved backwards.
 
     Raises:
+        InvalidRequest: the hold of that name is somebody else's.
         SourceNotFound: no shard has this hold.
     """
+    yield from _check_whose(cast("PulsarSource", request.source), request.name, request.reader)
     subscription, now, cut = subscription_name(request.name), datetime.now(UTC), (yield from _cut(request))
     found = yield from _stats(cut)
     if not any(subscription in one.cursors for one in found.values()):
@@ -94,8 +98,13 @@ def move(request: HoldRequest) -> Question[dict[str, Any]]:
     return {"hold": request.name, "moved": list(ahead), "cut": cut.to_json()}
 
 
-def release(source: PulsarSource, name: str) -> Question[dict[str, Any]]:
-    """No such hold on any topic of the source."""
+def release(source: PulsarSource, name: str, reader: str) -> Question[dict[str, Any]]:
+    """No such hold on any topic of the source.
+
+    Raises:
+        InvalidRequest: the hold of that name is somebody else's.
+    """
+    yield from _check_whose(source, name, reader)
     topics = yield from topics_of(source)
     released: list[str] = []
     for topic in topics:
@@ -153,7 +162,21 @@ def _cut(request: HoldRequest) -> Question[Cut]:
 
 def _mark(request: HoldRequest, position: Position, now: datetime) -> Mark:
     """What is written on the subscription of one shard."""
-    return Mark(request.reader, position, now, request.since, request.plan)
+    return Mark(request.reader, position, now, request.since, request.plan, request.source.key)
+
+
+def _check_whose(source: PulsarSource, name: str, reader: str) -> Question[None]:
+    """Refuse a hold that keeps data for somebody else.
+
+    Raises:
+        InvalidRequest: it serves another reader, or the same one's windows of another source.
+    """
+    for one in (yield from subscriptions(source)):
+        if one.name == name and (one.mark.reader, one.mark.source) != (reader, source.key):
+            raise InvalidRequest(
+                f"hold {name} on {one.shard} is that of reader {one.mark.reader} of {one.mark.source}, not of {reader} "
+                f"of {source.key}: give this one a name of its own"
+            )
 
 
 def _put(request: HoldRequest, cut: Cut, where: Mapping[str, MessageId], now: datetime) -> Question[None]:

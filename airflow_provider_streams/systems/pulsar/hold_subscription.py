@@ -19,8 +19,9 @@ from airflow_provider_streams.systems.pulsar.layout import Layout, after, at
 PREFIX = "streams-hold-"
 """How a hold's subscription name begins."""
 
-_READER, _POSITION, _PLACED, _SINCE, _PLAN = (
+_READER, _SOURCE, _POSITION, _PLACED, _SINCE, _PLAN = (
     "streams.hold.reader",
+    "streams.hold.source",
     "streams.hold.position",
     "streams.hold.placed",
     "streams.hold.since",
@@ -51,11 +52,14 @@ class Mark:
     """Start of the first window it holds; None: not a time."""
     plan: str = ""
     """Fingerprint of the plan at whose end it stands; empty: none yet."""
+    source: str = ""
+    """Key of the source whose windows it is for."""
 
     def to_properties(self) -> dict[str, str]:
         """A subscription's properties."""
         return {
             _READER: self.reader,
+            _SOURCE: self.source,
             _POSITION: str(self.position),
             _PLACED: self.placed.astimezone(UTC).isoformat(),
             _SINCE: self.since.astimezone(UTC).isoformat() if self.since else "",
@@ -74,6 +78,7 @@ class Mark:
             datetime.fromisoformat(properties[_PLACED]),
             datetime.fromisoformat(since) if since else None,
             properties.get(_PLAN, ""),
+            properties.get(_SOURCE, ""),
         )
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from airflow_provider_streams.errors import SourceNotFound, StartTrimmed
+from airflow_provider_streams.errors import InvalidRequest, SourceNotFound, StartTrimmed
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.hold import HoldRequest
 from airflow_provider_streams.model.plan import PlanRequest
@@ -65,12 +65,25 @@ def holding(bench):
         yield Holding(bench, admin)
 
 
+def test_a_hold_is_nobody_elses(holding):
+    """Two readers of one name, or one reader of two sources: who is ahead would let go what the other needs."""
+    holding.write(1)
+    holding.place(holding.earliest())
+    other = PulsarSource([holding.topic, holding.bench.topic()])
+    for source, reader in ((holding.source, "d.other"), (other, "d.read")):
+        request = HoldRequest(source, "orders", reader, holding.earliest())
+        for question in (hold.place(request), hold.move(request), hold.release(source, "orders", reader)):
+            with pytest.raises(InvalidRequest, match=r"hold orders on .* is that of reader d.read of pulsar:.*own"):
+                holding.do(question)
+    assert holding.do(hold.release(holding.source, "orders", "d.read"))["released"] == [holding.topic]
+
+
 def test_without_a_hold_full_ledgers_go_and_with_one_they_stay(holding):
     holding.write(1)
     assert holding.place(holding.earliest())["placed"] == [holding.topic]
     holding.write(ENTRIES)
     assert len(holding.trim()) == 3
-    assert holding.do(hold.release(holding.source, "orders"))["released"] == [holding.topic]
+    assert holding.do(hold.release(holding.source, "orders", "d.read"))["released"] == [holding.topic]
     assert len(holding.trim()) == 1, "only the open ledger is left"
 
 
@@ -120,8 +133,8 @@ def test_placing_and_releasing_twice_changes_nothing_more(holding):
     (found,) = holding.do(hold.subscriptions(holding.source))
     assert holding.place(cut)["placed"] == []
     assert holding.do(hold.subscriptions(holding.source)) == (found,)
-    holding.do(hold.release(holding.source, "orders"))
-    assert holding.do(hold.release(holding.source, "orders"))["released"] == []
+    holding.do(hold.release(holding.source, "orders", "d.read"))
+    assert holding.do(hold.release(holding.source, "orders", "d.read"))["released"] == []
     assert holding.bench.subscriptions(holding.topic) == []
 
 

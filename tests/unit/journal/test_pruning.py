@@ -412,3 +412,10 @@ def test_a_window_is_covered_although_pruning_fails(empty, tmp_path, monkeypatch
         story.cover(0)
         assert journal.coverage(KEY, READER, T0, T0 + HOUR).is_complete
     assert "the journal was not pruned: busy" in caplog.text
+
+
+def test_an_age_beyond_the_calendar_keeps_all(journal, few_are_recent):
+    tried_often(Story(journal))
+    before = counted(journal)
+    assert journal.prune(timedelta(days=999_999)) == []
+    assert counted(journal) == before

@@ -1,0 +1,56 @@
+"""How a time becomes a cut, as users write it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from airflow_provider_streams import Chained, Cuts, EventTime, PublishTime, RecordedCuts, Window
+from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.model.basis import basis_from_json, basis_to_json
+from airflow_provider_streams.systems.registry import declaration_of
+
+MINUTE = timedelta(minutes=1)
+WINDOW = Window(datetime(2026, 11, 20, 10, tzinfo=UTC), datetime(2026, 11, 20, 11, tzinfo=UTC))
+EVERY = [PublishTime(2 * MINUTE), RecordedCuts(3 * MINUTE), EventTime(), Chained(), Cuts("earliest", {"a": "1:2"})]
+
+
+@pytest.mark.parametrize("basis", EVERY)
+def test_it_is_the_same_after_json(basis):
+    assert basis_from_json(basis_to_json(basis)) == basis
+
+
+@pytest.mark.parametrize("kind", [PublishTime, RecordedCuts, EventTime])
+@pytest.mark.parametrize("length", ["5m", 5, None, float("nan"), -MINUTE, timedelta.max])
+def test_what_is_no_length_of_time_is_refused_where_it_is_written(kind, length):
+    with pytest.raises(InvalidRequest, match=r"(slack|max_skew) (is a length|lies between)"):
+        kind(length)
+
+
+def test_what_is_no_cut_is_refused_where_it_is_written():
+    with pytest.raises(InvalidRequest, match="a cut is a text, or a position per shard, not 5"):
+        Cuts("earliest", 5)
+
+
+@pytest.mark.parametrize(
+    "given", [PublishTime, Chained, Cuts, "Publish", "cuts", "event", EventTime(), 5, {"name": "publish"}]
+)
+def test_what_a_system_cannot_serve_is_refused_with_what_it_can(given):
+    """A class is none: that of a chain would pass for a basis whose windows need no order."""
+    with pytest.raises(
+        InvalidRequest, match=r"one of 'publish' \(PublishTime\), 'append' .* or Cuts\(start, end\), got"
+    ):
+        declaration_of("pulsar").basis(given)
+
+
+def test_a_word_means_the_defaults():
+    pulsar = declaration_of("pulsar")
+    assert pulsar.basis() == pulsar.basis("publish") == PublishTime(MINUTE)
+    assert declaration_of("pravega").basis() == RecordedCuts(5 * MINUTE)
+
+
+def test_a_window_is_certain_when_its_basis_says():
+    assert PublishTime(MINUTE).not_before(WINDOW) == WINDOW.end + MINUTE
+    assert RecordedCuts().not_before(WINDOW) == Chained().not_before(WINDOW) == WINDOW.end
+    assert EventTime().not_before(WINDOW) == Cuts().not_before(WINDOW) < WINDOW.start

@@ -15,6 +15,7 @@ from airflow_provider_streams import PublishTime, PulsarSource, Window
 from airflow_provider_streams.errors import InvalidRequest, ProcessFailed, RetentionAtRisk, SourceNotFound
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.hooks.pulsar import PulsarHook
+from airflow_provider_streams.model.hold import HoldRequest
 from airflow_provider_streams.operators.holds import HoldRetentionOperator, MoveHoldOperator, ReleaseHoldOperator
 from airflow_provider_streams.operators.pulsar import (
     PulsarCompactTopicOperator,
@@ -236,7 +237,8 @@ def test_a_hold_that_new_partitions_got_later_still_waits_for_its_first_window(t
         edges.append(datetime.now(UTC))
         _until(lambda: datetime.now(UTC) > edges[-1] + timedelta(milliseconds=5))
     hold = {"source": PulsarSource(topic), "reader": "d.read"}
-    run(HoldRetentionOperator, source=PulsarSource(f"{topic}-partition-0"), reader="d.read", at=edges[0].isoformat())
+    first = hook.position_at(f"{topic}-partition-0", edges[0])
+    hook.place_hold(HoldRequest(hold["source"], "d.read", "d.read", first, edges[0]))
     assert run(HoldRetentionOperator, **hold, at=edges[1].isoformat())["placed"] == [f"{topic}-partition-1"]
     with open_journal() as journal:
         cover_without_spark(journal, hold["source"], Window(edges[1], edges[2]), "d.read", hook.options())

@@ -114,7 +114,7 @@ def parse_moment(text: str) -> datetime:
     except ValueError as error:
         raise InvalidWindow(f"{text!r} is not a time: write it like 2026-11-20T10:00Z") from error
     if moment.tzinfo is None:
-        raise InvalidWindow(f"{text!r} has no offset: write it like 2026-11-20T10:00Z")
+        raise InvalidWindow(f"{text!r} has no time zone: write it like 2026-11-20T10:00Z")
     return in_utc(moment)
 
 

@@ -136,8 +136,8 @@ class MoveHoldOperator(_HoldOperator):
     """Moves a hold up to the first window that is not covered yet; what lies before it may be removed.
 
     Run it after a read. It asks the journal, so it may run twice, late, or beside others: a window that failed or was
-    never read keeps its data, whatever was covered later. A hold never moves back. One that stands at no time (`earliest`,
-    a cut) knows no first window: windows before the first that the reader ever planned are passed.
+    never read keeps its data, whatever was covered later. A hold never moves back. One that stands at no time
+    (`earliest`, a cut) knows no first window: windows before the first that the reader ever planned are passed.
 
     Args:
         source: the topics, or the stream.

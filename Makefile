@@ -13,10 +13,13 @@ EVENTS ?= 200000
 MINUTES ?= 1
 # More for pytest: make test ARGS="-k ledger -x"
 ARGS ?=
-# While the others wait for servers, these need none. Where ten of the others fail, their cause is one, and each may
-# wait for minutes.
+# Two at a time: those that start nothing, behind them the real Airflow, which mostly waits, tables of other formats, and
+# where Spark runs, beside all others: each takes about as long. Where ten of the others fail, their cause is one, and
+# each may wait for minutes.
 ALONE := tests/unit tests/fuzz
-WITHOUT_SERVERS := not pulsar and not pravega and not spark and not stack and not postgres and not install
+STACK := tests/airflow/stack tests/integration/lake tests/spark/test_table_sink.py tests/spark/test_launch.py \
+	tests/spark/test_own_sink.py
+WITHOUT_SERVERS := not pulsar and not pravega and not spark and not stack and not postgres and not lake and not install
 
 .PHONY: help env servers lint format test test-fast bench fuzz demo demo-pulsar demo-pravega docs clean
 
@@ -56,14 +59,17 @@ format: env ## let ruff repair what it can
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
 
-test: servers ## every test, with real servers, Spark and Airflow; those that start nothing run beside them
+test: servers ## every test, with real servers, Spark and Airflow, two at a time
 ifneq ($(ARGS),)
 	$(PY) -m pytest $(ARGS)
 else
 	@said=$$(mktemp); trap 'rm -f "$$said"' EXIT; \
-	{ ended=0; $(PY) -m pytest $(ALONE) > "$$said" 2>&1 || ended=$$?; cat "$$said"; exit $$ended; } & \
+	{ ended=0; \
+		$(PY) -m pytest $(ALONE) > "$$said" 2>&1 || ended=$$?; \
+		$(PY) -m pytest --maxfail=5 $(STACK) >> "$$said" 2>&1 || ended=$$?; \
+		cat "$$said"; exit $$ended; } & \
 	failed=0; \
-	$(PY) -m pytest --maxfail=10 $(addprefix --ignore=,$(ALONE)) || failed=$$?; \
+	$(PY) -m pytest --maxfail=10 $(addprefix --ignore=,$(ALONE) $(STACK)) || failed=$$?; \
 	wait $$! || failed=$$?; \
 	exit $$failed
 endif
@@ -78,8 +84,9 @@ fuzz: env ## damaged and unusual bytes through every decoder, for so long each (
 	$(PY) -m tests.fuzz legal --minutes $(MINUTES)
 	$(PY) -m tests.fuzz damaged --minutes $(MINUTES)
 	$(PY) -m tests.fuzz.pravega --minutes $(MINUTES)
+	$(PY) -m tests.fuzz.formats --minutes $(MINUTES)
 
-demo: servers ## windows of real Pulsar and Pravega servers through Airflow and Spark (EVENTS=200000)
+demo: servers ## windows of real Pulsar and Pravega servers in an Iceberg table, queried by DuckDB (EVENTS=200000)
 	$(PY) dags_examples/run_demo.py --events $(EVENTS)
 
 demo-pulsar: servers ## with Pulsar only

@@ -9,6 +9,9 @@
     │   ├── LandingMismatch      a reader lands something else than it did before
     │   ├── ChainOrder           a chained window behind which others were read already
     │   ├── NoCutNearby          no cut was recorded near enough to a window's edge
+    │   ├── InvalidSchema        a schema, or columns, that no row can be decoded by
+    │   ├── SchemasDiffer        topics of one read whose rows cannot have the same columns
+    │   ├── SchemaRefused        a schema that a topic or a group does not take
     │   └── MissingDependency    an optional client is not installed
     ├── WindowNotReady           the window's end is not certain yet                       (retryable)
     ├── AccessError              the stream system refuses us
@@ -36,13 +39,22 @@
     │   ├── StartUnproven        nobody can say whether the window's start is still held
     │   └── EventsLost           events inside the window vanished
     ├── BackfillIncomplete       some windows of a backfill are not covered                (retryable)
+    ├── FanOutIncomplete         some topics or streams of a source are not landed         (retryable)
     ├── ReceiptMismatch          what was read does not agree with the plan
     ├── PreflightFailed          Spark's side cannot run the read
     ├── FewerRows                a read would land fewer rows than its window holds
+    ├── UndecodableEvent         an event's payload is not what its schema says
+    ├── TooManyUndecodable       more of a window's events cannot be decoded than may be
     ├── TransformFailed          the user's function failed
     ├── TaskEnded                the task was ended while Spark worked for it                (retryable)
     ├── SinkError                the table could not be written
-    │   └── ForeignTable         the table belongs to another reader, source or journal
+    │   ├── ForeignTable         the table belongs to another reader, source or journal
+    │   ├── RowsDiffer           windows of the table do not hold what their receipts say
+    │   ├── LandedMeanwhile      another attempt at the same time landed first                  (retryable)
+    │   ├── StoreFull            there is no room for the window's files
+    │   ├── TableUnavailable     the store or catalog that keeps the table does not answer      (retryable)
+    │   │   └── CredentialsExpired  what the catalog lent for the table's files is no longer valid  (retryable)
+    │   └── CommitUnknown        nobody can say whether a commit came through                  (retryable)
     ├── JournalError             the journal cannot be used
     │   └── JournalUnavailable   its database does not answer, or is busy                    (retryable)
     └── PlanMismatch             a plan is not the one it claims to be
@@ -146,6 +158,37 @@ class NoCutNearby(InvalidRequest):
         super().__init__(
             f"{source}: no recorded cut is near enough to {moment}: {detail}. No event is lost: a greater max_skew "
             "moves this edge for both windows beside it, or read between your own Cuts(start, end)."
+        )
+
+
+class InvalidSchema(InvalidRequest):
+    """A schema, or columns, that no row can be decoded by."""
+
+    def __init__(self, what: str, reason: str, hint: str = "") -> None:
+        self.what, self.reason, self.hint = what, reason, hint
+        super().__init__(f"schema: {what}: {reason}. {hint or 'Correct it, or read bytes with value=Bytes().'}")
+
+
+class SchemasDiffer(InvalidRequest):
+    """Topics of one read whose rows cannot have the same columns."""
+
+    def __init__(self, differences: Sequence[str]) -> None:
+        self.differences = tuple(differences)
+        super().__init__(
+            f"the schemas do not fit into one row type: {'; '.join(differences)}. Read these topics as sources of "
+            "their own, or read bytes with value=Bytes()."
+        )
+
+
+class SchemaRefused(InvalidRequest):
+    """A schema that a topic or a group does not take, or that cannot read what is written there."""
+
+    def __init__(self, source: object, schema: str, policy: str, reason: str = "") -> None:
+        self.source, self.schema, self.policy = source, schema, policy
+        by = f" by its policy {policy}" if policy else ""
+        super().__init__(
+            f"{source}: schema {schema} does not fit{by}{_because(reason)}. Change the schema so that old and new "
+            "records can be read, or write to another topic or group."
         )
 
 
@@ -420,6 +463,31 @@ class BackfillIncomplete(StreamsError):
 _FAILURES_SHOWN = 5
 
 
+class FanOutIncomplete(StreamsError):
+    """Some topics or streams of a source are not landed; the others are, each in its own table."""
+
+    retryable = True
+
+    def __init__(
+        self, source: object, span: object, landed: int, failures: Mapping[str, str], *, retryable: bool
+    ) -> None:
+        self.source, self.span, self.landed, self.failures = source, span, landed, dict(failures)
+        self.retryable = retryable
+        shown = [f"{one}: {cause}" for one, cause in list(failures.items())[:_TABLES_SHOWN]]
+        others = list(failures)[_TABLES_SHOWN:]
+        if others:
+            more = f" and {len(others) - _NAMES_SHOWN} more" if len(others) > _NAMES_SHOWN else ""
+            shown.append(f"and {', '.join(others[:_NAMES_SHOWN])}{more}: see the log")
+        super().__init__(
+            f"{source}: of {span}, {landed} are landed, {len(failures)} are not. {'; '.join(shown)}. Run the task "
+            "again to try those alone; accept what is lost with on_loss='record'."
+        )
+
+
+_TABLES_SHOWN = 10
+_NAMES_SHOWN = 90
+
+
 class ReceiptMismatch(StreamsError):
     """What was read does not agree with the plan."""
 
@@ -444,6 +512,31 @@ class FewerRows(StreamsError):
         super().__init__(
             f"{source}: window {window} holds {held} rows in the table, and {leaves}{_because(lost)}. "
             "Nothing was replaced. Was the stream trimmed since? If fewer are right, say so with accept_fewer=True."
+        )
+
+
+class UndecodableEvent(StreamsError):
+    """An event's payload is not what its schema says."""
+
+    def __init__(self, shard: str, position: str, version: str, cause: str, others: int = 0) -> None:
+        self.shard, self.position, self.version, self.cause, self.others = shard, position, version, cause, others
+        more = f", and {others} more after it in its batch" if others else ""
+        by = f" by schema version {version}" if version else ""
+        super().__init__(
+            f"{shard}: the event at {position} cannot be decoded{by}: {cause}{more}. Nothing was landed. Keep such "
+            "events aside with on_undecodable='quarantine' (in a ParquetSink), or leave them out with 'drop'; or "
+            "correct the schema."
+        )
+
+
+class TooManyUndecodable(StreamsError):
+    """More of a window's events cannot be decoded than may be."""
+
+    def __init__(self, source: object, window: object, bad: int, events: int, most: float) -> None:
+        self.source, self.window, self.bad, self.events, self.most = source, window, bad, events, most
+        super().__init__(
+            f"{source}: {bad} of {events} events of window {window} cannot be decoded, more than max_undecodable="
+            f"{most} allows. Nothing was landed. Look at the schema, or allow more."
         )
 
 
@@ -480,6 +573,61 @@ class SinkError(StreamsError):
 
 class ForeignTable(SinkError):
     """The table belongs to another reader, source or journal, or nobody knows to whom."""
+
+
+class RowsDiffer(SinkError):
+    """Windows do not hold the rows that their receipts, or the table itself, say. They stay as they are."""
+
+
+class LandedMeanwhile(SinkError):
+    """Another attempt landed the window, or one that shares time with it, after this one began. Nothing was changed."""
+
+    retryable = True
+
+    def __init__(self, target: str, window: object, landed: object) -> None:
+        self.window, self.landed = window, landed
+        super().__init__(
+            target,
+            f"window {window} cannot be put in place: {landed} was landed by another run after this one began. Is the "
+            "same task running twice? Landing it once more settles it",
+        )
+
+
+class TableUnavailable(SinkError):
+    """The store or the catalog that keeps the table does not answer, or fails for a while. Nothing was changed."""
+
+    retryable = True
+
+
+class CredentialsExpired(TableUnavailable):
+    """What the catalog lent for the table's files is no longer valid; each attempt is lent new ones."""
+
+    def __init__(self, target: str, detail: str) -> None:
+        super().__init__(
+            target,
+            f"the credentials that its catalog lent are over: {detail}. The next attempt is lent new ones; where "
+            "they do not last as long as a read, land shorter windows, or let the catalog lend them for longer",
+        )
+
+
+class StoreFull(SinkError):
+    """There is no room for the window's files. Nothing was changed."""
+
+    def __init__(self, target: str, detail: str) -> None:
+        super().__init__(target, f"there is no room left: {detail}. Free some, then land the window again")
+
+
+class CommitUnknown(SinkError):
+    """A commit was sent, and nobody can say whether it came through: the table has the old window or the new one."""
+
+    retryable = True
+
+    def __init__(self, target: str, detail: str) -> None:
+        super().__init__(
+            target,
+            f"whether the commit came through cannot be known now: {detail}. The window is as it was, or replaced as a "
+            "whole; landing it again settles it, and its files stay where they are until then",
+        )
 
 
 class JournalError(StreamsError):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_streams.systems.registry import declaration_of, known
 
 if TYPE_CHECKING:
-    from airflow_provider_streams.systems.declaration import Declaration
+    from airflow_provider_streams.systems.declaration import ConnectionType
     from airflow_provider_streams.systems.option import Option
 
 INTEGRATION = "Apache Pulsar"
@@ -34,7 +34,13 @@ def get_provider_info() -> dict[str, Any]:
         ],
         "hooks": [
             {"integration-name": INTEGRATION, "python-modules": ["airflow_provider_streams.hooks.pulsar"]},
-            {"integration-name": PRAVEGA, "python-modules": ["airflow_provider_streams.hooks.pravega"]},
+            {
+                "integration-name": PRAVEGA,
+                "python-modules": [
+                    "airflow_provider_streams.hooks.pravega",
+                    "airflow_provider_streams.hooks.schema_registry",
+                ],
+            },
         ],
         "operators": [
             {
@@ -45,6 +51,7 @@ def get_provider_info() -> dict[str, Any]:
                     "airflow_provider_streams.operators.announce",
                     "airflow_provider_streams.operators.retention",
                     "airflow_provider_streams.operators.holds",
+                    "airflow_provider_streams.operators.schemas",
                     "airflow_provider_streams.operators.pulsar",
                 ],
             },
@@ -65,6 +72,7 @@ def get_provider_info() -> dict[str, Any]:
                     "airflow_provider_streams.sensors.cuts",
                     "airflow_provider_streams.sensors.pulsar",
                     "airflow_provider_streams.sensors.retention",
+                    "airflow_provider_streams.sensors.schemas",
                 ],
             },
             {"integration-name": PRAVEGA, "python-modules": ["airflow_provider_streams.sensors.pravega"]},
@@ -88,10 +96,10 @@ def get_provider_info() -> dict[str, Any]:
                 ],
             },
         ],
-        "connection-types": [_connection(one) for one in declared if one.hook],
+        "connection-types": [_connection(one) for system in declared for one in system.connections],
         "asset-uris": [
             {
-                "schemes": [one.name for one in declared],
+                "schemes": [*(one.name for one in declared), "iceberg", "spark-table"],
                 "handler": "airflow_provider_streams.asset_uris.sanitize_stream_uri",
                 "to_openlineage_converter": "airflow_provider_streams.operators.lineage.dataset_of_asset",
             },
@@ -105,18 +113,18 @@ def get_provider_info() -> dict[str, Any]:
     }
 
 
-def _connection(declared: Declaration) -> dict[str, Any]:
-    """The form of a system's connections: Airflow's own fields, and one for every other option."""
-    shown = [option for option in declared.options if option.name not in declared.form.holds]
+def _connection(one: ConnectionType) -> dict[str, Any]:
+    """A connection's form: Airflow's own fields, and one for every other option."""
+    shown = [option for option in one.options if option.name not in one.form.holds]
     placeholders = {option.name: option.placeholder for option in shown if option.placeholder}
     return {
-        "connection-type": declared.name,
-        "hook-class-name": str(declared.hook).replace(":", "."),
-        "hook-name": declared.title,
+        "connection-type": one.name,
+        "hook-class-name": one.hook.replace(":", "."),
+        "hook-name": one.title,
         "ui-field-behaviour": {
-            "hidden-fields": list(declared.form.hidden),
-            "relabeling": dict(declared.form.labels),
-            "placeholders": {**declared.form.placeholders, **placeholders},
+            "hidden-fields": list(one.form.hidden),
+            "relabeling": dict(one.form.labels),
+            "placeholders": {**one.form.placeholders, **placeholders},
         },
         "conn-fields": {option.name: _field(option) for option in shown},
     }

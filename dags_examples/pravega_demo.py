@@ -6,13 +6,15 @@ this DAG beside such a recorder.
 
 from __future__ import annotations
 
-import os
-
 from airflow.sdk import DAG, Param
 
-from airflow_provider_streams import ParquetSink, PravegaSource, ReadWindowOperator, WindowReadySensor
+from airflow_provider_streams import IcebergSink, Json, PravegaSource, ReadWindowOperator, WindowReadySensor
 
-ORDERS = PravegaSource("demo/orders", conn_id="pravega_demo")
+ORDERS = PravegaSource(
+    "demo/orders",
+    value=Json("number long, customer string, country string, cents long, note string"),
+    conn_id="pravega_demo",
+)
 
 with DAG(
     "pravega_demo",
@@ -28,7 +30,7 @@ with DAG(
         source=ORDERS,
         window="{{ params.window }}",
         basis="append",
-        sink=ParquetSink(os.environ.get("DEMO_LAKE", "/lake") + "/orders"),
+        sink=IcebergSink("demo.orders", conn_id="lake_demo"),
         reader="demo",
     )
     ready >> read

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from datetime import timedelta
 
 from airflow.sdk import DAG, Param
 
-from airflow_provider_streams import ParquetSink, PublishTime, PulsarSource, ReadWindowOperator, WindowReadySensor
+from airflow_provider_streams import IcebergSink, PublishTime, PulsarSource, ReadWindowOperator, WindowReadySensor
 
-ORDERS = PulsarSource("public/demo/orders", conn_id="pulsar_demo")
+ORDERS = PulsarSource("public/demo/orders", value="auto", conn_id="pulsar_demo")
 BY_TIME = PublishTime(slack=timedelta(seconds=2))
 
 with DAG(
@@ -31,7 +30,7 @@ with DAG(
         source=ORDERS,
         window="{{ params.window }}",
         basis=BY_TIME,
-        sink=ParquetSink(os.environ.get("DEMO_LAKE", "/lake") + "/orders"),
+        sink=IcebergSink("demo.orders", conn_id="lake_demo"),
         reader="demo",
     )
     ready >> read

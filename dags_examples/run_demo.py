@@ -1,4 +1,4 @@
-"""The main job from nothing: a real server, 200,000 events, adjacent windows through Airflow, and the proof.
+"""The main job from nothing: a real server, 200,000 events, adjacent windows through Airflow in a table, and the proof.
 
     python dags_examples/run_demo.py [pulsar] [pravega] [--events 200000]
 

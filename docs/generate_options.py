@@ -27,6 +27,10 @@ def _lines() -> Iterator[str]:
         yield f"\n## Reaching {system.title()}\n"
         yield f'Extras of a connection of type `{system}`, and options of `spark.read.format("{system}")`.'
         yield from _table(declaration_of(system).options)
+        for service in declaration_of(system).services:
+            yield f"\n## Reaching a {service.title}\n"
+            yield f"Extras of a connection of type `{service.name}`."
+            yield from _table(service.options)
     yield "\n## What to read, without Airflow\n"
     yield "Options of `spark.read.format(..)`, of every system."
     yield from _table(READ_OPTIONS)

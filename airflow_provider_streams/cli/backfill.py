@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from airflow_provider_streams.cli.action import command, run_ids
-from airflow_provider_streams.cli.arguments import Reading, acts_of, reading_of
+from airflow_provider_streams.cli.arguments import Reading, acts_of
 from airflow_provider_streams.cli.output import answer, answer_data, for_people
 from airflow_provider_streams.hooks.workplace import workplace
 from airflow_provider_streams.model.backfill import Limits, Selection, parse_select
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 @command
 def backfill(args: Namespace) -> None:
     """Read the windows of a span that are not covered yet, or show what that would read."""
-    say, reading = for_people(args.output), reading_of(args)
+    say, reading = for_people(args.output), Reading.of(args)
     with workplace(reading.source, reading.spark_conn_id, reading.spark) as place:
-        backfiller = Backfiller(place, _backfill(args, reading, place.journal), run_ids("backfill"))
+        backfill = _backfill(args, reading, place.journal)
+        backfiller = Backfiller(place, backfill, run_ids("backfill"))
         late_rows = backfiller.recount()
         preview = backfiller.preview(pin=not args.dry_run)
         if say:
@@ -51,9 +52,11 @@ def _backfill(args: Namespace, reading: Reading, journal: Journal) -> Backfill:
         basis=reading.basis_in(journal),
         on_loss=reading.on_loss,
         on_unproven=reading.on_unproven,
+        undecodable=reading.undecodable,
         lookback=parse_length(args.lookback) if args.lookback else None,
         limits=Limits(args.max_bytes, args.max_windows),
         acts=acts_of(args),
+        whole=reading.whole,
     )
 
 
@@ -63,8 +66,7 @@ def _landing_of_preview(reading: Reading, journal: Journal) -> Landing:
 
 
 def _say_job(number: int, outcome: Outcome) -> None:
-    failed = f", {len(outcome.failures)} failed" if outcome.failures else ""
-    answer(f"job {number}: {len(outcome.covered)} windows covered, {outcome.rows:,} rows{failed}")
+    answer(f"job {number}: {outcome.words}")
 
 
 def _nothing(number: int, outcome: Outcome) -> None:

@@ -21,7 +21,16 @@ def _load(action: str) -> Callable[..., Any]:
 SOURCE = (
     _arg("source", nargs="*", metavar="SYSTEM NAME", help="for example: pulsar shop/orders/events"),
     _arg("--topic", action="append", default=[], help="short for `pulsar NAME`; may be repeated"),
-    _arg("--pattern", help="Pulsar: a regular expression of full topic names, instead of names"),
+    _arg(
+        "--pattern",
+        help="instead of names, a regular expression of full topic names, or of scope/stream for Pravega",
+    ),
+    _arg("--partitions", help="Pulsar: only these partitions of each topic, between commas"),
+    _arg("--keys", help="Pulsar: only messages with these keys, between commas; all are read"),
+    _arg("--key-hash-ranges", help="Pulsar: the same by their keys' hashes, like 0-1023,4096-8191"),
+    _arg("--routing-keys", help="Pravega: only segments that may hold these routing keys, between commas"),
+    _arg("--scope", help="Pravega: all streams of a scope, instead of names"),
+    _arg("--tags", help="Pravega, with --scope or --pattern: only streams that have all of these tags, between commas"),
     _arg("--conn-id", help="the Airflow connection; default <system>_default"),
     _arg(
         "--event-time-unit",
@@ -41,7 +50,18 @@ READING = (
         metavar="SECONDS",
         help="basis append: how much later than an edge its cut may be recorded; default 300",
     ),
-    _arg("--slack", type=float, metavar="SECONDS", help="basis publish: disorder of publish times; default 60"),
+    _arg("--slack", type=float, metavar="SECONDS", help="publish, event: disorder of publish times; default 60"),
+    _arg(
+        "--max-lateness",
+        type=float,
+        metavar="SECONDS",
+        help="basis event: how much later than its own time an event may be stored; default 600",
+    ),
+    _arg("--event-time", metavar="FIELD", help="basis event: the decoded field; default: Pulsar's event time"),
+    _arg("--unit", choices=("s", "ms", "us", "ns"), help="of an event time field of whole numbers, since 1970"),
+    _arg(
+        "--rows", choices=("exact", "superset"), help="basis event, Pravega: superset leaves filtering to a transform"
+    ),
     _arg("--reader", help="the name under which windows are covered; default cli, or the task's own"),
     _arg("--on-loss", default="fail", choices=("fail", "record"), help="what to do when events are gone"),
     _arg(
@@ -50,6 +70,30 @@ READING = (
         choices=("land", "fail"),
         help="what to do when nobody can say whether events are gone; default land",
     ),
+)
+PAYLOADS = (
+    _arg(
+        "--value-format",
+        metavar="FORMAT",
+        help="what values are: auto, bytes, utf8, json, avro, protobuf or registry; default: as the reader's were",
+    ),
+    _arg(
+        "--value-schema",
+        metavar="TEXT",
+        help="json: columns like 'id long, name string'; avro: its JSON; protobuf: message:descriptor; "
+        "registry: its connection",
+    ),
+    _arg("--key-format", metavar="FORMAT", help="the same of keys"),
+    _arg("--key-schema", metavar="TEXT", help="the same of keys"),
+)
+DECODING = (
+    *PAYLOADS,
+    _arg(
+        "--on-undecodable",
+        choices=("fail", "quarantine", "drop"),
+        help="what becomes of events that cannot be decoded; default fail",
+    ),
+    _arg("--max-undecodable", type=float, metavar="SHARE", help="which share of a window they may be, 0 to 1"),
 )
 TASK = (
     _arg("--dag-id", help="read as a DAG's task does: source, table, transform and reader are the task's"),
@@ -62,6 +106,23 @@ ACTS = (
     _arg("--reland", action="store_true", help="set aside what the table holds, and land something else from now on"),
     _arg("--accept-fewer", action="store_true", help="replace a window by one that holds fewer rows"),
     _arg("--replace-overlaps", action="store_true", help="take windows out of the table that share time with this one"),
+)
+LANDS = (
+    _arg("--path", help="the folder of a Parquet table, absolute; default: the reader's own table"),
+    _arg(
+        "--sink",
+        metavar="KIND:NAME",
+        help="any other table: iceberg:shop.orders, delta:s3://lake/orders, table:prod.shop.orders, "
+        "my_package.my_sinks:MyWriter:/lake/orders",
+    ),
+    _arg(
+        "--sink-option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="what else the sink is told, like conn_id=iceberg_default or widen=true; may be repeated",
+    ),
+    _arg("--columns", help="columns to read, between commas"),
 )
 SPARK = (
     _arg("--spark-conn-id", help="a Spark connection; default: Spark in this process"),
@@ -80,7 +141,12 @@ SPARK = (
         help="one of Spark's own settings; may be repeated. Secrets belong into the connection",
     ),
 )
-WINDOW = (_arg("--window", required=True, help="start/end, like 2026-11-20T10:00Z/2026-11-20T11:00Z"), *READING, *TASK)
+WINDOW = (
+    _arg("--window", required=True, help="start/end, like 2026-11-20T10:00Z/2026-11-20T11:00Z"),
+    *READING,
+    *DECODING,
+    *TASK,
+)
 
 
 CUTS = GroupCommand(
@@ -139,16 +205,64 @@ BACKFILL = ActionCommand(
             help="missing (all that are not covered; default), failed, lost, late, all; several between commas",
         ),
         _arg("--dry-run", action="store_true", help="show what would be read; pins and reads nothing"),
-        _arg("--path", help="the folder of the table, absolute; default: the reader's own"),
-        _arg("--columns", help="columns to read, between commas"),
+        *LANDS,
         _arg("--lookback", metavar="LENGTH", help="count rows stored so long after their window's end; like 1h"),
         _arg("--max-bytes", type=int, default=4 * 1024**3, help="stored bytes per Spark job; default 4 GiB"),
         _arg("--max-windows", type=int, default=200, help="windows per Spark job; default 200"),
         *SPARK,
         *READING,
+        *DECODING,
         *TASK,
         *ACTS,
         ARG_OUTPUT,
+    ),
+)
+
+
+_READERS = (
+    _arg("--source", default="", help="only sources whose name contains this"),
+    _arg("--reader", help="only this reader"),
+)
+_SPAN = (
+    _arg("--start", help="ISO 8601; only windows that end later"),
+    _arg("--end", help="ISO 8601; only windows that start earlier"),
+)
+
+QUARANTINE = GroupCommand(
+    name="quarantine",
+    help="Look at events that could not be decoded, and decode them again",
+    subcommands=(
+        ActionCommand(
+            name="list",
+            help="Show which windows have events that could not be decoded, and why",
+            func=_load("quarantine.list_"),
+            args=(*_READERS, *_SPAN, ARG_OUTPUT),
+        ),
+        ActionCommand(
+            name="show",
+            help="Show such events of one window: where each is, why, and how its payload begins",
+            func=_load("quarantine.show"),
+            args=(
+                *_READERS,
+                _arg("--window", required=True, help="start/end, like 2026-11-20T10:00Z/2026-11-20T11:00Z"),
+                _arg("--limit", type=int, default=20, help="how many events at most; default 20"),
+                ARG_OUTPUT,
+            ),
+        ),
+        ActionCommand(
+            name="replay",
+            help="Decode such events again, after a fix, and add them to the rows of their windows",
+            func=_load("quarantine.replay"),
+            args=(
+                *SOURCE,
+                _arg("--reader", help="the name under which windows are covered; default cli, or the task's own"),
+                _arg("--window", help="only this one, like 2026-11-20T10:00Z/2026-11-20T11:00Z"),
+                *_SPAN,
+                *PAYLOADS,
+                *TASK,
+                ARG_OUTPUT,
+            ),
+        ),
     ),
 )
 
@@ -183,6 +297,54 @@ JOURNAL = GroupCommand(
 )
 
 
+_SCHEMA_SOURCE = (
+    *SOURCE,
+    _arg("--registry", metavar="CONN_ID", help="Pravega: the connection of the Schema Registry"),
+    _arg("--group", help="Pravega: the group in the registry; default: the stream's name"),
+    _arg("--namespace", help="Pravega: the group's namespace in the registry; default: the stream's scope"),
+)
+_NAME = _arg("--name", help="which one, if the source has several topics")
+SCHEMA = GroupCommand(
+    name="schema",
+    help="Look at the schemas of topics, or of the groups of a Schema Registry",
+    subcommands=(
+        ActionCommand(
+            name="show",
+            help="Show the versions of a schema; with --version the columns of one",
+            func=_load("schema.show"),
+            args=(
+                *_SCHEMA_SOURCE,
+                _arg("--version", help="show the columns and types of this version"),
+                ARG_OUTPUT,
+            ),
+        ),
+        ActionCommand(
+            name="compare",
+            help="Compare two versions of a schema field by field",
+            func=_load("schema.compare"),
+            args=(
+                *_SCHEMA_SOURCE,
+                _NAME,
+                _arg("--old", metavar="VERSION", help="default: the last but one"),
+                _arg("--new", metavar="VERSION", help="default: the last"),
+                ARG_OUTPUT,
+            ),
+        ),
+        ActionCommand(
+            name="export",
+            help="Write a schema's own text: Avro's JSON, JSON Schema, or a descriptor set as base64",
+            func=_load("schema.export"),
+            args=(
+                *_SCHEMA_SOURCE,
+                _NAME,
+                _arg("--version", help="default: the last"),
+                _arg("--file", help="where to; default: the standard output"),
+            ),
+        ),
+    ),
+)
+
+
 def get_streams_cli_commands() -> list[CLICommand]:
     """The command group."""
     return [
@@ -199,13 +361,12 @@ def get_streams_cli_commands() -> list[CLICommand]:
                 ),
                 ActionCommand(
                     name="read",
-                    help="Read a window into Parquet files, pinned and recorded as a task's read",
+                    help="Read a window into a table, pinned and recorded as a task's read",
                     func=_load("read.read"),
                     args=(
                         *SOURCE,
                         *WINDOW,
-                        _arg("--path", help="the folder of the table, absolute; default: the reader's own"),
-                        _arg("--columns", help="columns to read, between commas"),
+                        *LANDS,
                         *SPARK,
                         *ACTS,
                         ARG_OUTPUT,
@@ -234,8 +395,10 @@ def get_streams_cli_commands() -> list[CLICommand]:
                     ),
                 ),
                 BACKFILL,
+                QUARANTINE,
                 FORGET,
                 JOURNAL,
+                SCHEMA,
                 ActionCommand(
                     name="holds",
                     help="Show what holds unread data of a source, for whom and since when",

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @command
 def list_(args: Namespace) -> None:
     """Show which sources have recorded cuts, or the last cuts of one."""
-    if not args.source and not args.topic and not args.pattern:
+    if not (args.source or args.topic or args.pattern or args.scope):
         with open_journal() as journal:
             found = journal.cut_histories()
         rows = [

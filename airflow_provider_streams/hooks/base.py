@@ -1,4 +1,4 @@
-"""What the hooks of all stream systems share: a connection becomes a system's options, in one documented order."""
+"""What the hooks of all stream systems share: what a connection is asked about its sources."""
 
 from __future__ import annotations
 
@@ -8,31 +8,17 @@ from contextlib import closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow.sdk import BaseHook
-from airflow.sdk.exceptions import AirflowNotFoundException
-
 from airflow_provider_streams.errors import InvalidRequest, StreamsError, WindowNotReady
-from airflow_provider_streams.hooks import secret_places
+from airflow_provider_streams.hooks.connection import ConnectionHook
 from airflow_provider_streams.hooks.journal import aopen_journal, open_journal
-from airflow_provider_streams.hooks.settings import (
-    CONNECTION,
-    Layer,
-    Setting,
-    environment,
-    given_values,
-    layer,
-    resolve,
-)
-from airflow_provider_streams.model.basis import RecordedCuts
+from airflow_provider_streams.model.basis import EventTime, RecordedCuts
 from airflow_provider_streams.model.readiness import Readiness
-from airflow_provider_streams.redaction import on_secret, remember
 from airflow_provider_streams.systems.registry import declaration_of, load, load_system
+from airflow_provider_streams.systems.schemas import SchemaKeeper
 from airflow_provider_streams.windows.readiness import WindowQuestion, check_planned, check_recorded
 from airflow_provider_streams.windows.sightings import look
 
 if TYPE_CHECKING:
-    from airflow.sdk import Connection
-
     from airflow_provider_streams.model.cut import Cut
     from airflow_provider_streams.model.hold import Hold, HoldRequest
     from airflow_provider_streams.model.retention import Holding
@@ -40,20 +26,14 @@ if TYPE_CHECKING:
     from airflow_provider_streams.model.source import Source
     from airflow_provider_streams.systems.base import StreamSystem
     from airflow_provider_streams.systems.conditions import Condition
-    from airflow_provider_streams.systems.option import Option
+    from airflow_provider_streams.systems.schemas import Check, Compatibility, OfferedSchema, Versions
 
 Sampled = list[tuple[datetime, "Cut"]]
 """When cuts were sampled, and the cuts."""
 
-on_secret(secret_places.mask)
 
-
-class StreamHook(BaseHook):
+class StreamHook(ConnectionHook):
     """A connection to a stream system.
-
-    Each option of the system comes from the first of these that names it: the argument `options`, the connection
-    (its extras, then its fields), the environment (see `hooks.settings`), the system's default. The system's default
-    connection (`pravega_default`) need not exist, if arguments or the environment say enough.
 
     Args:
         conn_id: the Airflow connection.
@@ -63,64 +43,29 @@ class StreamHook(BaseHook):
 
     holds_by_time: ClassVar[bool] = False
     """Whether a hold can start at a time; otherwise it starts at a cut."""
-    exclusive_options: ClassVar[frozenset[str]] = frozenset()
-    """Options of which only one may be set: the first layer that names one of them decides."""
 
     def __init__(self, conn_id: str, *, system: str, options: Mapping[str, str] | None = None) -> None:
-        super().__init__()
-        self.conn_id, self.system_name = conn_id, system
-        self._given = dict(options or {})
+        super().__init__(conn_id, kind=system, known=declaration_of(system).options, options=options)
+        self.system_name = system
 
-    def options(self) -> dict[str, str]:
-        """The system's settings, secrets included; every secret is masked in Airflow's logs from here on.
+    def of_source(self, source: Source) -> None:
+        """Which source it is asked about, for what planning it needs beside the connection's settings."""
 
-        Raises:
-            InvalidRequest: the connection does not exist, or names a file or a variable that it may not.
-        """
-        settings = self.settings()
-        secret_places.admit(settings)
-        return given_values(settings)
+    def planning_options(self) -> dict[str, str]:
+        """As `options`, with what only planning needs: Spark's tasks are not sent that."""
+        return self.options()
 
-    async def aoptions(self) -> dict[str, str]:
-        """As `options`, for an event loop."""
-        from airflow.sdk.log import amask_secret  # noqa: PLC0415
-
-        try:
-            connection = await self.aget_connection(self.conn_id)
-            layers = self._of_connection(connection, await connection.aextra_dejson())
-        except AirflowNotFoundException as error:
-            layers = self._without_connection(error)
-        settings = self._resolve(layers)
-        for secret in _secrets(settings):
-            remember(secret)
-            await amask_secret(secret)
-        secret_places.admit(settings)
-        return given_values(settings)
-
-    def settings(self) -> dict[str, Setting]:
-        """Every option of the system with its value and where that comes from; secrets as in `options`.
-
-        Raises:
-            InvalidRequest: the connection does not exist.
-        """
-        try:
-            connection = self.get_connection(self.conn_id)
-            layers = self._of_connection(connection, connection.extra_dejson)
-        except AirflowNotFoundException as error:
-            layers = self._without_connection(error)
-        settings = self._resolve(layers)
-        for secret in _secrets(settings):
-            remember(secret)
-            secret_places.mask(secret)
-        return settings
+    async def aplanning_options(self) -> dict[str, str]:
+        """As `planning_options`, for an event loop."""
+        return await self.aoptions()
 
     def system(self) -> StreamSystem:
         """The system behind the connection; it connects when used."""
-        return self._system_class().from_options(self.options())
+        return self._system_class().from_options(self.planning_options())
 
     async def asystem(self) -> StreamSystem:
         """As `system`, for an event loop."""
-        return self._system_class().from_options(await self.aoptions())
+        return self._system_class().from_options(await self.aplanning_options())
 
     def readiness(self, question: WindowQuestion) -> Readiness:
         """Whether a window's end is certain.
@@ -152,7 +97,10 @@ class StreamHook(BaseHook):
             with open_journal() as journal:
                 return check_recorded(journal, question, question.basis)
         with closing(self.system()) as system:
-            return check_planned(system, question)
+            if not isinstance(question.basis, EventTime):
+                return check_planned(system, question)
+            with open_journal() as journal:
+                return check_planned(system, question, journal)
 
     async def _acheck_ready(self, question: WindowQuestion) -> None:
         """As `_check_ready`; a system with a native asynchronous answer overrides it."""
@@ -160,7 +108,10 @@ class StreamHook(BaseHook):
             with closing(await aopen_journal()) as journal:
                 return await asyncio.to_thread(check_recorded, journal, question, question.basis)
         with closing(await self.asystem()) as system:
-            return await asyncio.to_thread(check_planned, system, question)
+            if not isinstance(question.basis, EventTime):
+                return await asyncio.to_thread(check_planned, system, question)
+            with closing(await aopen_journal()) as journal:
+                return await asyncio.to_thread(check_planned, system, question, journal)
 
     def check(self, source: Source, condition: Condition) -> Readiness:
         """Whether a condition of the system's `conditions.py` is met now.
@@ -174,6 +125,35 @@ class StreamHook(BaseHook):
     async def acheck(self, source: Source, condition: Condition) -> Readiness:
         """As `check`, for an event loop; the condition is the same one at each poll."""
         raise self._cannot(f"wait for {condition} of {source}")
+
+    def schemas(self, source: Source) -> Versions:
+        """Every version of the schemas of a source's payloads, by its names, the oldest first.
+
+        Raises:
+            InvalidRequest: the system keeps none.
+            AccessError, SystemUnavailable: the system refuses or does not answer.
+        """
+        with closing(self.system()) as system:
+            if not isinstance(system, SchemaKeeper):
+                raise self._cannot(f"tell the schemas of {source}")
+            return system.schemas(source)
+
+    def check_schema(
+        self, source: Source, offered: OfferedSchema, check: Check = "write", policy: str | None = None
+    ) -> Compatibility:
+        """Whether a schema fits those that a source has; changes nothing.
+
+        Args:
+            source: what is written to, or read.
+            offered: the schema.
+            check: whether events of it may be written, or what is written can be read with it.
+            policy: another one than the source's own.
+
+        Raises:
+            InvalidRequest: the system keeps no schemas, or cannot check it so.
+            AccessError, SystemUnavailable: the system refuses or does not answer.
+        """
+        raise self._cannot(f"check {offered.shown} for {check} ({policy}) of {source}")
 
     def place_hold(self, request: HoldRequest) -> dict[str, Any]:
         """A hold from a place on; one that is there already stays where it stands.
@@ -278,57 +258,19 @@ class StreamHook(BaseHook):
 
         return load_system(self.system_name)
 
-    def _known_options(self) -> tuple[Option, ...]:
-        return declaration_of(self.system_name).options
-
     def full_names(self, names: list[str]) -> list[str]:
         """The names of a source, where a person may leave out what the connection says."""
         return names
 
-    def _fields(self, connection: Connection) -> Mapping[str, object]:  # noqa: ARG002 - for subclasses
-        """Options that the connection's own fields (host, port, password) hold."""
-        return {}
-
-    def _of_connection(self, connection: Connection, extra: Mapping[str, object]) -> list[Layer]:
-        origin = f"{CONNECTION} {self.conn_id},"
-        return [layer(extra, f"{origin} extra"), layer(self._fields(connection), f"{origin} field of")]
-
-    def _without_connection(self, error: AirflowNotFoundException) -> list[Layer]:
-        """No layers, where the connection is not needed.
-
-        Raises:
-            InvalidRequest: a connection of this name was meant, or nothing else says anything.
-        """
-        known = self._known_options()
-        if self.conn_id != f"{self.system_name}_default" or not (
-            self._given or any(environment(self.system_name, known))
-        ):
-            raise self._no_connection() from error
-        return []
-
-    def _resolve(self, connection: Iterable[Layer]) -> dict[str, Setting]:
-        known = self._known_options()
-        given = layer(self._given, "argument")
-        layers = (given, *connection, *environment(self.system_name, known))
-        return resolve(known, layers, self.exclusive_options)
-
     def _cannot(self, act: str) -> InvalidRequest:
         return InvalidRequest(f"{type(self).__name__} cannot {act}: {self.system_name} does not offer it")
-
-    def _no_connection(self) -> InvalidRequest:
-        return InvalidRequest(
-            f"connection {self.conn_id!r} does not exist: add it under Admin, Connections, "
-            f"or with `airflow connections add {self.conn_id} --conn-type {self.system_name} ..`"
-        )
-
-
-def _secrets(settings: Mapping[str, Setting]) -> list[str]:
-    return [setting.value for setting in settings.values() if setting.option.secret and setting.value]
 
 
 def hook_for(source: Source) -> StreamHook:
     """The hook of a source's connection."""
-    return hook_of(source.system, source.conn_id)
+    hook = hook_of(source.system, source.conn_id)
+    hook.of_source(source)
+    return hook
 
 
 def hook_of(system: str, conn_id: str) -> StreamHook:

@@ -14,6 +14,8 @@ from airflow.sdk.configuration import conf
 from airflow.sdk.exceptions import AirflowNotFoundException
 
 from airflow_provider_streams.errors import InvalidRequest, JournalError
+from airflow_provider_streams.hooks.tables import properties_of
+from airflow_provider_streams.lake import connections
 from airflow_provider_streams.model.window import parse_length
 
 if TYPE_CHECKING:
@@ -52,6 +54,7 @@ async def aopen_journal(conn_id: str | None = None) -> Journal:
     """
     from airflow_provider_streams.journal.store import Journal  # noqa: PLC0415
 
+    connections.resolve_by(properties_of)
     conn_id = conn_id or conf.get("streams", "journal_conn_id", fallback=DEFAULT_CONN_ID)
     try:
         connection = await BaseHook.aget_connection(conn_id)
@@ -66,6 +69,7 @@ def journal_url(conn_id: str, get_connection: Callable[[str], Connection] = Base
     Raises:
         JournalError: the connection's type is not a database's.
     """
+    connections.resolve_by(properties_of)  # whoever opens a journal may look at the tables it speaks of
     try:
         connection = get_connection(conn_id)
     except AirflowNotFoundException:

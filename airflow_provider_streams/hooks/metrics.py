@@ -7,6 +7,8 @@
 | `streams.read` | timer | from the read's begin to its receipt |
 | `streams.lag_seconds` | gauge | from the window's end to its receipt: how far behind the reader is |
 | `streams.skew_seconds` | gauge | basis `append`: how much later than its edges the window's cuts were recorded |
+| `streams.quarantined`, `streams.dropped` | counter | events that could not be decoded, kept aside or left out |
+| `streams.replayed` | counter | quarantined events that became rows after a fix |
 | `streams.late_rows` | gauge | rows that appeared after their window was read, of the last recount |
 | `streams.horizon_seconds` | gauge | the age of the oldest event still held |
 | `streams.retention_room_seconds` | gauge | how much longer events are held than they are needed |
@@ -38,10 +40,18 @@ def covered(source_key: str, plan: Plan, receipt: Receipt, now: datetime | None 
     _send(stats.incr, "streams.windows", 1, tags={**tags, "verdict": receipt.verdict.replace(" ", "_")})
     _send(stats.incr, "streams.rows", receipt.rows, tags=tags)
     _send(stats.incr, "streams.bytes", receipt.bytes, tags=tags)
+    for name in ("quarantined", "dropped"):
+        if receipt.totals[name]:
+            _send(stats.incr, f"streams.{name}", receipt.totals[name], tags=tags)
     _send(stats.timing, "streams.read", timedelta(seconds=receipt.seconds), tags=tags)
     _send(stats.gauge, "streams.lag_seconds", lag.total_seconds(), tags=tags)
     if plan.skew_seconds:
         _send(stats.gauge, "streams.skew_seconds", max(plan.skew_seconds), tags=tags)
+
+
+def replayed(source: Source, reader: str, rows: int) -> None:
+    """Quarantined events became rows."""
+    _send(stats.incr, "streams.replayed", rows, tags=_tags(source.system, source.key, reader))
 
 
 def recounted(source: Source, reader: str, late_rows: int) -> None:

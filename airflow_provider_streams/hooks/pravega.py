@@ -7,10 +7,13 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, cast
 
 from airflow_provider_streams.hooks.pravega_connection import PravegaConnection
+from airflow_provider_streams.hooks.schema_registry import SchemaRegistryHook
 from airflow_provider_streams.model.cut import Cut
+from airflow_provider_streams.systems.pravega.registry import questions as registry_questions
 from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
 from airflow_provider_streams.systems.pravega.stream_settings import IfExists, StreamSettings
+from airflow_provider_streams.systems.schemas import SchemaAvailable
 
 if TYPE_CHECKING:
     from airflow_provider_streams.model.basis import CutText
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
     from airflow_provider_streams.systems.pravega.conditions import PravegaCondition
     from airflow_provider_streams.systems.pravega.questions import StreamState, Unread
     from airflow_provider_streams.systems.pravega.scaling import Choice
+    from airflow_provider_streams.systems.pravega.steps import Steps
+    from airflow_provider_streams.systems.schemas import Check, Compatibility, OfferedSchema
 
 
 class PravegaHook(PravegaConnection):
@@ -149,11 +154,46 @@ class PravegaHook(PravegaConnection):
 
     def check(self, source: Source, condition: Condition) -> Readiness:
         """See `StreamHook`."""
-        return self.run(cast("PravegaCondition", condition).rule(cast("PravegaSource", source).stream))
+        named = cast("PravegaSource", source)
+        if isinstance(condition, SchemaAvailable):
+            with closing(self.registry(named)) as registry:
+                asked = registry_questions.registry_of(named)
+                return registry.ask(registry_questions.available(asked, self._streams(named), condition))
+        return self.run(cast("PravegaCondition", condition).rule(named.stream))
 
     async def acheck(self, source: Source, condition: Condition) -> Readiness:
         """See `StreamHook`; the channel to the controller belongs to the loop that asks first."""
-        return await self.arun(cast("PravegaCondition", condition).rule(cast("PravegaSource", source).stream))
+        named = cast("PravegaSource", source)
+        if isinstance(condition, SchemaAvailable):
+            registry, asked = self.registry(named), registry_questions.registry_of(named)
+            try:
+                streams = named.streams or await self.arun(_chosen(named))
+                return await registry.aask(registry_questions.available(asked, streams, condition))
+            finally:
+                await registry.aclose()
+        return await self.arun(cast("PravegaCondition", condition).rule(named.stream))
+
+    # Schemas
+
+    def registry(self, source: PravegaSource) -> SchemaRegistryHook:
+        """The registry that has the schemas of a source; close it.
+
+        Raises:
+            InvalidRequest: the source names none.
+        """
+        return SchemaRegistryHook(registry_questions.registry_of(source).conn_id)
+
+    def check_schema(
+        self, source: Source, offered: OfferedSchema, check: Check = "write", policy: str | None = None
+    ) -> Compatibility:
+        """See `StreamHook`: by the group's policy, or another one of the registry's."""
+        named = cast("PravegaSource", source)
+        with closing(self.registry(named)) as registry:
+            asked = registry_questions.registry_of(named)
+            return registry.ask(registry_questions.fits_all(asked, self._streams(named), offered, check, policy))
+
+    def _streams(self, source: PravegaSource) -> tuple[str, ...]:
+        return source.streams or self.run(_chosen(source))
 
     # Holds
 
@@ -173,13 +213,13 @@ class PravegaHook(PravegaConnection):
         """See `StreamHook`: a name is all that Pravega keeps of a hold."""
         from airflow_provider_streams.systems.pravega import hold  # noqa: PLC0415
 
-        return self.run(hold.release_named(cast("PravegaSource", source).stream, name))
+        return self.run(hold.release_named(source, name))
 
     def holds(self, source: Source, readers: Iterable[str] = ()) -> tuple[Hold, ...]:
         """See `StreamHook`: every subscriber, also those of others; where it stands Pravega does not tell."""
         from airflow_provider_streams.systems.pravega import hold  # noqa: PLC0415
 
-        return self.run(hold.holds(cast("PravegaSource", source).stream, readers))
+        return self.run(hold.holds(source, readers))
 
     # Administration
 
@@ -262,6 +302,12 @@ class PravegaHook(PravegaConnection):
         from airflow_provider_streams.systems.pravega import scaling  # noqa: PLC0415
 
         return self.run(scaling.scale(self.stream(stream), choose))
+
+
+def _chosen(source: PravegaSource) -> Steps[tuple[str, ...]]:
+    from airflow_provider_streams.systems.pravega.selection import streams_of  # noqa: PLC0415 - gRPC when used
+
+    return streams_of(source)
 
 
 def _stream_cut(stream: str, cut: Cut | None) -> StreamCut | None:

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
 
 from airflow_provider_streams.errors import InvalidRequest, StreamsError
 from airflow_provider_streams.hooks.base import Sampled, StreamHook
+from airflow_provider_streams.hooks.schema_registry import SchemaRegistryHook
+from airflow_provider_streams.model.payload import Registry
 from airflow_provider_streams.systems.pravega.endpoint import Endpoint
+from airflow_provider_streams.systems.pravega.registry.options import OF_PRAVEGA, PREFIX
 from airflow_provider_streams.systems.pravega.source import PravegaSource, scoped_stream_name
 
 if TYPE_CHECKING:
@@ -44,6 +47,32 @@ class PravegaConnection(StreamHook):
         self._client: Client | None = None
         self._async_client: AsyncClient | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._registry: str | None = None
+
+    def of_source(self, source: Source) -> None:
+        """See `StreamHook`: a source may name the connection of the registry that has its schemas."""
+        value = cast("PravegaSource", source).value
+        self._registry = value.conn_id if isinstance(value, Registry) else None
+
+    def options(self) -> dict[str, str]:
+        """See `ConnectionHook`; without what only planning needs, the registry's settings."""
+        return _without_registry(super().options())
+
+    async def aoptions(self) -> dict[str, str]:
+        """As `options`, for an event loop."""
+        return _without_registry(await super().aoptions())
+
+    def planning_options(self) -> dict[str, str]:
+        """See `StreamHook`: those of the source's registry win over the connection's own."""
+        if self._registry is None:
+            return super().options()
+        return {**self.options(), **_as_registrys(SchemaRegistryHook(self._registry).options())}
+
+    async def aplanning_options(self) -> dict[str, str]:
+        """As `planning_options`, for an event loop."""
+        if self._registry is None:
+            return await super().aoptions()
+        return {**await self.aoptions(), **_as_registrys(await SchemaRegistryHook(self._registry).aoptions())}
 
     def endpoint(self) -> Endpoint:
         """Where the cluster is and who we are there.
@@ -51,7 +80,7 @@ class PravegaConnection(StreamHook):
         Raises:
             InvalidRequest: a setting is missing or malformed.
         """
-        return Endpoint.from_options(self.options())
+        return Endpoint.from_options(self.planning_options())
 
     def system(self) -> PravegaSystem:
         """The system behind the connection; close it. It connects when used."""
@@ -163,14 +192,14 @@ class PravegaConnection(StreamHook):
         """See `StreamHook`: recorded cuts tell."""
         from airflow_provider_streams.systems.pravega import retention  # noqa: PLC0415 - gRPC when used
 
-        return self.run(retention.holding(self.stream(str(source)), reader, recorded(), datetime.now(UTC)))
+        return self.run(retention.holding(cast("PravegaSource", source), reader, recorded(), datetime.now(UTC)))
 
     async def aholding(self, source: Source, reader: str | None, recorded: Callable[[], Awaitable[Sampled]]) -> Holding:
         """As `holding`, for an event loop."""
         from airflow_provider_streams.systems.pravega import retention  # noqa: PLC0415 - gRPC when used
 
-        stream, cuts = await self.astream(str(source)), await recorded()
-        return await self.arun(retention.holding(stream, reader, cuts, datetime.now(UTC)))
+        rule = retention.holding(cast("PravegaSource", source), reader, await recorded(), datetime.now(UTC))
+        return await self.arun(rule)
 
     def close(self) -> None:
         """Close what blocking calls opened."""
@@ -197,6 +226,17 @@ class PravegaConnection(StreamHook):
             "username": connection.login,
             "password": connection.password,
         }
+
+
+def _without_registry(options: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in options.items() if not name.startswith(PREFIX)}
+
+
+def _as_registrys(options: Mapping[str, str]) -> dict[str, str]:
+    return {f"{PREFIX}{name}": value for name, value in options.items() if f"{PREFIX}{name}" in _REGISTRYS}
+
+
+_REGISTRYS = frozenset(option.name for option in OF_PRAVEGA)
 
 
 def full_stream_name(name: str, scope: str, conn_id: str) -> str:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from airflow_provider_streams.errors import InvalidRequest, StreamsError, SystemUnavailable
 from airflow_provider_streams.hooks.base import Sampled, StreamHook
-from airflow_provider_streams.model.basis import SLACK, Chained, PublishTime
+from airflow_provider_streams.model.basis import Chained, EventTime, PublishTime
 from airflow_provider_streams.model.cut import Cut
-from airflow_provider_streams.model.plan import PlanRequest
 from airflow_provider_streams.model.readiness import Readiness
 from airflow_provider_streams.systems.pulsar import hold, retention
 from airflow_provider_streams.systems.pulsar import topics as topic_questions
@@ -25,8 +25,9 @@ from airflow_provider_streams.systems.pulsar.backlog import Backlog
 from airflow_provider_streams.systems.pulsar.endpoint import Address, Endpoint
 from airflow_provider_streams.systems.pulsar.questions import Question, Topic, aask, ask, topics_in, topics_of
 from airflow_provider_streams.systems.pulsar.questions import topic as topic_named
+from airflow_provider_streams.systems.pulsar.schemas import fits
 from airflow_provider_streams.systems.pulsar.source import PulsarSource, full_topic_name
-from airflow_provider_streams.windows.readiness import WindowQuestion
+from airflow_provider_streams.windows.readiness import WindowQuestion, timed_request
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection as AirflowConnection
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from airflow_provider_streams.model.source import Source
     from airflow_provider_streams.systems.conditions import Condition
     from airflow_provider_streams.systems.pulsar.conditions import PulsarCondition
+    from airflow_provider_streams.systems.schemas import Check, Compatibility, OfferedSchema
 
 T = TypeVar("T")
 
@@ -156,6 +158,19 @@ class PulsarHook(StreamHook):
         """See `StreamHook`."""
         return self.answer(hold.holds(cast("PulsarSource", source)))
 
+    def check_schema(
+        self, source: Source, offered: OfferedSchema, check: Check = "write", policy: str | None = None
+    ) -> Compatibility:
+        """See `StreamHook`: by the strategy of the topic, or of its namespace."""
+        if check == "read" or policy:
+            raise InvalidRequest("Pulsar checks schemas by its topics' strategies alone: leave check and policy out")
+        topics = self.answer(topics_of(cast("PulsarSource", source)))
+        found = self.answer(fits(topics, offered))
+        refused = {name: one for name, one in found.items() if not one.compatible}
+        for name, one in refused.items():
+            return one if len(found) == 1 else replace(one, reason=f"{name}: {one.reason}")
+        return next(iter(found.values()))
+
     async def apartitions(self, topic: str) -> int:
         """As `partitions`, for an event loop."""
         return (await self.aanswer(topic_named(full_topic_name(topic)))).partitions
@@ -176,7 +191,7 @@ class PulsarHook(StreamHook):
 
         if not _is_asked_for(question):
             return super()._check_ready(question)
-        return PulsarSystem(self.endpoint()).check_ready(_request(question))
+        return PulsarSystem(self.endpoint()).check_ready(timed_request(question, "readiness"))
 
     async def _acheck_ready(self, question: WindowQuestion) -> None:
         """One request per topic and call, after the first, while nothing is open."""
@@ -187,7 +202,7 @@ class PulsarHook(StreamHook):
         await self._load_system()
         from airflow_provider_streams.systems.pulsar.system import check_ready  # noqa: PLC0415
 
-        return await check_ready(admin, _request(question), topics)
+        return await check_ready(admin, timed_request(question, "readiness"), topics)
 
     def holding(self, source: Source, reader: str | None, recorded: Callable[[], Sampled]) -> Holding:  # noqa: ARG002
         """See `StreamHook`: publish times tell."""
@@ -301,12 +316,7 @@ def one_source(owner: object, topic: str | None, source: PulsarSource | None, co
 
 def _is_asked_for(question: WindowQuestion) -> bool:
     """The bases whose windows have no cuts of somebody else."""
-    return isinstance(question.basis, PublishTime | Chained)
-
-
-def _request(question: WindowQuestion) -> PlanRequest:
-    slack = question.basis.slack if isinstance(question.basis, PublishTime) else SLACK
-    return PlanRequest(question.source, question.window, "readiness", basis=question.basis.name, slack=slack)
+    return isinstance(question.basis, PublishTime | EventTime | Chained)
 
 
 def greet(endpoint: Endpoint) -> Address:

@@ -19,14 +19,15 @@ import shutil
 import sys
 import tempfile
 import threading
-import uuid
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from airflow_provider_streams.errors import InvalidRequest, MissingDependency, PreflightFailed
 from airflow_provider_streams.spark import ending, preflight
+from airflow_provider_streams.spark.session_when_needed import SessionWhenNeeded
 from airflow_provider_streams.spark.settings import SparkSettings, defaults_files
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ _SUBMIT_TYPES = {"spark", "yarn", "k8s", "local"}
 _LOCAL = re.compile(r"local(\[.*\]|-cluster\[.*\])?")
 _STOP_SECONDS = 3.0
 """Less than Airflow gives a task that it ends."""
+_AGAIN_SECONDS = 0.5
+"""A job that was between two of its steps begins the next one after it was cancelled."""
 
 _ENTRY = """\
 import sys
@@ -173,13 +176,13 @@ def _settings_of(conn_id: str, connection: Connection) -> SparkSettings:
 
 
 class _SessionLauncher:
-    """Runs the job in this process, on some session; cancels by tag."""
+    """Runs the job in this process, on some session, and cancels what the session does."""
 
     _session: SparkSession | None = None
 
     def __init__(self, settings: SparkSettings) -> None:
         self._settings = settings
-        self._tag = f"streams-{uuid.uuid4().hex}"
+        self._over = threading.Event()
         self.secrets = settings.secrets
 
     def _run(self, work: Work, session: SparkSession) -> Any:
@@ -188,29 +191,51 @@ class _SessionLauncher:
         from airflow_provider_streams.spark.job import run  # noqa: PLC0415
 
         self._session = session
-        session.addTag(self._tag)
         try:
+            ending.check()  # the task may have been ended while Spark started
             return run_chunk(work, session) if isinstance(work, ChunkSpec) else run(work, session)
+        except Exception:
+            raise
+        except BaseException:  # the task's time is over: nobody waits for what Spark still does
+            _interrupt(session)
+            raise
         finally:
             self._session = None
-            with suppress(Exception):  # where Spark is gone, its tags are, too; why it is gone must not be covered up
-                session.removeTag(self._tag)
+            self._over.set()
 
     def stop(self) -> None:
         """See `Launcher`."""
         session = self._session
-        if session is None:
-            return
-        # a thread of its own: a signal handler would otherwise write into the socket its own thread waits on
-        stopper = threading.Thread(target=_interrupt, args=(session, self._tag), daemon=True)
-        stopper.start()
-        stopper.join(_STOP_SECONDS)
-        _log.info("asked Spark to cancel the job")
+        if session is not None:
+            # a thread of its own: a signal's handler would write into the socket that its own thread reads
+            threading.Thread(target=self._cancel, args=(session,), name="streams-cancel", daemon=True).start()
+
+    def _cancel(self, session: SparkSession) -> None:
+        """Ask until the job is over; then no longer wait for a Spark that does not do it."""
+        _log.info("asking Spark to cancel the job")
+        deadline = time.monotonic() + _STOP_SECONDS
+        while not self._over.is_set() and time.monotonic() < deadline:
+            _interrupt(session)
+            self._over.wait(_AGAIN_SECONDS)
+        if not self._over.is_set():
+            _log.warning("Spark did not cancel the job within %s s: it is left", _STOP_SECONDS)
+            self._leave(session)
+
+    def _leave(self, session: SparkSession) -> None:
+        """Make whoever waits for this Spark's answer get an error."""
+        raise NotImplementedError
 
 
-def _interrupt(session: SparkSession, tag: str) -> None:
-    with suppress(Exception):  # a Spark that is gone works no more
-        session.interruptTag(tag)
+def _interrupt(session: SparkSession) -> None:
+    """Cancel what the session does, in all its threads (a tag of one thread is unknown to others); wait shortly."""
+
+    def ask() -> None:
+        with suppress(Exception):  # a Spark that is gone works no more
+            session.interruptAll()
+
+    asking = threading.Thread(target=ask, name="streams-interrupt", daemon=True)
+    asking.start()
+    asking.join(_STOP_SECONDS)
 
 
 class EmbeddedLauncher(_SessionLauncher):
@@ -218,11 +243,21 @@ class EmbeddedLauncher(_SessionLauncher):
 
     def run(self, work: Work) -> Any:
         """See `Launcher`."""
-        from airflow_provider_streams.spark.embedded import embedded_session  # noqa: PLC0415 - as above
+        from airflow_provider_streams.spark.batch_spec import ChunkSpec  # noqa: PLC0415 - as above
+        from airflow_provider_streams.spark.embedded import embedded_session  # noqa: PLC0415
 
+        if isinstance(work, ChunkSpec) and work.may_need_no_spark:
+            preflight.check_installed()
+            later = SessionWhenNeeded(lambda: embedded_session(self._settings, quick_start=True))
+            return self._run(work, cast("SparkSession", later))
         session = embedded_session(self._settings, quick_start=work.is_small)
         _log.info("Spark %s runs in this process", session.version)
         return self._run(work, session)
+
+    def _leave(self, session: SparkSession) -> None:  # noqa: ARG002
+        from airflow_provider_streams.spark.embedded import kill_jvm  # noqa: PLC0415 - as above
+
+        kill_jvm()
 
 
 _SENT: dict[str, str] = {
@@ -245,6 +280,9 @@ class ConnectLauncher(_SessionLauncher):
     def run(self, work: Work) -> Any:
         """See `Launcher`."""
         return self._run(work, self._connect())
+
+    def _leave(self, session: SparkSession) -> None:
+        session.client.close()
 
     def _connect(self) -> SparkSession:
         from airflow.providers.apache.spark.hooks.spark_connect import SparkConnectHook  # noqa: PLC0415 - optional
@@ -287,13 +325,14 @@ class SubmitLauncher:
 
     def run(self, work: Work) -> Any:
         """See `Launcher`."""
-        from airflow_provider_streams.spark.process_lock import Life  # noqa: PLC0415 - as above
+        from airflow_provider_streams.lake.process_lock import Life  # noqa: PLC0415 - as above
 
         with tempfile.TemporaryDirectory(prefix="streams-job-") as folder:  # mode 0700
             files = _Files(Path(folder))
             files.write(work, self._settings, self._binary)
             self._hook = self._hook_for(work, files)
             try:
+                ending.check()  # as above
                 with Life(files.wanted).lived():  # spark-submit and its driver program outlive a killed task
                     self._hook.submit(str(files.program), env=self._environment(work))
             except Exception:

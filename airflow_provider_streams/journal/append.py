@@ -1,4 +1,4 @@
-"""The basis `append`: a window's edges become recorded cuts, or an error that says why they cannot yet or ever."""
+"""A window's edges become recorded cuts, or an error that says why they cannot yet or ever."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from airflow_provider_streams.errors import NoCutNearby, WindowNotReady
 from airflow_provider_streams.journal.cuts import RecordedCut
 from airflow_provider_streams.journal.store import Journal
+from airflow_provider_streams.model.plan import PlanRequest, RecordedAround
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.model.window import Window
 
@@ -40,6 +41,30 @@ def recorded_edges(journal: Journal, source: Source, window: Window, max_skew: t
     _check(source, window.end, end, max_skew)
     skews = (start.skew(window.start).total_seconds(), end.skew(window.end).total_seconds())
     return Edges(start, end, skews)
+
+
+def recorded_around(journal: Journal, request: PlanRequest) -> RecordedAround | None:
+    """The recorded cuts around a window of event time; None: there is none behind it yet.
+
+    All that belongs to the window and is not late lies between them: it was stored after the start's sampling, and
+    before the end's.
+
+    Raises:
+        NoCutNearby: an entry at which a window ends was pruned.
+    """
+    key, stored = (request.whole or request.source).key, request.stored
+    end = journal.cut_at(key, stored.end)
+    settled = journal.cut_at(key, request.window.start + request.event.max_lateness)
+    if end is None or settled is None:
+        return None
+    start = journal.cut_before(key, stored.start)
+    return RecordedAround(
+        None if start is None else start.cut,
+        settled.cut,
+        end.cut,
+        () if start is None else start.identity,
+        end.identity,
+    )
 
 
 def _check(source: Source, edge: datetime, found: RecordedCut, max_skew: timedelta) -> None:

@@ -165,6 +165,20 @@ def cut_at(database: Database, source_key: str, moment: datetime) -> RecordedCut
         return _kept(connection, source_id, moment)
 
 
+def cut_before(database: Database, source_key: str, moment: datetime) -> RecordedCut | None:
+    """The last cut whose sampling had ended at `moment`; None: there is none, or none any more."""
+    with database.reading() as connection:
+        source_id = names.find_source(connection, source_key)
+        statement = (
+            select(cuts)
+            .where(cuts.c.source_id == source_id, cuts.c.sampled_to <= moment)
+            .order_by(cuts.c.sequence.desc())
+            .limit(1)
+        )
+        row = connection.execute(statement).mappings().first()
+    return None if row is None else _recorded(row)
+
+
 def prune(database: Database, before: datetime, source_key: str | None = None) -> int:
     """Forget cuts sampled before `before`, and which moments they were given to; how many.
 

@@ -79,6 +79,17 @@ class Database:
                 self._ready = True
 
     @contextmanager
+    def kept_open(self) -> Iterator[None]:
+        """Meanwhile an idle connection is open: SQLite syncs the disk when the last one of a file closes."""
+        self.prepare()
+        with self._translated():
+            connection = self._engine.connect()
+        try:
+            yield
+        finally:
+            connection.close()
+
+    @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A transaction that only reads."""
         self.prepare()

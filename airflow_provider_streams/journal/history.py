@@ -148,6 +148,7 @@ def _state(
         window,
         decisive["state"],
         rows=decisive["rows"] if covered else 0,
+        written=decisive["written"] if covered else None,
         bytes=decisive["bytes"] if covered else 0,
         cause=_cause(decisive),
         fingerprint=fingerprint,
@@ -156,6 +157,8 @@ def _state(
         skew_seconds=_skew(pin),
         late_rows=decisive["late_rows"] if covered else None,
         verdict=decisive["verdict"] or "" if covered else "",
+        quarantined=decisive["quarantined"] or 0 if covered else 0,
+        dropped=decisive["dropped"] or 0 if covered else 0,
     )
 
 

@@ -106,6 +106,14 @@ def adopt(connection: Connection, kept: KeptLanding, new: NewLanding) -> KeptLan
     return filled
 
 
+def redecode(connection: Connection, kept: KeptLanding, payloads: Mapping[str, Any]) -> None:
+    """From now on, the same rows land with values and keys decoded as these say, in JSON."""
+    if kept.landing is None or dict(kept.landing) == (after := {**kept.landing, **payloads}):
+        return
+    written = json.dumps(after, sort_keys=True)
+    connection.execute(update(landings).where(landings.c.id == kept.id).values(landing=written))
+
+
 def note_columns(connection: Connection, landing_id: int, columns: Schema) -> None:
     """What rows the table has now; columns are only ever added."""
     kept = connection.execute(select(landings.c.columns).where(landings.c.id == landing_id)).scalar()

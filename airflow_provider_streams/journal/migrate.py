@@ -13,7 +13,7 @@ from sqlalchemy import Connection, inspect, text
 
 from airflow_provider_streams.errors import JournalError
 
-HEAD: Final = "0007"
+HEAD: Final = "0008"
 """The newest revision in `migrations/versions`."""
 
 VERSION_TABLE: Final = "streams_alembic_version"

@@ -67,6 +67,12 @@ class Piece:
     """How many of them share time with an earlier one, where both are covered or running."""
     unproven: int = 0
     """How many covered ones were stored whole, while nobody can say whether more was before anybody looked."""
+    quarantined: int = 0
+    """Their events that could not be decoded, and lie beside their rows."""
+    dropped: int = 0
+    """Their events that could not be decoded, and were left out."""
+    undecodable: int = 0
+    """How many of them have such events."""
     cause: str = ""
     """The kind of error, or why it is missing."""
     fingerprint: str = ""
@@ -208,12 +214,13 @@ def _summed(windows: Subquery, look: Look) -> Any:
     each = select(
         *windows.c,
         state,
-        *(decisive.c[name] for name in ("rows", "bytes", "late_rows", "verdict", "error_type", "dag_id")),
+        *(decisive.c[name] for name in _OF_RUN),
         case((and_(read.is_not(None), _reached(read, windows) > windows.c.s), 1), else_=0).label("overlaps"),
     ).select_from(windows.outerjoin(decisive, decisive.c.id == windows.c.run))
     one = each.subquery("one")
     length = one.c.e - one.c.s
     covered = one.c.state == "covered"
+    quarantined, dropped = (func.coalesce(one.c[name], 0) for name in ("quarantined", "dropped"))
     cause = case((covered, one.c.verdict), (one.c.state == "missing", None), else_=one.c.error_type)
     keys = (
         (one.c.s // look.grain_us).label("grain"),
@@ -237,6 +244,9 @@ def _summed(windows: Subquery, look: Look) -> Any:
             func.sum(case((one.c.pin.is_not(None), 1), else_=0)).label("planned"),
             func.sum(one.c.overlaps).label("overlaps"),
             func.sum(case((and_(covered, one.c.verdict == "unproven"), 1), else_=0)).label("unproven"),
+            func.sum(case((covered, quarantined), else_=0)).label("quarantined"),
+            func.sum(case((covered, dropped), else_=0)).label("dropped"),
+            func.sum(case((and_(covered, quarantined + dropped > 0), 1), else_=0)).label("undecodable"),
             func.min(cause).label("cause"),
             func.max(cause).label("other_cause"),
             func.min(one.c.why).label("why"),
@@ -247,6 +257,10 @@ def _summed(windows: Subquery, look: Look) -> Any:
         .group_by(*keys)
         .order_by("s", "e", "state")
     )
+
+
+_OF_RUN = ("rows", "bytes", "late_rows", "quarantined", "dropped", "verdict", "error_type", "dag_id")
+"""What the run that decides a window's state says of it."""
 
 
 def _reached(end: ColumnElement[Any], table: FromClause) -> ColumnElement[int]:
@@ -269,6 +283,9 @@ def _piece(row: Any) -> Piece:
         int(row["planned"]) if is_missing else 0,
         int(row["overlaps"]),
         int(row["unproven"]),
+        int(row["quarantined"]),
+        int(row["dropped"]),
+        int(row["undecodable"]),
         _missing_cause(row) if is_missing else _cause(row),
         row["fingerprint"] or "" if one else "",
     )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from sqlalchemy import ColumnElement, Connection, Insert, RowMapping, Select, and_, exists, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Insert, RowMapping, Select, and_, exists, insert, or_, select, update
 
-from airflow_provider_streams.journal.tables import pins, runs
+from airflow_provider_streams.errors import PlanMismatch
+from airflow_provider_streams.journal.tables import landings, pins, runs
 from airflow_provider_streams.model.plan import Plan
 from airflow_provider_streams.model.window import Window
 
@@ -52,6 +53,49 @@ def counting(connection: Connection, reader_id: int | None, window: Window) -> P
     """The pin that counts; None: the window was never planned, or its plan is void."""
     pin = newest(connection, reader_id, window)
     return None if pin is None or pin.void else pin
+
+
+def read_by(connection: Connection, reader_id: int | None, window: Window, fingerprint: str) -> Pin | None:
+    """The latest pin of a window with a plan of this fingerprint, whether it counts or not; None: there is none."""
+    statement = (
+        select(pins)
+        .where(pins.c.reader_id == reader_id, pins.c.window_start == window.start, pins.c.window_end == window.end)
+        .where(pins.c.fingerprint == fingerprint)
+        .order_by(pins.c.generation.desc())
+        .limit(1)
+    )
+    row = connection.execute(statement).mappings().first()
+    return None if row is None else _pin(row)
+
+
+def redecode(connection: Connection, reader_id: int, plan: Plan) -> None:
+    """Pin a plan in the place of one that reads the same positions; what goes on after that one, goes on after it.
+
+    Does nothing if it is pinned. The caller holds the reader's lock.
+
+    Raises:
+        PlanMismatch: the window was planned anew, or its pin is void.
+    """
+    pin = counting(connection, reader_id, plan.window)
+    if pin is not None and pin.fingerprint == plan.fingerprint:
+        return
+    if pin is None or replace(pin.plan, decoding=plan.decoding) != plan:
+        raise PlanMismatch(
+            f"window {plan.window} of reader {plan.reader!r} was planned anew, and is not read yet. Run its task "
+            "first: it decodes all events as they are decoded now."
+        )
+    done = connection.execute(insertion(reader_id, plan, pin.generation + 1, pin.follows))
+    (number,) = done.inserted_primary_key or (None,)
+    connection.execute(update(pins).where(pins.c.follows_id == pin.id).values(follows_id=number))
+
+
+def is_of_earlier_landing(connection: Connection, pin: Pin, landing_id: int) -> bool:
+    """Whether a plan was pinned for another landing than this one of its reader: no run of this one has read it."""
+    of_pin = runs.c.pin_id == pin.id
+    is_read = exists().where(of_pin, runs.c.landing_id == landing_id)
+    is_read_for_another = exists().where(of_pin, runs.c.landing_id != landing_id)
+    is_older = exists().where(pins.c.id == pin.id, landings.c.id == landing_id, pins.c.pinned_at < landings.c.made_at)
+    return bool(connection.execute(select(and_(~is_read, or_(is_read_for_another, is_older)))).scalar())
 
 
 def insertion(reader_id: int, plan: Plan, generation: int, follows: int | None = None) -> Insert:

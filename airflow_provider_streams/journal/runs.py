@@ -22,7 +22,8 @@ from airflow_provider_streams.journal import pins as pinned
 from airflow_provider_streams.journal.pins import Pin
 from airflow_provider_streams.journal.tables import pins, runs
 from airflow_provider_streams.model.coverage import RunRef, State
-from airflow_provider_streams.model.landing import Landed
+from airflow_provider_streams.model.landing import Held, Landed
+from airflow_provider_streams.model.narrowing import Proof
 from airflow_provider_streams.model.plan import Plan
 from airflow_provider_streams.model.receipt import Receipt
 from airflow_provider_streams.model.replanning import lost_since
@@ -113,8 +114,8 @@ class Started:
     """A run that may begin."""
 
     run: int
-    held: int | None
-    """Rows read of this window that the table holds now; None: it holds none."""
+    held: Held | None
+    """What the table holds of this window now; None: nothing."""
 
 
 def start(
@@ -162,7 +163,11 @@ def start(
     values = {"pin_id": pin.id, "landing_id": landing_id, "state": "running", "started_at": _now()}
     run = _insert(connection, reader_id, plan.window, task, **values)
     _supersede(connection, reader_id, plan.window, run, f"run {run} of the same window started")
-    return Started(run, None if covered is None else covered["rows"])
+    return Started(run, None if covered is None else _held(covered))
+
+
+def _held(covered: RowMapping) -> Held:
+    return Held(covered["rows"], (covered["quarantined"] or 0) + (covered["dropped"] or 0))
 
 
 def _check_landing(connection: Connection, reader_id: int, landing_id: int, plan: Plan) -> None:
@@ -201,6 +206,8 @@ def finish(connection: Connection, run: int, landed: Landed) -> int:
         "finished_at": _now(),
         "rows": receipt.rows,
         "bytes": receipt.bytes,
+        "quarantined": receipt.totals["quarantined"] or None,
+        "dropped": receipt.totals["dropped"] or None,
         "verdict": receipt.verdict,
         "receipt": json.dumps(receipt.to_json(), separators=(",", ":")),
         "written": landed.written,
@@ -214,6 +221,9 @@ def finish(connection: Connection, run: int, landed: Landed) -> int:
         landings.note_columns(connection, row["landing_id"], landed.schema)
     _supersede(connection, row["reader_id"], window, run, f"run {run} covered the window")
     _overwritten(connection, row, window)
+    if row["landing_id"] is not None:
+        # one that began beside it may have landed first, and gave way in the table
+        _take_place(connection, _sharing_time(reader_id, row["landing_id"], window), window)
     return reader_id
 
 
@@ -273,10 +283,39 @@ def lock(connection: Connection, reader_id: int) -> None:
     connection.execute(names.change(reader_id))
 
 
+def running(connection: Connection, reader_id: int | None) -> dict[Window, datetime]:
+    """The windows whose runs have not ended, with the time since when; some of them may have been killed."""
+    since = select(runs.c.window_start, runs.c.window_end, runs.c.started_at)
+    found = connection.execute(since.where(runs.c.reader_id == reader_id, runs.c.state == "running"))
+    return {Window(row.window_start, row.window_end): row.started_at for row in found}
+
+
 def of_window(connection: Connection, reader_id: int | None, window: Window) -> tuple[Run, ...]:
     """Every run of a window, oldest first."""
     statement = _joined().where(_same_window(reader_id, window)).order_by(runs.c.id)
     return tuple(_run(row) for row in connection.execute(statement).mappings())
+
+
+def proofs(connection: Connection, reader_id: int | None, window: Window, most: int) -> tuple[Proof, ...]:
+    """What covered the windows that share time with one, by receipts that tell times; the nearest of them, if many.
+
+    Raises:
+        PlanMismatch: a plan is of another release, or was changed in the database.
+    """
+    middle = window.start + (window.end - window.start) / 2
+    found = select(runs.c.id, runs.c.window_start).where(
+        runs.c.reader_id == reader_id,
+        runs.c.state == "covered",
+        runs.c.window_start < window.end,
+        runs.c.window_end > window.start,
+        runs.c.receipt.contains('"times":', autoescape=True),
+    )
+    rows = sorted(connection.execute(found), key=lambda row: abs(row.window_start - middle))[:most]
+    read = select(pins.c.plan, runs.c.receipt).join(pins, runs.c.pin_id == pins.c.id)
+    chosen = connection.execute(read.where(runs.c.id.in_([row.id for row in rows])))
+    return tuple(
+        Proof(Plan.from_json(json.loads(row.plan)), Receipt.from_json(json.loads(row.receipt))) for row in chosen
+    )
 
 
 def run_ref(row: RowMapping) -> RunRef:
@@ -312,8 +351,18 @@ def _run(row: RowMapping) -> Run:
 
 def _make_room(connection: Connection, reader_id: int, landing_id: int, plan: Plan, *, replace_overlaps: bool) -> None:
     """No covered window of the table shares time with the one to come."""
-    window = plan.window
-    shares_time = and_(
+    window, shares_time = plan.window, _sharing_time(reader_id, landing_id, plan.window)
+    statement = select(runs.c.window_start, runs.c.window_end).where(shares_time).distinct()
+    covered = sorted(Window(*row) for row in connection.execute(statement))
+    if covered and not replace_overlaps:
+        raise WindowsOverlap(", ".join(plan.source.names), window, covered)
+    if covered:
+        _take_place(connection, shares_time, window)
+
+
+def _sharing_time(reader_id: int, landing_id: int, window: Window) -> ColumnElement[bool]:
+    """Other covered windows of the table that share time with one."""
+    return and_(
         runs.c.reader_id == reader_id,
         runs.c.landing_id == landing_id,
         runs.c.state == "covered",
@@ -321,13 +370,11 @@ def _make_room(connection: Connection, reader_id: int, landing_id: int, plan: Pl
         runs.c.window_end > window.start,
         or_(runs.c.window_start != window.start, runs.c.window_end != window.end),
     )
-    statement = select(runs.c.window_start, runs.c.window_end).where(shares_time).distinct()
-    covered = sorted(Window(*row) for row in connection.execute(statement))
-    if covered and not replace_overlaps:
-        raise WindowsOverlap(", ".join(plan.source.names), window, covered)
+
+
+def _take_place(connection: Connection, of: ColumnElement[bool], window: Window) -> None:
     failure = Failure(REPLACED, f"window {window} took its place in the table. Read what is missing of it again.")
-    if covered:
-        connection.execute(update(runs).where(shares_time).values(failure.to_row()))
+    connection.execute(update(runs).where(of).values(failure.to_row()))
 
 
 def _check_holdable(connection: Connection, covered: RowMapping, pin: Pin, plan: Plan) -> None:
@@ -342,7 +389,7 @@ def _check_holdable(connection: Connection, covered: RowMapping, pin: Pin, plan:
 def _last_covered(connection: Connection, reader_id: int, landing_id: int, window: Window) -> RowMapping | None:
     """Pin and rows of the run that put this window into the table last, whatever plan it read."""
     statement = (
-        select(runs.c.rows, runs.c.pin_id)
+        select(runs.c.rows, runs.c.quarantined, runs.c.dropped, runs.c.pin_id)
         .where(_same_window(reader_id, window), runs.c.landing_id == landing_id, runs.c.state == "covered")
         .order_by(runs.c.finished_at.desc(), runs.c.id.desc())
         .limit(1)

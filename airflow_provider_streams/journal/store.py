@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Any, Self
 
 from sqlalchemy import Connection
 
+from airflow_provider_streams.errors import PlanMismatch
 from airflow_provider_streams.journal import chains, cuts, history, landings, names, pins, pruning, runs, sightings
 from airflow_provider_streams.journal.chains import Chain
 from airflow_provider_streams.journal.cuts import CutHistory, GoOn, RecordedCut
@@ -21,9 +24,15 @@ from airflow_provider_streams.model.coverage import Coverage
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.grid import Grid
 from airflow_provider_streams.model.landing import Landed
+from airflow_provider_streams.model.narrowing import Proof
 from airflow_provider_streams.model.plan import Plan
 from airflow_provider_streams.model.sighting import Identity, Sighting
 from airflow_provider_streams.model.window import Window
+
+_log = logging.getLogger(__name__)
+
+MOST_PROOFS = 64
+"""So many receipts are looked at to narrow one plan."""
 
 
 class Journal:
@@ -57,6 +66,10 @@ class Journal:
     def close(self) -> None:
         """Nothing stays open."""
         self._database.close()
+
+    def kept_open(self) -> AbstractContextManager[None]:
+        """For hundreds of small changes in a row: they cost less while this lasts. The process is not to fork."""
+        return self._database.kept_open()
 
     def __enter__(self) -> Self:
         return self
@@ -195,6 +208,84 @@ class Journal:
 
         inserted = pins.insertion(reader_id, plan, generation)
         return self._database.winner(replacement, lambda: inserted, change=names.change(reader_id)).plan
+
+    def plan_read(self, source_key: str, reader: str, window: Window, fingerprint: str) -> Plan | None:
+        """A plan that is or was pinned for a window, by its fingerprint; None: there is none, or it was pruned.
+
+        Raises:
+            PlanMismatch: it is of another release, or was changed in the database.
+        """
+        with self._database.reading() as connection:
+            reader_id = names.find_reader(connection, source_key, reader)
+            pin = pins.read_by(connection, reader_id, window, fingerprint)
+        return pin.plan if pin else None
+
+    def is_of_earlier_landing(self, source_key: str, plan: Plan) -> bool:
+        """Whether a pinned plan was pinned for an earlier landing of its reader, and nobody read it for this one."""
+        with self._database.reading() as connection:
+            reader_id = names.find_reader(connection, source_key, plan.reader)
+            kept, pin = landings.current(connection, reader_id), pins.counting(connection, reader_id, plan.window)
+            if kept is None or pin is None or pin.fingerprint != plan.fingerprint:
+                return False
+            return pins.is_of_earlier_landing(connection, pin, kept.id)
+
+    def decode_pinned(self, source_key: str, plan: Plan) -> Plan:
+        """Pin a plan in the place of one of the same positions whose payloads became columns otherwise.
+
+        The window is covered no more until a run of it is.
+
+        Raises:
+            PlanMismatch: the window was planned anew meanwhile.
+        """
+        plan.check()
+        reader_id = names.ensure_reader(self._database, source_key, plan.reader)
+        with self._database.writing() as connection:
+            runs.lock(connection, reader_id)
+            pins.redecode(connection, reader_id, plan)
+        return plan
+
+    def redecode(self, source_key: str, plan: Plan, landing_id: int, payloads: Mapping[str, Any]) -> None:
+        """As `decode_pinned`; and what the reader lands is decoded so from now on.
+
+        Args:
+            source_key: the source.
+            plan: with the new decoding.
+            landing_id: the reader's landing as the caller knows it.
+            payloads: its new `value` and `key`, as JSON.
+
+        Raises:
+            PlanMismatch: the window was planned anew meanwhile, or the reader lands something else.
+        """
+        plan.check()
+        reader_id = names.ensure_reader(self._database, source_key, plan.reader)
+        with self._database.writing() as connection:
+            runs.lock(connection, reader_id)
+            kept = landings.current(connection, reader_id)
+            if kept is None or kept.id != landing_id:
+                raise PlanMismatch(f"reader {plan.reader!r} of {source_key} lands something else since a moment ago")
+            pins.redecode(connection, reader_id, plan)
+            landings.redecode(connection, kept, payloads)
+
+    def decode_as(self, source_key: str, reader: str, landing_id: int, payloads: Mapping[str, Any]) -> KeptLanding:
+        """What a reader lands is decoded so from now on; what is pinned stays as it is.
+
+        Args:
+            source_key: the source.
+            reader: whose.
+            landing_id: its landing as the caller knows it.
+            payloads: its new `value` and `key`, as JSON.
+
+        Raises:
+            PlanMismatch: the reader lands something else since.
+        """
+        with self._database.writing() as connection:
+            reader_id = names.find_reader(connection, source_key, reader)
+            kept = None if reader_id is None else landings.current(connection, reader_id)
+            if reader_id is None or kept is None or kept.id != landing_id:
+                raise PlanMismatch(f"reader {reader!r} of {source_key} lands something else since a moment ago")
+            runs.lock(connection, reader_id)
+            landings.redecode(connection, kept, payloads)
+            return landings.current(connection, reader_id) or kept
 
     def chain(self, source_key: str, reader: str, window: Window) -> Chain:
         """What lies around a window of a chained reader."""
@@ -353,6 +444,24 @@ class Journal:
         with self._database.reading() as connection:
             return runs.of_window(connection, names.find_reader(connection, source_key, reader), window)
 
+    def running(self, source_key: str, reader: str) -> dict[Window, datetime]:
+        """The windows whose runs have not ended, with the time since when; some of them may have been killed."""
+        with self._database.reading() as connection:
+            return runs.running(connection, names.find_reader(connection, source_key, reader))
+
+    def proofs(self, source_key: str, reader: str, window: Window) -> tuple[Proof, ...]:
+        """What covered the windows that share time with one, where their receipts tell between which times events lie.
+
+        Of many windows the nearest. A journal that holds plans of another release proves nothing.
+        """
+        try:
+            with self._database.reading() as connection:
+                reader_id = names.find_reader(connection, source_key, reader)
+                return runs.proofs(connection, reader_id, window, MOST_PROOFS)
+        except PlanMismatch as error:
+            _log.warning("what earlier windows of %s have read is not used: %s", reader, error)
+            return ()
+
     def unannounced(self, source_key: str, reader: str) -> tuple[Run, ...]:
         """Covered runs under the reader's landing whose asset events were never sent, in order of their windows."""
         with self._database.reading() as connection:
@@ -464,6 +573,10 @@ class Journal:
             NoCutNearby: it may have been pruned.
         """
         return cuts.cut_at(self._database, source_key, moment)
+
+    def cut_before(self, source_key: str, moment: datetime) -> RecordedCut | None:
+        """The last recorded cut whose sampling had ended at `moment`: what is stored later lies behind it."""
+        return cuts.cut_before(self._database, source_key, moment)
 
     def recorded_cuts(self, source_key: str, limit: int) -> list[RecordedCut]:
         """The last cuts recorded of a source, oldest first."""

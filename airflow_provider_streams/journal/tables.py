@@ -182,6 +182,8 @@ runs = Table(
     Column("landing_id", Id),
     Column("written", BigInteger),
     Column("announced_at", Moment),
+    Column("quarantined", BigInteger),
+    Column("dropped", BigInteger),
     Index("streams_runs_by_window", "reader_id", "window_start", "window_end"),
     Index("streams_runs_by_pin", "pin_id", "state"),
     **_MYSQL,
@@ -190,7 +192,7 @@ runs = Table(
 
 `late_rows` of a covered one: rows of its window that appeared after it was read; null: not counted. No landing:
 what was read was proven only. `written`: rows in the table; null: not counted. `announced_at`: when its
-asset event was sent.
+asset event was sent. `quarantined`, `dropped`: events of a covered one that could not be decoded; null: none was.
 """
 
 cuts = Table(

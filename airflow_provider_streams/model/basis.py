@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, Literal
 
 from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.model.row_filter import TIME_UNITS, TimeUnit
 from airflow_provider_streams.model.window import Window
 
 BasisName = Literal["publish", "append", "event", "chained", "cuts"]
@@ -17,6 +18,10 @@ CutText = str | Mapping[str, str]
 
 SLACK = timedelta(seconds=60)
 MAX_SKEW = timedelta(minutes=5)
+MAX_LATENESS = timedelta(minutes=10)
+
+Rows = Literal["exact", "superset"]
+"""What a window by event time holds: its own rows, or all that was stored when its own may have been."""
 
 _LONGEST = timedelta(days=36525)
 _ANY_TIME = datetime.fromtimestamp(0, UTC)
@@ -77,24 +82,44 @@ class RecordedCuts:
 
 @dataclass(frozen=True, slots=True)
 class EventTime:
-    """`event`: between the watermarks that the writers' noted times give.
+    """`event`: the events whose own time lies in the window, exactly, of those that were not stored too late for it.
+
+    An event without a time of its own is in the window in which it was stored.
 
     Args:
-        slack: how far noted times may be ahead of the clock: for the proof that nothing of the window was removed.
+        max_lateness: how much later than its own time an event may be stored. So much longer a window waits, and
+            reads. What is stored later still is late: counted, and landed, by a recount (`lookback`).
+        slack: how far event times may be ahead of the clock, and publish times out of order.
+        event_time: the field of the decoded value that is the event's time, or a path through its structs,
+            `meta.created_at`; None: the time that the broker keeps (Pulsar).
+        unit: of a field of whole numbers, since 1970: `s`, `ms`, `us` or `ns`; None: the field is a time, or a date.
+        rows: `superset` (Pravega, where payloads cannot be decoded here): all that lies between the watermarks, to
+            be filtered in a transform. Adjacent windows then share rows.
 
     Raises:
-        InvalidRequest: no length of time, or a negative one.
+        InvalidRequest: no length of time, a negative one, no name, or a unit of nothing.
     """
 
     name: ClassVar[BasisName] = "event"
 
+    max_lateness: timedelta = MAX_LATENESS
     slack: timedelta = SLACK
+    event_time: str | None = None
+    unit: TimeUnit | None = None
+    rows: Rows = "exact"
 
     def __post_init__(self) -> None:
+        _check_length("max_lateness", self.max_lateness)
         _check_length("slack", self.slack)
+        if self.event_time is not None and not (isinstance(self.event_time, str) and self.event_time.strip()):
+            raise InvalidRequest(f"event_time is the name of a field, like 'created_at', not {self.event_time!r}")
+        if self.unit is not None and (self.unit not in TIME_UNITS or self.event_time is None):
+            raise InvalidRequest(f"unit is that of the field event_time: {', '.join(TIME_UNITS)}; got {self.unit!r}")
+        if self.rows not in ("exact", "superset") or (self.rows == "superset" and self.event_time is not None):
+            raise InvalidRequest(f"rows is 'exact', or 'superset' without event_time, which filters; got {self.rows!r}")
 
     def not_before(self, window: Window) -> datetime:  # noqa: ARG002 - as the others'
-        """Any time: events may carry any."""
+        """Any time: events may carry any; the system knows how far they have come."""
         return _ANY_TIME
 
 
@@ -142,7 +167,7 @@ BasisLike = Basis | Literal["publish", "append", "event", "chained"]
 
 _KINDS: dict[str, type[Basis]] = {kind.name: kind for kind in (PublishTime, RecordedCuts, EventTime, Chained, Cuts)}
 
-_TIMES = ("slack", "max_skew")
+_TIMES = ("slack", "max_skew", "max_lateness")
 
 
 def basis_from(given: BasisLike | None, known: Sequence[BasisName]) -> Basis | None:
@@ -156,6 +181,14 @@ def basis_from(given: BasisLike | None, known: Sequence[BasisName]) -> Basis | N
 def class_name(name: BasisName) -> str:
     """The value's class, for who writes a DAG: `PublishTime`."""
     return _KINDS[name].__name__
+
+
+def event_time_of(basis: Basis) -> dict[str, str] | None:
+    """Which time of an event counts, beside the basis' name, as its plain values; None: nothing is to be said."""
+    if not isinstance(basis, EventTime):
+        return None
+    said = {"event_time": basis.event_time, "unit": basis.unit, "rows": None if basis.rows == "exact" else basis.rows}
+    return {name: value for name, value in said.items() if value} or None
 
 
 def basis_to_json(basis: Basis) -> dict[str, Any]:

@@ -75,6 +75,12 @@ class WindowState:
     """Rows of the window that appeared after it was read, by the last recount; None: never recounted."""
     verdict: str = ""
     """Of its covering run: `complete`, `loss recorded` or `unproven`; empty unless covered."""
+    quarantined: int = 0
+    """Its events that could not be decoded, and lie beside its rows; 0 unless covered."""
+    dropped: int = 0
+    """Its events that could not be decoded, and were left out; 0 unless covered."""
+    written: int | None = None
+    """Its rows in the table, as they were counted when it was put in place; None unless covered, or not counted."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -90,7 +96,14 @@ class WindowState:
             "skew_seconds": list(self.skew_seconds) if self.skew_seconds else None,
             "late_rows": self.late_rows,
             "verdict": self.verdict,
+            "quarantined": self.quarantined,
+            "dropped": self.dropped,
         }
+
+    @property
+    def is_with_rows(self) -> bool:
+        """Whether the table got rows of it."""
+        return bool(self.rows if self.written is None else self.written)
 
     @property
     def _strength(self) -> tuple[object, ...]:
@@ -174,6 +187,16 @@ class Coverage:
         """Rows that appeared after their windows were read, as far as they were recounted."""
         return sum(item.late_rows or 0 for item in self.windows)
 
+    @property
+    def quarantined(self) -> int:
+        """Events of all covered windows that could not be decoded, and lie beside their rows."""
+        return sum(item.quarantined for item in self.windows)
+
+    @property
+    def dropped(self) -> int:
+        """Events of all covered windows that could not be decoded, and were left out."""
+        return sum(item.dropped for item in self.windows)
+
     @cached_property
     def covered(self) -> tuple[Window, ...]:
         """The covered time inside `span`, merged: together with `gaps` it is exactly `span`."""
@@ -199,9 +222,16 @@ class Coverage:
         """The earliest window nobody has read or tried yet."""
         return next((item.window for item in self.windows if item.state == "missing"), None)
 
-    def missed_by(self, held: Collection[Window]) -> tuple[Window, ...]:
-        """Covered windows that a table of these windows lacks. What a chain read with a later window has no place."""
-        return tuple(item.window for item in self.select("covered") if item.run is not None and item.window not in held)
+    def missed_by(self, held: Collection[Window], *, tells_empty: bool = True) -> tuple[Window, ...]:
+        """Covered windows that a table of these windows lacks. What a chain read with a later window has no place.
+
+        Args:
+            held: the table's windows.
+            tells_empty: whether one that was landed without rows is among them.
+        """
+        landed = (item for item in self.select("covered") if item.run is not None)
+        expected = (item.window for item in landed if tells_empty or item.is_with_rows)
+        return tuple(window for window in expected if window not in held)
 
     def without(self, windows: Collection[Window], cause: str) -> Self:
         """Covered windows that are not, for a cause the journal did not know: they have failed.
@@ -213,7 +243,7 @@ class Coverage:
         return type(self)(
             self.span,
             tuple(
-                replace(item, state="failed", cause=cause, rows=0, bytes=0, late_rows=None, verdict="")
+                replace(item, state="failed", cause=cause, **_NOTHING)
                 if item.state == "covered" and (item.window in gone or (item.run is None and item.fingerprint in read))
                 else item
                 for item in self.windows
@@ -245,6 +275,8 @@ class Coverage:
             "rows": self.rows,
             "bytes": self.bytes,
             "late_rows": self.late_rows,
+            "quarantined": self.quarantined,
+            "dropped": self.dropped,
             "unproven": len(self.unproven),
             "horizon": _iso(horizon),
             "beyond_horizon": None if horizon is None else len(self.beyond(horizon)),
@@ -253,6 +285,18 @@ class Coverage:
             "overlaps": [overlap.to_json() for overlap in self.overlaps],
             "next_missing": self.next_missing.to_json() if self.next_missing else None,
         }
+
+
+_NOTHING: dict[str, Any] = {
+    "rows": 0,
+    "written": None,
+    "bytes": 0,
+    "late_rows": None,
+    "verdict": "",
+    "quarantined": 0,
+    "dropped": 0,
+}
+"""What a window has of what its table lacks."""
 
 
 def _union(span: Window, windows: Iterable[Window]) -> Iterator[Window]:

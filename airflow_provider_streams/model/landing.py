@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.model.payload import Payload, payload_to_json
+from airflow_provider_streams.model.placeholders import is_fan_out, target_of
 from airflow_provider_streams.model.receipt import Receipt
 from airflow_provider_streams.model.sink import Sink
 from airflow_provider_streams.model.window import Window
@@ -27,11 +29,23 @@ class Landing:
     transform: str | None = None
     columns: tuple[str, ...] | None = None
     """None: the system's default ones."""
+    value: Payload | None = None
+    """What values are decoded as, as the source says (see `windows.landing.Ask`); None: they are not."""
+    key: Payload | None = None
+    """The same of keys."""
+
+    def __post_init__(self) -> None:
+        if is_fan_out(self.sink):
+            raise InvalidRequest(
+                f"{target_of(self.sink)!r} is a table for each topic or stream: ReadWindowOperator and "
+                "BackfillWindowsOperator land so. Here, name one topic or stream, and its table."
+            )
 
     def __str__(self) -> str:
         columns = f"columns {', '.join(self.columns)}" if self.columns else "default columns"
         through = f" through {self.transform}" if self.transform else ""
-        return f"{self.sink.asset_uri if self.sink else 'no table'} ({columns}{through})"
+        decoded = f", {self.value.format} values" if self.value else ""
+        return f"{self.sink.asset_uri if self.sink else 'no table'} ({columns}{decoded}{through})"
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values; no secret."""
@@ -40,6 +54,8 @@ class Landing:
             "sink": self.sink.to_json() if self.sink else None,
             "transform": self.transform,
             "columns": list(self.columns) if self.columns is not None else None,
+            "value": payload_to_json(self.value),
+            "key": payload_to_json(self.key),
         }
 
 
@@ -105,6 +121,32 @@ class TableState:
 
     mark: TableMark
     windows: frozenset[Window]
+    tells_empty: bool = True
+    """Whether a window that was landed without rows is among them; otherwise it leaves nothing in the table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a window's last landing accounted for."""
+
+    rows: int
+    """Of the read, before a transform."""
+    undecodable: int = 0
+    """Events that were no rows: kept aside, or left out."""
+
+    def missing(self, receipt: Receipt) -> int:
+        """How many of its events a new read of the window accounts for no more."""
+        rows = self.rows - receipt.rows
+        return max(rows, rows + self.undecodable - receipt.undecodable, 0)
+
+    def to_json(self) -> list[int]:
+        """Plain JSON values."""
+        return [self.rows, self.undecodable]
+
+    @classmethod
+    def from_json(cls, data: list[int]) -> Self:
+        """The reverse of `to_json`."""
+        return cls(*data)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,14 @@ from typing import Any, Literal, Self
 
 from airflow_provider_streams.errors import InvalidRequest, PlanMismatch
 from airflow_provider_streams.model import tiling
-from airflow_provider_streams.model.basis import SLACK, BasisName
+from airflow_provider_streams.model.basis import SLACK, BasisName, EventTime, Rows
 from airflow_provider_streams.model.cut import Cut
+from airflow_provider_streams.model.decoding import Decoding
 from airflow_provider_streams.model.position import Position
+from airflow_provider_streams.model.row_filter import AnyFilter, TimeUnit, filter_from_json
+from airflow_provider_streams.model.selection import Selection
 from airflow_provider_streams.model.sighting import Identity, Sighting
+from airflow_provider_streams.model.skipped import Skipped
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.model.window import Window
 
@@ -35,6 +39,20 @@ UNPROVEN = "unproven"
 
 
 @dataclass(frozen=True, slots=True)
+class RecordedAround:
+    """Basis `event`: recorded cuts around a window, for a system that cannot look a time up."""
+
+    start: Cut | None
+    """Sampled before anything of the window can have been stored; None: none was."""
+    settled: Cut
+    """Where the window before this one ends."""
+    end: Cut
+    """Sampled when everything of the window, that is not late, was stored."""
+    start_identity: Identity = ()
+    end_identity: Identity = ()
+
+
+@dataclass(frozen=True, slots=True)
 class PlanRequest:
     """What is asked of a system's planner; the journal's part (`start_cut`, `end_cut`) is already looked up."""
 
@@ -51,12 +69,20 @@ class PlanRequest:
     """The life of the source that the start is a cut of; of cuts that users give nobody knows it."""
     end_identity: Identity = ()
     """The same of the end."""
+    event: EventTime = field(default_factory=EventTime)
+    """Basis `event`: what is asked, but for its slack, which stands above."""
+    around: RecordedAround | None = None
+    """Basis `event`: where the stream has no watermarks."""
     on_loss: OnLoss = "fail"
     on_unproven: OnUnproven = "land"
     first_seen: Sighting | None = None
     """The newest sighting of the source that is not later than `seen_before`; where there is none, the first of all.
     None: nobody has looked before."""
     target_split_bytes: int = DEFAULT_SPLIT_BYTES
+    whole: Source | None = None
+    """The source that this one is a topic or stream of: what is recorded and seen of it counts, too; None: none."""
+    with_schemas: bool = True
+    """Whether the plan says how payloads are decoded; who only asks for positions does without."""
 
     def __post_init__(self) -> None:
         if self.slack < timedelta(0):
@@ -64,14 +90,38 @@ class PlanRequest:
         # a float from an option may be nan, which no comparison finds
         if not 0 < self.target_split_bytes < _MOST_BYTES:
             raise InvalidRequest(f"target_split_bytes must be positive, got {self.target_split_bytes}")
+        if self.basis == "publish":
+            self.check_years(self.slack)
+
+    def check_years(self, wider: timedelta) -> None:
+        """Whether there are such times.
+
+        Raises:
+            InvalidRequest: the window, wider on both sides, leaves the calendar.
+        """
         room = min(self.window.start - _EARLIEST, _LATEST - self.window.end)
-        if self.basis == "publish" and room < self.slack:
-            raise InvalidRequest(f"window {self.window}, {self.slack} wider on both sides, leaves the years 1 to 9999")
+        if room < wider:
+            raise InvalidRequest(f"window {self.window}, {wider} wider on both sides, leaves the years 1 to 9999")
+
+    @property
+    def stored(self) -> Window:
+        """When what belongs to the window was stored, by its producers' clocks, of all that is not late."""
+        if self.basis != "event":
+            return self.window
+        return Window(_earlier(self.window.start, self.slack), _later(self.window.end, self.event.max_lateness))
 
     @property
     def seen_before(self) -> datetime:
         """A sighting that is not later lies before all that belongs to the window."""
-        return self.window.start - self.slack if self.basis == "publish" else self.window.start
+        return _earlier(self.stored.start, self.slack) if self.basis in ("publish", "event") else self.window.start
+
+
+def _earlier(moment: datetime, length: timedelta) -> datetime:
+    return moment - min(length, moment - _EARLIEST)
+
+
+def _later(moment: datetime, length: timedelta) -> datetime:
+    return moment + min(length, _LATEST - moment)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,15 +134,6 @@ class SourceRef:
     identity: Identity = ()
     """What tells this life of the source from another one under the same names, by name or shard: facts that never
     change while it lives, such as when it was made. A plan is read only where the same facts are found."""
-
-
-@dataclass(frozen=True, slots=True)
-class RowFilter:
-    """Keeps the rows of a time column with `start_ms <= value < end_ms` (milliseconds since 1970)."""
-
-    column: str
-    start_ms: int
-    end_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,10 +203,15 @@ class Terms:
     """What was asked when a plan was made, as far as it decides which rows it holds."""
 
     slack: timedelta | None = None
-    """Basis `publish`."""
+    """Bases `publish` and `event`."""
     max_skew: timedelta | None = None
     """Basis `append`."""
     on_loss: OnLoss = "fail"
+    max_lateness: timedelta | None = None
+    """Basis `event`; and what follows."""
+    event_time: str | None = None
+    unit: TimeUnit | None = None
+    rows: Rows | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -173,17 +219,22 @@ class Terms:
             "slack_seconds": None if self.slack is None else self.slack.total_seconds(),
             "max_skew_seconds": None if self.max_skew is None else self.max_skew.total_seconds(),
             "on_loss": self.on_loss,
+            **({} if self.max_lateness is None else self._of_event(self.max_lateness)),
         }
+
+    def _of_event(self, lateness: timedelta) -> dict[str, Any]:
+        how = {"event_time": self.event_time, "unit": self.unit, "rows": self.rows}
+        return {"max_lateness_seconds": lateness.total_seconds(), **how}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Self:
         """The reverse of `to_json`."""
-        slack, skew = data["slack_seconds"], data["max_skew_seconds"]
-        return cls(
-            None if slack is None else timedelta(seconds=slack),
-            None if skew is None else timedelta(seconds=skew),
-            data["on_loss"],
+        slack, skew, lateness = (
+            None if (seconds := data.get(f"{name}_seconds")) is None else timedelta(seconds=seconds)
+            for name in ("slack", "max_skew", "max_lateness")
         )
+        how = (data.get(name) for name in ("event_time", "unit", "rows"))
+        return cls(slack, skew, data["on_loss"], lateness, *how)
 
     def changes(self, now: Terms) -> list[str]:
         """What is asked otherwise now, each for a person: `slack 0:01:00 instead of 0:05:00`."""
@@ -191,12 +242,26 @@ class Terms:
             ("slack", self.slack, now.slack),
             ("max_skew", self.max_skew, now.max_skew),
             ("on_loss", self.on_loss, now.on_loss),
+            ("max_lateness", self.max_lateness, now.max_lateness),
+            ("rows", self.rows, now.rows),
+            ("event_time", self._told_time, now._told_time),
         )
         return [
             f"{name} {then} instead of {asked}"
             for name, then, asked in pairs
             if None not in (then, asked) and then != asked
         ]
+
+    def has_other_time(self, now: Terms) -> bool:
+        """Whether another time of an event counts now."""
+        return (self.event_time, self.unit) != (now.event_time, now.unit)
+
+    @property
+    def _told_time(self) -> str | None:
+        """Which time counts, for a person; None: not an event's."""
+        if self.max_lateness is None:
+            return None
+        return " in ".join(filter(None, (self.event_time, self.unit))) or "of the broker"
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +284,7 @@ class Plan:
     source: SourceRef
     window: Window
     basis: BasisName
-    filter: RowFilter | None
+    filter: AnyFilter | None
     start_cut: Cut
     end_cut: Cut
     ranges: tuple[Range, ...]
@@ -236,6 +301,12 @@ class Plan:
     """What a person should know of what the plan promises, a sentence each."""
     terms: Terms | None = None
     """What was asked; None: by somebody who pins nothing."""
+    decoding: Decoding | None = None
+    """How payloads become columns; None: they stay bytes."""
+    selection: Selection | None = None
+    """Which keys are chosen; None: all."""
+    skipped: tuple[Skipped, ...] = ()
+    """Pieces of its ranges that hold nothing of the window, and are not read."""
     version: int = field(default=VERSION)
 
     def __post_init__(self) -> None:
@@ -246,11 +317,23 @@ class Plan:
 
     @cached_property
     def fingerprint(self) -> str:
-        """32 hex digits that decide the rows: source, window, cuts, ranges, losses, filter; not how they are split."""
+        """32 hex digits that decide the rows: source, window, cuts, ranges, skips, losses, filter, decoding, keys."""
         whole = self._parts()
         ranges = [(one.shard, str(one.start), str(one.end)) for one in self.ranges]
-        names = ("source", "window", "start_cut", "end_cut", "filter", "losses")
-        return _digest({**{name: whole[name] for name in names}, "ranges": ranges})
+        names = (
+            "source",
+            "window",
+            "start_cut",
+            "end_cut",
+            "filter",
+            "losses",
+            *(["decoding"] if self.decoding else []),
+            *(["selection"] if self.selection else []),
+        )
+        decided = {**{name: whole[name] for name in names}, "ranges": ranges}
+        if self.skipped:
+            decided["skipped"] = [(one.shard, str(one.start), str(one.end)) for one in self.skipped]
+        return _digest(decided)
 
     def check(self) -> None:
         """Whether the plan holds together: ranges tile the cuts, splits the ranges, without a hole or an overlap.
@@ -273,7 +356,7 @@ class Plan:
 
     @property
     def is_empty(self) -> bool:
-        """Nothing is stored between the cuts."""
+        """Nothing is to be read between the cuts."""
         return not self.splits
 
     def to_json(self) -> dict[str, Any]:
@@ -288,7 +371,7 @@ class Plan:
             "source": _source_json(self.source),
             "window": self.window.to_json(),
             "basis": self.basis,
-            "filter": _filter_json(self.filter),
+            "filter": self.filter.to_json() if self.filter else None,
             "start_cut": self.start_cut.to_json(),
             "end_cut": self.end_cut.to_json(),
             "ranges": [
@@ -325,6 +408,9 @@ class Plan:
             "skew_seconds": list(self.skew_seconds) if self.skew_seconds else None,
             "remarks": list(self.remarks),
             "terms": self.terms.to_json() if self.terms else None,
+            **({"decoding": self.decoding.to_json()} if self.decoding else {}),
+            **({"selection": self.selection.to_json()} if self.selection else {}),
+            **({"skipped": [one.to_json() for one in self.skipped]} if self.skipped else {}),
         }
 
     @classmethod
@@ -357,7 +443,7 @@ class Plan:
             ),
             window=Window.from_json(data["window"]),
             basis=data["basis"],
-            filter=RowFilter(**data["filter"]) if data["filter"] else None,
+            filter=filter_from_json(data["filter"]) if data["filter"] else None,
             start_cut=Cut.from_json(data["start_cut"]),
             end_cut=Cut.from_json(data["end_cut"]),
             ranges=tuple(
@@ -394,6 +480,9 @@ class Plan:
             skew_seconds=tuple(data["skew_seconds"]) if data["skew_seconds"] else None,
             remarks=tuple(data["remarks"]),
             terms=Terms.from_json(data["terms"]) if data["terms"] else None,
+            decoding=Decoding.from_json(data["decoding"]) if data.get("decoding") else None,
+            selection=Selection.from_json(data["selection"]) if data.get("selection") else None,
+            skipped=tuple(Skipped.from_json(one) for one in data.get("skipped", ())),
         )
 
 
@@ -405,9 +494,3 @@ def _digest(value: dict[str, Any]) -> str:
 def _source_json(source: SourceRef) -> dict[str, Any]:
     plain: dict[str, Any] = {"system": source.system, "cluster": source.cluster, "names": list(source.names)}
     return {**plain, "identity": dict(source.identity)} if source.identity else plain
-
-
-def _filter_json(row_filter: RowFilter | None) -> dict[str, Any] | None:
-    if row_filter is None:
-        return None
-    return {"column": row_filter.column, "start_ms": row_filter.start_ms, "end_ms": row_filter.end_ms}

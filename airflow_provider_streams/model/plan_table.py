@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from airflow_provider_streams.model.ddl import ddl
+from airflow_provider_streams.model.decoding import ANY_NAME, ANY_VERSION, Decoding, WriterSchema
 from airflow_provider_streams.model.plan import Plan, Range
+from airflow_provider_streams.model.row_type import StructOf
+from airflow_provider_streams.model.skipped import Skipped
 
 MAX_ROWS = 50
 """A plan of more shards shows those with something to say, then the first ones."""
@@ -15,6 +19,7 @@ _STEP = 1000
 _SMALL = 10
 _NUMERIC = {"entries", "bytes", "tasks"}
 _PLAIN = {"ok", "empty"}
+_MOST_SKIPPED = 20
 
 
 def plan_table(plan: Plan, *, max_rows: int = MAX_ROWS) -> str:
@@ -33,7 +38,9 @@ def plan_table(plan: Plan, *, max_rows: int = MAX_ROWS) -> str:
             else f" .. and {hidden:,} more shards"
         )
     lines += [f" lost  {loss.shard} {loss.start} .. {loss.end}: {loss.cause}" for loss in plan.losses]
+    lines += _skipped(plan.skipped)
     lines += [f" note  {remark}" for remark in plan.remarks]
+    lines += _decoded(plan.decoding) if plan.decoding else []
     return "\n".join([*lines, _totals(plan)])
 
 
@@ -96,6 +103,38 @@ def _columns(plan: Plan, shown: Sequence[Range]) -> Iterable[str]:
             for name, cell in zip(columns, row, strict=True)
         ]
         yield f" {'  '.join(cells)}".rstrip()
+
+
+def _skipped(skipped: Sequence[Skipped]) -> Iterable[str]:
+    for one in skipped[:_MOST_SKIPPED]:
+        yield f" skip  {one.shard} {one.start} .. {one.end}, {bytes_text(one.bytes)}: {one.because}"
+    if (more := len(skipped) - _MOST_SKIPPED) > 0:
+        yield f" skip  .. and {more:,} more"
+
+
+def _decoded(decoding: Decoding) -> Iterable[str]:
+    """What the payloads become, and by which schemas of each name."""
+    value = decoding.value
+    yield f" rows  {ddl(value) if isinstance(value, StructOf) else f'value {value}'}"
+    if decoding.key is not None:
+        yield f" keys  _key {decoding.key}"
+    for name, schemas in decoding.schemas.items():
+        told = [f"{_versions(versions)} {format_}" for format_, versions in _by_format(schemas).items()]
+        yield f" with  {f'{name}: ' if name != ANY_NAME else ''}{', '.join(told)}"
+
+
+def _by_format(schemas: Mapping[str, WriterSchema]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for version, schema in schemas.items():
+        found.setdefault(schema.format, []).append(version)
+    return found
+
+
+def _versions(versions: Sequence[str]) -> str:
+    if list(versions) == [ANY_VERSION]:
+        return "the given"
+    first, last = versions[0], versions[-1]
+    return f"version {first}" if len(versions) == 1 else f"versions {first} to {last} ({len(versions)})"
 
 
 def _verdict(verdict: str) -> str:

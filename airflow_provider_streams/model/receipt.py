@@ -10,6 +10,7 @@ from typing import Any, Literal, Self
 from airflow_provider_streams.errors import ReceiptMismatch
 from airflow_provider_streams.model.plan import Plan, Span, Split
 from airflow_provider_streams.model.position import Position
+from airflow_provider_streams.model.seen_times import SeenTimes
 
 Verdict = Literal["complete", "loss recorded", "unproven"]
 """`unproven`: all that is stored was read, but nobody can say whether more was, before anybody looked."""
@@ -32,6 +33,12 @@ class SplitReceipt:
     """Events delivered again after a reconnect, and dropped."""
     quarantined: int = 0
     """Events that could not be decoded, kept aside with their position."""
+    dropped: int = 0
+    """Events that could not be decoded, left out as asked."""
+    quarantine_file: str = ""
+    """The name of the file that holds those kept aside."""
+    untimed: int = 0
+    """Rows without an event time, which are in this window as they were stored in its time."""
     first: Position | None = None
     last: Position | None = None
     """Positions of the first and last row given to Spark."""
@@ -39,6 +46,9 @@ class SplitReceipt:
     """Planned units never seen and not yet explained."""
     explained: dict[str, int] = field(default_factory=dict)
     """Planned units that hold no event, counted by cause: `marker`, `aborted`, `compacted`, `lost`, .."""
+    times: tuple[SeenTimes, ...] = ()
+    """Between which times its events lie, of all that were read, piece by piece; empty: the plan has no row filter, or
+    nobody can tell."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -50,10 +60,14 @@ class SplitReceipt:
             "filtered": self.filtered,
             "duplicates": self.duplicates,
             "quarantined": self.quarantined,
+            "dropped": self.dropped,
+            "quarantine_file": self.quarantine_file,
+            **({"untimed": self.untimed} if self.untimed else {}),
             "first": str(self.first) if self.first else None,
             "last": str(self.last) if self.last else None,
             "gaps": [[gap.run, gap.first, gap.end] for gap in self.gaps],
             "explained": dict(self.explained),
+            **({"times": [one.to_json() for one in self.times]} if self.times else {}),
         }
 
     @classmethod
@@ -65,6 +79,7 @@ class SplitReceipt:
                 "first": Position.parse(data["first"]) if data["first"] else None,
                 "last": Position.parse(data["last"]) if data["last"] else None,
                 "gaps": tuple(Span(*gap) for gap in data["gaps"]),
+                "times": tuple(SeenTimes.from_json(one) for one in data.get("times", ())),
             }
         )
 
@@ -93,10 +108,17 @@ class Receipt:
         return sum(split.bytes for split in self.splits)
 
     @property
+    def undecodable(self) -> int:
+        """Events that are no rows, for they could not be decoded."""
+        return sum(split.quarantined + split.dropped for split in self.splits)
+
+    @property
     def totals(self) -> dict[str, int]:
         """Every count over all splits, explained causes included."""
-        counted = ("rows", "bytes", "entries", "filtered", "duplicates", "quarantined")
+        counted = ("rows", "bytes", "entries", "filtered", "duplicates", "quarantined", "dropped")
         totals = {name: sum(getattr(split, name) for split in self.splits) for name in counted}
+        if untimed := sum(split.untimed for split in self.splits):
+            totals["untimed"] = untimed
         for split in self.splits:
             for cause, entries in split.explained.items():
                 totals[cause] = totals.get(cause, 0) + entries

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal, Self
@@ -150,6 +151,19 @@ def judge(holding: Holding, schedule: Schedule, now: datetime, *, waiting_since:
         causes.append(f"the window that starts at {waiting_since.isoformat()} is not read yet")
     risk: Risk = "loss" if room <= _ZERO else "low" if blocked or room < schedule.margin else "safe"
     return Verdict(risk, schedule.needed, held, room, tuple(causes))
+
+
+def soonest(holdings: Iterable[Holding]) -> Holding:
+    """Of several shards, the one that loses events first; one of which that is not known comes before all."""
+    return min(holdings, key=_seconds_held)
+
+
+def _seconds_held(holding: Holding) -> float:
+    rules = holding.rules
+    if rules is None or (holding.bytes_per_second is None and rules.retention_bytes):
+        return -1.0
+    limit = _held(rules, holding.bytes_per_second or 0.0)
+    return math.inf if limit is None else limit[0].total_seconds()
 
 
 def _held(rules: Rules, bytes_per_second: float) -> tuple[timedelta, str] | None:

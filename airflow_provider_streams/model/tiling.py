@@ -1,4 +1,4 @@
-"""Whether a plan holds together: its ranges tile its cuts, and its splits tile its ranges. Pure.
+"""Whether a plan holds together: its ranges tile its cuts, and its splits tile its ranges, with what it skips. Pure.
 
 A plan whose parts leave something out would be read, proven against itself, and called complete.
 """
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from airflow_provider_streams.model.plan import Plan, Range, Split
     from airflow_provider_streams.model.position import Position
+    from airflow_provider_streams.model.skipped import Skipped
 
 
 def problems(plan: Plan) -> Iterator[str]:
@@ -21,9 +22,12 @@ def problems(plan: Plan) -> Iterator[str]:
     if len(ranges) != len(plan.ranges):
         yield "a shard has two ranges"
     yield from _ranges(plan, ranges)
-    splits: dict[str, list[Split]] = defaultdict(list)
+    splits: dict[str, list[Split | Skipped]] = defaultdict(list)
     for split in plan.splits:
         splits[split.shard].append(split)
+    for skipped in plan.skipped:
+        splits[skipped.shard].append(skipped)
+        splits[skipped.shard].sort(key=lambda part: (part.start, part.end))
     for shard in splits.keys() - ranges.keys():
         yield f"{shard} has splits, but no range"
     for shard, one in ranges.items():
@@ -54,7 +58,7 @@ def _is_lost(plan: Plan, one: Range, position: Position) -> bool:
     return any(loss.shard == one.shard and loss.start <= position and loss.end == one.start for loss in plan.losses)
 
 
-def _splits(one: Range, splits: Sequence[Split]) -> Iterator[str]:
+def _splits(one: Range, splits: Sequence[Split | Skipped]) -> Iterator[str]:
     if not splits:
         if one.entries or (one.entries is None and one.start < one.end):
             units = "" if one.entries is None else f"{one.entries} "
@@ -62,7 +66,7 @@ def _splits(one: Range, splits: Sequence[Split]) -> Iterator[str]:
         return
     for split in splits:
         if split.end < split.start:
-            yield f"split {split.index} of {one.shard} ends at {split.end}, before it starts at {split.start}"
+            yield f"{_named(split)} of {one.shard} ends at {split.end}, before it starts at {split.start}"
     edges = [(split.start, split.end) for split in splits]
     if edges[0][0] != one.start or edges[-1][1] != one.end:
         yield f"the splits of {one.shard} read [{edges[0][0]}, {edges[-1][1]}) of its range [{one.start}, {one.end})"
@@ -72,3 +76,8 @@ def _splits(one: Range, splits: Sequence[Split]) -> Iterator[str]:
     counted = [split.entries for split in splits]
     if one.entries is not None and None not in counted and sum(filter(None, counted)) != one.entries:
         yield f"the splits of {one.shard} hold {sum(filter(None, counted))} stored units, its range {one.entries}"
+
+
+def _named(split: Split | Skipped) -> str:
+    index = getattr(split, "index", None)
+    return "a skipped piece" if index is None else f"split {index}"

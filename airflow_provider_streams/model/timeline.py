@@ -44,6 +44,7 @@ def draw(coverage: Coverage, title: str = "", *, horizon: datetime | None = None
     lines.extend(_moved(coverage.windows))
     lines.extend(_doubtful(coverage))
     lines.extend(_late(coverage))
+    lines.extend(_undecodable(coverage))
     doubts = {verdict: mark for verdict, mark in DOUBTS.items() if _having(coverage, verdict)}
     marks: dict[str, str] = dict(MARKS.items()) | doubts
     lines.append("  ".join(f"{mark} {name}" for name, mark in marks.items()))
@@ -164,6 +165,24 @@ def _late(coverage: Coverage) -> Iterator[str]:
         yield f"++ {item.window}: {item.late_rows:,} rows appeared after it was read"
     if len(late) > _CAUSES:
         yield f"and {len(late) - _CAUSES} more windows with late rows, {coverage.late_rows:,} rows in all"
+
+
+def _undecodable(coverage: Coverage) -> Iterator[str]:
+    """Covered windows with events that are no rows, for they could not be decoded."""
+    found = [item for item in coverage.windows if item.quarantined or item.dropped]
+    for item in found[:_CAUSES]:
+        yield f"?? {item.window}: {undecodable_words(item.quarantined, item.dropped)}"
+    if len(found) > _CAUSES:
+        both = undecodable_words(coverage.quarantined, coverage.dropped)
+        yield f"and {len(found) - _CAUSES} more windows with events that could not be decoded, in all {both}"
+
+
+def undecodable_words(quarantined: int, dropped: int) -> str:
+    """What became of events that could not be decoded."""
+    parts = [f"{quarantined:,} quarantined"] if quarantined or not dropped else []
+    if dropped:
+        parts.append(f"{dropped:,} dropped")
+    return f"{' and '.join(parts)}: they could not be decoded"
 
 
 def _moved(windows: Iterable[WindowState]) -> Iterator[str]:

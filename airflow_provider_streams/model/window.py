@@ -49,6 +49,16 @@ class Window:
         return -(-(self.end - EPOCH) // _MILLISECOND)
 
     @property
+    def start_us(self) -> int:
+        """The start in microseconds since 1970."""
+        return (self.start - EPOCH) // _MICROSECOND
+
+    @property
+    def end_us(self) -> int:
+        """The end in microseconds since 1970."""
+        return (self.end - EPOCH) // _MICROSECOND
+
+    @property
     def label(self) -> str:
         """Both of its edges as a name for files, sortable: `20261120T100000Z_20261120T110000Z`; see `moment_label`."""
         return f"{moment_label(self.start)}_{moment_label(self.end)}"
@@ -183,6 +193,7 @@ def moment_of_label(label: str) -> datetime | None:
 
 
 _MILLISECOND = timedelta(milliseconds=1)
+_MICROSECOND = timedelta(microseconds=1)
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _LENGTH = re.compile(r"(?P<count>\d+(?:\.\d+)?)(?P<unit>[smhd])")
 

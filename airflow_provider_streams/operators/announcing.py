@@ -37,7 +37,9 @@ def withhold(task: BaseOperator, asset: Asset) -> None:
     task.outlets = [outlet for outlet in task.outlets if outlet != asset]
 
 
-def announce(journal: Journal, context: Context, ask: Ask, sink: Sink, key_format: str | None) -> int:
+def announce(
+    journal: Journal, context: Context, ask: Ask, sink: Sink, key_format: str | None, *, most: int = MOST_EVENTS
+) -> int:
     """Send the events of what a reader has landed and nobody announced yet; how many are left.
 
     Args:
@@ -46,12 +48,13 @@ def announce(journal: Journal, context: Context, ask: Ask, sink: Sink, key_forma
         ask: of which source, and whose.
         sink: the table, whose asset is one of the task's outlets.
         key_format: how a window's start becomes a partition key; None: no events under keys.
+        most: so many windows are told of.
     """
     asset = Asset(uri=sink.asset_uri)
     waiting = journal.unannounced(ask.source.key, ask.reader)
-    chosen = waiting[:MOST_EVENTS]
+    chosen = waiting[:most]
     if not chosen:
-        return 0
+        return len(waiting)
     newest: dict[Window, Run] = {run.window: run for run in chosen}
     facts: list[Any] = [run.facts(ask.reader) for run in newest.values()]
     events = context["outlet_events"]
@@ -59,7 +62,7 @@ def announce(journal: Journal, context: Context, ask: Ask, sink: Sink, key_forma
     if key_format is not None:
         grid = grid_of(journal, ask.source.key, ask.reader)  # its zone is that of the keys
         keys = [partition_key(window, grid, key_format) for window in newest]
-        _under_keys(events, asset, keys, facts, own=str(context.get("partition_key") or ""))
+        under_keys(events, asset, keys, facts, own=str(context.get("partition_key") or ""))
     journal.announce(run.ref.id for run in chosen)
     _warn_if_undeclared(context, asset)
     if len(waiting) > len(chosen):
@@ -81,7 +84,7 @@ def _warn_if_undeclared(context: Context, asset: Asset) -> None:
         )
 
 
-def _under_keys(events: Any, asset: Asset, keys: Sequence[str], facts: Sequence[Any], own: str) -> None:
+def under_keys(events: Any, asset: Asset, keys: Sequence[str], facts: Sequence[Any], own: str) -> None:
     """An event per partition key, each with its own facts.
 
     Airflow's public way, `add_partitions`, gives all keys the same facts and leaves the event without a key out; so

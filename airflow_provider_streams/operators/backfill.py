@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_streams.hooks.workplace import workplace
 from airflow_provider_streams.model.backfill import MAX_BYTES, MAX_WINDOWS, Limits, Selection, parse_select
 from airflow_provider_streams.model.coverage import RunRef
-from airflow_provider_streams.model.grid import parse_grid
+from airflow_provider_streams.model.grid import Grid, parse_grid
 from airflow_provider_streams.model.partition_key import KEY_FORMAT
 from airflow_provider_streams.model.timeline import draw
 from airflow_provider_streams.model.window import Window, utc_moment
 from airflow_provider_streams.operators.announcing import announce
 from airflow_provider_streams.operators.base import LandingOperator, reader_name, run_ids
+from airflow_provider_streams.operators.fan_out import TablesFill
 from airflow_provider_streams.operators.landing import rendered_landing
+from airflow_provider_streams.operators.own_tries import OwnTries
 from airflow_provider_streams.retry import terminal_errors
 from airflow_provider_streams.windows.backfilling import (
     Backfill,
@@ -25,10 +27,8 @@ from airflow_provider_streams.windows.backfilling import (
     check_any_order,
     summary,
 )
-from airflow_provider_streams.windows.reading import RunIds
 
 if TYPE_CHECKING:
-    from airflow.providers.openlineage.extractors import OperatorLineage
     from airflow.sdk import Context
 
     from airflow_provider_streams.journal.store import Journal
@@ -63,13 +63,17 @@ class BackfillWindowsOperator(LandingOperator):
             left of them; with `on_unproven="fail"`, such windows are left out as lost ones are. A `dry_run` pins
             nothing.
 
+    With placeholders in the sink, the windows of each topic or stream of the source are chosen, planned and recorded on
+    their own, and jobs read windows of many of them. One that appeared later has its earlier windows filled, too.
+
     Each landed window is told: one asset event for all of them, and one under the partition key of each. A task that
     fails can tell nothing; what it landed is told by the next of its reader's tasks that succeeds, or at once by
     `AnnounceWindowsOperator` as a teardown.
 
     Returns (XCom):
         `windows, bytes, tasks, jobs, minutes, horizon, beyond_horizon, not_ready, verdict, covered, rows, failures,
-        late_rows, unannounced` and more; windows by their texts, as `ReadWindowOperator(window=..)` takes them.
+        late_rows, quarantined, dropped, unannounced` and more; windows by their texts, as
+        `ReadWindowOperator(window=..)` takes them.
     """
 
     template_fields: Sequence[str] = ("start", "end", "select", *LandingOperator.template_fields)
@@ -105,6 +109,9 @@ class BackfillWindowsOperator(LandingOperator):
             StreamsError: what concerns all windows alike.
         """
         with terminal_errors(), workplace(self.source, self.spark_conn_id, self.spark) as place:
+            if self.is_fan_out:
+                with place.journal.kept_open():
+                    return TablesFill(self, place, context)()
             backfill = self._backfill(place.journal, context)
             backfiller = Backfiller(place, backfill, run_ids(context))
             late_rows = backfiller.recount()
@@ -120,10 +127,6 @@ class BackfillWindowsOperator(LandingOperator):
             left = self._announce(place.journal, context, backfill)
         return summary(preview, outcome, late_rows) | {"unannounced": left}
 
-    def get_openlineage_facets_on_failure(self, task_instance: Any) -> OperatorLineage | None:
-        """As when it succeeds: what was landed stays so, whatever became of the others."""
-        return self.get_openlineage_facets_on_complete(task_instance)
-
     def _announce(self, journal: Journal, context: Context, backfill: Backfill) -> int:
         """Tell what was landed; how many windows are left to tell. What landed nothing tells nothing."""
         if self.sink is None:
@@ -134,77 +137,44 @@ class BackfillWindowsOperator(LandingOperator):
         return announce(journal, context, backfill.ask, self.sink, self.partition_key_format)
 
     def _backfill(self, journal: Journal, context: Context) -> Backfill:
+        def grid(reader: str, start: datetime) -> Grid:
+            return backfill_grid(journal, self.source.key, reader, self.window_length, start)
+
+        return self.backfill(context, grid)
+
+    def backfill(self, context: Context, grid: Callable[[str, datetime], Grid]) -> Backfill:
+        """What this task is to fill.
+
+        Args:
+            context: the run's.
+            grid: how windows tile time, given the reader and where the span starts.
+        """
         ti, reader = context["ti"], reader_name(self.reader, context)
         span = Window(utc_moment(self.start), utc_moment(self.end))
         return Backfill(
             source=self.source,
             span=span,
-            grid=backfill_grid(journal, self.source.key, reader, self.window_length, span.start),
+            grid=grid(reader, span.start),
             reader=reader,
             landing=rendered_landing(self),
             selection=Selection(
                 parse_select(self.select),
                 accepts_loss=self.on_loss == "record",
-                is_own=_OwnTries(run_ids(context), self._first_try(ti), _begun(context)).__contains__,
+                is_own=OwnTries.of(self, context).__contains__,
                 is_alive=_AtWork(ti).__contains__,
             ),
             basis=self.basis,
             on_loss=self.on_loss,
             on_unproven=self.on_unproven,
+            undecodable=self.undecodable,
             target_split_bytes=self.target_split_bytes,
             lookback=self.lookback,
             limits=self.limits,
             acts=self.acts,
         )
 
-    def _first_try(self, ti: Any) -> int:
-        """The first try since the task was last cleared, which raises `max_tries` by the tries so far."""
-        return max(1, int(getattr(ti, "max_tries", 0) or 0) - (self.retries or 0) + 1)
-
     def _log_job(self, number: int, outcome: Outcome) -> None:
-        self.log.info(
-            "Job %d: %d windows covered, %d rows; %d failed",
-            number,
-            len(outcome.covered),
-            outcome.rows,
-            len(outcome.failures),
-        )
-
-
-_BEGUN = "streams_begun"
-
-
-def _begun(context: Context) -> datetime:
-    """When this task instance was first tried: a run that was deleted and made again under its old name is another one.
-
-    Only Airflow's own store of the task instance tells them apart: it goes with the run.
-    """
-    from airflow.sdk.execution_time.context import NEVER_EXPIRE  # noqa: PLC0415 - where a task runs
-
-    store = context["task_state_store"]
-    known = store.get(_BEGUN, default=None)
-    if known is None:
-        known = datetime.now(UTC).isoformat()
-        store.set(_BEGUN, known, retention=NEVER_EXPIRE)
-    return datetime.fromisoformat(str(known))
-
-
-class _OwnTries:
-    """The runs that earlier tries of this very task instance left in the journal, since it was last cleared."""
-
-    def __init__(self, ids: RunIds, first_try: int, begun: datetime) -> None:
-        self._ids, self._first, self._begun = ids, first_try, begun
-
-    def __contains__(self, run: object) -> bool:
-        ids = self._ids
-        return (
-            isinstance(run, RunRef)
-            and (run.dag_id, run.run_id, run.task_id, run.map_index)
-            == (ids.dag_id, ids.run_id, ids.task_id, ids.map_index)
-            and run.try_number >= self._first
-            and run.started is not None
-            and run.started >= self._begun
-        )
+        self.log.info("Job %d: %s", number, outcome.words)
 
 
 class _AtWork:

@@ -9,14 +9,17 @@ from airflow.sdk import Asset, BaseOperator
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.basis import BasisLike
+from airflow_provider_streams.model.landing import Landed
+from airflow_provider_streams.model.placeholders import SourceTable, is_fan_out
 from airflow_provider_streams.model.plan import DEFAULT_SPLIT_BYTES, OnLoss, OnUnproven, Plan
-from airflow_provider_streams.model.receipt import Receipt
 from airflow_provider_streams.model.sink import Sink
 from airflow_provider_streams.model.source import Source, check_source
-from airflow_provider_streams.operators.announcing import withhold
-from airflow_provider_streams.operators.landing import UNSAID, check_landing
+from airflow_provider_streams.model.undecodable import OnUndecodable, Undecodable
+from airflow_provider_streams.operators.announcing import MOST_EVENTS, withhold
+from airflow_provider_streams.operators.landing import UNSAID, check_landing, check_undecodable
 from airflow_provider_streams.systems.registry import declaration_of
 from airflow_provider_streams.windows.acts import Acts, Overlap
+from airflow_provider_streams.windows.expansion import expand_named
 from airflow_provider_streams.windows.reading import RunIds
 
 if TYPE_CHECKING:
@@ -32,8 +35,9 @@ class LandingOperator(BaseOperator):
         basis: how a time becomes a position: `PublishTime(slack=..)`, `RecordedCuts(max_skew=..)`, `EventTime(..)`,
             `Chained()`, the user's own `Cuts(start, end)`, or the name of one for its defaults: `publish`, `append`,
             `event`, `chained`. Default: the system's, `publish` for Pulsar and `append` for Pravega.
-        sink: where the rows land, each window replaced on its own. None: windows are read and proven only. Must be
-            said, but for a dry run.
+        sink: where the rows land, each window replaced on its own; with placeholders (`IcebergSink("lake.{topic}")`) a
+            table for each topic or stream of the source. None: windows are read and proven only. Must be said, but for
+            a dry run.
         transform: `package.module:function` (templated), imported by Spark's driver program, that takes a Spark
             DataFrame of one window, or one and a `TransformContext`, and gives one. It runs no action.
         columns: the columns to read (templated); None: the system's default ones.
@@ -44,6 +48,9 @@ class LandingOperator(BaseOperator):
         on_loss: `fail`, or `record` to land what the stream still holds and say so.
         on_unproven: `land`, and say so, or `fail`, where nobody can say whether a window's start is still held: the
             stream dropped events before anybody looked.
+        on_undecodable: what becomes of events that the source's `value` cannot decode: `fail`; `quarantine` lands them
+            beside the table with position, cause and bytes; `drop` counts them and leaves them out.
+        max_undecodable: of these two, which share of a window's events they may be, 0 to 1; more of them fail it.
         dry_run: plan, say what would be read, and stop.
         replan: an explicit act: make a new plan, although one is pinned.
         reland: an explicit act: land something else, elsewhere or on another grid than the reader did so far. What its
@@ -70,6 +77,8 @@ class LandingOperator(BaseOperator):
         reader: str | None = None,
         on_loss: OnLoss = "fail",
         on_unproven: OnUnproven = "land",
+        on_undecodable: OnUndecodable = "fail",
+        max_undecodable: float | None = None,
         dry_run: bool = False,
         replan: bool = False,
         reland: bool = False,
@@ -92,10 +101,13 @@ class LandingOperator(BaseOperator):
         self.reader = reader
         self.on_loss = on_loss
         self.on_unproven = on_unproven
+        self.undecodable = Undecodable(on_undecodable, max_undecodable)
+        check_undecodable(self.sink, self.undecodable)
         self.dry_run_only = dry_run
         self.acts = Acts(replan, reland, accept_fewer, overlap)
         self.target_split_bytes = target_split_bytes
-        self._planned: Sequence[tuple[Plan, Receipt | None]] = ()
+        self._planned: Sequence[tuple[Plan, Landed | None]] = ()
+        self._tables: Sequence[tuple[SourceTable, Plan, Landed | None]] = ()
         add_assets(self, source, self.sink)
 
     def on_kill(self) -> None:
@@ -108,12 +120,41 @@ class LandingOperator(BaseOperator):
         """What OpenLineage learns: the ranges read of each topic for each window, and the table. None: nothing was."""
         from airflow.providers.openlineage.extractors import OperatorLineage  # noqa: PLC0415 - its listener asks
 
-        from airflow_provider_streams.operators.lineage import datasets, run_facets  # noqa: PLC0415
+        from airflow_provider_streams.operators.lineage import (  # noqa: PLC0415
+            MOST_TABLES,
+            datasets,
+            run_facets,
+            table_datasets,
+        )
 
+        if self._tables:
+            inputs, outputs = table_datasets(self.source, self._tables)
+            facets = run_facets([(plan, landed) for _, plan, landed in self._tables], most=MOST_TABLES)
+            return OperatorLineage(inputs=inputs, outputs=outputs, run_facets=facets)
         if not self._planned:
             return None
         inputs, outputs = datasets(self.source, self._planned, self.sink)
         return OperatorLineage(inputs=inputs, outputs=outputs, run_facets=run_facets(self._planned))
+
+    def get_openlineage_facets_on_failure(self, task_instance: Any) -> OperatorLineage | None:
+        """As when it succeeds: what was landed stays so, whatever became of the others."""
+        return self.get_openlineage_facets_on_complete(task_instance)
+
+    @property
+    def is_fan_out(self) -> bool:
+        """Whether each topic or stream has a table of its own."""
+        return is_fan_out(self.sink)
+
+    @property
+    def table_sink(self) -> Sink:
+        """Where the rows land, where there must be a table.
+
+        Raises:
+            InvalidRequest: none was named.
+        """
+        if self.sink is None:
+            raise InvalidRequest("say where the rows go: sink is None")
+        return self.sink
 
     def _withhold(self) -> None:
         """Nothing was landed: nobody is told."""
@@ -129,10 +170,18 @@ def _check_choices(on_loss: str, on_unproven: str) -> None:
 
 
 def add_assets(task: BaseOperator, source: Source, sink: Sink | None) -> None:
-    """The source becomes a task's inlet, the sink its outlet: beside what the user gave."""
+    """The source becomes a task's inlet, the sink its outlet: beside what the user gave.
+
+    Of a table for each topic or stream: one asset for all tables, and of named ones each table's, unless they are many.
+    """
     task.inlets = _with_asset(task.inlets, source.asset_uri)
-    if sink is not None:
-        task.outlets = _with_asset(task.outlets, sink.asset_uri)
+    if sink is None:
+        return
+    task.outlets = _with_asset(task.outlets, sink.asset_uri)
+    named = expand_named(source, sink) if is_fan_out(sink) else None
+    if named is not None and len(named) <= MOST_EVENTS:
+        for table in named.tables:
+            task.outlets = _with_asset(task.outlets, table.sink.asset_uri)
 
 
 def _with_asset(assets: Any, uri: str) -> list[Any]:

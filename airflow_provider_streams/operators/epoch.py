@@ -32,7 +32,7 @@ class PravegaRollEpochOperator(BaseOperator):
     a tick does no harm. Writers go on; acknowledgements wait for some tenths of a second.
 
     Args:
-        source: the stream.
+        source: the stream; one.
         moment: the tick (aware, or ISO 8601; templated); default: the time the run was due, `dag_run.run_after`.
         recorder: the name to leave beside the entry; default `dag_id.task_id`.
 
@@ -50,6 +50,8 @@ class PravegaRollEpochOperator(BaseOperator):
         super().__init__(**kwargs)
         if not isinstance(source, PravegaSource):
             raise InvalidRequest(f"source must be a PravegaSource, got {type(source).__name__}")
+        if not source.is_one:
+            raise InvalidRequest(f"{source}: an epoch is rolled in one stream: take an operator for each of several")
         self.source, self.moment, self.recorder = source, moment, recorder
 
     def execute(self, context: Context) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from airflow.sdk import BaseOperator
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.base import StreamHook, hook_for
 from airflow_provider_streams.hooks.journal import open_journal
-from airflow_provider_streams.model.basis import SLACK, BasisLike
+from airflow_provider_streams.model.basis import SLACK, BasisLike, EventTime
 from airflow_provider_streams.model.hold import HoldRequest
 from airflow_provider_streams.model.source import Source, check_source
 from airflow_provider_streams.model.window import Window
@@ -191,8 +191,11 @@ class ReleaseHoldOperator(_HoldOperator):
 
 
 def _slack(source: Source, basis: BasisLike | None) -> timedelta:
-    slack: timedelta = getattr(declaration_of(source.system).basis(basis), "slack", SLACK)
-    return slack
+    """How much earlier than a window's start its first event may have been stored."""
+    asked = declaration_of(source.system).basis(basis)
+    slack: timedelta = getattr(asked, "slack", SLACK)
+    # an event time may be ahead of the clock by it, and a publish time out of order
+    return 2 * slack if isinstance(asked, EventTime) else slack
 
 
 def _place_at(hook: StreamHook, source: Source, at: CutText) -> dict[str, Any]:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol, cast
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.landing import Landing, columns_of
+from airflow_provider_streams.model.placeholders import is_fan_out
 from airflow_provider_streams.model.sink import Sink
 from airflow_provider_streams.model.source import Source
+from airflow_provider_streams.model.undecodable import Undecodable
 from airflow_provider_streams.spark.settings import SparkSettings
 from airflow_provider_streams.systems.registry import declaration_of
+from airflow_provider_streams.systems.sources import payloads_of
+from airflow_provider_streams.windows.expansion import expand_named
 
 UNSAID: Final = cast("Sink", object())
 """The sink of a task that names none."""
@@ -27,9 +30,14 @@ def check_landing(
     """The sink, if everything that is said about the rows can work.
 
     Raises:
-        InvalidRequest: no sink was named; or something is of a wrong kind, or unknown.
+        InvalidRequest: no sink was named; or something is of a wrong kind, or unknown; or named topics or streams would
+            share a table.
     """
     landed = _sink(sink, dry_run=dry_run)
+    if landed is not None and is_fan_out(landed):
+        named = expand_named(source, landed)
+        if named is not None and named.meetings:
+            raise named.meetings[0].error()
     if transform is not None and not is_late(transform):
         _check_transform(transform)
     if transform is not None and landed is None and not dry_run:
@@ -39,6 +47,21 @@ def check_landing(
     if spark is not None and not is_late(spark):
         check_spark(spark)
     return landed
+
+
+def check_undecodable(sink: Sink | None, undecodable: Undecodable) -> None:
+    """Refuse a table that cannot keep what shall be kept aside. What a class of a user's own can, only a job knows.
+
+    Raises:
+        InvalidRequest: it cannot.
+    """
+    if sink is None or undecodable.then != "quarantine" or ":" in sink.kind:
+        return
+    if not getattr(sink, "keeps_undecodable", False):
+        raise InvalidRequest(
+            f"{sink.asset_uri}: a table of kind {sink.kind!r} keeps no undecodable events beside its rows: use "
+            "on_undecodable='fail' or 'drop', or land in a ParquetSink"
+        )
 
 
 class Asking(Protocol):
@@ -53,14 +76,14 @@ class Asking(Protocol):
 
 
 def rendered_landing(task: Asking) -> Landing:
-    """What a task lands, now that its templates are rendered.
+    """What a task lands, now that its templates are rendered; of many tables, what they have in common.
 
     Raises:
         InvalidRequest: as `check_landing`.
     """
     asked = {name: getattr(task, name) for name in ("source", "sink", "transform", "columns", "spark")}
     sink = check_landing(**asked, dry_run=task.dry_run_only)
-    return Landing(sink, task.transform, columns_of(task.columns))
+    return Landing(None if is_fan_out(sink) else sink, task.transform, columns_of(task.columns))
 
 
 def check_spark(spark: object) -> None:
@@ -107,11 +130,12 @@ def _check_transform(transform: object) -> None:
 
 
 def _check_columns(source: Source, columns: tuple[str, ...] | None) -> None:
-    known = declaration_of(source.system).columns
+    declared = declaration_of(source.system)
+    decoded = any(payloads_of(source).values())
+    known = [*([f"_{name}" for name in declared.columns] if decoded else declared.columns), *declared.peer_columns]
     for name in columns or ():
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
-            raise InvalidRequest(f"{source.system} has no column {name!r}; {hint}")
+        # which fields there are, the schema says when a window is planned
+        if name not in known and (not decoded or name.startswith("_")):
+            raise declared.no_column(name, known)
     if columns and len(set(columns)) < len(columns):
         raise InvalidRequest(f"a column is asked for twice: {', '.join(columns)}")

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_streams.hooks.workplace import workplace
+from airflow_provider_streams.model.basis import event_time_of
 from airflow_provider_streams.model.landing import Landed, Landing
 from airflow_provider_streams.model.partition_key import KEY_FORMAT
 from airflow_provider_streams.model.plan import Plan
@@ -14,6 +15,7 @@ from airflow_provider_streams.model.plan_table import plan_table
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.operators.announcing import announce
 from airflow_provider_streams.operators.base import LandingOperator, reader_name, run_ids
+from airflow_provider_streams.operators.fan_out import TablesRun
 from airflow_provider_streams.operators.landing import rendered_landing
 from airflow_provider_streams.retry import terminal_errors
 from airflow_provider_streams.timetables import run_facts
@@ -21,7 +23,7 @@ from airflow_provider_streams.windows.landing import Ask
 from airflow_provider_streams.windows.of_run import ResolvedWindow, resolve_window
 from airflow_provider_streams.windows.planning import WindowRead
 from airflow_provider_streams.windows.readiness import WindowQuestion
-from airflow_provider_streams.windows.reading import plan_window, read_window, summary
+from airflow_provider_streams.windows.reading import plan_window, read_window, summary, undecodable_sentence
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -33,6 +35,10 @@ class ReadWindowOperator(LandingOperator):
     Before reading, the plan is pinned in the journal and logged as a table. After it, the receipt is compared with
     the plan; only then is the table replaced, the window recorded as covered, and the sink's asset updated.
 
+    With placeholders in the sink, each topic or stream of the source is planned, pinned, read, proven and recorded on
+    its own, into its own table, and all of them in one Spark job. Those that fail do not hold up the others: they fail
+    the task at the end, and its retry reads them alone.
+
     Args:
         window: an explicit window, or its text `start/end` (templated). Default: the run's partition, then its
             data interval.
@@ -41,8 +47,10 @@ class ReadWindowOperator(LandingOperator):
         kwargs: as `LandingOperator` takes them. With `dry_run`, the plan is pinned, logged and returned.
 
     Returns (XCom):
+        Of a sink with placeholders: `tables, rows, written, bytes, splits, largest, window, reader, by_earlier_tries`
+        and more, of bounded size. Else
         `fingerprint, reader, window, start_cut, end_cut, rows, written, bytes, splits, verdict, window_rule, seconds,
-        target` and more.
+        target, quarantined, dropped` and more.
     """
 
     template_fields: Sequence[str] = ("window", *LandingOperator.template_fields)
@@ -64,13 +72,17 @@ class ReadWindowOperator(LandingOperator):
             landing = rendered_landing(self)
             resolved = resolve_window(self.window, self.window_length, run_facts(context))
             self.log.info("Window %s, from the run's %s", resolved.window, resolved.rule)
+            if self.is_fan_out:
+                read = self._window_read(resolved, context)
+                _, told = TablesRun(self, read, landing, resolved, context)()
+                return told | {"window_rule": resolved.rule}
             plan, landed = self._read(resolved, landing, context)
-        self._planned = [(plan, landed.receipt if landed else None)]
+        self._planned = [(plan, landed)]
         return summary(plan, landed, self.sink) | {"window_rule": resolved.rule}
 
     def _read(self, resolved: ResolvedWindow, landing: Landing, context: Context) -> tuple[Plan, Landed | None]:
         read, ids = self._window_read(resolved, context), run_ids(context)
-        ask = Ask(self.source, read.reader, landing, read.basis, resolved.grid)
+        ask = Ask(self.source, read.reader, landing, read.basis, resolved.grid, event_time_of(self.basis))
         with workplace(self.source, self.spark_conn_id, self.spark) as place:
             if self.dry_run_only:
                 plan = plan_window(place, ask, read, ids, self.acts)
@@ -83,6 +95,8 @@ class ReadWindowOperator(LandingOperator):
                 announce(place.journal, context, ask, self.sink, key_format)
         receipt = landed.receipt
         self.log.info("Covered %s: %s rows in %.1f s, %s", plan.window, receipt.rows, receipt.seconds, receipt.verdict)
+        if said := undecodable_sentence(plan.window, receipt, self.sink):
+            self.log.warning("%s", said)
         return plan, landed
 
     def _log_plan(self, plan: Plan) -> None:
@@ -91,4 +105,4 @@ class ReadWindowOperator(LandingOperator):
     def _window_read(self, resolved: ResolvedWindow, context: Context) -> WindowRead:
         question = WindowQuestion(self.source, resolved.window, self.basis)
         reader = reader_name(self.reader, context)
-        return WindowRead(question, reader, self.on_loss, self.target_split_bytes, self.on_unproven)
+        return WindowRead(question, reader, self.on_loss, self.target_split_bytes, self.on_unproven, self.undecodable)

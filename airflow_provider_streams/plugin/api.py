@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
@@ -20,11 +20,13 @@ from starlette.types import Scope
 from airflow_provider_streams.errors import InvalidWindow
 from airflow_provider_streams.journal import names, pins, runs
 from airflow_provider_streams.journal.overview import Activity, ReaderOverview, activities, grid_of, overviews
+from airflow_provider_streams.journal.runs import Run
 from airflow_provider_streams.model.backfill import Select
 from airflow_provider_streams.model.hold import Hold
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.plugin.access import AccessDep
 from airflow_provider_streams.plugin.answers import plan_json, reader_json, run_json, source_json, unless_known
+from airflow_provider_streams.plugin.command import of_quarantine
 from airflow_provider_streams.plugin.database import JournalDoor
 from airflow_provider_streams.plugin.filling import Gap, how_to_fill
 from airflow_provider_streams.plugin.horizon import Horizons, ask_system
@@ -131,8 +133,15 @@ def window(one: ReaderDep, span: SpanDep, access: AccessDep, connection: Journal
         **span.to_json(),
         **reader_json(one),
         "plan": None if pin is None else plan_json(pin),
+        "look": of_quarantine(one, span) if _keeps_events(tries) else None,
         "runs": [run_json(run) for run in reversed(tries) if run.ref.dag_id in readable],
     }
+
+
+def _keeps_events(tries: Iterable[Run]) -> bool:
+    """Whether the last run that covered a window kept events aside."""
+    receipts = [run.receipt for run in tries if run.state == "covered" and run.receipt is not None]
+    return bool(receipts and receipts[-1].totals["quarantined"])
 
 
 @routes.get("/preview/{reader_id}")  # noqa: FAST003 - reader_of takes it

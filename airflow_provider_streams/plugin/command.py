@@ -14,6 +14,7 @@ from airflow_provider_streams.model.grid import Grid
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.registry import declaration_of
+from airflow_provider_streams.systems.sources import decoded_source, payloads_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +55,19 @@ def of_source(wanted: WantedBackfill, source: Source) -> str | None:
     return _text([*lines, *_span(wanted)], source.system)
 
 
+def of_quarantine(one: ReaderOverview, window: Window) -> str:
+    """The command that shows a window's events that could not be decoded."""
+    lines = [["--source", one.source_key], ["--reader", one.reader], ["--window", str(window)]]
+    return _lines([["airflow", "streams", "quarantine", "show"], *lines])
+
+
 def _can_be_named(source: Source) -> bool:
     """Whether the command line makes the same source of its names."""
     declared = declaration_of(source.system)
     names, details = declared.names_of(source)
     try:
-        return source == declared.source(names, source.conn_id, details)
+        again = declared.source(names, source.conn_id, details)
+        return source == decoded_source(again, {what: one for what, one in payloads_of(source).items() if one})
     except StreamsError:
         return False
 
@@ -77,7 +85,11 @@ def _span(wanted: WantedBackfill) -> Iterator[list[str]]:
 
 
 def _text(lines: list[list[str]], *system: str) -> str:
-    return " \\\n  ".join(shlex.join(words) for words in [["airflow", "streams", "backfill", *system], *lines])
+    return _lines([["airflow", "streams", "backfill", *system], *lines])
+
+
+def _lines(words: list[list[str]]) -> str:
+    return " \\\n  ".join(map(shlex.join, words))
 
 
 def _iso(moment: datetime) -> str:

@@ -153,6 +153,9 @@ def _piece(item: WindowState, overlapped: bool) -> Piece:  # noqa: FBT001 - one 
         int(item.state == "missing" and bool(item.fingerprint)),
         int(overlapped),
         int(item.state == "covered" and item.cause == "unproven"),
+        item.quarantined,
+        item.dropped,
+        int(bool(item.quarantined or item.dropped)),
         item.cause,
         item.fingerprint,
     )
@@ -262,6 +265,9 @@ _NUMBERS: Final[dict[str, Callable[[Piece], int]]] = {
     "planned": lambda piece: piece.planned,
     "overlaps": lambda piece: piece.overlaps,
     "unproven": lambda piece: piece.unproven,
+    "quarantined": lambda piece: piece.quarantined,
+    "dropped": lambda piece: piece.dropped,
+    "undecodable": lambda piece: piece.undecodable,
 }
 
 

@@ -34,7 +34,8 @@ class WindowReadySensor(StateSensor):
     """Waits until a window's end is certain.
 
     Basis `publish`: its time and the slack have passed, and nothing in it is still open. Basis `append`: its end's
-    cut is recorded. Basis `event`: the stream's watermark has passed it.
+    cut is recorded. Basis `event`: its end and `max_lateness` have passed (Pulsar: and the slack, by the clock;
+    Pravega: the stream's watermark, or a recorded cut, has come so far).
 
     It asks the same question as `ReadWindowOperator` with the same arguments, and consumes nothing. Where the source
     ends when the wait begins is noted in the journal: what is removed from then on, the read will know to be lost.

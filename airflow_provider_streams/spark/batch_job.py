@@ -2,47 +2,42 @@
 
 | what | how |
 |---|---|
-| a chunk's plans are small together | read by this process, handed to Spark as one Arrow table |
-| larger | one scan of the splits of all plans (`WindowsDataSource`) |
+| a chunk's plans are small together | read and written by this process |
+| larger | one scan of the splits of all plans, whose tasks write what they read (`split_tasks`) |
 | a transform | sees one window at a time, as in a job of one window; more rows than fit are halved |
 | a window that cannot be read | fails alone; a chunk that fails as a whole is halved until the failure stands alone |
+| several tables, each of a source of its own | what is wrong with one is no matter of the others |
 """
 
 from __future__ import annotations
 
 import json
 import logging
-import time
 import traceback
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
-from airflow_provider_streams.errors import OtherCluster, StreamsError
+from airflow_provider_streams.errors import AccessError, LandingMismatch, OtherCluster, StreamsError
 from airflow_provider_streams.model.landing import Landed, Schema
-from airflow_provider_streams.model.plan import SourceRef
-from airflow_provider_streams.model.receipt import SplitReceipt, compare
+from airflow_provider_streams.model.patience import Patience
 from airflow_provider_streams.redaction import redact
-from airflow_provider_streams.spark import ending, failures, job, preflight, reading, sinks, veil
-from airflow_provider_streams.spark.batch_source import NUMBER_COLUMN, WindowsDataSource, source_options
-from airflow_provider_streams.spark.batch_spec import ChunkSpec, WindowFailure, WindowResult, concerns_all
-from airflow_provider_streams.spark.observing import observed
-from airflow_provider_streams.spark.options import RECEIPT_COLUMN
+from airflow_provider_streams.spark import failures, job, preflight, reading, sinks
+from airflow_provider_streams.spark.batch_reading import WINDOWS_AT_ONCE, OwnSettings
+from airflow_provider_streams.spark.batch_spec import ChunkSpec, WindowFailure, WindowResult, concerns_all, table_of
+from airflow_provider_streams.spark.session_setting import with_times_of_day
+from airflow_provider_streams.spark.session_when_needed import SessionWhenNeeded
 from airflow_provider_streams.spark.spec import JobSpec
-from airflow_provider_streams.spark.transforms import Transform, settings, unchanged
-from airflow_provider_streams.systems.registry import load_system
+from airflow_provider_streams.spark.together import Together
+from airflow_provider_streams.spark.transforms import Transform, unchanged
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 _log = logging.getLogger(__name__)
-
-_WINDOWS_AT_ONCE = 4
 
 
 def run_chunk(chunk: ChunkSpec, spark: SparkSession) -> list[WindowResult]:
@@ -52,7 +47,15 @@ def run_chunk(chunk: ChunkSpec, spark: SparkSession) -> list[WindowResult]:
         PreflightFailed, InvalidRequest, AccessError, SystemUnavailable, SinkError: it concerns all windows alike. Those
             that were put in place before stay so.
     """
-    preflight.check_driver(spark)
+    is_lazy = isinstance(spark, SessionWhenNeeded)
+    times = nullcontext() if is_lazy else with_times_of_day(spark, (spec.plan.decoding for spec in chunk.specs))
+    with times, sinks.connected(chunk.how.sink, chunk.how.table):
+        return _run_chunk(chunk, spark)
+
+
+def _run_chunk(chunk: ChunkSpec, spark: SparkSession) -> list[WindowResult]:
+    if not isinstance(spark, SessionWhenNeeded):
+        preflight.check_driver(spark)
     foreign = _of_other_clusters(chunk)
     own = [number for number in range(len(chunk.specs)) if number not in foreign]
     if own and not chunk.is_small:
@@ -60,68 +63,127 @@ def run_chunk(chunk: ChunkSpec, spark: SparkSession) -> list[WindowResult]:
     if chunk.transform:
         Transform(chunk.transform, chunk.how).rehearse(spark)
     _log.info("reading %d windows in one job", len(own))
-    read = _attempt(ChunkSpec(tuple(chunk.specs[number] for number in own)), spark) if own else []
-    results: dict[int, WindowResult] = {**foreign, **dict(zip(own, read, strict=True))}
+    results: dict[int, WindowResult] = {**foreign}
+    passes, patience = _passes(chunk, own), Patience(several=chunk.has_several_tables)
+    columns: dict[str, Schema] = {}
+    for numbers in passes:
+        part = ChunkSpec(tuple(_with_columns(chunk.specs[number], columns) for number in numbers))
+        read = _attempt(part, spark, patience) if len(passes) == 1 else _beside_others(part, spark, patience)
+        results |= zip(numbers, read, strict=True)
+        for spec, one in zip(part.specs, read, strict=True):
+            if isinstance(one, Landed) and one.schema:
+                columns[table_of(spec)] = one.schema
     return [results[number] for number in range(len(chunk.specs))]
 
 
+def _beside_others(part: ChunkSpec, spark: SparkSession, patience: Patience) -> list[WindowResult]:
+    """Windows whose columns others of the chunk do not have: if the table cannot take them, that concerns these."""
+    try:
+        return _attempt(part, spark, patience)
+    except LandingMismatch as error:
+        return [_failed(spec, error) for spec in part.specs]
+
+
+def _passes(chunk: ChunkSpec, numbers: Iterable[int]) -> list[list[int]]:
+    """The windows that are read in one pass: those of a table whose payloads become the same columns.
+
+    Without a transform, windows of other tables join them, whatever their columns are.
+    """
+    is_direct = chunk.transform is None and sinks.writes_files(chunk.how.sink)
+    rounds: dict[str, dict[str, int]] = defaultdict(dict)
+    found: dict[str | int, list[int]] = {}
+    for number in numbers:
+        spec = chunk.specs[number]
+        decoding = spec.plan.decoding
+        types = json.dumps([] if decoding is None else [str(decoding.value), str(decoding.key)])
+        known = rounds[table_of(spec)]
+        found.setdefault(known.setdefault(types, len(known)) if is_direct else types, []).append(number)
+    return list(found.values())
+
+
+def _with_columns(spec: JobSpec, columns: Mapping[str, Schema]) -> JobSpec:
+    """The same for a table that has these columns by now."""
+    landed = columns.get(table_of(spec))
+    if spec.terms is None or not landed:
+        return spec
+    known = {**dict(spec.terms.columns or ()), **dict(landed)}
+    return replace(spec, terms=replace(spec.terms, columns=tuple(known.items())))
+
+
 def _of_other_clusters(chunk: ChunkSpec) -> dict[int, WindowFailure]:
-    """The windows whose plans mean nothing here; each origin is asked about once."""
-    judged: dict[SourceRef, OtherCluster | None] = {}
-    for spec in chunk.specs:
-        if spec.plan.source not in judged:
-            judged[spec.plan.source] = _origin_problem(spec)
+    """The windows whose plans mean nothing here; each origin is asked about once, some side by side."""
+    first = {spec.plan.source: spec for spec in reversed(chunk.specs)}
+    several = chunk.has_several_tables
+    with ThreadPoolExecutor(min(WINDOWS_AT_ONCE, len(first)), thread_name_prefix="streams-origin") as pool:
+        asked = pool.map(lambda spec: _origin_problem(spec, several=several), first.values())
+        problems = dict(zip(first, asked, strict=True))
     return {
         number: _failed(spec, problem)
         for number, spec in enumerate(chunk.specs)
-        if (problem := judged[spec.plan.source]) is not None
+        if (problem := problems[spec.plan.source]) is not None
     }
 
 
-def _origin_problem(spec: JobSpec) -> OtherCluster | None:
+def _origin_problem(spec: JobSpec, *, several: bool) -> StreamsError | None:
     try:
         job.check_origin(spec, spec.plan)
     except OtherCluster as error:
         return error
+    except AccessError as error:
+        if not several or concerns_all(error, several_tables=True):
+            raise
+        return error
     return None
 
 
-def _attempt(chunk: ChunkSpec, spark: SparkSession) -> list[WindowResult]:
+def _attempt(chunk: ChunkSpec, spark: SparkSession, patience: Patience) -> list[WindowResult]:
     try:
-        return _together(chunk, spark) if _can_share(chunk) else [_alone(spec, spark) for spec in chunk.specs]
-    except _OwnSettings:
+        if _can_share(chunk):
+            return _together(chunk, spark, patience)
+        return [_alone(spec, spark, patience) for spec in chunk.specs]
+    except OwnSettings:
         _log.info("the transform changes Spark's settings: each of %d windows is read alone", len(chunk.specs))
-        return [_alone(spec, spark) for spec in chunk.specs]
+        return [_alone(spec, spark, patience) for spec in chunk.specs]
     except reading.TooLarge:
         if len(chunk.specs) == 1:
-            return [_alone(chunk.how, spark)]  # which lets Spark's tasks read it
+            return [_alone(chunk.how, spark, patience)]  # which lets Spark's tasks read it
         _log.info("the rows of %d windows are too many for this process and a transform: halving", len(chunk.specs))
     except Exception as error:  # noqa: BLE001 - whatever it is, it must not spoil the other windows
-        known = failures.typed(error, chunk.secrets.values())
-        if concerns_all(known):
+        known = failures.typed(error, chunk.how.hidden)
+        if concerns_all(known, several_tables=patience.several):
             raise known from None  # Spark's text is pages of traceback, and may quote a secret
         if len(chunk.specs) == 1:
+            patience.note(known)
             return [_failed(chunk.how, known)]
         _log.warning("%d windows failed together (%s): halving", len(chunk.specs), type(known).__name__)
     half = len(chunk.specs) // 2
-    return [*_attempt(chunk.part(0, half), spark), *_attempt(chunk.part(half, len(chunk.specs)), spark)]
+    parts = chunk.part(0, half), chunk.part(half, len(chunk.specs))
+    return [result for part in parts for result in _patiently(part, spark, patience)]
 
 
-def _together(chunk: ChunkSpec, spark: SparkSession) -> list[WindowResult]:
+def _patiently(chunk: ChunkSpec, spark: SparkSession, patience: Patience) -> list[WindowResult]:
+    """A half of what failed together, unless nothing answers any more."""
+    if patience.over:
+        return [_failed(spec, patience.over) for spec in chunk.specs]
+    return _attempt(chunk, spark, patience)
+
+
+def _together(chunk: ChunkSpec, spark: SparkSession, patience: Patience) -> list[WindowResult]:
     with unchanged(spark) if chunk.transform else nullcontext():
-        return _Together(chunk, spark).run()
+        found = Together(chunk, spark, patience).run()
+    each = zip(chunk.specs, found, strict=True)
+    return [one if isinstance(one, Landed) else _failed(spec, one) for spec, one in each]
 
 
-class _OwnSettings(Exception):
-    """A transform changed Spark's settings for its window: other windows must not be read under them."""
-
-
-def _alone(spec: JobSpec, spark: SparkSession) -> WindowResult:
+def _alone(spec: JobSpec, spark: SparkSession, patience: Patience) -> WindowResult:
+    if patience.over:
+        return _failed(spec, patience.over)
     try:
         return job.run(spec, spark)
     except Exception as error:
-        if concerns_all(error):
+        if concerns_all(error, several_tables=patience.several):
             raise
+        patience.note(error)
         return _failed(spec, error)
 
 
@@ -132,193 +194,12 @@ def _failed(spec: JobSpec, error: BaseException) -> WindowFailure:
         _log.warning("window %s failed: %s: %s", spec.plan.window, type(error).__name__, error)
     else:
         text = "".join(traceback.format_exception(error))
-        _log.error("window %s failed: %s", spec.plan.window, redact(text, spec.secrets.values()))
+        _log.error("window %s failed: %s", spec.plan.window, redact(text, spec.hidden))
     return WindowFailure.of(error)
 
 
 def _can_share(chunk: ChunkSpec) -> bool:
     """Whether one pass can write all: the sink can, and a transform need not read the stream once per window."""
     sink = chunk.how.sink
-    writes_many = sink is None or hasattr(sinks.writer_type(sink.kind), "stage_together")
+    writes_many = sink is None or sinks.writes_files(sink)
     return writes_many and (chunk.transform is None or chunk.is_small)
-
-
-class _Read(Protocol):
-    """The windows of a chunk being read."""
-
-    df: DataFrame
-    """All rows, each with the number of its window."""
-    failed: dict[int, StreamsError]
-    """Windows that could not be read, and are not in `df`."""
-
-    def receipts(self) -> dict[int, list[SplitReceipt]]:
-        """What the splits of each window saw, after the first action on `df` has ended."""
-
-
-class _Together:
-    """One pass over all windows of a chunk."""
-
-    def __init__(self, chunk: ChunkSpec, spark: SparkSession) -> None:
-        self._chunk, self._spark = chunk, spark
-        self._started = time.monotonic()
-
-    def run(self) -> list[WindowResult]:
-        """What became of each window, in order."""
-        read = self._read()
-        results: dict[int, WindowResult] = {
-            number: _failed(self._chunk.specs[number], error) for number, error in read.failed.items()
-        }
-        numbers = [number for number in range(len(self._chunk.specs)) if number not in results]
-        if numbers:
-            results |= self._land(read, numbers)
-        return [results[number] for number in range(len(self._chunk.specs))]
-
-    def _read(self) -> _Read:
-        if self._chunk.is_small:
-            try:
-                return _TableRead(self._chunk, self._spark)
-            except reading.TooLarge:
-                if self._chunk.transform is not None:
-                    raise
-                _log.info("the rows are too many for this process: Spark's tasks read them")
-                preflight.check_workers(self._spark)
-        return _SourceRead(self._chunk, self._spark)
-
-    def _land(self, read: _Read, numbers: Sequence[int]) -> dict[int, WindowResult]:
-        sink = self._chunk.how.sink
-        if sink is None:
-            if not isinstance(read, _TableRead):
-                read.df.write.format("noop").mode("overwrite").save()
-            return self._proven(read.receipts(), numbers, {})
-        terms = self._chunk.how.terms
-        if terms is None:
-            raise AssertionError("JobSpec refuses a sink without terms")
-        schema = job.schema_of(self._chunk.how, read.df.drop(NUMBER_COLUMN))
-        writers = {number: sinks.writer_of(sink, self._chunk.specs[number].plan.window, terms) for number in numbers}
-        try:
-            first = writers[numbers[0]]
-            first.stage_together(writers, read.df, NUMBER_COLUMN)  # type: ignore[attr-defined]  # see _can_share
-            return self._proven(read.receipts(), numbers, writers, schema)
-        finally:
-            for writer in writers.values():
-                writer.discard()
-
-    def _proven(
-        self,
-        receipts: dict[int, list[SplitReceipt]],
-        numbers: Sequence[int],
-        writers: dict[int, sinks.Writer],
-        schema: Schema | None = None,
-    ) -> dict[int, WindowResult]:
-        """Each window on its own: its receipt agrees and its rows are in place, or it failed."""
-        system = load_system(self._chunk.how.plan.source.system).from_options(self._chunk.how.options)
-        results: dict[int, WindowResult] = {}
-        try:
-            for number in numbers:
-                spec = self._chunk.specs[number]
-                ending.check()
-                try:
-                    explained = system.explain(spec.plan, receipts[number], on_loss=spec.on_loss)
-                    receipt = compare(spec.plan, explained, seconds=time.monotonic() - self._started)
-                    written = None
-                    if number in writers:
-                        written = writers[number].commit(receipt, job.expected_rows(spec, receipt, None))
-                    results[number] = Landed(receipt, written, schema)
-                except StreamsError as error:
-                    results[number] = _failed(spec, error)
-        finally:
-            system.close()
-        return results
-
-
-class _TableRead:
-    """Read in this process, some windows at a time, before Spark sees a row."""
-
-    def __init__(self, chunk: ChunkSpec, spark: SparkSession) -> None:
-        self.failed: dict[int, StreamsError] = {}
-        self._receipts: dict[int, list[SplitReceipt]] = {}
-        tables: dict[int, pa.Table] = {}
-        pool = ThreadPoolExecutor(min(_WINDOWS_AT_ONCE, len(chunk.specs)), thread_name_prefix="streams-window")
-        try:
-            for number, found in enumerate(pool.map(_table, chunk.specs)):
-                if isinstance(found, StreamsError):
-                    self.failed[number] = found
-                    continue
-                tables[number], self._receipts[number] = found
-                if sum(table.nbytes for table in tables.values()) > reading.MOST_BYTES:
-                    raise reading.TooLarge
-        finally:
-            pool.shutdown(cancel_futures=True)
-        if tables and chunk.how.sink is not None:
-            self.df = _frame(spark, tables, _transforms(chunk, tables) if chunk.transform else None)
-
-    def receipts(self) -> dict[int, list[SplitReceipt]]:
-        """See `_Read`."""
-        return self._receipts
-
-
-def _table(spec: JobSpec) -> tuple[pa.Table, list[SplitReceipt]] | StreamsError:
-    try:
-        return reading.read_table(spec)
-    except StreamsError as error:
-        known = failures.typed(error, spec.secrets.values())
-        if concerns_all(known) or not isinstance(known, StreamsError):
-            raise known from None
-        return known
-
-
-def _transforms(chunk: ChunkSpec, numbers: Iterable[int]) -> dict[int, Transform]:
-    """One for each window."""
-    first = Transform(str(chunk.transform), chunk.how)
-    return {number: replace(first, spec=chunk.specs[number]) for number in numbers}
-
-
-def _frame(spark: SparkSession, tables: dict[int, pa.Table], transforms: dict[int, Transform] | None) -> DataFrame:
-    """All rows with the number of their window; a transform sees one window at a time, and no number."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - only where Spark runs
-
-    from airflow_provider_streams.spark.frames import frame_of  # noqa: PLC0415
-
-    if transforms is None:
-        marked = [
-            table.append_column(NUMBER_COLUMN, pa.array([number] * len(table), pa.int32()))
-            for number, table in tables.items()
-        ]
-        return frame_of(spark, pa.concat_tables(marked))
-    before = settings(spark)
-    frames = [
-        transforms[number](frame_of(spark, table)).withColumn(NUMBER_COLUMN, F.lit(number))
-        for number, table in tables.items()
-    ]
-    if settings(spark) != before:
-        raise _OwnSettings
-    # in pairs, for Spark walks a plan recursively: 200 unions in a row are deep
-    while len(frames) > 1:
-        frames = [frames[i].unionByName(frames[i + 1]) for i in range(0, len(frames) - 1, 2)] + frames[
-            len(frames) // 2 * 2 :
-        ]
-    return frames[0]
-
-
-class _SourceRead:
-    """Read by Spark's tasks, in one scan."""
-
-    def __init__(self, chunk: ChunkSpec, spark: SparkSession) -> None:
-        from pyspark.sql import Observation  # noqa: PLC0415 - only where Spark runs
-        from pyspark.sql import functions as F  # noqa: N812, PLC0415
-
-        self.failed: dict[int, StreamsError] = {}
-        veil.hide(spark)
-        spark.dataSource.register(WindowsDataSource)
-        source = spark.read.format(WindowsDataSource.name()).options(**source_options(chunk.specs)).load()
-        self._observation = Observation("streams receipts of windows")
-        observed = source.observe(self._observation, F.collect_list(RECEIPT_COLUMN).alias("receipts"))
-        self.df: DataFrame = observed.filter(f"{RECEIPT_COLUMN} is null").drop(RECEIPT_COLUMN)
-
-    def receipts(self) -> dict[int, list[SplitReceipt]]:
-        """See `_Read`."""
-        texts: dict[int, list[str]] = defaultdict(list)
-        for text in observed(self._observation).get("receipts") or ():
-            data = json.loads(text)
-            texts[data["window"]].append(json.dumps(data["receipt"]))
-        return defaultdict(list, {number: reading.distinct(found) for number, found in texts.items()})

@@ -20,9 +20,11 @@ from airflow_provider_streams.spark.failures import one_line
 from airflow_provider_streams.spark.options import RECEIPT_COLUMN
 from airflow_provider_streams.spark.source import one_split
 from airflow_provider_streams.spark.spec import JobSpec, secret_variable
+from airflow_provider_streams.spark.split_reading import open_split, schema_of
 from airflow_provider_streams.spark.veil import unveiled, veiled
+from airflow_provider_streams.spark.worker_memory import keep_imports
 from airflow_provider_streams.systems.base import StreamSystem
-from airflow_provider_streams.systems.registry import load_system
+from airflow_provider_streams.systems.registry import load_system, path_of, register
 
 NUMBER_COLUMN = "_window"
 """Which window of the chunk a row belongs to, from 0."""
@@ -35,7 +37,9 @@ _SPEC = "spec"
 
 def source_options(specs: tuple[JobSpec, ...]) -> dict[str, str]:
     """What the source is told; secrets are options of their own, veiled."""
-    chunk = {**specs[0].to_json(), "plans": [spec.plan.to_json() for spec in specs]}
+    specs = tuple(replace(spec, table={}) for spec in specs)  # tasks write where they are told, and ask no catalog
+    lists = {"plans": [spec.plan.to_json() for spec in specs], "quarantines": [spec.quarantine for spec in specs]}
+    chunk = {**specs[0].to_json(), **lists}
     secrets = {name: veiled(value) for name, value in specs[0].secret_environment().items()}
     return {_SPEC: json.dumps(chunk, separators=(",", ":")), **secrets}
 
@@ -50,11 +54,11 @@ class WindowsDataSource(DataSource):
         environment = {
             secret_variable(name): unveiled(given[secret_variable(name).lower()]) for name in data["secrets"]
         }
-        plans = [Plan.from_json(plan) for plan in data.pop("plans")]
+        plans, quarantines = [Plan.from_json(plan) for plan in data.pop("plans")], data.pop("quarantines")
         spec = JobSpec.from_json(data, environment)
         system = load_system(spec.plan.source.system)
         spec = replace(spec, plan=replace(spec.plan, splits=(), ranges=()))
-        self._reading = _Reading(plans, system, spec, _schema(system, spec))
+        self._reading = _Reading(plans, quarantines, system, spec, _schema(system, spec), path_of(system.name))
 
     @classmethod
     def name(cls) -> str:
@@ -77,6 +81,7 @@ class WindowSplit:
     number: int
     plan: Plan
     split: Split
+    quarantine: str | None
 
 
 @dataclass(frozen=True)
@@ -89,9 +94,12 @@ class WindowPartition(InputPartition):
 @dataclass(frozen=True)
 class _Reading:
     plans: list[Plan]
+    quarantines: list[str | None]
     system: type[StreamSystem]
     spec: JobSpec
     schema: pa.Schema
+    declaration: str
+    """Where the system is declared: a task's process has not heard of it."""
 
 
 class WindowsReader(DataSourceReader):
@@ -102,13 +110,13 @@ class WindowsReader(DataSourceReader):
 
     def __getstate__(self) -> dict[str, object]:
         """A task has its own plan in its partition: the others are not sent with it."""
-        return {"_reading": replace(self._reading, plans=[])}
+        return {"_reading": replace(self._reading, plans=[], quarantines=[])}
 
     def partitions(self) -> list[WindowPartition]:
         """Splits in order of the windows, small ones together: a task costs as much as reading some megabytes."""
         splits = (
-            WindowSplit(number, one_split(plan, split), split)
-            for number, plan in enumerate(self._reading.plans)
+            WindowSplit(number, one_split(plan, split), split, folder)
+            for number, (plan, folder) in enumerate(zip(self._reading.plans, self._reading.quarantines, strict=True))
             for split in plan.splits
         )
         tasks = packed(splits, lambda one: one.split.bytes, TASK_BYTES)
@@ -124,14 +132,16 @@ class WindowsReader(DataSourceReader):
                 raise one_line(error) from None  # the last line that runs here: Spark shows it as the error's place
 
     def _read(self, parts: Iterable[WindowSplit]) -> Iterator[pa.RecordBatch]:
+        register(self._reading.system.name, self._reading.declaration)
+        keep_imports()
         with closing(self._reading.system.from_options(self._reading.spec.options)) as system:
             for part in parts:
                 yield from self._read_split(system, part)
 
     def _read_split(self, system: StreamSystem, part: WindowSplit) -> Iterator[pa.RecordBatch]:
         schema = self._reading.schema
-        spec = self._reading.spec
-        reader = system.read(part.plan, part.plan.splits[0], spec.columns, on_loss=spec.on_loss)
+        manner = replace(self._reading.spec.manner, quarantine=part.quarantine)
+        reader = open_split(system, part.plan, part.plan.splits[0], manner)
         try:
             for batch in reader:
                 yield _marked(schema, batch, part.number)
@@ -144,7 +154,7 @@ class WindowsReader(DataSourceReader):
 
 def _schema(system: type[StreamSystem], spec: JobSpec) -> pa.Schema:
     with closing(system.from_options(spec.options)) as connected:
-        schema = connected.schema(spec.columns)
+        schema = schema_of(connected, spec.plan, spec.columns)
     return schema.append(pa.field(NUMBER_COLUMN, pa.int32())).append(pa.field(RECEIPT_COLUMN, pa.string()))
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from airflow_provider_streams.errors import (
     AccessError,
+    AuthenticationFailed,
+    CertificateNotTrusted,
     DataLoss,
     InvalidRequest,
     PreflightFailed,
@@ -18,8 +21,9 @@ from airflow_provider_streams.errors import (
     TaskEnded,
     WindowsOverlap,
 )
-from airflow_provider_streams.model.landing import Landed
+from airflow_provider_streams.model.landing import Held, Landed
 from airflow_provider_streams.model.plan import Plan
+from airflow_provider_streams.spark.sinks import writes_files
 from airflow_provider_streams.spark.spec import JobSpec
 
 
@@ -56,7 +60,10 @@ WindowResult = Landed | WindowFailure
 
 @dataclass(frozen=True)
 class ChunkSpec:
-    """Windows to read in one job, each with its own receipt; their specs differ in nothing but the plan.
+    """Windows to read in one job, each with its own receipt.
+
+    Their specs differ in the plan, and in the table with what holds for it and is held of the window there; all are of
+    one connection, and all tables of one.
 
     Raises:
         InvalidRequest: none.
@@ -70,14 +77,24 @@ class ChunkSpec:
 
     @property
     def how(self) -> JobSpec:
-        """Any one of the specs: sink, columns, transform and options are the same in all."""
+        """Any one of the specs: columns, transform, options and the kind of the sink are the same in all."""
         return self.specs[0]
+
+    @property
+    def has_several_tables(self) -> bool:
+        """Whether it fans out: then what is wrong with one table, or its source, is no matter of the others."""
+        return len({table_of(spec) for spec in self.specs}) > 1
 
     @property
     def is_small(self) -> bool:
         """Whether the driver program reads all of them itself."""
         limit = self.how.small_plan_bytes
         return limit > 0 and sum(spec.plan.estimate.bytes for spec in self.specs) <= limit
+
+    @property
+    def may_need_no_spark(self) -> bool:
+        """Whether it is small, many tables, and written by who reads it: hundreds of small topics start no JVM."""
+        return self.has_several_tables and self.is_small and self.transform is None and writes_files(self.how.sink)
 
     @property
     def transform(self) -> str | None:
@@ -98,9 +115,19 @@ class ChunkSpec:
         return type(self)(self.specs[first:end])
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values without the secrets, but with their names: a spec's, with `plans` and `all_held`."""
-        plans = [spec.plan.to_json() for spec in self.specs]
-        return {**self.how.to_json(), "plans": plans, "all_held": [spec.held for spec in self.specs]}
+        """Plain JSON values without the secrets, but with their names.
+
+        A spec's, with `plans`, `all_held`, and the `tables` (sink and terms), of which each has the one of `in_table`.
+        """
+        tables = [json.dumps([spec.to_json()[name] for name in _TABLE]) for spec in self.specs]
+        known = list(dict.fromkeys(tables))
+        return {
+            **self.how.to_json(),
+            "plans": [spec.plan.to_json() for spec in self.specs],
+            "all_held": [spec.held.to_json() if spec.held else None for spec in self.specs],
+            "tables": [dict(zip(_TABLE, json.loads(one), strict=True)) for one in known],
+            "in_table": [known.index(one) for one in tables],
+        }
 
     @classmethod
     def from_json(cls, data: dict[str, Any], environ: Mapping[str, str]) -> Self:
@@ -109,24 +136,40 @@ class ChunkSpec:
         Raises:
             PreflightFailed: a secret's variable did not arrive.
         """
-        return cls.of(
-            [Plan.from_json(plan) for plan in data["plans"]],
-            JobSpec.from_json({name: value for name, value in data.items() if name not in _LISTS}, environ),
-            held=data["all_held"],
+        one = {name: value for name, value in data.items() if name not in _LISTS}
+        tables = [JobSpec.from_json({**one, **table}, environ) for table in data["tables"]]
+        each = zip(data["plans"], data["all_held"], data["in_table"], strict=True)
+        return cls(
+            tuple(
+                replace(tables[number], plan=Plan.from_json(plan), held=Held.from_json(held) if held else None)
+                for plan, held, number in each
+            )
         )
 
     @classmethod
-    def of(cls, plans: Sequence[Plan], how: JobSpec, *, held: Sequence[int | None] | None = None) -> Self:
+    def of(cls, plans: Sequence[Plan], how: JobSpec, *, held: Sequence[Held | None] | None = None) -> Self:
         """These plans, read as one spec says; `held` as `JobSpec`'s, for each."""
         known = held or [None] * len(plans)
-        return cls(tuple(replace(how, plan=plan, held=rows) for plan, rows in zip(plans, known, strict=True)))
+        return cls(tuple(replace(how, plan=plan, held=one) for plan, one in zip(plans, known, strict=True)))
 
 
-_LISTS = ("plans", "all_held")
+_LISTS = ("plans", "all_held", "tables", "in_table")
+_TABLE = ("sink", "terms")
 
 
-def concerns_all(error: BaseException) -> bool:
-    """Whether an error is no single window's: reading the others apart from it would meet it again."""
+def table_of(spec: JobSpec) -> str:
+    """What says whether two windows are of one table."""
+    return spec.sink.asset_uri if spec.sink else ""
+
+
+def concerns_all(error: BaseException, *, several_tables: bool = False) -> bool:
+    """Whether an error is no single window's: reading the others apart from it would meet it again.
+
+    Where each source has a table of its own, most errors are one source's or one table's; that nothing answers at all
+    is told by several of them, see `model.patience`.
+    """
+    if several_tables:
+        return isinstance(error, PreflightFailed | TaskEnded | AuthenticationFailed | CertificateNotTrusted)
     if isinstance(error, ReadStalled):
         return False
     if isinstance(error, WindowsOverlap):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airflow_provider_streams.errors import PreflightFailed
-from airflow_provider_streams.spark import preflight
+from airflow_provider_streams.spark import preflight, py4j_log
 from airflow_provider_streams.spark.settings import SparkSettings, defaults_files
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ def embedded_session(settings: SparkSettings | None = None, *, quick_start: bool
     """
     given = settings or SparkSettings()
     preflight.check_installed()
+    py4j_log.quieten()
     running = _running()
     if running is None:
         return _start(given, quick_start=quick_start)
@@ -171,6 +172,15 @@ def _check_parts() -> None:
             f"Spark needs Java 17 or later on this machine: {where}. Install one (Debian: apt install "
             "openjdk-17-jre-headless), or name a Spark connection with spark_conn_id"
         )
+
+
+def kill_jvm() -> None:
+    """End the JVM that this process has started, however it is; whoever waits for its answer gets an error."""
+    from pyspark import SparkContext  # noqa: PLC0415 - as above
+
+    process = getattr(SparkContext._gateway, "proc", None)  # noqa: SLF001 - PySpark keeps it for its own use
+    if process is not None:
+        process.kill()
 
 
 def pyspark_folder() -> str:

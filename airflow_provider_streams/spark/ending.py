@@ -5,26 +5,28 @@ Ending a task takes seconds, and its Spark may be gone first: what fails then fa
 
 from __future__ import annotations
 
-import threading
-
 from airflow_provider_streams.errors import TaskEnded
 
-_ended = threading.Event()
+
+class _Task:
+    """A plain value: a signal's handler sets it, and could wait for no lock that the interrupted thread holds."""
+
+    ended = False
 
 
 def end() -> None:
     """The work of this process is not wanted any more."""
-    _ended.set()
+    _Task.ended = True
 
 
 def forget() -> None:
     """What was ended is over; what begins now is wanted."""
-    _ended.clear()
+    _Task.ended = False
 
 
 def is_ended() -> bool:
     """Whether the work that goes on was ended."""
-    return _ended.is_set()
+    return _Task.ended
 
 
 def check() -> None:
@@ -33,5 +35,5 @@ def check() -> None:
     Raises:
         TaskEnded: it is not.
     """
-    if _ended.is_set():
+    if _Task.ended:
         raise TaskEnded

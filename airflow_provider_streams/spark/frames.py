@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import inspect
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 
 def frame_of(spark: SparkSession, table: pa.Table) -> DataFrame:
@@ -20,3 +22,12 @@ def frame_of(spark: SparkSession, table: pa.Table) -> DataFrame:
     if not batches:
         return spark.createDataFrame([], from_arrow_schema(table.schema))
     return spark.createDataFrame(pa.Table.from_batches(batches, table.schema), schema=from_arrow_schema(table.schema))
+
+
+def arrow_columns(columns: StructType) -> pa.Schema:
+    """The columns of a DataFrame as Arrow has them, times in UTC."""
+    return to_arrow_schema(columns, **_IN_UTC)
+
+
+_IN_UTC: dict[str, Any] = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_schema).parameters else {}
+"""Spark 4.1 takes no other zone."""

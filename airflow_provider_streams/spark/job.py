@@ -7,17 +7,23 @@ import time
 from contextlib import closing, nullcontext
 from typing import TYPE_CHECKING
 
-from airflow_provider_streams.errors import FewerRows, LandingMismatch, SinkError
-from airflow_provider_streams.model.landing import Landed, Schema, missing_columns
+from airflow_provider_streams.errors import FewerRows, LandingMismatch, SinkError, TransformFailed
+from airflow_provider_streams.lake.writer import TableWriter
+from airflow_provider_streams.model.landing import Held, Landed, Schema, missing_columns
 from airflow_provider_streams.model.plan import Plan
 from airflow_provider_streams.model.receipt import Receipt, SplitReceipt, compare
-from airflow_provider_streams.spark import ending, failures, preflight, reading, sinks
+from airflow_provider_streams.spark import ending, failures, preflight, reading, sinks, staging
 from airflow_provider_streams.spark.observing import observed
+from airflow_provider_streams.spark.session_setting import with_times_of_day
 from airflow_provider_streams.spark.spec import JobSpec
+from airflow_provider_streams.spark.split_reading import schema_of as read_schema
+from airflow_provider_streams.spark.split_tasks import Staged
 from airflow_provider_streams.spark.transforms import Transform, unchanged
+from airflow_provider_streams.spark.type_names import spark_name
 from airflow_provider_streams.systems.registry import load_system
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 _log = logging.getLogger(__name__)
@@ -37,9 +43,10 @@ def run(spec: JobSpec, spark: SparkSession) -> Landed:
         StreamsError: as the system's reader says.
     """
     try:
-        return _run(spec, spark)
+        with with_times_of_day(spark, [spec.plan.decoding]), sinks.connected(spec.sink, spec.table):
+            return _run(spec, spark)
     except Exception as error:
-        known = failures.typed(error, spec.secrets.values())
+        known = failures.typed(error, spec.hidden)
         if spec.transform:
             known = Transform(spec.transform, spec).blamed(known)
         if known is error:
@@ -58,28 +65,81 @@ def _run(spec: JobSpec, spark: SparkSession) -> Landed:
         transform.rehearse(spark)
     plan = spec.plan
     _log.info("reading %d splits, about %d bytes, of plan %s", len(plan.splits), plan.estimate.bytes, plan.fingerprint)
-    read = reading.read(spec, spark)
-    with unchanged(spark) if transform else nullcontext():
-        return _land(spec, read, transform, started)
+    writer = sinks.writer_of(spec.sink, plan.window, spec.terms) if spec.sink and spec.terms else None
+    try:
+        spec = sinks.with_quarantine(spec, writer)
+        if transform is None and isinstance(writer, TableWriter):
+            return _land_directly(spec, spark, writer, started)
+        read = reading.read(spec, spark)
+        with unchanged(spark) if transform else nullcontext():
+            return _land(spec, read, transform, writer, started)
+    finally:
+        if writer is not None:
+            writer.discard()
 
 
-def _land(spec: JobSpec, read: reading.Read, transform: Transform | None, started: float) -> Landed:
+def _land_directly(spec: JobSpec, spark: SparkSession, writer: TableWriter, started: float) -> Landed:
+    """Whoever reads the rows writes them: they never cross into Spark."""
+    rows = row_schema(spec)
+    schema = check_schema(spec, tuple((one.name, spark_name(one.type)) for one in rows))
+    staged = staging.stage(spec, writer.open(rows), spark)
+    return _commit(spec, staged, writer, schema, started)
+
+
+def _land(
+    spec: JobSpec, read: reading.Read, transform: Transform | None, writer: sinks.Writer | None, started: float
+) -> Landed:
     df = transform(read.df) if transform else read.df
     read.expect_unread()
-    if spec.sink is None or spec.terms is None:
+    if writer is None:
         df.write.format("noop").mode("overwrite").save()
         return Landed(_proven(spec, read.receipts(), started))
     schema = schema_of(spec, df)
-    writer = sinks.writer_of(spec.sink, spec.plan.window, spec.terms)
-    try:
-        rows = _stage(df, writer)
-        receipt = _proven(spec, read.receipts(), started)
-        written = writer.commit(receipt, expected_rows(spec, receipt, rows))
-    except BaseException:
-        writer.discard()
-        raise
+    if isinstance(writer, TableWriter):
+        staged = staging.stage_frame(df, {0: writer.open(arrow_schema(spec, df))})[0]
+        staged.receipts = read.receipts()
+        return _commit(spec, staged, writer, schema, started)
+    rows = _stage(df, writer)
+    receipt = _proven(spec, read.receipts(), started)
+    written = writer.commit(receipt, expected_rows(spec, receipt, rows))
     _log.info("window %s is in place: %s rows read, %s written", spec.plan.window, receipt.rows, written)
     return Landed(receipt, written, schema)
+
+
+def _commit(spec: JobSpec, staged: Staged, writer: TableWriter, schema: Schema, started: float) -> Landed:
+    receipt = _proven(spec, staged.receipts, started)
+    commit(spec, staged, writer, receipt)
+    return Landed(receipt, staged.rows, schema)
+
+
+def commit(spec: JobSpec, staged: Staged, writer: TableWriter, receipt: Receipt) -> None:
+    """Put a proven window's files in its place.
+
+    Raises:
+        FewerRows: the table holds more rows of it.
+        SinkError: the files hold other rows than were read; or as the writer says.
+    """
+    expected_rows(spec, receipt, staged.rows)
+    writer.commit(staged.files, receipt)
+    _log.info("window %s is in place: %s rows read, %s written", spec.plan.window, receipt.rows, staged.rows)
+
+
+def arrow_schema(spec: JobSpec, df: DataFrame) -> pa.Schema:
+    """The columns of a transform's rows.
+
+    Raises:
+        TransformFailed: no data file holds one of them.
+    """
+    try:
+        return staging.arrow_schema(df)
+    except staging.UnfitColumn as error:
+        raise TransformFailed(str(spec.transform), spec.plan.window, str(error)) from None
+
+
+def row_schema(spec: JobSpec) -> pa.Schema:
+    """The columns of what a spec reads."""
+    with closing(load_system(spec.plan.source.system).from_options(spec.options)) as system:
+        return read_schema(system, spec.plan, spec.columns)
 
 
 def check_origin(how: JobSpec, plan: Plan) -> None:
@@ -98,7 +158,15 @@ def schema_of(spec: JobSpec, df: DataFrame) -> Schema:
     Raises:
         LandingMismatch: a column of the table is missing, or of another type.
     """
-    schema = tuple((field.name, field.dataType.simpleString()) for field in df.schema)
+    return check_schema(spec, tuple((field.name, field.dataType.simpleString()) for field in df.schema))
+
+
+def check_schema(spec: JobSpec, schema: Schema) -> Schema:
+    """As `schema_of`, for columns that are known by name and type.
+
+    Raises:
+        LandingMismatch: as there.
+    """
     before = spec.terms.columns if spec.terms else None
     lost = missing_columns(before, schema) if before else []
     if lost:
@@ -117,23 +185,34 @@ def expected_rows(spec: JobSpec, receipt: Receipt, handed: int | None) -> int | 
     Args:
         spec: the job's.
         receipt: what was proven to have been read.
-        handed: how many rows Spark says to have written; None: it did not say.
+        handed: how many rows were written; None: Spark did not say.
 
     Raises:
         FewerRows: the table holds more of this window now.
-        SinkError: Spark wrote another number than was read, without a transform.
+        SinkError: another number was written than was read, without a transform.
     """
-    if spec.held is not None and receipt.rows < spec.held:
-        raise FewerRows(", ".join(spec.plan.source.names), spec.plan.window, spec.held, receipt.rows)
+    if spec.held is not None and (missing := spec.held.missing(receipt)):
+        names, why = ", ".join(spec.plan.source.names), _unaccounted(spec.held, receipt, missing)
+        raise FewerRows(names, spec.plan.window, spec.held.rows, receipt.rows, why)
     if spec.transform is not None:
         return handed
     if handed is not None and handed != receipt.rows:
         name = spec.sink.asset_uri if spec.sink else "nowhere"
-        raise SinkError(name, f"{receipt.rows} rows were read and proven, but Spark wrote {handed} of them")
+        raise SinkError(name, f"{receipt.rows} rows were read and proven, but {handed} were written")
     return receipt.rows
 
 
-def _stage(df: DataFrame, writer: sinks.Writer) -> int | None:
+def _unaccounted(held: Held, receipt: Receipt, missing: int) -> str:
+    """Of a window that keeps its rows, but not its events."""
+    if receipt.rows < held.rows:
+        return ""
+    return (
+        f"{missing} of the {held.undecodable} events that could not be decoded are neither rows of it now nor told of: "
+        "their own times are other windows', which must be read anew with it"
+    )
+
+
+def _stage(df: DataFrame, writer: sinks.FrameWriter) -> int | None:
     """Stage, and count what Spark hands over in the same pass; None: Spark did not say."""
     from pyspark.sql import Observation  # noqa: PLC0415 - only where Spark runs
     from pyspark.sql import functions as F  # noqa: N812, PLC0415
@@ -152,4 +231,6 @@ def _proven(spec: JobSpec, receipts: list[SplitReceipt], started: float) -> Rece
         explained = system.explain(spec.plan, receipts, on_loss=spec.on_loss)
     finally:
         system.close()
-    return compare(spec.plan, explained, seconds=time.monotonic() - started)
+    receipt = compare(spec.plan, explained, seconds=time.monotonic() - started)
+    spec.undecodable.check(spec.plan, receipt)
+    return receipt

@@ -12,13 +12,19 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from airflow_provider_streams.errors import InvalidRequest, InvalidWindow, PlanMismatch
+from airflow_provider_streams.model.basis import EventTime
+from airflow_provider_streams.model.payload import payload_of_options
 from airflow_provider_streams.model.plan import DEFAULT_SPLIT_BYTES, OnLoss, OnUnproven, Plan, PlanRequest
+from airflow_provider_streams.model.source import Source
+from airflow_provider_streams.model.undecodable import Undecodable
 from airflow_provider_streams.model.window import Window, length_of_seconds, parse_moment
+from airflow_provider_streams.spark.manner import Manner
 from airflow_provider_streams.spark.veil import unveiled
 from airflow_provider_streams.systems.base import StreamSystem
 from airflow_provider_streams.systems.option import Option
 from airflow_provider_streams.systems.registry import declaration_of
 from airflow_provider_streams.systems.settings import flag
+from airflow_provider_streams.systems.sources import decoded_source
 
 RECEIPT_COLUMN = "_receipt"
 """The extra column of option `receipt`: null in the rows of events, JSON in one last row per split."""
@@ -38,12 +44,24 @@ READ_OPTIONS: tuple[Option, ...] = (
         "end_cut", "latest, or positions by shard as JSON", aliases=("endingOffsets", "endingCut", "end_stream_cut")
     ),
     Option("basis", "publish, append, event or cuts; default: publish with a window, cuts with cuts"),
-    Option("slack_seconds", "how far around the window events are looked for (basis publish)", "60"),
+    Option("slack_seconds", "how far around the window events are looked for (bases publish and event)", "60"),
+    Option("max_lateness_seconds", "basis event: how much later than its own time an event may be stored", "600"),
+    Option("event_time", "basis event: the field of decoded values that is the time; default: the broker's event time"),
+    Option("event_time_field_unit", "basis event: what a field of whole numbers counts since 1970: s, ms, us or ns"),
+    Option("rows", "basis event, Pravega: superset reads all around the window, for you to filter", "exact"),
     Option("columns", "comma separated; default: the system's default columns"),
     Option("target_split_bytes", "what one Spark task reads", str(DEFAULT_SPLIT_BYTES)),
     Option("on_loss", "fail, or record: read what is left", "fail"),
     Option("fail_on_data_loss", "the same as other connectors say it", aliases=("failOnDataLoss",)),
     Option("on_unproven", "land, or fail: where nobody can say that nothing was removed before", "land"),
+    Option(
+        "value_format", "what values are: auto, bytes, utf8, json, avro, protobuf or registry; default: not decoded"
+    ),
+    Option("value_schema", "json: columns like 'id long, name string'; avro: its JSON; protobuf: name:descriptor set"),
+    Option("key_format", "the same of keys"),
+    Option("key_schema", "the same of keys"),
+    Option("on_undecodable", "fail, drop, or quarantine: write such events to quarantine_path", "fail"),
+    Option("quarantine_path", "a folder that driver and executors mount, for on_undecodable=quarantine"),
     Option("reader", "the name in error messages and plans", "spark"),
     Option("receipt", "true adds the column _receipt: JSON in one extra row per split", "false"),
 )
@@ -109,6 +127,15 @@ class ReadOptions:
         return "record" if "record" in (text, theirs) else "fail"
 
     @property
+    def manner(self) -> Manner:
+        """How splits are read."""
+        policy = Undecodable(self.read.get("on_undecodable") or "fail")  # type: ignore[arg-type]  # it is checked there
+        folder = self.read.get("quarantine_path")
+        if policy.then == "quarantine" and not folder and not self.receipt:
+            raise InvalidRequest("on_undecodable=quarantine needs a folder for these events: quarantine_path")
+        return Manner(self.columns, self.on_loss, policy, folder)
+
+    @property
     def on_unproven(self) -> OnUnproven:
         """What to do where nobody can say whether events were removed before anybody looked."""
         text = self.read.get("on_unproven", "land")
@@ -135,7 +162,7 @@ class ReadOptions:
         return plan
 
     def _request(self, system: StreamSystem) -> PlanRequest:
-        source = system.source(self.system)
+        source = self._source(system)
         start, end = self.read.get("start_cut"), self.read.get("end_cut")
         by_cuts = start is not None or end is not None
         for name, text in (("start_cut", start), ("end_cut", end)):
@@ -150,6 +177,7 @@ class ReadOptions:
             self.read.get("reader") or "spark",
             basis=basis,  # type: ignore[arg-type]  # checked above
             slack=length_of_seconds("slack_seconds", self.read.get("slack_seconds", "60")),
+            event=self._event_time(source.system),
             start_cut=system.parse_cut(source, _cut_text("earliest" if start is None else start)) if by_cuts else None,
             end_cut=system.parse_cut(source, _cut_text("latest" if end is None else end)) if by_cuts else None,
             on_loss=self.on_loss,
@@ -158,6 +186,26 @@ class ReadOptions:
                 _number("target_split_bytes", self.read.get("target_split_bytes") or str(DEFAULT_SPLIT_BYTES))
             ),
         )
+
+    def _event_time(self, system: str) -> EventTime:
+        lateness = length_of_seconds("max_lateness_seconds", self.read.get("max_lateness_seconds", "600"))
+        event = EventTime(
+            lateness,
+            event_time=self.read.get("event_time"),
+            unit=self.read.get("event_time_field_unit"),  # type: ignore[arg-type]  # it checks both
+            rows=self.read.get("rows", "exact"),  # type: ignore[arg-type]
+        )
+        if self.read.get("basis") == "event":
+            declaration_of(system).check_basis(event)
+        return event
+
+    def _source(self, system: StreamSystem) -> Source:
+        source = system.source(self.system)
+        asked = {
+            what: payload_of_options(what, self.read.get(f"{what}_format"), self.read.get(f"{what}_schema"))
+            for what in ("value", "key")
+        }
+        return decoded_source(source, {what: payload for what, payload in asked.items() if payload is not None})
 
     def _window(self, *, by_cuts: bool) -> Window:
         start, end = self.read.get("window_start"), self.read.get("window_end")

@@ -10,6 +10,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from airflow_provider_streams.errors import MissingDependency, PreflightFailed
 from airflow_provider_streams.spark.settings import SparkSettings
@@ -90,11 +91,13 @@ def refuse_late(names: Sequence[str], why: str) -> None:
 
 
 def check_workers(spark: SparkSession, *, needs: tuple[str, ...] = ("pyarrow", _PACKAGE)) -> None:
-    """The Python that executors start, by running it once.
+    """The Python that executors start, by running it once in a session.
 
     Raises:
         PreflightFailed: it does not start, is of another version, or lacks a module.
     """
+    if _run_before.get(spark) == needs:
+        return
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark's own habit; only where Spark runs
 
     # nested, so that it travels by value: the worker may not have this package
@@ -117,6 +120,11 @@ def check_workers(spark: SparkSession, *, needs: tuple[str, ...] = ("pyarrow", _
             f"the same minor version as this process. Spark says: {_first_lines(error)}"
         ) from error
     _judge(answer)
+    _run_before[spark] = needs
+
+
+_run_before: WeakKeyDictionary[SparkSession, tuple[str, ...]] = WeakKeyDictionary()
+"""What the workers of a session had."""
 
 
 def _judge(answer: dict[str, Any]) -> None:

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from airflow_provider_streams.errors import StreamsError
-from airflow_provider_streams.spark import process_lock
+from airflow_provider_streams.lake import process_lock
+from airflow_provider_streams.spark import py4j_log
 from airflow_provider_streams.spark.batch_job import run_chunk
 from airflow_provider_streams.spark.batch_spec import ChunkSpec, results_to_json
 from airflow_provider_streams.spark.job import run
@@ -32,6 +33,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--lifeline", type=Path)
     given = parser.parse_args(argv)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    py4j_log.quieten()
     if given.lifeline:
         process_lock.end_with(given.lifeline)
     try:

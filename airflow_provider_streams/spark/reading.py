@@ -22,6 +22,7 @@ from airflow_provider_streams.spark import ending, preflight, veil
 from airflow_provider_streams.spark.observing import observed
 from airflow_provider_streams.spark.options import RECEIPT_COLUMN
 from airflow_provider_streams.spark.spec import JobSpec
+from airflow_provider_streams.spark.split_reading import open_split, schema_of
 from airflow_provider_streams.systems.base import StreamSystem
 from airflow_provider_streams.systems.registry import load_system
 
@@ -143,7 +144,7 @@ def read_table(spec: JobSpec) -> tuple[pa.Table, list[SplitReceipt]]:
         StreamsError: as the system's reader says.
     """
     system_type = load_system(spec.plan.source.system)
-    schema = system_type.from_options(spec.options).schema(spec.columns)
+    schema = schema_of(system_type.from_options(spec.options), spec.plan, spec.columns)
     threads = min(_THREADS, len(spec.plan.splits)) or 1
     shares = [spec.plan.splits[first::threads] for first in range(threads)]
     stop = threading.Event()
@@ -173,7 +174,7 @@ def _read_share(
 def _read_split(
     system: StreamSystem, spec: JobSpec, split: Split, limit: _Limit
 ) -> tuple[SplitReceipt, list[pa.RecordBatch]]:
-    reader = system.read(spec.plan, split, spec.columns, on_loss=spec.on_loss)
+    reader = open_split(system, spec.plan, split, spec.manner)
     try:
         batches = list(limit.pass_on(reader))
         return reader.receipt, batches
@@ -201,11 +202,14 @@ class _Limit:
 def _source_options(spec: JobSpec) -> dict[str, str]:
     options = {
         **{name: value for name, value in spec.options.items() if value},
-        **{name: veil.veiled(value) for name, value in spec.secrets.items()},
+        **{name: veil.veiled(value) for name, value in spec.secret_options.items()},
         "plan": json.dumps(spec.plan.to_json(), separators=(",", ":")),
         "on_loss": spec.on_loss,
+        "on_undecodable": spec.undecodable.then,
         "receipt": "true",
     }
+    if spec.quarantine is not None:
+        options["quarantine_path"] = spec.quarantine
     if spec.columns is not None:
         options["columns"] = ",".join(spec.columns)
     return options
@@ -216,10 +220,15 @@ def _rows(df: DataFrame) -> DataFrame:
 
 
 def distinct(texts: Iterable[Any]) -> list[SplitReceipt]:
+    """One receipt per split, of their texts; see `worst`."""
+    return worst(SplitReceipt.from_json(json.loads(text)) for text in texts)
+
+
+def worst(receipts: Iterable[SplitReceipt]) -> list[SplitReceipt]:
     """One receipt per split: a split read twice (a self-join, a lost executor) reports twice; the worse one counts."""
-    worst: dict[int, SplitReceipt] = {}
-    for receipt in (SplitReceipt.from_json(json.loads(text)) for text in texts):
-        known = worst.get(receipt.index)
+    found: dict[int, SplitReceipt] = {}
+    for receipt in receipts:
+        known = found.get(receipt.index)
         if known is None or receipt.entries < known.entries:
-            worst[receipt.index] = receipt
-    return list(worst.values())
+            found[receipt.index] = receipt
+    return list(found.values())

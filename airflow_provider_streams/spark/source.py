@@ -18,10 +18,13 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from airflow_provider_streams.errors import InvalidRequest, StreamsError
-from airflow_provider_streams.model.plan import OnLoss, Plan, Split
+from airflow_provider_streams.model.plan import Plan, Split
 from airflow_provider_streams.model.receipt import SplitReceipt, check_split
 from airflow_provider_streams.spark.failures import one_line
+from airflow_provider_streams.spark.manner import Manner
 from airflow_provider_streams.spark.options import RECEIPT_COLUMN, ReadOptions
+from airflow_provider_streams.spark.split_reading import open_split, schema_of
+from airflow_provider_streams.spark.worker_memory import keep_imports
 from airflow_provider_streams.systems.base import StreamSystem
 from airflow_provider_streams.systems.registry import load_system, path_of, register
 
@@ -75,15 +78,19 @@ class _Reading:
     options: ReadOptions
     plan: Plan
     schema: pa.Schema
+    manner: Manner
+    declaration: str
+    """Where the system is declared: a task's process has not heard of it."""
 
     @classmethod
     def of(cls, system: type[StreamSystem], given: Mapping[str, str]) -> _Reading:
         options = ReadOptions.parse(system, given)
         with closing(system.from_options(options.system)) as connected:
-            schema = connected.schema(options.columns)
+            plan = options.plan(connected)
+            schema = schema_of(connected, plan, options.columns)
             if options.receipt:
                 schema = schema.append(pa.field(RECEIPT_COLUMN, pa.string()))
-            return cls(system, options, options.plan(connected), schema)
+            return cls(system, options, plan, schema, options.manner, path_of(system.name))
 
 
 class PlanReader(DataSourceReader):
@@ -112,9 +119,11 @@ class PlanReader(DataSourceReader):
 
     def _read(self, split: Split) -> Iterator[pa.RecordBatch]:
         reading, options = self._reading, self._reading.options
+        register(reading.system.name, reading.declaration)
+        keep_imports()
         with closing(reading.system.from_options(options.system)) as system:
-            receipts = _Receipts(system, one_split(reading.plan, split), options.on_loss)
-            for batch in receipts.read(options.columns):
+            receipts = _Receipts(system, one_split(reading.plan, split), reading.manner)
+            for batch in receipts.read():
                 yield (
                     batch.append_column(reading.schema.field(RECEIPT_COLUMN), pa.nulls(len(batch), pa.string()))
                     if options.receipt
@@ -129,12 +138,12 @@ class PlanReader(DataSourceReader):
 class _Receipts:
     """Reads a plan of one split, and judges it when nobody else will."""
 
-    def __init__(self, system: StreamSystem, plan: Plan, on_loss: OnLoss) -> None:
-        self._system, self._plan, self._on_loss = system, plan, on_loss
+    def __init__(self, system: StreamSystem, plan: Plan, manner: Manner) -> None:
+        self._system, self._plan, self._manner = system, plan, manner
         self.receipt = SplitReceipt(0)
 
-    def read(self, columns: tuple[str, ...] | None) -> Iterator[pa.RecordBatch]:
-        reader = self._system.read(self._plan, self._plan.splits[0], columns, on_loss=self._on_loss)
+    def read(self) -> Iterator[pa.RecordBatch]:
+        reader = open_split(self._system, self._plan, self._plan.splits[0], self._manner)
         try:
             yield from reader
             self.receipt = reader.receipt
@@ -142,7 +151,7 @@ class _Receipts:
             reader.close()
 
     def check(self) -> None:
-        (explained,) = self._system.explain(self._plan, [self.receipt], on_loss=self._on_loss)
+        (explained,) = self._system.explain(self._plan, [self.receipt], on_loss=self._manner.on_loss)
         check_split(self._plan, self._plan.splits[0], explained)
 
 

@@ -43,8 +43,6 @@ _CONNECTS_OWN = {"SparkConnectGrpcException", "RetriesExceeded"}
 """Failures of Spark Connect itself; those of what it was asked are subclasses."""
 _DATA_ERROR, _USER_CODE = "22", "38"
 """Classes of SQLSTATE: a value that an expression cannot take; a failure in a user's function."""
-_UNWRITABLE = "UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE"
-"""A column of a type that the table's files do not know, such as that of a bare null."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +116,7 @@ class Transform:
 
     def _failure(self, error: Exception) -> BaseException:
         """What a call's failure is; `error` itself, if Spark is to blame."""
-        known = typed(error, self.spec.secrets.values())
+        known = typed(error, self.spec.hidden)
         if isinstance(known, StreamsError) or type(error).__name__ in _CONNECTS_OWN:
             return known
         if any(_REHEARSAL in _words(one) for one in _chain(error)):
@@ -131,7 +129,7 @@ class Transform:
 
     def _failed(self, error: BaseException, cause: str) -> TransformFailed:
         """The failure in short; its traceback goes to the log, without secrets."""
-        secrets = self.spec.secrets.values()
+        secrets = self.spec.hidden
         _log.error("%s", redact("".join(traceback.format_exception(error)), secrets))
         return TransformFailed(self.path, self.spec.plan.window, redact(cause, secrets))
 
@@ -213,8 +211,10 @@ def _unplannable(spark: SparkSession, spec: JobSpec) -> DataFrame:
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - only where Spark runs
     from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415
 
+    from airflow_provider_streams.spark.split_reading import schema_of  # noqa: PLC0415
+
     with closing(load_system(spec.plan.source.system).from_options(spec.options)) as system:
-        schema = from_arrow_schema(system.schema(spec.columns))
+        schema = from_arrow_schema(schema_of(system, spec.plan, spec.columns))
     nothing = (F.lit(None).cast(column.dataType).alias(column.name) for column in schema)
     return spark.range(1).select(*nothing).filter(_NEVER_PLANNED)
 
@@ -222,8 +222,6 @@ def _unplannable(spark: SparkSession, spec: JobSpec) -> DataFrame:
 def _cause_in_task(error: BaseException) -> str | None:
     """Class and first line of what a user's function or expression met, or gave; None: something else failed."""
     state = getattr(error, "getSqlState", lambda: None)() or ""
-    if getattr(error, "getCondition", lambda: None)() == _UNWRITABLE:
-        return _words(error)
     if type(error).__name__ == "PythonException" or state.startswith(_USER_CODE):
         return _last_raised(str(error))
     return _words(error) if state.startswith(_DATA_ERROR) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, ClassVar, Protocol, Self, runtime_checkable
 
 from airflow_provider_streams.errors import OtherCluster
 from airflow_provider_streams.model.cut import Cut
@@ -24,7 +24,7 @@ class SplitReader(Protocol):
     """Reads one split, once."""
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        """Arrow batches of the asked columns, at most 10,000 rows and about 4 MiB each.
+        """Arrow batches of the asked columns, at most 20,000 rows and about 4 MiB each.
 
         Raises:
             DataLoss: the split's events are no longer there.
@@ -38,6 +38,19 @@ class SplitReader(Protocol):
 
     def close(self) -> None:
         """Leave nothing behind, at any moment."""
+
+
+@runtime_checkable
+class FanningOut(Protocol):
+    """A system whose sources may be several topics or streams, each of which can be a source of its own."""
+
+    def singles(self, source: Source) -> Sequence[Source]:
+        """The topics or streams that a source is now, each as a source of its own, read as it is.
+
+        Raises:
+            SourceNotFound: there is none.
+            AccessError, SystemUnavailable: the system refuses or does not answer.
+        """
 
 
 class StreamSystem(Protocol):

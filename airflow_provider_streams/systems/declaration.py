@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import difflib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, ClassVar
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.model.basis import Basis, BasisLike, BasisName, basis_from, class_name
+from airflow_provider_streams.model.basis import Basis, BasisLike, BasisName, EventTime, basis_from, class_name
 from airflow_provider_streams.model.cut import Cut
+from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.systems.option import Option
+from airflow_provider_streams.systems.written import write
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,56 @@ class ConnectionForm:
     hidden: tuple[str, ...] = ()
     holds: frozenset[str] = frozenset()
     """The options that they hold: these need no field of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionType:
+    """A type of Airflow's connections.
+
+    Args:
+        name: of the type.
+        title: as its users write it.
+        hook: `package.module:Class`.
+        options: every setting of such a connection.
+        form: what Airflow's own fields mean.
+    """
+
+    name: str
+    title: str
+    hook: str
+    options: tuple[Option, ...]
+    form: ConnectionForm
+
+
+@dataclass(frozen=True, slots=True)
+class PayloadColumns:
+    """The columns of a read that decoding needs."""
+
+    value: str
+    """The payload."""
+    key: str = ""
+    """The key's bytes; none: events have no keys."""
+    version: str = ""
+    """Which schema version wrote it; none: the metadata do not say."""
+    position: tuple[str, ...] = ()
+    """Where an event is, in its shard."""
+    stored_unit: tuple[str, ...] = ()
+    """The run and the stored unit where an event begins, as a plan's `Span` counts them; none: no columns say it."""
+    broker_time: str = ""
+    """When it was stored, by the clock that versions are registered by; null, or none: nobody noted it."""
+    publish_time: str = ""
+    """When it was written, by its producer's clock; none: nobody noted it."""
+    replicated_from: str = ""
+    """The cluster that it was published in, where that is another one: it was written before it came here."""
+
+    @property
+    def times(self) -> tuple[str, ...]:
+        """The columns that say when an event was written."""
+        return tuple(name for name in (self.broker_time, self.publish_time, self.replicated_from) if name)
+
+
+_ASIDE = frozenset({"conn_id", "value", "key_payload"})
+"""Fields of sources that have words of their own on the command line."""
 
 
 class Declaration:
@@ -39,10 +92,18 @@ class Declaration:
     """How a time can become a cut, its default first."""
     columns: ClassVar[tuple[str, ...]]
     """The columns that its reads can give, in order."""
+    default_columns: ClassVar[tuple[str, ...]] = ()
+    """Those of a read that names none; none: all of them."""
+    payload_columns: ClassVar[PayloadColumns | None] = None
+    """None: its events cannot be decoded."""
+    peer_columns: ClassVar[Mapping[str, str]] = {}
+    """What other connectors call columns, and which of ours that is."""
     options: ClassVar[tuple[Option, ...]]
     """Every setting of a connection."""
     source_options: ClassVar[tuple[Option, ...]] = ()
     """What names a source in `spark.read.format(..)`, see `StreamSystem.source`."""
+    placeholders: ClassVar[tuple[str, ...]] = ()
+    """What a table's name may have of a topic or stream, see `model.placeholders`; none: a source is always one."""
     passed_over: ClassVar[frozenset[str]] = frozenset()
     """Options of other connectors about creating and writing. A read does neither."""
     hook: ClassVar[str | None] = None
@@ -50,6 +111,14 @@ class Declaration:
     conditions: ClassVar[str | None] = None
     """`package.module:name` of what can be waited for, by kind, see `systems.conditions`; None: nothing but windows."""
     form: ClassVar[ConnectionForm] = ConnectionForm()
+    services: ClassVar[tuple[ConnectionType, ...]] = ()
+    """Connections to what stands beside the system."""
+
+    @property
+    def connections(self) -> tuple[ConnectionType, ...]:
+        """Every type of connection, the system's own first, if it has a hook."""
+        own = (ConnectionType(self.name, self.title, self.hook, self.options, self.form),) if self.hook else ()
+        return (*own, *self.services)
 
     def source(self, names: Sequence[str], conn_id: str, details: Mapping[str, Any] | None = None) -> Source:
         """A source by its own names, as a person gives them.
@@ -69,17 +138,73 @@ class Declaration:
         return self._source(names, conn_id, details or {})
 
     def names_of(self, source: Source) -> tuple[list[str], dict[str, str]]:
-        """The reverse of `source`: names, and the details that are not their defaults."""
+        """The reverse of `source`: names, and the details that are not their defaults, as they are written."""
         first, *others = fields(self.source_class)
         names = getattr(source, first.name)
-        details = {one.name: getattr(source, one.name) for one in others if one.name != "conn_id"}
+        details = {one.name: getattr(source, one.name) for one in others if one.name not in _ASIDE}
         defaults = {one.name: one.default for one in others if one.default is not MISSING}
-        given = {name: value for name, value in details.items() if value != defaults.get(name)}
+        given = {
+            name: write(value) if isinstance(value, tuple) else value
+            for name, value in details.items()
+            if value != defaults.get(name)
+        }
         return (list(names) if isinstance(names, tuple) else [names]), given
+
+    @property
+    def finds_times(self) -> bool:
+        """Whether a place can be looked up by time: events carry the time at which they were published."""
+        return "publish" in self.bases
 
     def dataset(self, names: Sequence[str], shard: str) -> str:  # noqa: ARG002 - for systems with several names
         """OpenLineage's name of what a shard of a source belongs to."""
         return names[0]
+
+    def placeholder_names(self, single: Source) -> Mapping[str, str]:
+        """What there is for each placeholder, of a source that is one topic or stream.
+
+        Raises:
+            NotImplementedError: it has no placeholders.
+        """
+        raise NotImplementedError(self.name)
+
+    def named_singles(self, source: Source) -> tuple[Source, ...] | None:  # noqa: ARG002 - for those that name some
+        """The topics or streams that a source names, each as a source of its own; None: its system must be asked.
+
+        Raises:
+            InvalidRequest: they cannot be sources of their own.
+        """
+        return None
+
+    def single_of(self, source: Source, shard: str) -> Source:
+        """The topic or stream that a shard of a source is of, as a source of its own.
+
+        Raises:
+            NotImplementedError: it has no placeholders.
+        """
+        raise NotImplementedError(self.name)
+
+    def has_shard(self, single: Source, shard: str) -> bool:
+        """Whether a shard of a source is one of this topic or stream of it; asked where there are placeholders.
+
+        Raises:
+            NotImplementedError: it has no placeholders.
+        """
+        raise NotImplementedError(self.name)
+
+    def position_of(self, run: int, unit: int) -> Position:
+        """Where a stored unit of a run begins, as a plan's `Span` counts them; asked where `stored_unit` is declared.
+
+        Raises:
+            NotImplementedError: the system does not say.
+        """
+        raise NotImplementedError(self.name)
+
+    def no_column(self, name: str, known: Iterable[str]) -> InvalidRequest:
+        """The refusal of a column, with the nearest that there is."""
+        own = [one for one in known if one not in self.peer_columns]
+        near = difflib.get_close_matches(name, own, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(own)}"
+        return InvalidRequest(f"{self.name} has no column {name!r}; {hint}")
 
     def cut_text(self, source: Source, cut: Cut) -> str:  # noqa: ARG002 - for systems with a notation of their own
         """A cut as `Cuts(start, end)` takes it."""
@@ -93,11 +218,15 @@ class Declaration:
         """
         raise InvalidRequest(f"{self.name} has no notation of its own: its cuts are JSON")
 
-    def basis(self, given: BasisLike | None = None) -> Basis:
+    def basis(self, given: BasisLike | None = None, refined: Mapping[str, Any] | None = None) -> Basis:
         """What a user wrote, as a value; None: the system's default.
 
+        Args:
+            given: a basis, or its name.
+            refined: what is said of it beside its name.
+
         Raises:
-            InvalidRequest: it cannot serve it; naming those it can.
+            InvalidRequest: it cannot serve it, naming those it can; or what is said belongs to another.
         """
         basis = basis_from(given, self.bases)
         if basis is None:
@@ -105,7 +234,21 @@ class Declaration:
             raise InvalidRequest(
                 f"basis of a {self.name} source must be one of {names} or Cuts(start, end), got {given!r}"
             )
+        for name in refined or {}:
+            if not hasattr(basis, name):
+                raise InvalidRequest(f"--{name.replace('_', '-')} does not belong to basis {basis.name!r}")
+        basis = replace(basis, **(refined or {}))
+        self.check_basis(basis)
         return basis
+
+    def check_basis(self, basis: Basis) -> None:
+        """Whether the system can serve all that a basis says.
+
+        Raises:
+            InvalidRequest: it cannot.
+        """
+        if isinstance(basis, EventTime) and basis.rows == "superset":
+            raise InvalidRequest(f"a window of a {self.name} source by event time holds its own rows: leave rows out")
 
     def _source(self, names: Sequence[str], conn_id: str, details: Mapping[str, Any]) -> Source:
         source: Source = self.source_class("/".join(names), conn_id=conn_id, **details)

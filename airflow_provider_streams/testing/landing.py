@@ -9,33 +9,37 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from airflow_provider_streams.errors import StreamsError
-from airflow_provider_streams.model.basis import PublishTime
-from airflow_provider_streams.model.landing import Landed, Landing, Schema
+from airflow_provider_streams.lake.files import WindowFiles
+from airflow_provider_streams.model.basis import Basis, PublishTime
+from airflow_provider_streams.model.landing import Landed, Landing
 from airflow_provider_streams.model.receipt import Receipt, SplitReceipt, compare
+from airflow_provider_streams.model.undecodable import Undecodable
 from airflow_provider_streams.spark import sinks
 from airflow_provider_streams.spark.batch_spec import ChunkSpec, WindowFailure, WindowResult, concerns_all
 from airflow_provider_streams.spark.job import expected_rows
 from airflow_provider_streams.spark.spec import SMALL_PLAN_BYTES, JobSpec
+from airflow_provider_streams.spark.split_reading import open_split, schema_of
+from airflow_provider_streams.spark.type_names import spark_name
 from airflow_provider_streams.systems.registry import load_system
 from airflow_provider_streams.windows.acts import Acts
 from airflow_provider_streams.windows.landing import Ask, enter
 from airflow_provider_streams.windows.planning import WindowRead, pinned_plan
 from airflow_provider_streams.windows.readiness import WindowQuestion
-from airflow_provider_streams.windows.reading import Begin, RunIds, land
+from airflow_provider_streams.windows.reading import Begin, Entry, RunIds, land
 from airflow_provider_streams.windows.workplace import Workplace
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from airflow_provider_streams.journal.store import Journal
     from airflow_provider_streams.model.plan import Plan
     from airflow_provider_streams.model.sink import Sink
     from airflow_provider_streams.model.source import Source
     from airflow_provider_streams.model.window import Window
     from airflow_provider_streams.systems.base import StreamSystem
+
+FAIL = Undecodable()
+NO_SLACK = PublishTime(timedelta(0))
 
 Tamper = Callable[[list[SplitReceipt]], list[SplitReceipt]]
 
@@ -47,17 +51,21 @@ def land_without_spark(spec: JobSpec, tamper: Tamper | None = None) -> tuple[Lan
         spec: the job; its transform is not applied.
         tamper: changes what the readers report, before it is compared.
     """
-    receipt, table = _read(spec, tamper)
     if spec.sink is None or spec.terms is None:
+        receipt, table = _read(spec, tamper)
         return Landed(receipt), table
     writer: Any = sinks.writer_of(spec.sink, spec.plan.window, spec.terms)
     try:
-        writer.prepare(table.column_names)
-        _write(table, writer.staged)
-        written = writer.commit(receipt, expected_rows(spec, receipt, None))
+        receipt, table = _read(sinks.with_quarantine(spec, writer), tamper)
+        with closing(WindowFiles(writer.open(table.schema))) as files:
+            for batch in table.to_batches():
+                files.write(batch)
+            written = files.finish()
+        expected_rows(spec, receipt, sum(file.rows for file in written))
+        writer.commit(written, receipt)
     finally:
         writer.discard()
-    return Landed(receipt, written, _columns(table.schema)), table
+    return Landed(receipt, receipt.rows, tuple((one.name, spark_name(one.type)) for one in table.schema)), table
 
 
 def run_without_spark(work: JobSpec | ChunkSpec, before: Callable[[JobSpec], None] | None = None) -> Any:
@@ -71,7 +79,7 @@ def run_without_spark(work: JobSpec | ChunkSpec, before: Callable[[JobSpec], Non
         if before is not None:
             before(work)
         return land_without_spark(work)[0]
-    return [_attempt(spec, before) for spec in work.specs]
+    return [_attempt(spec, before, several_tables=work.has_several_tables) for spec in work.specs]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +103,13 @@ class _Figures:
 
     def recounted(self, source: Source, reader: str, late_rows: int) -> None: ...
 
+    def replayed(self, source: Source, reader: str, rows: int) -> None: ...
+
+
+def place_without_spark(journal: Journal, system: str, options: Mapping[str, str]) -> Workplace:
+    """Where windows of a system are worked on, by nothing but its settings."""
+    return Workplace(journal, _Stream(system, options), run_without_spark, _Figures(), SMALL_PLAN_BYTES)
+
 
 def cover_without_spark(
     journal: Journal,
@@ -104,8 +119,10 @@ def cover_without_spark(
     options: Mapping[str, str],
     *,
     sink: Sink | None = None,
+    undecodable: Undecodable = FAIL,
+    basis: Basis = NO_SLACK,
 ) -> Landed:
-    """Plan, pin, read, land and record a window by publish time, without slack: as an earlier task of its reader.
+    """Plan, pin, read, land and record a window: as an earlier task of its reader.
 
     Args:
         journal: where it is recorded.
@@ -114,49 +131,41 @@ def cover_without_spark(
         reader: for whom.
         options: the system's.
         sink: where its rows go; None: it is proven only.
+        undecodable: what becomes of events that its source cannot decode.
+        basis: how its edges become positions; by default by publish time, without slack.
     """
-    landing, read = Landing(sink), WindowRead(WindowQuestion(source, window, PublishTime(timedelta(0))), reader)
+    landing = Landing(sink)
+    question = WindowQuestion(source, window, basis)
+    read = WindowRead(question, reader, undecodable=undecodable)
     entered = enter(journal, Ask(source, reader, landing, read.basis), [window], Acts())
     begin = Begin(entered, RunIds("earlier", "earlier", "read", 1))
-    stream = _Stream(source.system, options)
-    place = Workplace(journal, stream, run_without_spark, _Figures(), SMALL_PLAN_BYTES)
-    with closing(stream.system()) as system:
+    place = place_without_spark(journal, source.system, options)
+    with closing(place.stream.system()) as system:
         plan = pinned_plan(journal, system, read, replan=False)
-    return land(place, read, plan, landing, begin)
+    return land(place, Entry(read, plan, landing, begin))
 
 
-def _attempt(spec: JobSpec, before: Callable[[JobSpec], None] | None) -> WindowResult:
+def _attempt(spec: JobSpec, before: Callable[[JobSpec], None] | None, *, several_tables: bool) -> WindowResult:
     try:
         landed: Landed = run_without_spark(spec, before)
     except StreamsError as error:
-        if concerns_all(error):
+        if concerns_all(error, several_tables=several_tables):
             raise
         return WindowFailure.of(error)
     return landed
-
-
-def _columns(schema: pa.Schema) -> Schema:
-    """As Spark names the types: who lands here may be followed by a job."""
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    return tuple((field.name, field.dataType.simpleString()) for field in from_arrow_schema(schema))
 
 
 def _read(spec: JobSpec, tamper: Tamper | None) -> tuple[Receipt, pa.Table]:
     receipts, batches = [], []
     with closing(load_system(spec.plan.source.system).from_options(spec.options)) as system:
         system.check_origin(spec.plan)
-        schema = system.schema(spec.columns)
+        schema = schema_of(system, spec.plan, spec.columns)
         for split in spec.plan.splits:
-            with closing(system.read(spec.plan, split, spec.columns)) as reader:
+            with closing(open_split(system, spec.plan, split, spec.manner)) as reader:
                 batches += list(reader)
                 receipts.append(reader.receipt)
         reports = tamper(receipts) if tamper else receipts
         explained = system.explain(spec.plan, reports, on_loss=spec.on_loss)
-    return compare(spec.plan, explained, seconds=0.1), pa.Table.from_batches(batches, schema=schema)
-
-
-def _write(table: pa.Table, staged: Path) -> None:
-    staged.mkdir()
-    pq.write_table(table, staged / "part-0.parquet")
-    (staged / "_SUCCESS").touch()
+    receipt = compare(spec.plan, explained, seconds=0.1)
+    spec.undecodable.check(spec.plan, receipt)
+    return receipt, pa.Table.from_batches(batches, schema=schema)

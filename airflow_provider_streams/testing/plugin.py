@@ -18,7 +18,12 @@ import pytest
 from airflow_provider_streams.systems.registry import register
 
 if TYPE_CHECKING:
-    from airflow_provider_streams.testing.servers import PravegaServer, PulsarServer, SchemaRegistryServer
+    from airflow_provider_streams.testing.servers import (
+        PravegaServer,
+        PulsarServer,
+        SchemaRegistryServer,
+        SeaweedServer,
+    )
 
 # Small enough that ordinary tests cross ledgers, large enough that their topics have only a few.
 LEDGER_ENTRIES = 50
@@ -98,3 +103,18 @@ def postgres_url() -> Iterator[str]:
 
     with PostgresServer() as server:
         yield server.url
+
+
+@pytest.fixture(scope="session")
+def seaweed_server() -> Iterator[SeaweedServer]:
+    """An S3 store and an Iceberg REST catalog, with one account; see its `catalog_properties`, `storage_options`."""
+    from airflow_provider_streams.testing.servers import SeaweedServer
+
+    with SeaweedServer() as server:
+        yield server
+
+
+@pytest.fixture
+def lake_folder(seaweed_server: SeaweedServer) -> str:
+    """A fresh folder of the store's plain bucket, `s3://lake/test-<hex>`."""
+    return f"{seaweed_server.bucket_url}/test-{secrets.token_hex(4)}"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,6 @@ from airflow_provider_streams.errors import (
     AccessError,
     BackfillIncomplete,
     DataLoss,
-    FewerRows,
     InvalidRequest,
     InvalidWindow,
     JournalError,
@@ -30,25 +30,28 @@ from airflow_provider_streams.model.backfill import (
     Selection,
     reading_speed,
 )
-from airflow_provider_streams.model.basis import Basis, Chained, Cuts, PublishTime
+from airflow_provider_streams.model.basis import Basis, Chained, Cuts, PublishTime, event_time_of
 from airflow_provider_streams.model.coverage import Coverage, WindowState
+from airflow_provider_streams.model.event_field import column_of
 from airflow_provider_streams.model.grid import Grid, grid_through
 from airflow_provider_streams.model.landing import Landed, Landing
 from airflow_provider_streams.model.plan import DEFAULT_SPLIT_BYTES, OnLoss, OnUnproven, Plan
-from airflow_provider_streams.model.receipt import Receipt
+from airflow_provider_streams.model.row_filter import FieldFilter
 from airflow_provider_streams.model.source import Source
+from airflow_provider_streams.model.timeline import undecodable_words
+from airflow_provider_streams.model.undecodable import Undecodable
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.windows.acts import Acts
 from airflow_provider_streams.windows.horizon import horizon_of
+from airflow_provider_streams.windows.jobs import land_together
 from airflow_provider_streams.windows.landing import Ask, Entered, check, enter, grid_of
 from airflow_provider_streams.windows.lateness import Recount, plan_with_late_rows, recounts
 from airflow_provider_streams.windows.planning import WindowRead, fresh_plan, pinned_plan
 from airflow_provider_streams.windows.readiness import WindowQuestion
-from airflow_provider_streams.windows.reading import Begin, RunIds, noting_on, recordable, recorded_planning
+from airflow_provider_streams.windows.reading import Begin, Entry, RunIds, recorded_planning
 from airflow_provider_streams.windows.workplace import Workplace
 
 if TYPE_CHECKING:
-    from airflow_provider_streams.journal.runs import Started
     from airflow_provider_streams.journal.store import Journal
     from airflow_provider_streams.spark.batch_spec import WindowFailure, WindowResult
     from airflow_provider_streams.systems.base import StreamSystem
@@ -76,11 +79,14 @@ class Backfill:
     basis: Basis = field(default_factory=PublishTime)
     on_loss: OnLoss = "fail"
     on_unproven: OnUnproven = "land"
+    undecodable: Undecodable = field(default_factory=Undecodable)
     target_split_bytes: int = DEFAULT_SPLIT_BYTES
     lookback: timedelta | None = None
     """How long after a window's end its late rows may be stored; None: late rows are not looked for."""
     limits: Limits = field(default_factory=Limits)
     acts: Acts = field(default_factory=Acts)
+    whole: Source | None = None
+    """See `PlanRequest`."""
 
     def __post_init__(self) -> None:
         check_any_order(self.basis)
@@ -93,12 +99,14 @@ class Backfill:
     @property
     def ask(self) -> Ask:
         """What the reader is to land."""
-        return Ask(self.source, self.reader, self.landing, self.basis.name, self.grid)
+        return Ask(self.source, self.reader, self.landing, self.basis.name, self.grid, event_time_of(self.basis))
 
     def read_of(self, window: Window) -> WindowRead:
         """One of its windows."""
-        question = WindowQuestion(self.source, window, self.basis)
-        return WindowRead(question, self.reader, self.on_loss, self.target_split_bytes, self.on_unproven)
+        question = WindowQuestion(self.source, window, self.basis, self.whole)
+        return WindowRead(
+            question, self.reader, self.on_loss, self.target_split_bytes, self.on_unproven, self.undecodable
+        )
 
 
 def check_any_order(basis: Basis) -> None:
@@ -136,7 +144,7 @@ def backfill_grid(
 class Outcome:
     """What a backfill did."""
 
-    landed: tuple[tuple[Plan, Receipt], ...] = ()
+    landed: tuple[tuple[Plan, Landed], ...] = ()
     """What was read of each window that is covered now."""
     failures: dict[str, str] = field(default_factory=dict)
     """Window to cause."""
@@ -151,17 +159,46 @@ class Outcome:
     @property
     def rows(self) -> int:
         """Of all of them."""
-        return sum(receipt.rows for _, receipt in self.landed)
+        return sum(landed.receipt.rows for _, landed in self.landed)
 
     @property
     def bytes(self) -> int:
         """Payload bytes of these rows."""
-        return sum(receipt.bytes for _, receipt in self.landed)
+        return sum(landed.receipt.bytes for _, landed in self.landed)
+
+    @property
+    def quarantined(self) -> int:
+        """Events of all of them that could not be decoded, and lie beside the rows."""
+        return sum(landed.receipt.totals["quarantined"] for _, landed in self.landed)
+
+    @property
+    def dropped(self) -> int:
+        """Events of all of them that could not be decoded, and were left out."""
+        return sum(landed.receipt.totals["dropped"] for _, landed in self.landed)
+
+    @property
+    def words(self) -> str:
+        """What is said of it, of a job or of all."""
+        said = f"{len(self.covered)} windows covered, {self.rows:,} rows"
+        if self.quarantined or self.dropped:
+            said += f" ({undecodable_words(self.quarantined, self.dropped)})"
+        return said + (f", {len(self.failures)} failed" if self.failures else "")
 
     def and_then(self, other: Outcome) -> Outcome:
         """Both together."""
         failures = {**self.failures, **other.failures}
         return Outcome((*self.landed, *other.landed), failures, self.retryable or other.retryable)
+
+    def as_it_stands(self) -> Outcome:
+        """Without windows that later ones took the place of, as they may with `overlap="replace"`."""
+        standing: list[tuple[Plan, Landed]] = []
+        for one in self.landed:
+            window = one[0].window
+            first = bisect_right(standing, window.start, key=lambda held: held[0].window.end)
+            last = bisect_left(standing, window.end, key=lambda held: held[0].window.start)
+            standing[first:last] = [one]
+        kept = {id(one) for one in standing}
+        return replace(self, landed=tuple(one for one in self.landed if id(one) in kept))
 
 
 class Backfiller:
@@ -194,16 +231,19 @@ class Backfiller:
             found = list(recounts(self._journal, system, *args, lookback=lookback))
         total = 0
         for job in _jobs_of(found, self._backfill.limits):
-            columns = (job[0].plan.filter.column,) if job[0].plan.filter else None
-            results = self._read([one.plan for one in job], Landing(None, None, columns))
+            results = self._read([one.plan for one in job], Landing(None, None, _counted(job[0].plan)))
             for one, result in zip(job, results, strict=True):
                 total += self._count(one, result)
         self._place.figures.recounted(self._backfill.source, self._backfill.reader, total)
         _log.info("Recounted %d covered windows: %d late rows", len(found), total)
         return total
 
-    def preview(self, *, pin: bool) -> Preview:
+    def preview(self, *, pin: bool, system: StreamSystem | None = None) -> Preview:
         """Choose and plan the windows; with `pin` the plans are pinned, and windows that cannot be planned recorded.
+
+        Args:
+            pin: whether they will be read.
+            system: plans them one by one, and nobody asks how far back it reaches; None: several side by side.
 
         Raises:
             LandingMismatch, OffGrid: the reader lands something else.
@@ -212,12 +252,16 @@ class Backfiller:
         self._check_landing(pin=pin)
         coverage = self.coverage()
         chosen = self._backfill.selection.of(coverage, self._backfill.span)
-        with closing(self._place.stream.system()) as system:
-            horizon = horizon_of(self._journal, system, self._backfill.source)
+        if system is None:
+            planned = self._planned(chosen, pin=pin)
+            with closing(self._place.stream.system()) as asked:
+                horizon = horizon_of(self._journal, asked, self._backfill.source)
+        else:
+            planned, horizon = [self._plan_one(system, item, pin=pin) for item in chosen], None
         return Preview(
             self._backfill.span,
             tuple(sorted(self._backfill.selection.select)),
-            tuple(self._planned(chosen, pin=pin)),
+            tuple(planned),
             self._backfill.limits,
             horizon,
             reading_speed(coverage.windows),
@@ -243,7 +287,7 @@ class Backfiller:
             outcome = self._run_job(job)
             done(number, outcome)
             total = total.and_then(outcome)
-        return total
+        return total.as_it_stands()
 
     def check(self, outcome: Outcome) -> None:
         """Complain about what is not covered.
@@ -265,7 +309,7 @@ class Backfiller:
         if pin:
             self._entered = enter(self._journal, one.ask, windows, one.acts)
         elif not one.acts.reland:
-            check(self._journal, one.ask, windows)
+            check(self._journal, one.ask, windows, one.acts)
 
     # Planning
 
@@ -310,47 +354,30 @@ class Backfiller:
         read, replan = self._backfill.read_of(item.window), self._backfill.acts.replan
         pinned = self._journal.pinned(read.source_key, read.reader, item.window)
         if item.late_rows and pinned is not None and self._backfill.lookback is not None:
-            plan = plan_with_late_rows(system, self._backfill.source, pinned, self._backfill.lookback)
+            plan = plan_with_late_rows(self._journal, system, self._backfill.source, pinned, self._backfill.lookback)
             return self._journal.replan(read.source_key, plan) if pin else plan
         if not pin:
-            return pinned if pinned is not None and not replan else fresh_plan(self._journal, system, read)
+            kept = None if replan else pinned
+            return kept or fresh_plan(self._journal, system, read, narrow=not replan)
         with recorded_planning(self._journal, read, self._ids):
             return pinned_plan(self._journal, system, read, replan=replan)
 
     # Reading
 
-    def _run_job(self, job: Sequence[PlannedWindow]) -> Outcome:
-        key, reader = self._backfill.source.key, self._backfill.reader
+    def entry(self, item: PlannedWindow) -> Entry | None:
+        """A planned window as it is read; None: its plan is pinned no more."""
+        read = self._backfill.read_of(item.window)
+        plan = self._journal.pinned(read.source_key, read.reader, item.window)
         begin = Begin(self._entered or Entered(None, None), self._ids, self._backfill.acts)
-        outcome = Outcome()
-        begun: list[tuple[Plan, Started]] = []
-        try:
-            for item in job:
-                plan = self._journal.pinned(key, reader, item.window)
-                if plan is None:
-                    continue
-                started = _begin(begin, self._journal, key, plan)
-                if isinstance(started, Outcome):
-                    outcome = outcome.and_then(started)
-                else:
-                    begun.append((plan, started))
-            results = self._read([plan for plan, _ in begun], self._backfill.landing, begin, begun) if begun else []
-        except BaseException as error:
-            with noting_on(error):
-                for _, started in begun:
-                    self._journal.fail_run(started.run, type(error).__name__, recordable(error))
-            raise
-        for (plan, started), result in zip(begun, results, strict=True):
-            outcome = outcome.and_then(self._record(plan, started.run, result))
-        return outcome
+        return None if plan is None else Entry(read, plan, self._backfill.landing, begin)
 
-    def _record(self, plan: Plan, run: int, result: WindowResult) -> Outcome:
-        if isinstance(result, Landed):
-            self._journal.finish_run(run, result)
-            self._place.figures.covered(self._backfill.source.key, plan, result.receipt)
-            return Outcome(((plan, result.receipt),))
-        self._journal.fail_run(run, result.error_type, result.message, lost=result.lost)
-        return _failed(plan, result)
+    def _run_job(self, job: Sequence[PlannedWindow]) -> Outcome:
+        entries = [entry for entry in map(self.entry, job) if entry is not None]
+        outcome = Outcome()
+        for entry, result in zip(entries, land_together(self._place, entries), strict=True):
+            one = Outcome(((entry.plan, result),)) if isinstance(result, Landed) else _failed(entry.plan, result)
+            outcome = outcome.and_then(one)
+        return outcome
 
     def _count(self, one: Recount, result: WindowResult) -> int:
         if isinstance(result, Landed):
@@ -360,13 +387,8 @@ class Backfiller:
         _log.warning("%s could not be recounted: %s", one.item.window, result.message)
         return 0
 
-    def _read(
-        self,
-        plans: Sequence[Plan],
-        landing: Landing,
-        begin: Begin | None = None,
-        begun: Sequence[tuple[Plan, Started]] = (),
-    ) -> list[WindowResult]:
+    def _read(self, plans: Sequence[Plan], landing: Landing) -> list[WindowResult]:
+        """Read without landing."""
         from airflow_provider_streams.spark.batch_spec import ChunkSpec  # noqa: PLC0415 - Spark's side when used
         from airflow_provider_streams.spark.spec import JobSpec  # noqa: PLC0415
 
@@ -374,27 +396,14 @@ class Backfiller:
             self._options = self._place.stream.options()
         how = JobSpec(
             plan=plans[0],
-            sink=landing.sink,
             columns=landing.columns,
-            transform=landing.transform,
             on_loss=self._backfill.on_loss,
             options=self._options,
             small_plan_bytes=self._place.small_plan_bytes,
-            terms=begin.entered.terms if begin else None,
+            undecodable=Undecodable("drop"),
         )
-        held = [begin.held(started) for _, started in begun] if begin else None
-        results: list[WindowResult] = self._place.spark(ChunkSpec.of(plans, how, held=held))
+        results: list[WindowResult] = self._place.spark(ChunkSpec.of(plans, how))
         return results
-
-
-def _begin(begin: Begin, journal: Journal, key: str, plan: Plan) -> Started | Outcome:
-    """A window that may not begin, as others share time with it or its plan holds less, does not hold up the rest."""
-    try:
-        return begin.run(journal, key, plan)
-    except (InvalidRequest, FewerRows) as error:
-        from airflow_provider_streams.spark.batch_spec import WindowFailure  # noqa: PLC0415 - Spark's side when used
-
-        return _failed(plan, WindowFailure.of(error))
 
 
 def _failed(plan: Plan, failure: WindowFailure) -> Outcome:
@@ -402,11 +411,20 @@ def _failed(plan: Plan, failure: WindowFailure) -> Outcome:
     return Outcome(failures={str(plan.window): cause}, retryable=failure.retryable)
 
 
+def _counted(plan: Plan) -> tuple[str, ...] | None:
+    """The one column to read for counting rows: their time."""
+    if isinstance(plan.filter, FieldFilter):
+        return (column_of(plan.decoding, plan.filter.column),)
+    return (plan.filter.column,) if plan.filter else None
+
+
 def _jobs_of(found: Sequence[Recount], limits: Limits) -> Iterator[list[Recount]]:
-    """Recounts in jobs as large as those that read."""
+    """Recounts in jobs as large as those that read, each of windows that count the same column."""
     by_window = {one.item.window: one for one in found}
-    for job in limits.pack(PlannedWindow.of(one.item, one.plan) for one in found):
-        yield [by_window[item.window] for item in job]
+    for columns in dict.fromkeys(_counted(one.plan) for one in found):
+        alike = [one for one in found if _counted(one.plan) == columns]
+        for job in limits.pack(PlannedWindow.of(one.item, one.plan) for one in alike):
+            yield [by_window[item.window] for item in job]
 
 
 def summary(preview: Preview, outcome: Outcome | None, late_rows: int) -> dict[str, Any]:
@@ -421,6 +439,8 @@ def summary(preview: Preview, outcome: Outcome | None, late_rows: int) -> dict[s
         "covered": [str(window) for window in outcome.covered],
         "rows": outcome.rows,
         "bytes_read": outcome.bytes,
+        "quarantined": outcome.quarantined,
+        "dropped": outcome.dropped,
         "failures": outcome.failures,
         "late_rows": late_rows,
     }

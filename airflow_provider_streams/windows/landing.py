@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from airflow_provider_streams.errors import (
     ForeignTable,
@@ -17,7 +17,9 @@ from airflow_provider_streams.errors import (
 )
 from airflow_provider_streams.model.grid import Grid, parse_grid
 from airflow_provider_streams.model.landing import ROWS_GONE, Landing, TableMark, TableTerms
+from airflow_provider_streams.model.payload import payload_from
 from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.systems.sources import payloads_of
 from airflow_provider_streams.windows.acts import Acts
 
 if TYPE_CHECKING:
@@ -39,6 +41,14 @@ class Ask:
     basis: str
     grid: Grid | None = None
     """How its windows tile time; None: whoever asks does not know."""
+    event_time: Mapping[str, str] | None = None
+    """Basis `event`: see `event_time_of`."""
+
+    def __post_init__(self) -> None:
+        # what is decoded is what the source says, whoever put the landing together
+        said = payloads_of(self.source)
+        decoded = replace(self.landing, value=said.get("value"), key=said.get("key"))
+        object.__setattr__(self, "landing", decoded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +59,8 @@ class Entered:
     """None: what is read is proven only, and the reader's table stays as it is."""
     terms: TableTerms | None
     """Whose table it must be; None: there is none."""
+    payloads: Mapping[str, Any] | None = None
+    """What values and keys the reader lands from now on, once a window landed so; None: as before."""
 
 
 def enter(journal: Journal, ask: Ask, windows: Sequence[Window], acts: Acts) -> Entered:
@@ -68,7 +80,8 @@ def enter(journal: Journal, ask: Ask, windows: Sequence[Window], acts: Acts) -> 
     kept = journal.landing(ask.source.key, ask.reader)
     if _proves_only(kept, ask):
         return Entered(None, None)
-    problem = None if kept is None else _mismatch(kept, ask, windows)
+    asked = kept if kept is None or not acts.replan else _decoded_as_asked(kept, ask)
+    problem = None if asked is None else _mismatch(asked, ask, windows)
     if kept is not None and problem is not None and not acts.reland:
         kept, problem = _corrected(journal, kept, ask, problem), None
     kept = _landing(journal, kept, ask, anew=problem is not None)
@@ -76,10 +89,12 @@ def enter(journal: Journal, ask: Ask, windows: Sequence[Window], acts: Acts) -> 
         return Entered(kept.id, None)
     mark = TableMark(kept.table_id, ask.source.key, ask.reader)
     terms = TableTerms(mark, kept.columns, replace_overlaps=acts.overlap == "replace", set_aside=acts.reland)
-    return _with_table(journal, kept, ask, terms, windows)
+    entered = _with_table(journal, kept, ask, terms, windows)
+    is_other = kept.landing is not None and _decoded_as_asked(kept, ask) != kept
+    return replace(entered, payloads=_payloads(ask)) if is_other else entered
 
 
-def check(journal: Journal, ask: Ask, windows: Sequence[Window]) -> None:
+def check(journal: Journal, ask: Ask, windows: Sequence[Window], acts: Acts) -> None:
     """As `enter`, for who only looks: nothing is changed, and without a sink only basis and grid count.
 
     Raises:
@@ -88,6 +103,8 @@ def check(journal: Journal, ask: Ask, windows: Sequence[Window]) -> None:
     kept = journal.landing(ask.source.key, ask.reader)
     if kept is None:
         return
+    if acts.replan:
+        kept = _decoded_as_asked(kept, ask)
     of_table = None if _proves_only(kept, ask) else _other_landing(kept, ask)
     problem = of_table or _other_basis(kept, ask) or _off_grid(kept, ask, windows)
     if problem is not None and (journal.is_landed(kept) or _may_hold_rows(kept, ask)):
@@ -117,13 +134,19 @@ def kept_landing(journal: Journal, source_key: str, reader: str) -> Landing | No
         return None
     columns = kept.landing["columns"]
     sink = sink_from_json(kept.landing["sink"])
-    return Landing(sink, kept.landing["transform"], None if columns is None else tuple(columns))
+    return Landing(
+        sink,
+        kept.landing["transform"],
+        None if columns is None else tuple(columns),
+        payload_from(kept.landing.get("value")),
+        payload_from(kept.landing.get("key")),
+    )
 
 
-def basis_of(journal: Journal, source_key: str, reader: str) -> str | None:
-    """How times become cuts for a reader; None: not known."""
+def basis_of(journal: Journal, source_key: str, reader: str) -> tuple[str | None, Mapping[str, str]]:
+    """How times become cuts for a reader, None: not known; and what is said of it beside its name."""
     kept = journal.landing(source_key, reader)
-    return None if kept is None else kept.basis
+    return (None, {}) if kept is None else (kept.basis, kept_event_time(kept))
 
 
 def grid_of(journal: Journal, source_key: str, reader: str) -> Grid | None:
@@ -174,7 +197,23 @@ def _may_hold_rows(kept: KeptLanding, ask: Ask) -> bool:
 def _new(ask: Ask) -> NewLanding:
     from airflow_provider_streams.journal.landings import NewLanding  # noqa: PLC0415 - SQL when used
 
-    return NewLanding(ask.landing.to_json(), None if ask.grid is None else str(ask.grid), _lasting(ask.basis))
+    landing = {**ask.landing.to_json(), **({"event_time": dict(ask.event_time)} if ask.event_time else {})}
+    return NewLanding(landing, None if ask.grid is None else str(ask.grid), _lasting(ask.basis))
+
+
+def _decoded_as_asked(kept: KeptLanding, ask: Ask) -> KeptLanding:
+    """Windows that are planned anew may be decoded otherwise, and so is what comes; columns may only grow, as ever.
+
+    Not those by a decoded field: an event that is undecodable for one of two windows, and not for the other, has two
+    times, and would be in both or in none.
+    """
+    is_tied = kept.landing is None or "event_time" in kept_event_time(kept)
+    return kept if is_tied or kept.landing is None else replace(kept, landing={**kept.landing, **_payloads(ask)})
+
+
+def _payloads(ask: Ask) -> dict[str, Any]:
+    said = ask.landing.to_json()
+    return {what: said[what] for what in ("value", "key")}
 
 
 def _mismatch(kept: KeptLanding, ask: Ask, windows: Sequence[Window]) -> InvalidRequest | None:
@@ -185,11 +224,12 @@ def _other_landing(kept: KeptLanding, ask: Ask) -> LandingMismatch | None:
     if kept.landing is None or kept.target is None:
         return None
     asked = ask.landing.to_json()
-    names = {"target": "table", "columns": "columns", "transform": "transform"}
+    names = {"target": "table", "columns": "columns", "transform": "transform", "value": "values", "key": "keys"}
+    tied = " (its windows are by a field of theirs)" if "event_time" in kept_event_time(kept) else ""
     found = [
-        f"{name} {_shown(asked[part])} instead of {_shown(kept.landing[part])}"
+        f"{name} {_shown(asked[part])} instead of {_shown(kept.landing.get(part))}{tied * (part == 'value')}"
         for part, name in names.items()
-        if asked[part] != kept.landing[part]
+        if asked[part] != kept.landing.get(part)
     ]
     if not found:
         return None
@@ -199,10 +239,24 @@ def _other_landing(kept: KeptLanding, ask: Ask) -> LandingMismatch | None:
 def _other_basis(kept: KeptLanding, ask: Ask) -> LandingMismatch | None:
     """Windows of two bases do not tile. A user's own positions may fill a hole: they are an act by themselves."""
     basis = _lasting(ask.basis)
-    if basis is None or kept.basis in (None, basis):
+    if basis is None or kept.basis is None:
         return None
-    difference = [f"basis {basis!r} instead of {kept.basis!r}"]
+    asked, before = (basis, ask.event_time or {}), (kept.basis, kept_event_time(kept))
+    if asked == before:
+        return None
+    difference = [f"basis {_told(*asked)} instead of {_told(*before)}"]
     return LandingMismatch(ask.source, ask.reader, kept.target or "no table", ask.landing, difference)
+
+
+def kept_event_time(kept: KeptLanding | None) -> Mapping[str, str]:
+    """Which time of an event counts for a reader by event time, see `event_time_of`; empty: the broker's."""
+    landing = kept.landing if kept is not None else None
+    found: Mapping[str, str] = (landing or {}).get("event_time", {})
+    return found
+
+
+def _told(basis: str, event_time: Mapping[str, str]) -> str:
+    return " ".join([repr(basis), *(f"{name}={value!r}" for name, value in event_time.items())])
 
 
 def _lasting(basis: str) -> str | None:
@@ -259,7 +313,8 @@ def _new_like(kept: KeptLanding, ask: Ask) -> NewLanding:
 
 def forget_removed(journal: Journal, ask: Ask, kept: KeptLanding, state: TableState, span: Window) -> None:
     """Windows that the journal has as covered, and that somebody took out of the table: they are missing again."""
-    gone = journal.coverage(ask.source.key, ask.reader, span.start, span.end).missed_by(state.windows)
+    coverage = journal.coverage(ask.source.key, ask.reader, span.start, span.end)
+    gone = coverage.missed_by(state.windows, tells_empty=state.tells_empty)
     if gone:
         _log.warning(
             "%s: %d windows are no longer in %s: they are to be read again", ask.source, len(gone), kept.target
@@ -270,4 +325,7 @@ def forget_removed(journal: Journal, ask: Ask, kept: KeptLanding, state: TableSt
 def _shown(value: object) -> str:
     if value is None:
         return "none"
+    if isinstance(value, dict):
+        arguments = ", ".join(f"{name}={text!r}" for name, text in value.items() if name != "format")
+        return f"{value['format']} {arguments}".rstrip()
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -13,10 +13,15 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from airflow_provider_streams.errors import DataLoss, WindowNotReady
+from airflow_provider_streams.model.basis import EventTime
 from airflow_provider_streams.model.coverage import WindowState
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import Plan, PlanRequest
+from airflow_provider_streams.model.row_filter import AnyFilter, FieldFilter
 from airflow_provider_streams.model.source import Source
+from airflow_provider_streams.systems.registry import declaration_of
+from airflow_provider_streams.windows.narrowing import narrowed_by_receipts, slack_of
+from airflow_provider_streams.windows.readiness import with_recorded
 
 if TYPE_CHECKING:
     from airflow_provider_streams.journal.store import Journal
@@ -66,17 +71,24 @@ def recounts(
         if pinned is None or pinned.filter is None:
             continue
         try:
-            yield Recount(item, plan_behind(system, source, pinned, lookback))
+            yield Recount(item, plan_behind(journal, system, source, pinned, lookback))
         except DataLoss:
             _log.info("%s is too old to be recounted: what lies behind it is no longer held", item.window)
 
 
-def plan_behind(system: StreamSystem, source: Source, pinned: Plan, lookback: timedelta) -> Plan:
-    """Everything stored behind a plan's end, up to the end of `lookback` or the tail, filtered as the plan was."""
-    return _between(system, source, pinned, pinned.end_cut, lookback)
+def plan_behind(journal: Journal, system: StreamSystem, source: Source, pinned: Plan, lookback: timedelta) -> Plan:
+    """Everything stored behind a plan's end, up to the end of `lookback` or the tail, filtered as the plan was.
+
+    Rows are counted by the time that the system stored, which needs no payload; unless a field of them is the time.
+    """
+    end = _end(journal, system, source, pinned, lookback)
+    plan = _narrowed(journal, source, _between(system, source, pinned, pinned.end_cut, end), pinned, lookback)
+    return plan if isinstance(plan.filter, FieldFilter) else replace(plan, decoding=None)
 
 
-def plan_with_late_rows(system: StreamSystem, source: Source, pinned: Plan, lookback: timedelta) -> Plan:
+def plan_with_late_rows(
+    journal: Journal, system: StreamSystem, source: Source, pinned: Plan, lookback: timedelta
+) -> Plan:
     """The same window from the same start on, up to the end of `lookback` or the tail: late rows included.
 
     What was lost, or not proven, when it was planned first, still is.
@@ -84,28 +96,48 @@ def plan_with_late_rows(system: StreamSystem, source: Source, pinned: Plan, look
     Raises:
         StartTrimmed: the stream no longer holds the window's start.
     """
-    plan = _between(system, source, pinned, pinned.start_cut, lookback)
+    end = _end(journal, system, source, pinned, lookback)
+    plan = _narrowed(journal, source, _between(system, source, pinned, pinned.start_cut, end), pinned, lookback)
     doubts = {part.shard: part.verdict for part in pinned.unproven}
     ranges = tuple(replace(part, verdict=doubts.get(part.shard, part.verdict)) for part in plan.ranges)
-    return replace(plan, ranges=ranges, losses=(*pinned.losses, *plan.losses))
+    return replace(plan, ranges=ranges, losses=(*pinned.losses, *plan.losses), terms=pinned.terms)
 
 
-def _between(system: StreamSystem, source: Source, pinned: Plan, start: Cut, lookback: timedelta) -> Plan:
-    end = _end(system, source, pinned, lookback)
+def _between(system: StreamSystem, source: Source, pinned: Plan, start: Cut, end: Cut) -> Plan:
+    asked = PlanRequest(source, pinned.window, pinned.reader, slack=timedelta(0))
+    if declaration_of(source.system).finds_times:
+        asked = _by_shard(system, asked, start, end)
+    else:
+        # shards end, and others follow them: cuts are of one moment each, as recorded ones are
+        asked = replace(asked, basis="append", start_cut=start, end_cut=system.go_on(start, end) or start)
+    return replace(system.plan(asked), basis=pinned.basis, filter=pinned.filter)
+
+
+def _narrowed(journal: Journal, source: Source, plan: Plan, pinned: Plan, lookback: timedelta) -> Plan:
+    """Later windows have read what lies behind; where they met nothing of this one, there is nothing late."""
+    return narrowed_by_receipts(journal, source.key, plan, lateness=lookback, slack=slack_of(pinned))
+
+
+def _by_shard(system: StreamSystem, asked: PlanRequest, start: Cut, end: Cut) -> PlanRequest:
     if end.keys() != start.keys():
         # a partition that was made since: all of it is new; one that is gone holds nothing
-        head = system.parse_cut(source, "earliest")
+        head = system.parse_cut(asked.source, "earliest")
         start = Cut({shard: start.get(shard, head[shard]) for shard in end})
     end = Cut({shard: max(position, start[shard]) for shard, position in end.items()})
-    request = PlanRequest(
-        source, pinned.window, pinned.reader, basis="cuts", slack=timedelta(0), start_cut=start, end_cut=end
-    )
-    return replace(system.plan(request), basis=pinned.basis, filter=pinned.filter)
+    return replace(asked, basis="cuts", start_cut=start, end_cut=end)
 
 
-def _end(system: StreamSystem, source: Source, pinned: Plan, lookback: timedelta) -> Cut:
-    request = PlanRequest(source, pinned.window, pinned.reader, basis=pinned.basis, slack=lookback, on_loss="record")
+def _end(journal: Journal, system: StreamSystem, source: Source, pinned: Plan, lookback: timedelta) -> Cut:
+    asked = PlanRequest(source, pinned.window, pinned.reader, basis=pinned.basis, slack=lookback, on_loss="record")
+    if pinned.basis == "event":
+        asked = replace(asked, event=_by(pinned.filter, lookback), slack=slack_of(pinned))
     try:
-        return system.plan(request).end_cut
+        return system.plan(with_recorded(journal, asked)).end_cut
     except WindowNotReady:
         return system.tail(source)  # lookback is not over: as far as there is anything
+
+
+def _by(rows: AnyFilter | None, lookback: timedelta) -> EventTime:
+    if isinstance(rows, FieldFilter):
+        return EventTime(lookback, event_time=rows.column, unit=rows.unit)
+    return EventTime(lookback)

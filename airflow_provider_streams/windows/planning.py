@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from airflow_provider_streams.errors import ChainOrder, TermsChanged, WindowNotReady
-from airflow_provider_streams.model.basis import BasisName, Chained, PublishTime, RecordedCuts
+from airflow_provider_streams.model.basis import BasisName, Chained, EventTime, PublishTime, RecordedCuts
+from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import DEFAULT_SPLIT_BYTES, OnLoss, OnUnproven, Plan, PlanRequest, Terms
-from airflow_provider_streams.windows.readiness import WindowQuestion, plan_request
+from airflow_provider_streams.model.undecodable import Undecodable
+from airflow_provider_streams.systems.singles import part_of_cut, part_of_life
+from airflow_provider_streams.windows.narrowing import narrowed_by_receipts
+from airflow_provider_streams.windows.readiness import WindowQuestion, plan_request, with_recorded
+from airflow_provider_streams.windows.redecoding import decoded_now
 from airflow_provider_streams.windows.sightings import plan_with_sightings
 
 if TYPE_CHECKING:
@@ -32,6 +37,7 @@ class WindowRead:
     on_loss: OnLoss = "fail"
     target_split_bytes: int = DEFAULT_SPLIT_BYTES
     on_unproven: OnUnproven = "land"
+    undecodable: Undecodable = field(default_factory=Undecodable)
 
     @property
     def source_key(self) -> str:
@@ -47,13 +53,22 @@ class WindowRead:
     def terms(self) -> Terms:
         """What is asked, as far as it decides which rows the plan holds."""
         basis = self.question.basis
+        if isinstance(basis, EventTime):
+            how = (basis.max_lateness, basis.event_time, basis.unit, basis.rows)
+            return Terms(basis.slack, None, self.on_loss, *how)
         slack = basis.slack if isinstance(basis, PublishTime) else None
         skew = basis.max_skew if isinstance(basis, RecordedCuts) else None
         return Terms(slack, skew, self.on_loss)
 
 
-def fresh_plan(journal: Journal, system: StreamSystem, read: WindowRead) -> Plan:
+def fresh_plan(journal: Journal, system: StreamSystem, read: WindowRead, *, narrow: bool = True) -> Plan:
     """A plan made now, pinned nowhere.
+
+    Args:
+        journal: knows cuts, sightings and chains.
+        system: plans.
+        read: which window.
+        narrow: leave out what receipts of earlier windows prove to hold nothing of this one.
 
     Raises:
         WindowNotReady, DataLoss, AccessError, SystemUnavailable: as `StreamSystem.plan`.
@@ -68,7 +83,10 @@ def fresh_plan(journal: Journal, system: StreamSystem, read: WindowRead) -> Plan
         chain = _checked_chain(journal, read, replan=False)
         plan = plan_with_sightings(journal, system, _going_on(request, chain))
     else:
-        plan = plan_with_sightings(journal, system, request)
+        plan = plan_with_sightings(journal, system, with_recorded(journal, request))
+        if narrow and isinstance(basis, EventTime):
+            how = {"lateness": basis.max_lateness, "slack": basis.slack}
+            plan = narrowed_by_receipts(journal, read.source_key, plan, **how)
     return replace(plan, terms=read.terms)
 
 
@@ -79,20 +97,38 @@ def pinned_plan(journal: Journal, system: StreamSystem, read: WindowRead, *, rep
         journal: keeps the pins.
         system: plans.
         read: which window.
-        replan: an explicit act: a fresh plan takes the pin's place.
+        replan: an explicit act: a fresh plan takes the pin's place. It reads all anew, whatever receipts prove.
 
     Raises:
         TermsChanged: it is pinned, and what is asked now contradicts the terms under which it was.
+        PlanMismatch: the window was planned anew meanwhile.
         StreamsError: as `fresh_plan`.
     """
     pinned = None if replan else journal.pinned(read.source_key, read.reader, read.question.window)
     if pinned is not None:
-        _compare_terms(read, pinned)
-        return pinned
+        _check_terms(read, pinned)
+        is_earlier = journal.is_of_earlier_landing(read.source_key, pinned)
+        plan = _for_landing(journal, system, read, pinned) if is_earlier else pinned
+        _tell_changes(read, plan)
+        return plan
     if isinstance(read.question.basis, Chained):
         return _pin_chained(journal, system, read, replan=replan)
-    plan = fresh_plan(journal, system, read)
+    plan = fresh_plan(journal, system, read, narrow=not replan)
     return journal.replan(read.source_key, plan) if replan else journal.pin(read.source_key, plan)
+
+
+def _for_landing(journal: Journal, system: StreamSystem, read: WindowRead, pinned: Plan) -> Plan:
+    """A plan that was pinned for an earlier landing, with payloads as the reader lands them now; pinned so.
+
+    One by event time is planned anew where that is another time, or where it is read from what is decoded otherwise.
+    """
+    plan = decoded_now(system, read.question.source, pinned)
+    is_other_time = pinned.basis == "event" and pinned.terms is not None and pinned.terms.has_other_time(read.terms)
+    if plan == pinned and not is_other_time:
+        return pinned
+    if pinned.basis == "event":
+        return journal.replan(read.source_key, fresh_plan(journal, system, read, narrow=False))
+    return journal.decode_pinned(read.source_key, plan)
 
 
 def _request(system: StreamSystem, read: WindowRead) -> PlanRequest:
@@ -104,8 +140,8 @@ def _request(system: StreamSystem, read: WindowRead) -> PlanRequest:
     )
 
 
-def _compare_terms(read: WindowRead, pinned: Plan) -> None:
-    """What was asked when the plan was pinned still stands; where that is no longer asked, it is told or refused.
+def _check_terms(read: WindowRead, pinned: Plan) -> None:
+    """What was asked when the plan was pinned still stands; some of it may no longer be asked otherwise.
 
     Raises:
         TermsChanged: it has another basis, or leaves out what may no longer be left out.
@@ -119,7 +155,12 @@ def _compare_terms(read: WindowRead, pinned: Plan) -> None:
     if pinned.unproven and read.on_unproven == "fail":
         first = pinned.unproven[0]
         raise TermsChanged(source, window, [f"a start that is {first.verdict}, accepted by on_unproven='land'"])
-    for change in pinned.terms.changes(read.terms) if pinned.terms else ():
+
+
+def _tell_changes(read: WindowRead, plan: Plan) -> None:
+    """What is asked otherwise now, and counts only for windows that are planned."""
+    source, window = read.question.source, read.question.window
+    for change in plan.terms.changes(read.terms) if plan.terms else ():
         _log.warning(
             "%s: window %s was planned with %s, and is read so; replan=True plans it anew", source, window, change
         )
@@ -137,7 +178,7 @@ def _between_recorded_cuts(journal: Journal, system: StreamSystem, request: Plan
     """
     from airflow_provider_streams.journal.append import recorded_edges  # noqa: PLC0415 - SQL when used
 
-    edges = recorded_edges(journal, request.source, request.window, max_skew)
+    edges = recorded_edges(journal, request.whole or request.source, request.window, max_skew)
     between = replace(
         request,
         start_cut=edges.start.cut,
@@ -145,8 +186,25 @@ def _between_recorded_cuts(journal: Journal, system: StreamSystem, request: Plan
         start_identity=edges.start.identity,
         end_identity=edges.end.identity,
     )
+    if request.whole is not None:
+        between = _of_single(system, between)
     plan = plan_with_sightings(journal, system, between)
     return replace(plan, skew_seconds=edges.skew_seconds)
+
+
+def _of_single(system: StreamSystem, request: PlanRequest) -> PlanRequest:
+    """The request between recorded cuts of a whole, for one topic or stream of it.
+
+    One that is new to the first cut is read from its beginning. One that was made after the second one holds nothing of
+    the window: it begins and ends where it begins now.
+    """
+    source = request.source
+    start, end = (part_of_cut(cut or Cut({}), source) for cut in (request.start_cut, request.end_cut))
+    if not end:
+        start = end = system.parse_cut(source, "earliest")
+    lives = (part_of_life(life, source) for life in (request.start_identity, request.end_identity))
+    start_life, end_life = lives
+    return replace(request, start_cut=start, end_cut=end, start_identity=start_life, end_identity=end_life)
 
 
 # Basis `chained`

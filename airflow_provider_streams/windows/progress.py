@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.systems.registry import declaration_of
 
 if TYPE_CHECKING:
     from airflow_provider_streams.journal.store import Journal
     from airflow_provider_streams.model.coverage import Coverage
+    from airflow_provider_streams.model.plan import Plan
 
 _FIRST = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -25,7 +27,7 @@ class CoveredEnd:
     plan: str
     """Fingerprint of its plan."""
     cut: Cut | None = None
-    """Where the next window starts; None: that is looked up by its time."""
+    """Where the next window starts, or before; None: that is looked up by its time."""
 
     @property
     def time(self) -> datetime:
@@ -52,8 +54,18 @@ def covered_end(journal: Journal, source_key: str, reader: str, since: datetime 
     plan = None if end is None else journal.last_covered(source_key, reader, before=end)
     if plan is None:
         return None
-    # rows of a window by time lie on both sides of its cuts: the next one begins before this one's end
-    return CoveredEnd(plan.window, plan.fingerprint, None if plan.filter else plan.end_cut)
+    return CoveredEnd(plan.window, plan.fingerprint, _next_start(plan))
+
+
+def _next_start(plan: Plan) -> Cut | None:
+    """Where the window after this one starts at the earliest; None: that is looked up by its time.
+
+    Rows of a window by time lie on both sides of its cuts, so the next one begins before this one's end; where times
+    cannot be looked up, and events have their own, it may begin anywhere behind this one's start.
+    """
+    if plan.basis == "event" and not declaration_of(plan.source.system).finds_times:
+        return plan.start_cut
+    return None if plan.filter else plan.end_cut
 
 
 def _end_of_row(coverage: Coverage, *, began: bool) -> datetime | None:

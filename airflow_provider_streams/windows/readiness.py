@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self
 
 from airflow_provider_streams.model.basis import (
+    SLACK,
     Basis,
     Cuts,
     EventTime,
@@ -20,6 +21,8 @@ from airflow_provider_streams.model.plan import PlanRequest
 from airflow_provider_streams.model.readiness import Readiness
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.systems.registry import declaration_of
+from airflow_provider_streams.systems.singles import part_of_around
 
 if TYPE_CHECKING:
     from airflow_provider_streams.journal.store import Journal
@@ -33,6 +36,8 @@ class WindowQuestion:
     source: Source
     window: Window
     basis: Basis = field(default_factory=PublishTime)
+    whole: Source | None = None
+    """See `PlanRequest`."""
 
     @property
     def not_before(self) -> datetime:
@@ -64,10 +69,7 @@ class WindowQuestion:
 
 def plan_request(system: StreamSystem, question: WindowQuestion, reader: str) -> PlanRequest:
     """What a planner is asked about a window, with the user's cuts parsed by its system."""
-    basis = question.basis
-    request = PlanRequest(question.source, question.window, reader, basis=basis.name)
-    if isinstance(basis, PublishTime | EventTime):
-        return replace(request, slack=basis.slack)
+    basis, request = question.basis, timed_request(question, reader)
     if not isinstance(basis, Cuts):
         return request
     return replace(
@@ -77,13 +79,39 @@ def plan_request(system: StreamSystem, question: WindowQuestion, reader: str) ->
     )
 
 
-def check_planned(system: StreamSystem, question: WindowQuestion) -> None:
+def timed_request(question: WindowQuestion, reader: str) -> PlanRequest:
+    """The same without a user's cuts."""
+    basis = question.basis
+    slack = basis.slack if isinstance(basis, PublishTime | EventTime) else SLACK
+    event = basis if isinstance(basis, EventTime) else EventTime()
+    request = PlanRequest(question.source, question.window, reader, basis=basis.name, slack=slack, event=event)
+    return replace(request, whole=question.whole)
+
+
+def with_recorded(journal: Journal, request: PlanRequest) -> PlanRequest:
+    """The request with the recorded cuts around a window of event time, for a system that cannot look a time up.
+
+    Raises:
+        NoCutNearby: one of them was pruned.
+    """
+    from airflow_provider_streams.journal.append import recorded_around  # noqa: PLC0415 - SQL when used
+
+    if request.basis != "event" or declaration_of(request.source.system).finds_times:
+        return request
+    around = recorded_around(journal, request)
+    if around is not None and request.whole is not None:
+        around = part_of_around(around, request.source)
+    return replace(request, around=around)
+
+
+def check_planned(system: StreamSystem, question: WindowQuestion, journal: Journal | None = None) -> None:
     """See that the system can plan the window now; whether its start was trimmed is the read's business.
 
     Raises:
         WindowNotReady: it cannot.
     """
-    system.plan(replace(plan_request(system, question, "readiness"), on_loss="record"))
+    request = replace(plan_request(system, question, "readiness"), on_loss="record", with_schemas=False)
+    system.plan(request if journal is None else with_recorded(journal, request))
 
 
 def check_recorded(journal: Journal, question: WindowQuestion, basis: RecordedCuts) -> None:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_streams.errors import DataLoss, StreamsError
-from airflow_provider_streams.model.landing import Landed, Landing
+from airflow_provider_streams.model.landing import Held, Landed, Landing
 from airflow_provider_streams.model.plan import Plan
 from airflow_provider_streams.model.receipt import Receipt
 from airflow_provider_streams.model.sink import Sink
+from airflow_provider_streams.model.timeline import undecodable_words
+from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.windows.acts import Acts
 from airflow_provider_streams.windows.landing import Ask, Entered, check, enter, refuse_overlaps
 from airflow_provider_streams.windows.planning import WindowRead, pinned_plan
@@ -21,6 +23,8 @@ from airflow_provider_streams.windows.workplace import Workplace
 if TYPE_CHECKING:
     from airflow_provider_streams.journal.runs import Started
     from airflow_provider_streams.journal.store import Journal
+    from airflow_provider_streams.spark.spec import JobSpec
+    from airflow_provider_streams.systems.base import StreamSystem
 
 _log = logging.getLogger(__name__)
 
@@ -56,9 +60,31 @@ class Begin:
             accept_fewer=self.acts.accept_fewer,
         )
 
-    def held(self, started: Started) -> int | None:
-        """Rows that must not become fewer; None: they may."""
+    def finish(self, journal: Journal, source_key: str, plan: Plan, run: int, landed: Landed) -> None:
+        """The window is covered; and what it was decoded as is what the reader lands from now on."""
+        journal.finish_run(run, landed)
+        if self.entered.payloads is not None and self.entered.landing_id is not None:
+            journal.decode_as(source_key, plan.reader, self.entered.landing_id, self.entered.payloads)
+
+    def held(self, started: Started) -> Held | None:
+        """What must not become less; None: it may."""
         return None if self.acts.accept_fewer else started.held
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A window that is planned and pinned, and may land."""
+
+    read: WindowRead
+    plan: Plan
+    landing: Landing
+    """Where its rows go."""
+    begin: Begin
+
+    @property
+    def source_key(self) -> str:
+        """Its source, in the journal."""
+        return self.read.source_key
 
 
 def read_window(
@@ -78,59 +104,68 @@ def read_window(
         LandingMismatch, OffGrid, ForeignTable, WindowsOverlap: it may not land there.
         StreamsError: what planning and reading met; recorded in the journal.
     """
+    with closing(place.stream.system()) as system:
+        entry = prepare(place.journal, system, ask, read, ids=ids, acts=acts)
+    planned(entry.plan)
+    return entry.plan, land(place, entry)
+
+
+def prepare(journal: Journal, system: StreamSystem, ask: Ask, read: WindowRead, *, ids: RunIds, acts: Acts) -> Entry:
+    """What comes before a window is read: may it land there, plan and pin.
+
+    Raises:
+        LandingMismatch, OffGrid, ForeignTable, WindowsOverlap: it may not land there.
+        StreamsError: what planning met; recorded in the journal.
+    """
     window = read.question.window
-    entered = enter(place.journal, ask, [window], acts)
-    refuse_overlaps(place.journal, ask, window, acts)
-    plan = _pinned(place, read, ids, acts)
-    planned(plan)
-    return plan, land(place, read, plan, ask.landing, Begin(entered, ids, acts))
+    entered = enter(journal, ask, [window], acts)
+    refuse_overlaps(journal, ask, window, acts)
+    with recorded_planning(journal, read, ids):
+        plan = pinned_plan(journal, system, read, replan=acts.replan)
+    return Entry(read, plan, ask.landing, Begin(entered, ids, acts))
 
 
 def plan_window(place: Workplace, ask: Ask, read: WindowRead, ids: RunIds, acts: Acts) -> Plan:
     """As `read_window`, up to the pinned plan: what a dry run does, which lands nothing."""
     if not acts.reland:
-        check(place.journal, ask, [read.question.window])
+        check(place.journal, ask, [read.question.window], acts)
         refuse_overlaps(place.journal, ask, read.question.window, acts)
-    return _pinned(place, read, ids, acts)
-
-
-def _pinned(place: Workplace, read: WindowRead, ids: RunIds, acts: Acts) -> Plan:
     with recorded_planning(place.journal, read, ids), closing(place.stream.system()) as system:
         return pinned_plan(place.journal, system, read, replan=acts.replan)
 
 
-def land(place: Workplace, read: WindowRead, plan: Plan, landing: Landing, begin: Begin) -> Landed:
+def land(place: Workplace, entry: Entry) -> Landed:
     """Read a pinned plan with Spark, compare, land, and record the window as covered.
-
-    Args:
-        place: where.
-        read: which window, and how.
-        plan: the pinned one.
-        landing: where the rows go.
-        begin: how its run begins.
 
     Raises:
         WindowsOverlap: covered windows share time with it.
         StreamsError: what the read met; recorded in the journal.
     """
+    from airflow_provider_streams.spark.sinks import connection_properties  # noqa: PLC0415 - Spark's side when used
+
+    with recorded_run(place.journal, entry.source_key, entry.plan, entry.begin) as started:
+        table, options = connection_properties(entry.landing.sink), place.stream.options()
+        landed: Landed = place.spark(replace(job_spec(place, entry, started), table=table, options=options))
+        entry.begin.finish(place.journal, entry.source_key, entry.plan, started.run, landed)
+    place.figures.covered(entry.source_key, entry.plan, landed.receipt)
+    return landed
+
+
+def job_spec(place: Workplace, entry: Entry, started: Started) -> JobSpec:
+    """What a job is told of a window whose run has begun, but for what connections say."""
     from airflow_provider_streams.spark.spec import JobSpec  # noqa: PLC0415 - Spark's side when used
 
-    with recorded_run(place.journal, read.source_key, plan, begin) as started:
-        spec = JobSpec(
-            plan=plan,
-            sink=landing.sink,
-            columns=landing.columns,
-            transform=landing.transform,
-            on_loss=read.on_loss,
-            options=place.stream.options(),
-            small_plan_bytes=place.small_plan_bytes,
-            terms=begin.entered.terms,
-            held=begin.held(started),
-        )
-        landed: Landed = place.spark(spec)
-        place.journal.finish_run(started.run, landed)
-    place.figures.covered(read.source_key, plan, landed.receipt)
-    return landed
+    return JobSpec(
+        plan=entry.plan,
+        sink=entry.landing.sink,
+        columns=entry.landing.columns,
+        transform=entry.landing.transform,
+        on_loss=entry.read.on_loss,
+        small_plan_bytes=place.small_plan_bytes,
+        terms=entry.begin.entered.terms,
+        held=entry.begin.held(started),
+        undecodable=entry.read.undecodable,
+    )
 
 
 @contextmanager
@@ -184,6 +219,17 @@ def recordable(error: BaseException) -> str:
     return str(error) if isinstance(error, StreamsError) else "see the task's log"
 
 
+def undecodable_sentence(window: Window, receipt: Receipt, sink: Sink | None) -> str:
+    """What became of a window's events that could not be decoded, and where they are; empty: all could be."""
+    quarantined, dropped = (receipt.totals[name] for name in ("quarantined", "dropped"))
+    if not receipt.undecodable:
+        return ""
+    said = f"{window}: {undecodable_words(quarantined, dropped)}"
+    if quarantined and sink is not None:
+        said += f". They lie beside its rows in {sink.asset_uri}: see `airflow streams quarantine show`"
+    return said
+
+
 def summary(plan: Plan, landed: Landed | None, sink: Sink | None) -> dict[str, Any]:
     """What a read returns as XCom; plain JSON values, no secret. Without a landing: what a dry run shows."""
     receipt: Receipt | None = landed.receipt if landed else None
@@ -201,6 +247,8 @@ def summary(plan: Plan, landed: Landed | None, sink: Sink | None) -> dict[str, A
         "seconds": round(receipt.seconds, 3) if receipt else None,
         "verdict": receipt.verdict if receipt else "planned",
         "totals": receipt.totals if receipt else {},
+        "quarantined": receipt.totals["quarantined"] if receipt else None,
+        "dropped": receipt.totals["dropped"] if receipt else None,
         "losses": len(plan.losses),
         "unproven": len(plan.unproven),
         "skew_seconds": list(plan.skew_seconds) if plan.skew_seconds else None,

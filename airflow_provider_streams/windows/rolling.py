@@ -49,12 +49,13 @@ def roll_epoch(journal: Journal, system: PravegaSystem, source: PravegaSource, t
     Whoever repeats the tick (a retry after a kill, whenever it was) ends the same ones, which does no harm.
 
     Raises:
-        InvalidRequest: the tick has not come yet, or a segment is not held any more.
+        InvalidRequest: the tick has not come yet, a segment is not held any more, or the source may be several streams.
         SystemUnavailable: the scaling does not end.
     """
     from airflow_provider_streams.systems.pravega import epoch  # noqa: PLC0415 - gRPC when used
     from airflow_provider_streams.systems.pravega.stream_cut import StreamCut  # noqa: PLC0415
 
+    stream = source.stream
     journal.introduce(source.key, source_to_json(source))
     key = f"{source.key}#epoch"
     order = journal.cut_at(key, tick)
@@ -65,8 +66,8 @@ def roll_epoch(journal: Journal, system: PravegaSystem, source: PravegaSource, t
         order = journal.cut_at(key, tick)
     if order is None:
         raise InvalidRequest(f"{source}: the tick {tick.isoformat()} has not come yet")
-    chosen = StreamCut.from_model(source.stream, order.cut)
-    boundary = system.client.run(epoch.roll(source.stream, chosen.offsets.keys()))
+    chosen = StreamCut.from_model(stream, order.cut)
+    boundary = system.client.run(epoch.roll(stream, chosen.offsets.keys()))
     cut = boundary.cut.to_model()
     sequence = journal.record_cut(
         source.key,

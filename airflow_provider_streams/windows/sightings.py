@@ -14,6 +14,7 @@ from airflow_provider_streams.errors import DataLoss, StreamsError, WindowNotRea
 from airflow_provider_streams.model.plan import Plan, PlanRequest
 from airflow_provider_streams.model.sighting import Sighting
 from airflow_provider_streams.model.source import Source
+from airflow_provider_streams.systems.singles import part_of_sighting
 from airflow_provider_streams.systems.sources import source_to_json
 
 if TYPE_CHECKING:
@@ -29,9 +30,8 @@ def plan_with_sightings(journal: Journal, system: StreamSystem, request: PlanReq
     Raises:
         StreamsError: as `StreamSystem.plan`.
     """
-    key = request.source.key
     try:
-        plan = system.plan(replace(request, first_seen=journal.sighting(key, request.seen_before)))
+        plan = system.plan(replace(request, first_seen=_seen(journal, request)))
     except (WindowNotReady, DataLoss):
         look(journal, system, request.source)
         raise
@@ -40,6 +40,17 @@ def plan_with_sightings(journal: Journal, system: StreamSystem, request: PlanReq
     else:
         _note(journal, request.source, plan.sighting)
     return plan
+
+
+def _seen(journal: Journal, request: PlanRequest) -> Sighting | None:
+    """What was seen of the source before the window, of itself or as a part of a whole: the newest; else the first."""
+    whole = request.whole
+    found = [journal.sighting(request.source.key, request.seen_before)]
+    if whole is not None:
+        found.append(part_of_sighting(journal.sighting(whole.key, request.seen_before), request.source))
+    seen = sorted((one for one in found if one is not None), key=lambda one: one.at)
+    earlier = [one for one in seen if one.at <= request.seen_before]
+    return next(iter([*reversed(earlier), *seen]), None)
 
 
 def look(journal: Journal, system: StreamSystem, source: Source) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_provider_streams.errors import InvalidRequest, SinkError
-from airflow_provider_streams.model.landing import ROWS_GONE, TableMark
+from airflow_provider_streams.model.landing import ROWS_GONE, TableMark, TableState
 
 if TYPE_CHECKING:
     from airflow_provider_streams.journal.store import Journal
@@ -60,10 +60,10 @@ def compare(journal: Journal, source_key: str, reader: str, coverage: Coverage) 
     mark = TableMark(kept.table_id, source_key, reader)
     try:
         sink = sink_from_json(kept.landing["sink"])
-        standing, held = _standing(sink, mark)
+        standing, state = _standing(sink, mark)
     except (SinkError, InvalidRequest) as error:
         return coverage, TableView(kept.target, "unseen", f"it cannot be looked at from here: {error}")
-    gone = () if held is None else coverage.missed_by(held)
+    gone = () if state is None else coverage.missed_by(state.windows, tells_empty=state.tells_empty)
     # of no table of ours nothing is covered, also not what a chain read with a window behind this span
     lost = gone if standing in ("ours", "unseen") else [item.window for item in coverage.select("covered")]
     return coverage.without(lost, ROWS_GONE), TableView(kept.target, standing, _CAUSES[standing], gone)
@@ -77,15 +77,15 @@ _CAUSES: dict[Standing, str] = {
 }
 
 
-def _standing(sink: Sink, mark: TableMark) -> tuple[Standing, frozenset[Window] | None]:
-    """How it stands, and which windows of ours it holds; None: nobody can tell."""
+def _standing(sink: Sink, mark: TableMark) -> tuple[Standing, TableState | None]:
+    """How it stands, and what it says of itself as a table of ours; None: nobody can tell."""
     from airflow_provider_streams.spark.sinks import can_look, table_state  # noqa: PLC0415 - where a table is
 
     if not can_look(sink):
         return "unseen", None
     state = table_state(sink)
     if state is None:
-        return "absent", frozenset()
+        return "absent", TableState(mark, frozenset())
     if state.mark != mark:
-        return "foreign", frozenset()
-    return "ours", state.windows
+        return "foreign", TableState(mark, frozenset())
+    return "ours", state

@@ -34,6 +34,9 @@ class Figures(Protocol):
     def recounted(self, source: Source, reader: str, late_rows: int) -> None:
         """Late rows of covered windows were counted."""
 
+    def replayed(self, source: Source, reader: str, rows: int) -> None:
+        """Quarantined events became rows of their windows."""
+
 
 @dataclass(frozen=True, slots=True)
 class Workplace:

@@ -1,28 +1,30 @@
 """Pravega: a recorder takes cuts on a clock, while writers and transactions fill a stream that is split and merged.
 
-Each event lands in the window between the cuts of its edges: in none after the one in which it was acknowledged.
+Each event lands in the window between the cuts of its edges: in none after the one in which it was acknowledged. Events
+are JSON, and its fields are the table's columns.
 """
 
 from __future__ import annotations
 
 import asyncio
-import random
+import json
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from demo.lake import CONN_ID, Lake, lake
+from demo.orders import COLUMNS, order
 from demo.steps import (
     WINDOW,
     Written,
     airflow_home,
-    landed,
     load_dag,
     passed,
     read_windows,
@@ -57,26 +59,31 @@ def demo_pravega(folder: Path, events: int) -> None:
         server = PravegaServer()
         server.start()
     try:
-        fields = {"conn_type": "pravega", "host": "127.0.0.1", "port": server.port["controller"]}
-        airflow_home(folder, {"pravega_demo": fields})
-        with step("a fresh Airflow"):
-            dag = load_dag("pravega_demo")
-        from airflow_provider_streams import PravegaSource
-        from airflow_provider_streams.hooks.pravega import PravegaHook
-
-        source, hook = PravegaSource(STREAM, conn_id="pravega_demo"), PravegaHook("pravega_demo")
-        hook.create_stream(STREAM, make_scope=True)
-        acknowledged = np.zeros(events)
-        with recording(source):
-            with step(f"{events:,} events, some in transactions, while the stream is split and merged"):
-                written = write(source, hook, acknowledged)
-            receipts = read_windows(dag, source, written)
-        hook.close()
-        say("\n== proof, from the landed files and the writers' acknowledgements")
-        skews = [receipt["skew_seconds"][1] for receipt in receipts]
-        prove(folder / "lake", written, acknowledged, skews)
+        with lake() as table:
+            cluster = {"conn_type": "pravega", "host": "127.0.0.1", "port": server.port["controller"]}
+            airflow_home(folder, {"pravega_demo": cluster, CONN_ID: table.connection})
+            with step("a fresh Airflow"):
+                dag = load_dag("pravega_demo")
+            land_and_prove(dag, table, events)
     finally:
         server.stop()
+
+
+def land_and_prove(dag: Any, table: Lake, events: int) -> None:
+    """Write beside a recorder, land window by window, and look at the table."""
+    from airflow_provider_streams import Json, PravegaSource
+    from airflow_provider_streams.hooks.pravega import PravegaHook
+
+    source = PravegaSource(STREAM, value=Json(COLUMNS), conn_id="pravega_demo")
+    hook = PravegaHook("pravega_demo")
+    hook.create_stream(STREAM, make_scope=True)
+    acknowledged = np.zeros(events)
+    with recording(source):
+        with step(f"{events:,} JSON events, some in transactions, while the stream is split and merged"):
+            written = write(source, hook, acknowledged)
+        receipts = read_windows(dag, source, written)
+    hook.close()
+    prove(table, written, acknowledged, [receipt["skew_seconds"][1] for receipt in receipts])
 
 
 @contextmanager
@@ -207,9 +214,9 @@ def parts(numbers: range, size: int) -> Iterator[range]:
 
 
 def event(number: int) -> tuple[str, bytes]:
-    """A keyed event that begins with its number; of 27 to 187 bytes."""
-    size = random.Random(number).randrange(20, 180)  # noqa: S311 - payload sizes
-    return f"customer-{number % 997}", b"%d " % number + b"x" * size
+    """A keyed event."""
+    one = order(number)
+    return one["customer"], json.dumps(one).encode()
 
 
 def split(hook: PravegaHook) -> None:
@@ -236,24 +243,27 @@ def open_segments(hook: PravegaHook) -> list[str]:
     return [segment.rpartition("/")[2] for segment in hook.tail(STREAM)]
 
 
-def prove(lake: Path, written: Written, acknowledged: Times, skews: list[float]) -> None:
-    """Every number exactly once, and none in a window that began after it was acknowledged.
+def prove(table: Lake, written: Written, acknowledged: Times, skews: list[float]) -> None:
+    """Every order exactly once, and none in a window that began after it was acknowledged.
 
     Raises:
-        SystemExit: a number is missing, doubled or in a wrong window.
+        SystemExit: one is missing, doubled, changed, or in a wrong window.
     """
-    for number, rows in rows_by_window(landed(lake, "event", written.events), written):
+    say("\n== proof, by DuckDB from the catalog and the writers' acknowledgements")
+    for number, rows in rows_by_window(table.read(written.events), written):
         known = np.sort(acknowledged[rows["number"].to_numpy()])
         start, end = written.window(number)
         shown = f"{_clock(known[0])} .. {_clock(known[-1])}" if len(known) else "-"
-        segments = len(set(rows["segment_id"].to_pylist()))
+        segments = len(set(rows["_segment_id"].to_pylist()))
         say(
             f"   window {number}  {rows.num_rows:>8,} rows of {segments:>2} segments  acknowledged {shown}"
             f"  end {end:%H:%M:%S} {skews[number]:+.3f} s"
         )
         if len(known) and known[0] < start.timestamp():
             sys.exit(f"PROOF FAILED: a row of window {number} was acknowledged before it began")
-    say(f"   PROVEN: {written.events:,} numbers, each in exactly one window, none in one after its own")
+    say(f"   PROVEN: {written.events:,} orders, each in exactly one window, none in one after its own")
+    say("\n== a question to the table")
+    table.show_sales(written.events)
 
 
 def _clock(seconds: float) -> str:

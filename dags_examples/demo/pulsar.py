@@ -1,8 +1,10 @@
-"""Pulsar: producers of every batch size at a steady rate; each event lands in the window of its publish time."""
+"""Pulsar: producers of every batch size at a steady rate; each event lands in the window of its publish time.
+
+The topic has an Avro schema, and its fields are the table's columns.
+"""
 
 from __future__ import annotations
 
-import random
 import sys
 import threading
 import time
@@ -11,11 +13,12 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from demo.lake import CONN_ID, Lake, lake
+from demo.orders import SCHEMA, order
 from demo.steps import (
     WINDOW,
     Written,
     airflow_home,
-    landed,
     load_dag,
     passed,
     read_windows,
@@ -49,16 +52,17 @@ def demo_pulsar(folder: Path, events: int) -> None:
         server = PulsarServer()
         server.start()
     try:
-        with step(f"{events:,} keyed events into {PARTITIONS} partitions, in batches of {BATCH_SIZES}"):
-            create_topic(server)
-            written = publish(server, events)
-        extra = {"service_url": server.service_url, "admin_url": server.admin_url}
-        airflow_home(folder, {"pulsar_demo": {"conn_type": "pulsar", "extra": extra}})
-        with step("a fresh Airflow"):
-            dag = load_dag("pulsar_demo")
-        read_windows(dag, PulsarSource(TOPIC, conn_id="pulsar_demo"), written)
-        say("\n== proof, from the landed files alone")
-        prove(folder / "lake", written)
+        with lake() as table:
+            with step(f"{events:,} keyed Avro events into {PARTITIONS} partitions, in batches of {BATCH_SIZES}"):
+                create_topic(server)
+                written = publish(server, events)
+            extra = {"service_url": server.service_url, "admin_url": server.admin_url}
+            broker = {"conn_type": "pulsar", "extra": extra}
+            airflow_home(folder, {"pulsar_demo": broker, CONN_ID: table.connection})
+            with step("a fresh Airflow"):
+                dag = load_dag("pulsar_demo")
+            read_windows(dag, PulsarSource(TOPIC, value="auto", conn_id="pulsar_demo"), written)
+            prove(table, written)
     finally:
         server.stop()
 
@@ -106,42 +110,46 @@ def publish_part(client: pulsar.Client, numbers: range, start: datetime) -> None
 def send(client: pulsar.Client, batch_size: int, numbers: range, start: datetime, failures: list[object]) -> None:
     """One producer's events, each when it is due; a slow machine sends them later."""
     import pulsar
+    from pulsar.schema import AvroSchema
 
     producer = client.create_producer(
         TOPIC,
+        schema=AvroSchema(None, schema_definition=SCHEMA),
         batching_enabled=batch_size > 1,
         batching_max_messages=max(batch_size, 2),
         batching_max_publish_delay_ms=20,
         max_pending_messages=20_000,
         block_if_queue_full=True,
     )
-    dice = random.Random(batch_size)  # noqa: S311 - payload sizes
     for done, number in enumerate(numbers):
         wait_until(start + PART * done / len(numbers))
         producer.send_async(
-            b"%d " % number + b"x" * dice.randrange(20, 180),
+            (event := order(number)),
             callback=lambda result, _: result == pulsar.Result.Ok or failures.append(result),
-            partition_key=f"customer-{number % 997}",
+            partition_key=event["customer"],
         )
     producer.flush()
     producer.close()
 
 
-def prove(lake: Path, written: Written) -> None:
-    """Every number exactly once, in the window of its publish time.
+def prove(table: Lake, written: Written) -> None:
+    """Every order exactly once, in the window of its publish time.
 
     Raises:
-        SystemExit: a number is missing, doubled or in a wrong window.
+        SystemExit: one is missing, doubled, changed, or in a wrong window.
     """
     import pyarrow.compute as pc
 
-    for number, rows in rows_by_window(landed(lake, "value", written.events), written):
-        times = pc.min_max(rows["publish_time"]).as_py()
+    say("\n== proof, by DuckDB from the catalog alone")
+    for number, rows in rows_by_window(table.read(written.events), written):
+        times = pc.min_max(rows["_publish_time"]).as_py()
         say(f"   window {number}  {rows.num_rows:>8,} rows  published {_span(times)}")
         start, end = written.window(number)
         if rows.num_rows and not start <= times["min"] <= times["max"] < end:
             sys.exit(f"PROOF FAILED: a row of window {number} was published outside of it")
-    say(f"   PROVEN: {written.events:,} numbers, each exactly once, each in its window")
+    say(f"   PROVEN: {written.events:,} orders, each exactly once, each in its window")
+    say("\n== a question to the table")
+    table.show_sales(written.events)
 
 
 def _span(times: dict[str, datetime | None]) -> str:

@@ -114,7 +114,7 @@ def spark_stand_in(monkeypatch: pytest.MonkeyPatch) -> Launches:
             try:
                 results.append(land(spec))
             except StreamsError as error:
-                if concerns_all(error):
+                if concerns_all(error, several_tables=chunk.has_several_tables):
                     raise
                 results.append(WindowFailure.of(error))
         return results

@@ -17,11 +17,11 @@ from airflow.utils.state import DagRunState
 
 from airflow_provider_streams import ParquetSink, PublishTime, PulsarSource, Window
 from airflow_provider_streams.hooks.journal import open_journal
+from airflow_provider_streams.lake.parquet.table import WINDOW_COLUMNS
 from airflow_provider_streams.model.grid import Every
 from airflow_provider_streams.model.window import moment_label
 from airflow_provider_streams.operators.backfill import BackfillWindowsOperator
 from airflow_provider_streams.operators.read import ReadWindowOperator
-from airflow_provider_streams.spark.parquet_table import WINDOW_COLUMNS
 from airflow_provider_streams.testing.servers.waiting import wait_until
 
 pytestmark = [pytest.mark.pulsar, pytest.mark.dagtest, pytest.mark.spark, pytest.mark.timeout(600)]

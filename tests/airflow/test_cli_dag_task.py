@@ -7,15 +7,17 @@ import io
 import json
 import os
 import textwrap
+from datetime import timedelta
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
+from airflow_provider_streams import ParquetSink, Window
 from airflow_provider_streams.cli.commands import get_streams_cli_commands
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource
-from airflow_provider_streams.testing.landing import run_without_spark
+from airflow_provider_streams.testing.landing import cover_without_spark, run_without_spark
 
 pytestmark = pytest.mark.dagtest
 
@@ -39,6 +41,7 @@ with DAG("by_hand", schedule=None, start_date=datetime(2026, 11, 1, tzinfo=UTC),
     ReadWindowOperator.partial(task_id="each", **common).expand_kwargs(
         [{{"source": FakeSource(name), "sink": ParquetSink("{lake}-" + name)}} for name in ("a", "b")]
     )
+    ReadWindowOperator(task_id="many", source=FakeSource("*"), sink=ParquetSink("{lake}/{{topic}}"), **common)
     ReadWindowOperator(task_id="of_run", source=FakeSource("numbers"), sink=None, reader="{{{{ run_id }}}}", **common)
 """
 SPAN = ["--start", "2026-11-20T10:00Z", "--end", "2026-11-20T10:03Z", "--window-length", "1m"]
@@ -82,8 +85,6 @@ def streams(fake, dag_test, tmp_path, monkeypatch, airflow_home):
 
 
 def covered(reader: str, source: str = "numbers") -> int:
-    from datetime import timedelta
-
     with open_journal() as journal:
         return journal.coverage(FakeSource(source).key, reader, EPOCH, EPOCH + timedelta(minutes=3)).counts["covered"]
 
@@ -123,11 +124,17 @@ def test_one_of_a_mapped_task_is_named_by_its_index(streams, tmp_path, capsys):
     ("words", "message"),
     [
         (["--dag-id", "by_hand", "--task-id", "of_run"], "can be rendered in a run only"),
-        (["--dag-id", "by_hand", "--task-id", "nope"], "it has each, of_run, read"),
+        (["--dag-id", "by_hand", "--task-id", "nope"], "it has each, many, of_run, read"),
         (["--dag-id", "nobodys", "--task-id", "read"], "knows no DAG 'nobodys'"),
         (["--dag-id", "by_hand"], "belong together"),
-        (["pulsar", "x", "--dag-id", "by_hand", "--task-id", "read"], "leave the source and --path out"),
-        (["--dag-id", "by_hand", "--task-id", "read", "--columns", "key"], "--path out, and --columns"),
+        (
+            ["pulsar", "x", "--dag-id", "by_hand", "--task-id", "read"],
+            "leave the source, --path, --sink and --columns out",
+        ),
+        (
+            ["--dag-id", "by_hand", "--task-id", "read", "--columns", "key"],
+            "leave the source, --path, --sink and --columns out",
+        ),
     ],
 )
 def test_what_cannot_be_taken_from_a_dag_is_told(streams, words, message, capsys):
@@ -143,6 +150,29 @@ def test_a_task_that_reads_another_source_by_now_is_refused(streams, capsys):
     assert f"reads {FakeSource('numbers').key}, not {FakeSource('another').key}" in capsys.readouterr().err
     streams(*words, "--source-key", FakeSource("numbers").key)
     assert covered("orders") == 3
+
+
+def test_one_table_of_many_is_named_by_its_source(streams, tmp_path, capsys):
+    many, orders = ("--dag-id", "by_hand", "--task-id", "many"), FakeSource("orders")
+    with open_journal() as journal:
+        cover_without_spark(
+            journal,
+            orders,
+            Window(EPOCH, EPOCH + timedelta(minutes=1)),
+            "by_hand.many",
+            {"events": "3600", "stream": "orders"},
+            sink=ParquetSink(f"{tmp_path}/lake/orders"),
+        )
+    for words, message in (
+        ((), "say which one with --source-key"),
+        (("--source-key", FakeSource("clicks").key), "landed nothing of fake:fake_default:clicks there"),
+    ):
+        with pytest.raises(SystemExit):
+            streams("backfill", *many, *SPAN, *words)
+        assert message in " ".join(capsys.readouterr().err.split())
+    streams("backfill", *many, *SPAN, "--source-key", orders.key)
+    assert covered("by_hand.many", "orders") == 3
+    assert len(list((tmp_path / "lake" / "orders").glob("window_start=*"))) == 3
 
 
 @pytest.mark.parametrize("answer", ["", "Orders"])

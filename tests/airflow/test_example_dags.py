@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,8 +12,9 @@ from typing import Any
 import pytest
 from airflow.utils.state import DagRunState
 
-from airflow_provider_streams import ParquetSink, Window
-from airflow_provider_streams.spark.parquet_table import ParquetTable
+from airflow_provider_streams import Json, ParquetSink, PublishTime, Window
+from airflow_provider_streams.lake.parquet.table import ParquetTable
+from airflow_provider_streams.model.undecodable import Undecodable
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource
 
 pytestmark = pytest.mark.dagtest
@@ -109,3 +111,80 @@ def test_every_example_is_a_dag_that_airflow_can_store(path):
     from airflow.serialization.serialized_objects import DagSerialization
 
     assert DagSerialization.to_dict(example(path.stem))["dag"]["dag_id"] == path.stem
+
+
+def test_the_typed_example_lands_fields_and_keeps_what_is_none_aside(dag_test, fake, spark_stand_in, lake):
+    fake(events=100, interval_ms=60_000, records=1, torn_every=100)
+    dag = on_the_fake_system(example("pulsar_typed"), window=HOUR)
+    for task in dag.tasks:
+        task.source = FakeSource("numbers", value=Json("n long, shard string"))
+    assert dag.get_task("read").undecodable == Undecodable("quarantine", 0.01)
+    run = dag_test(dag)
+    assert run.state == DagRunState.SUCCESS
+    (spec,) = spark_stand_in.specs
+    assert ParquetTable(spec.sink.path).state().windows == {HOUR}
+    assert spec.plan.decoding is not None
+
+
+@pytest.fixture
+def store(seaweed_server, lake_folder, monkeypatch) -> Any:
+    """A store and a catalog, where the examples' connections lead."""
+    catalog = {"conn_type": "iceberg", "extra": seaweed_server.catalog_properties}
+    monkeypatch.setenv("AIRFLOW_CONN_ICEBERG_DEFAULT", json.dumps(catalog))
+    extra = {"endpoint_url": seaweed_server.url, "region_name": "us-east-1"}
+    keys = {"login": seaweed_server.access_key, "password": seaweed_server.secret_key}
+    monkeypatch.setenv("AIRFLOW_CONN_AWS_DEFAULT", json.dumps({"conn_type": "aws", **keys, "extra": extra}))
+    monkeypatch.setenv("LAKE", lake_folder)
+    return seaweed_server
+
+
+@pytest.mark.lake
+@pytest.mark.parametrize("name", ["pulsar_to_iceberg", "pravega_to_iceberg"])
+def test_an_iceberg_example_lands_rows_that_another_reader_finds(dag_test, fake, spark_stand_in, store, name: str):
+    from pyiceberg.catalog import load_catalog
+
+    fake(events=100, interval_ms=60_000, records=1)
+    dag = on_the_fake_system(example(name), window=HOUR, basis=PublishTime())
+    for task in dag.tasks:
+        task.source = FakeSource("numbers", value=Json("n long, shard string"))
+    assert dag_test(dag).state == DagRunState.SUCCESS
+    (spec,) = spark_stand_in.specs
+    rows = load_catalog("another", **store.catalog_properties).load_table(spec.sink.table).scan().to_arrow()
+    assert sorted(rows["n"].to_pylist()) == sorted([*range(60), *range(60)])
+    assert set(rows["window_start"].to_pylist()) == {HOUR.start}
+
+
+@pytest.mark.lake
+def test_the_example_of_many_tables_lands_each_topic_in_its_own(dag_test, fake, spark_stand_in, store):
+    from pyiceberg.catalog import load_catalog
+
+    fake(events=100, interval_ms=60_000, records=1, streams="Some.Orders,clicks")
+    dag = on_the_fake_system(example("pulsar_to_tables"), window=HOUR, basis=PublishTime())
+    for task in dag.tasks:
+        task.source = FakeSource("*", value=Json("n long, shard string"))
+    assert dag_test(dag).state == DagRunState.SUCCESS
+    catalog = load_catalog("another", **store.catalog_properties)
+    for table in ("orders.some_orders", "orders.clicks"):
+        rows = catalog.load_table(table).scan().to_arrow()
+        assert sorted(rows["n"].to_pylist()) == sorted([*range(60), *range(60)])
+
+
+@pytest.mark.lake
+def test_the_delta_example_lands_rows_that_another_reader_finds(dag_test, fake, spark_stand_in, store):
+    from deltalake import DeltaTable
+
+    fake(events=100, interval_ms=60_000, records=1)
+    dag = on_the_fake_system(example("pulsar_to_delta"), window=HOUR)
+    for task in dag.tasks:
+        task.source = FakeSource("numbers", value=Json("n long, shard string"))
+    assert dag_test(dag).state == DagRunState.SUCCESS
+    options = {
+        "AWS_ENDPOINT_URL": store.url,
+        "AWS_ACCESS_KEY_ID": store.access_key,
+        "AWS_SECRET_ACCESS_KEY": store.secret_key,
+        "AWS_REGION": "us-east-1",
+        "AWS_ALLOW_HTTP": "true",
+    }
+    (spec,) = spark_stand_in.specs
+    rows = DeltaTable(spec.sink.path, storage_options=options).to_pyarrow_table()
+    assert sorted(rows["n"].to_pylist()) == sorted([*range(60), *range(60)])

@@ -35,7 +35,7 @@ from airflow_provider_streams.testing.pravega_writer import PravegaWriter
 from airflow_provider_streams.testing.servers import QUICK_START, PravegaServer
 from airflow_provider_streams.testing.servers.waiting import wait_until
 from airflow_provider_streams.windows.recording import record
-from tests.unit.cli.test_commands import streams  # noqa: F401 - a fixture
+from tests.unit.cli.conftest import streams  # noqa: F401 - a fixture
 
 pytestmark = [pytest.mark.pravega, pytest.mark.timeout(600)]
 

@@ -28,7 +28,7 @@ from airflow_provider_streams.windows.backfilling import Backfill, Backfiller
 from airflow_provider_streams.windows.landing import Ask, enter
 from airflow_provider_streams.windows.planning import WindowRead, pinned_plan
 from airflow_provider_streams.windows.readiness import WindowQuestion
-from airflow_provider_streams.windows.reading import Begin, RunIds, land, recorded_planning
+from airflow_provider_streams.windows.reading import Begin, Entry, RunIds, land, recorded_planning
 from airflow_provider_streams.windows.workplace import Workplace
 
 SOURCE = FakeSource("numbers")
@@ -135,7 +135,7 @@ class Schedule:
             return
         self._table.failing = {window} if how == "fail" else set()
         try:
-            land(self._place, read, plan, Landing(), begin)
+            land(self._place, Entry(read, plan, Landing(), begin))
         except ReceiptMismatch:
             self._become(window, "failed")
         except DataLoss:

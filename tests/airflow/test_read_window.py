@@ -13,9 +13,9 @@ from airflow.utils.state import DagRunState, TaskInstanceState
 
 from airflow_provider_streams import Cuts, ParquetSink, PublishTime, Window
 from airflow_provider_streams.hooks.journal import open_journal
+from airflow_provider_streams.lake.parquet.table import ParquetTable
 from airflow_provider_streams.operators.backfill import BackfillWindowsOperator
 from airflow_provider_streams.operators.read import ReadWindowOperator
-from airflow_provider_streams.spark.parquet_table import ParquetTable
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource
 
 pytestmark = pytest.mark.dagtest

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import argparse
 
-from tests.bench import backfill_bench, journal_bench, page_bench, pravega_bench, pulsar_bench
+from tests.bench import (
+    backfill_bench,
+    decode_formats,
+    journal_bench,
+    landing_bench,
+    page_bench,
+    pravega_bench,
+    pulsar_bench,
+    typed_bench,
+)
 
 BENCHES = {
     "pulsar": pulsar_bench.run,
     "pravega": pravega_bench.run,
+    "landing": landing_bench.run,
+    "typed": typed_bench.run,
     "backfill": backfill_bench.run,
+    "formats": decode_formats.run,
     "journal": journal_bench.run,
     "page": page_bench.run,
 }

@@ -26,8 +26,12 @@ def options(server: PulsarServer) -> dict[str, str]:
 
 def plan_all(server: PulsarServer, load: Load, *, split_bytes: int = 1 << 40) -> Plan:
     """The whole topic; by default in one split."""
+    return plan_source(server, PulsarSource(load.topic), split_bytes=split_bytes)
+
+
+def plan_source(server: PulsarServer, source: PulsarSource, *, split_bytes: int = 1 << 40) -> Plan:
+    """All that a source holds; by default in one split."""
     system = PulsarSystem.from_options(options(server))
-    source = PulsarSource(load.topic)
     request = PlanRequest(
         source,
         _SOME_WINDOW,

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import random
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
+from unittest import mock
 
+import numpy as np
 import pyarrow as pa
 
 from airflow_provider_streams.errors import CorruptFrame
+from airflow_provider_streams.systems.pulsar.decode import memory, message_offsets
 from airflow_provider_streams.systems.pulsar.decode.columns import COLUMNS
 from airflow_provider_streams.systems.pulsar.decode.decoder import Decoder
 from airflow_provider_streams.systems.pulsar.decode.metadata import parse_metadata
@@ -31,29 +35,50 @@ def decoder_of(columns: Sequence[str]) -> Decoder:
 
 
 def ours(entries: Iterable[Stored], decoder: Decoder, edges: Edges = None) -> pa.Table:
-    """What the package makes of them.
+    """What the package makes of them: of an even number of bytes where they were received, others without a scan.
 
     Raises:
         CorruptFrame: it refuses one of them.
     """
+    listed = list(entries)
+    in_place = sum(len(one.payload) for one in listed) % 2 == 0
     try:
-        for each in entries:
-            add(decoder, each, edges)
+        for each, payload in zip(listed, received([one.payload for one in listed]), strict=True):
+            add(decoder, each, edges, payload)
     except CorruptFrame:
         decoder.take()
         raise
-    return pa.Table.from_batches(decoder.flush(), decoder.schema)
+    shortest = 0 if in_place else memory.FEWEST_BYTES
+    longest = message_offsets.LONGEST_TO_SCAN if in_place else 0
+    with (
+        mock.patch.object(memory, "FEWEST_BYTES", shortest),
+        mock.patch.object(message_offsets, "LONGEST_TO_SCAN", longest),
+    ):
+        return pa.Table.from_batches(decoder.flush(), decoder.schema)
 
 
-def add(decoder: Decoder, each: Stored, edges: Edges = None) -> None:
+def received(payloads: Sequence[bytes]) -> Iterator[memoryview]:
+    """Payloads as they lie in the block that they were received into, with something else around each."""
+    dice = random.Random(sum(map(len, payloads)))
+    around = [dice.randbytes(dice.randint(0, 60)) for _ in payloads]
+    behind = dice.randbytes(dice.choice([0, 511, 512, 700]))
+    block = np.frombuffer(bytearray(b"".join([*chain(*zip(around, payloads, strict=True)), behind])), np.uint8)
+    end = 0
+    for before, payload in zip(around, payloads, strict=True):
+        begin = end + len(before)
+        end = begin + len(payload)
+        yield block.data[begin:end]
+
+
+def add(decoder: Decoder, each: Stored, edges: Edges = None, payload: memoryview | None = None) -> None:
     """One entry, as a reader adds it."""
     metadata = parse_metadata(each.metadata)
     if metadata.marker_type is not None or metadata.encrypted or metadata.num_chunks > 1:
         return  # of which readers make something else
     first, end = edges or (0, None)
     place = each.ledger, each.entry
-    payload = memoryview(each.payload)
-    decoder.add(*place, each.broker, metadata, payload, first_batch_index=first, end_batch_index=end)
+    there = memoryview(each.payload) if payload is None else payload
+    decoder.add(*place, each.broker, metadata, there, first_batch_index=first, end_batch_index=end)
 
 
 def theirs(entries: Iterable[Stored], columns: Sequence[str], edges: Edges = None) -> dict[str, pa.Array]:

@@ -7,6 +7,8 @@ Varints may have ten bytes, tags must fit 32 bits; otherwise it takes what the p
 
 from __future__ import annotations
 
+import base64
+import binascii
 import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -116,6 +118,14 @@ def text(data: bytes | None) -> str | None:
     return None if data is None else data.decode("utf-8", "replace")
 
 
+def of_base64(key: bytes | None) -> bytes | None:
+    """The bytes that a text means; what is no base64 means itself."""
+    try:
+        return None if key is None else base64.b64decode(key, validate=True)
+    except binascii.Error:
+        return key
+
+
 @lru_cache(maxsize=1 << 16)
 def properties(raw: tuple[bytes, ...]) -> list[tuple[str | None, str | None]]:
     """Names and values of KeyValues; what is missing is empty."""
@@ -138,6 +148,7 @@ class Header(NamedTuple):
     compacted_out: bool
     null_value: bool
     key: bytes | None
+    key_base64: bool
     event_ms: int | None
     ordering_key: bytes | None
     sequence_id: int | None
@@ -153,6 +164,7 @@ def single_header(data: bytes) -> Header:
         compacted_out=bool(last(found, 4, VARINT)),
         null_value=bool(last(found, 9, VARINT)),
         key=last(found, 2, BYTES),
+        key_base64=bool(last(found, 6, VARINT)),
         event_ms=signed(last(found, 5, VARINT), 64) or None,
         ordering_key=last(found, 7, BYTES),
         sequence_id=signed(last(found, 8, VARINT), 64),
@@ -183,6 +195,7 @@ def metadata(data: bytes) -> Row:
             compacted_out=False,
             null_value=bool(last(found, 25, VARINT)),
             key=last(found, 6, BYTES),
+            key_base64=bool(last(found, 17, VARINT)),
             event_ms=signed(last(found, 12, VARINT), 64) or None,
             ordering_key=last(found, 18, BYTES),
             sequence_id=signed(last(found, 2, VARINT), 64),
@@ -334,7 +347,7 @@ def of_messages(messages: Messages, asked: frozenset[str]) -> Columns:
         "value": lambda header, value, _: None if header.null_value else value,
         "batch_index": lambda _header, _value, index: index,
         "key": lambda header, *_: text(header.key),
-        "key_bytes": lambda header, *_: header.key,
+        "key_bytes": lambda header, *_: of_base64(header.key) if header.key_base64 else header.key,
         "event_time": lambda header, *_: micros(header.event_ms),
         "properties": lambda header, *_: properties(header.raw_properties),
         "ordering_key": lambda header, *_: header.ordering_key,

@@ -61,6 +61,7 @@ def by_library(data: bytes) -> plain.Row | None:
         "compacted_out": bool(of("compacted_out")),
         "null_value": bool(of("null_value")),
         "key": of("partition_key"),
+        "key_base64": bool(of("partition_key_b64_encoded")),
         "event_ms": plain.signed(of("event_time"), 64) or None,
         "ordering_key": of("ordering_key"),
         "sequence_id": plain.signed(of("sequence_id"), 64),

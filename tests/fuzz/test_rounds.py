@@ -19,7 +19,7 @@ def forty_rounds():
 def test_legal_entries_in_unusual_encodings_are_read_as_the_plain_decoder_reads_them():
     done = forty_rounds()
     assert done.rows > 10_000
-    assert set(done.paths) >= {"walk", "hop", "lanes", "pieces", "stride", "uniform", "single"}
+    assert set(done.paths) >= {"walk", "hop", "lanes", "pieces", "scan", "stride", "uniform", "single"}
 
 
 def test_damaged_entries_are_read_as_the_plain_decoder_reads_them_or_refused_by_name():

@@ -95,6 +95,33 @@ def test_the_readmes_use_it_works_line_by_line(installed, orders, pulsar_server,
         check=False,
     )
     assert checked.stdout.strip() == "True", checked.stderr
+    typed = (
+        f"airflow streams read --topic {topic} --window {window} --slack 0.5 --reader typed --path {tmp_path / 'typed'}"
+    )
+    said = run_script(f"{_connection(script)}\n{typed} --value-format utf8", environment, tmp_path)
+    assert f"{EVENTS} rows, complete" in said.stdout, "rows of text"
+    assert run_script(f"python -c '{DECODES}'", environment, tmp_path).stdout.split() == ["7", "7", "False"]
+
+
+DECODES = """
+import importlib.util
+import pyarrow as pa
+from airflow_provider_streams import Avro, Json
+from airflow_provider_streams.formats.decoder import Decoder, Payloads
+from airflow_provider_streams.formats.resolve import decoding_of
+schema = {"type": "record", "name": "R", "fields": [{"name": "id", "type": "long"}]}
+for payload, data in ((Avro(schema), bytes([14])), (Json("id long"), b"{\\"id\\": 7}")):
+    decoded = Decoder(decoding_of(payload, None, {}), "t").decode(Payloads(pa.array([data])))
+    print(decoded.value[0].as_py()["id"])
+print(importlib.util.find_spec("fastavro") is not None)
+"""
+"""Avro and JSON need nothing that is only there where this package is developed."""
+
+
+def _connection(script: str) -> str:
+    """The README's line that says where the broker is."""
+    (line,) = re.findall(r"^export AIRFLOW_CONN_PULSAR_DEFAULT='.*?'$", script, re.DOTALL | re.MULTILINE)
+    return str(line)
 
 
 def run_script(script: str, environment: Path, folder: Path) -> subprocess.CompletedProcess[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,8 @@ from airflow_provider_streams.errors import (
     SystemUnavailable,
 )
 from airflow_provider_streams.model.sink import ParquetSink
-from airflow_provider_streams.spark import frames, job, reading
+from airflow_provider_streams.spark import job, staging
+from airflow_provider_streams.spark.split_tasks import Staged
 from tests.spark.conftest import TERMS
 
 CANARY = "canary-5f1c9a7e"
@@ -129,32 +131,30 @@ def test_a_column_that_the_folders_give_is_refused(spark, stream, tmp_path: Path
 def test_rows_that_did_not_reach_this_machine_are_missed(
     spark, stream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from airflow_provider_streams.spark.sinks import ParquetWriter
+    def stage_and_lose(*given: Any, stage=staging.stage) -> Staged:
+        staged = stage(*given)
+        next((tmp_path / "lake" / "_staging").glob("*/*.parquet")).unlink()
+        return staged
 
-    stage = ParquetWriter.stage
-
-    def stage_and_lose(self, df) -> None:
-        stage(self, df)
-        next(self.staged.glob("*.parquet")).unlink()
-
-    monkeypatch.setattr(ParquetWriter, "stage", stage_and_lose)
-    with pytest.raises(SinkError, match="1200 rows"):
+    monkeypatch.setattr(staging, "stage", stage_and_lose)
+    with pytest.raises(SinkError, match="is not here"):
         run(stream.spec(sink=ParquetSink(str(tmp_path / "lake"))), spark)
 
 
-def test_rows_that_spark_never_got_are_missed(
+def test_rows_that_were_not_written_are_missed(
     spark, stream, way: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What Spark is handed is compared with what was read: a table can only be compared with what Spark was handed."""
-    monkeypatch.setattr(frames, "frame_of", lambda *given, frame_of=frames.frame_of: frame_of(*given).filter(LOSES_700))
-    monkeypatch.setattr(reading, "_rows", lambda df, rows=reading._rows: rows(df).filter(LOSES_700))
+    """What the files hold is compared with what was read."""
+
+    def lose(*given: Any, stage=staging.stage) -> Staged:
+        staged = stage(*given)
+        return Staged(staged.receipts, staged.files[1:])
+
+    monkeypatch.setattr(staging, "stage", lose)
     lake = tmp_path / "lake"
-    with pytest.raises(SinkError, match="1200 rows were read and proven, but Spark wrote 1198 of them"):
+    with pytest.raises(SinkError, match="1200 rows were read and proven, but 0 were written"):
         run(stream.spec(sink=ParquetSink(str(lake)), small_plan_bytes=way), spark)
     assert not list(lake.glob("window_start=*"))
-
-
-LOSES_700 = "number <> 700"
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from airflow_provider_streams.spark.batch_spec import ChunkSpec
 from airflow_provider_streams.spark.spec import JobSpec
 from airflow_provider_streams.testing.servers.waiting import wait_until
 from tests.spark import watching
+from tests.spark.ends import until_ended
 
 HERE = Path(__file__).parent
 CANARY = f"canary-{token_hex(8)}"
@@ -36,6 +38,8 @@ WAYS = {"driver": 1 << 25, "tasks": 0}
 
 # each starts several JVMs: a minute on a quiet machine, many on a busy one
 pytestmark = pytest.mark.timeout(900)
+LONG = 600.0
+"""Seconds for one job, even so."""
 
 
 @pytest.fixture(scope="module")
@@ -90,11 +94,13 @@ def start(
     with (folder / "output").open("w+") as output:
         child = subprocess.Popen(arguments, env=environment, stdout=output, stderr=subprocess.STDOUT)
         watch = watching.Watch((CANARY, KEY), LAUNCHER, ui_port)
-        while child.poll() is None:
+        deadline = time.monotonic() + LONG
+        while child.poll() is None and time.monotonic() < deadline:
             watch.look()
             with suppress(subprocess.TimeoutExpired):
                 child.wait(0.5)
         watch.end()
+        until_ended(child, folder / "output", 1)
         output.seek(0)
         text = output.read()
     assert (folder / "result.json").exists(), text
@@ -158,7 +164,9 @@ def test_embedded_reads_in_its_own_process(secretive, tmp_path: Path) -> None:
 @pytest.mark.parametrize("way", WAYS)
 def test_embedded_shows_no_secret_with_its_ui_on(clusters, secretive, tmp_path: Path, way: str) -> None:
     lake, port = tmp_path / "lake", clusters.free_port()
-    spec = secretive.spec(sink=ParquetSink(str(lake)), small_plan_bytes=WAYS[way])
+    # of a small plan's rows, Spark sees only what a transform is given
+    transform = "transforms:with_a_column_more" if WAYS[way] else None
+    spec = secretive.spec(sink=ParquetSink(str(lake)), small_plan_bytes=WAYS[way], transform=transform)
     conf = {**watching.settings(tmp_path, port), "spark.hadoop.fs.s3a.secret.key": KEY}
     launched = start(tmp_path / "run", spec, settings={"conf": conf}, ui_port=port)
     assert_landed_without_a_trace(launched, secretive, lake)
@@ -238,9 +246,8 @@ def test_spark_connect_ships_what_a_clean_server_lacks(clusters, python: Path, s
 
 
 def test_a_killed_driver_leaves_the_old_window_and_the_retry_the_new(stream, tmp_path: Path) -> None:
-    """kill -9 of the driver, its JVM and its workers while rows are read; then the same job again."""
+    """kill -9 of the driver, its JVM and its workers while rows are written; then the same job again."""
     lake = tmp_path / "lake"
-    # batches that Spark's pipes do not hold back, so that tasks write before they wait
     stream.set(value_bytes=4000, batch_rows=100)
     plan = stream.plan(target_split_bytes=1 << 24)
     spec = stream.spec(plan, sink=ParquetSink(str(lake)), small_plan_bytes=0)
@@ -252,13 +259,13 @@ def test_a_killed_driver_leaves_the_old_window_and_the_retry_the_new(stream, tmp
     (folder / "spec.json").write_text(json.dumps(spec.to_json()))
     child = subprocess.Popen(
         [sys.executable, str(HERE / "launching.py"), str(folder / "spec.json"), str(folder / "result.json")],
-        env={**os.environ, "AIRFLOW_HOME": str(folder), "PYTHONPATH": str(HERE)},
+        env={**os.environ, "AIRFLOW_HOME": str(folder), "PYTHONPATH": str(HERE), "TEST_ROW_GROUP_BYTES": "100000"},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
     try:
-        wait_until(lambda: list(lake.glob("_staging/*/_temporary/0/_temporary/*/*")), "tasks that write", seconds=180)
+        wait_until(lambda: list(lake.glob("_staging/*/part-*.parquet")), "tasks that write", seconds=180)
     finally:
         os.killpg(child.pid, signal.SIGKILL)
         child.wait()
@@ -306,32 +313,62 @@ def test_a_task_that_is_ended_says_so_although_its_spark_may_be_gone_first(strea
     """Airflow ends a task by a signal to its whole process group: JVM, workers and task alike."""
     with reading_task(stream, tmp_path, WAYS[way]) as (child, output):
         os.killpg(child.pid, signal.SIGTERM)
-        child.wait(60)
-    result = json.loads((tmp_path / "result.json").read_text())
-    assert result["error"] == "TaskEnded", output.read_text()
-    assert not list((tmp_path / "lake").glob("window_start=*"))
+        until_ended(child, output, 60)
+    assert_says_that_it_was_ended(tmp_path)
+
+
+@pytest.mark.parametrize("spark", ["that answers", "that hangs"])
+def test_a_task_that_is_ended_alone_cancels_its_job(stream, tmp_path: Path, spark: str) -> None:
+    """A supervisor that gets a signal itself (a pod that is deleted) hands it on to the task and to nothing else."""
+    hold = Path(f"{stream.truth}.hold")
+    hold.touch()
+    with reading_task(stream, tmp_path, WAYS["tasks"], fault="hold") as (child, output):
+        if spark == "that hangs":
+            jvm_of(child).suspend()
+        child.terminate()
+        until_ended(child, output, 60)
+    assert hold.exists(), "the read could not end by itself"
+    assert_says_that_it_was_ended(tmp_path)
+
+
+def assert_says_that_it_was_ended(folder: Path) -> None:
+    result = json.loads((folder / "result.json").read_text())
+    output = (folder / "output").read_text()
+    assert result["error"] == "TaskEnded", output[-6000:]
+    assert not list((folder / "lake").glob("window_start=*"))
+    assert "/py4j/" not in output, "what Py4J says of a JVM that is gone, a megabyte"
 
 
 def test_a_jvm_that_is_killed_is_a_passing_failure_in_words(stream, tmp_path: Path) -> None:
     with reading_task(stream, tmp_path, WAYS["tasks"]) as (child, output):
-        (jvm,) = [one for one in psutil.Process(child.pid).children() if one.name() == "java"]
-        jvm.kill()
-        child.wait(60)
+        jvm_of(child).kill()
+        until_ended(child, output, 60)
     result = json.loads((tmp_path / "result.json").read_text())
-    assert result["error"] == "SystemUnavailable", output.read_text()
+    assert result["error"] == "SystemUnavailable", output.read_text()[-6000:]
+    assert "/py4j/" not in output.read_text(), "what Py4J says of it, a megabyte"
     assert result["message"].startswith("Spark's JVM is not available: the connection to it broke")
 
 
 @contextmanager
-def reading_task(stream, folder: Path, small_plan_bytes: int) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
-    """A task whose reads wait before their second batch, once they do; and its output."""
-    stream.set(fault="slow:2000", batch_rows=100)
+def reading_task(
+    stream, folder: Path, small_plan_bytes: int, fault: str = "slow:2000"
+) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+    """A task whose reads wait before their second batch, once they do; and its output.
+
+    One of its threads is logging when its interpreter ends.
+    """
+    stream.set(fault=fault, batch_rows=100)
     spec = stream.spec(sink=ParquetSink(str(folder / "lake")), small_plan_bytes=small_plan_bytes)
     (folder / "spec.json").write_text(json.dumps(spec.to_json()))
     output = folder / "output"
     child = subprocess.Popen(
         [sys.executable, str(HERE / "launching.py"), str(folder / "spec.json"), str(folder / "result.json")],
-        env={**os.environ, "AIRFLOW_HOME": str(folder), "PYTHONPATH": str(HERE)},
+        env={
+            **os.environ,
+            "AIRFLOW_HOME": str(folder),
+            "PYTHONPATH": str(HERE),
+            "TEST_SURPRISED_WHILE_LOGGING": "yes",
+        },
         stdout=output.open("wb"),
         stderr=subprocess.STDOUT,
         start_new_session=True,
@@ -347,6 +384,11 @@ def reading_task(stream, folder: Path, small_plan_bytes: int) -> Iterator[tuple[
         with suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
         child.wait()
+
+
+def jvm_of(child: subprocess.Popen[bytes]) -> psutil.Process:
+    (jvm,) = [one for one in psutil.Process(child.pid).children() if one.name() == "java"]
+    return jvm
 
 
 def family(child: subprocess.Popen[bytes]) -> Iterator[str]:

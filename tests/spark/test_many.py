@@ -6,15 +6,19 @@ import json
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from airflow_provider_streams.errors import AuthenticationFailed, InvalidRequest, LandingMismatch, SinkError, TaskEnded
+from airflow_provider_streams.errors import AuthenticationFailed, InvalidRequest, LandingMismatch, TaskEnded
+from airflow_provider_streams.lake.files import DataFile
 from airflow_provider_streams.model.landing import Landed
 from airflow_provider_streams.model.receipt import Receipt
 from airflow_provider_streams.model.sink import ParquetSink
-from airflow_provider_streams.spark import batch_job, ending, frames, job, reading
+from airflow_provider_streams.spark import batch_job, ending, job, reading, staging
 from airflow_provider_streams.spark.batch_spec import ChunkSpec, WindowFailure, results_from_json, results_to_json
+from airflow_provider_streams.spark.spec import JobSpec
+from airflow_provider_streams.spark.split_tasks import Staged
 from tests.spark.conftest import TERMS
 
 MINUTES = 6
@@ -88,7 +92,7 @@ def test_a_failure_of_the_common_pass_is_halved_until_it_stands_alone(
     spark, stream, way: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     passes = []
-    run = batch_job._Together.run
+    run = batch_job.Together.run
 
     def fail_with_minute_3(self):
         windows = [spec.plan.window for spec in self._chunk.specs]
@@ -97,7 +101,7 @@ def test_a_failure_of_the_common_pass_is_halved_until_it_stands_alone(
             raise RuntimeError("as a bug of somebody's would")
         return run(self)
 
-    monkeypatch.setattr(batch_job._Together, "run", fail_with_minute_3)
+    monkeypatch.setattr(batch_job.Together, "run", fail_with_minute_3)
     results = run_chunk(chunk(stream, sink=ParquetSink(str(tmp_path / "lake")), small_plan_bytes=way), spark)
     assert [isinstance(result, Receipt) for result in results] == [True, True, True, False, True, True]
     assert (results[3].error_type, results[3].message) == ("RuntimeError", "see the log of the Spark job")
@@ -156,32 +160,32 @@ def test_what_concerns_all_windows_stops_at_once(spark, stream, way: int, tmp_pa
 def test_rows_that_did_not_reach_this_machine_are_missed(
     spark, stream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from airflow_provider_streams.spark.sinks import ParquetWriter
+    """By the window that they belong to, which alone fails."""
 
-    write = ParquetWriter._write
+    def write_and_lose(*given: Any, write=staging.write_table) -> list[DataFile]:
+        files = write(*given)
+        lost = next((tmp_path / "lake" / "_staging").glob("20261120T100200Z_*/*.parquet"), None)
+        if lost is not None:
+            lost.unlink()
+        return files
 
-    def write_and_lose(self, df, folder: Path, *columns: str) -> None:
-        write(self, df, folder, *columns)
-        next(folder.rglob("*.parquet")).unlink()
-
-    monkeypatch.setattr(ParquetWriter, "_write", write_and_lose)
-    with pytest.raises(SinkError, match="720 rows"):
-        run_chunk(chunk(stream, sink=ParquetSink(str(tmp_path / "lake"))), spark)
+    monkeypatch.setattr(staging, "write_table", write_and_lose)
+    results = run_chunk(chunk(stream, sink=ParquetSink(str(tmp_path / "lake"))), spark)
+    assert [isinstance(result, WindowFailure) for result in results] == [False, False, True, False, False, False]
+    assert results[2].error_type == "SinkError"
 
 
-def test_rows_that_spark_never_got_are_missed(
+def test_rows_that_were_not_written_are_missed(
     spark, stream, way: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the window that they belong to, which alone fails."""
-    read = batch_job._SourceRead.__init__
+    commit = job.commit
 
-    def read_and_lose(self, *given) -> None:
-        read(self, *given)
-        self.df = self.df.filter("number <> 130")
+    def lose(spec: JobSpec, staged: Staged, *given: Any) -> None:
+        lost = staged.files[1:] if spec.plan.window == chunk(stream).specs[2].plan.window else staged.files
+        commit(spec, Staged(staged.receipts, lost), *given)
 
-    frame_of = frames.frame_of
-    monkeypatch.setattr(frames, "frame_of", lambda *given: frame_of(*given).filter("number <> 130"))
-    monkeypatch.setattr(batch_job._SourceRead, "__init__", read_and_lose)
+    monkeypatch.setattr(job, "commit", lose)
     results = run_chunk(chunk(stream, sink=ParquetSink(str(tmp_path / "lake")), small_plan_bytes=way), spark)
     assert [isinstance(result, WindowFailure) for result in results] == [False, False, True, False, False, False]
     assert results[2].error_type == "SinkError"
@@ -242,14 +246,14 @@ def test_a_transform_of_windows_that_outgrow_the_driver_still_sees_each(
 def test_nothing_goes_on_for_a_task_that_was_ended(spark, stream, way: int, tmp_path: Path, monkeypatch) -> None:
     """Cancelled work fails; halving would begin it again, window by window."""
     passes = []
-    run = batch_job._Together.run
+    run = batch_job.Together.run
 
     def ended_meanwhile(self):
         passes.append(len(self._chunk.specs))
         ending.end()
         return run(self)
 
-    monkeypatch.setattr(batch_job._Together, "run", ended_meanwhile)
+    monkeypatch.setattr(batch_job.Together, "run", ended_meanwhile)
     try:
         with pytest.raises(TaskEnded):
             run_chunk(chunk(stream, sink=ParquetSink(str(tmp_path / "lake")), small_plan_bytes=way), spark)

@@ -1,33 +1,62 @@
-"""A sink of the user's own is staged, and committed only after the proof."""
+"""A sink of the user's own is one class and one line: staged, and committed only after the proof."""
 
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
-from airflow_provider_streams.errors import ReceiptMismatch
+from airflow_provider_streams import FrameWriter, OwnSink, TableWriter
+from airflow_provider_streams.errors import InvalidRequest, ReceiptMismatch
 from airflow_provider_streams.model.landing import Landed
 from airflow_provider_streams.model.sink import Sink
 from airflow_provider_streams.spark.batch_job import run_chunk
 from airflow_provider_streams.spark.batch_spec import ChunkSpec
 from airflow_provider_streams.spark.job import run
 from airflow_provider_streams.spark.spec import JobSpec
+from airflow_provider_streams.testing.servers.waiting import wait_until
+from tests.spark.conftest import WAYS
 from tests.spark.own_sink import JsonSink
 
 pytestmark = pytest.mark.spark
 
+HERE = Path(__file__).parent
+NAMED = {
+    "JsonLines": "tests.spark.own_frame_writer:JsonLines",
+    "ListedFiles": "tests.spark.own_files_writer:ListedFiles",
+}
+SINKS: dict[str, Callable[[Path], Sink]] = {
+    "JsonLines": lambda folder: OwnSink(NAMED["JsonLines"], str(folder)),
+    "ListedFiles": lambda folder: OwnSink(NAMED["ListedFiles"], str(folder)),
+    "a class for its values": lambda folder: JsonSink(str(folder)),
+}
+
+
+@pytest.fixture(params=list(SINKS))
+def sink(request, tmp_path: Path) -> Sink:
+    return SINKS[request.param](tmp_path / "lake")
+
 
 def landed(root: Path) -> list[tuple[str, int]]:
-    files = root.glob("[!.]*/*.json")
-    rows = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+    """The rows of all windows, as each of these tables is read."""
+    folders = [root / file.read_text() for file in root.glob("[!.]*.folder")] or list(root.glob("[!.]*/"))
+    lines = [line for folder in folders for file in folder.glob("*.json") for line in file.read_text().splitlines()]
+    listed = [root / path for file in root.glob("[!.]*.json") for path in json.loads(file.read_text())["files"]]
+    rows: list[Any] = [json.loads(line) for line in lines]
+    rows += [row for file in listed for row in pq.read_table(file).to_pylist()]
     return sorted((row["shard"], row["number"]) for row in rows)
 
 
-def test_it_lands_a_proven_window_and_lands_it_again(spark, stream, way: int, tmp_path: Path) -> None:
-    sink = JsonSink(str(tmp_path / "lake"))
+def test_it_lands_a_proven_window_and_lands_it_again(spark, stream, way: int, sink, tmp_path: Path) -> None:
     assert isinstance(sink, Sink)
     spec = stream.spec(sink=sink, small_plan_bytes=way)
     assert JobSpec.from_json(spec.to_json(), spec.secret_environment()).sink == sink
@@ -36,17 +65,60 @@ def test_it_lands_a_proven_window_and_lands_it_again(spark, stream, way: int, tm
         assert landed(tmp_path / "lake") == stream.numbers
 
 
-def test_an_unproven_read_commits_nothing_and_leaves_nothing(spark, stream, way: int, tmp_path: Path) -> None:
+def test_an_unproven_read_commits_nothing_and_leaves_nothing(spark, stream, way: int, sink, tmp_path: Path) -> None:
     plan = stream.plan()
     stream.set(fault="drop:1:700")
     with pytest.raises(ReceiptMismatch):
-        run(stream.spec(plan, sink=JsonSink(str(tmp_path / "lake")), small_plan_bytes=way), spark)
-    assert [*(tmp_path / "lake").glob("*")] == []
+        run(stream.spec(plan, sink=sink, small_plan_bytes=way), spark)
+    assert [file for file in tmp_path.glob("lake/**/*") if file.is_file()] == []
 
 
-def test_many_windows_land_one_by_one(spark, stream, way: int, tmp_path: Path) -> None:
+def test_many_windows_land_one_by_one(spark, stream, way: int, sink, tmp_path: Path) -> None:
     plans = [stream.plan(minute, minute + 5) for minute in (10, 15)]
-    how = stream.spec(plans[0], sink=JsonSink(str(tmp_path / "lake")), small_plan_bytes=way)
+    how = stream.spec(plans[0], sink=sink, small_plan_bytes=way)
     results = run_chunk(ChunkSpec(tuple(replace(how, plan=plan) for plan in plans)), spark)
     assert [one.written for one in results if isinstance(one, Landed)] == [600, 600]
     assert landed(tmp_path / "lake") == stream.numbers
+
+
+@pytest.mark.parametrize("name", list(NAMED))
+@pytest.mark.timeout(300)
+def test_one_whose_job_is_killed_keeps_the_old_window_and_the_retry_lands(spark, stream, name, tmp_path: Path) -> None:
+    spec = stream.spec(sink=SINKS[name](tmp_path / "lake"), small_plan_bytes=WAYS["driver"])
+    run(spec, spark)
+    killed(stream, spec, tmp_path)
+    assert landed(tmp_path / "lake") == stream.numbers
+    assert run(spec, spark).written == len(stream.numbers)
+    assert landed(tmp_path / "lake") == stream.numbers
+
+
+def killed(stream, spec: JobSpec, folder: Path) -> None:
+    """A job of its own process that is killed while it reads."""
+    hold, files = Path(f"{stream.truth}.hold"), [str(folder / name) for name in ("spec.json", "result.json")]
+    hold.touch()
+    stream.set(fault="hold:0")
+    Path(files[0]).write_text(json.dumps(spec.to_json()))
+    environment = {**os.environ, **spec.secret_environment(), "AIRFLOW_HOME": str(folder / "airflow")}
+    with (folder / "output").open("wb") as output:
+        child = subprocess.Popen(
+            [sys.executable, str(HERE / "launching.py"), *files],
+            env=environment,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        said = folder / "output"
+        wait_until(lambda: b"splits, about" in said.read_bytes() or child.poll() is not None, "a read", seconds=120)
+        assert child.poll() is None, said.read_text()
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+    hold.unlink()
+    stream.set(fault="")
+
+
+def test_both_kinds_are_public_and_what_no_sink_can_be_is_refused() -> None:
+    assert {one.__name__ for one in (FrameWriter, TableWriter)} == {"FrameWriter", "TableWriter"}
+    for kind, target in (("own", "/lake"), ("a.b:C", "lake"), ("a.b:C", "s3://key:canary@b/x")):
+        with pytest.raises(InvalidRequest) as caught:
+            OwnSink(kind, target)
+        assert "canary" not in str(caught.value)

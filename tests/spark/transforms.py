@@ -159,3 +159,7 @@ SETTINGS = (
     "spark.app.name",
     "spark.files",
 )
+
+
+def doubled(df):
+    return df.selectExpr("n", "shard", "n * 2 AS twice")

@@ -20,15 +20,25 @@ from airflow.sdk import Asset
 from airflow_provider_streams import ParquetSink, PulsarSource
 from airflow_provider_streams.hooks.pravega import PravegaHook
 from airflow_provider_streams.hooks.pulsar import PulsarHook
+from airflow_provider_streams.hooks.schema_registry import SchemaRegistryHook
 from airflow_provider_streams.provider_info import get_provider_info
 from airflow_provider_streams.systems.pravega.options import OPTIONS as PRAVEGA_OPTIONS
+from airflow_provider_streams.systems.pravega.registry.options import OPTIONS as REGISTRY_OPTIONS
 from airflow_provider_streams.systems.pulsar.options import OPTIONS as PULSAR_OPTIONS
 
 INFO = get_provider_info()
 FORMS = {form["connection-type"]: form for form in INFO["connection-types"]}
-FIELDS = {"pulsar": {"token"}, "pravega": {"scope", "username", "password"}}
+FIELDS = {
+    "pulsar": {"token"},
+    "pravega": {"scope", "username", "password"},
+    "schema_registry": {"namespace", "username", "password"},
+}
 """Options that Airflow's own fields hold: password, schema, login."""
-SYSTEMS = [("pulsar", PulsarHook, PULSAR_OPTIONS), ("pravega", PravegaHook, PRAVEGA_OPTIONS)]
+SYSTEMS = [
+    ("pulsar", PulsarHook, PULSAR_OPTIONS),
+    ("pravega", PravegaHook, PRAVEGA_OPTIONS),
+    ("schema_registry", SchemaRegistryHook, REGISTRY_OPTIONS),
+]
 
 
 @pytest.mark.parametrize("schema", ["provider_info.schema.json", "provider.yaml.schema.json"])
@@ -128,7 +138,7 @@ def test_names_that_mean_something_in_a_uri_keep_their_assets_apart(mark):
 def test_asset_uris_lose_credentials_and_need_a_name():
     assert Asset(uri="pulsar://me@cluster/shop/orders/events").uri == "pulsar://cluster/shop/orders/events"
     assert Asset(uri="pravega://c/scope/stream").uri == "pravega://c/scope/stream"
-    with pytest.raises(ValueError, match="write a stream's asset"):
+    with pytest.raises(ValueError, match="write this asset as"):
         Asset(uri="pulsar://cluster")
 
 

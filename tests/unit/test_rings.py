@@ -23,9 +23,10 @@ INNER = {
     "model": {"errors"},
     "formats": {"errors", "redaction", "model"},
     "systems": {"errors", "redaction", "model", "formats"},
-    "spark": {"errors", "redaction", "model", "systems", "formats"},
+    "lake": {"errors", "redaction", "model"},
+    "spark": {"errors", "redaction", "model", "systems", "formats", "lake"},
     "journal": {"errors", "redaction", "model"},
-    "windows": {"errors", "model", "systems", "journal", "spark"},
+    "windows": {"errors", "model", "systems", "journal", "lake", "spark"},
 }
 """Room to the rooms of this package that it may import: those that know nothing of Airflow."""
 
@@ -48,10 +49,17 @@ ASIDE = {"asset_uris": set(), "provider_info": {"systems"}, "testing": {*INNER}}
 
 MAY_IMPORT = {**INNER, **AIRFLOWS, **ASIDE}
 
-SHIPPED = ("version", "redaction", "errors", "model", "systems", "formats", "spark", "testing.fake")
+SHIPPED = ("version", "redaction", "errors", "model", "systems", "formats", "lake", "spark", "testing.fake")
 """What runs on executors, which have no Airflow."""
 
-OF_ONE_SYSTEM = {"__init__.py", "cli/cuts.py", "operators/epoch.py", "systems/registry.py", "windows/rolling.py"}
+OF_ONE_SYSTEM = {
+    "__init__.py",
+    "cli/cuts.py",
+    "hooks/schema_registry.py",
+    "operators/epoch.py",
+    "systems/registry.py",
+    "windows/rolling.py",
+}
 """The front door, the table of systems, and acts of one system: an epoch is rolled, scaling events are listed.
 
 Others have the system in their name.

@@ -17,6 +17,9 @@ export class Columns {
     this.planned = body.planned;
     this.overlaps = body.overlaps;
     this.unproven = body.unproven;
+    this.quarantined = body.quarantined;
+    this.dropped = body.dropped;
+    this.undecodable = body.undecodable;
     this.exact = body.exact;
     this.grid = body.grid;
     this.rows = body.rows;
@@ -89,14 +92,16 @@ export class Columns {
     let planned = 0;
     let overlaps = 0;
     let unproven = 0;
+    let undecodable = 0;
     for (let i = this.touching(start); i < this.size && this.start[i] < end; i += 1) {
       if (this.end[i] <= start || (whole && (this.start[i] < start || this.end[i] > end))) continue;
       counts[this.state[i]] += this.windows[i];
       planned += this.planned[i];
       overlaps += this.overlaps[i];
       unproven += this.unproven[i];
+      undecodable += this.undecodable[i];
     }
-    return { counts, planned, overlaps, unproven, all: counts.reduce((sum, one) => sum + one, 0) };
+    return { counts, planned, overlaps, unproven, undecodable, all: counts.reduce((sum, one) => sum + one, 0) };
   }
 
   /** The nearest window beside `i` whose state is a problem; -1 if there is none. */
@@ -141,6 +146,8 @@ export class Columns {
       planned: this.planned[i] > 0,
       overlaps: this.overlaps[i],
       unproven: this.unproven[i],
+      quarantined: this.quarantined[i],
+      dropped: this.dropped[i],
     };
   }
 }

@@ -1,7 +1,7 @@
 // One reader of one source: its name, its windows, what they come to. Drag or shift+arrows select, click or Enter opens.
 
 import { band, lane as paint } from "./paint.js";
-import { STATES, clock, count, day, duration, h, moment, plural, size, span } from "./words.js";
+import { STATES, clock, count, day, duration, h, moment, plural, size, span, undecodableWords } from "./words.js";
 
 const { memo, useCallback, useEffect, useLayoutEffect, useRef } = globalThis.React;
 
@@ -14,7 +14,8 @@ export function sentence(one) {
   const cause = one.cause ? `, ${one.cause}` : "";
   const several = one.windows > 1 ? `, ${plural(one.windows, "window")}` : "";
   const overlap = one.overlaps ? `, ${overlapWords(one)}` : "";
-  return `${span(one.start, one.end)}${several}, ${one.state}${read}${cause}${overlap}`;
+  const aside = one.quarantined || one.dropped ? `, ${undecodableWords(one)}` : "";
+  return `${span(one.start, one.end)}${several}, ${one.state}${read}${aside}${cause}${overlap}`;
 }
 
 /** Events of the time that windows share are in the table twice. */
@@ -39,6 +40,7 @@ function Tip({ one }) {
     ),
     one.state === "covered" && h("div", null, `${count(one.rows)} rows, ${size(one.bytes)}`),
     one.late > 0 && h("div", null, `${plural(one.late, "row")} appeared later`),
+    (one.quarantined > 0 || one.dropped > 0) && h("div", null, undecodableWords(one)),
     one.cause && h("div", { className: "st-tip-cause" }, one.cause),
     one.overlaps > 0 && h("div", { className: "st-late" }, overlapWords(one)),
     one.unproven > 0 && h("div", null, "Unproven: nobody can say whether more was stored before anybody looked."),

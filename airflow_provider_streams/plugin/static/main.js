@@ -143,6 +143,7 @@ function Legend({ tally, palette, only, setOnly }) {
     ),
     h("span", { className: "st-legend-other", title: "A plan is pinned for the window, and it was not read yet" }, h("i", { className: "st-key-pin" }), `pinned, not read ${count(tally.planned)}`),
     tally.unproven > 0 && h("span", { className: "st-legend-other", title: "Read whole, but nobody can say whether more was stored before anybody looked" }, h("i", { className: "st-key-unproven" }), `unproven ${count(tally.unproven)}`),
+    tally.undecodable > 0 && h("span", { className: "st-legend-other", title: "Some of their events could not be decoded, and are kept aside or left out" }, h("i", { className: "st-key-undecodable" }), `undecodable events ${count(tally.undecodable)}`),
     tally.overlaps > 0 && h("span", { className: "st-legend-other", title: "They share time with earlier windows of the same reader: those events are in the table twice" }, h("i", { className: "st-key-overlap" }), `overlapping ${count(tally.overlaps)}`),
     h("span", { className: "st-legend-other", title: "What is older the stream no longer holds" }, h("i", { className: "st-key-horizon" }), "beyond retention"),
     h("span", { className: "st-legend-other" }, h("i", { className: "st-key-now" }), "now"),
@@ -262,12 +263,12 @@ function Status({ state, problem }) {
 }
 
 function inAll(tables, shown, view) {
-  const sum = { counts: new Array(STATES.length).fill(0), planned: 0, overlaps: 0, unproven: 0 };
+  const sum = { counts: new Array(STATES.length).fill(0), planned: 0, overlaps: 0, unproven: 0, undecodable: 0 };
   for (const { id } of shown) {
     const one = tables.get(id)?.tally(view.start, view.end);
     if (!one) continue;
     one.counts.forEach((number, at) => (sum.counts[at] += number));
-    for (const name of ["planned", "overlaps", "unproven"]) sum[name] += one[name];
+    for (const name of ["planned", "overlaps", "unproven", "undecodable"]) sum[name] += one[name];
   }
   return sum;
 }

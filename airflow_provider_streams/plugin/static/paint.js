@@ -16,6 +16,7 @@ export const LIGHT = {
   now: "#e11d48",
   overlap: "#b91c1c",
   unproven: "#f5c451",
+  undecodable: "#7a3b0c",
 };
 
 export const DARK = {
@@ -32,6 +33,7 @@ export const DARK = {
   now: "#fb7185",
   overlap: "#f87171",
   unproven: "#fde08a",
+  undecodable: "#f2b98a",
 };
 
 const TILE = 6;
@@ -165,6 +167,7 @@ function windows(pen, scene, x, scale) {
   const dots = [];
   const doubts = [];
   const doubles = [];
+  const asides = [];
   // one open stretch per layer: narrow neighbours of one state are one shape
   const open = new Array(columns.layers).fill(null);
   const bands = open.map((_, layer) => band(layer, columns.layers, height));
@@ -189,6 +192,7 @@ function windows(pen, scene, x, scale) {
     if (right - left >= 15 && LETTER[state]) letters.push(i, layer);
     if (columns.unproven[i]) doubts.push(left, right, layer);
     if (columns.overlaps[i]) doubles.push(left, right, layer);
+    if (columns.undecodable[i]) asides.push(left, right, layer);
     if (columns.planned[i] && right - left >= 3) dots.push((left + right) / 2, layer);
   }
   for (let layer = 0; layer < columns.layers; layer += 1) close(layer);
@@ -208,6 +212,7 @@ function windows(pen, scene, x, scale) {
   write(pen, scene, x, letters, bands);
   pins(pen, palette, dots, bands);
   stripes(pen, palette.unproven, doubts, (at) => bands[at].top + bands[at].height - 4, 3);
+  stripes(pen, palette.undecodable, asides, (at) => bands[at].top + 1, 3);
   stripes(pen, palette.overlap, doubles, (at) => bands[at].top - 4, 3);
 }
 

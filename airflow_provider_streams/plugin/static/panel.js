@@ -1,7 +1,7 @@
 // What stands beside the timeline: one window with its runs and receipts, or a selected span with its backfill.
 
 import { airflows, get, ours, post } from "./client.js";
-import { count, duration, h, iso, moment, plural, short, size, span } from "./words.js";
+import { count, duration, h, iso, moment, plural, short, size, span, undecodableWords } from "./words.js";
 
 const { useEffect, useRef, useState } = globalThis.React;
 
@@ -12,7 +12,10 @@ const SELECTS = [
   ["late", "Late", "Covered windows of which rows appeared after they were read."],
   ["all", "All", "Every window that nobody is reading, covered ones too."],
 ];
-const COUNTED = ["rows", "bytes", "entries", "filtered", "duplicates", "quarantined"];
+const COUNTED = ["rows", "bytes", "entries", "filtered", "duplicates", "quarantined", "dropped"];
+
+const PREVIEWS = ["The command shows exactly what would be read. To read it, leave ", h("code", null, "--dry-run"), " out: many windows in one Spark job, into the same table."];
+const LOOKS = ["Run it where the table is mounted. ", h("code", null, "quarantine replay"), " decodes these events again after a fix."];
 
 /** Asks once per question, drops answers to earlier ones, and asks again when `version` changes. */
 function useAnswer(path, parameters, version, delay = 0) {
@@ -115,6 +118,7 @@ function Receipt({ run }) {
       ["Filtered", run.totals.filtered ? count(run.totals.filtered) : null],
       ["Duplicates dropped", run.totals.duplicates ? count(run.totals.duplicates) : null],
       ["Quarantined", run.totals.quarantined ? count(run.totals.quarantined) : null],
+      ["Dropped", run.totals.dropped ? `${count(run.totals.dropped)}, which could not be decoded` : null],
       ...rest.map(([name, number]) => [`Explained: ${name}`, count(number)]),
       ["Verdict", run.verdict],
       ["Read in", duration(run.seconds)],
@@ -180,6 +184,8 @@ export function Detail({ source, window: chosen, enter, one, horizon, close }) {
         one.state === "covered" && h("span", null, `${plural(one.rows, "row")}, ${size(one.bytes)}`),
       ),
     one?.late > 0 && h("p", { className: "st-note" }, `${plural(one.late, "row")} appeared after the window was read.`),
+    (one?.quarantined > 0 || one?.dropped > 0) && h("p", { className: "st-note" }, `${undecodableWords(one)}.${one.quarantined ? " They lie beside the window's rows, with their causes." : ""}`),
+    body?.look && h(Command, { text: body.look, about: LOOKS }),
     one?.overlaps > 0 && h("p", { className: "st-note st-note-bad" }, "It shares time with an earlier window: the events of that time are in the table twice. Read one of them again with overlap=\"replace\"."),
     one?.cause && one.state !== "failed" && h("p", { className: "st-note" }, one.cause),
     gone &&
@@ -196,7 +202,7 @@ export function Detail({ source, window: chosen, enter, one, horizon, close }) {
   );
 }
 
-function Command({ text }) {
+function Command({ text, about = PREVIEWS }) {
   const [copied, setCopied] = useState(false);
   const area = useRef(null);
   const copy = async () => {
@@ -215,7 +221,7 @@ function Command({ text }) {
     { className: "st-command" },
     h("code", { ref: area, tabIndex: 0, "aria-label": "Command" }, text),
     h("button", { type: "button", className: "st-button st-primary", onClick: copy }, copied ? "Copied" : "Copy command"),
-    h("p", { className: "st-muted st-small" }, "The command shows exactly what would be read. To read it, leave ", h("code", null, "--dry-run"), " out: many windows in one Spark job, into the same table."),
+    h("p", { className: "st-muted st-small" }, ...about),
   );
 }
 

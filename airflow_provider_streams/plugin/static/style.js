@@ -68,6 +68,7 @@ const RULES = `
 .st-key-now { width: 0; height: 14px; border-inline-start: 2px dotted #e11d48; }
 .st-key-overlap { width: 14px; height: 4px; background: #b91c1c; } .st-dark .st-key-overlap { background: #f87171; }
 .st-key-unproven { width: 14px; height: 12px; border-radius: 3px; background: var(--st-covered); border-bottom: 4px solid #f5c451; }
+.st-key-undecodable { width: 14px; height: 12px; border-radius: 3px; background: var(--st-covered); border-top: 4px solid #7a3b0c; } .st-dark .st-key-undecodable { border-color: #f2b98a; }
 .st-key-pin { width: 6px; height: 6px; border-radius: 50%; background: #7c3aed; }
 .st-dark .st-key-horizon { border-color: #a78bfa; } .st-dark .st-key-now { border-color: #fb7185; } .st-dark .st-key-pin { background: #a78bfa; }
 

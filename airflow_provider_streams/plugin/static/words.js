@@ -39,6 +39,12 @@ export function plural(number, word) {
   return `${count(number)} ${word}${number === 1 ? "" : "s"}`;
 }
 
+/** Events that are no rows. */
+export function undecodableWords({ quarantined, dropped }) {
+  const parts = [[quarantined, "quarantined"], [dropped, "dropped"]].filter(([number]) => number);
+  return `${parts.map(([number, word]) => `${plural(number, "event")} ${word}`).join(", ")}: could not be decoded`;
+}
+
 export function size(bytes) {
   const names = ["B", "kB", "MB", "GB", "TB", "PB"];
   let at = 0;

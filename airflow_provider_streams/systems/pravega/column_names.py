@@ -3,3 +3,6 @@
 from __future__ import annotations
 
 COLUMN_NAMES = ("event", "scope", "stream", "segment_id", "offset", "event_pointer", "segment", "next_offset")
+
+DEFAULT_COLUMN_NAMES = COLUMN_NAMES[:5]
+"""Those of a read that names none."""

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.systems.pravega.column_names import DEFAULT_COLUMN_NAMES
 from airflow_provider_streams.systems.pravega.events import Events
 from airflow_provider_streams.systems.pravega.names import Segment
 from airflow_provider_streams.systems.pravega.pointer import EventPointer
@@ -64,7 +65,6 @@ COLUMNS: dict[str, Column] = {
     "segment": Column(pa.string(), "its segment's qualified name", _text(lambda segment: segment.name)),
     "next_offset": Column(pa.int64(), "where the event after it is stored", _next_offsets),
 }
-DEFAULT = ("event", "scope", "stream", "segment_id", "offset")
 
 
 def schema(columns: Sequence[str] | None) -> pa.Schema:
@@ -73,7 +73,7 @@ def schema(columns: Sequence[str] | None) -> pa.Schema:
     Raises:
         InvalidRequest: an unknown or repeated column, or none at all.
     """
-    names = DEFAULT if columns is None else tuple(columns)
+    names = DEFAULT_COLUMN_NAMES if columns is None else tuple(columns)
     if not names or len(set(names)) != len(names):
         raise InvalidRequest(f"columns must be named once each, and at least one: {', '.join(names) or 'none'}")
     for name in names:

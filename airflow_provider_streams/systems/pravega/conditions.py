@@ -10,6 +10,7 @@ from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.readiness import Readiness
 from airflow_provider_streams.systems.conditions import Condition, Direction, check_limit
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
+from airflow_provider_streams.systems.schemas import SchemaAvailable
 
 if TYPE_CHECKING:
     from airflow_provider_streams.systems.pravega.questions import MarksSeen
@@ -116,9 +117,10 @@ class WatermarkReached:
         )
 
 
-CONDITIONS: dict[str, type[PravegaCondition]] = {
-    kind.kind: kind for kind in (SegmentsSealed, StreamSealed, BacklogReached, WatermarkReached)
+CONDITIONS: dict[str, type[Condition]] = {
+    kind.kind: kind for kind in (SegmentsSealed, StreamSealed, BacklogReached, WatermarkReached, SchemaAvailable)
 }
+"""All of a stream's; a schema is the registry's to tell, see `registry.questions.available`."""
 
 
 def _cut_facts(cut: StreamCut) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.redaction import conceal
 from airflow_provider_streams.systems import secret_places, settings
 from airflow_provider_streams.systems.pravega.options import METHODS, OPTIONS
+from airflow_provider_streams.systems.pravega.registry.endpoint import RegistryEndpoint
 from airflow_provider_streams.systems.reach import Reach
 
 _PLAIN = {"tcp", "pravega"}
@@ -30,7 +31,12 @@ class Endpoint:
     controller: str
     scope: str = ""
     rest_url: str = ""
-    schema_registry: str = ""
+    registry_url: str = ""
+    registry_username: str = ""
+    registry_password: str = field(default="", repr=False)
+    registry_token: str = field(default="", repr=False)
+    registry_tls_ca_file: str = ""
+    registry_tls_verify_hostname: bool = True
     auth_method: str = ""
     username: str = ""
     password: str = field(default="", repr=False)
@@ -48,7 +54,7 @@ class Endpoint:
         parse_controller(self.controller)
         if self.auth_method not in ("", *METHODS):
             raise InvalidRequest(f"auth_method is one of {', '.join(METHODS)}, got {self.auth_method!r}")
-        for name in ("rest_url", "schema_registry"):
+        for name in ("rest_url", "registry_url"):
             settings.check_http(name, getattr(self, name))
         self._check_credentials()
         Reach.of((), self.allowed_hosts)
@@ -66,6 +72,8 @@ class Endpoint:
         if ":" in self.username:
             raise InvalidRequest("username must hold no colon: what follows it would be taken for the password")
         conceal(self.password)
+        conceal(self.registry_password)
+        conceal(self.registry_token)
 
     @classmethod
     def from_options(cls, options: Mapping[str, str]) -> Self:
@@ -92,6 +100,25 @@ class Endpoint:
     def tls(self) -> bool:
         """Whether controllers and segment stores are called with TLS: the scheme says so for both."""
         return parse_controller(self.controller)[0]
+
+    @property
+    def registry(self) -> RegistryEndpoint | None:
+        """The Schema Registry of its events; None: none is known.
+
+        Raises:
+            InvalidRequest: a setting of it is malformed.
+        """
+        if not self.registry_url:
+            return None
+        return RegistryEndpoint(
+            self.registry_url,
+            username=self.registry_username,
+            password=self.registry_password,
+            token=self.registry_token,
+            tls_ca_file=self.registry_tls_ca_file or self.tls_ca_file,
+            tls_verify_hostname=self.registry_tls_verify_hostname,
+            request_timeout_seconds=self.request_timeout_seconds,
+        )
 
     @property
     def cluster(self) -> str:

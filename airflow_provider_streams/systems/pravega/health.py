@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 
 from airflow_provider_streams.errors import AuthenticationFailed, NotAuthorized, StreamsError, SystemUnavailable
@@ -12,6 +12,7 @@ from airflow_provider_streams.systems.pravega.client import Client
 from airflow_provider_streams.systems.pravega.connection import Connection
 from airflow_provider_streams.systems.pravega.credentials import Credentials
 from airflow_provider_streams.systems.pravega.endpoint import Endpoint
+from airflow_provider_streams.systems.pravega.registry.endpoint import RegistryEndpoint
 from airflow_provider_streams.systems.tls import tls_refusal
 
 UP = "up"
@@ -31,9 +32,8 @@ def health(client: Client) -> dict[str, str | StreamsError]:
     if endpoint.rest_url:
         url = f"{endpoint.rest_url.rstrip('/').removesuffix('/v1')}/v1/health"
         probes["REST API"] = partial(_http, endpoint, url)
-    if endpoint.schema_registry:
-        url = f"{endpoint.schema_registry.rstrip('/').removesuffix('/v1')}/v1/groups"
-        probes["schema registry"] = partial(_http, endpoint, url, {"limit": "1"})
+    if registry := endpoint.registry:
+        probes["schema registry"] = partial(_registry, registry, endpoint.scope or _SYSTEM)
     return {service: _answer(probe) for service, probe in probes.items()}
 
 
@@ -60,14 +60,23 @@ def _segment_store(client: Client) -> str:
     return UP
 
 
-def _http(endpoint: Endpoint, url: str, query: Mapping[str, str] | None = None) -> str:
+def _registry(registry: RegistryEndpoint, namespace: str) -> str:
+    from airflow_provider_streams.systems.pravega.registry.client import RegistryClient  # noqa: PLC0415 - httpx
+    from airflow_provider_streams.systems.pravega.registry.requests import groups  # noqa: PLC0415
+
+    with RegistryClient(registry) as client, contextlib.suppress(NotAuthorized):  # it knows us, and grants other things
+        client(groups(namespace))
+    return UP
+
+
+def _http(endpoint: Endpoint, url: str) -> str:
     import httpx  # noqa: PLC0415 - only where such a service is named
 
     header = Credentials(endpoint).header()
     verify = endpoint.ssl_context() if url.startswith("https://") else True
     try:
         with httpx.Client(timeout=endpoint.request_timeout_seconds, verify=verify) as http:
-            answer = http.get(url, params=query, headers={"Authorization": header} if header else {})
+            answer = http.get(url, headers={"Authorization": header} if header else {})
     except httpx.TransportError as error:
         raise tls_refusal(url, error) or SystemUnavailable(url, type(error).__name__) from error
     if answer.status_code == _REFUSED:

@@ -10,15 +10,20 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
 from airflow_provider_streams.errors import InvalidRequest, SourceNotFound, StreamsError
+from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.hold import Hold, HoldRequest
+from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.systems.pravega import calls, cuts
 from airflow_provider_streams.systems.pravega.calls import Group
 from airflow_provider_streams.systems.pravega.pieces import pieces_between, trimmed
+from airflow_provider_streams.systems.pravega.selection import streams_of
+from airflow_provider_streams.systems.pravega.shards import by_stream
+from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pravega.steps import Steps, ask
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
 
@@ -39,49 +44,91 @@ def name_for(reader: str, stream: str) -> str:
 
 
 def place_request(request: HoldRequest) -> Steps[dict[str, Any]]:
-    """A hold as its operator asks for it; see `place`.
+    """A hold as its operator asks for it, on each stream of the source; see `place`.
 
     Raises:
         InvalidRequest: it shall start at a time, which events do not carry.
     """
-    stream, name = _asked(request)
+    source = _source(request.source)
     if request.since is not None and request.cut is None:
-        raise InvalidRequest(f"{stream}: a hold starts at a cut: events of Pravega carry no time to find one by")
-    cut = None if request.cut is None else StreamCut.from_model(stream, request.cut)
-    made = yield from place(stream, name, cut)
+        raise InvalidRequest(f"{source}: a hold starts at a cut: events of Pravega carry no time to find one by")
+    parts, made = by_stream(request.cut or Cut({})), []
+    for stream in (yield from streams_of(source)):
+        if (yield from place(stream, name_for(request.name, stream), _part(stream, parts))):
+            made.append(stream)  # noqa: PERF401 - a rule's questions cannot be asked in a comprehension
     shown = request.cut if made else None
-    return {"hold": name, "placed": [stream] if made else [], "cut": shown.to_json() if shown else None}
+    return {"hold": _shown(source, request.name), "placed": made, "cut": shown.to_json() if shown else None}
 
 
 def move_request(request: HoldRequest) -> Steps[dict[str, Any]]:
-    """A hold is moved as its operator asks for it; see `move`."""
-    stream, name = _asked(request)
+    """A hold is moved as its operator asks for it, on each stream of the source; see `move`.
+
+    A stream that came to others is held from now on, too.
+
+    Raises:
+        SourceNotFound: there is no such hold on any of them.
+    """
+    source = _source(request.source)
+    name = _shown(source, request.name)
     if request.cut is None:
         return {"hold": name, "moved": [], "reason": "the last covered window ends at a time, and no cut is known"}
-    moved = yield from move(stream, name, StreamCut.from_model(stream, request.cut))
-    return {"hold": name, "moved": [stream] if moved else [], "cut": request.cut.to_json()}
+    parts, moved = by_stream(request.cut), []
+    streams = yield from streams_of(source)
+    held = yield from _held(streams, request.name)
+    if not held and not source.is_one:
+        raise SourceNotFound(f"hold {name} on {source}")
+    for stream in streams:
+        own, cut = name_for(request.name, stream), _part(stream, parts)
+        if stream not in held and not source.is_one:
+            yield from place(stream, own, cut)
+        elif cut is not None and (yield from move(stream, own, cut)):
+            moved.append(stream)
+    return {"hold": name, "moved": moved, "cut": request.cut.to_json()}
 
 
-def release_named(stream: str, name: str) -> Steps[dict[str, Any]]:
-    """A hold is released as its operator asks for it; see `release`."""
-    group = name_for(name, stream)
-    released = yield from release(stream, group)
-    return {"hold": group, "released": [stream] if released else []}
+def _held(streams: Iterable[str], name: str) -> Steps[list[str]]:
+    found = []
+    for stream in streams:
+        if is_held((yield from ask(calls.list_holds(stream))), stream, name):
+            found.append(stream)  # noqa: PERF401 - a rule's questions cannot be asked in a comprehension
+    return found
 
 
-def holds(stream: str, readers: Iterable[str]) -> Steps[tuple[Hold, ...]]:
-    """Every subscriber of a stream, with the reader whose name it has."""
-    readers = tuple(readers)
-    found = yield from ask(calls.list_holds(stream))
-    return tuple(
-        Hold(name, next((reader for reader in readers if is_held({name}, stream, reader)), None)) for name in found
-    )
+def release_named(source: Source, name: str) -> Steps[dict[str, Any]]:
+    """A hold is released as its operator asks for it, on each stream that the source is now; see `release`."""
+    asked, released = _source(source), []
+    streams: tuple[str, ...] = ()
+    with contextlib.suppress(SourceNotFound):
+        streams = yield from streams_of(asked)
+    for stream in streams:
+        if (yield from release(stream, name_for(name, stream))):
+            released.append(stream)  # noqa: PERF401 - a rule's questions cannot be asked in a comprehension
+    return {"hold": _shown(asked, name), "released": released}
 
 
-def _asked(request: HoldRequest) -> tuple[str, str]:
-    """The stream, and the hold's name there."""
-    stream = str(request.source)
-    return stream, name_for(request.name, stream)
+def holds(source: Source, readers: Iterable[str]) -> Steps[tuple[Hold, ...]]:
+    """Every subscriber of a source's streams, with the reader whose name it has."""
+    readers, found = tuple(readers), []
+    for stream in (yield from streams_of(_source(source))):
+        for name in (yield from ask(calls.list_holds(stream))):
+            reader = next((reader for reader in readers if is_held({name}, stream, reader)), None)
+            found.append(Hold(name, reader))
+    return tuple(found)
+
+
+def _source(source: Source) -> PravegaSource:
+    if not isinstance(source, PravegaSource):
+        raise InvalidRequest(f"{source} is no Pravega stream")
+    return source
+
+
+def _shown(source: PravegaSource, name: str) -> str:
+    """The hold's name: of one stream as it is there; of several, where each has its own, as it was given."""
+    return name_for(name, source.stream) if source.is_one else name
+
+
+def _part(stream: str, parts: Mapping[str, Cut]) -> StreamCut | None:
+    return StreamCut.from_model(stream, parts[stream]) if stream in parts else None
 
 
 def place(stream: str, name: str, cut: StreamCut | None = None) -> Steps[bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from airflow_provider_streams.systems.option import Option
+from airflow_provider_streams.systems.pravega.registry.options import OF_PRAVEGA
 
 METHODS = ("none", "basic", "bearer", "keycloak")
 """The ways to show who we are."""
@@ -26,15 +27,7 @@ OPTIONS: tuple[Option, ...] = (
         label="REST URL",
         placeholder="https://controller.example.com:9091",
     ),
-    Option(
-        "schema_registry",
-        "Schema Registry: http://host:9092 or https://..",
-        aliases=("schemaRegistry", "schema_registry_uri", "schemaRegistryUri"),
-        variables=("PRAVEGA_SCHEMA_REGISTRY_URI",),
-        is_address=True,
-        label="Schema Registry",
-        placeholder="https://registry.example.com:9092",
-    ),
+    *OF_PRAVEGA,
     Option(
         "auth_method",
         "none, basic, bearer or keycloak; default: what the given credentials need",
@@ -93,9 +86,16 @@ OPTIONS: tuple[Option, ...] = (
 )
 
 SOURCE_OPTIONS: tuple[Option, ...] = (
-    Option("scope", "a Pravega scope"),
+    Option("scope", "a Pravega scope; alone: all of its streams"),
     Option("stream", "a Pravega stream"),
-    Option("streams", "streams, comma separated"),
+    Option("streams", "Pravega streams, comma separated"),
+    Option("streamsPattern", "a pattern of Pravega streams", aliases=("streams_pattern",)),
+    Option(
+        "routing_keys",
+        "only Pravega segments that may hold events of these routing keys, comma separated",
+        aliases=("routingKeys",),
+    ),
+    Option("tags", "with a scope or a pattern: only the Pravega streams that have all of these tags, comma separated"),
     Option("event_time_unit", "basis event: the unit of the times that a Pravega stream's writers note", "ms"),
 )
 

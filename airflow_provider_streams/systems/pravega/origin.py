@@ -49,11 +49,18 @@ def check(source: SourceRef) -> Steps[None]:
 
 
 def contradiction(identity: Identity) -> Steps[OtherCluster | None]:
-    """What tells that segments of an identity are not those of the stream there now; None: nothing does."""
-    planned = {Segment.parse(name): made for name, made in identity}
-    if not planned:
-        return None
-    stream = next(iter(planned)).stream
+    """What tells that segments of an identity are not those of their streams there now; None: nothing does."""
+    streams: dict[str, dict[Segment, str]] = {}
+    for name, made in identity:
+        segment = Segment.parse(name)
+        streams.setdefault(segment.stream, {})[segment] = made
+    for stream, planned in streams.items():
+        if other := (yield from _contradiction(stream, planned)):
+            return other
+    return None
+
+
+def _contradiction(stream: str, planned: Mapping[Segment, str]) -> Steps[OtherCluster | None]:
     found = yield from infos(stream, _some([segment.id for segment in planned]))
     for segment, made in planned.items():
         if other := _difference(segment, made, found.get(segment.id)):

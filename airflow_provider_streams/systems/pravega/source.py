@@ -1,13 +1,18 @@
-"""A stream of one Pravega cluster, and the names that it can have."""
+"""Streams of one Pravega cluster, and the names that they can have."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import ClassVar, Literal
+from urllib.parse import quote
 
-from airflow_provider_streams.errors import InvalidName, InvalidRequest
+from airflow_provider_streams.errors import InvalidName, InvalidRequest, InvalidSchema
+from airflow_provider_streams.model.payload import Auto, Payload, PayloadLike, payload_from
+from airflow_provider_streams.model.selection import Selection, key_texts
+from airflow_provider_streams.model.source import in_uri
 
 EventTimeUnit = Literal["s", "ms", "us"]
 """Since 1970."""
@@ -15,31 +20,115 @@ EventTimeUnit = Literal["s", "ms", "us"]
 
 @dataclass(frozen=True, slots=True)
 class PravegaSource:
-    """One stream of a Pravega cluster.
+    """A stream of a Pravega cluster, or several.
+
+    One of `stream`, `scope` and `pattern` says which. Scope, pattern and tags are resolved when a window is planned,
+    and the streams that they name then are recorded in the plan.
 
     Args:
-        stream: `scope/stream`.
+        stream: `scope/stream`, or several of them; each must exist.
+        scope: instead, all streams of a scope.
+        pattern: instead, a regular expression that `scope/stream` must match as a whole, for example
+            `shop/orders-.*`. The scope must be plain text.
+        tags: with a scope or a pattern: only streams that have all of these tags.
+        routing_keys: only segments that may hold events of these routing keys are read, by the hash of Java's clients;
+            each as a whole, so events of other keys in them land, too.
         conn_id: the Airflow connection.
         event_time_unit: basis `event`: the unit of the times that its writers note, since 1970: `s`, `ms` or `us`.
+        value: what the events are: `Registry(..)` (by the schemas of a registry), `Json(..)`, `Avro(..)`,
+            `Protobuf(..)`, `Utf8()` or `Bytes()`; None: they are not decoded.
 
     Raises:
         InvalidName: not a scope and a stream, or a character that Pravega's names cannot have.
-        InvalidRequest: an unknown unit.
+        InvalidRequest: not one way to say which streams, or an unknown unit.
+        InvalidSchema: events that cannot be decoded so.
     """
 
     system: ClassVar[str] = "pravega"
 
-    stream: str
+    streams: tuple[str, ...] = field(default=(), metadata={"argument": "stream"})
+    """Those that are named; empty: scope or pattern say which."""
+    scope: str | None = None
+    pattern: str | None = None
+    tags: tuple[str, ...] = ()
+    routing_keys: tuple[str, ...] = ()
+    """Empty: all."""
     conn_id: str = "pravega_default"
     event_time_unit: EventTimeUnit = "ms"
+    value: Payload | None = None
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "stream", scoped_stream_name(self.stream))
-        if self.event_time_unit not in _UNITS:
-            raise InvalidRequest(f"event_time_unit is one of {', '.join(_UNITS)}, got {self.event_time_unit!r}")
+    def __init__(
+        self,
+        stream: str | Iterable[str] = (),
+        conn_id: str = "pravega_default",
+        event_time_unit: EventTimeUnit = "ms",
+        value: PayloadLike | None = None,
+        *,
+        scope: str | None = None,
+        pattern: str | None = None,
+        tags: str | Iterable[str] = (),
+        routing_keys: str | Iterable[str] = (),
+    ) -> None:
+        streams, wanted = _several(stream), _several(tags)
+        if (bool(streams), bool(scope), bool(pattern)).count(True) != 1:
+            raise InvalidRequest("PravegaSource takes a stream or several, a scope, or a pattern: one of them")
+        if wanted and streams:
+            raise InvalidRequest("tags choose among the streams of a scope or a pattern: give one of these with them")
+        if event_time_unit not in _UNITS:
+            raise InvalidRequest(f"event_time_unit is one of {', '.join(_UNITS)}, got {event_time_unit!r}")
+        set_field = object.__setattr__
+        set_field(self, "streams", tuple(dict.fromkeys(scoped_stream_name(name) for name in streams)))
+        set_field(self, "scope", scope_name(scope) if scope else None)
+        set_field(self, "pattern", stream_pattern(pattern) if pattern else None)
+        set_field(self, "tags", tuple(sorted(set(wanted))))
+        set_field(self, "routing_keys", key_texts(routing_keys))
+        set_field(self, "conn_id", conn_id)
+        set_field(self, "event_time_unit", event_time_unit)
+        set_field(self, "value", _payload(value))
 
     def __str__(self) -> str:
-        return self.stream
+        chosen = f" ({self.selection})" if self.selection else ""
+        return f"{', '.join(self.streams) or self.pattern or f'{self.scope}/*'}{self._tagged}{chosen}"
+
+    @property
+    def _tagged(self) -> str:
+        return f" tagged {', '.join(self.tags)}" if self.tags else ""
+
+    @property
+    def selection(self) -> Selection | None:
+        """Which routing keys are chosen; None: all."""
+        return Selection(routing_keys=self.routing_keys) if self.routing_keys else None
+
+    @property
+    def is_one(self) -> bool:
+        """Whether it is one stream, and will always be."""
+        return len(self.streams) == 1
+
+    @property
+    def stream(self) -> str:
+        """The one stream, `scope/stream`, for what is said of one stream alone.
+
+        Raises:
+            InvalidRequest: it is not one.
+        """
+        if not self.is_one:
+            raise InvalidRequest(f"{self} may be several streams: name the one that is meant, 'scope/stream'")
+        return self.streams[0]
+
+    @property
+    def chosen_scope(self) -> str:
+        """The scope among whose streams scope, pattern and tags choose; empty: all are named."""
+        return self.scope or (self.pattern or "").partition("/")[0]
+
+    def may_have(self, stream: str) -> bool:
+        """Whether a stream of this name can be one of them; tags are not known here."""
+        if self.pattern:
+            return re.fullmatch(self.pattern, stream) is not None
+        return stream in self.streams or stream.partition("/")[0] == self.scope
+
+    def only(self, stream: str) -> PravegaSource:
+        """One of its streams, read as it is."""
+        return PravegaSource(stream, self.conn_id, self.event_time_unit, self.value, routing_keys=self.routing_keys)
 
     @property
     def unit(self) -> timedelta:
@@ -48,13 +137,34 @@ class PravegaSource:
 
     @property
     def key(self) -> str:
-        """`pravega:<connection>:<scope>/<stream>`."""
-        return f"pravega:{self.conn_id}:{self.stream}"
+        """`pravega:<connection>:` and the sorted streams, or `[tags:<sorted tags>:](scope|pattern):<it>`.
+
+        Before these `routing_keys:<them>:`, if some are chosen.
+        """
+        chosen = f"{self.selection.text}:" if self.selection else ""
+        if self.streams:
+            return f"pravega:{self.conn_id}:{chosen}{','.join(sorted(self.streams))}"
+        tags = f"tags:{','.join(quote(tag, safe='') for tag in self.tags)}:" if self.tags else ""
+        which = f"pattern:{self.pattern}" if self.pattern else f"scope:{self.scope}"
+        return f"pravega:{self.conn_id}:{chosen}{tags}{which}"
 
     @property
     def asset_uri(self) -> str:
-        """`pravega://<connection>/<scope>/<stream>`."""
-        return f"pravega://{self.conn_id}/{self.stream}"
+        """`pravega://<connection>/<scope>/<stream>`; of several all of them, or the scope, or the pattern."""
+        name = ",".join(sorted(self.streams)) or self.pattern or self.scope or ""
+        tags = f";tags={','.join(quote(tag, safe='') for tag in self.tags)}" if self.tags else ""
+        return f"pravega://{self.conn_id}/{in_uri(name)}{tags}"
+
+
+def _several(given: str | Iterable[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _payload(given: PayloadLike | None) -> Payload | None:
+    payload = payload_from(given)
+    if payload == Auto():
+        raise InvalidSchema("'auto'", "Pravega keeps no schemas", "Write value=Registry(conn_id=..).")
+    return payload
 
 
 _UNITS = {"s": timedelta(seconds=1), "ms": timedelta(milliseconds=1), "us": timedelta(microseconds=1)}
@@ -74,3 +184,30 @@ def scoped_stream_name(name: str) -> str:
     if not _SCOPE.fullmatch(scope) or not _STREAM.fullmatch(stream):
         raise InvalidName(name, "scope and stream consist of letters, digits, '.' and '-'")
     return name
+
+
+def scope_name(name: str) -> str:
+    """The name itself, if Pravega can have such a scope.
+
+    Raises:
+        InvalidName: otherwise.
+    """
+    if not _SCOPE.fullmatch(name):
+        raise InvalidName(name, "a scope consists of letters, digits, '.' and '-'")
+    return name
+
+
+def stream_pattern(pattern: str) -> str:
+    """The pattern itself, `scope/regular expression`.
+
+    Raises:
+        InvalidName: the scope is not plain text, or the rest no regular expression.
+    """
+    scope, slash, rest = pattern.partition("/")
+    if not slash or not rest or not _SCOPE.fullmatch(scope):
+        raise InvalidName(pattern, "write it as 'scope/regular expression'; the scope must be plain text")
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise InvalidName(pattern, f"not a regular expression: {error}") from error
+    return pattern

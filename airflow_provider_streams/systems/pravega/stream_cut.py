@@ -113,15 +113,7 @@ class StreamCut:
             InvalidName: not a segment's name.
             InvalidRequest: it is none, or as `from_mapping`.
         """
-        try:
-            pairs = json.loads(text, object_pairs_hook=tuple)  # an array is a list
-        except (ValueError, RecursionError) as error:
-            raise InvalidRequest(f"a cut as text is JSON; in a template end it with `| tojson` ({error})") from error
-        if not isinstance(pairs, tuple):
-            raise InvalidRequest("a cut as JSON is an object of offsets by segment")
-        if len(dict(pairs)) < len(pairs):
-            raise InvalidRequest(f"a cut of {stream} as JSON names a segment twice")
-        return cls.from_mapping(stream, dict(pairs))
+        return cls.from_mapping(stream, offsets_from_json(stream, text))
 
     def to_text(self) -> str:
         """Text for `StreamCut.from` of the Java client. Never compare cuts as text: compression differs.
@@ -184,6 +176,23 @@ class StreamCut:
             return cls(name, dict(pairs))
         except InvalidRequest as error:
             raise ProtocolError(f"a binary stream cut is none: {error}") from error
+
+
+def offsets_from_json(source: str, text: str) -> dict[str, object]:
+    """Offsets by segment, from JSON.
+
+    Raises:
+        InvalidRequest: it is none, or names a segment twice.
+    """
+    try:
+        pairs = json.loads(text, object_pairs_hook=tuple)  # an array is a list
+    except (ValueError, RecursionError) as error:
+        raise InvalidRequest(f"a cut as text is JSON; in a template end it with `| tojson` ({error})") from error
+    if not isinstance(pairs, tuple):
+        raise InvalidRequest("a cut as JSON is an object of offsets by segment")
+    if len(dict(pairs)) < len(pairs):
+        raise InvalidRequest(f"a cut of {source} as JSON names a segment twice")
+    return dict(pairs)
 
 
 def follows(earlier: Cut, later: Cut) -> bool:

@@ -2,8 +2,8 @@
 
 A mark says: the writers that were waited for have noted times between `lower` and `upper`, and have not written
 behind its cut. So all that they noted before `lower` lies before the cut, and what they noted after `upper` need not
-lie before the mark *before* it. A window of marks is a superset of the window of times: rows are filtered by a time in
-the payload.
+lie before the mark *before* it. A window of marks is a superset of the window of times: rows are filtered by a decoded
+field, or in a transform.
 
 The controller does not wait for a writer that is silent for longer than the stream's timestamp aggregation timeout (0
 unless it is set: from one mark to the next), nor for one that lags behind a mark; and marks never go back. What such a
@@ -20,6 +20,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Self
 
 from airflow_provider_streams.errors import InvalidRequest, ProtocolError, StartTrimmed, WindowNotReady
+from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import PlanRequest, Split
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.systems.pravega import beginning, calls, cuts
@@ -73,13 +74,15 @@ class Around:
     end: bytes | None = None
     """Everything noted before the span's end lies before its cut; None: no mark has come so far."""
     settled: bytes | None = None
-    """As `end`, of the span's start: where the window before this one ends."""
+    """As `end`, of the window before: where that one ends."""
     newest_lower: int | None = None
     """Up to which time the writers have come; None: there is no mark."""
 
 
-def around(stored: Iterable[bytes], since: int, until: int) -> Around:
+def around(stored: Iterable[bytes], since: int, until: int, settled_at: int | None = None) -> Around:
     """The marks around `[since, until)`, in the writers' unit; from all that are held, oldest first.
+
+    The window before ends at `settled_at`; None: at `since`.
 
     The start is one mark before the last that may be it, and no mark up to that one has an `upper` after `since`: a
     writer far ahead may have written before a mark that does not count it any more.
@@ -89,13 +92,13 @@ def around(stored: Iterable[bytes], since: int, until: int) -> Around:
     """
     before: list[bytes] = []
     settled, end, newest = None, None, None
-    early = True
+    early, before_ends = True, since if settled_at is None else settled_at
     for data in stored:
         newest, upper = _times(data)
         early = early and upper <= since
         if early:
             before = [*before[-1:], data]
-        settled = data if settled is None and newest >= since else settled
+        settled = data if settled is None and newest >= before_ends else settled
         end = data if end is None and newest >= until else end
     return Around(before[0] if len(before) > 1 else None, end, settled, newest)
 
@@ -133,34 +136,51 @@ def noted(moment: datetime, unit: timedelta) -> int:
     return -((_EPOCH - moment) // unit)
 
 
-def resolve(request: PlanRequest, client: Client) -> tuple[PlanRequest, tuple[str, ...]]:
-    """The request with the cuts of the marks around its window, and what a person should know of them.
-
-    Cuts that are given stay. Without a start it begins at the head.
+def found(request: PlanRequest, source: PravegaSource, client: Client) -> Around:
+    """The marks around a window, so much earlier and later as its events may have been stored; blocks.
 
     Raises:
-        WindowNotReady: no watermark has reached the window's end.
+        SourceNotFound, NotAuthorized: as `stored_marks`.
+    """
+    since, settled = (request.stored.start - _EPOCH) // source.unit, _settled_at(request)
+    until = noted(request.stored.end, source.unit)
+    return around(stored_marks(client, source.stream), since, until, noted(settled, source.unit))
+
+
+def _settled_at(request: PlanRequest) -> datetime:
+    """As the end is, of the window before."""
+    return request.window.start + request.event.max_lateness
+
+
+def between(
+    request: PlanRequest, source: PravegaSource, client: Client, marks: Around
+) -> tuple[PlanRequest, Cut, tuple[str, ...]]:
+    """The request with the cuts of the marks around its window, where the window before ends, and what to know of it.
+
+    A cut that is given stays. Without a start it begins at the head.
+
+    Raises:
+        WindowNotReady: no watermark has come behind all that may be the window's.
         StartTrimmed: the window's beginning cannot be proven to be held, and loss is not accepted.
     """
-    source = request.source
-    if not isinstance(source, PravegaSource) or (request.start_cut is not None and request.end_cut is not None):
-        return request, ()
-    since, until = (request.window.start - _EPOCH) // source.unit, noted(request.window.end, source.unit)
-    found = around(stored_marks(client, source.stream), since, until)
-    if found.end is None:
-        raise WindowNotReady(source, request.window, _missing(found.newest_lower, source))
-    start = None if found.start is None else Mark.parse(source.stream, found.start)
+    if marks.end is None:
+        raise WindowNotReady(source, request.window, _missing(marks.newest_lower, source))
+    start = None if marks.start is None else Mark.parse(source.stream, marks.start)
     if start is None and request.start_cut is None and request.on_loss == "fail":
         _check_beginning(request, client, source.stream)
-    end, settled = Mark.parse(source.stream, found.end), Mark.parse(source.stream, found.settled or found.end)
-    remarks = _remarks(client, source, start, end, settled)
+    end, settled = Mark.parse(source.stream, marks.end), Mark.parse(source.stream, marks.settled or marks.end)
+    told = _remarks(request, source, _timeout(client, source), (start, settled, end))
     start_cut = request.start_cut or (start.cut.to_model() if start else None)
-    return replace(request, start_cut=start_cut, end_cut=request.end_cut or end.cut.to_model()), remarks
+    asked = replace(request, start_cut=start_cut, end_cut=request.end_cut or end.cut.to_model())
+    return asked, settled.cut.to_model(), told
 
 
 def _missing(newest: int | None, source: PravegaSource) -> str:
     if newest is None:
-        return "the stream has no watermark: its writers note no times (Java: noteTime, or automaticallyNoteTime)"
+        return (
+            "the stream has no watermark: its writers note no times (Java: noteTime, or automaticallyNoteTime); and no "
+            "cut was recorded (RecordCutsOperator) since what may belong to the window was stored"
+        )
     return f"its writers have noted times up to {newest} ({source.event_time_unit} since 1970)"
 
 
@@ -173,16 +193,24 @@ def _check_beginning(request: PlanRequest, client: Client, stream: str) -> None:
         raise StartTrimmed(stream, request.window.start.isoformat(), head.to_model(), reason)
 
 
-def _remarks(client: Client, source: PravegaSource, start: Mark | None, end: Mark, settled: Mark) -> tuple[str, ...]:
-    waits = client.call(calls.stream_settings(source.stream)).timestamp_aggregation_ms
+def _timeout(client: Client, source: PravegaSource) -> int:
+    return client.call(calls.stream_settings(source.stream)).timestamp_aggregation_ms
+
+
+def _remarks(
+    request: PlanRequest, source: PravegaSource, waits_ms: int, marks: tuple[Mark | None, Mark, Mark]
+) -> tuple[str, ...]:
+    start, settled, end = marks
     first = f"the watermark {start.lower} to {start.upper}" if start else "the head"
-    superset = (
-        f"a superset of the window, from {first} to the watermark {end.lower} to {end.upper} "
-        f"({source.event_time_unit} since 1970): keep the rows whose own time is the window's"
+    span = f"from {first} to the watermark {end.lower} to {end.upper} ({source.event_time_unit} since 1970)"
+    noted_late = (
+        f"what a writer notes behind a watermark, as one may that was silent for more than {waits_ms} ms (the stream's "
+        "timestamp aggregation timeout)"
     )
+    if request.event.event_time is not None:
+        return (f"read {span}", f"late events are in no window, and counted by a recount (lookback): {noted_late}")
     late = (
-        "late events are in no window, and not counted: what a writer notes behind a watermark, as one may that was "
-        f"silent for more than {waits} ms (the stream's timestamp aggregation timeout). Those that this read meets are "
-        f"its rows of before the window that lie at or behind {settled.cut.to_model()}"
+        f"late events are in no window, and not counted: {noted_late}. Those that this read meets are its rows of "
+        f"before the window that lie at or behind {settled.cut.to_model()}"
     )
-    return superset, late
+    return f"a superset of the window, {span}: keep the rows whose own time is the window's", late

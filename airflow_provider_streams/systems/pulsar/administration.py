@@ -13,9 +13,9 @@ from typing import Any, Literal
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.systems.pulsar.admin import changes, requests
 from airflow_provider_streams.systems.pulsar.admin.answers import InternalStats, MessageId
-from airflow_provider_streams.systems.pulsar.admin.requests import AnyRequest
 from airflow_provider_streams.systems.pulsar.questions import Question, Topic
 from airflow_provider_streams.systems.pulsar.questions import topic as existing
+from airflow_provider_streams.systems.rest.request import AnyRequest
 
 Summary = dict[str, Any]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from airflow_provider_streams.errors import StartTrimmed, StartUnproven
@@ -15,11 +15,12 @@ from airflow_provider_streams.model.plan import (
     Plan,
     PlanRequest,
     Range,
-    RowFilter,
     SourceRef,
     Split,
 )
 from airflow_provider_streams.model.position import Position
+from airflow_provider_streams.model.row_filter import AnyFilter, FieldFilter, RowFilter, Stored
+from airflow_provider_streams.model.selection import Selection
 from airflow_provider_streams.systems.pulsar.beginning import Doubt, Evidence, verdict
 from airflow_provider_streams.systems.pulsar.cuts import Bounds, Shard
 from airflow_provider_streams.systems.pulsar.identity import identities
@@ -29,7 +30,7 @@ from airflow_provider_streams.systems.pulsar.splitting import Piece, split
 
 MOST_REMARKS = 20
 
-FILTERED = {"publish": "publish_time"}
+FILTERED = {"publish": "publish_time", "event": "event_time"}
 """Bases that look a time up, and the column whose values then decide each entry."""
 
 
@@ -91,6 +92,14 @@ def build(request: PlanRequest, resolved: Sequence[Resolved], *, cluster: str, o
     )
 
 
+def with_selection(plan: Plan, selection: Selection | None) -> Plan:
+    """The plan, of which only chosen keys land."""
+    if selection is None:
+        return plan
+    remark = f"only {selection} land: all is read, and the others are counted as filtered"
+    return replace(plan, selection=selection, remarks=(*plan.remarks, remark))
+
+
 def _wanted(request: PlanRequest, item: Resolved) -> object:
     return request.window.start.isoformat() if request.basis in FILTERED else item.bounds.start
 
@@ -108,7 +117,7 @@ def _gone(request: PlanRequest, resolved: Sequence[Resolved]) -> list[Loss]:
     present = {item.shard.name for item in resolved}
     seen, is_timed = request.first_seen, request.basis in FILTERED
     before = request.start_cut if request.start_cut is not None else Cut({})
-    if is_timed and seen is not None and seen.at < request.window.end:
+    if is_timed and seen is not None and seen.at < request.stored.end:
         before = Cut({shard: end for shard, end in seen.tail.items() if end > EARLIEST})
     return [
         Loss(name, EARLIEST if is_timed else position, position, "the topic no longer exists")
@@ -155,6 +164,8 @@ def _split(index: int, shard: str, piece: Piece) -> Split:
     return Split(index, shard, piece.start, piece.end, piece.bytes, piece.spans)
 
 
-def _row_filter(request: PlanRequest) -> RowFilter | None:
-    column = FILTERED.get(request.basis)
+def _row_filter(request: PlanRequest) -> AnyFilter | None:
+    column, window, event = FILTERED.get(request.basis), request.window, request.event
+    if request.basis == "event" and event.event_time is not None:
+        return FieldFilter(event.event_time, window.start_us, window.end_us, event.unit, Stored("publish_time"))
     return RowFilter(column, request.window.start_ms, request.window.end_ms) if column else None

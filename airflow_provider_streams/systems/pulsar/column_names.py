@@ -23,3 +23,6 @@ COLUMN_NAMES = (
     "replicated_from",
     "message_id",
 )
+
+DEFAULT_COLUMN_NAMES = COLUMN_NAMES[:9]
+"""Those of a read that names none; the others cost more and are given on request."""

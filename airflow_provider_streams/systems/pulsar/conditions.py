@@ -15,7 +15,9 @@ from airflow_provider_streams.systems.pulsar.admin.answers import InternalStats,
 from airflow_provider_streams.systems.pulsar.backlog import Backlog
 from airflow_provider_streams.systems.pulsar.names import parent_of
 from airflow_provider_streams.systems.pulsar.questions import Question, Topic
+from airflow_provider_streams.systems.pulsar.schemas import versions_of
 from airflow_provider_streams.systems.pulsar.topics import backlog
+from airflow_provider_streams.systems.schemas import SchemaAvailable
 
 
 class PulsarCondition(Condition, Protocol):
@@ -149,8 +151,17 @@ class BacklogReached:
         return {"entries": self.entries, "bytes": self.bytes, "age_seconds": self.age_seconds}
 
 
+class TopicSchemaAvailable(SchemaAvailable):
+    """Every topic has a schema, see `SchemaAvailable`."""
+
+    def rule(self, topics: Sequence[Topic]) -> Question[Readiness]:
+        """See `PulsarCondition`; one request per topic."""
+        found = yield from versions_of(_shards(topics))
+        return self.judge(found)
+
+
 CONDITIONS: dict[str, type[PulsarCondition]] = {
-    kind.kind: kind for kind in (Terminated, Finished, NoOldTransactions, BacklogReached)
+    kind.kind: kind for kind in (Terminated, Finished, NoOldTransactions, BacklogReached, TopicSchemaAvailable)
 }
 
 

@@ -16,8 +16,17 @@ from airflow_provider_streams.systems import secret_places, settings
 from airflow_provider_streams.systems.pulsar.limits import GREATEST, Limits
 from airflow_provider_streams.systems.pulsar.options import OPTIONS
 from airflow_provider_streams.systems.reach import Reach
+from airflow_provider_streams.systems.rest.exchange import Route
+from airflow_provider_streams.systems.rest.failures import Dialect
 
 _PORTS = {"pulsar": 6650, "pulsar+ssl": 6651}
+_DIALECT = Dialect(
+    passing=((412, "find owner"), (412, "owner broker"), (404, "no owner")),
+    # a question about an entry that is not there, or a schema that does not fit: asking again does not change it
+    lasting=((500, "lastconfirmedentry"),),
+    # 401 comes as an HTML page for an unknown or expired token, and with a JSON reason without the permission
+    not_granted=("unauthorized to", "don't have permission to"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +175,19 @@ class Endpoint:
     def auth_data(self) -> bytes:
         """What CONNECT and AUTH_RESPONSE carry, resolved now."""
         return (self.token_value() or "").encode()
+
+    def route(self) -> Route:
+        """Where admin calls go.
+
+        Raises:
+            InvalidRequest: there is no admin_url.
+        """
+        if not self.admin_url:
+            raise InvalidRequest(
+                "the option admin_url is missing (http://host:8080 or https://..): "
+                "windows are planned, and gaps explained, through Pulsar's REST service"
+            )
+        return Route(self.admin_url, self.reach, self.rewrite_redirects, _DIALECT)
 
     def headers(self) -> dict[str, str]:
         """HTTP headers of a REST call, resolved now; secret."""

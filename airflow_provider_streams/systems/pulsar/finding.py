@@ -89,7 +89,7 @@ class Finder:
         waiting, _ = await waiting_shards(self._admin, stored, {shard.name: shard.layout.end for shard in stored})
         times = await together(published_open(self._admin, one) for one in waiting.values())
         published = dict(zip(waiting, times, strict=True))
-        end_ms, slack_ms = request.window.end_ms, cuts.milliseconds(request.slack)
+        end_ms, slack_ms = request.stored.end_ms, cuts.milliseconds(request.slack)
         before = {name: waiting[name] for name, ms in published.items() if ms is not None and ms < end_ms}
         if before:
             raise WindowNotReady(request.source, request.window, _listed(before))
@@ -101,7 +101,7 @@ class Finder:
         """The shards whose open transactions began after the window: their first messages prove its end."""
         timed = [one for one in found if one.start is not None and one.end is not None]
         published = await together(published_open(self._admin, waiting[one.shard.name]) for one in timed)
-        after_ms = request.window.end_ms + cuts.milliseconds(request.slack)
+        after_ms = request.stored.end_ms + cuts.milliseconds(request.slack)
         return {
             one.shard.name: replace(one, end=Edge(waiting[one.shard.name].first, is_proven=True))
             for one, publish_ms in zip(timed, published, strict=True)
@@ -109,9 +109,12 @@ class Finder:
         }
 
     async def _by_time(self, request: PlanRequest, shards: Shards) -> list[Found]:
-        """Basis `publish`. Times are looked up before ledgers are listed, so that what is answered is among these."""
-        window, slack_ms = request.window, cuts.milliseconds(request.slack)
-        times = window.start_ms, window.end_ms
+        """By publish times. They are looked up before ledgers are listed, so that what is answered is among these.
+
+        The times at which ledgers were closed would save the lookups, and cost more looks: edges lie inside ledgers.
+        """
+        stored, slack_ms = request.stored, cuts.milliseconds(request.slack)
+        times = stored.start_ms, stored.end_ms
         reach = times[0] - slack_ms, times[1] + slack_ms
         starts, ends = await together(look_up(self._admin, shards, publish_ms) for publish_ms in reach)
         stats = await stats_of(self._admin, shards)

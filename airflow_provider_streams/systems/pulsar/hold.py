@@ -107,8 +107,8 @@ def release(source: PulsarSource, name: str, reader: str) -> Question[dict[str, 
     yield from _check_whose(source, name, reader)
     topics = yield from topics_of(source)
     released: list[str] = []
-    for topic in topics:
-        done = yield from drop_subscription(topic.name, subscription_name(name), force=False)
+    for held_on in [one for topic in topics for one in (topic.shards if topic.chosen else (topic.name,))]:
+        done = yield from drop_subscription(held_on, subscription_name(name), force=False)
         released += done["dropped"]
     return {"hold": name, "released": released}
 

@@ -89,4 +89,11 @@ SOURCE_OPTIONS: tuple[Option, ...] = (
     Option("topic", "one topic"),
     Option("topics", "topics, comma separated"),
     Option("topicsPattern", "a pattern of topics", aliases=("topics_pattern",)),
+    Option("partitions", "only these partitions of each Pulsar topic, comma separated"),
+    Option("keys", "only Pulsar messages with these keys, comma separated"),
+    Option(
+        "key_hash_ranges",
+        "only Pulsar messages whose keys' hashes are in these ranges, like 0-1023,4096-8191",
+        aliases=("keyHashRanges",),
+    ),
 )

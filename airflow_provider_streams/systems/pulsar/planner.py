@@ -16,7 +16,7 @@ from airflow_provider_streams.model.sighting import Identity, Sighting
 from airflow_provider_streams.systems.pulsar.admin import requests
 from airflow_provider_streams.systems.pulsar.admin.answers import InternalStats
 from airflow_provider_streams.systems.pulsar.admin.client import AsyncAdminClient
-from airflow_provider_streams.systems.pulsar.assemble_plan import FILTERED, Resolved, build
+from airflow_provider_streams.systems.pulsar.assemble_plan import FILTERED, Resolved, build, with_selection
 from airflow_provider_streams.systems.pulsar.beginning import (
     Doubt,
     Evidence,
@@ -47,6 +47,7 @@ from airflow_provider_streams.systems.pulsar.requested import (
     source_of,
     with_new_shards,
 )
+from airflow_provider_streams.systems.pulsar.schemas import decoding_for
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.systems.pulsar.survey import (
     Readers,
@@ -120,7 +121,10 @@ class Planner:
         cluster = await cluster_of(self._admin, self._cluster)
         now = self._clock()
         resolved = [_resolved(request, one, evidence[one.shard.name], lives, now) for one in found]
-        return build(request, resolved, cluster=cluster, observed_at=now)
+        plan = build(request, resolved, cluster=cluster, observed_at=now)
+        if request.with_schemas:
+            plan = replace(plan, decoding=await aask(self._admin, decoding_for(source, shards)))
+        return with_selection(plan, source.selection)
 
     async def check_ready(self, request: PlanRequest, topics: tuple[Topic, ...] | None = None) -> None:
         """Whether the window's end is certain; whether its start is still held is the read's business.
@@ -252,4 +256,4 @@ def _doubt(request: PlanRequest, found: Found, evidence: Evidence, now: datetime
             return doubt_since_position(evidence, start)
         # a chain begins with what there is; who gives cuts, and no start, wants nothing else
         return doubt_at_head(evidence, request.window) if request.basis == "chained" else None
-    return doubt_in_window(evidence, request.window, request.slack, now, older_is_held=found.start.is_proven)
+    return doubt_in_window(evidence, request.stored, request.slack, now, older_is_held=found.start.is_proven)

@@ -56,7 +56,7 @@ def fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int | bytes]]:
         yield tag >> 3, data[value:stop] if tag & 7 == BYTES else value
 
 
-def tokens(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int]]:
+def tokens(data: bytes | memoryview, at: int, end: int) -> Iterator[tuple[int, int, int]]:
     """Tag, value and end of the fields of `data[at:end]`, in order; a length-delimited one's value is its start.
 
     Fixed-width fields and groups are skipped: Pulsar's metadata has none. Numbers are unsigned, below 2**64.
@@ -91,7 +91,7 @@ def tokens(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int]]:
         raise Malformed("a field reaches beyond its message")
 
 
-def _skip(data: bytes, at: int, end: int, tag: int) -> int:
+def _skip(data: bytes | memoryview, at: int, end: int, tag: int) -> int:
     """The place after a fixed-width field or a group whose tag was read."""
     wire = tag & 7
     if wire in _FIXED:
@@ -101,7 +101,7 @@ def _skip(data: bytes, at: int, end: int, tag: int) -> int:
     return _skip_group(data, at, end, tag >> 3)
 
 
-def _skip_group(data: bytes, at: int, end: int, number: int) -> int:
+def _skip_group(data: bytes | memoryview, at: int, end: int, number: int) -> int:
     within = [number]
     while within:
         if at >= end:
@@ -124,7 +124,7 @@ def _skip_group(data: bytes, at: int, end: int, number: int) -> int:
     return at
 
 
-def read_varint(data: bytes, at: int) -> tuple[int, int]:
+def read_varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
     """The unsigned varint at `at` (its low 64 bits), and the place after it.
 
     Raises:

@@ -15,10 +15,10 @@ from airflow_provider_streams.errors import SourceNotFound
 from airflow_provider_streams.systems.pulsar import names
 from airflow_provider_streams.systems.pulsar.admin import requests
 from airflow_provider_streams.systems.pulsar.admin.client import AdminClient, AsyncAdminClient
-from airflow_provider_streams.systems.pulsar.admin.requests import AnyRequest, Request
 from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
 from airflow_provider_streams.systems.pulsar.looks import Look, Place
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
+from airflow_provider_streams.systems.rest.request import AnyRequest, Request
 from airflow_provider_streams.systems.rules import Rule, arun, run, together
 
 T = TypeVar("T")
@@ -31,13 +31,16 @@ class Topic:
 
     name: str
     partitions: int
+    chosen: tuple[int, ...] = ()
+    """Of a source that has only these partitions; empty: all."""
 
     @property
     def shards(self) -> tuple[str, ...]:
-        """Its partitions' names, or its own."""
+        """Its (chosen) partitions' names, or its own."""
         if not self.partitions:
             return (self.name,)
-        return tuple(names.partition_name(self.name, number) for number in range(self.partitions))
+        numbers = self.chosen or range(self.partitions)
+        return tuple(names.partition_name(self.name, number) for number in numbers if number < self.partitions)
 
     def of_shard(self, shard: str, request: Request[T]) -> Request[T | None]:
         """A call about one of its shards; None if that is a partition which has not been made yet."""
@@ -63,21 +66,43 @@ def topics_in(namespace: str) -> Question[tuple[str, ...]]:
     return names.parents(name for one in listed for name in one)
 
 
+def names_of(source: PulsarSource) -> Question[tuple[str, ...]]:
+    """The names of a source's topics, those that its pattern matches now included; named ones need not exist.
+
+    Raises:
+        SourceNotFound: nothing matches the pattern.
+    """
+    if not source.pattern:
+        return source.topics
+    listed = yield from topics_in(names.namespace_of(source.pattern))
+    found = names.matching(source.pattern, listed)
+    if not found:
+        raise SourceNotFound(f"a topic that matches {source.pattern}")
+    return found
+
+
 def topics_of(source: PulsarSource) -> Question[tuple[Topic, ...]]:
     """The topics of a source, those that its pattern matches now included; each once.
 
     Raises:
-        SourceNotFound: a topic does not exist, or nothing matches the pattern.
+        SourceNotFound: a topic or a partition does not exist, or nothing matches the pattern.
     """
-    found = source.topics
-    if source.pattern:
-        listed = yield from topics_in(names.namespace_of(source.pattern))
-        found = names.matching(source.pattern, listed)
-        if not found:
-            raise SourceNotFound(f"a topic that matches {source.pattern}")
+    found = yield from names_of(source)
     asked = [name for name in found if names.partition_of(name) < 0]
     counts = dict(zip(asked, (yield [requests.partitions(name) for name in asked]), strict=True))
-    return tuple(Topic(name, counts.get(name, 0)) for name in found)
+    topics = tuple(Topic(name, counts.get(name, 0), source.partitions) for name in found)
+    return _with_partitions(source, topics) if source.partitions else topics
+
+
+def _with_partitions(source: PulsarSource, topics: Iterable[Topic]) -> tuple[Topic, ...]:
+    """Those that have the partitions of a source: named ones all of them, matched ones some."""
+    for one in topics:
+        if not source.pattern and (missing := [each for each in source.partitions if each >= one.partitions]):
+            raise SourceNotFound(f"partition {missing[0]} of {one.name}, which has {one.partitions}")
+    found = tuple(one for one in topics if one.partitions and one.shards)
+    if not found:
+        raise SourceNotFound(f"a partition of {source}")
+    return found
 
 
 def shards_of(topics: Iterable[Topic]) -> dict[str, Topic]:

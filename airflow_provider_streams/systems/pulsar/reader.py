@@ -9,9 +9,11 @@ from typing import Final
 import pyarrow as pa
 
 from airflow_provider_streams.errors import EventsLost, InvalidRequest, SourceNotFound
-from airflow_provider_streams.model.plan import OnLoss, Plan, RowFilter, Split
+from airflow_provider_streams.model.plan import OnLoss, Plan, Split
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.receipt import SplitReceipt
+from airflow_provider_streams.model.row_filter import RowFilter
+from airflow_provider_streams.model.seen_times import SeenTimes
 from airflow_provider_streams.systems.pulsar.chunk_recovery import LookBack
 from airflow_provider_streams.systems.pulsar.chunks import ChunkCollector, Whole
 from airflow_provider_streams.systems.pulsar.decode.decoder import Decoder
@@ -22,14 +24,15 @@ from airflow_provider_streams.systems.pulsar.fetcher import Feed
 from airflow_provider_streams.systems.pulsar.names import parent_of, partition_of
 from airflow_provider_streams.systems.pulsar.prefetch import Ahead
 from airflow_provider_streams.systems.pulsar.wire.frames import RawEntry
+from airflow_provider_streams.systems.time_bounds import TimeBounds
 
 FLUSH_BYTES: Final = 16 * 1024 * 1024
-FLUSH_ROWS: Final = 100_000
+FLUSH_ROWS: Final = 160_000
 FLUSH_ENTRIES: Final = 4096
-"""What is decoded together: enough entries side by side, bounded in memory however small they are. While one such
-group is decoded, the next one is received."""
+"""What is decoded together at most, and never what was received into two blocks: enough entries side by side, bounded
+in memory however small they are. While one such group is decoded, the next one is received."""
 
-FILTERS: Final = ("publish_time", "broker_time")
+FILTERS: Final = ("publish_time", "broker_time", "event_time")
 
 
 class PulsarSplitReader:
@@ -58,18 +61,35 @@ class PulsarSplitReader:
         *,
         on_loss: OnLoss = "fail",
     ) -> None:
-        if plan.filter and plan.filter.column not in FILTERS:
-            raise InvalidRequest(f"entries can be filtered by {' or '.join(FILTERS)}, not by {plan.filter.column}")
+        # what is filtered by a field is filtered where it is decoded
+        rows = plan.filter if isinstance(plan.filter, RowFilter) else None
+        if rows and rows.column not in FILTERS:
+            raise InvalidRequest(f"entries can be filtered by {' or '.join(FILTERS)}, not by {rows.column}")
         self._on_loss = on_loss
-        self._split, self._filter = split, plan.filter
-        self._decoder = Decoder(columns, parent_of(split.shard), partition_of(split.shard), endpoint.limits)
+        self._split, self._filter = split, rows
+        times = (rows.start_ms, rows.end_ms) if rows and rows.column == "event_time" else None
+        where = (parent_of(split.shard), partition_of(split.shard))
+        # what is decoded together is so on another thread
+        self._bounds, self._batch_bounds = TimeBounds(split), TimeBounds(split)
+        self._decoder = Decoder(
+            columns,
+            *where,
+            endpoint.limits,
+            event_times=times,
+            selection=plan.selection,
+            time_bounds=self._batch_bounds,
+        )
         self._start, self._end = split.start.parts, split.end.parts
+        for ledger, entry, batch_index in (self._start, self._end):
+            if batch_index >= 0:
+                self._bounds.add_unknown(ledger, entry)  # only a part of its messages is read
         self._last_span = (split.spans[-1].run, split.spans[-1].end) if split.spans else None
         self._feed = Feed(endpoint, split.shard, self._start[:2], split.end)  # type: ignore[arg-type]  # three parts
         self._seen = Seen()
         self._chunks = ChunkCollector(endpoint.limits)
         self._look_back = LookBack(endpoint, split.shard)
         self._decoding: Ahead[list[pa.RecordBatch]] | None = None
+        self._block: object = None
         self._pending = 0
         self._filtered = 0
         self._lost = 0
@@ -77,6 +97,8 @@ class PulsarSplitReader:
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         try:
             for deliveries in self._feed:
+                if self._begins_block(deliveries[0][0]):
+                    yield from self._decode_ahead()
                 done = any(self._take(entry, metadata) for entry, metadata in deliveries)
                 if done:
                     break
@@ -99,13 +121,22 @@ class PulsarSplitReader:
             rows=totals.rows,
             bytes=totals.bytes,
             entries=self._seen.entries - self._lost,
-            filtered=self._filtered + totals.outside,
+            filtered=self._filtered + totals.outside + totals.elsewhen,
+            untimed=totals.untimed,
             duplicates=self._feed.duplicates,
             first=Position.of(*totals.first) if totals.first else None,
             last=Position.of(*totals.last) if totals.last else None,
             gaps=missing(self._split.spans, self._seen.runs()),
             explained={"lost": self._lost} if self._lost else {},
+            times=self._times(),
         )
+
+    def _times(self) -> tuple[SeenTimes, ...]:
+        """Of all events; where a field of theirs is the time, what decodes it tells: but for what nobody can."""
+        both = TimeBounds(self._split)
+        both.merge(self._bounds)
+        both.merge(self._batch_bounds)
+        return tuple(one for one in both.seen() if self._filter is not None or one.unknown)
 
     @property
     def reconnects(self) -> int:
@@ -138,10 +169,11 @@ class PulsarSplitReader:
         return (*after, -1) >= self._end or (self._last_span is not None and after >= self._last_span)
 
     def _keeps(self, entry: RawEntry, metadata: EntryMetadata) -> bool:
-        if (
-            self._filter is None
-            or self._filter.start_ms <= self._time(self._filter, entry, metadata) < self._filter.end_ms
-        ):
+        if self._filter is None or (self._filter.column == "event_time" and metadata.num_messages is not None):
+            return True  # a batch holds messages of many event times: the decoder tells them apart
+        time_ms = self._time(self._filter, entry, metadata)
+        self._bounds.add(entry.ledger, entry.entry, time_ms * 1000)
+        if self._filter.start_ms <= time_ms < self._filter.end_ms:
             return True
         self._filtered += max(metadata.num_messages or 1, 0)
         return False
@@ -149,6 +181,8 @@ class PulsarSplitReader:
     def _time(self, row_filter: RowFilter, entry: RawEntry, metadata: EntryMetadata) -> int:
         if row_filter.column == "publish_time":
             return metadata.publish_ms
+        if row_filter.column == "event_time":
+            return metadata.event_ms or metadata.publish_ms
         if entry.broker is None or entry.broker.timestamp_ms is None:
             raise InvalidRequest(
                 f"{self._split.shard}: entry {entry.ledger}:{entry.entry} has no broker time to filter by. "
@@ -180,6 +214,7 @@ class PulsarSplitReader:
     def _take_chunk(self, entry: RawEntry, metadata: EntryMetadata) -> None:
         """A message belongs to the split that holds its last chunk."""
         place = (entry.ledger, entry.entry)
+        self._bounds.add_unknown(*place)  # chunks are read together
         whole = self._chunks.add(metadata, place, entry.payload)
         if whole is None or not self._keeps(entry, metadata):
             return
@@ -221,6 +256,11 @@ class PulsarSplitReader:
             f"{self._split.bytes} bytes",
             "the topic does not exist any more",
         )
+
+    def _begins_block(self, entry: RawEntry) -> bool:
+        """Whether entries wait that lie elsewhere than this one: what lies together is decoded where it is."""
+        before, self._block = self._block, entry.payload.obj
+        return self._pending > 0 and before is not self._block
 
     def _is_full(self) -> bool:
         decoder = self._decoder

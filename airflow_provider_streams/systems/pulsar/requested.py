@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from airflow_provider_streams.errors import InvalidRequest, StartTrimmed, WindowNotReady
+from airflow_provider_streams.model import event_field
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import PlanRequest
 from airflow_provider_streams.systems.pulsar import cuts
@@ -25,10 +26,8 @@ def source_of(request: PlanRequest) -> PulsarSource:
     if not isinstance(request.source, PulsarSource):
         raise InvalidRequest(f"{request.source} is not a Pulsar source")
     if request.basis == "event":
-        raise InvalidRequest(
-            f"{request.source}: Pulsar's entries carry publish times, so windows have the basis 'publish'; "
-            "filter rows by event_time in a transform, over a window with enough slack"
-        )
+        event_field.check_request(request, request.source.value)
+        request.check_years(2 * request.slack + request.event.max_lateness)
     if request.basis == "append" and (request.start_cut is None or request.end_cut is None):
         raise InvalidRequest(
             f"{request.source}: basis 'append' needs both cuts of the window: they are recorded in the journal, "
@@ -38,14 +37,15 @@ def source_of(request: PlanRequest) -> PulsarSource:
 
 
 def check_time(request: PlanRequest, now: datetime) -> None:
-    """A window of time is over, and slack too where its end is looked up.
+    """A window of time is over, and what is waited for where its end is looked up: slack, and late events.
 
     Raises:
         WindowNotReady: not yet.
     """
-    wait = {"chained": timedelta(0), "publish": request.slack}.get(request.basis)
-    if wait is not None and now < request.window.end + wait:
-        ready = request.window.end + wait
+    if request.basis not in (*FILTERED, "chained"):
+        return
+    ready = request.stored.end + (request.slack if request.basis in FILTERED else timedelta(0))
+    if now < ready:
         raise WindowNotReady(request.source, request.window, f"it is certain at {ready.isoformat()} at the earliest")
 
 
@@ -61,7 +61,7 @@ def gone_since_seen(request: PlanRequest, known: Shards) -> Cut:
     That is a pattern's business: a topic that is named does exist.
     """
     seen = request.first_seen
-    if seen is None or request.basis not in FILTERED or seen.at >= request.window.end:
+    if seen is None or request.basis not in FILTERED or seen.at >= request.stored.end:
         return Cut({})
     return Cut({shard: end for shard, end in seen.tail.items() if shard not in known and end > EARLIEST})
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
 
 from airflow_provider_streams.errors import InvalidRequest, OtherCluster
 from airflow_provider_streams.model.cut import Cut
+from airflow_provider_streams.model.event_field import checked
 from airflow_provider_streams.model.plan import OnLoss, Plan, PlanRequest, Split
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.receipt import SplitReceipt
@@ -16,13 +17,17 @@ from airflow_provider_streams.model.sighting import Identity, Sighting
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.systems.base import Recorded, SplitReader
 from airflow_provider_streams.systems.pulsar import cuts
-from airflow_provider_streams.systems.pulsar.admin.client import AsyncAdminClient
+from airflow_provider_streams.systems.pulsar.admin.client import AdminClient, AsyncAdminClient
+from airflow_provider_streams.systems.pulsar.declaration import chosen
 from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
 from airflow_provider_streams.systems.pulsar.message_id import parse_position
 from airflow_provider_streams.systems.pulsar.planner import Planner, run
-from airflow_provider_streams.systems.pulsar.questions import Topic
+from airflow_provider_streams.systems.pulsar.questions import Topic, ask, names_of
+from airflow_provider_streams.systems.pulsar.schemas import of_source
 from airflow_provider_streams.systems.pulsar.source import PulsarSource, full_topic_name
 from airflow_provider_streams.systems.pulsar.wire.broker import BrokerClient
+from airflow_provider_streams.systems.schemas import Versions
+from airflow_provider_streams.systems.written import words
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,7 +59,7 @@ class PulsarSystem:
         return cls(Endpoint.from_options(options))
 
     def source(self, options: Mapping[str, str]) -> PulsarSource:
-        """The source that `topic`, `topics` (between commas) or `topicsPattern` names.
+        """The source that `topic`, `topics` (between commas) or `topicsPattern` names, and what it has only.
 
         Raises:
             InvalidRequest: none, or more than one of them.
@@ -64,9 +69,15 @@ class PulsarSystem:
         if len(given) != 1:
             raise InvalidRequest("name what to read by one of the options topic, topics and topicsPattern")
         if "topicspattern" in given:
-            return PulsarSource(pattern=given["topicspattern"])
+            return PulsarSource(pattern=given["topicspattern"], **chosen(folded))
         (text,) = given.values()
-        return PulsarSource([topic for part in text.split(",") if (topic := part.strip())])
+        return PulsarSource(words(text), **chosen(folded))
+
+    def singles(self, source: Source) -> tuple[PulsarSource, ...]:
+        """See `FanningOut`: a topic with its partitions is one."""
+        asked = _pulsar_source(source)
+        with AdminClient(self.endpoint) as admin:
+            return tuple(asked.only(name) for name in ask(admin, names_of(asked)))
 
     def parse_cut(self, source: Source, text: str | Mapping[str, str]) -> Cut:
         """A user's cut, resolved now.
@@ -95,8 +106,19 @@ class PulsarSystem:
         return run(self._with_planner(lambda planner: planner.horizon(named)))
 
     def plan(self, request: PlanRequest) -> Plan:
-        """See `Planner.plan`."""
-        return run(self._with_planner(lambda planner: planner.plan(request)))
+        """See `Planner.plan`; schemas are asked for last, so that every version of what lies before the end is known.
+
+        Raises:
+            SchemasDiffer: topics whose rows cannot have the same columns.
+            InvalidSchema: a schema that no row can be decoded by.
+            InvalidRequest: the field of a basis by event time is none; see `event_field.checked`.
+        """
+        return checked(run(self._with_planner(lambda planner: planner.plan(request))))
+
+    def schemas(self, source: Source) -> Versions:
+        """See `SchemaKeeper`."""
+        with AdminClient(self.endpoint) as admin:
+            return ask(admin, of_source(_pulsar_source(source)))
 
     def look(self, source: Source) -> Sighting:
         """See `StreamSystem` and `Planner.look_at`."""
@@ -143,12 +165,12 @@ class PulsarSystem:
         if not any(report.gaps for report in reports):
             return reports
 
-        async def ask() -> tuple[SplitReceipt, ...]:
+        async def asked() -> tuple[SplitReceipt, ...]:
             async with AsyncAdminClient(self.endpoint) as admin:
                 with BrokerClient(self.endpoint) as brokers:
                     return await explain(admin, brokers, plan, reports, on_loss=on_loss)
 
-        return run(ask())
+        return run(asked())
 
     def close(self) -> None:
         """Nothing stays open between two calls."""

@@ -6,21 +6,27 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from airflow_provider_streams.errors import SourceNotFound
+from airflow_provider_streams.errors import InvalidRequest, SourceNotFound
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.systems.pulsar.admin import requests
 from airflow_provider_streams.systems.pulsar.admin.answers import InternalStats, MessageId, TopicStats
-from airflow_provider_streams.systems.pulsar.admin.requests import AnyRequest
 from airflow_provider_streams.systems.pulsar.backlog import Backlog
 from airflow_provider_streams.systems.pulsar.questions import Question, Topic, topic
+from airflow_provider_streams.systems.rest.request import AnyRequest
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def stats(topics: Iterable[Topic]) -> Question[dict[str, TopicStats]]:
-    """Statistics by topic, one call for each, partitions summed."""
+    """Statistics by topic, one call for each, partitions summed.
+
+    Raises:
+        InvalidRequest: only some partitions of a topic are meant, which a topic's statistics do not tell apart.
+    """
     asked = tuple(topics)
+    if chosen := next((one for one in asked if one.chosen), None):
+        raise InvalidRequest(f"{chosen.name}: statistics are those of whole topics: name single partitions as topics")
     answers = yield [_stats(one) for one in asked]
     return {one.name: answer for one, answer in zip(asked, answers, strict=True)}
 

@@ -13,7 +13,7 @@ Faults (option `fault`, several separated by commas):
 | `fail:<shard>` | fails once, `SystemUnavailable`; later attempts succeed (needs `truth`) |
 | `crash:<shard>` | kills its process once (needs `truth`) |
 | `slow:<milliseconds>` | waits before each batch but the first |
-| `hold` | waits before each batch but the first while a file `<truth>.hold` or `<truth>.hold.<pid>` is there |
+| `hold` | before each batch but the first, makes `<truth>.held.<pid>` and waits while `<truth>.hold[.<pid>]` is there |
 """
 
 from airflow_provider_streams.testing.fake.source import FakeSource

@@ -14,12 +14,12 @@ from airflow_provider_streams.model.plan import (
     Plan,
     PlanRequest,
     Range,
-    RowFilter,
     SourceRef,
     Span,
     Split,
 )
 from airflow_provider_streams.model.position import Position
+from airflow_provider_streams.model.row_filter import RowFilter
 from airflow_provider_streams.testing.fake.truth import Truth
 
 if TYPE_CHECKING:
@@ -58,7 +58,8 @@ def identity_of(truth: Truth, source: object) -> tuple[tuple[str, str], ...]:
 
 def cut_at(truth: Truth, source: Source, number: int) -> Cut:
     """The cut at the same event in every shard."""
-    return Cut({f"{source}-{shard}": Position.of(number) for shard in range(truth.shards)})
+    names = truth.streams.split(",") if str(source) == "*" else str(source).split(",")
+    return Cut({f"{name}-{shard}": Position.of(number) for name in names for shard in range(truth.shards)})
 
 
 def _cuts(truth: Truth, request: PlanRequest) -> tuple[Cut, Cut]:

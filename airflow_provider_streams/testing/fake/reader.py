@@ -15,7 +15,8 @@ from airflow_provider_streams.errors import SystemUnavailable
 from airflow_provider_streams.model.plan import Plan, Span, Split
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.receipt import SplitReceipt
-from airflow_provider_streams.testing.fake.truth import Truth, index_of, is_delivered, value_of
+from airflow_provider_streams.model.row_filter import RowFilter
+from airflow_provider_streams.testing.fake.truth import Truth, index_of, is_delivered, record_of, value_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,7 +28,8 @@ class FakeReader:
     """Fulfils `systems.base.SplitReader`."""
 
     def __init__(self, truth: Truth, plan: Plan, split: Split, schema: pa.Schema, truth_path: str | None) -> None:
-        self._truth, self._filter, self._split, self._schema = truth, plan.filter, split, schema
+        self._truth, self._split, self._schema = truth, split, schema
+        self._filter = plan.filter if isinstance(plan.filter, RowFilter) else None
         self._truth_path = truth_path
         self._receipt = SplitReceipt(split.index)
 
@@ -53,7 +55,7 @@ class FakeReader:
     def _batch(self, numbers: range) -> pa.RecordBatch:
         seen = [n for n in numbers if is_delivered(self._truth, self._split.shard, n)]
         kept = [n for n in seen if self._keeps(n)]
-        values = [value_of(self._split.shard, n, self._truth.value_bytes) for n in kept]
+        values = [self._value(n) for n in kept]
         before = self._receipt
         self._receipt = replace(
             before,
@@ -66,6 +68,11 @@ class FakeReader:
             gaps=(*before.gaps, *_spans_of(set(numbers) - set(seen))),
         )
         return self._columns(kept, values)
+
+    def _value(self, number: int) -> bytes:
+        if self._truth.records:
+            return record_of(self._truth, self._split.shard, number)
+        return value_of(self._split.shard, number, self._truth.value_bytes)
 
     def _columns(self, numbers: list[int], values: list[bytes]) -> pa.RecordBatch:
         import pyarrow as pa  # noqa: PLC0415 - planning needs no Arrow
@@ -101,6 +108,7 @@ class FakeReader:
         for (milliseconds,) in self._truth.faults("slow"):
             time.sleep(milliseconds / 1000)
         for _ in self._truth.faults("hold"):
+            Path(f"{self._truth_path}.held.{os.getpid()}").touch()
             while any(map(Path.exists, self._holds())):
                 time.sleep(_HOLD_SECONDS)
 

@@ -5,15 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from airflow_provider_streams.model.payload import PayloadLike, payload_from
+
 
 @dataclass(frozen=True, slots=True)
 class FakeSource:
-    """A fake stream on one connection."""
+    """A fake stream on one connection; names between commas are several streams, `*` is all there are."""
 
     system: ClassVar[str] = "fake"
 
     name: str = "numbers"
     conn_id: str = "fake_default"
+    value: PayloadLike | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "value", payload_from(self.value))
+
+    def only(self, name: str) -> FakeSource:
+        """One of its streams, read as it is."""
+        return FakeSource(name, self.conn_id, self.value)
 
     def __str__(self) -> str:
         return self.name

@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self, cast
 
 from airflow_provider_streams.errors import (
     AuthenticationFailed,
     EventsLost,
     InvalidRequest,
     OtherCluster,
+    SourceNotFound,
     SystemUnavailable,
 )
+from airflow_provider_streams.formats.resolve import decoding_of
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import OnLoss, Plan, PlanRequest, Span, Split
 from airflow_provider_streams.model.receipt import SplitReceipt
@@ -23,6 +26,7 @@ from airflow_provider_streams.model.sighting import Identity, Sighting
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.redaction import conceal
 from airflow_provider_streams.systems.base import Recorded
+from airflow_provider_streams.systems.sources import payloads_of
 from airflow_provider_streams.testing.fake.planner import cut_at, identity_of, plan
 from airflow_provider_streams.testing.fake.reader import FakeReader
 from airflow_provider_streams.testing.fake.source import FakeSource
@@ -74,6 +78,17 @@ class FakeSystem:
         """See `StreamSystem`."""
         return FakeSource(options.get("stream") or "numbers")
 
+    def singles(self, source: Source) -> tuple[FakeSource, ...]:
+        """See `FanningOut`.
+
+        Raises:
+            SourceNotFound: there is no stream.
+        """
+        streams = self._authenticated().streams
+        if not streams:
+            raise SourceNotFound("a stream of the fake system")
+        return tuple(cast("FakeSource", source).only(name) for name in streams.split(","))
+
     def parse_cut(self, source: Source, text: str | Mapping[str, str]) -> Cut:
         """`earliest`, `latest`, a number for every shard, or numbers by shard."""
         truth = self.truth
@@ -98,7 +113,13 @@ class FakeSystem:
 
     def plan(self, request: PlanRequest) -> Plan:
         """See `StreamSystem`."""
-        return plan(self._authenticated(), request)
+        truth = self._authenticated()
+        asked = str(request.source)
+        if truth.streams and asked != "*" and asked not in truth.streams.split(","):
+            raise SourceNotFound(str(request.source))
+        made = plan(truth, request)
+        value = payloads_of(request.source)["value"]
+        return replace(made, decoding=decoding_of(value, None, {str(request.source): {}}, "")) if value else made
 
     def look(self, source: Source) -> Sighting:
         """See `StreamSystem`."""

@@ -22,6 +22,8 @@ _FAULTS = ("drop", "trim", "fail", "echo", "crash", "slow", "hold")
 class Truth:
     """What the fake server holds, and how it misbehaves."""
 
+    streams: str = ""
+    """The names of the streams there are, between commas; empty: any."""
     shards: int = 2
     events: int = 100
     """Per shard."""
@@ -37,6 +39,12 @@ class Truth:
     late_every: int = 0
     """Every so many-th event is late: stored in its place, published `late_by_ms` earlier. 0: none."""
     late_by_ms: int = 600_000
+    records: int = 0
+    """1: values are JSON objects of `shard` and `n`."""
+    torn_every: int = 0
+    """Every so many-th of them lacks its end. 0: none."""
+    bare_every: int = 0
+    """Every so many-th of them has no `shard`. 0: none."""
     batch_rows: int = 1000
     fault: str = ""
     life: str = "1"
@@ -96,6 +104,22 @@ def value_of(shard: str, number: int, size: int) -> bytes:
     return f"{shard}:{number}".encode().ljust(size, b".")
 
 
+def record_of(truth: Truth, shard: str, number: int) -> bytes:
+    """The payload of one event, as JSON."""
+    record = json.dumps({"n": number} if is_bare(truth, number) else {"shard": shard, "n": number}).encode()
+    return record[:-1] if is_torn(truth, number) else record
+
+
+def is_torn(truth: Truth, number: int) -> bool:
+    """Whether this event's payload is no JSON."""
+    return bool(truth.torn_every and number % truth.torn_every == truth.torn_every - 1)
+
+
+def is_bare(truth: Truth, number: int) -> bool:
+    """Whether this event's payload lacks a field."""
+    return bool(truth.bare_every and number % truth.bare_every == truth.bare_every - 1)
+
+
 def index_of(shard: str) -> int:
     """A shard's number."""
     return int(shard.rpartition("-")[2])
@@ -120,4 +144,4 @@ def cause_of(truth: Truth, shard: str, number: int) -> str | None:
 def _parse(name: str, text: str) -> object:
     if name in ("epoch", "now"):
         return datetime.fromisoformat(text)
-    return text if name in ("fault", "life", "password") else int(text)
+    return text if name in ("streams", "fault", "life", "password") else int(text)

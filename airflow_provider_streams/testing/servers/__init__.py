@@ -19,6 +19,7 @@ from airflow_provider_streams.testing.servers.pravega import PravegaServer
 from airflow_provider_streams.testing.servers.pulsar import PulsarServer
 from airflow_provider_streams.testing.servers.pulsar_broker import PulsarBroker, PulsarStorage
 from airflow_provider_streams.testing.servers.schema_registry import SchemaRegistryServer
+from airflow_provider_streams.testing.servers.seaweed import SeaweedMissing, SeaweedServer
 from airflow_provider_streams.testing.servers.waiting import wait_until
 
 __all__ = [
@@ -33,6 +34,8 @@ __all__ = [
     "PulsarServer",
     "PulsarStorage",
     "SchemaRegistryServer",
+    "SeaweedMissing",
+    "SeaweedServer",
     "Server",
     "ServerFailed",
     "wait_until",

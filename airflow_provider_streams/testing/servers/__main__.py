@@ -15,6 +15,7 @@ from airflow_provider_streams.testing.servers import (
     PravegaServer,
     PulsarServer,
     SchemaRegistryServer,
+    SeaweedServer,
     Server,
     pravega,
     pulsar,
@@ -27,6 +28,7 @@ SERVERS: dict[str, Callable[[], Server]] = {
     "pravega": PravegaServer,
     "schema-registry": SchemaRegistryServer,
     "postgres": PostgresServer,
+    "seaweed": SeaweedServer,
 }
 BUNDLES = (pulsar.BUNDLE, pravega.BUNDLE, schema_registry.BUNDLE)
 
@@ -51,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def addresses(server: Server) -> str:
     """Where a server listens, for people."""
-    names = ("service_url", "admin_url", "controller_uri", "rest_url", "url")
+    names = ("service_url", "admin_url", "controller_uri", "rest_url", "url", "catalog_url")
     return ", ".join(f"{name}={getattr(server, name)}" for name in names if hasattr(server, name))
 
 

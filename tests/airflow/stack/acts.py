@@ -88,31 +88,48 @@ class Dag:
     def succeed(self, run_id: str, seconds: float = 240) -> None:
         """Wait until a run is over, in success."""
         if self.end(run_id, seconds) != "success":
-            tasks = self.stack.call("GET", f"{self.path}/dagRuns/{run_id}/taskInstances")["task_instances"]
-            states = {task["task_id"]: task["state"] for task in tasks}
-            logs = "\n".join(self.log(run_id, name)[-6000:] for name, state in states.items() if state == "failed")
-            pytest.fail(f"{run_id} of {self.name} failed: {states}\n{logs}\n{self.stack.tail()}")
+            pytest.fail(self._why(run_id))
+
+    def _why(self, run_id: str) -> str:
+        """The states of a run's tasks, and the ends of what was said about those that failed."""
+        tasks = self.stack.call("GET", f"{self.path}/dagRuns/{run_id}/taskInstances")["task_instances"]
+        said = [f"{run_id} of {self.name} failed: { {task['task_id']: task['state'] for task in tasks} }"]
+        for task in tasks:
+            if task["state"] == "failed":
+                name = task["task_id"]
+                said += [f"== log of {name}", self.log(run_id, name)[-6000:]]
+                said += [f"== scheduler about {name}", "\n".join(self.stack.scheduler_says(run_id, name))[-6000:]]
+        return "\n".join([*said, self.stack.tail()])
 
     def task(self, run_id: str, task_id: str) -> dict[str, Any]:
         return self.stack.call("GET", f"{self.path}/dagRuns/{run_id}/taskInstances/{task_id}")
 
     def deferred(self, run_id: str, task_id: str) -> dict[str, Any]:
-        """Wait until a task waits in a triggerer that has taken it up, and the worker that deferred it has ended.
+        """Wait until a task waits in a triggerer that has taken it up, see `_parked`; the task."""
+        return self.until(
+            f"{task_id} was not deferred",
+            lambda: self._parked(task) if (task := self.task(run_id, task_id))["triggerer_job"] else None,
+        )
 
-        That may be seconds later. A trigger that fires before makes Airflow 3.3 fail the task: it hears that the worker
-        ended while the task is queued for the next one.
+    def asking(self, run_id: str, task_id: str) -> dict[str, Any]:
+        """Wait until a task waits for a person's answer, see `_parked`; the task."""
+        return self.until(f"{task_id} asked nobody", lambda: self._parked(self.task(run_id, task_id), "awaiting_input"))
+
+    def _parked(self, task: dict[str, Any], state: str = "deferred") -> dict[str, Any] | None:
+        """The task, if it waits and the scheduler has done with the worker that left it waiting.
+
+        That may be seconds later. What wakes the task before makes Airflow 3.3 fail it (apache/airflow#67287, #72716):
+        the scheduler hears that a worker has ended, and the task, by then queued or running anew, did not say so.
         """
+        if task["state"] != state:
+            return None
+        by_worker = task["pid"] is not None
+        return None if by_worker and not self.stack.scheduler_says("TaskInstance Finished", task["id"]) else task
 
-        def waiting() -> dict[str, Any] | None:
-            task = self.task(run_id, task_id)
-            if task["state"] != "deferred" or not task["triggerer_job"]:
-                return None
-            names = f"dag_id='{self.name}', task_id='{task_id}', run_id='{run_id}', try_number={task['try_number']}"
-            heard = f"Received executor event with state success for task instance TaskInstanceKey({names},"
-            by_worker = task["pid"] is not None
-            return None if by_worker and heard not in (self.stack.home / "scheduler.out").read_text() else task
-
-        return self.until(f"{task_id} was not deferred", waiting)
+    def answer(self, run_id: str, task_id: str, option: str) -> None:
+        """As a person answers a task that asks."""
+        path = f"{self.path}/dagRuns/{run_id}/taskInstances/{task_id}/-1/hitlDetails"
+        self.stack.call("PATCH", path, {"chosen_options": [option], "params_input": {}})
 
     def xcom(self, run_id: str, task_id: str) -> Any:
         path = f"{self.path}/dagRuns/{run_id}/taskInstances/{task_id}/xcomEntries/return_value"

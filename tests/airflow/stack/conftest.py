@@ -119,7 +119,12 @@ class AirflowStack:
     def tail(self) -> str:
         """The end of what the components said."""
         logs = sorted(self.home.glob("*.out"))
-        return "\n".join(f"== {log.name}\n" + "\n".join(log.read_text().splitlines()[-15:]) for log in logs)
+        return "\n".join(f"== {log.name}\n" + "\n".join(log.read_text().splitlines()[-15:])[-6000:] for log in logs)
+
+    def scheduler_says(self, *words: str) -> list[str]:
+        """The scheduler's lines with all of these words."""
+        with (self.home / "scheduler.out").open(errors="replace") as log:
+            return [line.rstrip("\n") for line in log if all(word in line for word in words)]
 
     def task_logs(self) -> str:
         """Every task's and trigger's log."""

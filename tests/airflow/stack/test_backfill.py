@@ -8,6 +8,7 @@ import pyarrow.dataset as ds
 import pytest
 
 from airflow_provider_streams.testing.fake import dump
+from tests.airflow.stack.acts import Dag
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(420)]
 
@@ -81,36 +82,25 @@ def test_data_intervals_are_backfilled(airflow_stack, canary):
 
 @pytest.mark.spark
 def test_a_backfill_that_a_person_allows_fills_hours_in_one_spark_job_and_so_completes_their_day(airflow_stack, canary):
-    stack, dag = airflow_stack, "/api/v2/dags/approved_fill"
+    stack, fill, day = airflow_stack, Dag(airflow_stack, "approved_fill"), Dag(airflow_stack, "approved_day")
     # the stream begins at 10:00: the day's first hours are empty
     dump(stack.truth, events=840, interval_ms=60_000, password=canary)
-    unpaused(stack, "approved_fill")
-    unpaused(stack, "approved_day")
-    run = stack.call("POST", f"{dag}/dagRuns", {"logical_date": None, "conf": {}})["dag_run_id"]
-    tasks = f"{dag}/dagRuns/{run}/taskInstances"
-    # an answer that comes before the task is parked would not wake it
-    stack.until(
-        "nobody was asked",
-        lambda: stack.call("GET", f"{tasks}/approve")["state"] == "awaiting_input",
-        seconds=240,
-    )
-    assert stack.call("GET", f"{tasks}/approve/-1/hitlDetails")["body"] == "24 windows"
+    unpaused(stack, fill.name)
+    unpaused(stack, day.name)
+    run = fill.start()
+    fill.asking(run, "approve")
+    asked = stack.call("GET", f"{fill.path}/dagRuns/{run}/taskInstances/approve/-1/hitlDetails")
+    assert asked["body"] == "24 windows"
     assert not (stack.home / "lake-approved").exists(), "a preview reads nothing"
-    stack.call("PATCH", f"{tasks}/approve/-1/hitlDetails", {"chosen_options": ["Approve"], "params_input": {}})
-
-    def ended() -> str | None:
-        state = stack.call("GET", f"{dag}/dagRuns/{run}")["state"]
-        return state if state in ("success", "failed") else None
-
-    assert stack.until("the run did not end", ended) == "success", stack.task_logs()[-6000:]
-    got = stack.call("GET", f"{tasks}/fill/xcomEntries/return_value?deserialize=true")["value"]
+    fill.answer(run, "approve", "Approve")
+    fill.succeed(run)
+    got = fill.xcom(run, "fill")
     assert (got["rows"], got["jobs"], len(got["covered"]), got["verdict"]) == (1680, 1, 24, "complete")
     landed = ds.dataset(stack.home / "lake-approved", partitioning="hive").to_table()
     assert sorted(landed["number"].to_pylist()) == sorted([*range(840), *range(840)])
     assert len(set(landed["window_start"].to_pylist())) == 14
     assert len(list((stack.home / "lake-approved").glob("window_start=*/window_end=*"))) == 24
 
-    day = "/api/v2/dags/approved_day/dagRuns"
-    (run,) = stack.until("no run of the day", lambda: stack.call("GET", day)["dag_runs"])
-    assert run["partition_key"] == "2026-11-20", "its hours' events completed the day"
+    (one,) = day.until("no run", day.runs)
+    assert one["partition_key"] == "2026-11-20", "its hours' events completed the day"
     assert canary not in stack.task_logs()

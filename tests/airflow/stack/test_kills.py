@@ -22,6 +22,7 @@ from airflow_provider_streams.model.sink import ParquetSink
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.testing.fake import FakeSource, dump
 from airflow_provider_streams.testing.landing import cover_without_spark
+from tests.airflow.stack.acts import Dag
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
 
@@ -41,8 +42,12 @@ class Killed:
     run_id: str = ""
 
     @property
+    def dag(self) -> Dag:
+        return Dag(self.stack, f"kill_{self.name}")
+
+    @property
     def path(self) -> str:
-        return f"/api/v2/dags/kill_{self.name}"
+        return self.dag.path
 
     @property
     def truth(self) -> Path:
@@ -78,20 +83,12 @@ class Killed:
     def task(self, task_id: str) -> dict[str, Any]:
         return self.stack.call("GET", f"{self.path}/dagRuns/{self.run_id}/taskInstances/{task_id}")
 
-    def is_deferred(self) -> bool:
-        """Its sensor waits in a triggerer that has taken it up."""
-        ready = self.task("ready")
-        return bool(ready["state"] == "deferred" and ready["triggerer_job"])
+    def until_deferred(self) -> None:
+        """Wait until its sensor waits in a triggerer that has taken it up."""
+        self.dag.deferred(self.run_id, "ready")
 
     def until_success(self, seconds: float = LONG) -> None:
-        path = f"{self.path}/dagRuns/{self.run_id}"
-
-        def ended() -> str | None:
-            state = self.stack.call("GET", path)["state"]
-            return state if state in ("success", "failed") else None
-
-        state = self.stack.until("the run did not end", ended, seconds)
-        assert state == "success", self.stack.task_logs()[-6000:]
+        self.dag.succeed(self.run_id, seconds)
 
     def runs(self) -> tuple[Run, ...]:
         """The journal's runs of the window."""
@@ -169,10 +166,13 @@ def test_a_task_killed_while_spark_reads_leaves_nothing_and_is_retried(killing):
     stack = killed.stack
     task = killed.hold_in_the_middle(value_bytes=400_000)  # too many bytes for the driver: Spark's tasks read them
 
-    written = "lake-worker/_staging/*/_temporary/0/_temporary/*/*.parquet"
-    stack.until("Spark's tasks do not write", lambda: list(stack.home.glob(written)), LONG)
-    spark = task.children(recursive=True)
-    assert spark
+    def reading() -> list[psutil.Process]:
+        """Spark's processes, once one of them is held in the middle of a split."""
+        spark = task.children(recursive=True)
+        return spark if any(Path(f"{killed.truth}.held.{one.pid}").exists() for one in spark) else []
+
+    spark = stack.until("Spark's tasks do not read", reading, LONG)
+    assert list(stack.home.glob("lake-worker/_staging/*Z-*"))
     os.kill(task.pid, signal.SIGKILL)
     stack.until("the task lives", lambda: _gone(task))
     stack.until("Spark outlives its task", lambda: all(map(_gone, spark)), LONG)
@@ -208,7 +208,7 @@ def test_a_run_goes_on_while_the_dag_processor_is_dead_and_new_dags_are_found_af
     killed = killing("dag_processor")
     stack = killed.stack
     killed.begin(events=30)
-    stack.until("no triggerer waits", killed.is_deferred, LONG)
+    killed.until_deferred()
     stack.kill("dag-processor")
     assert killed.task("ready")["state"] == "deferred"
     dump(killed.truth, events=60, interval_ms=60_000)
@@ -229,7 +229,7 @@ def test_what_the_triggerer_waited_for_and_watched_is_not_forgotten(killing, wat
     first, second, third = watched.windows
     watched.complete_until(second)
     killed.begin(events=30)
-    stack.until("no triggerer waits", killed.is_deferred, LONG)
+    killed.until_deferred()
     stack.until("the watched windows are not read", lambda: watched.covered() == [first, second], LONG)
 
     stack.kill("triggerer")

@@ -338,22 +338,30 @@ def test_a_reader_is_shown_with_its_holds_and_forgotten(open_page, page_server):
         story.forget(page_server.journal_url, chapter.reader)
 
 
-def test_overlapping_and_unproven_windows_are_told(open_page, page_server):
+def test_overlapping_unproven_and_half_decoded_windows_are_told(open_page, page_server):
     chapter = story.Chapter(
-        "fake:fake_default:twice", "new_twice.read", 6, shifted=frozenset({2}), unproven=frozenset({5})
+        "fake:fake_default:twice",
+        "new_twice.read",
+        6,
+        shifted=frozenset({2}),
+        unproven=frozenset({5}),
+        torn=frozenset({2}),
     )
     story.write(page_server.journal_url, [chapter], datetime.now(UTC))
     try:
         page = drawn(open_page(user="newcomer"), 1)
         page.wait_for_selector(".st-legend >> text=overlapping 1")
         page.wait_for_selector(".st-legend >> text=unproven 1")
+        page.wait_for_selector(".st-legend >> text=undecodable events 1")
         page.locator(".st-lane").focus()
         for _ in range(2):
             page.keyboard.press("ArrowLeft")
         said = page.locator(".st-lane").get_attribute("aria-valuetext")
         assert "overlaps an earlier window" in said
+        assert "5 events quarantined: could not be decoded" in said
         page.keyboard.press("Enter")
         page.wait_for_selector(".st-panel >> text=in the table twice")
+        page.wait_for_selector(".st-panel >> text=airflow streams quarantine show")
     finally:
         story.forget(page_server.journal_url, chapter.reader)
 

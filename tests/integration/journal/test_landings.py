@@ -12,7 +12,7 @@ from airflow_provider_streams.errors import FewerRows, PlanMismatch, WindowsOver
 from airflow_provider_streams.journal.landings import NewLanding
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.journal.tables import landings
-from airflow_provider_streams.model.landing import Landed, Landing
+from airflow_provider_streams.model.landing import Held, Landed, Landing
 from airflow_provider_streams.model.plan import Loss, Plan
 from airflow_provider_streams.model.receipt import SplitReceipt, compare
 from airflow_provider_streams.model.sink import ParquetSink
@@ -298,12 +298,12 @@ def test_a_run_is_told_how_many_rows_its_window_holds(journal, orders, reads, ho
     journal.pin(KEY, plan_of(hour(0)))
     assert held(landing_id=orders.id) is None
     reads.cover(hour(0), orders, rows=9)
-    assert held(landing_id=orders.id) == 9
+    assert held(landing_id=orders.id) == Held(9)
     assert held() is None, "it lands nowhere"
     reads.cover(hour(0), orders, rows=12)
-    assert held(landing_id=orders.id) == 12
+    assert held(landing_id=orders.id) == Held(12)
     journal.replan(KEY, plan_of(hour(0), 3))
-    assert held(landing_id=orders.id) == 12, "of the plan before: they are in the table until it is replaced"
+    assert held(landing_id=orders.id) == Held(12), "of the plan before: they are in the table until it is replaced"
     anew = journal.land_as(KEY, READER, landing("elsewhere"), after=orders)
     assert held(landing_id=anew.id) is None
 
@@ -331,7 +331,7 @@ def test_a_plan_that_cannot_hold_what_its_window_holds_does_not_begin(journal, o
     assert len(journal.runs(KEY, READER, hour(0))) == runs
     plan = of_life("10:30", "made again")
     started = begin(plan, accept_fewer=True)
-    assert started.held == 9
+    assert started.held == Held(9)
     journal.finish_run(started.run, covered(plan))
     begin(of_life("10:30", "made again, and truncated"))
 

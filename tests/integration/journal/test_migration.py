@@ -14,7 +14,7 @@ from airflow_provider_streams.journal.database import Database
 from airflow_provider_streams.journal.landings import NewLanding
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.model.cut import Cut
-from airflow_provider_streams.model.landing import Landed, Landing
+from airflow_provider_streams.model.landing import Held, Landed, Landing
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.receipt import SplitReceipt, compare
 from airflow_provider_streams.model.sink import ParquetSink
@@ -66,13 +66,18 @@ def readers(journal):
     return [((key, reader), (now.get(key, key), reader)) for key, reader in was]
 
 
+SINCE = ("verdict", "quarantined", "dropped")
+"""What is told since."""
+
+
 def without_digests(coverage):
-    """A plan's fingerprint is another one now: it decides more. Verdicts are told since."""
+    """A plan's fingerprint is another one now: it decides more."""
     windows = [
-        {name: value for name, value in {**one, "fingerprint": bool(one["fingerprint"])}.items() if name != "verdict"}
+        {name: value for name, value in {**one, "fingerprint": bool(one["fingerprint"])}.items() if name not in SINCE}
         for one in coverage["windows"]
     ]
-    return {**coverage, "windows": windows, "unproven": 0}
+    counts = {name: value for name, value in coverage.items() if name not in SINCE}
+    return {**counts, "windows": windows, "unproven": 0}
 
 
 def test_every_source_and_reader_is_found_under_the_key_it_has_now(journal):
@@ -171,7 +176,7 @@ def test_a_covered_window_of_before_holds_its_rows_and_is_in_the_way_of_others(j
     kept = journal.adopt_landing(PATTERN.key, "dag.read", LANDING)
     first = _windows(journal, "covered")[0]
     plan = journal.pinned(PATTERN.key, "dag.read", first.window)
-    assert journal.start_run(PATTERN.key, plan, **TASK, landing_id=kept.id).held == first.rows
+    assert journal.start_run(PATTERN.key, plan, **TASK, landing_id=kept.id).held == Held(first.rows)
     half = Window(first.window.start, first.window.start + timedelta(minutes=30))
     other = journal.pin(PATTERN.key, plan_of([], reader="dag.read", window=half))
     with pytest.raises(WindowsOverlap):

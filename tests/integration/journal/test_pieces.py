@@ -74,6 +74,8 @@ def write_some(database: Database, chance: random.Random) -> int:
                     if state in ("failed", "lost")
                     else None,
                     "late_rows": chance.choice((None, 0, 7)) if state == "covered" else None,
+                    "quarantined": chance.choice((None, None, 0, 5)) if state == "covered" else None,
+                    "dropped": chance.choice((None, None, 3)) if state == "covered" else None,
                 }
                 connection.execute(insert(runs).values(**edges, **values))
     return reader
@@ -107,6 +109,9 @@ def one_by_one(connection, reader: int, look: Look) -> dict[tuple[int, str, bool
             sum(item.bytes for item in items),
             sum(item.late_rows or 0 for item in items),
             sum(bool(item.late_rows) for item in items),
+            sum(item.quarantined for item in items),
+            sum(item.dropped for item in items),
+            sum(bool(item.quarantined or item.dropped) for item in items),
             max(item.attempts for item in items),
             sum(bool(item.fingerprint) for item in items) if key[1] == "missing" else 0,
             told(items[0]) if len({told(item) for item in items}) == 1 else SEVERAL,
@@ -126,6 +131,9 @@ def summed_up(connection, reader: int, look: Look) -> dict[tuple[int, str, bool]
             one.bytes,
             one.late_rows,
             one.late,
+            one.quarantined,
+            one.dropped,
+            one.undecodable,
             one.attempts,
             one.planned,
             one.cause,

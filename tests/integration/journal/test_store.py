@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import timedelta
 
@@ -7,14 +8,19 @@ import pytest
 from sqlalchemy import update
 
 from airflow_provider_streams.errors import InvalidRequest, JournalError, NoCutNearby, PlanMismatch
+from airflow_provider_streams.journal import store
+from airflow_provider_streams.journal.append import recorded_around
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.journal.tables import pins
+from airflow_provider_streams.model.basis import EventTime
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.landing import Landed
-from airflow_provider_streams.model.plan import Loss
+from airflow_provider_streams.model.plan import Loss, PlanRequest, Span
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.receipt import SplitReceipt, compare
+from airflow_provider_streams.model.seen_times import SeenTimes
 from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.testing.fake import FakeSource
 
 KEY = "pulsar:pulsar_default:persistent://shop/orders/events"
 TASK = {"dag_id": "dag", "run_id": "manual__1", "task_id": "read", "try_number": 1}
@@ -39,6 +45,50 @@ def state_of(journal):
         return state
 
     return ask
+
+
+# What receipts prove
+
+
+def test_receipts_that_tell_times_are_found_by_their_windows_the_nearest_first(journal, hour, plan_of, monkeypatch):
+    def cover(number, times):
+        plan = plan_of(hour(number), 10 * number, 10 * number + 10)
+        reports = [SplitReceipt(one.index, entries=one.entries or 0, times=times) for one in plan.splits]
+        run = journal.start_run(KEY, journal.pin(KEY, plan), **TASK).run
+        receipt = compare(plan, reports, seconds=1)
+        journal.finish_run(run, Landed(receipt))
+        return plan, receipt
+
+    told = (SeenTimes(Span(1, 0, 10), 5, 6, 1),)
+    read = [cover(number, () if number == 1 else told) for number in range(5)]
+    journal.start_run(KEY, journal.pin(KEY, plan_of(hour(5), 50, 60)), **TASK)
+
+    def found(first, last, reader="dag.read"):
+        span = Window(hour(first).start, hour(last).end)
+        return sorted(
+            ((one.plan, one.receipt) for one in journal.proofs(KEY, reader, span)), key=lambda one: one[0].window
+        )
+
+    assert found(0, 2) == [read[0], read[2]], "one tells no times"
+    assert found(3, 5) == [read[3], read[4]], "one is being read"
+    assert found(0, 5, "dag.other") == found(6, 9) == []
+    monkeypatch.setattr(store, "MOST_PROOFS", 1)
+    assert found(2, 4) in ([read[2]], [read[3]], [read[4]])
+    assert found(3, 3) == [read[3]]
+
+
+def test_plans_that_cannot_be_read_prove_nothing(journal, hour, plan_of, caplog):
+    plan = plan_of(hour(0), 0, 10)
+    reports = [
+        SplitReceipt(one.index, entries=one.entries or 0, times=(SeenTimes(Span(1, 0, 10), 5, 6),))
+        for one in plan.splits
+    ]
+    run = journal.start_run(KEY, journal.pin(KEY, plan), **TASK).run
+    journal.finish_run(run, Landed(compare(plan, reports, seconds=1)))
+    with journal._database.writing() as connection:
+        connection.execute(update(pins).values(plan=json.dumps({**plan.to_json(), "version": 1})))
+    assert journal.proofs(KEY, "dag.read", hour(0)) == ()
+    assert "what earlier windows of dag.read have read is not used: this release reads plans of version" in caplog.text
 
 
 # Plans
@@ -338,6 +388,28 @@ def test_the_cut_at_a_moment_is_the_first_whose_sampling_began_at_or_after_it(jo
     assert journal.cut_at(KEY, start + 60 * second).cut == cut[1]
     assert journal.cut_at(KEY, start + 121 * second) is None
     assert journal.cut_at("unheard of", start) is None
+
+
+def test_cuts_around_a_window_of_event_time_are_sampled_before_and_after_all_that_belongs_to_it(journal, hour):
+    start, minute, second = hour(0).start, timedelta(minutes=1), timedelta(seconds=1)
+    source = FakeSource("numbers")
+    cut = {n: Cut({"s": Position.of(7, n, -1)}) for n in range(20)}
+    for n in range(20):
+        at = start + n * minute
+        journal.record_cut(source.key, cut[n], sampled_from=at, sampled_to=at + second, recorder="r")
+
+    def around(first, last, slack=minute):
+        window = Window(start + first * minute, start + last * minute)
+        event = EventTime(5 * minute)
+        return recorded_around(journal, PlanRequest(source, window, "reader", basis="event", slack=slack, event=event))
+
+    found = around(4, 10)
+    # not that of minute 3: its sampling ended after what is a minute early may have been stored
+    assert (found.start, found.settled, found.end) == (cut[2], cut[9], cut[15])
+    assert around(4, 10, slack=minute - second).start == cut[3]
+    assert around(10, 14).settled == found.end, "adjacent windows part what has no time of its own"
+    assert around(0, 4).start is None
+    assert around(10, 15) is None, "nothing was recorded after all of it may have been stored"
 
 
 def test_a_cut_stored_late_does_not_change_an_edge_that_was_given_away(journal, hour):

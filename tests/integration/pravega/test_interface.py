@@ -39,6 +39,7 @@ CALLS = [
     calls.epoch_segments(STREAM, 0),
     calls.segments_between(STREAM, {}, {}),
     calls.successors(STREAM, 0),
+    calls.owners_after(STREAM, 0),
     calls.segment_open(STREAM, 0),
     calls.cut_covers(STREAM, {}),
     calls.store_of(STREAM, 0),

@@ -5,19 +5,32 @@ from __future__ import annotations
 import itertools
 import re
 import time
+from collections import Counter
 from datetime import timedelta
 
+import pyarrow as pa
 import pytest
 
 from airflow_provider_streams.errors import StartTrimmed, WindowNotReady
+from airflow_provider_streams.journal.store import Journal
+from airflow_provider_streams.model.basis import EventTime
+from airflow_provider_streams.model.payload import Json
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.pravega import calls, watermarks
 from airflow_provider_streams.systems.pravega.calls import Settings
 from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pravega.watermarks import Mark
 from airflow_provider_streams.testing.servers.waiting import wait_until
+from airflow_provider_streams.windows.lateness import plan_behind, plan_with_late_rows
+from tests.integration.event_rows import Rows
 
 pytestmark = pytest.mark.pravega
+
+
+@pytest.fixture
+def journal(tmp_path):
+    with Journal.open(f"sqlite:///{tmp_path / 'journal.db'}") as opened:
+        yield opened
 
 
 def marks(lab, stream):
@@ -28,14 +41,29 @@ def window(since, until, unit=timedelta(milliseconds=1)):
     return Window(*(watermarks._EPOCH + moment * unit for moment in (since, until)))
 
 
+def superset(lab, stream, since, until, **more):
+    """The plan of all between the marks around a window."""
+    asked = EventTime(timedelta(0), rows="superset")
+    return lab.plan(
+        stream, **{"basis": "event", "slack": timedelta(0), "event": asked, "window": window(since, until)} | more
+    )
+
+
+def exact(lab, stream, since, until):
+    """The plan of a window's own rows."""
+    asked = EventTime(timedelta(0), timedelta(0), "noted", "ms")
+    source = PravegaSource(stream, value=Json("noted long"))
+    return superset(lab, stream, since, until, event=asked, source=source)
+
+
 def rows(lab, plan):
-    """Writer, time and offset of every event of a plan."""
+    """Writer, time and offset of every event of a plan that has a time."""
     found = []
     for split in plan.splits:
         for batch in lab.system.read(plan, split, ["event", "offset"]):
             for event, offset in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                 writer, noted = event.decode().split(":")
-                found.append((writer, int(noted), offset))
+                found += [(writer, int(noted), offset)] if noted else []
     return found
 
 
@@ -48,25 +76,24 @@ def test_marks_narrow_a_window_of_event_time_to_a_superset(lab, peer, stream):
     times = [int(event.split(b":")[0]) for event in every]
     assert times == [1000 * number for number in range(40)]
     since, until = found[1].upper + 1, found[-2].lower
-    plan = lab.plan(stream, basis="event", window=window(since, until))
+    plan = superset(lab, stream, since, until)
     read = {int(event.split(b":")[0]) for event in lab.read(plan)[0]}
     assert {moment for moment in times if since <= moment < until} <= read
     assert len(read) < 40, "and it is narrower than the stream"
     with pytest.raises(WindowNotReady, match=r"have noted times up to \d+ \(ms since 1970\)"):
-        lab.plan(stream, basis="event", window=window(since, since + 10**9))
+        superset(lab, stream, since, since + 10**9)
     # the same marks, by writers who note other units
     micro = PravegaSource(stream, event_time_unit="us")
     same = window(since, until, timedelta(microseconds=1))
-    assert lab.plan(stream, basis="event", source=micro, window=same).end_cut == plan.end_cut
+    assert superset(lab, stream, since, until, source=micro, window=same).end_cut == plan.end_cut
     assert lab.call(calls.truncate_stream(stream, found[0].cut.offsets))
-    first = window(0, until)
     with pytest.raises(StartTrimmed, match="no watermark is held that is early enough"):
-        lab.plan(stream, basis="event", window=first)
-    accepted = lab.plan(stream, basis="event", window=first, on_loss="record")
+        superset(lab, stream, 0, until)
+    accepted = superset(lab, stream, 0, until, on_loss="record")
     assert accepted.ranges[0].verdict.startswith("unproven"), "nobody knows whether anything was lost"
 
 
-def test_what_is_noted_behind_a_mark_is_in_no_window_and_the_plans_say_which_rows_these_are(lab, peer):
+def test_what_is_noted_behind_a_mark_is_in_no_window_and_the_plans_say_which_rows_these_are(lab, peer, journal):
     stream = f"{lab.scope}/late"
     waits = 10  # less than from one mark to the next
     assert lab.call(calls.create_stream(stream, Settings(timestamp_aggregation_ms=waits)))
@@ -92,18 +119,20 @@ def test_what_is_noted_behind_a_mark_is_in_no_window_and_the_plans_say_which_row
     for noted in (behind - 300, behind - 200, behind - 100):
         say("b", noted)
     go_on_until(5, "a")
+    for number in range(3):
+        peer.ask("say", "c", *stream.split("/"), "-", f"c{number}:")  # without a time
     say("b", clock)
     go_on_until(6, "a", "b")
-    for writer in ("a", "b"):
+    for writer in ("a", "b", "c"):
         peer.ask("hush", writer)
 
     edges = [0, *(mark.lower for mark in marks(lab, stream))]
     every = [row for row in rows(lab, lab.plan(stream)) if row[1] < edges[-1]]
     in_windows, late = [], []
     for since, until in itertools.pairwise(edges):
-        plan = lab.plan(stream, basis="event", window=window(since, until))
-        superset, told = plan.remarks
-        assert "a superset of the window" in superset
+        plan = superset(lab, stream, since, until)
+        wide, told = plan.remarks
+        assert "a superset of the window" in wide
         assert f"silent for more than {waits} ms" in told
         settled = int(re.search(r"0\.#epoch\.0@(\d+)$", told)[1])
         read = rows(lab, plan)
@@ -114,3 +143,30 @@ def test_what_is_noted_behind_a_mark_is_in_no_window_and_the_plans_say_which_row
     assert {row[0] for row in late} == {"b"}
     assert len(late) == 3
     assert sorted(in_windows + late) == sorted(every), "each event is in one window, or late in one"
+    untimed = Counter([b"c0:", b"c1:", b"c2:"])
+    landed, counted, whole = by_field(lab, journal, stream, edges)
+    assert landed == Counter(f"{row[0]}:{row[1]}".encode() for row in in_windows) + untimed
+    assert counted == Counter(f"{row[0]}:{row[1]}".encode() for row in late)
+    assert whole == landed + counted
+
+
+def by_field(lab, journal, stream, edges):
+    """What windows by a decoded field hold, what is late for them, and what they hold after a lookback."""
+    source, day = PravegaSource(stream, value=Json("noted long")), timedelta(days=1)
+    landed, counted, whole = Counter(), Counter(), Counter()
+    for since, until in itertools.pairwise(edges):
+        plan = exact(lab, stream, since, until)
+        assert "counted by a recount" in plan.remarks[1]
+        behind = plan_behind(journal, lab.system, source, plan, day)
+        again = plan_with_late_rows(journal, lab.system, source, plan, day)
+        for rows_of, part in ((landed, plan), (counted, behind), (whole, again)):
+            rows_of.update(decoded(lab, part))
+    return landed, counted, whole
+
+
+def decoded(lab, plan):
+    def noted(payload):
+        text = payload.split(b":")[1]
+        return {"noted": int(text) if text else None}
+
+    return Counter(Rows(pa.struct([("noted", pa.int64())]), noted, "event").kept(lab.system, plan))

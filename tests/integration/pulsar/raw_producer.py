@@ -68,12 +68,14 @@ def metadata(publish_ms: int = 1_763_700_000_000, **more: int | bytes) -> bytes:
     """A MessageMetadata as clients write it, with these fields by name."""
     numbers = {
         "properties": 4,
+        "replicated_from": 5,
         "key": 6,
         "compression": 8,
         "uncompressed_size": 9,
         "num_messages": 11,
         "event_ms": 12,
         "uuid": 26,
+        "schema_version": 16,
         "num_chunks": 27,
         "total_size": 28,
         "chunk_id": 29,

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 
 from airflow_provider_streams.errors import EntryTooLarge, MalformedEntry, ReadStalled
-from airflow_provider_streams.model.plan import RowFilter
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.receipt import compare
-from airflow_provider_streams.systems.pulsar.decode.columns import DEFAULT_COLUMNS
+from airflow_provider_streams.model.row_filter import RowFilter
+from airflow_provider_streams.systems.pulsar.column_names import DEFAULT_COLUMN_NAMES
 from airflow_provider_streams.systems.pulsar.looks import Place
 from airflow_provider_streams.systems.pulsar.protobuf import write_varint
 from airflow_provider_streams.systems.pulsar.reader import PulsarSplitReader
@@ -157,7 +157,7 @@ def test_an_impossible_publish_time_fails_no_window_that_passes_it(bench, millis
 
 
 def test_a_topic_of_entries_that_no_client_wrote_says_so(bench):
-    """Their broker answers neither where the topic ends, nor sends anything: for good."""
+    """Their broker does not say where the topic ends, or that it cannot, and sends nothing: for good."""
     topic = bench.topic()
     with RawProducer(bench.endpoint, topic) as producer:
         ledger, _ = producer.send(b"", b"no metadata")
@@ -186,11 +186,11 @@ def test_an_impossible_event_time_is_refused_by_name_and_read_without_its_column
     named = "message 1 of its batch" if count == 2 else "its message"
     told = rf"entry {place[0]}:{place[1]} .*{named} has the event_time {millis} ms, which no timestamp can hold"
     with pytest.raises(MalformedEntry, match=told):
-        rows_of(bench, topic, DEFAULT_COLUMNS)
+        rows_of(bench, topic, DEFAULT_COLUMN_NAMES)
     for window in ((PUBLISHED, PUBLISHED + 10), (PUBLISHED + 11, PUBLISHED + 30)):
-        rows, _ = rows_of(bench, topic, DEFAULT_COLUMNS, RowFilter("publish_time", *window))
+        rows, _ = rows_of(bench, topic, DEFAULT_COLUMN_NAMES, RowFilter("publish_time", *window))
         assert len(rows) == 1, "windows without that message are read"
-    rows, _ = rows_of(bench, topic, [name for name in DEFAULT_COLUMNS if name != "event_time"])
+    rows, _ = rows_of(bench, topic, [name for name in DEFAULT_COLUMN_NAMES if name != "event_time"])
     assert rows[count]["value"] == b"bad"
 
 

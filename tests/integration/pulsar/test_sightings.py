@@ -89,7 +89,7 @@ def test_what_was_trimmed_before_anybody_looked_is_unproven_and_lands(bench, sys
     (shown,) = journal.coverage(topic.source.key, "tests", window.start, window.end).windows
     assert (shown.state, shown.verdict, shown.to_json()["verdict"]) == ("covered", "unproven", "unproven")
     pinned = journal.pinned(topic.source.key, "tests", window)
-    assert plan_with_late_rows(system, topic.source, pinned, HOUR).unproven, "late rows prove nothing"
+    assert plan_with_late_rows(journal, system, topic.source, pinned, HOUR).unproven, "late rows prove nothing"
     with pytest.raises(TermsChanged, match="accepted by on_unproven='land'"):
         pinned_plan(journal, system, asked(topic, window, on_unproven="fail"), replan=False)
     # what planning saw proves the windows after it
@@ -141,7 +141,7 @@ def test_what_is_trimmed_after_a_look_is_proven_lost(bench, system, journal, who
         pinned_plan(journal, system, asked(topic, window), replan=False)
     plan = Plan.from_json(fresh_plan(journal, system, asked(topic, window, on_loss="record")).to_json())
     assert plan.losses
-    again = plan_with_late_rows(system, topic.source, plan, HOUR)
+    again = plan_with_late_rows(journal, system, topic.source, plan, HOUR)
     assert again.losses == plan.losses, "with its late rows it is no more whole than before"
     again.check()
 

@@ -13,12 +13,12 @@ from airflow_provider_streams.model.plan import (
     Plan,
     PlanRequest,
     Range,
-    RowFilter,
     SourceRef,
     Span,
     Split,
 )
 from airflow_provider_streams.model.position import Position
+from airflow_provider_streams.model.row_filter import RowFilter
 
 SPLIT_EVENTS = 5
 

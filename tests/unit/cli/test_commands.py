@@ -4,57 +4,21 @@ import argparse
 import json
 import subprocess
 import sys
-import warnings
 from datetime import timedelta
 
 import pytest
 
 from airflow_provider_streams import ParquetSink, Window
-from airflow_provider_streams.cli.commands import get_streams_cli_commands
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.model.grid import Every
 from airflow_provider_streams.model.landing import Landing
+from airflow_provider_streams.model.plan import Terms
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource
 from airflow_provider_streams.testing.landing import run_without_spark
 from airflow_provider_streams.windows.acts import Acts
 from airflow_provider_streams.windows.landing import Ask, enter
 
 WINDOW = "2026-11-20T10:00Z/2026-11-20T10:00:10Z"
-
-
-@pytest.fixture
-def streams(tmp_path, monkeypatch):
-    """Runs `airflow streams ..` in this process."""
-    from airflow.cli.cli_parser import _add_command
-
-    connection = {"conn_type": "fake", "extra": {"events": "60", "password": "", "token": "canary-77aa"}}
-    monkeypatch.setenv("AIRFLOW_CONN_FAKE_DEFAULT", json.dumps(connection))
-    journal = {"conn_type": "sqlite", "host": str(tmp_path / "journal.db")}
-    monkeypatch.setenv("AIRFLOW_CONN_STREAMS_JOURNAL", json.dumps(journal))
-    monkeypatch.setenv("_AIRFLOW_PROCESS_CONTEXT", "")
-    parser = argparse.ArgumentParser(prog="airflow")
-    subparsers = parser.add_subparsers()
-    for command in get_streams_cli_commands():
-        _add_command(subparsers, command)
-
-    def run(*arguments: str) -> None:
-        args = parser.parse_args(["streams", *arguments])
-        args.func(args)
-
-    return run
-
-
-@pytest.fixture
-def no_spark(monkeypatch):
-    """Lands without Spark, and warns as PySpark does."""
-    from airflow_provider_streams.hooks import spark
-
-    def launch(work, *_):
-        warnings.warn("as PySpark does", FutureWarning, stacklevel=1)
-        return run_without_spark(work)
-
-    monkeypatch.setattr(spark, "launch", launch)
-    monkeypatch.setattr(spark, "launch_chunk", launch)
 
 
 def test_a_plan_is_shown_as_a_table(streams, capsys):
@@ -103,8 +67,28 @@ def test_a_pravega_stream_is_named_with_or_without_its_scope(monkeypatch, words)
     from airflow_provider_streams.cli.arguments import source_of_args
 
     monkeypatch.setenv("PRAVEGA_SCOPE", "shop")
-    args = argparse.Namespace(source=words, topic=[], pattern=None, conn_id=None, event_time_unit=None)
+    args = argparse.Namespace(
+        source=words, topic=[], pattern=None, scope=None, tags=None, conn_id=None, event_time_unit=None
+    )
     assert str(source_of_args(args)) == "shop/orders"
+
+
+def test_pravega_streams_are_chosen_by_scope_pattern_and_tags():
+    from airflow_provider_streams.cli.arguments import source_of_args
+    from airflow_provider_streams.errors import InvalidRequest
+
+    none = {"source": ["pravega"], "topic": [], "pattern": None, "scope": None, "tags": None}
+    rest = {"conn_id": None, "event_time_unit": None}
+    given = {"scope": "shop", "tags": "eu, orders"}
+    assert source_of_args(argparse.Namespace(**none | rest | given)).key == (
+        "pravega:pravega_default:tags:eu,orders:scope:shop"
+    )
+    given = {"pattern": "shop/order-.*"}
+    assert source_of_args(argparse.Namespace(**none | rest | given)).pattern == "shop/order-.*"
+    given = {"source": ["pravega", "shop/a", "shop/b"]}
+    assert source_of_args(argparse.Namespace(**none | rest | given)).streams == ("shop/a", "shop/b")
+    with pytest.raises(InvalidRequest, match="name the source"):
+        source_of_args(argparse.Namespace(**none | rest))
 
 
 def test_settings_of_every_system_are_shown_with_what_is_missing(streams, capsys, monkeypatch):
@@ -174,6 +158,26 @@ def test_rows_land_as_their_reader_landed_so_far(streams, jobs, tmp_path, capsys
     assert len(list((tmp_path / "lake").glob("window_start=*"))) == 4
 
 
+def test_which_time_of_an_event_counts_is_as_the_reader_read_so_far(streams, jobs, tmp_path, capsys):
+    landing, time_of = Landing(ParquetSink(str(tmp_path / "lake"))), {"event_time": "at", "unit": "ms"}
+    source, ten = FakeSource("numbers"), timedelta(seconds=10)
+    with open_journal() as journal:
+        ask = Ask(source, "orders", landing, "event", Every(ten), time_of)
+        enter(journal, ask, [Window(EPOCH, EPOCH + ten)], Acts())
+    read = ("read", "fake", "numbers", "--reader", "orders", "--window", WINDOW, "--output", "json")
+    streams(*read, "--max-lateness", "30", "--slack", "5")
+    assert jobs[0].plan.terms == Terms(timedelta(seconds=5), None, "fail", timedelta(seconds=30), "at", "ms", "exact")
+    capsys.readouterr()
+    for other in (
+        ("--event-time", "other"),
+        ("--basis", "publish"),
+        ("--basis", "event", "--event-time", "b", "--unit", "s"),
+    ):
+        with pytest.raises(SystemExit):
+            streams(*read, *other)
+        assert "instead of 'event' event_time='at' unit='ms'" in capsys.readouterr().err
+
+
 def test_coverage_shows_how_far_back_the_stream_reaches(streams, no_spark, tmp_path, monkeypatch, capsys):
     streams(*BACKFILL, "--path", str(tmp_path / "lake"), "--end", "2026-11-20T10:00:20Z")
     connection = {"conn_type": "fake", "extra": {"events": "60", "head": "30"}}
@@ -197,7 +201,17 @@ def test_coverage_shows_how_far_back_the_stream_reaches(streams, no_spark, tmp_p
     ("arguments", "message"),
     [
         ((*BACKFILL, "--columns", "value"), "InvalidRequest: --columns belongs to --path"),
-        (BACKFILL, "InvalidRequest: say where the rows go with --path"),
+        (BACKFILL, "InvalidRequest: say where the rows go with --path or --sink"),
+        ((*BACKFILL, "--sink", "shop.orders"), "InvalidRequest: --sink takes KIND:NAME, like iceberg:shop.orders"),
+        ((*BACKFILL, "--sink", "hudi:shop.orders"), "InvalidRequest: no sink of kind 'hudi'"),
+        ((*BACKFILL, "--sink", "iceberg:orders"), "InvalidRequest: an Iceberg table is named with its namespace"),
+        ((*BACKFILL, "--sink", "a.b", "--path", "/lake"), "InvalidRequest: --path is a Parquet table"),
+        ((*BACKFILL, "--sink-option", "widen=true"), "InvalidRequest: --sink-option belongs to --sink"),
+        ((*BACKFILL, "--sink", "delta:/lake", "--sink-option", "widen"), "InvalidRequest: --sink-option takes NAME"),
+        (
+            (*BACKFILL, "--sink", "delta:/lake", "--sink-option", "wide=true"),
+            "InvalidRequest: --sink-option: a sink of kind 'delta' has no 'wide'; it has conn_id, widen",
+        ),
         ((*BACKFILL, "--dry-run", "--select", "some"), "InvalidRequest: select must be one or several of missing"),
         ((*BACKFILL, "--dry-run", "--lookback", "long"), "InvalidWindow: 'long' is not a length of time"),
         (

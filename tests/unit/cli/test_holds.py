@@ -7,7 +7,6 @@ from airflow_provider_streams.cli.holds import row_of
 from airflow_provider_streams.model.hold import Hold
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.systems.pulsar.hold_subscription import Mark
-from tests.unit.cli.test_commands import streams  # noqa: F401 - a fixture
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 MARK = Mark("d.read", Position.of(7, 3, -1), NOW - timedelta(hours=5), NOW - timedelta(hours=6))
@@ -30,7 +29,7 @@ def test_a_table_shows_whom_a_hold_serves_and_its_age():
     assert list(row_of(Hold("shop/somebody", None), NOW).values()) == ["shop/somebody", "?", "?", "?", "?", ""]
 
 
-def test_other_subscriptions_are_no_holds(streams, pulsar_connection, capsys):  # noqa: F811 - the fixture
+def test_other_subscriptions_are_no_holds(streams, pulsar_connection, capsys):
     mine = {"subscriptionProperties": MARK.to_properties(), "backlogSize": 10, "isDurable": True}
     alike = {"subscriptionProperties": {}, "backlogSize": 10}
     pulsar_connection.answers |= {

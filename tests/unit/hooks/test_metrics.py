@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -21,8 +22,8 @@ def sent(monkeypatch):
 
 
 def test_a_covered_window_gives_its_figures(sent):
-    ((plan, receipt),) = make()
-    metrics.covered("pulsar:c:a,b", plan, receipt, plan.window.end + timedelta(minutes=5))
+    ((plan, landed),) = make()
+    metrics.covered("pulsar:c:a,b", plan, landed.receipt, plan.window.end + timedelta(minutes=5))
     assert {name: value for name, (value, _) in sent.items()} == {
         "streams.windows": 1,
         "streams.rows": 6,
@@ -32,9 +33,20 @@ def test_a_covered_window_gives_its_figures(sent):
     }
 
 
+def test_events_that_could_not_be_decoded_are_figures_where_there_are_any(sent):
+    ((plan, landed),) = make()
+    receipt = landed.receipt
+    split = replace(receipt.splits[0], quarantined=3, dropped=2)
+    metrics.covered("pulsar:c:a,b", plan, replace(receipt, splits=(split, *receipt.splits[1:])))
+    assert (sent["streams.quarantined"][0], sent["streams.dropped"][0]) == (3, 2)
+    assert sent["streams.quarantined"][1] == {"system": "pulsar", "source": "pulsar_c_a_b", "reader": "d.read"}
+    metrics.replayed(PulsarSource("a"), "d.read", 3)
+    assert sent["streams.replayed"][0] == 3
+
+
 def test_tags_cannot_break_the_line_they_are_sent_in(sent):
-    ((plan, receipt),) = make()
-    metrics.covered("pulsar:c:a,b=1|#", plan, receipt)
+    ((plan, landed),) = make()
+    metrics.covered("pulsar:c:a,b=1|#", plan, landed.receipt)
     tags = sent["streams.rows"][1]
     assert tags == {"system": "pulsar", "source": "pulsar_c_a_b_1__", "reader": "d.read"}
     assert sent["streams.windows"][1]["verdict"] == "complete"
@@ -52,7 +64,7 @@ def test_a_metrics_client_that_fails_fails_no_read(monkeypatch, caplog):
         raise OSError("token-5d2c")
 
     monkeypatch.setattr(metrics.stats, "incr", broken)
-    ((plan, receipt),) = make()
-    metrics.covered("k", plan, receipt)
+    ((plan, landed),) = make()
+    metrics.covered("k", plan, landed.receipt)
     assert "could not be sent: OSError" in caplog.text
     assert "token-5d2c" not in caplog.text

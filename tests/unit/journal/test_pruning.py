@@ -21,7 +21,7 @@ from airflow_provider_streams.journal.overview import basis_of, grid_of, overvie
 from airflow_provider_streams.journal.runs import Task, start
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.journal.tables import pins, readers, runs
-from airflow_provider_streams.model.landing import Landed, Landing
+from airflow_provider_streams.model.landing import Held, Landed, Landing
 from airflow_provider_streams.model.plan import Plan, Split
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.receipt import SplitReceipt, compare
@@ -327,7 +327,7 @@ def test_the_run_whose_rows_are_in_the_table_is_known(journal, few_are_recent):
     story.announce(0)
     age(journal, 100 * DAY)
     before = told(journal)
-    assert (before["held"][0], before["coverage"]["rows"]) == (3, 2)
+    assert (before["held"][0], before["coverage"]["rows"]) == (Held(3), 2)
     journal.prune(DAY)
     assert told(journal) == before
 

@@ -13,7 +13,14 @@ from airflow_provider_streams.systems.registry import declaration_of
 
 MINUTE = timedelta(minutes=1)
 WINDOW = Window(datetime(2026, 11, 20, 10, tzinfo=UTC), datetime(2026, 11, 20, 11, tzinfo=UTC))
-EVERY = [PublishTime(2 * MINUTE), RecordedCuts(3 * MINUTE), EventTime(), Chained(), Cuts("earliest", {"a": "1:2"})]
+EVERY = [
+    PublishTime(2 * MINUTE),
+    RecordedCuts(3 * MINUTE),
+    EventTime(MINUTE),
+    Chained(),
+    Cuts("earliest", {"a": "1:2"}),
+]
+EVERY += [EventTime(2 * MINUTE, MINUTE, "created_at", "us"), EventTime(rows="superset")]
 
 
 @pytest.mark.parametrize("basis", EVERY)
@@ -24,7 +31,7 @@ def test_it_is_the_same_after_json(basis):
 @pytest.mark.parametrize("kind", [PublishTime, RecordedCuts, EventTime])
 @pytest.mark.parametrize("length", ["5m", 5, None, float("nan"), -MINUTE, timedelta.max])
 def test_what_is_no_length_of_time_is_refused_where_it_is_written(kind, length):
-    with pytest.raises(InvalidRequest, match=r"(slack|max_skew) (is a length|lies between)"):
+    with pytest.raises(InvalidRequest, match=r"(slack|max_skew|max_lateness) (is a length|lies between)"):
         kind(length)
 
 
@@ -33,15 +40,45 @@ def test_what_is_no_cut_is_refused_where_it_is_written():
         Cuts("earliest", 5)
 
 
-@pytest.mark.parametrize(
-    "given", [PublishTime, Chained, Cuts, "Publish", "cuts", "event", EventTime(), 5, {"name": "publish"}]
-)
+@pytest.mark.parametrize("given", [PublishTime, Chained, Cuts, "Publish", "cuts", 5, {"name": "publish"}])
 def test_what_a_system_cannot_serve_is_refused_with_what_it_can(given):
     """A class is none: that of a chain would pass for a basis whose windows need no order."""
     with pytest.raises(
         InvalidRequest, match=r"one of 'publish' \(PublishTime\), 'append' .* or Cuts\(start, end\), got"
     ):
         declaration_of("pulsar").basis(given)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"event_time": ""},
+        {"event_time": 5},
+        {"unit": "ms"},
+        {"event_time": "at", "unit": "h"},
+        {"rows": "all"},
+        {"rows": "superset", "event_time": "at"},
+    ],
+)
+def test_what_is_no_event_time_is_refused_where_it_is_written(wrong):
+    with pytest.raises(InvalidRequest, match=r"event_time is the name|unit is that of|rows is 'exact'"):
+        EventTime(**wrong)
+
+
+def test_each_system_says_what_it_needs_of_a_basis_by_event_time():
+    pulsar, pravega = declaration_of("pulsar"), declaration_of("pravega")
+    assert pulsar.basis("event") == EventTime()
+    assert pravega.basis("event", {"event_time": "at", "unit": "ms"}) == EventTime(event_time="at", unit="ms")
+    assert pravega.basis(EventTime(rows="superset")).rows == "superset"
+    for basis in ("event", EventTime(5 * MINUTE)):
+        with pytest.raises(
+            InvalidRequest, match=r"needs the field that is its time: EventTime\(event_time='created_at'"
+        ):
+            pravega.basis(basis)
+    with pytest.raises(InvalidRequest, match="holds its own rows: leave rows out"):
+        pulsar.basis("event", {"rows": "superset"})
+    with pytest.raises(InvalidRequest, match="--event-time does not belong to basis 'publish'"):
+        pulsar.basis("publish", {"event_time": "at"})
 
 
 def test_a_word_means_the_defaults():

@@ -187,6 +187,8 @@ def test_json_carries_what_a_page_needs():
         "skew_seconds": None,
         "late_rows": None,
         "verdict": "unproven",
+        "quarantined": 0,
+        "dropped": 0,
     }
     assert data["unproven"] == 1
     assert data["counts"] == {"covered": 1, "running": 1, "lost": 0, "failed": 0, "missing": 1}
@@ -194,3 +196,14 @@ def test_json_carries_what_a_page_needs():
     assert data["gaps"] == [window(30, 60).to_json()]
     assert data["overlaps"][0]["span"] == window(20, 30).to_json()
     assert data["next_missing"] == window(40, 60).to_json()
+
+
+def test_a_table_that_cannot_tell_empty_windows_misses_none_of_them():
+    run = RunRef(1, "d", "r", "t", 1)
+    full, empty = known(0, 10, rows=5, written=5, run=run), known(10, 20, rows=0, written=0, run=run)
+    emptied, uncounted = known(20, 30, rows=7, written=0, run=run), known(30, 40, rows=3, run=run)
+    coverage = Coverage.of([full, empty, emptied, uncounted], *SPAN)
+    everything = tuple(item.window for item in (full, empty, emptied, uncounted))
+    assert coverage.missed_by([]) == everything
+    assert coverage.missed_by([], tells_empty=False) == (full.window, uncounted.window)
+    assert coverage.missed_by([full.window], tells_empty=False) == (uncounted.window,)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -124,3 +125,22 @@ def test_covered_windows_that_may_or_do_lack_something_are_marked_and_named():
         assert any(line.startswith(f"{mark} 2026-11-20T10:00:00Z/2026-11-20T11:00:00Z: {verdict}") for line in lines)
         assert lines[-1].endswith(f"{mark} {verdict}")
     assert "#?" not in draw(hourly("## ##", verdict="complete"))
+
+
+@pytest.mark.parametrize(
+    ("counts", "said"),
+    [
+        ({"quarantined": 1200}, "1,200 quarantined: they could not be decoded"),
+        ({"dropped": 3}, "3 dropped: they could not be decoded"),
+        ({"quarantined": 1, "dropped": 2}, "1 quarantined and 2 dropped: they could not be decoded"),
+    ],
+)
+def test_windows_with_events_that_could_not_be_decoded_are_named(counts, said):
+    assert f"?? 2026-11-20T10:00:00Z/2026-11-20T11:00:00Z: {said}" in draw(hourly("## ##", **counts))
+    assert "??" not in draw(hourly("## ##"))
+
+
+def test_of_many_windows_with_such_events_the_rest_is_summed_up():
+    assert "and 2 more windows with events that could not be decoded, in all 24 dropped" in draw(
+        hourly("## " * 12, dropped=2)
+    ).replace("\n", " ")

@@ -1,15 +1,18 @@
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airflow_provider_streams.errors import InvalidRequest, PlanMismatch
+from airflow_provider_streams.model.basis import EventTime
 from airflow_provider_streams.model.cut import Cut
-from airflow_provider_streams.model.plan import Loss, Plan, PlanRequest, RowFilter, SourceRef, Span, Split
+from airflow_provider_streams.model.plan import Loss, Plan, PlanRequest, SourceRef, Span, Split, Terms
 from airflow_provider_streams.model.position import Position
+from airflow_provider_streams.model.row_filter import RowFilter
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from tests.unit.model.values import cuts, moments, plans, windows
@@ -65,6 +68,34 @@ def test_the_fingerprint_sees_everything_that_decides_the_rows(plan, data):
     ]
     for candidate in changed:
         assert (candidate.fingerprint == plan.fingerprint) == (what_decides(candidate) == what_decides(plan))
+
+
+def test_a_plan_that_was_pinned_before_bases_by_event_time_reads_as_before():
+    data = json.loads((Path(__file__).parent / "plan_by_publish_time.json").read_text())
+    plan = Plan.from_json(data)
+    assert plan.filter == RowFilter("publish_time", 1795168800000, 1795172400000)
+    assert plan.terms == Terms(timedelta(seconds=60))
+    assert plan.to_json() == data
+
+
+def test_terms_of_event_time_tell_what_is_asked_otherwise():
+    then = Terms(timedelta(0), None, "fail", timedelta(hours=1), None, None, "exact")
+    now = replace(then, max_lateness=timedelta(hours=2), event_time="created_at", unit="ms")
+    assert then.changes(now) == [
+        "max_lateness 1:00:00 instead of 2:00:00",
+        "event_time of the broker instead of created_at in ms",
+    ]
+    assert then.changes(then) == []
+    assert Terms.from_json(json.loads(json.dumps(now.to_json()))) == now
+
+
+@pytest.mark.parametrize("year", [1, 9999])
+def test_what_may_be_stored_for_a_window_stays_within_the_calendar(year):
+    day = Window(datetime(year, 1, 1, tzinfo=UTC), datetime(year, 12, 31, 23, tzinfo=UTC))
+    event = EventTime(timedelta(days=9))
+    request = PlanRequest(PulsarSource("t"), day, "r", basis="event", slack=timedelta(days=9), event=event)
+    assert request.stored.start <= day.start < day.end <= request.stored.end
+    assert request.seen_before <= request.stored.start
 
 
 def what_decides(plan):

@@ -7,9 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_streams.model.cut import Cut
-from airflow_provider_streams.model.plan import Estimate, Loss, Plan, Range, RowFilter, SourceRef, Split
+from airflow_provider_streams.model.ddl import parse_columns
+from airflow_provider_streams.model.decoding import ANY_NAME, ANY_VERSION, Decoding, WriterSchema
+from airflow_provider_streams.model.plan import Estimate, Loss, Plan, Range, SourceRef, Split
 from airflow_provider_streams.model.plan_table import bytes_text, plan_table
 from airflow_provider_streams.model.position import Position
+from airflow_provider_streams.model.row_filter import RowFilter
+from airflow_provider_streams.model.row_type import Simple
+from airflow_provider_streams.model.skipped import Skipped
 from airflow_provider_streams.model.window import Window
 from tests.unit.model.values import plans
 
@@ -28,6 +33,32 @@ def plan_of(*verdicts, entries=41_207, size=63_000_000):
     estimate = Estimate(size * len(ranges))
     row_filter = RowFilter("publish_time", 1, 2)
     return Plan("r", source, WINDOW, "publish", row_filter, cut, cut, ranges, splits, estimate, WINDOW.end, cut)
+
+
+def test_the_table_says_what_is_skipped_and_why_but_not_without_end():
+    piece = Skipped(f"{TOPIC}-partition-0", START, END, 4_000_000, 5, "an earlier window read it, and met no event")
+    lines = plan_table(replace(plan_of("ok"), skipped=(piece,) * 25)).splitlines()
+    told = [line for line in lines if line.startswith(" skip")]
+    assert told[0] == f" skip  {piece.shard} {START} .. {END}, 4.0 MB: {piece.because}"
+    assert (len(told), told[-1]) == (21, " skip  .. and 5 more")
+    assert not any("skip" in line for line in plan_table(plan_of("ok")).splitlines())
+
+
+def test_the_table_says_which_columns_rows_will_have():
+    avro, json_ = WriterSchema("avro", "{}"), WriterSchema("json", "{}")
+    versions = {"shop/orders": {"0": json_, "1": avro, "2": avro}, "shop/more": {ANY_VERSION: WriterSchema("utf8")}}
+    decoding = Decoding(parse_columns("id long, `a name` array<string>"), Simple("string"), versions, "message")
+    assert plan_table(replace(plan_of("ok"), decoding=decoding)).splitlines()[-5:-1] == [
+        " rows  id long, `a name` array<string>",
+        " keys  _key string",
+        " with  shop/orders: version 0 json, versions 1 to 2 (2) avro",
+        " with  shop/more: the given utf8",
+    ]
+    scalar = Decoding(Simple("string"), None, {ANY_NAME: {ANY_VERSION: WriterSchema("utf8")}})
+    assert plan_table(replace(plan_of("ok"), decoding=scalar)).splitlines()[-3:-1] == [
+        " rows  value string",
+        " with  the given utf8",
+    ]
 
 
 def test_the_table_says_what_will_be_read():

@@ -5,12 +5,25 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.model.retention import Holding, Quota, Rules, Schedule, judge
+from airflow_provider_streams.model.retention import Holding, Quota, Rules, Schedule, judge, soonest
 
 HOUR = timedelta(hours=1)
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 # a window's first event is three hours old when it is read at the latest
 HOURLY = Schedule.of(HOUR, 2 * HOUR)
+
+
+def test_of_several_shards_the_one_that_loses_events_first_counts():
+    held = Holding(Rules(), 0.0, None)
+    day, hour = (Holding(Rules(retention=span), 0.0, None) for span in (24 * HOUR, HOUR))
+    small = Holding(Rules(retention_bytes=100), 1.0, None)
+    unknown = Holding(Rules(retention_bytes=100), None, None)
+    unseen = Holding(None)
+    assert soonest([held, day, hour]) is hour
+    assert soonest([held, day, hour, small]) is small
+    assert soonest([held]) is held
+    assert soonest([small, unknown]) is unknown
+    assert soonest([small, unseen]) is unseen
 
 
 def verdict(rules, *, rate=0.0, unread=0, waiting_since=None):

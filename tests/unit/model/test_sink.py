@@ -1,7 +1,7 @@
 import pytest
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.model.sink import ParquetSink, Sink
+from airflow_provider_streams.model.sink import DeltaSink, IcebergSink, ParquetSink, Sink
 
 
 @pytest.mark.parametrize("path", ["relative", "s3://bucket/x", "hdfs://x/y", ""])
@@ -22,3 +22,70 @@ def test_a_parquet_sink_survives_json():
     assert sink.asset_uri == "file:///lake/orders"
     assert ParquetSink.from_json(sink.to_json()) == sink
     assert isinstance(sink, Sink)
+
+
+@pytest.mark.parametrize(
+    ("path", "uri"),
+    [
+        ("s3://lake/shop/orders", "s3://lake/shop/orders"),
+        ("s3a://lake/shop/orders/", "s3://lake/shop/orders"),
+        ("/lake//shop/./orders/", "file:///lake/shop/orders"),
+        ("file:///lake/shop%20orders", "file:///lake/shop%20orders"),
+    ],
+)
+def test_two_spellings_of_a_delta_table_are_one(path, uri):
+    sink = DeltaSink(path, "aws_default", widen=True)
+    assert sink.asset_uri == uri
+    assert DeltaSink.from_json(sink.to_json()) == sink
+    assert DeltaSink(uri, "aws_default", widen=True) == sink
+    assert isinstance(sink, Sink)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("relative", "", "hdfs://x/y", "file://host/x", "/lake/a%20b", "/lake/a\\b"),
+        *(
+            "s3://lake",
+            "s3://lake/",
+            "s3:/lake/x",
+            "s3://lake/a//b",
+            "s3://lake/../x",
+            "s3://lake/a b",
+            "s3://lake/a%20b",
+        ),
+        *("s3://key:canary-6a@lake/x", "s3://lake/x?secret=canary-6a"),
+    ],
+)
+def test_a_delta_table_is_a_folder_of_a_bucket_or_of_a_mounted_file_system(path):
+    with pytest.raises(InvalidRequest, match="folder in a bucket") as caught:
+        DeltaSink(path)
+    assert "canary-6a" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("sink", "uri"),
+    [
+        (IcebergSink("shop.orders", conn_id="iceberg_default"), "iceberg://iceberg_default/shop/orders"),
+        (IcebergSink("eu.shop.orders", catalog="prod", widen=True), "iceberg://prod/eu/shop/orders"),
+        (IcebergSink("shop.orders", conn_id="lake", catalog="prod", partition_by=None), "iceberg://prod/shop/orders"),
+        (IcebergSink("shop.orders"), "iceberg://default/shop/orders"),
+    ],
+)
+def test_an_iceberg_sink_survives_json_and_names_its_table(sink, uri):
+    assert sink.asset_uri == uri
+    assert IcebergSink.from_json(sink.to_json()) == sink
+    assert isinstance(sink, Sink)
+
+
+@pytest.mark.parametrize("table", ["orders", "", "a..b", ".a", "lake.{topic", "a.b/c", "a b.c", "s3://a.b"])
+def test_an_iceberg_table_is_named_with_its_namespace(table):
+    with pytest.raises(InvalidRequest, match="named with its namespace"):
+        IcebergSink(table)
+
+
+def test_an_iceberg_sink_refuses_what_it_does_not_know():
+    with pytest.raises(InvalidRequest, match="partition_by is"):
+        IcebergSink("a.b", partition_by="week")  # type: ignore[arg-type]
+    with pytest.raises(InvalidRequest, match="no name of a catalog"):
+        IcebergSink("a.b", catalog="a/b")

@@ -18,6 +18,7 @@ from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import Loss, Plan, Range, Span, Split
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.receipt import SplitReceipt, compare
+from airflow_provider_streams.model.skipped import Skipped
 from airflow_provider_streams.testing.plans import plan_of
 from tests.unit.model.values import plans
 
@@ -51,6 +52,15 @@ def with_range(shard: str, **parts: object) -> Plan:
 
 A1, A2, A3, B = WHOLE.splits
 UNCOUNTED = with_range("a", entries=None)
+
+
+def leaving_out(*skipped: Skipped, splits: Sequence[Split] = (A1, A3, B)) -> Plan:
+    return replace(with_splits(*splits), skipped=skipped)
+
+
+SKIPPED = Skipped("a", at(4), at(7), 1, 3, "it was read before")
+LESS = leaving_out(SKIPPED)
+"""What the second split would read was proven to be none of the window's."""
 BROKEN = {
     "a split is dropped at the begin": with_splits(A2, A3, B),
     "a split is dropped in the middle": with_splits(A1, A3, B),
@@ -89,6 +99,13 @@ BROKEN = {
     "the end cut has moved": replace(WHOLE, end_cut=Cut({"a": at(11), "b": at(5)})),
     "the start cut names one more shard": replace(WHOLE, start_cut=Cut({**WHOLE.start_cut, "c": at(0)})),
     "the end cut names one more shard": replace(WHOLE, end_cut=Cut({**WHOLE.end_cut, "c": at(0)})),
+    "a skipped piece is dropped": leaving_out(),
+    "a skipped piece is of another shard": leaving_out(replace(SKIPPED, shard="b")),
+    "a skipped piece begins late": leaving_out(replace(SKIPPED, start=at(5), entries=2)),
+    "a skipped piece ends late": leaving_out(replace(SKIPPED, end=at(8), entries=4)),
+    "a skipped piece has fewer units": leaving_out(replace(SKIPPED, entries=2)),
+    "a skipped piece is read, too": leaving_out(SKIPPED, splits=(A1, A2, A3, B)),
+    "a skipped piece is skipped twice": leaving_out(SKIPPED, SKIPPED),
     "a loss is dropped": replace(LOST, losses=()),
     "a loss ends before its range starts": replace(LOST, losses=(Loss("b", at(1), at(2), "trimmed"),)),
     "a loss begins behind the start cut": replace(LOST, losses=(Loss("b", at(2), at(3), "trimmed"),)),
@@ -106,7 +123,7 @@ def reports_of(plan: Plan) -> list[SplitReceipt]:
     return [SplitReceipt(one.index, entries=one.entries or 0) for one in plan.splits]
 
 
-@pytest.mark.parametrize("plan", [WHOLE, LOST], ids=["whole", "with a loss"])
+@pytest.mark.parametrize("plan", [WHOLE, LOST, LESS], ids=["whole", "with a loss", "with less to read"])
 def test_a_plan_that_holds_together_is_read_and_proven(plan: Plan) -> None:
     assert read_again(plan) == plan
     assert compare(plan, reports_of(plan), seconds=0).fingerprint == plan.fingerprint
@@ -119,6 +136,12 @@ def test_a_plan_that_does_not_is_neither_read_nor_proven(name: str) -> None:
         read_again(plan)
     with pytest.raises(PlanMismatch, match="does not hold together"):
         compare(plan, reports_of(plan), seconds=0)
+
+
+def test_what_is_skipped_is_part_of_what_a_plan_is() -> None:
+    elsewhere = leaving_out(replace(SKIPPED, start=at(0), end=at(4), entries=4), splits=(A2, A3, B))
+    assert len({plan.fingerprint for plan in (WHOLE, LESS, elsewhere)}) == len((WHOLE, LESS, elsewhere))
+    assert LESS.fingerprint == leaving_out(replace(SKIPPED, because="of another receipt")).fingerprint
 
 
 def test_a_plan_that_does_not_is_not_pinned(tmp_path: Path) -> None:

@@ -8,9 +8,11 @@ from itertools import pairwise
 from hypothesis import strategies as st
 
 from airflow_provider_streams.model.cut import Cut
-from airflow_provider_streams.model.plan import Estimate, Loss, Plan, Range, RowFilter, SourceRef, Span, Split, Terms
+from airflow_provider_streams.model.plan import Estimate, Loss, Plan, Range, SourceRef, Span, Split, Terms
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.receipt import SplitReceipt
+from airflow_provider_streams.model.row_filter import FieldFilter, RowFilter, Stored
+from airflow_provider_streams.model.seen_times import SeenTimes
 from airflow_provider_streams.model.window import Window
 
 zones = st.integers(-14 * 60, 14 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
@@ -36,11 +38,25 @@ def spans(draw):
     return Span(draw(numbers), first, first + draw(st.integers(1, 1000)))
 
 
-filters = st.none() | st.builds(RowFilter, texts, numbers, numbers)
+stored = st.builds(Stored, texts, st.none() | st.dictionaries(texts, st.tuples(numbers, numbers), max_size=2))
+filters = (
+    st.none()
+    | st.builds(RowFilter, texts, numbers, numbers)
+    | st.builds(FieldFilter, texts, numbers, numbers, st.sampled_from([None, "s", "ns"]), st.none() | stored)
+)
 identities = st.dictionaries(texts, texts, max_size=2).map(lambda facts: tuple(facts.items()))
 sources = st.builds(SourceRef, texts, texts, st.lists(texts, max_size=3).map(tuple), identities)
 slacks = st.none() | st.timedeltas(timedelta(0), timedelta(days=9))
-terms = st.builds(Terms, slacks, slacks, st.sampled_from(["fail", "record"]))
+terms = st.builds(Terms, slacks, slacks, st.sampled_from(["fail", "record"])) | st.builds(
+    Terms,
+    slacks,
+    st.none(),
+    st.just("fail"),
+    st.timedeltas(timedelta(0), timedelta(days=9)),
+    st.none() | texts,
+    st.sampled_from([None, "ms"]),
+    st.sampled_from(["exact", "superset"]),
+)
 
 
 @st.composite
@@ -101,4 +117,7 @@ split_receipts = st.builds(
     last=st.none() | positions,
     gaps=st.lists(spans(), max_size=2).map(tuple),
     explained=st.dictionaries(texts, st.integers(1, 2**40), max_size=3),
+    times=st.lists(st.builds(SeenTimes, spans(), st.none() | numbers, st.none() | numbers, counts), max_size=2).map(
+        tuple
+    ),
 )

@@ -10,13 +10,14 @@ import pytest
 from airflow.sdk import Asset
 from openlineage.client.serde import Serde
 
-from airflow_provider_streams import ParquetSink, PulsarSource
+from airflow_provider_streams import DeltaSink, ParquetSink, PulsarSource
 from airflow_provider_streams.model.cut import Cut
+from airflow_provider_streams.model.landing import Landed
 from airflow_provider_streams.model.plan import Estimate, Plan, Range, SourceRef, Split
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.receipt import Receipt, SplitReceipt
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.operators.lineage import dataset_of_asset, datasets, run_facets
+from airflow_provider_streams.operators.lineage import dataset_of_asset, datasets, run_facets, table_name
 from airflow_provider_streams.operators.read import ReadWindowOperator
 
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)
@@ -29,7 +30,7 @@ def position(entry):
     return Position.of(7, entry, -1)
 
 
-def make() -> list[tuple[Plan, Receipt]]:
+def make() -> list[tuple[Plan, Landed]]:
     shards = [f"{ORDERS}-partition-0", f"{ORDERS}-partition-1", CLICKS]
     ranges = tuple(Range(shard, position(0), position(10), 100, 10) for shard in shards)
     splits = tuple(Split(i, shard, position(0), position(10), 100) for i, shard in enumerate(shards))
@@ -38,7 +39,8 @@ def make() -> list[tuple[Plan, Receipt]]:
     source = SourceRef("pulsar", "standalone", (ORDERS, CLICKS))
     plan = Plan("d.read", source, window, "publish", None, cut, cut, ranges, splits, Estimate(300), START, cut)
     reports = tuple(SplitReceipt(i, rows=i + 1, bytes=10, entries=10) for i in range(3))
-    return [(plan, Receipt(plan.fingerprint, reports, 1.0, "complete"))]
+    columns = (("value", "binary"), ("event_time", "timestamp"))
+    return [(plan, Landed(Receipt(plan.fingerprint, reports, 1.0, "complete"), None, columns))]
 
 
 def test_each_topic_is_an_input_with_the_exact_ranges_read():
@@ -59,11 +61,36 @@ def test_the_table_is_the_output_with_its_rows():
     assert datasets(SOURCE, make(), None)[1] == []
 
 
+@pytest.mark.parametrize(
+    ("sink", "name"),
+    [
+        (DeltaSink("s3a://lake/shop/orders"), ("s3://lake", "shop/orders")),
+        (DeltaSink("/lake/shop orders"), ("file", "/lake/shop orders")),
+        (SINK, ("file", "/lake/orders")),
+    ],
+)
+def test_a_table_is_named_as_others_name_it(sink, name):
+    from openlineage.client.naming import dataset
+
+    assert table_name(sink) == name
+    if name[0] != "file":
+        known = dataset.S3("lake", "shop/orders")
+        assert (known.get_namespace(), known.get_name()) == name
+
+
+def test_the_table_tells_its_columns_and_the_rows_that_it_got():
+    ((plan, landed),) = make()
+    _, (table,) = datasets(SOURCE, [(plan, landed), (plan, replace(landed, written=2))], SINK)
+    assert json.loads(Serde.to_json(table.outputFacets["outputStatistics"]))["rowCount"] == 6 + 2
+    told = json.loads(Serde.to_json(table.facets["schema"]))["fields"]
+    assert [(one["name"], one["type"]) for one in told] == [("value", "binary"), ("event_time", "timestamp")]
+
+
 def test_a_dry_run_tells_what_it_would_read():
     ((plan, _),) = make()
     (orders, _), (table,) = datasets(SOURCE, [(plan, None)], SINK)
     assert "rows" not in json.loads(Serde.to_json(orders.facets["streamsRanges"]))["facts"][0]
-    assert table.outputFacets == {}
+    assert (table.facets, table.outputFacets) == ({}, {})
 
 
 def test_the_run_tells_its_window_and_plan():
@@ -80,6 +107,11 @@ def test_an_asset_and_a_read_name_the_same_dataset():
     (orders, _), _ = datasets(SOURCE, make(), None)
     found = dataset_of_asset(Asset(uri=SOURCE.asset_uri), None)
     assert (found.namespace, found.name) == (orders.namespace, orders.name)
+
+
+def test_an_asset_of_a_catalogs_table_is_named_as_the_catalog_does():
+    found = dataset_of_asset(Asset(uri="iceberg://lake_default/shop/orders"), None)
+    assert (found.namespace, found.name) == ("iceberg://lake_default", "shop.orders")
 
 
 def test_the_operator_hands_its_last_read_to_the_listener(monkeypatch):

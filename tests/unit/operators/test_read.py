@@ -7,7 +7,16 @@ from datetime import timedelta
 import pytest
 from airflow.sdk import DAG, Asset, task
 
-from airflow_provider_streams import Cuts, ParquetSink, PublishTime, PulsarSource
+from airflow_provider_streams import (
+    Cuts,
+    DeltaSink,
+    IcebergSink,
+    OwnSink,
+    ParquetSink,
+    PublishTime,
+    PulsarSource,
+    TableSink,
+)
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.operators.backfill import BackfillWindowsOperator
 from airflow_provider_streams.operators.read import ReadWindowOperator
@@ -20,10 +29,21 @@ ORDERS = PulsarSource("shop/orders/events")
 HEAVY = ("pyspark", "pyarrow", "numpy", "pulsar", "grpc", "pandas", "deltalake")
 
 
-@pytest.mark.parametrize("wrong", [{"source": "orders"}, {"basis": "event"}, {"on_loss": "ignore"}])
+@pytest.mark.parametrize("wrong", [{"source": "orders"}, {"basis": "events"}, {"on_loss": "ignore"}])
 def test_what_cannot_work_is_refused_when_the_dag_is_parsed(wrong):
     with pytest.raises(InvalidRequest):
         ReadWindowOperator(task_id="read", **{"source": ORDERS, "sink": None, **wrong})
+
+
+@pytest.mark.parametrize(
+    "sink", [IcebergSink("shop.orders"), DeltaSink("s3://lake/orders"), TableSink("prod.shop.orders")]
+)
+def test_a_table_that_keeps_no_undecodable_events_is_refused_when_the_dag_is_parsed(sink):
+    with pytest.raises(InvalidRequest, match="keeps no undecodable events beside its rows"):
+        ReadWindowOperator(task_id="read", source=ORDERS, sink=sink, on_undecodable="quarantine")
+    own = OwnSink("shop.sinks:Writer", "/lake/orders")
+    for fit in (ParquetSink("/lake/orders"), own, None):
+        ReadWindowOperator(task_id="read", source=ORDERS, sink=fit, on_undecodable="quarantine")
 
 
 @pytest.mark.parametrize("basis", ["publish", "chained", Cuts("earliest", "latest")])

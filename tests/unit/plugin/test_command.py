@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import shlex
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from airflow.cli.cli_config import ActionCommand
 
 from airflow_provider_streams.cli.arguments import source_of_args
-from airflow_provider_streams.cli.commands import BACKFILL
+from airflow_provider_streams.cli.commands import BACKFILL, QUARANTINE
 from airflow_provider_streams.journal.landings import KeptLanding
 from airflow_provider_streams.journal.overview import ReaderOverview, ReadingTask
 from airflow_provider_streams.model.grid import Every, parse_grid
 from airflow_provider_streams.model.landing import Landing
 from airflow_provider_streams.model.sink import ParquetSink
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.plugin.command import WantedBackfill, of_source, of_task
+from airflow_provider_streams.plugin.command import WantedBackfill, of_quarantine, of_source, of_task
 from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
 
@@ -33,14 +35,14 @@ def wanted(source, kept: KeptLanding | None = KEPT, select: str = "missing", **m
     )
 
 
-def arguments(command: str) -> Namespace:
+def arguments(command: str, named: Sequence[str] = ("backfill",), action: ActionCommand = BACKFILL) -> Namespace:
     """What the command line makes of a command that a shell hands over."""
     words = shlex.split(command.replace("\\\n", " "))
-    assert words[:3] == ["airflow", "streams", "backfill"]
+    assert words[: 2 + len(named)] == ["airflow", "streams", *named]
     parser = ArgumentParser()
-    for arg in BACKFILL.args:
+    for arg in action.args:
         arg.add_to_parser(parser)
-    return parser.parse_args(words[3:])
+    return parser.parse_args(words[2 + len(named) :])
 
 
 SOURCES = [
@@ -51,6 +53,13 @@ SOURCES = [
     PravegaSource("scope/stream"),
     PravegaSource("scope/stream", event_time_unit="us"),
 ]
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_the_command_that_shows_a_quarantine_names_reader_and_window(source):
+    one = ReaderOverview(7, source.key, READER, landing=KEPT)
+    args = arguments(of_quarantine(one, SPAN), ["quarantine", "show"], QUARANTINE.subcommands[1])
+    assert (args.source, args.reader, Window.parse(args.window)) == (source.key, READER, SPAN)
 
 
 @pytest.mark.parametrize("source", SOURCES)

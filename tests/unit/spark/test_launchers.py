@@ -10,11 +10,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from airflow_provider_streams.errors import InvalidRequest, PreflightFailed
+from airflow_provider_streams.errors import InvalidRequest, PreflightFailed, TaskEnded
 from airflow_provider_streams.hooks import spark as launchers
 from airflow_provider_streams.model.plan import PlanRequest
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.spark import embedded, preflight
+from airflow_provider_streams.spark import embedded, job, preflight
 from airflow_provider_streams.spark.spec import JobSpec
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource, FakeSystem
 
@@ -122,6 +122,20 @@ def test_cancelling_reaches_the_running_job(monkeypatch: pytest.MonkeyPatch, spe
     assert launchers.launch(spec) == "receipt"
     launchers.cancel()
     assert len(stopped) == 1
+
+
+def test_a_task_that_is_ended_while_spark_starts_runs_no_job(monkeypatch: pytest.MonkeyPatch, spec: JobSpec) -> None:
+    ran = []
+
+    def starts(*_: object, **__: object) -> SimpleNamespace:
+        launchers.cancel()
+        return SimpleNamespace(version="4")
+
+    monkeypatch.setattr(embedded, "embedded_session", starts)
+    monkeypatch.setattr(job, "run", lambda *work: ran.append(work))
+    with pytest.raises(TaskEnded):
+        launchers.launch(spec)
+    assert ran == []
 
 
 @pytest.mark.parametrize("home", [None, "/no/such/java"])

@@ -8,6 +8,8 @@ from datetime import timedelta
 import pytest
 
 from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.model.basis import EventTime
+from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.spark.options import READ_OPTIONS, ReadOptions
 from airflow_provider_streams.systems.option import Option
 from airflow_provider_streams.systems.registry import declaration_of, known
@@ -61,6 +63,16 @@ def test_loss_is_refused_unless_it_is_accepted() -> None:
     assert parse(failOnDataLoss="TRUE").on_loss == "fail"
     with pytest.raises(InvalidRequest, match="on_loss"):
         _ = parse(on_loss="ignore").on_loss
+
+
+def test_the_basis_event_takes_its_field_and_how_late_events_may_be() -> None:
+    window = {"window_start": "2026-11-20T10:00:00Z", "window_end": "2026-11-20T11:00:00Z", "basis": "event"}
+    asked = parse(**window, event_time="at", event_time_field_unit="ms", max_lateness_seconds="90", slack_seconds="5")
+    request = asked._request(FakeSystem({}))
+    assert request.event == EventTime(timedelta(seconds=90), event_time="at", unit="ms")
+    assert request.stored == Window.parse("2026-11-20T09:59:55Z/2026-11-20T11:01:30Z")
+    with pytest.raises(InvalidRequest, match="leave rows out"):
+        parse(**window, rows="superset")._request(FakeSystem({}))
 
 
 @pytest.mark.parametrize("system", known())

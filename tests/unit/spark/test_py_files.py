@@ -34,7 +34,7 @@ def test_it_holds_no_room_of_airflows_side(archive: Path) -> None:
     names = zipfile.ZipFile(archive).namelist()
     rooms = {name.split("/")[1] for name in names if name.startswith("airflow_provider_streams/")}
     files = {"__init__.py", "version.py", "errors.py", "redaction.py"}
-    assert rooms == {*files, "model", "systems", "formats", "spark", "testing"}
+    assert rooms == {*files, "model", "systems", "formats", "lake", "spark", "testing"}
 
 
 def test_it_holds_the_folders_of_the_systems_that_others_declare(archive: Path) -> None:

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from airflow_provider_streams.errors import InvalidRequest, PreflightFailed
-from airflow_provider_streams.model.landing import TableMark, TableTerms
+from airflow_provider_streams.model.landing import Held, TableMark, TableTerms
 from airflow_provider_streams.model.plan import PlanRequest
 from airflow_provider_streams.model.sink import ParquetSink
 from airflow_provider_streams.model.window import Window
@@ -30,7 +30,8 @@ def spec() -> JobSpec:
         {"token": "hunter2", "events": "100"},
         5,
         terms=TableTerms(mark, (("value", "binary"),), replace_overlaps=True, set_aside=True),
-        held=7,
+        held=Held(7, 2),
+        table={"uri": "http://catalog", "s3.secret-access-key": "hunter3"},
     )
 
 
@@ -40,8 +41,14 @@ def test_it_survives_the_way_to_another_process(spec: JobSpec) -> None:
 
 
 def test_its_texts_hold_no_secret(spec: JobSpec) -> None:
-    assert "hunter2" not in json.dumps(spec.to_json()) + repr(spec)
-    assert spec.secret_environment() == {"STREAMS_SECRET_TOKEN": "hunter2"}
+    assert "hunter" not in json.dumps(spec.to_json()) + repr(spec)
+    environment = spec.secret_environment()
+    assert environment.pop("STREAMS_SECRET_TOKEN") == "hunter2"
+    assert {name: json.loads(text) for name, text in environment.items()} == {
+        "STREAMS_SECRET_TABLE_CONNECTION": {"uri": "http://catalog", "s3.secret-access-key": "hunter3"}
+    }
+    assert {"hunter2", "hunter3"} <= set(spec.hidden)
+    assert "http://catalog" not in spec.hidden
 
 
 def test_a_secret_that_did_not_arrive_is_named(spec: JobSpec) -> None:

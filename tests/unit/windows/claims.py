@@ -20,10 +20,10 @@ from airflow_provider_streams.journal import tables
 from airflow_provider_streams.journal.landings import KeptLanding
 from airflow_provider_streams.journal.runs import REMOVED, SUPERSEDED
 from airflow_provider_streams.journal.store import Journal
+from airflow_provider_streams.lake.parquet.table import ParquetTable
 from airflow_provider_streams.model.coverage import Coverage, WindowState
 from airflow_provider_streams.model.landing import Landing
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.spark.parquet_table import ParquetTable
 from airflow_provider_streams.testing.fake import Truth
 from airflow_provider_streams.windows.table import compare
 

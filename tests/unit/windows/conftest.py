@@ -14,11 +14,12 @@ import pytest
 
 from airflow_provider_streams import ParquetSink, Window
 from airflow_provider_streams.journal.store import Journal
+from airflow_provider_streams.lake.parquet.table import ParquetTable
 from airflow_provider_streams.model.backfill import Selection, parse_select
-from airflow_provider_streams.model.basis import PublishTime
+from airflow_provider_streams.model.basis import PublishTime, event_time_of
 from airflow_provider_streams.model.grid import parse_grid
 from airflow_provider_streams.model.landing import Landed, Landing
-from airflow_provider_streams.spark.parquet_table import ParquetTable
+from airflow_provider_streams.model.undecodable import Undecodable
 from airflow_provider_streams.spark.spec import SMALL_PLAN_BYTES
 from airflow_provider_streams.systems.registry import declaration_of
 from airflow_provider_streams.testing.fake import FakeSource, FakeSystem
@@ -32,6 +33,7 @@ from airflow_provider_streams.windows.reading import RunIds, plan_window, read_w
 from airflow_provider_streams.windows.workplace import Workplace
 
 MINUTE = timedelta(minutes=1)
+QUARANTINE = Undecodable("quarantine")
 
 
 class Figures:
@@ -40,6 +42,8 @@ class Figures:
     def covered(self, *_: Any) -> None: ...
 
     def recounted(self, *_: Any) -> None: ...
+
+    def replayed(self, *_: Any) -> None: ...
 
 
 @dataclass
@@ -87,20 +91,23 @@ class World:
         grid: str | None = None,
         columns: tuple[str, ...] | None = None,
         transform: str | None = None,
+        value: Any = None,
+        undecodable: Undecodable = QUARANTINE,
         on_loss: Any = "fail",
         dry_run: bool = False,
         **acts: Any,
     ) -> Landed | None:
         """One run of a task that reads one window, as the operator does it."""
         self.tries += 1
-        stream, done = FakeSource(source), Acts(**acts)
+        stream, done = FakeSource(source, value=value), Acts(**acts)
         landing = Landing(self.sink(sink) if sink else None, transform, columns)
         question = WindowQuestion(
             stream, window, PublishTime(slack) if basis == "publish" else declaration_of("fake").basis(basis)
         )
-        read = WindowRead(question, reader, on_loss)
+        read = WindowRead(question, reader, on_loss, undecodable=undecodable)
         ids = RunIds("dag", f"run-{self.tries}", "read", 1)
-        ask = Ask(stream, reader, landing, read.basis, parse_grid(grid) if grid else None)
+        of_grid = parse_grid(grid) if grid else None
+        ask = Ask(stream, reader, landing, read.basis, of_grid, event_time_of(read.question.basis))
         if dry_run:
             plan_window(self.place(stream), ask, read, ids, done)
             return None
@@ -120,13 +127,14 @@ class World:
         lookback: timedelta | None = None,
         columns: tuple[str, ...] | None = None,
         transform: str | None = None,
+        value: Any = None,
         dry_run: bool = False,
         is_own: Callable[[Any], bool] = lambda _run: False,
         **acts: Any,
     ) -> tuple[Preview, Outcome]:
         """One run of a task that backfills."""
         self.tries += 1
-        stream = FakeSource(source)
+        stream = FakeSource(source, value=value)
         backfill = Backfill(
             source=stream,
             span=span,

@@ -22,9 +22,9 @@ from airflow_provider_streams.errors import (
     WindowNotReady,
     WindowsOverlap,
 )
+from airflow_provider_streams.lake.parquet.table import ParquetTable
 from airflow_provider_streams.model.landing import TableMark, TableTerms
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.spark.parquet_table import ParquetTable
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource
 from airflow_provider_streams.windows.table import compare
 
@@ -86,12 +86,23 @@ def test_tables_do_not_lie_in_each_other(world, other):
     assert sum(world.values().values()) == MINUTE_OF_ROWS
 
 
+@pytest.mark.parametrize("sign", ["_delta_log/00000000000000000000.json", "metadata/00000-a.metadata.json"])
+def test_a_folder_inside_of_a_table_of_another_format_is_not_taken(world, sign):
+    """Whoever cleans that table removes from its folder what its metadata do not name."""
+    (world.path / "orders" / sign).parent.mkdir(parents=True)
+    (world.path / "orders" / sign).touch()
+    with pytest.raises(ForeignTable, match=r"lies inside of another table, which has .*Land beside it"):
+        world.read(minutes(0, 1), sink="orders/returns")
+    assert not (world.path / "orders" / "returns").exists()
+
+
 def test_data_below_a_folder_is_somebodys(world):
     below = Path(world.sink().path) / "sub"
     below.mkdir(parents=True)
     (below / "x.parquet").write_bytes(b"PAR1")
     with pytest.raises(ForeignTable, match=r"sub/x\.parquet"):
         world.read(minutes(0, 1))
+    assert list(below.parent.iterdir()) == [below], "nothing of ours is left in it"
 
 
 def test_another_path_to_a_table_is_the_same_table(world):
@@ -239,7 +250,7 @@ def test_another_transform_is_another_landing(world):
 def test_a_folder_of_somebody_is_corrected_without_an_act(world):
     """As its error asks: nothing was landed."""
     world.read(minutes(0, 1), reader="a")
-    with pytest.raises(ForeignTable, match="land in another folder"):
+    with pytest.raises(ForeignTable, match="land in another one"):
         world.read(minutes(0, 1), reader="b")
     world.read(minutes(0, 1), reader="b", sink="other")
     assert once(world.values("other"))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource
-from airflow_provider_streams.windows.progress import covered_end
+from airflow_provider_streams.windows.progress import _next_start, covered_end
 
 MINUTE = timedelta(minutes=1)
 KEY = FakeSource("numbers").key
@@ -55,6 +56,17 @@ def test_what_is_covered_without_a_gap_ends_before_the_first_window_that_is_not(
     world.read(minute(6))
     assert end(world) == minute(4), "5 was never tried"
     assert end(world, reader="another reader") is None
+
+
+def test_by_event_time_the_next_window_may_begin_anywhere_behind_the_start_of_the_last_one(world):
+    """Where times can be looked up, they are: also of partitions that were made since."""
+    world.read(minute(2), basis="event")
+    assert covered_end(world.journal, KEY, "reader", None).cut is None
+    plan = world.journal.pinned(KEY, "reader", minute(2))
+    elsewhere = replace(plan, source=replace(plan.source, system="pravega"))
+    for rows in (plan.filter, None):
+        assert _next_start(replace(elsewhere, filter=rows)) == plan.start_cut != plan.end_cut
+    assert _next_start(replace(elsewhere, basis="append", filter=None)) == plan.end_cut
 
 
 def test_a_window_that_was_planned_and_never_read_breaks_the_row(world):

@@ -23,10 +23,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from airflow_provider_streams.errors import StreamsError
 from airflow_provider_streams.journal.store import Journal
+from airflow_provider_streams.lake.parquet import table as parquet_table
 from airflow_provider_streams.model.grid import parse_grid
 from airflow_provider_streams.model.landing import Landing
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.spark import parquet_table
 from airflow_provider_streams.testing.fake import FakeSource, Truth
 from tests.unit.windows.claims import Act, Memory, check_act, check_claim, check_landed, check_table
 from tests.unit.windows.conftest import World

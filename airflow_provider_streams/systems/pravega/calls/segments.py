@@ -64,6 +64,17 @@ def successors(stream: str, segment_id: int) -> Call[tuple[int, ...]]:
     )
 
 
+def owners_after(stream: str, segment_id: int) -> Call[tuple[KeyedSegment, ...]]:
+    """As `successors`, with the keys that they own."""
+    return Call(
+        "getSegmentsImmediatelyFollowing",
+        stream,
+        _segment(stream, segment_id),
+        pb.Successors,
+        lambda a: tuple(sorted(keyed_segment(entry.segment) for entry in a.entries)),
+    )
+
+
 def segment_open(stream: str, segment_id: int) -> Call[bool]:
     """Whether a segment is still written to; an unknown one is not."""
     return Call("isSegmentValid", stream, _segment(stream, segment_id), pb.BoolAnswer, value)

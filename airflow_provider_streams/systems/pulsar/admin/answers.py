@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -10,27 +9,7 @@ from typing import Any, Literal, Self
 from urllib.parse import unquote_plus
 
 from airflow_provider_streams.model.window import moment_of_ms
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """One HTTP answer; header names are in lower case."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-
-    def json(self) -> Any:
-        """The body as JSON.
-
-        Raises:
-            ValueError: it is none.
-        """
-        return json.loads(self.body)
-
-    def text(self) -> str:
-        """The body as text."""
-        return self.body.decode("utf-8", "replace").strip()
+from airflow_provider_streams.systems.rest.answer import Answer
 
 
 def parse_time(text: str | None) -> datetime | None:

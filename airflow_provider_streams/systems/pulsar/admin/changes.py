@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from typing import Any, Literal
 from urllib.parse import quote_plus
 
-from airflow_provider_streams.systems.pulsar.admin.answers import Answer, MessageId
-from airflow_provider_streams.systems.pulsar.admin.requests import Refusal, Request
+from airflow_provider_streams.systems.pulsar.admin.answers import MessageId
 from airflow_provider_streams.systems.pulsar.names import partition_of, rest_path, segment
+from airflow_provider_streams.systems.rest.answer import Answer
+from airflow_provider_streams.systems.rest.request import Refusal, Request
 
 Place = MessageId | Literal["earliest", "latest"]
 """Where a subscription starts: at this entry, at the first one stored, or after the last one."""

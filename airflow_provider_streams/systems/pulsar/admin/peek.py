@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
 
-from airflow_provider_streams.systems.pulsar.admin.answers import Answer, EntryId, parse_time
+from airflow_provider_streams.systems.pulsar.admin.answers import EntryId, parse_time
+from airflow_provider_streams.systems.rest.answer import Answer
 
 _PREFIX = "x-pulsar-"
 

@@ -5,12 +5,10 @@ None of them creates a topic or a subscription, or changes anything: those that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Generic, TypeVar
+from dataclasses import replace
+from typing import TypeVar
 
 from airflow_provider_streams.systems.pulsar.admin.answers import (
-    Answer,
     BacklogQuota,
     InternalInfo,
     InternalStats,
@@ -23,38 +21,10 @@ from airflow_provider_streams.systems.pulsar.admin.answers import (
 )
 from airflow_provider_streams.systems.pulsar.admin.peek import PeekedEntry
 from airflow_provider_streams.systems.pulsar.names import rest_path, segment
+from airflow_provider_streams.systems.rest.answer import Answer
+from airflow_provider_streams.systems.rest.request import Refusal, Request
 
 T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
-
-Refusal = tuple[int, str]
-"""A status, and a part of its reason in lower case ("": any reason)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Request(Generic[T_co]):
-    """One admin call."""
-
-    action: str
-    """What it does, to follow "not allowed to"; names the topic."""
-    path: str
-    """Below the service's root, already percent-encoded."""
-    parse: Callable[[Answer], T_co]
-    params: Mapping[str, str] = field(default_factory=dict)
-    method: str = "GET"
-    body: bytes | None = None
-    headers_only: bool = False
-    """Its answer is in the headers; the body may be anything, of any size."""
-    idempotent: bool = True
-    """It may be sent again when it is not known whether it arrived."""
-    seconds: float | None = None
-    """An answer that takes longer never comes, and is not asked for again; None: as the endpoint has it."""
-    subject: str = ""
-    """The topic or namespace that a 404 is about."""
-    absent: tuple[Refusal, ...] = ()
-    """Refusals that are an answer here: the result is None."""
-    passing: tuple[Refusal, ...] = ()
-    """Refusals that come at random, besides those every call repeats."""
 
 
 # a partition may be made when it is first used; until then it is not there, though its topic is
@@ -306,6 +276,3 @@ def slow_transactions(longer_than_ms: int) -> Request[tuple[SlowTransaction, ...
         # no coordinator is loaded before the first transaction
         absent=((503, "transaction"), (500, "coordinator not found"), (404, "coordinator not found")),
     )
-
-
-AnyRequest = Request[Any]

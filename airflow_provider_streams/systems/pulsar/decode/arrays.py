@@ -20,6 +20,11 @@ def numbers(kind: pa.DataType, values: npt.NDArray[Any], valid: Flags | None = N
     return pa.Array.from_buffers(kind, len(values), [bitmap(valid), buffer(np.ascontiguousarray(values))])
 
 
+def booleans(values: Flags) -> Array:
+    """An array of true and false."""
+    return pa.Array.from_buffers(pa.bool_(), len(values), [None, buffer(np.packbits(values, bitorder="little"))])
+
+
 def buffer(values: npt.NDArray[Any]) -> pa.Buffer:
     """The memory of a contiguous array, not copied."""
     return pa.py_buffer(values)  # type: ignore[arg-type]  # the stubs know numpy's arrays as no buffers
@@ -32,7 +37,7 @@ def bitmap(valid: Flags | None) -> pa.Buffer | None:
     return buffer(np.packbits(valid, bitorder="little"))
 
 
-def binary(kind: pa.DataType, data: bytes, starts: Ints, ends: Ints, valid: Flags | None = None) -> Array:
+def binary(kind: pa.DataType, data: bytes | memoryview, starts: Ints, ends: Ints, valid: Flags | None = None) -> Array:
     """The bytes `data[start:end]` of each row, as `kind` (binary, or string, with foreign bytes replaced).
 
     Spans must ascend; `valid` says which rows have one (None: all), the others are null. The spans and the gaps
@@ -76,6 +81,15 @@ def taken(kind: pa.DataType, values: Sequence[bytes | None], places: Ints) -> Ar
     """The value at each of these places."""
     array = listed(values)
     return (array if kind == pa.binary() else text(array)).take(numbers(pa.int64(), places))
+
+
+def repeated(kind: pa.DataType, value: bytes | None, count: int) -> Array:
+    """One value so many times."""
+    if value is None or not count:
+        return absent(kind, count)
+    offsets = np.arange(count + 1, dtype=np.int32) * np.int32(len(value))
+    array = pa.Array.from_buffers(pa.binary(), count, [None, buffer(offsets), pa.py_buffer(value * count)])
+    return array if kind == pa.binary() else text(array)
 
 
 def times(millis: Ints, valid: Flags | None = None) -> Array:

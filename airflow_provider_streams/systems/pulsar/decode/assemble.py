@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -12,7 +13,7 @@ import pyarrow.compute as pc
 
 from airflow_provider_streams.systems.pulsar.decode import arrays
 from airflow_provider_streams.systems.pulsar.decode.arrays import Array
-from airflow_provider_streams.systems.pulsar.decode.columns import COLUMNS
+from airflow_provider_streams.systems.pulsar.decode.columns import COLUMNS, TIMESTAMP
 from airflow_provider_streams.systems.pulsar.decode.entry import BadEntry, Entry, Group
 from airflow_provider_streams.systems.pulsar.decode.rows import Rows
 from airflow_provider_streams.systems.pulsar.decode.unaligned import Flags, Ints
@@ -22,6 +23,9 @@ MESSAGE_COLUMNS: Final = frozenset(
     {"value", "key", "event_time", "properties", "ordering_key", "key_bytes", "sequence_id"}
 )
 """Those that a message's own header and value decide."""
+SHORT_TEXT: Final = 64
+"""Bytes: a longer text is not repeated for each row without a look at their sum."""
+
 _LATEST_MS: Final = (1 << 63) // 1000 - 1
 """The last millisecond that a timestamp column, which counts microseconds, can hold; its negative is the first."""
 
@@ -57,24 +61,32 @@ class Origin:
             raise BadEntry(self.group.entries[self.owner[row]], Malformed(why))
         return arrays.times(millis, known)
 
+    def each_time(self, column: str, values: Sequence[int]) -> Array:
+        """One time (ms) per entry, for each of its rows.
+
+        Raises:
+            BadEntry: as `times`.
+        """
+        millis = np.array(values, np.int64)
+        if ((millis > _LATEST_MS) | (millis < -_LATEST_MS)).any():
+            return self.times(column, millis[self.owner])  # an entry without a row may have such a time
+        return arrays.numbers(TIMESTAMP, (millis * 1000)[self.owner])
+
     def each_text(self, kind: pa.DataType, values: Sequence[bytes | None]) -> Array:
         """One text per entry, for each of its rows."""
+        if len(set(values)) == 1 and len(values[0] or b"") <= SHORT_TEXT:
+            return arrays.repeated(kind, values[0], len(self.owner))
         return arrays.taken(kind, values, self.owner)
 
 
-def message_columns(rows: Rows, data: bytes, origin: Origin) -> dict[str, Array]:
+def message_columns(rows: Rows, data: bytes | memoryview, origin: Origin) -> dict[str, Array]:
     """The value, and those of the other `MESSAGE_COLUMNS` that `rows` has room for.
 
     Raises:
         BadEntry: an event time is beyond what a timestamp can hold.
     """
     columns = {"value": arrays.binary(pa.binary(), data, rows.value_start, rows.value_end, ~rows.null_value)}
-    if rows.key_start is not None and rows.key_end is not None:
-        columns["key_bytes"] = arrays.binary(pa.binary(), data, rows.key_start, rows.key_end, rows.key_start >= 0)
-        columns["key"] = arrays.text(columns["key_bytes"])
-    if rows.ordering_start is not None and rows.ordering_end is not None:
-        spans = (rows.ordering_start, rows.ordering_end, rows.ordering_start >= 0)
-        columns["ordering_key"] = arrays.binary(pa.binary(), data, *spans)
+    columns |= key_columns(rows, data)
     if rows.event_ms is not None:
         columns["event_time"] = origin.times("event_time", rows.event_ms, rows.event_ms != 0)
     if rows.sequence is not None:
@@ -87,6 +99,37 @@ def message_columns(rows: Rows, data: bytes, origin: Origin) -> dict[str, Array]
     return columns
 
 
+def key_columns(rows: Rows, data: bytes | memoryview) -> dict[str, Array]:
+    """The keys of rows, those that they have room for."""
+    columns: dict[str, Array] = {}
+    if rows.key_start is not None and rows.key_end is not None:
+        stored = arrays.binary(pa.binary(), data, rows.key_start, rows.key_end, rows.key_start >= 0)
+        columns["key"] = arrays.text(stored)
+        if rows.key_base64 is not None:
+            columns["key_bytes"] = _given_keys(stored, rows.key_base64)
+    if rows.ordering_start is not None and rows.ordering_end is not None:
+        spans = (rows.ordering_start, rows.ordering_end, rows.ordering_start >= 0)
+        columns["ordering_key"] = arrays.binary(pa.binary(), data, *spans)
+    return columns
+
+
+def _given_keys(stored: Array, flagged: Flags) -> Array:
+    """Keys as their producers gave them; one that says that it is base64 text, and is none, stays as it is stored."""
+    encoded = np.flatnonzero(flagged)
+    if not len(encoded):
+        return stored
+    given = [_of_base64(key) for key in stored.take(arrays.numbers(pa.int64(), encoded)).to_pylist()]
+    keys: Array = pc.replace_with_mask(stored, arrays.booleans(flagged), arrays.listed(given))
+    return keys
+
+
+def _of_base64(key: bytes | None) -> bytes | None:
+    try:
+        return key and base64.b64decode(key, validate=True)
+    except ValueError:
+        return key
+
+
 def absent_columns(count: int, columns: Collection[str]) -> dict[str, Array]:
     """Those of the `MESSAGE_COLUMNS`, but the value, as they are for messages that set none of them."""
     found = {name: arrays.absent(COLUMNS[name], count) for name in MESSAGE_COLUMNS & set(columns) - {"value"}}
@@ -96,10 +139,22 @@ def absent_columns(count: int, columns: Collection[str]) -> dict[str, Array]:
     return found
 
 
-def _broker(origin: Origin, part: int) -> tuple[Ints, Flags]:
-    """What the broker noted of each row, its time or its index, and whether it did."""
+def _broker(origin: Origin, part: int) -> tuple[Ints, Flags] | None:
+    """What the broker noted of each row, its time or its index, and whether it did; None: of no row."""
     noted = [None if entry.broker is None else entry.broker[part] for entry in origin.group.entries]
+    if noted.count(None) == len(noted):
+        return None
     return origin.each([value or 0 for value in noted]), origin.each([value is not None for value in noted]) != 0
+
+
+def _broker_times(origin: Origin) -> Array:
+    noted = _broker(origin, 0)
+    return origin.times("broker_time", *noted) if noted else arrays.absent(TIMESTAMP, len(origin.owner))
+
+
+def _broker_indexes(origin: Origin) -> Array:
+    noted = _broker(origin, 1)
+    return arrays.numbers(pa.int64(), *noted) if noted else arrays.absent(pa.int64(), len(origin.owner))
 
 
 def _message_ids(origin: Origin) -> Array:
@@ -136,14 +191,14 @@ def _id_tail(entry: Entry) -> bytes:
 
 
 _ORIGIN_COLUMNS: Mapping[str, Callable[[Origin], Array]] = {
-    "publish_time": lambda o: o.times("publish_time", o.each([m.publish_ms for m in o.group.metadata])),
+    "publish_time": lambda o: o.each_time("publish_time", [m.publish_ms for m in o.group.metadata]),
     "ledger": lambda o: arrays.numbers(pa.int64(), o.group.ledgers[o.owner]),
     "entry": lambda o: arrays.numbers(pa.int64(), o.group.numbers[o.owner]),
     "batch_index": lambda o: arrays.numbers(pa.int32(), o.index.astype(np.int32)),
     "producer": lambda o: o.each_text(pa.string(), [m.producer for m in o.group.metadata]),
     "schema_version": lambda o: o.each_text(pa.binary(), [m.schema_version for m in o.group.metadata]),
     "replicated_from": lambda o: o.each_text(pa.string(), [m.replicated_from for m in o.group.metadata]),
-    "broker_time": lambda o: o.times("broker_time", *_broker(o, 0)),
-    "broker_index": lambda o: arrays.numbers(pa.int64(), *_broker(o, 1)),
+    "broker_time": _broker_times,
+    "broker_index": _broker_indexes,
     "message_id": _message_ids,
 }

@@ -8,6 +8,7 @@ from typing import Final
 import pyarrow as pa
 
 from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.systems.pulsar.column_names import DEFAULT_COLUMN_NAMES
 
 TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
 
@@ -34,9 +35,6 @@ COLUMNS: Final[dict[str, pa.DataType]] = {
 }
 """Every column that can be asked for. All are nullable."""
 
-DEFAULT_COLUMNS: Final = tuple(COLUMNS)[:9]
-"""Those of a read that names none; the others cost more and are given on request."""
-
 
 def arrow_schema(columns: Sequence[str] | None = None) -> pa.Schema:
     """The Arrow schema of these columns, in this order; None: the default ones.
@@ -44,7 +42,7 @@ def arrow_schema(columns: Sequence[str] | None = None) -> pa.Schema:
     Raises:
         InvalidRequest: an unknown column, or one asked for twice.
     """
-    names = DEFAULT_COLUMNS if columns is None else tuple(columns)
+    names = DEFAULT_COLUMN_NAMES if columns is None else tuple(columns)
     unknown = [name for name in names if name not in COLUMNS]
     if unknown:
         raise InvalidRequest(f"unknown Pulsar columns {unknown}; known: {', '.join(COLUMNS)}")

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from airflow_provider_streams.errors import EntryTooLarge, InvalidRequest, MalformedEntry
+from airflow_provider_streams.model.selection import Selection
 from airflow_provider_streams.systems.pulsar.decode import arrays
 from airflow_provider_streams.systems.pulsar.decode.columns import arrow_schema
 from airflow_provider_streams.systems.pulsar.decode.compression import Payload, decompress
@@ -23,18 +25,23 @@ from airflow_provider_streams.systems.pulsar.decode.entry import (
     stored_messages,
     text_bytes,
 )
-from airflow_provider_streams.systems.pulsar.decode.group import Decoded, decode_group
+from airflow_provider_streams.systems.pulsar.decode.group import Chosen, Decoded, Span, decode_group
+from airflow_provider_streams.systems.pulsar.decode.key_filter import KeyFilter
+from airflow_provider_streams.systems.pulsar.decode.memory import keep_freed_memory
 from airflow_provider_streams.systems.pulsar.decode.metadata import EntryMetadata
 from airflow_provider_streams.systems.pulsar.decode.unaligned import Ints
 from airflow_provider_streams.systems.pulsar.limits import Limits, TooLarge
 from airflow_provider_streams.systems.pulsar.protobuf import Malformed
+from airflow_provider_streams.systems.time_bounds import TimeBounds, Times
 
-BATCH_ROWS: Final = 10_000
+BATCH_ROWS: Final = 20_000
 BATCH_BYTES: Final = 4 << 20
 """Limits of one record batch; a single message may be larger."""
 
 GROUP_BYTES: Final = 64 << 20
 """Entries decoded together; what a flush needs in memory is some three times as much."""
+
+MILLISECOND: Final = Fraction(1000)
 
 Place = tuple[int, int, int]
 
@@ -47,9 +54,13 @@ class Totals:
     bytes: int = 0
     """Of the values, decompressed."""
     outside: int = 0
-    """Messages of a batch before its first or from its end index on, left out."""
+    """Messages of a batch before its first or from its end index on, and those of other keys, left out."""
     compacted: int = 0
     """Messages that compaction took out of a batch, left out."""
+    elsewhen: int = 0
+    """Messages whose event time is not asked for, left out."""
+    untimed: int = 0
+    """Rows without an event time, kept by their publish time."""
     first: Place | None = None
     last: Place | None = None
     """(ledger, entry, batch index) of the first and the last row."""
@@ -59,21 +70,38 @@ class Decoder:
     """Collects entries of one shard, in reading order, and decodes many of them at a time.
 
     `columns` are names of `COLUMNS`, None the default ones; `topic` is the parent's full name; `partition` is -1 for a
-    topic without partitions; `limits` bound what one entry may become. Entries are stepped through side by side, the
-    more the faster: flush at some 16 MiB of `pending_bytes`. `totals` and `paths` (entries by the way they were
-    decoded) add up over all flushes.
+    topic without partitions; `limits` bound what one entry may become; with `event_times` only the messages of these
+    become rows, and those without an event time by their publish time; `selection` says of which keys rows are made.
+    `time_bounds` are told the times that `event_times` are compared with.
+    Entries are stepped through side by side, the more the faster: flush at some 16 MiB of `pending_bytes`, and where
+    payloads begin to lie in another array, for those of one are read where they are. `totals` and `paths` (entries by
+    the way they were decoded) add up over all flushes.
     """
 
-    def __init__(self, columns: Sequence[str] | None, topic: str, partition: int, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        columns: Sequence[str] | None,
+        topic: str,
+        partition: int,
+        limits: Limits | None = None,
+        *,
+        event_times: Span | None = None,
+        selection: Selection | None = None,
+        time_bounds: TimeBounds | None = None,
+    ) -> None:
         self.schema = arrow_schema(columns)
         self.totals = Totals()
         self.paths: Counter[str] = Counter()
         self.pending_rows = 0
         self.pending_bytes = 0
         self._topic, self._partition, self._limits = topic, partition, limits or Limits()
-        self._columns = frozenset(self.schema.names) | ({"key"} if "key_bytes" in self.schema.names else set())
+        needed = {"key"} if "key_bytes" in self.schema.names else set()
+        self._time_bounds = time_bounds
+        self._chosen = Chosen(event_times, KeyFilter(selection) if selection else None)
+        self._columns = frozenset({*self.schema.names, *needed, *self._chosen.columns})
         self._repeated = [name for name in OF_EVERY_ROW if name in self._columns]
         self._pending: list[Entry] = []
+        keep_freed_memory()
         self._constants = {
             "topic": arrays.taken(pa.string(), [topic.encode()], np.zeros(BATCH_ROWS, np.int64)),
             "partition": arrays.numbers(pa.int32(), np.full(BATCH_ROWS, partition, np.int32)),
@@ -140,7 +168,7 @@ class Decoder:
         return pending
 
     def decode(self, taken: Sequence[Entry]) -> list[pa.RecordBatch]:
-        """Batches of at most 10,000 rows and about 4 MiB, in the entries' order. One call at a time.
+        """Batches of at most `BATCH_ROWS` rows and about 4 MiB, in the entries' order. One call at a time.
 
         Raises:
             MalformedEntry: a payload is no batch of as many messages as its metadata state, or a time is none that a
@@ -151,7 +179,7 @@ class Decoder:
         for entries in _groups(taken):
             group = Group.of(entries)
             try:
-                decoded = decode_group(group, self._partition, self._columns, self._limits)
+                decoded = decode_group(group, self._partition, self._columns, self._limits, self._chosen)
                 batches += self._batches(decoded)
             except BadEntry as error:
                 raise self.refusal(error.entry.ledger, error.entry.entry, error.why) from error
@@ -170,9 +198,14 @@ class Decoder:
         asked = int(group.asked.sum())
         totals.rows += len(owner)
         totals.bytes += decoded.value_bytes
-        totals.outside += int(group.messages.sum()) - asked
-        totals.compacted += asked - len(owner)
+        totals.outside += int(group.messages.sum()) - asked + decoded.unchosen
+        totals.compacted += asked - len(owner) - decoded.elsewhen - decoded.unchosen
+        totals.elsewhen += decoded.elsewhen
+        totals.untimed += decoded.untimed
         self.paths += decoded.paths
+        if decoded.times is not None and self._time_bounds is not None:
+            of, times_ms = decoded.times
+            self._time_bounds.add_all(group.ledgers[of], group.numbers[of], Times(times_ms, MILLISECOND))
         if len(owner):
             first, last = ((*group.entries[owner[row]][:2], int(index[row])) for row in (0, -1))
             totals.first, totals.last = totals.first or first, last

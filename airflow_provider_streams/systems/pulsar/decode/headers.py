@@ -27,6 +27,7 @@ from airflow_provider_streams.systems.pulsar.decode.walk import (
     COMPACTED_OUT,
     EVENT_TIME,
     KEY,
+    KEY_BASE64,
     NAME,
     NULL_VALUE,
     ORDERING_KEY,
@@ -232,6 +233,8 @@ class HeaderParser:
             rows.sequence_set[chosen] = True
         elif tag == EVENT_TIME and rows.event_ms is not None:
             rows.event_ms[chosen] = value
+        elif tag == KEY_BASE64 and rows.key_base64 is not None:
+            rows.key_base64[chosen] = value != 0
         elif tag == NULL_VALUE:
             rows.null_value[chosen] = value != 0
         elif tag == COMPACTED_OUT:
@@ -240,7 +243,7 @@ class HeaderParser:
             step.size[left] = value.astype(np.int32)
 
 
-_NUMBERS: Final = (SEQUENCE_ID, EVENT_TIME, NULL_VALUE, COMPACTED_OUT, SIZE)
+_NUMBERS: Final = (SEQUENCE_ID, EVENT_TIME, KEY_BASE64, NULL_VALUE, COMPACTED_OUT, SIZE)
 _WIRES: Final[npt.NDArray[np.bool_]] = np.zeros(8, np.bool_)
 _WIRES[[VARINT, FIXED64, BYTES, FIXED32]] = True
 """Those whose fields can be stepped over at once."""

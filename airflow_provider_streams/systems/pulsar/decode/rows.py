@@ -15,6 +15,7 @@ from airflow_provider_streams.systems.pulsar.decode.walk import (
     COMPACTED_OUT,
     EVENT_TIME,
     KEY,
+    KEY_BASE64,
     NULL_VALUE,
     ORDERING_KEY,
     SEQUENCE_ID,
@@ -65,6 +66,8 @@ class Rows:
     compacted_out: Flags
     key_start: Ints | None = None
     key_end: Ints | None = None
+    key_base64: Flags | None = None
+    """The key is base64 text of the producer's bytes."""
     ordering_start: Ints | None = None
     ordering_end: Ints | None = None
     event_ms: Ints | None = None
@@ -90,6 +93,7 @@ class Rows:
             compacted_out=np.zeros(count, np.bool_),
             key_start=numbers("key", ABSENT),
             key_end=numbers("key", ABSENT),
+            key_base64=np.zeros(count, np.bool_) if "key_bytes" in columns else None,
             ordering_start=numbers("ordering_key", ABSENT),
             ordering_end=numbers("ordering_key", ABSENT),
             event_ms=numbers("event_time"),
@@ -107,6 +111,8 @@ class Rows:
         self.compacted_out[row] = header.number(COMPACTED_OUT) != 0
         if self.key_start is not None and self.key_end is not None:
             self.key_start[row], self.key_end[row] = header.span(KEY)
+        if self.key_base64 is not None:
+            self.key_base64[row] = header.number(KEY_BASE64) != 0
         if self.ordering_start is not None and self.ordering_end is not None:
             self.ordering_start[row], self.ordering_end[row] = header.span(ORDERING_KEY)
         if self.event_ms is not None:
@@ -120,6 +126,7 @@ class Rows:
             (self.null_value, False),
             (self.compacted_out, False),
             (self.key_start, ABSENT),
+            (self.key_base64, False),
             (self.ordering_start, ABSENT),
             (self.event_ms, 0),
             (self.sequence_set, False),

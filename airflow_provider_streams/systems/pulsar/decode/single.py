@@ -19,6 +19,8 @@ def header(metadata: EntryMetadata, size: int, columns: Collection[str]) -> byte
         out = metadata.properties + out
     if metadata.event_ms and "event_time" in columns:
         out += b"\x28" + write_varint(metadata.event_ms)
+    if metadata.key_b64 and "key_bytes" in columns:
+        out += b"\x30\x01"
     if metadata.ordering_key is not None and "ordering_key" in columns:
         out += b"\x3a" + _varint(len(metadata.ordering_key)) + metadata.ordering_key
     if metadata.sequence_id is not None and "sequence_id" in columns:

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import chain
 from typing import Final
 
 import numpy as np
 
-from airflow_provider_streams.systems.pulsar.decode import message_offsets, single
+from airflow_provider_streams.systems.pulsar.decode import common_headers, message_offsets, single
 from airflow_provider_streams.systems.pulsar.decode.compression import Payload
 from airflow_provider_streams.systems.pulsar.decode.entry import BadEntry, Group
 from airflow_provider_streams.systems.pulsar.decode.headers import CHUNK, HeaderParser
+from airflow_provider_streams.systems.pulsar.decode.memory import one_memory
 from airflow_provider_streams.systems.pulsar.decode.rows import PropertySpans, Rows
 from airflow_provider_streams.systems.pulsar.decode.unaligned import PADDING, Flags, Ints, Loads
 from airflow_provider_streams.systems.pulsar.decode.walk import LENGTH, SIZE, Span, find_starts, read_header
 from airflow_provider_streams.systems.pulsar.limits import Limits, TooLarge
 from airflow_provider_streams.systems.pulsar.protobuf import Malformed, as_int32
 
-WALK, SINGLE, STRIDE, PIECES, LANES, HOP = range(6)
-PATHS: Final = ("walk", "single", "stride", "pieces", "lanes", "hop")
+WALK, SINGLE, STRIDE, SCAN, PIECES, LANES, HOP = range(7)
+PATHS: Final = ("walk", "single", "stride", "scan", "pieces", "lanes", "hop")
 """How the starts of an entry's messages were found: `walk` read every field of every header on the way."""
 
 _CERTAIN: Final = (WALK, SINGLE)
@@ -37,10 +38,9 @@ class SpanReader:
         self._entries, self._limits = group.entries, limits
         self._path = np.where(group.is_batch, WALK, SINGLE)
         self._stored, self._first_row = group.stored, group.first_row
-        lengths, parts = _parts(group, columns)
-        self._end = np.cumsum(lengths)
-        self._begin = self._end - lengths
-        self.data = b"".join([*parts, PADDING])
+        memory = one_memory(group)
+        self.data: bytes | memoryview
+        self.data, self._begin, self._end = memory or _joined(group, columns)
         self._loads = Loads(self.data)
         self.rows = Rows.of(np.repeat(np.arange(len(self._stored)), self._stored), columns)
         self._properties: list[PropertySpans] = []
@@ -59,7 +59,7 @@ class SpanReader:
             BadEntry: naming an entry that cannot be read.
         """
         self._find_starts()
-        failures = self._parse(np.arange(len(self.rows)))
+        failures = self._parse(self._uncommon())
         guessed = [number for number in failures if self._path[number] not in _CERTAIN]
         certain = {number: error for number, error in failures.items() if number not in guessed}
         if guessed:
@@ -68,6 +68,20 @@ class SpanReader:
             raise BadEntry(self._entries[number], error)
         if self.rows.properties is not None:
             self.rows.properties = PropertySpans.joined(self._properties)
+
+    def _uncommon(self) -> Ints:
+        """The rows that are left when all common headers are read."""
+        count = len(self.rows)
+        if self.rows.sequence is not None:
+            return np.arange(count)
+        ends = self._ends()
+        left: list[Ints] = []
+        for first in range(0, count, CHUNK):
+            odd = common_headers.parse(self._loads, self.rows, ends, slice(first, min(first + CHUNK, count)))
+            if odd.all():  # then the others are as a rule, too
+                return np.concatenate([*left, np.arange(first, count)])
+            left.append(np.flatnonzero(odd) + first)
+        return np.concatenate(left) if left else np.arange(0)
 
     def _parse_again(self, guessed: Sequence[int]) -> Failures:
         """Find the starts of these entries by the walk, and parse their rows again."""
@@ -137,7 +151,7 @@ class SpanReader:
         single_ones = self._path == SINGLE
         self.rows.begin[self._first_row[single_ones]] = self._begin[single_ones]
         for number in np.flatnonzero(~single_ones & (self._stored >= message_offsets.FEWEST_STRIDES)).tolist():
-            self._path[number] = self._stride(number)
+            self._path[number] = self._stride(number) or self._scan(number)
         large = np.flatnonzero((self._path == WALK) & (self._stored >= message_offsets.FEWEST_TO_CUT))
         if 0 < len(large) <= message_offsets.MOST_LANES // 2:
             self._side_by_side(large, message_offsets.pieces, PIECES)
@@ -162,12 +176,22 @@ class SpanReader:
         self.rows.begin[self._rows_of(number)] = np.arange(begin, end, step)
         return STRIDE
 
-    def _hop(self, number: int) -> int:
+    def _scan(self, number: int) -> int:
         begin, end, count = self._place(number)
-        found = message_offsets.hop(self.data, begin, end, count)
+        if end - begin > count * message_offsets.LONGEST_TO_SCAN:
+            return WALK
+        found = message_offsets.scan(self._loads, begin, end, count)
         if found is None:
             return WALK
         self.rows.begin[self._rows_of(number)] = found
+        return SCAN
+
+    def _hop(self, number: int) -> int:
+        begin, end, count = self._place(number)
+        found = message_offsets.hop(bytes(self.data[begin:end]), 0, end - begin, count)
+        if found is None:
+            return WALK
+        self.rows.begin[self._rows_of(number)] = np.array(found) + begin
         return HOP
 
     def _place(self, number: int) -> tuple[int, int, int]:
@@ -193,15 +217,17 @@ class SpanReader:
             raise BadEntry(self._entries[number], error) from error
 
 
-def _parts(group: Group, columns: Collection[str]) -> tuple[Ints, Sequence[Payload]]:
-    """What makes up the buffer, and how many bytes each entry has in it: single messages get a header each."""
+def _joined(group: Group, columns: Collection[str]) -> tuple[bytes, Ints, Ints]:
+    """One buffer, and where each entry begins and ends in it: single messages get a header each."""
     sizes = [len(payload) for payload in group.payloads]
     lengths = np.array(sizes)
-    if group.is_batch.all():
-        return lengths, group.payloads
-    heads = [
-        b"" if metadata.num_messages is not None else single.header(metadata, size, columns)
-        for metadata, size in zip(group.metadata, sizes, strict=True)
-    ]
-    lengths += [len(head) for head in heads]
-    return lengths, list(chain.from_iterable(zip(heads, group.payloads, strict=True)))
+    parts: Iterable[Payload] = group.payloads
+    if not group.is_batch.all():
+        heads = [
+            b"" if metadata.num_messages is not None else single.header(metadata, size, columns)
+            for metadata, size in zip(group.metadata, sizes, strict=True)
+        ]
+        lengths += [len(head) for head in heads]
+        parts = chain.from_iterable(zip(heads, group.payloads, strict=True))
+    ends = np.cumsum(lengths)
+    return b"".join([*parts, PADDING]), ends - lengths, ends

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
+Bytes = npt.NDArray[np.uint8]
 Flags = npt.NDArray[np.bool_]
 
 PADDING: Final = bytes(512)
@@ -16,13 +17,14 @@ PADDING: Final = bytes(512)
 
 
 class Loads:
-    """Views of `data` whose element i starts at byte i: `words` (8 bytes, little-endian), `lengths` (4, big-endian).
+    """Views of `data` whose element i starts at byte i: `bytes`, `words` (8, little-endian), `lengths` (4, big-endian).
 
     `data` must end with `PADDING`, and is kept alive by the views.
     """
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes | memoryview) -> None:
         self.data = data
+        self.bytes: Bytes = np.frombuffer(data, np.uint8)
         places = len(data) - 7
         self.words: Words = np.ndarray((places,), "<u8", data, strides=(1,))
         self.lengths: npt.NDArray[np.uint32] = np.ndarray((places,), ">u4", data, strides=(1,))

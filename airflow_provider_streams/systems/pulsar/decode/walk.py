@@ -13,7 +13,7 @@ LENGTH: Final = Struct(">I")
 """Of a message's header, before it."""
 
 PROPERTIES, KEY, SIZE, COMPACTED_OUT = 1 << 3 | BYTES, 2 << 3 | BYTES, 3 << 3 | VARINT, 4 << 3 | VARINT
-EVENT_TIME, ORDERING_KEY, SEQUENCE_ID = 5 << 3 | VARINT, 7 << 3 | BYTES, 8 << 3 | VARINT
+EVENT_TIME, KEY_BASE64, ORDERING_KEY, SEQUENCE_ID = 5 << 3 | VARINT, 6 << 3 | VARINT, 7 << 3 | BYTES, 8 << 3 | VARINT
 NULL_VALUE = 9 << 3 | VARINT
 """Tags of SingleMessageMetadata."""
 NAME, VALUE = 1 << 3 | BYTES, 2 << 3 | BYTES
@@ -45,7 +45,7 @@ class Header:
         return self.last.get(tag, (ABSENT, ABSENT))
 
 
-def find_starts(data: bytes, start: int, end: int, count: int) -> list[int]:
+def find_starts(data: bytes | memoryview, start: int, end: int, count: int) -> list[int]:
     """The starts of the `count` messages of the batch `data[start:end]`.
 
     Raises:
@@ -68,7 +68,7 @@ def find_starts(data: bytes, start: int, end: int, count: int) -> list[int]:
     return starts
 
 
-def payload_size(data: bytes, at: int, end: int) -> int:
+def payload_size(data: bytes | memoryview, at: int, end: int) -> int:
     """How many bytes the header `data[at:end]` says that its message's value has.
 
     Raises:
@@ -83,7 +83,7 @@ def payload_size(data: bytes, at: int, end: int) -> int:
     return size
 
 
-def read_header(data: bytes, at: int, end: int, *, most_properties: int) -> Header:
+def read_header(data: bytes | memoryview, at: int, end: int, *, most_properties: int) -> Header:
     """The SingleMessageMetadata `data[at:end]`; of too many properties, one more than `most_properties`; 0: of none.
 
     Raises:
@@ -99,7 +99,7 @@ def read_header(data: bytes, at: int, end: int, *, most_properties: int) -> Head
     return Header(last, properties)
 
 
-def _property(data: bytes, at: int, end: int) -> tuple[Span, Span]:
+def _property(data: bytes | memoryview, at: int, end: int) -> tuple[Span, Span]:
     """Name and value of a KeyValue; what is missing is empty."""
     name = value = (at, at)
     for tag, start, stop in tokens(data, at, end):
@@ -111,5 +111,5 @@ def _property(data: bytes, at: int, end: int) -> tuple[Span, Span]:
 
 
 _KNOWN: Final = frozenset(
-    {KEY, SIZE, COMPACTED_OUT, EVENT_TIME, ORDERING_KEY, SEQUENCE_ID, NULL_VALUE},
+    {KEY, SIZE, COMPACTED_OUT, EVENT_TIME, KEY_BASE64, ORDERING_KEY, SEQUENCE_ID, NULL_VALUE},
 )

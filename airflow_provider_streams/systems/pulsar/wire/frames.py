@@ -18,12 +18,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from airflow_provider_streams.errors import CorruptFrame, FrameTooLong, MissingDependency, ProtocolError
+from airflow_provider_streams.systems.pulsar.decode.unaligned import PADDING
 from airflow_provider_streams.systems.pulsar.limits import Limits
 from airflow_provider_streams.systems.pulsar.protobuf import Malformed, read_varint
 from airflow_provider_streams.systems.pulsar.wire.commands import MESSAGE, BrokerEntry, Command, MessageHeader
 from airflow_provider_streams.systems.pulsar.wire.commands import decode_command as _decode_command
 
-BLOCK_BYTES = 8 * 1024 * 1024
+BLOCK_BYTES = 16 * 1024 * 1024
 """How much is received into one piece of memory."""
 FRAME_SLACK = 10 * 1024
 """How much longer than the broker's largest message a frame may be."""
@@ -187,8 +188,8 @@ class FrameBuffer:
         return min(total, self.limit + FRAME_SLACK) + _U32.size
 
     def _renew(self, size: int) -> None:
-        self.bytes = np.empty(size, np.uint8)
-        self.view = self.bytes.data
+        self.bytes = np.empty(size + len(PADDING), np.uint8)
+        self.view = self.bytes.data[:size]
 
 
 @cache

@@ -173,8 +173,14 @@ class _Round:
             topic = self.lookings[command.consumer_id].place.topic
             raise SystemUnavailable(where, f"it gives {topic} to another broker")
         elif isinstance(command, Error) and command.request_id in self.questions:
+            if _UNREADABLE in command.message:
+                return  # it never will: as little as when it keeps silent, which it does as often
             topic = self.lookings[self.questions[command.request_id][0]].place.topic
             raise server_error(command.error, command.message, where=where, topic=topic, action=f"look at {topic}")
+
+
+_UNREADABLE = "Failed to get batch size for entry"
+"""What a broker says that cannot read the metadata of a topic's last entry."""
 
 
 def _place(message_id: MessageIdData | None) -> tuple[int, int] | None:

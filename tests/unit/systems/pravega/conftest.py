@@ -13,6 +13,7 @@ import pytest
 
 from airflow_provider_streams.errors import SourceNotFound, UnclearAnswer
 from airflow_provider_streams.systems.backoff import Pause
+from airflow_provider_streams.systems.pravega import controller_pb2 as pb
 from airflow_provider_streams.systems.pravega import wire
 from airflow_provider_streams.systems.pravega.calls import KeyedSegment
 from airflow_provider_streams.systems.pravega.client import Client
@@ -121,6 +122,8 @@ class World:
         self.asked.append(question.method)
         if self.missing:
             raise SourceNotFound(question.about)
+        if question.method == "getSegmentsImmediatelyFollowing":
+            return question.parse(self._successors(question.message.segment_id))
         return self.calls[question.method](question.message)
 
     @property
@@ -131,10 +134,17 @@ class World:
             "checkScopeExists": lambda _: True,
             "getSegments": lambda _: self.head,
             "getCurrentSegments": lambda _: self._current(),
-            "getSegmentsImmediatelyFollowing": lambda message: tuple(self.segments[message.segment_id].successors),
             "isStreamCutValid": lambda message: self._covers(message.offsets),
             "getSegmentsBetween": lambda message: self.between(dict(message.start), dict(message.end)),
         }
+
+    def _successors(self, key: int) -> pb.Successors:
+        after = [(one, self.segments[one]) for one in self.segments[key].successors]
+        ranges = [
+            pb.OwnedRange(segment=pb.SegmentKey(segment_id=one), low=stored.low, high=stored.high)
+            for one, stored in after
+        ]
+        return pb.Successors(entries=[pb.Successor(segment=each) for each in ranges])
 
     def _current(self) -> list[KeyedSegment]:
         if self.sealed:

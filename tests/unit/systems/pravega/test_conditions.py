@@ -13,6 +13,7 @@ from airflow_provider_streams.systems.pravega.conditions import (
     StreamSealed,
     WatermarkReached,
 )
+from airflow_provider_streams.systems.schemas import SchemaAvailable
 from airflow_provider_streams.triggers.condition import ConditionTrigger
 
 SOURCE = {"system": "pravega", "stream": "shop/orders", "conn_id": "c", "event_time_unit": "ms"}
@@ -22,6 +23,7 @@ ALL = [
     BacklogReached({"shop/orders/0.#epoch.0": "12"}, 100, "at_most"),
     BacklogReached(None, 0),
     WatermarkReached(1_795_000_000_000),
+    SchemaAvailable(2, ("id", "customer.city")),
 ]
 
 

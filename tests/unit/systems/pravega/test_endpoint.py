@@ -13,7 +13,12 @@ URI = "tcp://controller:9090"
 
 def test_options_are_the_fields_of_an_endpoint():
     assert {option.name for option in OPTIONS} == set(Endpoint.__slots__)
-    assert [option.name for option in OPTIONS if option.secret] == ["password", "token"]
+    assert [option.name for option in OPTIONS if option.secret] == [
+        "registry_password",
+        "registry_token",
+        "password",
+        "token",
+    ]
 
 
 @pytest.mark.parametrize("name", ["controller", "controllerUri", "controller_uri", "CONTROLLERURI"])

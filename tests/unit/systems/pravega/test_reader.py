@@ -27,7 +27,8 @@ from airflow_provider_streams.model.plan import Span, Split
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.systems.pravega import wire
 from airflow_provider_streams.systems.pravega.client import AsyncClient
-from airflow_provider_streams.systems.pravega.columns import COLUMNS, DEFAULT, MAX_ROWS, schema
+from airflow_provider_streams.systems.pravega.column_names import DEFAULT_COLUMN_NAMES
+from airflow_provider_streams.systems.pravega.columns import COLUMNS, MAX_ROWS, schema
 from airflow_provider_streams.systems.pravega.pointer import EventPointer
 from airflow_provider_streams.systems.pravega.reader import _ROOM as ROOM
 from airflow_provider_streams.systems.pravega.reader import PravegaSplitReader
@@ -306,7 +307,7 @@ def test_default_columns_are_those_of_the_jvm_connector():
     wanted += [pa.field("segment_id", pa.int64()), pa.field("offset", pa.int64())]
     assert schema(None) == pa.schema(wanted)
     assert schema(["offset", "event"]).names == ["offset", "event"]
-    assert set(DEFAULT) <= set(COLUMNS)
+    assert set(DEFAULT_COLUMN_NAMES) <= set(COLUMNS)
 
 
 @pytest.mark.parametrize(

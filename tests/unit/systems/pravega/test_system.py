@@ -86,13 +86,38 @@ def test_recorded_cuts_of_a_life_that_is_gone_are_not_held(system, world, monkey
         ({"scope": "a", "stream": "b"}, "a/b"),
         ({"stream": "b"}, "mine/b"),
         ({"scope": "a", "stream": "a/b"}, "a/b"),
+        ({"streams": "a/b, c", "scope": "a"}, ["a/b", "a/c"]),
     ],
 )
-def test_options_name_a_stream(system, options, stream):
+def test_options_name_streams(system, options, stream):
     assert system.source(options) == PravegaSource(stream)
 
 
-@pytest.mark.parametrize("options", [{}, {"scope": "a"}, {"scope": "x", "stream": "a/b"}, {"streams": "a/b,a/c"}])
+@pytest.mark.parametrize(
+    ("options", "source"),
+    [
+        ({"scope": "a"}, PravegaSource(scope="a")),
+        ({"scope": "a", "tags": "x, y"}, PravegaSource(scope="a", tags=["x", "y"])),
+        ({"streamsPattern": "a/b.*"}, PravegaSource(pattern="a/b.*")),
+        ({"streamsPattern": "b.*", "scope": "a", "tags": "x"}, PravegaSource(pattern="a/b.*", tags="x")),
+        ({"streamsPattern": "b.*"}, PravegaSource(pattern="mine/b.*")),
+    ],
+)
+def test_options_choose_streams(system, options, source):
+    assert system.source(options) == source
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"tags": "x"},
+        {"scope": "x", "stream": "a/b"},
+        {"stream": "a/b", "streams": "a/c"},
+        {"streams": "a/b", "streamsPattern": "a/.*"},
+        {"streams": "a/b", "tags": "x"},
+    ],
+)
 def test_options_that_name_none_are_refused(system, options):
     with pytest.raises(InvalidRequest):
         system.source(options)

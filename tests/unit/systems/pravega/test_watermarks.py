@@ -65,6 +65,15 @@ def test_a_window_starts_one_mark_before_the_last_that_is_not_later(since, start
     assert times(around(map(stored, marks_at(10, 20, 30)), since, 100).start) == start
 
 
+def test_the_window_before_ends_where_the_one_that_is_asked_for_may_begin_to_hold_what_has_no_time():
+    seen = list(map(stored, marks_at(10, 20, 30, 40, 50)))
+    lateness = 15
+    ends = [times(around(seen, since, since + 10 + lateness, since + lateness).end) for since in (5, 15)]
+    settled = [times(around(seen, since, since + 10 + lateness, since + lateness).settled) for since in (5, 15)]
+    assert settled[1] == ends[0]
+    assert times(around(seen, 15, 25).settled) == times(around(seen, 5, 15).end), "without lateness, too"
+
+
 def test_a_window_starts_before_a_mark_of_a_writer_far_ahead_that_left():
     seen = [*marks_at(10, 11, 12), Mark(13, 100, StreamCut(STREAM, {0: 99})), *marks_at(14, 15, 16)]
     assert times(around(map(stored, seen), 50, 60).start) == 11, "its events of 50 to 60 lie before the mark of 13"

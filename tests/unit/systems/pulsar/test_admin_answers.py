@@ -4,9 +4,8 @@ from datetime import UTC, datetime
 import pytest
 
 from airflow_provider_streams.redaction import conceal
-from airflow_provider_streams.systems.pulsar.admin import changes, failures, requests
+from airflow_provider_streams.systems.pulsar.admin import changes, requests
 from airflow_provider_streams.systems.pulsar.admin.answers import (
-    Answer,
     BacklogQuota,
     EntryId,
     InternalInfo,
@@ -17,6 +16,7 @@ from airflow_provider_streams.systems.pulsar.admin.answers import (
     TopicStats,
 )
 from airflow_provider_streams.systems.pulsar.admin.peek import Chunk, PeekedEntry
+from airflow_provider_streams.systems.rest.answer import Answer, reason
 
 TOPIC = "persistent://shop/orders/events"
 STATS = {
@@ -221,6 +221,6 @@ def test_a_subscriptions_name_is_encoded_as_often_as_the_broker_decodes_it():
 @pytest.mark.parametrize("before", range(240, 300, 12))
 def test_a_token_in_a_servers_words_is_hidden_before_they_are_cut(before):
     token = conceal("header.canary0123456789canary0123456789.signature")
-    said = failures.reason(Answer(401, {}, json.dumps({"reason": "x" * before + f" {token} is wrong"}).encode()))
+    said = reason(Answer(401, {}, json.dumps({"reason": "x" * before + f" {token} is wrong"}).encode()))
     assert "canary" not in said
     assert "header" not in said

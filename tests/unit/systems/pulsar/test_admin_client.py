@@ -16,8 +16,8 @@ from airflow_provider_streams.errors import (
 from airflow_provider_streams.systems.backoff import Backoff
 from airflow_provider_streams.systems.pulsar.admin import requests
 from airflow_provider_streams.systems.pulsar.admin.client import AdminClient, AsyncAdminClient
-from airflow_provider_streams.systems.pulsar.admin.exchange import MAX_HOPS
 from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
+from airflow_provider_streams.systems.rest.exchange import MAX_HOPS
 from airflow_provider_streams.systems.rules import together
 
 TOKEN = "eyJ.canary.token"

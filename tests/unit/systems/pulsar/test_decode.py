@@ -13,6 +13,7 @@ from array import array
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import pulsar
 import pyarrow as pa
 import pytest
@@ -20,10 +21,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from airflow_provider_streams.errors import CorruptFrame, InvalidRequest
+from airflow_provider_streams.systems.pulsar.column_names import DEFAULT_COLUMN_NAMES
 from airflow_provider_streams.systems.pulsar.decode import decoder as decoder_module
-from airflow_provider_streams.systems.pulsar.decode.columns import COLUMNS, DEFAULT_COLUMNS, arrow_schema
+from airflow_provider_streams.systems.pulsar.decode import memory, spans
+from airflow_provider_streams.systems.pulsar.decode.columns import COLUMNS, arrow_schema
 from airflow_provider_streams.systems.pulsar.decode.decoder import Decoder
 from airflow_provider_streams.systems.pulsar.decode.metadata import EntryMetadata
+from airflow_provider_streams.systems.pulsar.decode.unaligned import PADDING
 
 TOPIC = "persistent://shop/orders/events"
 ALL = tuple(COLUMNS)
@@ -37,6 +41,7 @@ class Sent:
 
     value: bytes = b""
     key: bytes | None = None
+    key_base64: bool = False
     properties: tuple[tuple[bytes, bytes], ...] = ()
     event_ms: int | None = None
     ordering_key: bytes | None = None
@@ -72,6 +77,7 @@ def message(sent):
             number(0x18, len(sent.value)),
             number(0x20, 1 if sent.compacted_out else None),
             number(0x28, sent.event_ms),
+            number(0x30, 1 if sent.key_base64 else None),
             text(0x3A, sent.ordering_key),
             number(0x40, sent.sequence_id),
             number(0x48, 1 if sent.null_value else None),
@@ -94,8 +100,8 @@ def compressed(payload, compression):
     return pa.Codec({1: "lz4_raw", 3: "zstd", 4: "snappy"}[compression]).compress(payload, asbytes=True)
 
 
-def add_batch(decoder, ledger, entry, messages, compression=0, **options):
-    payload = batch(messages)
+def add_batch(decoder, ledger, entry, messages, compression=0, *, payload=None, **options):
+    payload = batch(messages) if payload is None else payload
     metadata = EntryMetadata(
         PUBLISHED + entry,
         producer=b"p-%d" % ledger,
@@ -120,6 +126,7 @@ def add_single(decoder, ledger, entry, sent, compression=0):
         uncompressed_size=len(sent.value),
         event_ms=sent.event_ms,
         key=sent.key,
+        key_b64=sent.key_base64,
         ordering_key=sent.ordering_key,
         properties=properties(sent),
         null_value=sent.null_value,
@@ -134,6 +141,12 @@ def moment(millis):
 
 def readable(data):
     return None if data is None else data.decode(errors="replace")
+
+
+def given_key(sent):
+    if not sent.key_base64:
+        return sent.key
+    return {b"AP8=": b"\0\xff", b"eHh4": b"xxx"}.get(sent.key, sent.key)
 
 
 def row(metadata, broker, place, sent):
@@ -152,7 +165,7 @@ def row(metadata, broker, place, sent):
         "batch_index": index,
         "properties": [(readable(name), readable(value)) for name, value in sent.properties],
         "ordering_key": sent.ordering_key,
-        "key_bytes": sent.key,
+        "key_bytes": given_key(sent),
         "producer": readable(metadata.producer),
         "sequence_id": sent.sequence_id,
         "schema_version": metadata.schema_version,
@@ -196,6 +209,14 @@ def keyed(dice, count):
     return [Sent(random_bytes(dice, 0, 200), key=maybe(dice, b"k%d" % i), sequence_id=i) for i in range(count)]
 
 
+def always_keyed(dice, count):
+    return [replace(sent, key=b"k" * dice.randint(0, 130)) for sent in keyed(dice, count)]
+
+
+def large(dice, count):
+    return [Sent(random_bytes(dice, 300, 900), sequence_id=i) for i in range(count)]
+
+
 def same_keys(dice, count):
     return [Sent(dice.randbytes(60), key=b"key-%04d" % i, sequence_id=5000 + i) for i in range(count)]
 
@@ -209,7 +230,8 @@ def rich(dice, count):
     return [
         Sent(
             b"" if (dead := dice.random() < 0.1) else random_bytes(dice, 0, 90),
-            key=dice.choice([None, b"", b"k", "ключ".encode(), b"x" * 300]),
+            key=dice.choice([None, b"", b"AP8=", b"eHh4", "ключ".encode(), b"=" * 300]),
+            key_base64=dice.random() < 0.5,
             properties=tuple(dice.sample(pairs, dice.randint(0, 3))),
             event_ms=dice.choice([None, 0, 1, 1_700_000_000_000]),
             ordering_key=maybe(dice, random_bytes(dice, 0, 20)),
@@ -240,7 +262,7 @@ def decoys(dice, count):
     return made[::-1]
 
 
-SHAPES = [uniform, unkeyed, keyed, same_keys, strange_texts, rich, strange, nested, decoys]
+SHAPES = [uniform, unkeyed, keyed, always_keyed, large, same_keys, strange_texts, rich, strange, nested, decoys]
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -274,17 +296,19 @@ def described(dice, count):
 @pytest.mark.parametrize(
     ("shape", "count", "entries", "columns", "path"),
     [
-        (uniform, 100, 3, DEFAULT_COLUMNS, "uniform"),
+        (uniform, 100, 3, DEFAULT_COLUMN_NAMES, "uniform"),
         (same_keys, 100, 3, ["value", "ledger"], "uniform"),
         (uniform, 100, 3, ALL, "stride"),
-        (same_keys, 100, 3, DEFAULT_COLUMNS, "stride"),
-        (keyed, 20, 40, DEFAULT_COLUMNS, "lanes"),
-        (keyed, 300, 2, DEFAULT_COLUMNS, "pieces"),
-        (unkeyed, 200, 33, ALL, "pieces"),
+        (same_keys, 100, 3, DEFAULT_COLUMN_NAMES, "stride"),
+        (keyed, 20, 40, DEFAULT_COLUMN_NAMES, "lanes"),
+        (keyed, 300, 2, DEFAULT_COLUMN_NAMES, "pieces"),
+        (always_keyed, 300, 2, DEFAULT_COLUMN_NAMES, "scan"),
+        (unkeyed, 200, 33, ALL, "scan"),
+        (large, 100, 9, ALL, "pieces"),
         (nested, 200, 33, ALL, "lanes"),  # cut inside values, which shows in the number of messages
-        (nested, 200, 3, DEFAULT_COLUMNS, "hop"),
-        (decoys, 200, 3, DEFAULT_COLUMNS, "walk"),  # as many messages as there are, but not the right ones
-        (keyed, 40, 2, DEFAULT_COLUMNS, "hop"),
+        (nested, 200, 3, DEFAULT_COLUMN_NAMES, "hop"),
+        (decoys, 200, 3, DEFAULT_COLUMN_NAMES, "walk"),  # as many messages as there are, but not the right ones
+        (keyed, 40, 2, DEFAULT_COLUMN_NAMES, "hop"),
         (described, 60, 40, ALL, "hop"),  # side by side they step beyond their ends
         (rich, 30, 3, ALL, "hop"),
         (strange, 200, 3, ALL, "hop"),
@@ -296,6 +320,40 @@ def test_each_shape_of_entries_takes_the_way_made_for_it(shape, count, entries, 
         expected += add_batch(decoder, 4, entry, shape(dice, count))
     assert decoded(decoder) == of(columns, expected)
     assert decoder.paths == {path: entries}
+
+
+@pytest.mark.parametrize("room", [0, len(PADDING) - 1, len(PADDING)])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_payloads_are_read_where_they_were_received(shape, room, monkeypatch):
+    monkeypatch.setattr(memory, "FEWEST_BYTES", 0)
+    monkeypatch.setattr(spans, "_joined", never if room == len(PADDING) else spans._joined)
+    dice, decoder = random.Random(5), Decoder(ALL, TOPIC, 3)
+    for _ in range(3):
+        batches = [shape(dice, 80) for _ in range(3)]
+        received = np.frombuffer(b"".join(b"??" + batch(sent) for sent in batches) + b"?" * room, np.uint8)
+        expected, end = [], 0
+        for number, sent in enumerate(batches):
+            begin, end = end + 2, end + 2 + len(batch(sent))
+            expected += add_batch(decoder, 4, number, sent, payload=received.data[begin:end])
+        assert decoded(decoder) == expected
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS.values(), ids=COMPRESSIONS)
+def test_payloads_of_different_memory_are_read_together(compression, monkeypatch):
+    monkeypatch.setattr(memory, "FEWEST_BYTES", 0)
+    dice, decoder, expected = random.Random(5), Decoder(ALL, TOPIC, 3), []
+    for entry in range(0, 90, 3):
+        expected += add_batch(decoder, 4, entry, keyed(dice, 20), compression)
+        for number in (entry + 1, entry + 2):
+            sent = keyed(dice, 20)
+            received = np.frombuffer(batch(sent), np.uint8)
+            expected += add_batch(decoder, 4, number, sent, payload=received.data)
+    assert decoded(decoder) == expected
+    assert decoder.paths == {"lanes": 90}
+
+
+def never(*_):
+    raise AssertionError("it was copied")
 
 
 @pytest.mark.parametrize("sizes", [[5], [700] + [3] * 60, [1000, 2] * 40, [0, 0, 40]])
@@ -322,7 +380,7 @@ def test_singles_and_batches_of_every_compression_keep_their_order(compression):
     for entry in range(50):
         expected += add_single(decoder, 4, 2 * entry, rich(dice, 1)[0], compression)
         expected += add_batch(decoder, 4, 2 * entry + 1, keyed(dice, 4), compression)
-    assert decoded(decoder) == of(DEFAULT_COLUMNS, expected)
+    assert decoded(decoder) == of(DEFAULT_COLUMN_NAMES, expected)
     assert decoder.paths["single"] == 50
 
 
@@ -333,7 +391,7 @@ def test_only_messages_inside_the_asked_batch_indexes_become_rows(shape, first, 
     before = add_batch(decoder, 4, 0, shape(dice, 100))
     expected = add_batch(decoder, 4, 1, shape(dice, 100), first_batch_index=first, end_batch_index=end)
     asked = before + [each for each in expected if first <= each["batch_index"] < end]
-    assert decoded(decoder) == of(DEFAULT_COLUMNS, asked)
+    assert decoded(decoder) == of(DEFAULT_COLUMN_NAMES, asked)
     totals = decoder.totals
     assert totals.rows == len(asked)
     assert totals.rows + totals.compacted + totals.outside == 200
@@ -389,11 +447,11 @@ def test_texts_of_single_messages_count_as_pending():
     assert decoder.pending_bytes == 1 + 3 + 15 + 1
 
 
-def test_batches_have_at_most_ten_thousand_rows():
+def test_batches_have_at_most_twenty_thousand_rows():
     decoder = Decoder(None, TOPIC, 3)
-    for entry in range(25):
+    for entry in range(45):
         add_batch(decoder, 1, entry, [Sent(b"v", sequence_id=1)] * 1000)
-    assert [each.num_rows for each in decoder.flush()] == [10_000, 10_000, 5_000]
+    assert [each.num_rows for each in decoder.flush()] == [20_000, 20_000, 5_000]
 
 
 def test_batches_hold_four_mebibytes_unless_one_message_is_larger():

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 from airflow_provider_streams.errors import CorruptFrame, EntryTooLarge, InvalidRequest
-from airflow_provider_streams.systems.pulsar.decode.columns import COLUMNS, DEFAULT_COLUMNS
+from airflow_provider_streams.systems.pulsar.column_names import DEFAULT_COLUMN_NAMES
+from airflow_provider_streams.systems.pulsar.decode.columns import COLUMNS
 from airflow_provider_streams.systems.pulsar.decode.decoder import Decoder
 from airflow_provider_streams.systems.pulsar.decode.metadata import EntryMetadata
 from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
@@ -192,7 +193,7 @@ WORST = {
 
 
 @pytest.mark.parametrize(("message", "count"), WORST.values(), ids=WORST)
-@pytest.mark.parametrize("columns", [DEFAULT_COLUMNS, tuple(COLUMNS)], ids=["default", "all"])
+@pytest.mark.parametrize("columns", [DEFAULT_COLUMN_NAMES, tuple(COLUMNS)], ids=["default", "all"])
 def test_memory_is_bounded_by_the_bytes_and_the_rows(message, count, columns):
     payload = message * count
     peak = peak_of(lambda: rows_of(payload, columns, num_messages=count))

@@ -7,13 +7,13 @@ import struct
 
 import pytest
 
-from airflow_provider_streams.systems.pulsar.decode.columns import DEFAULT_COLUMNS
+from airflow_provider_streams.systems.pulsar.column_names import DEFAULT_COLUMN_NAMES
 from tests.fuzz.compare import COMPARED, check_equal, check_refused, decoder_of, theirs
 from tests.fuzz.plain import Stored
 from tests.fuzz.writer import usual, varint
 
 PUBLISHED = (3, 1_763_700_000_123)
-COLUMNS = tuple(name for name in DEFAULT_COLUMNS if name in COMPARED)
+COLUMNS = tuple(name for name in DEFAULT_COLUMN_NAMES if name in COMPARED)
 
 
 def message(header, value):

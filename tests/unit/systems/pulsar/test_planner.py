@@ -492,9 +492,7 @@ def test_windows_at_the_ends_of_the_calendar_are_planned_or_refused_by_name(year
             cluster_of(0).plan(asked, now=NOW)
 
 
-def test_the_basis_event_and_other_systems_are_refused():
-    with pytest.raises(InvalidRequest, match="publish"):
-        cluster_of(0).plan(request(basis="event"), now=NOW)
+def test_other_systems_are_refused():
     with pytest.raises(InvalidRequest, match="not a Pulsar source"):
         cluster_of(0).plan(request(source=PravegaSource("a/b")), now=NOW)
 
@@ -503,3 +501,13 @@ async def test_planning_works_inside_a_running_loop():
     cluster = cluster_of(*range(0, 1000, 100))
     assert asyncio.get_running_loop()
     assert len(planned_entries(cluster.plan(request(300, 600), now=NOW))) == 3
+
+
+@pytest.mark.parametrize("per_ledger", [1000, 5])
+def test_an_edge_costs_one_lookup_and_one_look_however_many_ledgers_there_are(per_ledger):
+    cluster = Cluster()
+    cluster.add("t", Topic.of([Stored(EPOCH_MS + 100 * number) for number in range(1000)], per_ledger))
+    window = Window(at_ms(EPOCH_MS + 40_000), at_ms(EPOCH_MS + 60_000))
+    cluster.plan(PlanRequest(PulsarSource("t"), window, "reader", slack=timedelta(seconds=5)), now=at_ms(2 * EPOCH_MS))
+    assert sum("messageid" in request for request in cluster.requests) == 2
+    assert len(cluster.looked) == 2

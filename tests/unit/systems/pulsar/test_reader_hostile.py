@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 
 from airflow_provider_streams.errors import CorruptFrame, EntryTooLarge, EventsLost, MalformedEntry, ProtocolError
-from airflow_provider_streams.model.plan import RowFilter, Split
+from airflow_provider_streams.model.plan import Split
 from airflow_provider_streams.model.position import Position
+from airflow_provider_streams.model.row_filter import RowFilter
 from airflow_provider_streams.systems.pulsar import chunk_recovery
 from airflow_provider_streams.systems.pulsar import chunks as chunks_module
 from airflow_provider_streams.systems.pulsar import fetcher as feed_module

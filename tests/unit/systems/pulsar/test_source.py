@@ -1,3 +1,4 @@
+import json
 import re
 
 import pytest
@@ -6,7 +7,9 @@ from hypothesis import strategies as st
 
 from airflow_provider_streams.errors import InvalidName, InvalidRequest
 from airflow_provider_streams.model.source import Source
+from airflow_provider_streams.systems.pulsar.declaration import Pulsar
 from airflow_provider_streams.systems.pulsar.source import PulsarSource, full_topic_name, full_topic_pattern
+from airflow_provider_streams.systems.sources import source_from_json, source_to_json
 
 part = st.text("abzAZ019-=:._", min_size=1, max_size=10)
 
@@ -70,3 +73,43 @@ def test_a_source_says_which_system_and_asset_it_is():
     source = PulsarSource("shop/orders/events", conn_id="p")
     assert (source.system, source.asset_uri) == ("pulsar", "pulsar://p/shop/orders/events")
     assert isinstance(source, Source)
+
+
+TOPIC = "persistent://shop/orders/events"
+CHOICES = {
+    "all": ({}, "pulsar:pulsar_default:persistent://shop/orders/events"),
+    "partitions": ({"partitions": [3, 0, 3]}, f"pulsar:pulsar_default:partitions:0,3:{TOPIC}"),
+    "keys": ({"keys": ["b", "a"]}, f"pulsar:pulsar_default:keys:YQ==,Yg==:{TOPIC}"),
+    "hashes": ({"key_hash_ranges": [(9, 20), (0, 8)]}, f"pulsar:pulsar_default:slots:0-20:{TOPIC}"),
+    "both": ({"partitions": [1], "keys": "a"}, f"pulsar:pulsar_default:partitions:1:keys:YQ==:{TOPIC}"),
+}
+
+
+@pytest.mark.parametrize(("given", "key"), CHOICES.values(), ids=CHOICES)
+def test_readers_of_different_choices_read_different_sources(given, key):
+    source = PulsarSource("shop/orders/events", **given)
+    assert source.key == key
+    assert source_from_json(json.loads(json.dumps(source_to_json(source)))) == source
+    names, details = Pulsar().names_of(source)
+    assert Pulsar().source(names, "pulsar_default", details) == source
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"partitions": [-1]},
+        {"partitions": [True]},
+        {"keys": [b"a"]},
+        {"keys": "a", "key_hash_ranges": [(0, 1)]},
+        {"key_hash_ranges": [(0, 65536)]},
+        {"key_hash_ranges": [(5, 3)]},
+    ],
+)
+def test_choices_that_cannot_be_are_refused(given):
+    with pytest.raises(InvalidRequest):
+        PulsarSource("shop/orders/events", **given)
+
+
+def test_partitions_of_a_partition_are_refused():
+    with pytest.raises(InvalidRequest, match="not both"):
+        PulsarSource("shop/orders/events-partition-3", partitions=[3])

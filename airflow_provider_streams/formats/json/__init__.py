@@ -1,0 +1,1 @@
+"""JSON objects to columns: blocks by Arrow's reader, what it cannot do value by value. Start at `reader.py`."""

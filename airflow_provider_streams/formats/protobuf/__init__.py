@@ -1,0 +1,1 @@
+"""Protobuf messages to columns, by the official runtime. Start at `reader.py`."""

@@ -1,0 +1,1 @@
+"""Delta tables by delta-rs: one commit to a log replaces a window."""

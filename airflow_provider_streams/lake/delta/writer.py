@@ -1,0 +1,191 @@
+"""Windows of a Delta table by delta-rs: each is replaced by one commit to the table's log.
+
+    <path>/_delta_log/                                             which files are the table
+    <path>/window_start=20261120T100000Z/window_end=20261120T110000Z/<attempt>-*.parquet
+
+The partition columns `window_start` and `window_end` say which window a file holds; a window without rows has a file
+without rows, so that it is told from one that was never landed. Files of failed attempts lie beside the others, and no
+reader sees them.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, ClassVar
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from airflow_provider_streams.errors import CommitUnknown, SinkError, WindowsOverlap
+from airflow_provider_streams.lake.columns import WINDOW_COLUMNS
+from airflow_provider_streams.lake.connections import properties_of
+from airflow_provider_streams.lake.delta.files import add_actions
+from airflow_provider_streams.lake.delta.log import DeltaVersion, load, make
+from airflow_provider_streams.lake.delta.storage import check_free, check_mounted, make_folder
+from airflow_provider_streams.lake.delta.types import (
+    columns_of_rows,
+    columns_of_table,
+    columns_to_add,
+)
+from airflow_provider_streams.lake.delta.versions import versions
+from airflow_provider_streams.lake.files import DataFile, FileTarget, WindowFiles
+from airflow_provider_streams.lake.owner import check_owner
+from airflow_provider_streams.lake.storage import Storage
+from airflow_provider_streams.model.landing import TableState, TableTerms
+from airflow_provider_streams.model.receipt import Receipt
+from airflow_provider_streams.model.sink import DeltaSink, Sink
+from airflow_provider_streams.model.window import Window, moment_label
+
+if TYPE_CHECKING:
+    from deltalake.transaction import AddAction
+
+_log = logging.getLogger(__name__)
+
+
+class DeltaWriter:
+    """One attempt at one window of a Delta table; see `TableWriter`.
+
+    What a reader landed under an earlier mark is set aside by the first commit after it was asked for: the files are
+    taken out of the table and stay in its earlier versions, until somebody vacuums.
+    """
+
+    sink_type: ClassVar[type[Sink]] = DeltaSink
+
+    def __init__(self, sink: DeltaSink, window: Window, terms: TableTerms) -> None:
+        self._sink, self._window, self._terms = sink, window, terms
+        self._attempt = uuid.uuid4().hex
+        self._storage = storage_of(sink)
+        self._columns = pa.schema([])
+        self._target: FileTarget | None = None
+        self._may_be_landed = False
+
+    @classmethod
+    def look(cls, sink: DeltaSink) -> TableState | None:
+        """See `TableWriter`."""
+        storage = storage_of(sink)
+        version = load(storage)
+        if version is None:
+            check_mounted(storage)
+        return None if version is None or version.mark is None else TableState(version.mark, version.windows())
+
+    def open(self, schema: pa.Schema) -> FileTarget:
+        """See `TableWriter`."""
+        self._columns = columns_of_rows(self._sink.path, schema)
+        found = load(self._storage)
+        if found is None:
+            check_free(self._storage)
+            make(self._storage, columns_of_table(self._columns), self._terms.mark)
+        for version in versions(self._storage, found):
+            if self._is_open_to_us(version):
+                break
+        self._target = FileTarget(self._storage, folder_of(self._window), f"{self._attempt}-", self._columns)
+        make_folder(self._storage, self._target.folder)
+        return self._target
+
+    def commit(self, files: Sequence[DataFile], receipt: Receipt) -> None:
+        """See `TableWriter`. Another attempt at the window may be first: then its files make room for these.
+
+        Raises:
+            CommitUnknown: nobody can say whether the window was replaced.
+            TableUnavailable: the store fails, or other commits were first again and again.
+        """
+        adds = add_actions(self._storage, files or self._file_without_rows(), self._window)
+        facts = {
+            "streams.fingerprint": receipt.fingerprint,
+            "streams.window": str(self._window),
+            "streams.attempt": self._attempt,
+        }
+        for version in versions(self._storage):
+            if self._is_ours(version) and self._is_replaced(version, adds, facts):
+                break
+
+    def discard(self) -> None:
+        """See `TableWriter`. Files of a commit of which nobody can say whether it came through stay."""
+        if self._target is None or self._may_be_landed:
+            return
+        with suppress(Exception):
+            system, root = self._storage.open()
+            for found in system.get_file_info(pafs.FileSelector(f"{root}/{self._target.folder}", allow_not_found=True)):
+                if found.base_name.startswith(self._target.prefix):
+                    system.delete_file(found.path)
+
+    def _is_open_to_us(self, version: DeltaVersion) -> bool:
+        """Whether the rows may go in. What must be set aside is not touched yet. False: look again."""
+        if version.mark not in (None, self._terms.mark):
+            self._refuse_foreign(version)
+            return True
+        if not self._is_ours(version):
+            return False
+        columns_to_add(self._sink.path, version.columns, self._columns, widen=self._sink.widen)
+        return True
+
+    def _is_ours(self, version: DeltaVersion) -> bool:
+        """Whether the table is; otherwise it is made so, step by step. False: look again."""
+        if version.mark != self._terms.mark:
+            self._refuse_foreign(version)
+            self._take_over(version)
+            return False
+        if version.hindrance:
+            raise SinkError(self._sink.path, f"the table cannot hold windows: {version.hindrance}")
+        return True
+
+    def _refuse_foreign(self, version: DeltaVersion) -> None:
+        if version.mark is not None or not version.is_empty:
+            check_owner(self._sink.path, version.mark, self._terms, "earlier versions of the table")
+
+    def _take_over(self, version: DeltaVersion) -> None:
+        """One step towards a table of ours: what was landed under an earlier mark goes first, then the mark."""
+        columns = columns_of_table(self._columns)
+        if version.mark is None or version.is_bare(columns):
+            version.claim(self._terms.mark)
+        elif not version.may_have(columns):
+            version.allow_local_times()
+        elif version.clear(columns):
+            _log.info("%s: what was landed before is in its version %d", self._sink.path, version.number)
+
+    def _is_replaced(self, version: DeltaVersion, adds: Sequence[AddAction], facts: dict[str, str]) -> bool:
+        """Whether the files are in the window's place now. False: look again."""
+        new = columns_to_add(self._sink.path, version.columns, self._columns, widen=self._sink.widen)
+        if not version.may_have(new):
+            version.allow_local_times()
+            return False
+        in_the_way = sorted(one for one in version.windows() if one != self._window and one.overlaps(self._window))
+        if in_the_way and not self._terms.replace_overlaps:
+            raise WindowsOverlap(self._terms.mark.source, self._window, in_the_way)
+        self._may_be_landed = True  # whatever ends this, a signal even, until there is an answer
+        try:
+            self._may_be_landed = version.replace([self._window, *in_the_way], adds, new, facts)
+        except CommitUnknown:
+            raise
+        except SinkError:
+            self._may_be_landed = False
+            raise
+        return self._may_be_landed
+
+    def _file_without_rows(self) -> Sequence[DataFile]:
+        files = WindowFiles(self._opened())
+        try:
+            files.write(pa.RecordBatch.from_pylist([], self._columns))
+            return files.finish()
+        finally:
+            files.close()
+
+    def _opened(self) -> FileTarget:
+        if self._target is None:
+            raise SinkError(self._sink.path, "commit comes after open")
+        return self._target
+
+
+def storage_of(sink: DeltaSink) -> Storage:
+    """Where a table is, and how it is reached."""
+    told = properties_of(sink.conn_id)
+    return Storage(sink.asset_uri, {name: told[name] for name in told if name.startswith(("s3.", "client."))})
+
+
+def folder_of(window: Window) -> str:
+    """Where a window's files are, below the table's folder."""
+    edges = zip(WINDOW_COLUMNS, (window.start, window.end), strict=True)
+    return "/".join(f"{name}={moment_label(edge)}" for name, edge in edges)

@@ -1,0 +1,240 @@
+"""Data files: written by tasks with Arrow, told to the driver by their facts, put in a table by a commit."""
+
+from __future__ import annotations
+
+import base64
+import json
+import uuid
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from airflow_provider_streams.errors import SinkError
+from airflow_provider_streams.lake.storage import Storage
+
+ROW_GROUP_BYTES = 64 * 1024 * 1024
+"""Of Arrow's arrays: what a task holds of one window before it writes."""
+
+FILE_BYTES = 512 * 1024 * 1024
+"""Of a file: beyond it, the next row group begins another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """One Parquet file of one window."""
+
+    path: str
+    """Below the root of its `FileTarget`'s storage."""
+    rows: int
+    bytes: int
+
+    def to_json(self) -> list[Any]:
+        """Plain JSON values."""
+        return [self.path, self.rows, self.bytes]
+
+    @classmethod
+    def from_json(cls, data: list[Any]) -> Self:
+        """The reverse of `to_json`."""
+        return cls(*data)
+
+
+@dataclass(frozen=True)
+class FileTarget:
+    """Where the files of one window go, and how they look: all that a task is told of a table."""
+
+    storage: Storage
+    folder: str
+    """Below the storage's root."""
+    prefix: str
+    """How the names of this attempt's files begin: what a failed one left is found by it."""
+    schema: pa.Schema
+    """Of the rows that tasks have; a field's metadata (`PARQUET:field_id`) goes into the files."""
+    constants: pa.RecordBatch | None = None
+    """One row: columns behind those, alike in all rows of the window."""
+    compression: str = "zstd"
+    row_group_bytes: int = ROW_GROUP_BYTES
+    file_bytes: int = FILE_BYTES
+    file_schema: pa.Schema = field(init=False)
+
+    def __post_init__(self) -> None:
+        fields = [*self.schema, *(self.constants.schema if self.constants is not None else ())]
+        object.__setattr__(self, "file_schema", pa.schema(fields))
+
+    def to_json(self) -> str:
+        """All of it, secrets included: never to be shown."""
+        plain = {name: getattr(self, name) for name in _PLAIN}
+        arrow = {"schema": _packed(self.schema.serialize()), "storage": self.storage.to_json()}
+        if self.constants is not None:
+            arrow["constants"] = _packed(_stream(self.constants))
+        return json.dumps({**plain, **arrow})
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The reverse of `to_json`."""
+        data = json.loads(text)
+        constants = data.get("constants")
+        return cls(
+            storage=Storage.from_json(data["storage"]),
+            schema=pa.ipc.read_schema(pa.py_buffer(base64.b64decode(data["schema"]))),
+            constants=None if constants is None else pa.ipc.open_stream(base64.b64decode(constants)).read_next_batch(),
+            **{name: data[name] for name in _PLAIN},
+        )
+
+
+_PLAIN = ("folder", "prefix", "compression", "row_group_bytes", "file_bytes")
+
+
+class WindowFiles:
+    """Writes what one task has of one window. Used as: `write` for each batch, then `finish`; `close` in any case."""
+
+    def __init__(self, target: FileTarget) -> None:
+        self._target = target
+        self._system, self._root = target.storage.open()
+        self._held: list[pa.RecordBatch] = []
+        self._held_bytes = 0
+        self._open: _OpenFile | None = None
+        self._files: list[DataFile] = []
+        self._is_finished = False
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Take rows of the target's schema; they may be kept for a while.
+
+        Raises:
+            SinkError: they cannot be written.
+        """
+        self._held.append(batch)
+        self._held_bytes += batch.nbytes
+        if self._held_bytes >= self._target.row_group_bytes:
+            self._flush()
+
+    def finish(self) -> list[DataFile]:
+        """Write what is left; the files, which have all rows now.
+
+        Raises:
+            SinkError: they cannot be written.
+        """
+        self._flush()
+        self._roll()
+        self._is_finished = True
+        return self._files
+
+    def close(self) -> None:
+        """Remove the files, unless they are finished. Never raises."""
+        if self._is_finished:
+            return
+        with suppress(Exception):
+            if self._open is not None:
+                self._files.append(self._open.close())
+        for file in self._files:
+            with suppress(OSError):
+                self._system.delete_file(f"{self._root}/{file.path}")
+
+    def _flush(self) -> None:
+        if not self._held:
+            return
+        rows = stored_rows(pa.Table.from_batches(self._held), self._target)
+        self._held, self._held_bytes = [], 0
+        try:
+            if self._open is None:
+                self._open = _OpenFile(self._system, self._root, self._target, rows.schema)
+            self._open.write(rows)
+            if self._open.bytes >= self._target.file_bytes:
+                self._roll()
+        except (OSError, pa.ArrowException) as error:
+            raise self._target.storage.failure(f"a data file cannot be written: {error}", error) from error
+
+    def _roll(self) -> None:
+        if self._open is None:
+            return
+        try:
+            self._files.append(self._open.close())
+        except (OSError, pa.ArrowException) as error:
+            raise self._target.storage.failure(f"a data file cannot be written: {error}", error) from error
+        self._open = None
+
+
+class _OpenFile:
+    def __init__(self, system: Any, root: str, target: FileTarget, schema: pa.Schema) -> None:
+        self._path = "/".join(filter(None, [target.folder, f"{target.prefix}{uuid.uuid4().hex}.parquet"]))
+        self._sink = system.open_output_stream(f"{root}/{self._path}")
+        flat = [one.name for one in schema if not pa.types.is_nested(one.type) and not _is_bytes(one.type)]
+        self._writer = pq.ParquetWriter(
+            self._sink,
+            schema,
+            compression=target.compression,  # type: ignore[arg-type]  # refused by Arrow if it is none
+            use_dictionary=flat,  # type: ignore[arg-type]  # the stubs know no lists
+            write_statistics=flat,  # the bytes of payloads bound nothing that anybody asks for
+            store_schema=False,
+            store_decimal_as_integer=True,  # as Spark writes them
+        )
+        self._rows = 0
+
+    @property
+    def bytes(self) -> int:
+        """Written so far."""
+        return int(self._sink.tell())
+
+    def write(self, rows: pa.Table) -> None:
+        self._writer.write_table(rows, row_group_size=max(len(rows), 1))
+        self._rows += len(rows)
+
+    def close(self) -> DataFile:
+        self._writer.close()
+        size = self.bytes
+        self._sink.close()
+        return DataFile(self._path, self._rows, size)
+
+
+def stored_rows(rows: pa.Table, target: FileTarget) -> pa.Table:
+    """Rows of a window as its files have them: in the target's types, with the columns alike in all rows.
+
+    Raises:
+        SinkError: a column is missing, or its values are not of the column's type.
+    """
+    columns = []
+    for one in target.schema:
+        if one.name not in rows.schema.names:
+            raise SinkError(target.storage.root, f"the rows lack the column {one.name!r}")
+        columns.append(_as(rows.column(one.name), one, target))
+    fields = [
+        one.with_type(column.type)
+        if isinstance(column.type, pa.DictionaryType)
+        else one  # of nested ones, with metadata
+        for one, column in zip(target.schema, columns, strict=True)
+    ]
+    if target.constants is not None:
+        columns += [pa.chunked_array([pa.repeat(value[0], len(rows))]) for value in target.constants.columns]
+        fields += list(target.constants.schema)
+    return pa.table(columns, schema=pa.schema(fields)).unify_dictionaries()
+
+
+def _as(column: pa.ChunkedArray[Any], wanted: pa.Field[Any], target: FileTarget) -> pa.ChunkedArray[Any]:
+    if column.type == wanted.type:
+        return column
+    if isinstance(column.type, pa.DictionaryType) and column.type.value_type == wanted.type:
+        return column  # in a file, a dictionary is how values are written, and no type
+    try:
+        # Spark cuts times to microseconds, too
+        how = pc.CastOptions(wanted.type, allow_time_truncate=True)
+        return pc.cast(column, options=how)  # type: ignore[call-overload, no-any-return]  # the target is among the options
+    except pa.ArrowException as error:
+        raise SinkError(target.storage.root, f"column {wanted.name!r}: {error}") from error
+
+
+def _is_bytes(type_: pa.DataType) -> bool:
+    return pa.types.is_binary(type_) or pa.types.is_large_binary(type_)
+
+
+def _packed(buffer: Any) -> str:
+    return base64.b64encode(memoryview(buffer)).decode()
+
+
+def _stream(batch: pa.RecordBatch) -> Any:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
+    return sink.getvalue()

@@ -1,0 +1,1 @@
+"""Iceberg tables by pyiceberg: one commit to a catalog replaces a window."""

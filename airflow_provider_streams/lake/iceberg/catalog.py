@@ -1,0 +1,121 @@
+"""How pyiceberg reaches a table's catalog, and what its errors mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from pyiceberg.catalog import Catalog, CatalogType, infer_catalog_type, load_catalog
+from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.exceptions import ServerError, ServiceUnavailableError
+from pyiceberg.io import FileIO
+from pyiceberg.utils.config import Config
+from requests import PreparedRequest, Response, Session
+from requests.adapters import HTTPAdapter
+
+from airflow_provider_streams.errors import SinkError, StreamsError, TableUnavailable
+from airflow_provider_streams.lake.connections import properties_of, secrets_of
+from airflow_provider_streams.lake.iceberg.lent import in_place_of_own
+from airflow_provider_streams.lake.store_failures import failure_of
+from airflow_provider_streams.model.sink import IcebergSink
+from airflow_provider_streams.redaction import conceal
+
+ANSWER_SECONDS = 60.0
+"""So long a REST catalog may say nothing: a large commit takes seconds."""
+
+_TOKENS_AT = "oauth2-server-uri"
+_OWN_CATALOG = "py-catalog-impl"
+_FILE_IO = "py-io-impl"
+_OURS = f"{__package__}.file_io.StoreFileIO"
+
+
+class BoundedRestCatalog(RestCatalog):
+    """Waits for no answer for ever; pyiceberg's own does, and has no setting for it.
+
+    What it lends with a table takes the place of the connection's own keys as a whole, and names no code to load.
+    """
+
+    def _load_file_io(self, properties: dict[str, Any] = {}, location: str | None = None) -> FileIO:  # noqa: B006
+        told = {name: value for name, value in properties.items() if name != _FILE_IO}
+        return super()._load_file_io(in_place_of_own(told), location)
+
+    def _create_session(self) -> Session:
+        session = super()._create_session()
+        for scheme in ("http://", "https://"):
+            session.mount(scheme, _Bounded())
+        return session
+
+
+class _Bounded(HTTPAdapter):
+    def send(self, request: PreparedRequest, *arguments: Any, **named: Any) -> Response:
+        if named.get("timeout") is None:
+            named["timeout"] = ANSWER_SECONDS
+        return super().send(request, *arguments, **named)
+
+
+def catalog_of(sink: IcebergSink) -> Catalog:
+    """The catalog of a sink's table, as its connection says, or pyiceberg's own configuration.
+
+    Raises:
+        TableUnavailable: it does not answer.
+        SinkError: it cannot be used.
+        InvalidRequest: nobody here knows the connection.
+    """
+    given = dict(properties_of(sink.conn_id))
+    configured = Config().get_catalog_config(sink.where)
+    properties: dict[str, Any] = {_FILE_IO: _OURS, **(configured or {}), **given}
+    for secret in secrets_of({name: value for name, value in properties.items() if isinstance(value, str)}):
+        conceal(secret)
+    with errors_of(sink):
+        if not configured and not given:
+            raise SinkError(
+                str(sink),
+                f"pyiceberg knows no catalog {sink.where!r} here: describe it in ~/.pyiceberg.yaml or "
+                f"PYICEBERG_CATALOG__{sink.where.upper()}__URI, or give conn_id",
+            )
+        is_rest = _OWN_CATALOG not in properties and infer_catalog_type(sink.where, properties) is CatalogType.REST
+        return _rest(sink.where, properties) if is_rest else load_catalog(sink.where, **properties)
+
+
+def _rest(name: str, properties: dict[str, Any]) -> Catalog:
+    if "credential" in properties:
+        # what pyiceberg takes by itself, with a warning
+        properties.setdefault(_TOKENS_AT, f"{properties['uri'].rstrip('/')}/v1/oauth/tokens")
+    return BoundedRestCatalog(name, **properties)
+
+
+@contextmanager
+def errors_of(sink: IcebergSink, *, is_lent: bool = False) -> Iterator[None]:
+    """What goes wrong inside is the table's.
+
+    Args:
+        sink: whose table it is.
+        is_lent: whether its files are reached with what the catalog lends.
+
+    Raises:
+        TableUnavailable: the catalog or the store does not answer, or fails for a while.
+        SinkError: anything else.
+    """
+    try:
+        yield
+    except StreamsError:
+        raise
+    except OSError as error:
+        raise failure_of(str(sink), words_of(error), error, is_lent=is_lent) from error
+    except Exception as error:
+        kind = TableUnavailable if _is_passing(error) else SinkError
+        raise kind(str(sink), words_of(error)) from error
+
+
+def _is_passing(error: Exception) -> bool:
+    """Whether the same call may succeed later: the server failed."""
+    if isinstance(error, ServerError | ServiceUnavailableError):
+        return True
+    is_database = type(error).__module__.startswith("sqlalchemy.")
+    return is_database and type(error).__name__ in ("OperationalError", "InterfaceError", "TimeoutError")
+
+
+def words_of(error: BaseException) -> str:
+    """One line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"

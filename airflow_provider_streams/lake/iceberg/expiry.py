@@ -1,0 +1,231 @@
+"""An Iceberg table's past: snapshots that were replaced long ago are forgotten, and files that no snapshot names go.
+
+A snapshot is as old as the time since which it is not the newest one any more; engines that go by the time when it was
+made would take it from under a reader that began a minute before it was replaced. Branches and tags stay, with all that
+led to them.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import datetime
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.manifest import ManifestFile
+from pyiceberg.table import Table
+from pyiceberg.table.refs import MAIN_BRANCH
+from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.table.update import AssertRefSnapshotId, AssertTableUUID, RemoveSnapshotsUpdate
+
+from airflow_provider_streams.errors import SinkError, TableUnavailable
+from airflow_provider_streams.lake.expiry import Expired, StoredFile, files_below, is_data_file, left_over, remove
+from airflow_provider_streams.lake.iceberg.catalog import errors_of
+from airflow_provider_streams.lake.iceberg.compaction import check_mark
+from airflow_provider_streams.lake.iceberg.table import IcebergTable, data_location, storage_at
+from airflow_provider_streams.model.landing import TableMark
+from airflow_provider_streams.model.sink import IcebergSink
+from airflow_provider_streams.model.window import moment_of_ms
+
+_ROUNDS = 10
+"""So often may others commit first."""
+
+_FILES_AT_ONCE = 8
+_VERSION = ".metadata.json"
+_METADATA = (".avro", _VERSION)
+_OF_AN_ATTEMPT = re.compile(r"window_start=[^/]+/[0-9a-f]{32}-[0-9a-f]{32}\.parquet")
+_UUID = re.compile(rb'"table-uuid"\s*:\s*"([0-9a-fA-F-]+)"')
+
+_log = logging.getLogger(__name__)
+
+
+class ExpirableIceberg:
+    """See `lake.expiry.ExpirableTable`.
+
+    What lies outside of the table's own location (`write.data.path`, `write.metadata.path`) may be another table's: it
+    stays.
+    """
+
+    def __init__(self, sink: IcebergSink, mark: TableMark) -> None:
+        self._sink, self._mark = sink, mark
+        self._table = IcebergTable(sink)
+
+    def expire(self, before: datetime, *, dry_run: bool = False) -> Expired:
+        """See `ExpirableTable`.
+
+        Raises:
+            SinkError: also where the table's property `gc.enabled` forbids it.
+        """
+        table = self._ours()
+        if table.properties.get("gc.enabled", "true").lower() == "false":
+            raise SinkError(str(self._sink), "its property gc.enabled is false: its files may be other tables', too")
+        with errors_of(self._sink):
+            named = {_name(path) for path in _files(table, {one.snapshot_id for one in table.snapshots()})}
+            listed = [(folder, _listed(table, folder, named)) for folder in _folders(table)]
+            current = _files(table, {_newest(table)})
+            doomed = replaced_before(table, before)
+            known = {_name(path) for path in _files(table, doomed)} if _is_shared(table, listed) else None
+            if not dry_run:
+                table, forgotten = self._forget(before)
+            kept = {one.snapshot_id for one in table.snapshots()} - (doomed if dry_run else set())
+            needed = {_name(path) for path in _files(table, kept) | _metadata_files(table)}
+        snapshots = len(doomed) if dry_run else forgotten
+        gone: list[StoredFile] = []
+        for folder, files in listed:
+            storage = storage_at(table, folder)
+            here = {_name(path) for path in current if path.startswith(f"{folder}/")}
+            old = left_over(storage, files, current=here, needed=needed, before=before)
+            old = [file for file in old if known is None or file.name in known]
+            if not dry_run:
+                remove(storage, old)
+            gone += old
+        return Expired(tuple(gone), snapshots)
+
+    def _ours(self) -> Table:
+        return check_mark(str(self._sink), self._table.loaded(), self._mark)
+
+    def _forget(self, before: datetime) -> tuple[Table, int]:
+        """The table without its old snapshots, and how many those were."""
+        forgotten = 0
+        for _ in range(_ROUNDS):
+            table = self._ours()
+            doomed = replaced_before(table, before)
+            if not doomed:
+                return table, forgotten
+            try:
+                _commit(table, doomed)
+            except CommitFailedException:
+                continue  # others committed first: what is old may be the newest again
+            forgotten += len(doomed)
+        raise TableUnavailable(str(self._sink), f"other commits were first {_ROUNDS} times")
+
+
+def replaced_before(table: Table, before: datetime) -> set[int]:
+    """The snapshots that were replaced by others before a moment, and that no branch or tag needs."""
+    until = dict(_lives(table))
+    needed = _referred_to(table)
+    return {
+        one.snapshot_id
+        for one in table.snapshots()
+        if one.snapshot_id not in needed and _moment(until.get(one.snapshot_id, one.timestamp_ms)) < before
+    }
+
+
+def _lives(table: Table) -> Iterator[tuple[int, int]]:
+    """Until when each snapshot was the newest one; of one that was so twice, the later end counts."""
+    log = sorted(table.history(), key=lambda entry: entry.timestamp_ms)
+    for entry, following in pairwise(log):
+        yield entry.snapshot_id, following.timestamp_ms
+
+
+def _referred_to(table: Table) -> set[int]:
+    """The newest snapshots of branches, tags; and of all but the main branch what led to them."""
+    known = {one.snapshot_id: one for one in table.snapshots()}
+    needed = set()
+    for name, ref in table.refs().items():
+        at: Snapshot | None = known.get(ref.snapshot_id)
+        while at is not None and at.snapshot_id not in needed:
+            needed.add(at.snapshot_id)
+            is_past_counting = name != MAIN_BRANCH and at.parent_snapshot_id is not None
+            at = known.get(at.parent_snapshot_id) if is_past_counting and at.parent_snapshot_id else None
+    return needed
+
+
+def _commit(table: Table, doomed: Collection[int]) -> None:
+    head = table.metadata.refs[MAIN_BRANCH].snapshot_id if MAIN_BRANCH in table.metadata.refs else None
+    same_table = AssertTableUUID(uuid=table.metadata.table_uuid)
+    same_head = AssertRefSnapshotId.model_validate({"ref": MAIN_BRANCH, "snapshot-id": head})
+    change = RemoveSnapshotsUpdate.model_validate({"snapshot-ids": sorted(doomed)})
+    table.catalog.commit_table(table, (same_table, same_head), (change,))
+
+
+def _folders(table: Table) -> list[str]:
+    """Those of its data and of its metadata that are inside of the table's own one."""
+    own = table.location().rstrip("/")
+    metadata = (table.properties.get("write.metadata.path") or f"{own}/metadata").rstrip("/")
+    return [folder for folder in (data_location(table), metadata) if folder.startswith(f"{own}/")]
+
+
+def _listed(table: Table, folder: str, named: Collection[str]) -> list[StoredFile]:
+    """Metadata, files that snapshots name, and those that lie and are called as attempts at windows leave them.
+
+    Others are somebody's who put them there: another table's, whose `write.data.path` leads here, or a user's own.
+    """
+
+    def is_ours(path: str) -> bool:
+        is_known = is_data_file(path) and _name(path) in named
+        return path.endswith(_METADATA) or is_known or _OF_AN_ATTEMPT.fullmatch(path) is not None
+
+    return files_below(storage_at(table, folder), "", is_ours)
+
+
+def _is_shared(table: Table, listed: Sequence[tuple[str, list[StoredFile]]]) -> bool:
+    """Whether another table has, or had, its metadata in the table's folder: then what nobody names may be its.
+
+    Many catalogs give a new table the place of one of that name before, which may have been renamed, or dropped only.
+    """
+    known = {_name(path) for path in _metadata_files(table)}
+    own = str(table.metadata.table_uuid)
+    for folder, files in listed:
+        unknown = [file for file in files if file.name.endswith(_VERSION) and file.name not in known]
+        system, _ = storage_at(table, folder).open()
+        with ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
+            strange = next(
+                (one for one in pool.map(partial(_table_in, system), unknown) if one not in (None, own)), None
+            )
+        if strange is not None:
+            _log.warning(
+                "%s: table %s has its metadata there, too: only files that expired snapshots name are removed",
+                *(folder, strange),
+            )
+            return True
+    return False
+
+
+def _table_in(system: Any, metadata: StoredFile) -> str | None:
+    """The table that metadata are of; None: they are gone."""
+    with suppress(FileNotFoundError), system.open_input_stream(metadata.path) as stored:
+        found = _UUID.search(stored.read())
+        return found[1].decode() if found else "that nobody can read"
+    return None
+
+
+def _newest(table: Table) -> int | None:
+    newest = table.current_snapshot()
+    return None if newest is None else newest.snapshot_id
+
+
+def _files(table: Table, snapshots: Collection[int | None]) -> set[str]:
+    """All that snapshots consist of, as the metadata write it."""
+    manifests: dict[str, ManifestFile] = {}
+    paths = set()
+    for one in table.snapshots():
+        if one.snapshot_id in snapshots:
+            paths.add(one.manifest_list)
+            manifests |= {manifest.manifest_path: manifest for manifest in one.manifests(table.io)}
+    with ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
+        entries = pool.map(lambda one: one.fetch_manifest_entry(table.io, discard_deleted=True), manifests.values())
+        paths |= {entry.data_file.file_path for found in entries for entry in found}
+    return paths | manifests.keys()
+
+
+def _metadata_files(table: Table) -> set[str]:
+    """The metadata that the table has now, and those before it that it still knows."""
+    return {table.metadata_location, *(entry.metadata_file for entry in table.metadata.metadata_log)}
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _moment(milliseconds: int) -> datetime:
+    found = moment_of_ms(milliseconds)
+    if found is None:
+        raise ValueError(f"no calendar has {milliseconds} ms")
+    return found

@@ -1,0 +1,295 @@
+"""An Iceberg table of a reader: whose it is, which windows it holds, where its files go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pyarrow as pa
+from pyiceberg.catalog import Catalog
+from pyiceberg.conversions import from_bytes
+from pyiceberg.exceptions import (
+    CommitFailedException,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    TableAlreadyExistsError,
+)
+from pyiceberg.expressions import AlwaysTrue, BooleanExpression, parser
+from pyiceberg.io.pyarrow import ArrowScan, pyarrow_to_schema
+from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionField, PartitionSpec
+from pyiceberg.table import FileScanTask, Table
+from pyiceberg.table.metadata import SUPPORTED_TABLE_FORMAT_VERSION
+from pyiceberg.transforms import DayTransform, HourTransform, IdentityTransform, Transform
+from pyiceberg.types import TimestamptzType
+
+from airflow_provider_streams.errors import ForeignTable, SinkError, TableUnavailable
+from airflow_provider_streams.lake.columns import WINDOW_COLUMNS
+from airflow_provider_streams.lake.folders import sign_around
+from airflow_provider_streams.lake.iceberg import lent
+from airflow_provider_streams.lake.iceberg.catalog import catalog_of, errors_of
+from airflow_provider_streams.lake.iceberg.types import (
+    addition,
+    columns_of_table,
+    differences,
+)
+from airflow_provider_streams.lake.owner import check_owner, mark_in, properties_of
+from airflow_provider_streams.lake.storage import Storage
+from airflow_provider_streams.model.landing import TableMark, TableState, TableTerms
+from airflow_provider_streams.model.sink import IcebergSink, PartitionBy
+from airflow_provider_streams.model.source import in_uri
+from airflow_provider_streams.model.window import EPOCH, Window, utc_moment
+
+_STORE_OPTIONS = ("s3.", "gcs.", "adls.", "hdfs.", "client.")
+_TRANSFORMS: dict[PartitionBy, tuple[Transform[Any, Any], str]] = {
+    "window": (IdentityTransform(), "window_start"),
+    "hour": (HourTransform(), "window_start_hour"),
+    "day": (DayTransform(), "window_start_day"),
+}
+_ROUNDS = 5
+"""So often may others change the table between a look and an act of ours."""
+
+
+class IcebergTable:
+    """The table of a sink. Its calls raise `TableUnavailable` where nobody answers, and `SinkError` otherwise."""
+
+    def __init__(self, sink: IcebergSink) -> None:
+        self._sink = sink
+
+    @cached_property
+    def _catalog(self) -> Catalog:
+        return catalog_of(self._sink)
+
+    def load(self) -> Table | None:
+        """As it is now; None: there is none."""
+        with errors_of(self._sink):
+            try:
+                return self._reached(self._catalog.load_table(self._sink.table))
+            except (NoSuchTableError, NoSuchNamespaceError):
+                return None
+
+    def loaded(self) -> Table:
+        """As it is now.
+
+        Raises:
+            SinkError: there is none.
+        """
+        table = self.load()
+        if table is None:
+            raise SinkError(str(self._sink), "the table was deleted meanwhile")
+        return table
+
+    def state(self) -> TableState | None:
+        """What it says of itself; None: there is no table of ours."""
+        table = self.load()
+        mark = None if table is None else mark_of(table)
+        if table is None or mark is None:
+            return None
+        with errors_of(self._sink):
+            self._check_window_columns(table)
+            return TableState(mark, windows_of(table, files_of(table)), tells_empty=False)
+
+    def _check_window_columns(self, table: Table) -> None:
+        lost = [name for name in WINDOW_COLUMNS if name not in table.schema().column_names]
+        if lost:
+            raise SinkError(
+                str(self._sink),
+                f"somebody dropped or renamed its column {lost[0]}, which says of each row which window it is of: "
+                "roll that change back, or land in another table",
+            )
+
+    def opened(self, columns: pa.Schema, terms: TableTerms) -> Table:
+        """The table, made if there is none, which can hold rows of these columns, and may, by the terms.
+
+        Raises:
+            ForeignTable: it is somebody else's, or holds data and nobody knows whose.
+            SinkError: it lacks columns, and shall get none; or has them otherwise.
+        """
+        for _ in range(_ROUNDS):
+            table = self.load() or self._made(columns, terms.mark)
+            self._check_format(table)
+            self._check_data_folder(table)
+            with errors_of(self._sink):
+                try:
+                    if not self._is_claimed(table, terms) or not self._is_fit(table, columns):
+                        continue
+                except CommitFailedException:
+                    continue  # others changed it: look again
+            self._check_partitions(table)
+            return table
+        raise TableUnavailable(str(self._sink), f"others changed the table {_ROUNDS} times at once")
+
+    def _made(self, columns: pa.Schema, mark: TableMark) -> Table:
+        with errors_of(self._sink):
+            schema = pyarrow_to_schema(columns_of_table(columns))
+        spec = UNPARTITIONED_PARTITION_SPEC
+        if self._sink.partition_by is not None:
+            transform, name = _TRANSFORMS[self._sink.partition_by]
+            start = schema.find_field(WINDOW_COLUMNS[0]).field_id
+            spec = PartitionSpec(PartitionField(source_id=start, field_id=1000, transform=transform, name=name))
+        namespace = tuple(self._sink.table.split("."))[:-1]
+        with errors_of(self._sink):
+            try:
+                self._catalog.create_namespace_if_not_exists(namespace)
+            except Exception:
+                # another one made it meanwhile; catalogs say that in many ways
+                if not self._catalog.namespace_exists(namespace):
+                    raise
+            try:
+                made = self._catalog.create_table(
+                    self._sink.table, schema, partition_spec=spec, properties={**properties_of(mark)}
+                )
+                return self._reached(made)
+            except TableAlreadyExistsError:
+                return self.loaded()
+
+    def _reached(self, table: Table) -> Table:
+        """A table of which it is known how its files are reached."""
+        lent.check(str(self._sink), storage_of(table).options)
+        return table
+
+    def _is_claimed(self, table: Table, terms: TableTerms) -> bool:
+        """Whether it may be ours. One without data and owner becomes so. False: look again."""
+        found = mark_of(table)
+        if found is not None or files_of(table):
+            is_owned(str(self._sink), table, terms)
+            return True
+        with table.transaction() as change:
+            change.set_properties(properties_of(terms.mark))
+            # of two who claim it at once, one fails: a change of properties alone is not compared
+            with change.update_snapshot(snapshot_properties={"streams.claim": terms.mark.id}).fast_append():
+                pass
+        return False
+
+    def _is_fit(self, table: Table, columns: pa.Schema) -> bool:
+        """Whether it has the columns. It gets them, where it may. False: look again."""
+        lacking, wrong = differences(table.schema(), columns)
+        if wrong or (lacking and not self._sink.widen):
+            hint = "" if wrong else "; widen=True adds what is lacking"
+            why = "; ".join([*wrong, *(f"it lacks {one}" for one in lacking)])
+            raise SinkError(str(self._sink), f"the table cannot hold these rows: {why}{hint}")
+        if lacking:
+            with table.update_schema() as change:
+                change.union_by_name(addition(columns))
+        return not lacking
+
+    def _check_format(self, table: Table) -> None:
+        """What is there can be written."""
+        if table.format_version > SUPPORTED_TABLE_FORMAT_VERSION:
+            raise SinkError(
+                str(self._sink),
+                f"the table is of Iceberg's format version {table.format_version}, and pyiceberg writes up to version "
+                f"{SUPPORTED_TABLE_FORMAT_VERSION}: land by Spark (TableSink), or in a table of that version",
+            )
+
+    def _check_data_folder(self, table: Table) -> None:
+        """Its files lie in nobody else's folder: who cleans that one would take them for leftovers."""
+        own, data = table.location().rstrip("/"), data_location(table)
+        if data.startswith(f"{own}/"):
+            return
+        system, root = storage_of(table).open()
+        with errors_of(self._sink):
+            around = sign_around(system, root)
+        if around is not None:
+            raise ForeignTable(
+                str(self._sink),
+                f"its write.data.path {data} lies inside of another table, which has {around}: name a folder beside it",
+            )
+
+    def _check_partitions(self, table: Table) -> None:
+        """Each of our files must lie in one partition."""
+        starts = {table.schema().find_field(name).field_id for name in WINDOW_COLUMNS}
+        for field in table.spec().fields:
+            if field.source_id not in starts or not field.transform.preserves_order:
+                raise SinkError(
+                    str(self._sink),
+                    f"the table is partitioned by {field.name}: a window's files lie in one partition only where that "
+                    "is window_start, or its hour, day, month or year",
+                )
+
+
+def mark_of(table: Table) -> TableMark | None:
+    """Whose it is; None: it does not say."""
+    return mark_in(table.properties)
+
+
+def is_owned(target: str, table: Table, terms: TableTerms) -> bool:
+    """See `check_owner`."""
+    return check_owner(target, mark_of(table), terms, "its earlier snapshots")
+
+
+def overlapping(window: Window) -> BooleanExpression:
+    """The rows of all windows that share time with one."""
+    first, last = WINDOW_COLUMNS
+    return parser.parse(f"{first} < '{window.end.isoformat()}' and {last} > '{window.start.isoformat()}'")
+
+
+def files_of(table: Table, rows: BooleanExpression | None = None) -> list[FileScanTask]:
+    """The files of a table that may have such rows."""
+    tasks: Iterable[Any] = table.scan(row_filter=rows or AlwaysTrue()).plan_files()
+    return list(tasks)
+
+
+def windows_of(table: Table, files: Iterable[FileScanTask]) -> frozenset[Window]:
+    """The windows that files hold rows of. One without rows leaves nothing in a table."""
+    found: set[Window] = set()
+    unclear = []
+    for task in files:
+        window = only_window(table, task)
+        if window is None:
+            unclear.append(task)  # compacted, or without statistics
+        else:
+            found.add(window)
+    return frozenset(found.union(read_windows(table, unclear)))
+
+
+def only_window(table: Table, task: FileScanTask) -> Window | None:
+    """The one window of a file, if its statistics say so."""
+    edges = []
+    for name in WINDOW_COLUMNS:
+        field = table.schema().find_field(name).field_id
+        lower, upper = ((bounds or {}).get(field) for bounds in (task.file.lower_bounds, task.file.upper_bounds))
+        if lower is None or lower != upper or (task.file.null_value_counts or {}).get(field):
+            return None
+        edges.append(EPOCH + timedelta(microseconds=int(from_bytes(TimestamptzType(), lower))))
+    return None if task.delete_files else Window(edges[0], edges[1])
+
+
+def read_windows(table: Table, files: list[FileScanTask]) -> Iterator[Window]:
+    """The windows of the rows in files, which are read for it."""
+    if not files:
+        return
+    columns = table.schema().select(*WINDOW_COLUMNS)
+    scan = ArrowScan(table.metadata, table.io, columns, AlwaysTrue())
+    for batch in scan.to_record_batches(files):
+        edges = pa.Table.from_batches([batch]).group_by(list(WINDOW_COLUMNS)).aggregate([])
+        for start, end in zip(*(edges.column(name).to_pylist() for name in WINDOW_COLUMNS), strict=True):
+            if start is not None and end is not None:
+                yield Window(utc_moment(start), utc_moment(end))
+
+
+def storage_of(table: Table) -> Storage:
+    """Where its data files are, and how they are reached: also with what its catalog lends."""
+    return storage_at(table, data_location(table))
+
+
+def storage_at(table: Table, location: str) -> Storage:
+    """A folder, as the table's metadata write it, reached as its data files are."""
+    url = urlsplit(location)
+    path = in_uri(url.path)
+    options = {name: str(value) for name, value in table.io.properties.items() if name.startswith(_STORE_OPTIONS)}
+    return Storage(f"{url.scheme or 'file'}://{url.netloc}{path}", options, lent.is_lent(table.catalog, options))
+
+
+def data_location(table: Table) -> str:
+    """The folder of its data files, as the table's metadata write it."""
+    return (table.properties.get("write.data.path") or f"{table.location().rstrip('/')}/data").rstrip("/")
+
+
+def make_folder(storage: Storage, folder: str) -> None:
+    """Only paths have folders."""
+    if storage.root.startswith("file:"):
+        (Path(unquote(urlsplit(storage.root).path)) / folder).mkdir(parents=True, exist_ok=True)

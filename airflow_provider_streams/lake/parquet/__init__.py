@@ -1,0 +1,1 @@
+"""A folder that is a table: one file system's names are its commits."""

@@ -1,0 +1,121 @@
+"""Which of the rows between a plan's cuts are the window's: by a time that each of them carries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
+
+TimeUnit = Literal["s", "ms", "us", "ns"]
+"""Since 1970."""
+
+TIME_UNITS: Final = ("s", "ms", "us", "ns")
+
+
+@dataclass(frozen=True, slots=True)
+class RowFilter:
+    """Keeps the rows of a time column with `start_ms <= value < end_ms` (milliseconds since 1970); readers apply it.
+
+    Of the column `event_time`: messages without one count by their publish time.
+    """
+
+    column: str
+    start_ms: int
+    end_ms: int
+
+    @property
+    def span_us(self) -> tuple[int, int]:
+        """The same in microseconds."""
+        return self.start_ms * 1000, self.end_ms * 1000
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {"column": self.column, "start_ms": self.start_ms, "end_ms": self.end_ms}
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Tells the rows without a time of their own: each is of the window in which it was stored.
+
+    Args:
+        column: of the system, never decoded: `publish_time`, which lies in the window; or the name of an offset.
+        spans: of an offset: which ones are the window's, by shard, half-open. Shards that are not named hold none.
+            None: the column is a time.
+    """
+
+    column: str
+    spans: Mapping[str, tuple[int, int]] | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        spans = {} if self.spans is None else {"spans": {shard: list(span) for shard, span in self.spans.items()}}
+        return {"column": self.column, **spans}
+
+
+@dataclass(frozen=True, slots=True)
+class FieldFilter:
+    """Keeps the rows of a decoded field with `start_us <= value < end_us`; whoever decodes applies it.
+
+    Args:
+        column: the field: a name, or a path through structs, `meta.created_at`.
+        start_us: microseconds since 1970.
+        end_us: the same.
+        unit: of a field of whole numbers, since 1970; None: the field is a time, or a date.
+        stored: tells the rows without the field's value; None: they are no window's.
+    """
+
+    column: str
+    start_us: int
+    end_us: int
+    unit: TimeUnit | None = None
+    stored: Stored | None = None
+
+    @property
+    def span_us(self) -> tuple[int, int]:
+        """Start and end."""
+        return self.start_us, self.end_us
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        unit = {"unit": self.unit} if self.unit else {}
+        stored = {"stored": self.stored.to_json()} if self.stored else {}
+        return {"field": self.column, "start_us": self.start_us, "end_us": self.end_us, **unit, **stored}
+
+
+AnyFilter = RowFilter | FieldFilter
+
+
+def joined(filters: Iterable[AnyFilter | None]) -> AnyFilter | None:
+    """The one filter of several streams that are read as one; each knows its own shards alone.
+
+    Raises:
+        ValueError: they filter by something else.
+    """
+    parts = list(filters)
+    first = parts[0] if parts else None
+    fields = [one for one in parts if isinstance(one, FieldFilter)]
+    if isinstance(first, FieldFilter) and len(fields) == len(parts):
+        known = [one.stored for one in fields if one.stored is not None]
+        spans = {shard: span for one in known for shard, span in (one.spans or {}).items()}
+        stored = replace(known[0], spans=spans if known[0].spans is not None else None) if known else None
+        parts = [replace(one, stored=stored) for one in fields]
+    if any(one != parts[0] for one in parts):
+        raise ValueError(f"streams of one plan have one filter: {parts}")
+    return parts[0] if parts else None
+
+
+def filter_from_json(data: Mapping[str, Any]) -> AnyFilter:
+    """The reverse of `to_json`."""
+    if "field" not in data:
+        return RowFilter(**data)
+    stored = data.get("stored")
+    return FieldFilter(
+        data["field"], data["start_us"], data["end_us"], data.get("unit"), None if stored is None else _stored(stored)
+    )
+
+
+def _stored(data: Mapping[str, Any]) -> Stored:
+    spans = data.get("spans")
+    return Stored(
+        data["column"], None if spans is None else {shard: (span[0], span[1]) for shard, span in spans.items()}
+    )

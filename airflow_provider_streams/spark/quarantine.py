@@ -1,0 +1,63 @@
+"""Files of events that could not be decoded: where each was, why, and its bytes."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from airflow_provider_streams.errors import SinkError
+
+CAUSE: Final = "_cause"
+"""The column that says why an event could not be decoded."""
+
+VERSION: Final = "_version"
+"""The column that says which schema version it should have been of; null: it did not say."""
+
+SUFFIX: Final = ".quarantine"
+"""Parquet inside; another name, so that who takes every Parquet file below a table for its rows passes them over."""
+
+
+class QuarantineFile:
+    """What one split keeps aside; made when there is something.
+
+    Args:
+        folder: staged, and mounted where the driver program runs.
+        split: the split's number.
+    """
+
+    def __init__(self, folder: str, split: int) -> None:
+        self._folder, self._name = Path(folder), f"part-{split:05}-{uuid.uuid4().hex}{SUFFIX}"
+        self._writer: pq.ParquetWriter | None = None
+
+    def write(self, events: pa.RecordBatch) -> None:
+        """Keep these aside.
+
+        Raises:
+            SinkError: they cannot be written.
+        """
+        try:
+            if self._writer is None:
+                self._folder.mkdir(parents=True, exist_ok=True)
+                self._writer = pq.ParquetWriter(self._folder / self._name, events.schema, compression="zstd")
+            self._writer.write_batch(events)
+        except OSError as error:
+            raise SinkError(
+                str(self._folder), f"events cannot be kept aside: {os.strerror(error.errno or 0)}"
+            ) from error
+
+    def finish(self) -> str:
+        """Its name, complete; empty: nothing was kept aside."""
+        if self._writer is None:
+            return ""
+        self._writer.close()
+        return self._name
+
+    def close(self) -> None:
+        """Leave no file open."""
+        if self._writer is not None:
+            self._writer.close()

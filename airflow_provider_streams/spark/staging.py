@@ -1,0 +1,192 @@
+"""Rows become data files that a table's writer commits: written by who reads them, or from a transform's rows.
+
+| rows | who writes |
+|---|---|
+| of a small plan | this process, which read them |
+| of a larger one | the tasks that read them (`split_tasks`): only facts and receipts cross into Spark |
+| of a transform | tasks that Spark hands them to, as Arrow |
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import warnings
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.types import (
+    AnsiIntervalType,
+    ArrayType,
+    AtomicType,
+    DataType,
+    MapType,
+    SpatialType,
+    StructType,
+    VariantType,
+)
+
+from airflow_provider_streams.errors import StreamsError
+from airflow_provider_streams.lake.files import DataFile, FileTarget, WindowFiles
+from airflow_provider_streams.spark import preflight, reading
+from airflow_provider_streams.spark.failures import one_line
+from airflow_provider_streams.spark.frames import arrow_columns
+from airflow_provider_streams.spark.split_tasks import SplitTasks, Staged, report
+from airflow_provider_streams.spark.veil import unveiled, veiled
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from airflow_provider_streams.spark.spec import JobSpec
+
+_log = logging.getLogger(__name__)
+
+REPORT = "report"
+"""The one column of what tasks say of a transform's rows."""
+
+
+def stage(spec: JobSpec, target: FileTarget, spark: SparkSession) -> Staged:
+    """Read a window, and write its rows, by the way that suits its size.
+
+    Raises:
+        PreflightFailed: Spark's tasks must read it, and cannot.
+        StreamsError: as the system's reader says; or the rows cannot be written.
+    """
+    if spec.is_small or spec.plan.is_empty:
+        try:
+            table, receipts = reading.read_table(spec)
+            return Staged(receipts, write_table(table, target))
+        except reading.TooLarge:
+            _log.info("the rows exceed %d bytes: Spark's tasks read them", reading.MOST_BYTES)
+            preflight.check_workers(spark)
+    return stage_by_tasks((spec,), {0: target}, spark)[0]
+
+
+def write_table(table: pa.Table, target: FileTarget) -> list[DataFile]:
+    """A window's rows, written by this process.
+
+    Raises:
+        SinkError: they cannot be written.
+    """
+    with closing(WindowFiles(target)) as files:
+        for batch in table.to_batches():
+            files.write(batch)
+        return files.finish()
+
+
+def stage_by_tasks(
+    specs: tuple[JobSpec, ...], targets: Mapping[int, FileTarget], spark: SparkSession
+) -> Mapping[int, Staged]:
+    """Read windows by Spark's tasks, which write their files; what became of each, by its place in `specs`.
+
+    Raises:
+        StreamsError: as the system's reader says; or the rows cannot be written.
+    """
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - only where Spark runs
+
+    tasks = SplitTasks.of(specs, targets)
+    numbers = spark.range(0, len(tasks.shares), 1, len(tasks.shares))
+    # a few lines of text: without Arrow, and so without pandas
+    land = F.udf(tasks, "array<string>", useArrow=False).asNondeterministic()
+    found = _collected(numbers.select(F.explode(land("id"))))
+    for one in found.values():
+        one.receipts = reading.worst(one.receipts)
+    return found
+
+
+def stage_frame(df: DataFrame, targets: Mapping[int, FileTarget], column: str | None = None) -> Mapping[int, Staged]:
+    """Write a DataFrame's rows in one pass; the files of each window.
+
+    Args:
+        df: the rows.
+        targets: where those of each window go, by its number.
+        column: tells the number of each row's window; None: there is one window, 0.
+    """
+    write = _Writing({number: veiled(target.to_json()) for number, target in targets.items()}, column)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # of versions of pandas, which no row passes through
+        reports = df.mapInArrow(write, f"{REPORT} string")
+    return _collected(reports)
+
+
+def arrow_schema(df: DataFrame) -> pa.Schema:
+    """The columns of a DataFrame, as its tasks will hand them over.
+
+    Raises:
+        UnfitColumn: one is of a type that no data file holds.
+    """
+    for one in df.schema:
+        if unfit := _unfit(one.dataType):
+            raise UnfitColumn(f"no data file holds the column `{one.name}` of the type {unfit}")
+    return arrow_columns(df.schema)
+
+
+class UnfitColumn(Exception):
+    """A column that Spark knows, and data files do not."""
+
+
+def _unfit(kind: DataType) -> str | None:
+    """The first type inside of a column's that is no table's: what only Spark knows would be something else there."""
+    inner: list[DataType] = []
+    match kind:
+        case StructType():
+            inner = [one.dataType for one in kind]
+        case ArrayType():
+            inner = [kind.elementType]
+        case MapType():
+            inner = [kind.keyType, kind.valueType]
+        case AtomicType() if not isinstance(kind, _ONLY_SPARKS):
+            return None
+        case _:
+            return kind.simpleString()
+    return next(filter(None, map(_unfit, inner)), None)
+
+
+_ONLY_SPARKS = (AnsiIntervalType, VariantType, SpatialType)
+
+
+def _collected(reports: DataFrame) -> Mapping[int, Staged]:
+    found: dict[int, Staged] = defaultdict(Staged)
+    for (text,) in reports.collect():
+        told = json.loads(text)
+        found[told["window"]].add(told)
+    return found
+
+
+@dataclass(frozen=True)
+class _Writing:
+    """What a task does with a transform's rows."""
+
+    targets: Mapping[int, str] = field(repr=False)
+    column: str | None
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        try:
+            reports = self._write(batches)
+        except StreamsError as error:
+            raise one_line(error) from None
+        yield pa.record_batch({REPORT: pa.array(reports, pa.string())})
+
+    def _write(self, batches: Iterable[pa.RecordBatch]) -> list[str]:
+        files: dict[int, WindowFiles] = {}
+        with ExitStack() as stack:
+            for batch in batches:
+                for number, rows in self._by_window(batch):
+                    if number not in files:
+                        target = FileTarget.from_json(unveiled(self.targets[number]))
+                        files[number] = stack.enter_context(closing(WindowFiles(target)))
+                    files[number].write(rows)
+            return [report(number, [], one.finish()) for number, one in files.items()]
+
+    def _by_window(self, batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
+        if self.column is None:
+            yield 0, batch
+            return
+        numbers = batch.column(self.column)
+        for number in pc.unique(numbers):
+            yield number.as_py(), batch.filter(pc.equal(numbers, number))

@@ -1,0 +1,240 @@
+"""The two edges of a REST service, blocking and asynchronous. All decisions are in `exchange`."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import time
+from collections.abc import Iterable, Mapping
+from types import TracebackType
+from typing import Any, Generic, Protocol, Self, TypeVar
+
+import httpx
+
+from airflow_provider_streams.errors import ProtocolError
+from airflow_provider_streams.systems.backoff import Backoff, Pause
+from airflow_provider_streams.systems.rest.answer import Answer
+from airflow_provider_streams.systems.rest.exchange import (
+    Outcome,
+    Route,
+    Send,
+    Step,
+    Unreachable,
+    exchange,
+)
+from airflow_provider_streams.systems.rest.request import Request
+from airflow_provider_streams.systems.rules import Rule, arun, run, together
+from airflow_provider_streams.systems.tls import tls_refusal
+
+T = TypeVar("T")
+
+CONCURRENCY = 16
+"""How many calls one asynchronous client has under way."""
+LONGEST_ANSWER = 64 * 1024 * 1024
+"""Bytes of the longest answer that is taken."""
+_SMALL = 64 * 1024
+"""Bytes that are read sooner than a connection is made anew."""
+
+
+class Service(Protocol):
+    """Where a service is and who we are there: what a system's endpoint says of it."""
+
+    @property
+    def request_timeout_seconds(self) -> float:
+        """How long one call may take."""
+
+    def route(self) -> Route:
+        """Where calls go.
+
+        Raises:
+            InvalidRequest: its address is not given.
+        """
+
+    def headers(self) -> Mapping[str, str]:
+        """Those that show who we are, resolved now; secret."""
+
+    def ssl_context(self) -> ssl.SSLContext:
+        """Of an https address."""
+
+
+S = TypeVar("S", bound=Service)
+
+
+def _settings(endpoint: Service) -> dict[str, Any]:
+    return {
+        "timeout": httpx.Timeout(endpoint.request_timeout_seconds),
+        # redirects are followed by hand: the library drops or sends credentials by another rule than ours
+        "follow_redirects": False,
+        # a certificate context takes tens of milliseconds to build
+        "verify": endpoint.ssl_context() if endpoint.route().base.startswith("https") else False,
+        "limits": httpx.Limits(max_connections=CONCURRENCY, max_keepalive_connections=CONCURRENCY),
+    }
+
+
+def _content(send: Send) -> dict[str, Any]:
+    return {
+        "method": send.method,
+        "url": send.url,
+        "params": send.params or None,
+        "headers": send.headers,
+        "content": send.body,
+        **({"timeout": send.seconds} if send.seconds is not None else {}),
+    }
+
+
+class _Body:
+    """What comes of an answer, as far as it is wanted."""
+
+    def __init__(self, send: Send, response: httpx.Response) -> None:
+        unwanted = send.headers_only and response.is_success
+        # an answer that is left half-way costs its connection: what is small is read all the same
+        self.is_wanted = not unwanted or int(response.headers.get("Content-Length", _SMALL + 1)) <= _SMALL
+        self._response, self._action = response, f"{send.method} {response.request.url.path}"
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def add(self, part: bytes) -> None:
+        """Take the next part.
+
+        Raises:
+            ProtocolError: it is more than any answer should have.
+        """
+        self._parts.append(part)
+        self._size += len(part)
+        if self._size > LONGEST_ANSWER:
+            raise ProtocolError(f"the answer to {self._action} has more than {LONGEST_ANSWER} bytes")
+
+    @property
+    def answer(self) -> Answer:
+        """The whole answer."""
+        headers = {name.lower(): value for name, value in self._response.headers.items()}
+        return Answer(self._response.status_code, headers, b"".join(self._parts))
+
+
+def _unreachable(error: httpx.TransportError, where: str) -> Unreachable:
+    if refusal := tls_refusal(where, error):
+        raise refusal from error
+    # connecting failed: nothing was sent
+    sent = not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout)
+    return Unreachable(f"{type(error).__name__}: {error}".rstrip(": "), sent)
+
+
+class _Edge(Generic[S]):
+    """What the two edges share: whom they call, as whom, and how often."""
+
+    def __init__(self, endpoint: S, backoff: Backoff | None) -> None:
+        self.endpoint = endpoint
+        self._route, self._backoff = endpoint.route(), backoff or Backoff()
+
+    def _exchange(self, request: Request[T]) -> Rule[Step, T]:
+        return exchange(request, self._route, self.endpoint.headers(), self._backoff)
+
+
+class RestClient(_Edge[S]):
+    """Calls a service and waits. Connects when first used.
+
+    Args:
+        endpoint: the service.
+        transport: another way to send, for tests.
+        backoff: how transient failures are repeated.
+
+    Raises:
+        InvalidRequest: the endpoint has no address of it.
+    """
+
+    def __init__(
+        self,
+        endpoint: S,
+        *,
+        transport: httpx.BaseTransport | None = None,
+        backoff: Backoff | None = None,
+    ) -> None:
+        super().__init__(endpoint, backoff)
+        self._http = httpx.Client(transport=transport, **_settings(endpoint))
+
+    def __call__(self, request: Request[T]) -> T:
+        """The result of a call.
+
+        Raises:
+            AccessError, SystemUnavailable, ProtocolError: see `exchange`.
+        """
+        return run(self._exchange(request), self._do)
+
+    def _do(self, step: Step) -> Outcome:
+        if isinstance(step, Pause):
+            time.sleep(step.seconds)
+            return None
+        try:
+            with self._http.stream(**_content(step)) as response:
+                body = _Body(step, response)
+                for part in response.iter_bytes() if body.is_wanted else ():
+                    body.add(part)
+                return body.answer
+        except httpx.InvalidURL as error:
+            raise ProtocolError(f"{self._route.where} leads to what is no address") from error
+        except httpx.TransportError as error:
+            return _unreachable(error, self._route.where)
+
+    def close(self) -> None:
+        """Close its connections."""
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class AsyncRestClient(_Edge[S]):
+    """The same for one event loop, at most `CONCURRENCY` calls at a time."""
+
+    def __init__(
+        self,
+        endpoint: S,
+        *,
+        transport: httpx.AsyncBaseTransport | None = None,
+        backoff: Backoff | None = None,
+    ) -> None:
+        super().__init__(endpoint, backoff)
+        self._http = httpx.AsyncClient(transport=transport, **_settings(endpoint))
+        self._places = asyncio.Semaphore(CONCURRENCY)
+
+    async def __call__(self, request: Request[T]) -> T:
+        """See `RestClient`."""
+        return await arun(self._exchange(request), self._do)
+
+    async def all(self, requests: Iterable[Request[T]]) -> list[T]:
+        """The results of several calls, in their order; the first failure ends the others."""
+        return await together(self(request) for request in requests)
+
+    async def _do(self, step: Step) -> Outcome:
+        if isinstance(step, Pause):
+            await asyncio.sleep(step.seconds)
+            return None
+        async with self._places:
+            try:
+                async with self._http.stream(**_content(step)) as response:
+                    body = _Body(step, response)
+                    if body.is_wanted:
+                        async for part in response.aiter_bytes():
+                            body.add(part)
+                    return body.answer
+            except httpx.InvalidURL as error:
+                raise ProtocolError(f"{self._route.where} leads to what is no address") from error
+            except httpx.TransportError as error:
+                return _unreachable(error, self._route.where)
+
+    async def close(self) -> None:
+        """Close its connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()

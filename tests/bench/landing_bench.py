@@ -1,0 +1,136 @@
+"""Landing a window: files that tasks write, beside rows that cross into Spark, and what reading alone takes."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_streams import DeltaSink, IcebergSink, ParquetSink
+from airflow_provider_streams.model.landing import TableMark, TableTerms
+from airflow_provider_streams.spark import job, reading, register
+from airflow_provider_streams.spark.embedded import embedded_session
+from airflow_provider_streams.spark.settings import SparkSettings
+from airflow_provider_streams.spark.spec import JobSpec
+from airflow_provider_streams.testing.servers.pravega import PravegaServer
+from airflow_provider_streams.testing.servers.pulsar import PulsarServer
+from tests.bench import pravega_reads, pulsar_load, pulsar_reads
+from tests.bench.processes import cpu_seconds
+from tests.bench.report import race, show
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from airflow_provider_streams.model.sink import Sink
+
+
+_TERMS = TableTerms(TableMark("bench", "bench", "bench"))
+_BY_SPARK = "rows cross into Spark, which writes"
+
+
+def run(scale: float) -> None:
+    """Both systems, small events and large ones."""
+    spark = embedded_session(SparkSettings({"spark.master": "local[2]"}), quick_start=False)
+    register(spark)
+    _pulsar(spark, scale)
+    _pravega(spark, scale)
+    spark.stop()
+
+
+def _pulsar(spark: SparkSession, scale: float) -> None:
+    small, large = int(2_000_000 * scale), int(300_000 * scale)
+    loads = (
+        pulsar_load.Load("small", small, 100),
+        pulsar_load.Load("small-keyed", small, 100, keyed=True),
+        pulsar_load.Load("large", large, 1000),
+        pulsar_load.Load("large-keyed", large, 1000, keyed=True),
+    )
+    with PulsarServer(heap="2g") as server:
+        for load in loads:
+            pulsar_load.publish(server, load)
+            whole = pulsar_reads.plan_all(server, load)
+            halves = pulsar_reads.plan_all(server, load, split_bytes=whole.estimate.bytes // 2 + 1)
+            read = partial(pulsar_reads.read_ours, server, whole)
+            title = f"Pulsar, {load.name}: {load.events:,} events of {load.event_bytes} B"
+            spec = JobSpec(halves, options=pulsar_reads.options(server), small_plan_bytes=0)
+            _race(title, spark, spec, read, load.event_bytes)
+
+
+def _pravega(spark: SparkSession, scale: float) -> None:
+    loads = (
+        pravega_reads.Load("small", int(1_500_000 * scale), 100, segments=2),
+        pravega_reads.Load("large", int(150_000 * scale), 1024, segments=2),
+    )
+    with (
+        PravegaServer(heap="4g", cache_bytes=3 << 29) as server,
+        pravega_reads.started_peer(server) as peer,
+    ):
+        server.create_scope("bench")
+        for load in loads:
+            pravega_reads.publish(server, peer, load)
+            plan = pravega_reads.plan_all(server, load)
+            read = partial(pravega_reads.read_ours, server, plan)
+            title = f"Pravega, {load.name}: {load.events:,} events of {load.event_bytes} B"
+            spec = JobSpec(plan, options=pravega_reads.options(server), small_plan_bytes=0)
+            _race(title, spark, spec, read, load.event_bytes)
+
+
+def _race(
+    title: str,
+    spark: SparkSession,
+    spec: JobSpec,
+    read: Callable[[], int],
+    event_bytes: int,
+) -> None:
+    contenders = {
+        _BY_SPARK: partial(_by_spark, spark, spec),
+        "tasks write Parquet": partial(_by_tasks, spark, spec, _parquet),
+        "tasks write Iceberg": partial(_by_tasks, spark, spec, _iceberg),
+        "tasks write Delta": partial(_by_tasks, spark, spec, _delta),
+        "Spark reads, noop": partial(_noop, spark, spec),
+        "reader to Arrow, one process": read,
+    }
+    figures = race(contenders, cpu_seconds=partial(_cpu_seconds, spark))
+    assert len({figure.events for figure in figures.values()}) == 1
+    title = f"{title}, {len(spec.plan.splits)} tasks"
+    show(title, figures, beside={"x Spark": _BY_SPARK}, event_bytes=event_bytes, cpu_of="all")
+
+
+def _cpu_seconds(spark: SparkSession) -> float:
+    """Of the driver, of Spark and of its Python workers: the servers' is not counted."""
+    gateway: Any = spark.sparkContext._gateway
+    return time.process_time() + cpu_seconds(gateway.proc.pid)
+
+
+def _by_spark(spark: SparkSession, spec: JobSpec) -> int:
+    """As Spark's own writer lands what a Data Source reads."""
+    with tempfile.TemporaryDirectory() as folder:
+        read = reading.read(spec, spark)
+        read.df.write.option("compression", "zstd").parquet(f"file://{folder}/rows")
+        return sum(one.rows for one in read.receipts())
+
+
+def _by_tasks(spark: SparkSession, spec: JobSpec, sink_in: Callable[[str], tuple[Sink, dict[str, str]]]) -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        sink, table = sink_in(folder)
+        return job.run(replace(spec, sink=sink, terms=_TERMS, table=table), spark).receipt.rows
+
+
+def _parquet(folder: str) -> tuple[Sink, dict[str, str]]:
+    return ParquetSink(folder), {}
+
+
+def _delta(folder: str) -> tuple[Sink, dict[str, str]]:
+    return DeltaSink(f"{folder}/events"), {}
+
+
+def _iceberg(folder: str) -> tuple[Sink, dict[str, str]]:
+    catalog = {"type": "sql", "uri": f"sqlite:///{folder}/catalog.db", "warehouse": f"file://{folder}/lake"}
+    return IcebergSink("bench.events", conn_id="bench"), catalog
+
+
+def _noop(spark: SparkSession, spec: JobSpec) -> int:
+    return job.run(spec, spark).receipt.rows

@@ -1,0 +1,109 @@
+"""Reads a window into many tables as the operator does, without Airflow; as a program, so that a test can kill it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from airflow_provider_streams.hooks.spark import launch_chunk
+from airflow_provider_streams.journal.store import Journal
+from airflow_provider_streams.model.basis import basis_from_json, basis_to_json
+from airflow_provider_streams.model.landing import Landing
+from airflow_provider_streams.model.sink import ParquetSink
+from airflow_provider_streams.model.undecodable import Undecodable
+from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.spark.spec import SMALL_PLAN_BYTES
+from airflow_provider_streams.systems.sources import source_from_json, source_to_json
+from airflow_provider_streams.testing.landing import place_without_spark
+from airflow_provider_streams.windows.fan_out import Tables
+from airflow_provider_streams.windows.landing import Ask
+from airflow_provider_streams.windows.planning import WindowRead
+from airflow_provider_streams.windows.readiness import WindowQuestion
+from airflow_provider_streams.windows.reading import RunIds
+from airflow_provider_streams.windows.reading_tables import TablesReader, WholeRead
+
+READER = "tests"
+
+
+class FanOut:
+    """A source of many, each with a Parquet table below a folder."""
+
+    def __init__(self, folder: Path, source: Any, options: dict[str, str], basis: Any) -> None:
+        self.folder, self.source, self.options, self.basis = folder, source, options, basis
+        self.jobs = 0
+
+    @property
+    def journal_url(self) -> str:
+        return f"sqlite:///{self.folder / 'journal.db'}"
+
+    @property
+    def sink(self) -> ParquetSink:
+        return ParquetSink(f"{self.folder}/lake/{{topic}}")
+
+    def place(self, journal: Journal) -> Any:
+        from dataclasses import replace
+
+        def spark(work: Any) -> Any:
+            self.jobs += 1
+            return launch_chunk(work)
+
+        return replace(
+            place_without_spark(journal, self.source.system, self.options),
+            spark=spark,
+            small_plan_bytes=SMALL_PLAN_BYTES,
+        )
+
+    def read(self, window: Window, run: str = "run", attempt: int = 1, **how: Any) -> Tables:
+        """One try of a task that reads a window."""
+        with Journal.open(self.journal_url) as journal, journal.kept_open():
+            question = WindowQuestion(self.source, window, self.basis)
+            read = WindowRead(question, READER, how.get("on_loss", "fail"), undecodable=how.get("then", Undecodable()))
+            ask = Ask(self.source, READER, Landing(), read.basis)
+            ids = RunIds("dag", run, "read", attempt)
+            whole = WholeRead(read, ask, self.sink, ids, is_own=lambda other: other.run_id == run)
+            reader = TablesReader(self.place(journal), whole)
+            expansion, refused = reader.expand()
+            entries, outcome = reader.prepare(expansion)
+            return refused.and_then(outcome).and_then(reader.land(entries, lambda *_: None))
+
+    def start(self, window: Window, run: str = "run") -> subprocess.Popen[bytes]:
+        """The same in a process of its own."""
+        asked = {
+            "folder": str(self.folder),
+            "source": source_to_json(self.source),
+            "options": self.options,
+            "basis": basis_to_json(self.basis),
+            "window": str(window),
+            "run": run,
+        }
+        return subprocess.Popen([sys.executable, "-m", "tests.integration.fanning_out", json.dumps(asked)])
+
+    def landed(self) -> set[str]:
+        """The tables that have a window."""
+        return {path.parent.name for path in self.folder.glob("lake/*/window_start=*")}
+
+    def rows(self, table: str) -> list[dict[str, Any]]:
+        files = sorted((self.folder / "lake" / table).glob("window_start=*/window_end=*/*.parquet"))
+        return [row for file in files for row in pq.ParquetFile(file).read().to_pylist()]
+
+    def counts(self, table: str, column: str) -> Counter[Any]:
+        """How often each value of a column is in a table."""
+        return Counter(row[column] for row in self.rows(table))
+
+    def states(self, source: Any, window: Window) -> list[str]:
+        with Journal.open(self.journal_url) as journal:
+            return [one.state for one in journal.coverage(source.key, READER, window.start, window.end).windows]
+
+
+if __name__ == "__main__":
+    given = json.loads(sys.argv[1])
+    one = FanOut(
+        Path(given["folder"]), source_from_json(given["source"]), given["options"], basis_from_json(given["basis"])
+    )
+    one.read(Window.parse(given["window"]), given["run"])

@@ -1,0 +1,95 @@
+"""Tables of both formats that are kept in order: how they are landed in, and what another reader finds in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from airflow_provider_streams import DeltaSink, IcebergSink
+from airflow_provider_streams.lake.compaction import Compacted, compact
+from airflow_provider_streams.lake.connections import given
+from airflow_provider_streams.lake.delta.writer import storage_of
+from airflow_provider_streams.lake.expiry import Expired
+from airflow_provider_streams.lake.upkeep import compactable, expirable
+from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.spark.sinks import table_state
+from tests.integration.lake import delta_reading, landing_deltas, landing_icebergs
+
+TERMS = landing_deltas.TERMS
+MEGABYTE = 1 << 20
+Ids = dict[Window, list[int]]
+
+
+@dataclass
+class KeptTable:
+    """One table."""
+
+    sink: Any
+    landing: Any
+    """How it is landed in: the module of its format."""
+    ids: Callable[[], Ids]
+    """The rows of its windows, as another reader finds them."""
+
+    def land(self, window: Window, first: int, count: int, **terms: Any) -> None:
+        self.landing.land(self.sink, window, self.landing.rows_of(first, count), **terms)
+
+    def attempt(self, window: Window, first: int, count: int, tasks: int = 2) -> Any:
+        """Files are written, and not committed."""
+        return self.landing.Attempt(self.sink, window, self.landing.rows_of(first, count)).write(tasks)
+
+    def land_in_pieces(self, window: Window, first: int, count: int, tasks: int) -> None:
+        self.attempt(window, first, count, tasks).commit()
+
+    def compact(self, file_bytes: int = MEGABYTE, **options: Any) -> Compacted:
+        rows = {window: len(found) for window, found in self.ids().items()}
+        return compact(compactable(self.sink, TERMS.mark), rows, file_bytes, **options)
+
+    def expire(self, before: datetime, **options: Any) -> Expired:
+        return expirable(self.sink, TERMS.mark).expire(before, **options)
+
+    def files(self) -> set[str]:
+        """The Parquet files in its folder."""
+        return self.landing.stored_files(self.sink)
+
+    def windows(self) -> set[Window]:
+        """Those that it says it holds."""
+        state = table_state(self.sink)
+        return set() if state is None else set(state.windows)
+
+
+def delta_in(folder: str, conn_id: str | None = None) -> KeptTable:
+    sink = DeltaSink(folder, conn_id)
+
+    def ids() -> Ids:
+        found = delta_reading.windows(storage_of(sink))
+        return {window: sorted(row["id"] for row in rows) for window, rows in sorted(found.items())}
+
+    return KeptTable(sink, landing_deltas, ids)
+
+
+def new_iceberg(**options: Any) -> KeptTable:
+    return iceberg_of(landing_icebergs.new_table(**options))
+
+
+def iceberg_of(sink: IcebergSink) -> KeptTable:
+    return KeptTable(sink, landing_icebergs, lambda: landing_icebergs.ids(sink, landing_icebergs.rows_by_duckdb(sink)))
+
+
+@contextmanager
+def table_in(kind: str, folder: Path, **options: Any) -> Iterator[KeptTable]:
+    """The table below a folder of this machine."""
+    if kind == "delta":
+        yield delta_in(str(folder / "orders"))
+        return
+    where = {"type": "sql", "uri": f"sqlite:///{folder}/c.db", "warehouse": f"file://{folder}/ware house"}
+    with given("iceberg_test", where):
+        yield iceberg_of(IcebergSink("lake.orders", conn_id="iceberg_test", **options))
+
+
+def now(ahead: timedelta = timedelta(seconds=5)) -> datetime:
+    """A moment behind all that was written."""
+    return datetime.now(UTC) + ahead

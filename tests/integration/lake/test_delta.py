@@ -1,0 +1,344 @@
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from airflow_provider_streams import DeltaSink
+from airflow_provider_streams.errors import ForeignTable, SinkError, WindowsOverlap
+from airflow_provider_streams.lake.delta.log import DeltaVersion
+from airflow_provider_streams.lake.delta.writer import DeltaWriter, storage_of
+from airflow_provider_streams.lake.writer import TableWriter
+from airflow_provider_streams.model.landing import TableMark, TableState
+from tests.integration.lake.delta_reading import adds, commits, windows
+from tests.integration.lake.landing_deltas import NOON, SCHEMA, TERMS, Attempt, hour, land, rows_of, stored_files
+
+
+@pytest.fixture
+def sink(tmp_path):
+    return DeltaSink(str(tmp_path / "shop orders"), widen=False)
+
+
+def held(sink):
+    """Each window's ids, as the log has them, and as delta-rs reads them; the two agree."""
+    by_hand = {window: sorted(row["id"] for row in rows) for window, rows in windows(storage_of(sink)).items()}
+    read = DeltaTable(sink.path).to_pyarrow_table().to_pylist()
+    for window, ids in by_hand.items():
+        edges = (window.start, window.end)
+        assert sorted(row["id"] for row in read if (row["window_start"], row["window_end"]) == edges) == ids
+    assert len(read) == sum(map(len, by_hand.values()))
+    assert DeltaWriter.look(sink) == TableState(TERMS.mark, frozenset(by_hand))
+    return by_hand
+
+
+def test_a_delta_writer_is_a_table_writer(sink):
+    assert isinstance(DeltaWriter(sink, hour(0), TERMS), TableWriter)
+
+
+def test_windows_are_landed_beside_each_other_and_replaced_alone(sink):
+    land(sink, hour(0), rows_of(0, 10))
+    land(sink, hour(1), rows_of(100, 5))
+    land(sink, hour(0), rows_of(0, 7))
+    assert held(sink) == {hour(0): list(range(7)), hour(1): list(range(100, 105))}
+
+
+def test_a_window_that_is_empty_now_holds_nothing_and_is_known_as_landed(sink):
+    land(sink, hour(0), rows_of(0, 10))
+    land(sink, hour(1), rows_of(100, 5))
+    land(sink, hour(0), rows_of(0, 0))
+    assert held(sink) == {hour(0): [], hour(1): list(range(100, 105))}
+    land(sink, hour(0), rows_of(0, 3))
+    assert held(sink)[hour(0)] == [0, 1, 2]
+
+
+def test_rows_and_windows_are_what_they_were(sink):
+    land(sink, hour(0.25, 0.0001), rows_of(0, 2))
+    (row, _) = DeltaTable(sink.path).to_pyarrow_table().sort_by("id").to_pylist()
+    edges = {"window_start": hour(0.25).start, "window_end": hour(0.25, 0.0001).end}
+    assert row == {"id": 0, "value": "value 0", "at": NOON, **edges}
+
+
+def test_the_log_says_which_plan_a_window_holds(sink):
+    land(sink, hour(0), rows_of(0, 10))
+    facts = [
+        action["commitInfo"] for actions in commits(storage_of(sink)) for action in actions if "commitInfo" in action
+    ]
+    assert facts[-1]["streams.fingerprint"] == "plan of 10"
+    assert facts[-1]["streams.window"] == str(hour(0))
+
+
+def test_what_readers_pass_over_files_by_is_true_of_them(sink):
+    land(sink, hour(0), rows_of(5, 10))
+    read = DeltaTable(sink.path).to_pyarrow_dataset()
+    assert read.count_rows(filter=pa.dataset.field("id") == 14) == 1
+    flat = pa.table(DeltaTable(sink.path).get_add_actions(flatten=True)).to_pylist()
+    assert sorted((one["min.id"], one["max.id"], one["num_records"]) for one in flat) == [(5, 9, 5), (10, 14, 5)]
+
+
+def test_a_window_that_shares_time_is_in_the_way_or_taken_out(sink):
+    land(sink, hour(0), rows_of(0, 10))
+    land(sink, hour(1), rows_of(100, 5))
+    land(sink, hour(2), rows_of(200, 1))
+    with pytest.raises(WindowsOverlap, match="2 that the table holds"):
+        land(sink, hour(0, 2), rows_of(300, 2))
+    assert held(sink).keys() == {hour(0), hour(1), hour(2)}
+    land(sink, hour(0, 2), rows_of(300, 2), replace_overlaps=True)
+    assert held(sink) == {hour(0, 2): [300, 301], hour(2): [200]}
+    assert stored_files(sink) >= adds(storage_of(sink)).keys()
+
+
+def test_a_window_of_another_length_from_the_same_start_is_in_the_way(sink):
+    land(sink, hour(0), rows_of(0, 10))
+    with pytest.raises(WindowsOverlap):
+        land(sink, hour(0, 2), rows_of(300, 2))
+    assert held(sink) == {hour(0): list(range(10))}
+
+
+def test_an_attempt_that_fails_leaves_nothing(sink):
+    land(sink, hour(0), rows_of(0, 10))
+    before = stored_files(sink)
+    with pytest.raises(WindowsOverlap):
+        land(sink, hour(0, 2), rows_of(300, 200))
+    assert stored_files(sink) == before
+
+
+@pytest.mark.parametrize("other", [{"reader": "d.other"}, {"source": "pulsar://shop/clicks"}, {"id": "b" * 32}])
+def test_a_table_of_another_owner_is_left_alone(sink, other):
+    land(sink, hour(0), rows_of(0, 10))
+    mark = replace(TERMS.mark, **other)
+    with pytest.raises(ForeignTable):
+        land(sink, hour(1), rows_of(0, 1), mark=mark)
+    assert held(sink) == {hour(0): list(range(10))}
+
+
+def test_a_table_that_becomes_anothers_before_the_commit_is_left_alone(sink):
+    attempt = Attempt(sink, hour(1), rows_of(0, 1)).write()
+    DeltaTable(sink.path).alter.set_table_properties({"streams.reader": "d.other"}, raise_if_not_exists=False)
+    with pytest.raises(ForeignTable, match=r"d\.other"):
+        attempt.commit()
+    assert adds(storage_of(sink)) == {}
+
+
+def test_a_table_of_nobody_is_taken_if_it_holds_nothing(sink):
+    schema = pa.schema(
+        [*SCHEMA, ("window_start", pa.timestamp("us", "UTC")), ("window_end", pa.timestamp("us", "UTC"))]
+    )
+    by = ["window_start", "window_end"]
+    DeltaTable.create(sink.path, schema.set(2, pa.field("at", pa.timestamp("us", "UTC"))), partition_by=by)
+    assert DeltaWriter.look(sink) is None
+    land(sink, hour(0), rows_of(0, 10))
+    assert held(sink) == {hour(0): list(range(10))}
+
+
+def test_a_table_of_nobody_with_data_is_left_alone(sink):
+    write_deltalake(sink.path, rows_of(0, 10))
+    with pytest.raises(ForeignTable, match="nothing in it says whose"):
+        land(sink, hour(0), rows_of(0, 10))
+
+
+def test_a_table_that_is_not_by_window_is_refused(sink):
+    DeltaTable.create(sink.path, rows_of(0, 0).schema.set(2, pa.field("at", pa.timestamp("us", "UTC"))))
+    with pytest.raises(SinkError, match="must be partitioned by window_start and window_end"):
+        land(sink, hour(0), rows_of(0, 10))
+
+
+@pytest.mark.parametrize("name", ["delta.appendOnly", "delta.constraints.positive"])
+def test_a_table_that_would_refuse_windows_is_refused_before_they_are_read(sink, name):
+    land(sink, hour(0), rows_of(0, 10))
+    value = "true" if name == "delta.appendOnly" else "id > 0"
+    DeltaTable(sink.path).alter.set_table_properties({name: value}, raise_if_not_exists=False)
+    with pytest.raises(SinkError, match="the table cannot hold windows"):
+        DeltaWriter(sink, hour(1), TERMS).open(rows_of(0, 1).schema)
+
+
+def test_a_folder_with_other_files_becomes_no_table(sink, tmp_path):
+    (tmp_path / "shop orders").mkdir()
+    (tmp_path / "shop orders" / "notes.txt").touch()
+    with pytest.raises(ForeignTable, match=r"notes\.txt"):
+        land(sink, hour(0), rows_of(0, 10))
+
+
+@pytest.mark.parametrize("sign", ["_delta_log", "_table.json", "metadata/v1.metadata.json"])
+def test_a_folder_inside_of_a_table_becomes_none(sink, tmp_path, sign):
+    (tmp_path / sign).mkdir(parents=True)
+    with pytest.raises(ForeignTable, match="inside of another table"):
+        land(sink, hour(0), rows_of(0, 10))
+
+
+def test_what_was_landed_under_an_earlier_mark_is_set_aside_when_it_is_asked_for(sink):
+    land(sink, hour(0), rows_of(0, 10))
+    land(sink, hour(1), rows_of(100, 5))
+    before = DeltaTable(sink.path).version()
+    anew = replace(TERMS, mark=TableMark("b" * 32, TERMS.mark.source, TERMS.mark.reader), set_aside=True)
+    other = pa.schema([("id", pa.string()), ("local", pa.timestamp("us"))])
+    attempt = Attempt(sink, hour(1), rows_of(0, 0, other), anew).write()
+    assert held(sink).keys() == {hour(0), hour(1)}  # nothing happens before the proof
+    attempt.commit()
+    assert DeltaWriter.look(sink) == TableState(anew.mark, frozenset([hour(1)]))
+    assert DeltaTable(sink.path).to_pyarrow_table().num_rows == 0
+    assert DeltaTable(sink.path, version=before).to_pyarrow_table().num_rows == 15
+    Attempt(sink, hour(2), rows_of(0, 0, other), anew).land()
+    assert DeltaWriter.look(sink) == TableState(anew.mark, frozenset([hour(1), hour(2)]))
+
+
+def test_two_that_set_aside_at_once_lose_no_window(sink):
+    land(sink, hour(0), rows_of(0, 10))
+    mark = TableMark("b" * 32, TERMS.mark.source, TERMS.mark.reader)
+    attempts = [
+        Attempt(sink, hour(n), rows_of(n, 2), replace(TERMS, mark=mark, set_aside=True)).write() for n in range(4)
+    ]
+    at_once(*(attempt.commit for attempt in attempts))
+    assert windows(storage_of(sink)).keys() == {hour(n) for n in range(4)}
+
+
+def at_once(*acts):
+    errors = []
+
+    def run(act):
+        try:
+            act()
+        except Exception as error:  # noqa: BLE001 - given to whoever waits
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=[act]) for act in acts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+
+
+def test_windows_that_are_landed_at_once_are_all_there(sink):
+    attempts = [Attempt(sink, hour(n), rows_of(n, 2)).write() for n in range(8)]
+    at_once(*(attempt.commit for attempt in attempts))
+    assert held(sink) == {hour(n): [n, n + 1] for n in range(8)}
+
+
+def test_a_table_that_many_make_at_once_is_one(sink):
+    at_once(*(lambda n=n: land(sink, hour(n), rows_of(n, 2)) for n in range(4)))
+    assert held(sink) == {hour(n): [n, n + 1] for n in range(4)}
+
+
+def test_a_table_that_another_makes_at_this_moment_is_no_foreign_folder(sink, tmp_path):
+    (tmp_path / "shop orders" / "_delta_log").mkdir(parents=True)
+    land(sink, hour(0), rows_of(0, 10))
+    assert held(sink) == {hour(0): list(range(10))}
+
+
+def test_of_two_attempts_at_one_window_one_is_whole(sink):
+    attempts = [Attempt(sink, hour(0), rows_of(n * 100, 10 + n)).write() for n in range(4)]
+    at_once(*(attempt.commit for attempt in attempts))
+    assert held(sink)[hour(0)] in [list(range(n * 100, n * 100 + 10 + n)) for n in range(4)]
+
+
+def test_windows_that_share_time_and_are_landed_at_once_are_not_both_there(sink):
+    attempts = [Attempt(sink, hour(n / 2), rows_of(n * 100, 10)).write() for n in range(2)]
+    with pytest.raises(WindowsOverlap):
+        at_once(*(attempt.commit for attempt in attempts))
+    assert len(held(sink)) == 1
+
+
+def test_a_table_gets_columns_only_if_it_may(sink):
+    land(sink, hour(0), rows_of(0, 10))
+    more = pa.schema([*SCHEMA, ("local", pa.timestamp("us")), ("price", pa.uint32())])
+    with pytest.raises(SinkError, match=r"lacks local timestamp\[us\], price int64.*widen=True"):
+        land(sink, hour(1), rows_of(100, 5, more))
+    land(replace(sink, widen=True), hour(1), rows_of(100, 5, more))
+    land(sink, hour(2), rows_of(200, 1))
+    assert held(sink) == {hour(0): list(range(10)), hour(1): list(range(100, 105)), hour(2): [200]}
+    assert {"local", "price"} < set(DeltaTable(sink.path).to_pyarrow_table().column_names)
+
+
+def test_structs_grow(sink):
+    def one(*names):
+        struct = pa.struct([(name, pa.int32()) for name in names])
+        return pa.table({"id": [1], "inner": pa.array([dict.fromkeys(names, 7)], struct)})
+
+    land(sink, hour(0), one("a"))
+    land(replace(sink, widen=True), hour(1), one("a", "b"))
+    land(sink, hour(2), one("b"))
+    read = DeltaTable(sink.path).to_pyarrow_table().sort_by("window_start")["inner"].to_pylist()
+    assert read == [{"a": 7, "b": None}, {"a": 7, "b": 7}, {"a": None, "b": 7}]
+
+
+def test_a_column_of_another_type_is_refused(sink):
+    land(sink, hour(0), rows_of(0, 10))
+    other = pa.schema([("id", pa.string()), ("VALUE", pa.string())])
+    with pytest.raises(
+        SinkError, match="id is int64 and would be id string; value is string and would be VALUE string"
+    ):
+        land(replace(sink, widen=True), hour(1), rows_of(0, 0, other))
+    assert held(sink) == {hour(0): list(range(10))}
+
+
+def test_what_another_hand_did_to_the_table_stays(sink):
+    land(sink, hour(0), rows_of(0, 10))
+    table = DeltaTable(sink.path)
+    table.alter.set_column_metadata("id", {"comment": "of the order"})
+    table.alter.set_table_properties({"delta.logRetentionDuration": "interval 7 days"})
+    more = pa.schema([*SCHEMA, ("price", pa.int64())])
+    land(replace(sink, widen=True), hour(1), rows_of(100, 5, more))
+    table = DeltaTable(sink.path)
+    assert table.schema().fields[0].metadata == {"comment": "of the order"}
+    assert table.metadata().configuration["delta.logRetentionDuration"] == "interval 7 days"
+    assert held(sink).keys() == {hour(0), hour(1)}
+
+
+def test_rows_that_another_hand_deleted_stay_away_and_their_window_can_be_replaced(sink):
+    land(sink, hour(0), rows_of(0, 10))
+    DeltaTable(sink.path).delete("id < 5")
+    DeltaTable(sink.path).optimize.compact()
+    DeltaTable(sink.path).create_checkpoint()
+    assert sorted(DeltaTable(sink.path).to_pyarrow_table()["id"].to_pylist()) == [5, 6, 7, 8, 9]
+    land(sink, hour(0), rows_of(0, 3))
+    assert held(sink) == {hour(0): [0, 1, 2]}
+
+
+def test_a_table_that_was_made_append_only_says_so(sink):
+    land(sink, hour(0), rows_of(0, 10))
+    DeltaTable(sink.path).alter.set_table_properties({"delta.appendOnly": "true"})
+    with pytest.raises(SinkError, match=r"(?i)append") as caught:
+        land(sink, hour(0), rows_of(0, 3))
+    assert not caught.value.retryable
+    assert held(sink) == {hour(0): list(range(10))}
+    assert stored_files(sink) == adds(storage_of(sink)).keys()
+
+
+@pytest.mark.parametrize("end", [KeyboardInterrupt, SystemExit])
+def test_who_is_ended_between_the_commit_and_its_answer_keeps_what_landed(sink, monkeypatch, end):
+    land(sink, hour(0), rows_of(0, 10))
+    replace_window = DeltaVersion.replace
+
+    def ended(version, *given):
+        assert replace_window(version, *given)
+        raise end
+
+    monkeypatch.setattr(DeltaVersion, "replace", ended)
+    with pytest.raises(end):
+        land(sink, hour(0), rows_of(100, 5))
+    assert held(sink) == {hour(0): list(range(100, 105))}
+
+
+def test_a_file_that_is_not_here_or_not_whole_is_not_landed(sink, tmp_path):
+    attempt = Attempt(sink, hour(0), rows_of(0, 10)).write()
+    file = tmp_path / "shop orders" / attempt.files[0].path
+    kept = file.read_bytes()
+    file.unlink()
+    with pytest.raises(SinkError, match="not here"):
+        attempt.commit()
+    file.write_bytes(kept[:-1])
+    with pytest.raises(SinkError):
+        attempt.commit()
+    file.write_bytes(kept)
+    attempt.commit()
+    assert held(sink) == {hour(0): list(range(10))}
+
+
+def test_a_table_is_absent_or_cannot_be_seen(sink, tmp_path):
+    assert DeltaWriter.look(sink) is None
+    with pytest.raises(SinkError, match="mount it"):
+        DeltaWriter.look(DeltaSink(str(tmp_path / "nowhere" / "orders")))

@@ -1,0 +1,391 @@
+"""Windows of Iceberg tables, in a REST catalog on a real store and in an SQL catalog on a folder."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyiceberg.catalog import load_catalog
+from pyiceberg.expressions import EqualTo
+from pyiceberg.types import StringType
+
+from airflow_provider_streams import IcebergSink
+from airflow_provider_streams.errors import (
+    ForeignTable,
+    LandedMeanwhile,
+    SinkError,
+    TableUnavailable,
+    WindowsOverlap,
+)
+from airflow_provider_streams.lake.connections import given
+from airflow_provider_streams.lake.iceberg.table import storage_of
+from airflow_provider_streams.lake.iceberg.writer import IcebergWriter
+from airflow_provider_streams.lake.writer import TableWriter
+from airflow_provider_streams.model.landing import TableMark, TableState
+from tests.integration.lake.landing_icebergs import (
+    NOON,
+    SCHEMA,
+    TERMS,
+    Attempt,
+    hour,
+    ids,
+    land,
+    new_table,
+    rows_by_duckdb,
+    rows_of,
+    stored_files,
+    table_of,
+)
+
+pytestmark = pytest.mark.lake
+
+LATER_MARK = replace(TERMS.mark, id="b" * 32)
+
+
+on_both = pytest.mark.parametrize("catalog", ["rest", "sql"], indirect=True)
+"""Where catalogs may differ; all else is tested where it costs less."""
+
+
+@pytest.fixture
+def catalog(request, tmp_path):
+    """What the connection of the tables says."""
+    with ExitStack() as stack:
+        if getattr(request, "param", "sql") == "rest":
+            properties = request.getfixturevalue("seaweed_server").catalog_properties
+        else:
+            warehouse = tmp_path / "ware house"
+            properties = {"type": "sql", "uri": f"sqlite:///{tmp_path}/catalog.db", "warehouse": f"file://{warehouse}"}
+        stack.enter_context(given("iceberg_test", properties))
+        yield properties
+
+
+@pytest.fixture
+def sink(catalog):
+    return new_table()
+
+
+def held(sink):
+    """Each window's ids, as pyiceberg and DuckDB read them; and what the table says of itself agrees."""
+    found = ids(sink)
+    assert IcebergWriter.look(sink) == TableState(TERMS.mark, frozenset(found), tells_empty=False)
+    return found
+
+
+def test_an_iceberg_writer_is_a_table_writer():
+    assert isinstance(IcebergWriter(IcebergSink("shop.orders"), hour(0), TERMS), TableWriter)
+
+
+@on_both
+def test_windows_are_landed_beside_each_other_and_replaced_alone(sink):
+    assert IcebergWriter.look(sink) is None
+    land(sink, hour(0), rows_of(0, 10))
+    land(sink, hour(1), rows_of(100, 5))
+    land(sink, hour(0), rows_of(0, 7))
+    assert held(sink) == {hour(0): list(range(7)), hour(1): list(range(100, 105))}
+    land(sink, hour(0), rows_of(0, 0))
+    assert held(sink) == {hour(1): list(range(100, 105))}
+    land(sink, hour(2), rows_of(0, 0))
+    assert held(sink) == {hour(1): list(range(100, 105))}
+
+
+@pytest.mark.parametrize(
+    ("catalog", "partition_by"),
+    [("rest", "window"), *(("sql", by) for by in (None, "hour", "day"))],
+    indirect=["catalog"],
+)
+def test_another_engine_reads_the_same(catalog, partition_by):
+    sink = new_table(partition_by=partition_by)
+    land(sink, hour(0.25, 0.0001), rows_of(0, 3))
+    land(sink, hour(1), rows_of(100, 2))
+    land(sink, hour(1), rows_of(100, 1))
+    rows = rows_by_duckdb(sink)
+    assert ids(sink, rows) == held(sink) == {hour(0.25, 0.0001): [0, 1, 2], hour(1): [100]}
+    edges = {"window_start": hour(0.25).start, "window_end": hour(0.25, 0.0001).end}
+    assert rows[0] == {"id": 0, "value": "value 0", "at": NOON, **edges}
+    transforms = [str(field.transform) for field in table_of(sink).spec().fields]
+    assert transforms == {None: [], "window": ["identity"]}.get(partition_by, [partition_by])
+
+
+def test_files_are_the_tables_own(sink):
+    land(sink, hour(0), rows_of(0, 4))
+    table = table_of(sink)
+    system, root = storage_of(table).open()
+    for path in stored_files(sink):
+        with system.open_input_file(f"{root}/{path}") as file:
+            schema = pq.ParquetFile(file).schema_arrow
+        found = {one.name: int(one.metadata[b"PARQUET:field_id"]) for one in schema}
+        assert found == {one.name: one.field_id for one in table.schema().fields}
+
+
+NESTED = pa.schema(
+    [
+        ("id", pa.int64()),
+        ("small", pa.int8()),
+        ("lines", pa.list_(pa.struct([("sku", pa.string()), ("paid", pa.decimal128(10, 2))]))),
+        ("tags", pa.map_(pa.string(), pa.list_(pa.timestamp("ns", "UTC")))),
+        ("kind", pa.dictionary(pa.int32(), pa.string())),
+    ]
+)
+
+
+def test_nested_columns_keep_their_values(sink):
+    from decimal import Decimal
+
+    row = {"id": 1, "small": 7, "lines": [{"sku": "a", "paid": Decimal("1.50")}], "tags": [("x", [NOON])], "kind": "k"}
+    empty = {"id": 2, "small": None, "lines": None, "tags": [], "kind": None}
+    land(sink, hour(0), pa.Table.from_pylist([row, empty], schema=NESTED))
+    told = rows_by_duckdb(sink)  # pyiceberg reads no list of structs as an empty one
+    edges = {"window_start": hour(0).start, "window_end": hour(0).end}
+    assert told == [{**row, **edges}, {**empty, **edges}]
+
+
+@pytest.mark.parametrize(
+    ("schema", "said"),
+    [
+        (pa.schema([("n", pa.uint64())]), "'n' is uint64"),
+        (pa.schema([("n", pa.list_(pa.duration("s")))]), "'n' is list<.*duration"),
+        (pa.schema([("Window_Start", pa.int64())]), "'Window_Start'"),
+        (pa.schema([("A", pa.int64()), ("a", pa.int64())]), "more than one column 'a'"),
+    ],
+)
+def test_what_no_table_holds_is_refused_before_there_is_one(sink, schema, said):
+    with pytest.raises(SinkError, match=said):
+        IcebergWriter(sink, hour(0), TERMS).open(schema)
+    assert IcebergWriter.look(sink) is None
+
+
+@on_both
+def test_a_table_gets_columns_where_it_may(sink):
+    land(sink, hour(0), rows_of(0, 2))
+    wider = pa.schema([*SCHEMA, pa.field("more", pa.struct([("a", pa.int64())]))])
+    with pytest.raises(SinkError, match=r"it lacks more struct.*widen=True"):
+        land(sink, hour(1), rows_of(9, 1, wider))
+    wide = replace(sink, widen=True)
+    land(wide, hour(1), rows_of(9, 1, wider))
+    wider = pa.schema([*SCHEMA, pa.field("more", pa.struct([("a", pa.int64()), ("b", pa.string())]))])
+    land(wide, hour(2), pa.Table.from_pylist([{"id": 10, "more": {"a": 1, "b": "x"}}], schema=wider))
+    assert held(sink) == {hour(0): [0, 1], hour(1): [9], hour(2): [10]}
+    land(sink, hour(3), rows_of(20, 1))  # fewer columns: they are null
+    told = {row["id"]: row["more"] for row in rows_by_duckdb(sink)}
+    assert told[10] == {"a": 1, "b": "x"}
+    assert told[0] is told[20] is None
+    with pytest.raises(SinkError, match="id is long, the rows have string"):
+        land(wide, hour(4), pa.table({"id": ["x"]}))
+    with pytest.raises(SinkError, match="ID is called id there"):
+        land(wide, hour(4), pa.table({"ID": [1]}))
+
+
+def test_what_shares_time_stays_or_goes_as_a_whole(sink):
+    land(sink, hour(0), rows_of(0, 2))
+    land(sink, hour(1), rows_of(10, 2))
+    land(sink, hour(2), rows_of(20, 2))
+    day = hour(0, 2)
+    with pytest.raises(WindowsOverlap):
+        land(sink, day, rows_of(50, 3))
+    assert len(stored_files(sink)) == 6  # none of the refused attempt
+    land(sink, day, rows_of(50, 3), replace_overlaps=True)
+    assert held(sink) == {day: [50, 51, 52], hour(2): [20, 21]}
+
+
+def test_a_table_has_one_owner(sink):
+    land(sink, hour(0), rows_of(0, 2))
+    for mark, said in (
+        (TableMark("a" * 32, "pulsar://other", "d.read"), "belongs to"),
+        (replace(TERMS.mark, reader="x.y"), "belongs to"),
+        (LATER_MARK, "reland=True"),
+    ):
+        with pytest.raises(ForeignTable, match=said):
+            land(sink, hour(0), rows_of(9, 1), mark=mark)
+    assert held(sink) == {hour(0): [0, 1]}
+
+
+def test_a_table_of_nobody_is_taken_while_it_is_empty(sink, catalog):
+    made = load_catalog("iceberg_test", **catalog)
+    made.create_namespace(sink.table.split(".")[0])
+    table = made.create_table(sink.table, schema=pa.schema([("id", pa.int64())]))
+    assert IcebergWriter.look(sink) is None
+    wide = replace(sink, widen=True)
+    land(wide, hour(0), rows_of(0, 2))
+    assert held(sink) == {hour(0): [0, 1]}
+    made.drop_table(sink.table)
+    table = made.create_table(sink.table, schema=pa.schema([("id", pa.int64())]))
+    table.append(pa.table({"id": [1]}))
+    with pytest.raises(ForeignTable, match="nothing in it says whose"):
+        land(wide, hour(0), rows_of(0, 2))
+
+
+@on_both
+def test_what_was_landed_under_an_earlier_mark_goes_with_the_first_window(sink):
+    land(sink, hour(0), rows_of(0, 2))
+    land(sink, hour(1), rows_of(10, 2))
+    before = table_of(sink).current_snapshot().snapshot_id
+    attempt = Attempt(sink, hour(0), rows_of(5, 1), replace(TERMS, mark=LATER_MARK, set_aside=True)).write()
+    assert held(sink) == {hour(0): [0, 1], hour(1): [10, 11]}  # until the commit
+    attempt.commit()
+    assert IcebergWriter.look(sink) == TableState(LATER_MARK, frozenset({hour(0)}), tells_empty=False)
+    assert ids(sink) == {hour(0): [5]}
+    assert len(table_of(sink).scan(snapshot_id=before).to_arrow()) == 4
+    with pytest.raises(ForeignTable):
+        land(sink, hour(1), rows_of(10, 2))
+
+
+def test_what_is_set_aside_by_a_window_without_rows(sink):
+    land(sink, hour(0), rows_of(0, 2))
+    land(sink, hour(0), rows_of(0, 0), mark=LATER_MARK, set_aside=True)
+    assert IcebergWriter.look(sink) == TableState(LATER_MARK, frozenset(), tells_empty=False)
+
+
+def test_other_windows_may_be_landed_meanwhile(sink):
+    land(sink, hour(0), rows_of(0, 1))
+    first, second = Attempt(sink, hour(0), rows_of(5, 2)).write(), Attempt(sink, hour(1), rows_of(10, 2)).write()
+    third = Attempt(sink, hour(2), rows_of(0, 0)).write()
+    for attempt in (second, third, first):
+        attempt.commit()
+    assert held(sink) == {hour(0): [5, 6], hour(1): [10, 11]}
+
+
+@on_both
+@pytest.mark.parametrize("rows", [0, 3])
+def test_of_two_attempts_at_once_one_lands_and_the_other_says_so(sink, rows):
+    land(sink, hour(0), rows_of(0, 1))
+    first, second = Attempt(sink, hour(0), rows_of(5, rows)).write(), Attempt(sink, hour(0), rows_of(10, 2)).write()
+    first.commit()
+    with pytest.raises(LandedMeanwhile) as raised:
+        second.commit()
+    assert raised.value.retryable
+    second.writer.discard()
+    assert ids(sink) == ({hour(0): [5, 6, 7]} if rows else {})
+    land(sink, hour(0), second.rows)  # once more settles it
+    assert held(sink) == {hour(0): [10, 11]}
+
+
+@on_both
+def test_between_the_judgement_and_the_commit_others_are_seen(sink, monkeypatch):
+    """Both have judged before either commits: the catalog tells them apart, and the second one judges again."""
+    from airflow_provider_streams.lake.iceberg.commit import Replacement
+
+    land(sink, hour(0), rows_of(0, 1))
+    change = Replacement._change
+
+    def meanwhile(act):
+        def changed(self, *arguments):
+            prepared = change(self, *arguments)
+            monkeypatch.setattr(Replacement, "_change", change)
+            act()
+            return prepared
+
+        monkeypatch.setattr(Replacement, "_change", changed)
+
+    meanwhile(lambda: land(sink, hour(1), rows_of(50, 1)))
+    land(sink, hour(0), rows_of(5, 2))
+    assert held(sink) == {hour(0): [5, 6], hour(1): [50]}
+
+    meanwhile(lambda: land(sink, hour(0), rows_of(60, 1)))
+    with pytest.raises(LandedMeanwhile):
+        land(sink, hour(0), rows_of(5, 2))
+    assert held(sink) == {hour(0): [60], hour(1): [50]}
+
+    meanwhile(lambda: land(sink, hour(2), rows_of(0, 0), mark=LATER_MARK, set_aside=True))
+    with pytest.raises(ForeignTable):
+        land(sink, hour(3), rows_of(5, 2))  # of which nothing was taken out: the files do not tell, the mark does
+    assert IcebergWriter.look(sink) == TableState(LATER_MARK, frozenset(), tells_empty=False)
+
+
+def test_a_column_that_was_dropped_and_added_again_is_another_one(sink):
+    """Its files bear the id of before: every reader would find nulls in them."""
+    land(sink, hour(0), rows_of(0, 5))
+    late = Attempt(sink, hour(1), rows_of(10, 5)).write()
+    for change in (
+        lambda schema: schema.delete_column("value"),
+        lambda schema: schema.add_column("value", StringType()),
+    ):
+        with table_of(sink).update_schema(allow_incompatible_changes=True) as schema:
+            change(schema)
+    with pytest.raises(TableUnavailable, match="somebody dropped, renamed or added columns"):
+        late.commit()
+    late.writer.discard()
+    land(sink, hour(1), rows_of(10, 5))
+    assert None not in [row["value"] for row in rows_by_duckdb(sink) if row["id"] >= 10]
+
+
+def test_a_table_without_the_columns_of_windows_says_so(sink):
+    land(sink, hour(0), rows_of(0, 5))
+    with table_of(sink).update_schema(allow_incompatible_changes=True) as schema:
+        schema.rename_column("window_end", "until")
+    with pytest.raises(SinkError, match="dropped or renamed its column window_end"):
+        IcebergWriter.look(sink)
+
+
+def test_names_that_meet_within_a_table_are_refused(sink):
+    nested = pa.schema([("s", pa.struct([("a", pa.int64())])), ("s.a", pa.int64())])
+    with pytest.raises(SinkError, match=r"multiple fields for name s\.a"):
+        Attempt(sink, hour(0), pa.Table.from_pylist([], nested)).write()
+
+
+@on_both
+def test_many_at_once_end_with_every_window(sink):
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(2):  # made by whoever comes first, and replaced
+            list(pool.map(lambda number: land(sink, hour(number), rows_of(10 * number, 2)), range(4)))
+    assert held(sink) == {hour(number): [10 * number, 10 * number + 1] for number in range(4)}
+
+
+@on_both
+def test_compacted_files_are_taken_apart(sink):
+    land(sink, hour(0), rows_of(0, 3))
+    land(sink, hour(1), rows_of(10, 2))
+    table = table_of(sink)
+    with table.update_spec() as spec:
+        spec.remove_field("window_start")
+    table.overwrite(table.scan().to_arrow())  # one file of both windows
+    assert len(list(table_of(sink).scan().plan_files())) == 1
+    assert held(sink) == {hour(0): [0, 1, 2], hour(1): [10, 11]}
+    land(sink, hour(1), rows_of(20, 1))
+    assert held(sink) == {hour(0): [0, 1, 2], hour(1): [20]}
+    with pytest.raises(WindowsOverlap):
+        land(sink, hour(0, 2), rows_of(30, 1))
+
+
+def test_a_table_partitioned_by_values_is_refused(sink):
+    land(sink, hour(0), rows_of(0, 3))
+    with table_of(sink).update_spec() as spec:
+        spec.add_identity("value")
+    with pytest.raises(SinkError, match="partitioned by value"):
+        land(sink, hour(1), rows_of(10, 2))
+
+
+def test_rows_that_somebody_deletes_are_missing(sink):
+    land(sink, hour(0), rows_of(0, 3))
+    land(sink, hour(1), rows_of(10, 2))
+    table_of(sink).delete(EqualTo("window_start", hour(0).start.isoformat()))
+    assert held(sink) == {hour(1): [10, 11]}
+
+
+@on_both
+def test_a_failed_attempt_leaves_nothing(sink):
+    land(sink, hour(0), rows_of(0, 3))
+    before = stored_files(sink)
+    attempt = Attempt(sink, hour(1), rows_of(10, 2)).write()
+    assert len(stored_files(sink)) == len(before) + 2
+    attempt.writer.discard()
+    assert stored_files(sink) == before
+    again = Attempt(sink, hour(1), rows_of(10, 2)).write()
+    of_lost_tasks, again.files = again.files, []
+    again.write_files().commit()
+    assert not {file.path for file in again.files} & {file.path for file in of_lost_tasks}
+    again.writer.discard()
+    assert len(stored_files(sink)) == len(before) + 2
+    assert held(sink) == {hour(0): [0, 1, 2], hour(1): [10, 11]}
+
+
+def test_a_catalog_that_is_not_there_is_said(tmp_path):
+    nowhere = {"uri": "http://127.0.0.1:9", "credential": "me:a-secret-of-mine"}
+    with given("iceberg_test", nowhere), pytest.raises(TableUnavailable) as raised:
+        IcebergWriter.look(new_table())
+    assert "a-secret-of-mine" not in str(raised.value)
+    with pytest.raises(SinkError, match="pyiceberg knows no catalog 'nowhere'"):
+        IcebergWriter.look(IcebergSink("a.b", catalog="nowhere"))

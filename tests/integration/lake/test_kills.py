@@ -1,0 +1,134 @@
+"""A `kill -9` at each step of landing: the table has the old window or the new one, and the next run settles it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.dataset as ds
+import pyarrow.fs as pafs
+import pytest
+
+from airflow_provider_streams import DeltaSink, IcebergSink, ParquetSink
+from airflow_provider_streams.lake.connections import given
+from airflow_provider_streams.lake.delta.writer import storage_of as delta_storage
+from airflow_provider_streams.lake.iceberg.catalog import catalog_of
+from airflow_provider_streams.lake.iceberg.table import storage_of as iceberg_storage
+from airflow_provider_streams.lake.storage import Storage
+from airflow_provider_streams.model.sink import Sink
+from tests.integration.lake import delta_reading
+from tests.integration.lake.killed_landing import STEPS, land, window
+
+ROOT = Path(__file__).parents[3]
+OLD, NEW, AGAIN = [1, 2, 3], [7, 8, 9, 10], [11]
+
+
+@dataclass
+class Iceberg:
+    name: str
+
+    @property
+    def sink(self) -> IcebergSink:
+        return IcebergSink(f"{self.name}.orders", conn_id="store")
+
+    def _table(self) -> Any:
+        return catalog_of(self.sink).load_table(self.sink.table)
+
+    def ids(self) -> list[int]:
+        return sorted(self._table().scan().to_arrow()["id"].to_pylist())
+
+    def orphans(self) -> set[str]:
+        table = self._table()
+        scans = [table.scan(snapshot_id=one.snapshot_id) for one in table.snapshots()]  # what was replaced is no orphan
+        named = {Path(task.file.file_path).name for scan in scans for task in scan.plan_files()}
+        return files_below(iceberg_storage(table)) - named
+
+
+@dataclass
+class Delta:
+    folder: Path
+
+    def __post_init__(self) -> None:
+        self.folder.mkdir()
+
+    @property
+    def sink(self) -> DeltaSink:
+        return DeltaSink(str(self.folder / "orders"))
+
+    def ids(self) -> list[int]:
+        return sorted(row["id"] for rows in delta_reading.windows(delta_storage(self.sink)).values() for row in rows)
+
+    def orphans(self) -> set[str]:
+        storage = delta_storage(self.sink)
+        added = {
+            Path(one["add"]["path"]).name for commit in delta_reading.commits(storage) for one in commit if "add" in one
+        }
+        return files_below(storage) - added
+
+
+@dataclass
+class Parquet:
+    folder: Path
+
+    @property
+    def sink(self) -> ParquetSink:
+        return ParquetSink(str(self.folder / "orders"))
+
+    def ids(self) -> list[int]:
+        return sorted(ds.dataset(self.sink.path, partitioning="hive").to_table()["id"].to_pylist())
+
+    def orphans(self) -> set[str]:
+        return {file.name for file in (Path(self.sink.path) / "_staging").rglob("*.parquet")}
+
+
+def files_below(storage: Storage) -> set[str]:
+    system, root = storage.open()
+    found = system.get_file_info(pafs.FileSelector(root, recursive=True, allow_not_found=True))
+    return {one.base_name for one in found if one.path.endswith(".parquet")}
+
+
+def killed(jobs: list[tuple[Sink, str]], options: dict[str, str], **changed: Any) -> None:
+    told = {"options": options, "window": [0], "ids": NEW, "terms": {}, **changed}
+    words = json.dumps([{"sink": sink.to_json(), "step": step, **told} for sink, step in jobs])
+    command = [sys.executable, "-m", "tests.integration.lake.killed_landing", words]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr[-2000:]
+
+
+def check(tables: dict[str, Any], options: dict[str, str], left: tuple[str, ...]) -> None:
+    """At each step, with what it leaves behind that no reader sees."""
+    for table in tables.values():
+        land(table.sink, window(0), OLD)
+    killed([(table.sink, step) for step, table in tables.items()], options)
+    assert {step: table.ids() for step, table in tables.items()} == {**dict.fromkeys(STEPS, OLD), "committed": NEW}
+    assert tuple(step for step, table in tables.items() if table.orphans()) == left
+    for table in tables.values():
+        land(table.sink, window(0), AGAIN)
+        assert table.ids() == AGAIN
+
+
+@pytest.mark.lake
+def test_of_an_iceberg_table_on_a_store(seaweed_server, tmp_path):
+    options = seaweed_server.catalog_properties
+    with given("store", options):  # an upload that was not ended is no file of a bucket
+        check({step: Iceberg(f"killed_{step}") for step in STEPS}, options, ("committing",))
+
+
+@pytest.mark.parametrize("kind", [Delta, Parquet])
+def test_of_a_table_in_a_folder(kind, tmp_path):
+    check({step: kind(tmp_path / step) for step in STEPS}, {}, ("writing", "committing"))
+
+
+@pytest.mark.parametrize(("step", "now"), [("committing", [1, 2, 3, 4]), ("committed", NEW)])
+def test_windows_that_made_room_when_it_ended_are_back_with_the_next_run_of_any_window(step, now, tmp_path):
+    table = Parquet(tmp_path / "wide")
+    land(table.sink, window(0), OLD)
+    land(table.sink, window(1), [4])
+    killed([(table.sink, step)], {}, window=[0, 2], terms={"replace_overlaps": True})
+    land(table.sink, window(5), AGAIN)
+    assert table.ids() == sorted(now + AGAIN)
+    assert not list((Path(table.sink.path) / "_staging").glob("*.replaced-*"))

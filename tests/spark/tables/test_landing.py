@@ -1,0 +1,222 @@
+"""Windows of an Iceberg table, replaced by Spark's own `overwrite`."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from airflow_provider_streams.errors import (
+    CommitUnknown,
+    ForeignTable,
+    ReceiptMismatch,
+    SinkError,
+    TableUnavailable,
+    WindowsOverlap,
+)
+from airflow_provider_streams.lake.owner import mark_in
+from airflow_provider_streams.model.landing import Landed, TableMark, TableTerms
+from airflow_provider_streams.spark import job
+from airflow_provider_streams.spark.batch_job import run_chunk
+from airflow_provider_streams.spark.batch_spec import ChunkSpec
+from airflow_provider_streams.spark.spec import JobSpec
+from airflow_provider_streams.spark.tables.table import SparkTable
+from tests.spark.conftest import TERMS, WAYS
+from tests.spark.tables.landing import failing_overwrites
+
+TASKS = WAYS["tasks"]
+
+
+def landed(spark, sink) -> list[tuple[str, int]]:
+    return sorted((row["shard"], row["number"]) for row in spark.table(sink.table).select("shard", "number").collect())
+
+
+def windows(spark, sink) -> list[datetime]:
+    rows = spark.sql(f"SELECT DISTINCT date_format(window_start, 'HH:mm') AS at FROM {sink.table}").collect()  # noqa: S608
+    return sorted(row["at"] for row in rows)
+
+
+@pytest.mark.parametrize(("name", "transform"), [("driver", "transforms:with_a_column_more"), ("tasks", None)])
+def test_a_window_lands_is_replaced_and_emptied(spark, stream, sink, name, transform):
+    way = WAYS[name]
+    for plan in (stream.plan(10, 20), stream.plan(20, 30), stream.plan(10, 20)):
+        spec = stream.spec(plan, sink=sink, small_plan_bytes=way, transform=transform)
+        assert JobSpec.from_json(spec.to_json(), spec.secret_environment()) == spec
+        before = len(spark._jsc.getPersistentRDDs())
+        done = job.run(spec, spark)
+        assert done.written == done.receipt.rows == 1200
+        assert len(spark._jsc.getPersistentRDDs()) <= before  # nothing of it stays on the executors' disks
+    numbers = [(f"numbers-{shard}", number) for shard in range(2) for number in range(600, 1800)]
+    assert landed(spark, sink) == numbers
+    assert windows(spark, sink) == ["10:10", "10:20"]
+    empty = stream.spec(stream.empty_plan(), sink=sink, small_plan_bytes=way, transform=transform)
+    assert job.run(empty, spark).written == 0
+    assert windows(spark, sink) == ["10:20"]
+
+
+def test_its_table_says_whose_it_is_and_each_commit_which_plan_it_holds(spark, stream, sink):
+    plan = stream.plan()
+    job.run(stream.spec(plan, sink=sink), spark)
+    properties = {row["key"]: row["value"] for row in spark.sql(f"SHOW TBLPROPERTIES {sink.table}").collect()}
+    assert mark_in(properties) == TERMS.mark
+    newest = spark.sql(f"SELECT summary FROM {sink.table}.snapshots ORDER BY committed_at DESC").first()["summary"]  # noqa: S608
+    assert newest["streams.fingerprint"] == plan.fingerprint
+    assert newest["streams.window"] == str(plan.window)
+    files = spark.sql(f"SELECT partition.window_start AS start FROM {sink.table}.files").collect()  # noqa: S608
+    assert len({row["start"] for row in files}) == 1
+
+
+def test_an_unproven_read_leaves_the_old_window(spark, stream, sink):
+    way = TASKS
+    plan = stream.plan()
+    job.run(stream.spec(plan, sink=sink, small_plan_bytes=way), spark)
+    stream.set(fault="drop:1:700")
+    with pytest.raises(ReceiptMismatch):
+        job.run(stream.spec(plan, sink=sink, small_plan_bytes=way), spark)
+    assert landed(spark, sink) == stream.numbers
+
+
+def test_a_task_that_dies_is_tried_again_and_no_row_is_there_twice(spark, stream, sink):
+    stream.set(fault="crash:0")
+    assert job.run(stream.spec(sink=sink, small_plan_bytes=TASKS), spark).written == 1200
+    assert landed(spark, sink) == stream.numbers
+
+
+def test_rows_that_are_lost_after_the_proof_are_not_read_again(spark, stream, sink, monkeypatch):
+    plan = stream.plan()
+    job.run(stream.spec(plan, sink=sink, small_plan_bytes=TASKS), spark)
+    prove = job._proven
+
+    def lose(*given: Any) -> Any:
+        blocks = spark._jsc.sc().env().blockManager()
+        for number in list(spark._jsc.getPersistentRDDs()):
+            blocks.removeRdd(number)
+        return prove(*given)
+
+    monkeypatch.setattr(job, "_proven", lose)
+    with pytest.raises(TableUnavailable):
+        job.run(stream.spec(plan, sink=sink, small_plan_bytes=TASKS), spark)
+    assert landed(spark, sink) == stream.numbers
+
+
+@pytest.mark.parametrize("faults", [("answer lost",), ("before", "answer lost", "before")])
+def test_a_lost_answer_is_settled_by_overwriting_again(spark, stream, sink, monkeypatch, faults):
+    plan = stream.plan()
+    left = failing_overwrites(monkeypatch, *faults)
+    if len(faults) == 3:
+        with pytest.raises(CommitUnknown):
+            job.run(stream.spec(plan, sink=sink), spark)
+    assert job.run(stream.spec(plan, sink=sink), spark).written == 1200
+    assert not left
+    assert landed(spark, sink) == stream.numbers
+
+
+def test_windows_that_share_time_are_refused_or_taken_out(spark, stream, sink):
+    job.run(stream.spec(stream.plan(10, 20), sink=sink), spark)
+    other = stream.spec(stream.plan(15, 25), sink=sink)
+    with pytest.raises(WindowsOverlap):
+        job.run(other, spark)
+    assert windows(spark, sink) == ["10:10"]
+    job.run(replace(other, terms=replace(TERMS, replace_overlaps=True)), spark)
+    assert windows(spark, sink) == ["10:15"]
+
+
+def test_a_table_of_another_reader_is_left_alone(spark, stream, sink):
+    job.run(stream.spec(sink=sink), spark)
+    for mark in (TableMark("spark-tests", TERMS.mark.source, "other"), replace(TERMS.mark, id="anew")):
+        with pytest.raises(ForeignTable):
+            job.run(stream.spec(sink=sink, terms=TableTerms(mark)), spark)
+    assert landed(spark, sink) == stream.numbers
+
+
+def test_what_was_landed_under_an_earlier_mark_is_set_aside(spark, stream, sink):
+    job.run(stream.spec(stream.plan(20, 30), sink=sink), spark)
+    anew = TableTerms(replace(TERMS.mark, id="anew"), set_aside=True)
+    job.run(stream.spec(sink=sink, terms=anew), spark)
+    assert windows(spark, sink) == ["10:10"]
+    job.run(stream.spec(stream.plan(20, 30), sink=sink, terms=replace(anew, set_aside=False)), spark)
+    assert windows(spark, sink) == ["10:10", "10:20"]
+
+
+def test_a_table_that_somebody_made_is_taken_while_it_is_empty(spark, stream, sink):
+    columns = "shard string, number bigint, window_start timestamp, window_end timestamp"
+    widens = replace(sink, widen=True)
+    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {sink.table.rpartition('.')[0]}")
+    spark.sql(f"CREATE TABLE {sink.table} ({columns})")
+    assert job.run(stream.spec(sink=widens), spark).written == 1200
+    spark.sql(f"DROP TABLE {sink.table}")
+    spark.sql(f"CREATE TABLE {sink.table} ({columns})")
+    spark.sql(f"INSERT INTO {sink.table} VALUES ('mine', 1, current_timestamp(), current_timestamp())")  # noqa: S608
+    with pytest.raises(ForeignTable, match="whose"):
+        job.run(stream.spec(sink=widens), spark)
+    assert landed(spark, sink) == [("mine", 1)]
+
+
+def test_a_table_that_is_gone_is_not_made_anew_unasked(spark, stream, sink):
+    held = replace(TERMS, columns=job.run(stream.spec(sink=sink), spark).schema)
+    spark.sql(f"DROP TABLE {sink.table}")
+    with pytest.raises(ForeignTable, match="is gone"):
+        job.run(stream.spec(sink=sink, terms=held), spark)
+    job.run(stream.spec(sink=sink, terms=replace(held, set_aside=True)), spark)
+    assert landed(spark, sink) == stream.numbers
+
+
+def test_columns_that_it_lacks_are_added_where_they_may(spark, stream, sink):
+    job.run(stream.spec(sink=sink, transform="tests.spark.tables.test_landing:with_a_point"), spark)
+    more = stream.spec(sink=sink, transform="tests.spark.tables.test_landing:with_more_of_it")
+    with pytest.raises(SinkError, match=r"lacks .*point .*widen=True"):
+        job.run(more, spark)
+    job.run(replace(more, sink=replace(sink, widen=True)), spark)
+    row = spark.sql(f"SELECT point.x AS x, point.y AS y, `odd ``name` AS odd FROM {sink.table}").first()  # noqa: S608
+    assert (row["x"], row["y"], row["odd"]) == (1, 2, "z")
+    with pytest.raises(SinkError, match="would be"):
+        job.run(replace(more, transform="tests.spark.tables.test_landing:with_another_point"), spark)
+
+
+def test_columns_that_another_attempt_adds_meanwhile_are_there(spark, stream, sink, monkeypatch):
+    job.run(stream.spec(sink=sink), spark)
+    more = stream.spec(sink=replace(sink, widen=True), transform="transforms:with_a_column_more")
+    before = spark.table(sink.table).schema
+    spark.sql(f"ALTER TABLE {sink.table} ADD COLUMNS (twice bigint)")
+    known, real = [before], SparkTable.columns
+    monkeypatch.setattr(SparkTable, "columns", lambda table: known.pop() if known else real(table))
+    assert job.run(more, spark).written == 1200
+    assert not known
+
+
+def with_a_point(df: Any) -> Any:
+    return df.selectExpr("*", "named_struct('x', 1) AS point")
+
+
+def with_more_of_it(df: Any) -> Any:
+    return df.selectExpr("*", "named_struct('x', 1, 'y', 2) AS point", "'z' AS `odd ``name`")
+
+
+def with_another_point(df: Any) -> Any:
+    return df.selectExpr("*", "'x' AS point")
+
+
+def test_many_windows_of_a_job_and_two_jobs_at_once(spark, stream, sink):
+    plans = [stream.plan(minute, minute + 5) for minute in (10, 15)]
+    how = stream.spec(plans[0], sink=sink)
+    chunk = ChunkSpec(tuple(replace(how, plan=plan) for plan in plans))
+    found: list[Any] = []
+    jobs = [threading.Thread(target=lambda: found.extend(run_chunk(chunk, spark))) for _ in range(2)]
+    for one in jobs:
+        one.start()
+    for one in jobs:
+        one.join()
+    assert [one.written for one in found if isinstance(one, Landed)] == [600] * 4, found
+    assert landed(spark, sink) == stream.numbers
+    assert windows(spark, sink) == ["10:10", "10:15"]
+
+
+def test_each_topic_of_a_job_lands_in_its_own_table(spark, stream, sink):
+    sinks = [replace(sink, table=f"{sink.table}_{name}") for name in ("one", "two")]
+    specs = [stream.spec(stream.plan(10, 15 + 5 * number), sink=one) for number, one in enumerate(sinks)]
+    found = run_chunk(ChunkSpec(tuple(specs)), spark)
+    assert [one.written for one in found if isinstance(one, Landed)] == [600, 1200], found
+    assert [len(landed(spark, one)) for one in sinks] == [600, 1200]

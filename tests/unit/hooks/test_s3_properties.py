@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from airflow.sdk import Connection
+
+from airflow_provider_streams.errors import InvalidRequest, SinkError
+from airflow_provider_streams.hooks.s3_properties import s3_properties
+
+
+def aws(login=None, password=None, **extra):
+    return Connection(conn_id="lake", conn_type="aws", login=login, password=password, extra=json.dumps(extra))
+
+
+def test_the_names_of_amazons_provider_are_understood():
+    told = aws(
+        "key", "secret", aws_session_token="token", region_name="eu-west-1", endpoint_url="http://127.0.0.1:8333"
+    )
+    assert s3_properties(told) == {
+        "s3.access-key-id": "key",
+        "s3.secret-access-key": "secret",
+        "s3.session-token": "token",
+        "s3.region": "eu-west-1",
+        "s3.endpoint": "http://127.0.0.1:8333",
+    }
+
+
+def test_keys_may_be_extras_and_a_store_has_an_address_of_its_own():
+    told = aws(
+        aws_access_key_id="key",
+        aws_secret_access_key="secret",
+        endpoint_url="http://all",
+        service_config={"s3": {"endpoint_url": "http://store"}, "sts": {"endpoint_url": "http://sts"}},
+    )
+    assert s3_properties(told) == {
+        "s3.access-key-id": "key",
+        "s3.secret-access-key": "secret",
+        "s3.endpoint": "http://store",
+    }
+
+
+def test_a_property_by_its_own_name_wins():
+    told = aws(
+        "key", "secret", region_name="eu-west-1", **{"s3.region": "us-east-1", "s3.force-virtual-addressing": "true"}
+    )
+    assert s3_properties(told)["s3.region"] == "us-east-1"
+    assert s3_properties(told)["s3.force-virtual-addressing"] == "true"
+
+
+def test_an_empty_connection_leaves_it_to_the_environment():
+    assert s3_properties(aws()) == {}
+    assert s3_properties(aws(verify=True, service_config=None)) == {}
+
+
+@pytest.mark.parametrize("extra", [{"role_arn": "arn:aws:iam::1:role/x"}, {"profile_name": "x"}, {"verify": False}])
+def test_what_executors_cannot_do_is_refused_by_name(extra):
+    with pytest.raises(InvalidRequest, match=f"'lake'.*{next(iter(extra))}"):
+        s3_properties(aws("key", "secret", **extra))
+
+
+def test_no_error_shows_a_key():
+    s3_properties(aws("canary-login-81", "canary-password-81", aws_session_token="canary-token-81"))
+    told = str(SinkError("s3://lake", "refused canary-login-81 canary-password-81 canary-token-81"))
+    assert "canary" not in told

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import io
+import json
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from airflow_provider_streams.lake.delta.files import MOST_COLUMNS, file_stats, partition_value
+
+
+def stats(columns, **types):
+    table = pa.table({name: pa.array(values, types.get(name)) for name, values in columns.items()})
+    file = io.BytesIO()
+    pq.write_table(table, file, row_group_size=2, store_schema=False)
+    return json.loads(file_stats(pq.read_metadata(file)))
+
+
+def test_bounds_and_nulls_are_those_of_all_row_groups():
+    told = stats({"id": [3, 1, None, None, 2], "name": ["b", "a", "c", None, "d"]})
+    assert told == {
+        "numRecords": 5,
+        "minValues": {"id": 1, "name": "a"},
+        "maxValues": {"id": 3, "name": "d"},
+        "nullCount": {"id": 2, "name": 1},
+    }
+
+
+def test_times_are_rounded_outwards_to_what_every_reader_takes():
+    moments = [datetime(2026, 11, 20, 10, 0, 0, 1500, UTC), datetime(2026, 11, 20, 23, 59, 59, 999_001, UTC)]
+    told = stats({"at": moments, "local": [one.replace(tzinfo=None) for one in moments], "day": [date(2026, 1, 2)] * 2})
+    assert told["minValues"] == {
+        "at": "2026-11-20T10:00:00.001Z",
+        "local": "2026-11-20T10:00:00.001",
+        "day": "2026-01-02",
+    }
+    assert told["maxValues"] == {
+        "at": "2026-11-21T00:00:00.000Z",
+        "local": "2026-11-21T00:00:00.000",
+        "day": "2026-01-02",
+    }
+
+
+@pytest.mark.parametrize(
+    ("values", "type_"),
+    [
+        ([1.0, float("nan")], pa.float64()),  # the footer passes over NaN, and it is the largest for Spark
+        ([b"a", b"b"], pa.binary()),
+        ([True, False], pa.bool_()),
+        ([Decimal(1), Decimal(2)], pa.decimal128(38, 0)),
+        (["a", "b" * 65], pa.string()),
+        ([0, 2**62], pa.timestamp("us")),
+        ([None, None], pa.int64()),
+    ],
+    ids=str,
+)
+def test_a_bound_that_not_every_reader_would_understand_is_left_out(values, type_):
+    told = stats({"one": values}, one=type_)
+    assert (told["minValues"], told["maxValues"]) == ({}, {})
+    assert told["nullCount"] == {"one": values.count(None)}
+
+
+def test_columns_within_others_and_those_far_behind_are_left_out():
+    told = stats({"inner": [{"a": 1}], "list": [[1]], **{f"c{n:02}": [n] for n in range(40)}})
+    assert list(told["minValues"]) == [f"c{n:02}" for n in range(MOST_COLUMNS - 2)]
+
+
+def test_a_file_without_rows_has_no_bounds():
+    assert stats({"id": []}, id=pa.int64()) == {"numRecords": 0}
+
+
+def test_a_partition_says_that_it_is_in_utc():
+    assert partition_value(datetime(2026, 11, 20, 10, tzinfo=UTC)) == "2026-11-20T10:00:00Z"
+    assert partition_value(datetime(2026, 11, 20, 10, 0, 0, 250_000, UTC)) == "2026-11-20T10:00:00.250000Z"

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import pytest
+
+from airflow_provider_streams.errors import InvalidRequest, SinkError
+from airflow_provider_streams.lake.delta.storage import errors_of, object_store_options
+from airflow_provider_streams.lake.storage import Storage
+
+
+def test_what_a_connection_says_is_told_by_the_names_that_delta_rs_takes():
+    told = {
+        "client.region": "eu-west-1",
+        "s3.endpoint": "http://127.0.0.1:8333",
+        "s3.access-key-id": "key",
+        "s3.secret-access-key": "secret",
+        "s3.session-token": "",
+        "s3.request-timeout": "20",
+        "warehouse": "s3://tables",
+    }
+    assert object_store_options(Storage("s3://lake/orders", told)) == {
+        "AWS_REGION": "eu-west-1",
+        "AWS_ENDPOINT_URL": "http://127.0.0.1:8333",
+        "AWS_ACCESS_KEY_ID": "key",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "AWS_ALLOW_HTTP": "true",
+        "timeout": "20s",
+        "aws_conditional_put": "etag",
+    }
+
+
+def test_plain_http_is_only_for_who_asks_for_it():
+    told = object_store_options(Storage("s3://lake/orders", {"s3.endpoint": "https://store"}))
+    assert "AWS_ALLOW_HTTP" not in told
+
+
+def test_a_path_needs_nothing():
+    assert object_store_options(Storage("file:///lake/orders")) == {}
+
+
+@pytest.mark.parametrize("asked", ["s3.role-arn", "client.role-arn", "s3.tls-ca-file"])
+def test_what_delta_rs_cannot_be_told_is_refused_and_not_forgotten(asked):
+    with pytest.raises(InvalidRequest, match=asked):
+        object_store_options(Storage("s3://lake/orders", {asked: "x"}))
+
+
+def test_an_authority_is_taken_where_the_process_has_it_too(monkeypatch):
+    monkeypatch.setenv("SSL_CERT_FILE", "/ca.pem")
+    assert object_store_options(Storage("s3://lake/orders", {"s3.tls-ca-file": "/ca.pem"}))
+    with pytest.raises(InvalidRequest, match="SSL_CERT_FILE"):
+        object_store_options(Storage("s3://lake/orders", {"s3.tls-ca-file": "/other.pem"}))
+
+
+def test_a_panic_is_an_error_and_an_end_is_none():
+    class PanicException(BaseException):
+        pass
+
+    with pytest.raises(SinkError, match="Forked"), errors_of(Storage("file:///lake")):
+        raise PanicException("Forked process detected")
+    with pytest.raises(KeyboardInterrupt), errors_of(Storage("file:///lake")):
+        raise KeyboardInterrupt

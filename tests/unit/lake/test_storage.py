@@ -1,0 +1,53 @@
+"""Which file system a folder is in, how it is reached, and that no error shows a key."""
+
+from __future__ import annotations
+
+import pyarrow.fs as pafs
+import pytest
+
+from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.lake.storage import Storage
+
+SECRET = "canary-of-the-store"
+
+
+@pytest.mark.parametrize(
+    ("root", "options", "kind", "path"),
+    [
+        ("file:///lake/shop%20orders", {}, pafs.LocalFileSystem, "/lake/shop orders"),
+        ("s3://lake/orders/", {"s3.endpoint": "http://127.0.0.1:9"}, pafs.S3FileSystem, "lake/orders"),
+        ("s3a://lake/a%25b", {"client.region": "eu-west-1"}, pafs.S3FileSystem, "lake/a%b"),
+        ("gs://lake/orders", {"gcs.service.host": "http://127.0.0.1:9"}, pafs.GcsFileSystem, "lake/orders"),
+        ("abfs://lake/orders", {"adls.account-name": "shop"}, pafs.AzureFileSystem, "lake/orders"),
+        ("abfss://lake@shop.dfs.core.windows.net/orders", {}, pafs.AzureFileSystem, "lake/orders"),
+    ],
+)
+def test_a_folder_is_in_the_file_system_of_its_scheme(root, options, kind, path):
+    keys = {"s3.access-key-id": "me", "s3.secret-access-key": SECRET, "adls.account-key": "Y2FuYXJ5"}
+    storage = Storage(root, {**options, **keys})
+    system, found = storage.open()
+    assert isinstance(system, kind)
+    assert found == path
+    assert SECRET not in repr(storage)
+    assert Storage.from_json(storage.to_json()) == storage
+
+
+def test_options_of_s3_have_the_names_of_icebergs_file_io():
+    given = {
+        "client.region": "eu-west-1",
+        "s3.region": "us-west-2",
+        "s3.request-timeout": "2.5",
+        "s3.endpoint": "http://x",
+    }
+    system, _ = Storage("s3://lake/x", {**given, "s3.anonymous": "true"}).open()
+    assert system.region == "us-west-2"
+    assert Storage("s3://lake/x", {"s3.endpoint": "http://x"}).open()[0].region == "us-east-1"  # AWS is not asked
+
+
+def test_what_cannot_be_reached_is_said_without_keys():
+    with pytest.raises(InvalidRequest, match="no file system is known as ftp"):
+        Storage("ftp://x/y").open()
+    options = {"s3.secret-access-key": SECRET, "s3.request-timeout": SECRET}
+    with pytest.raises(InvalidRequest, match="cannot be reached") as raised:
+        Storage("s3://lake/orders", options).open()
+    assert SECRET not in str(raised.value)

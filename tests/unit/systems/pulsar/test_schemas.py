@@ -1,0 +1,182 @@
+"""What schemas of Pulsar mean, from what brokers tell of them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import httpx
+import pytest
+
+from airflow_provider_streams.errors import InvalidSchema, NotAuthorized, SchemasDiffer
+from airflow_provider_streams.formats.row_types import type_of
+from airflow_provider_streams.model.decoding import FORMATS
+from airflow_provider_streams.systems.backoff import Backoff
+from airflow_provider_streams.systems.pulsar.admin import schemas as requests
+from airflow_provider_streams.systems.pulsar.admin.client import AdminClient
+from airflow_provider_streams.systems.pulsar.admin.schemas import StoredSchema
+from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
+from airflow_provider_streams.systems.pulsar.schemas import decoding_for, version_of, versions_of, writer_of
+from airflow_provider_streams.systems.pulsar.source import PulsarSource
+from airflow_provider_streams.systems.rules import run
+from airflow_provider_streams.systems.schemas import SchemaAvailable, known_of
+
+TOPIC = "persistent://shop/web/orders"
+
+
+def record(*fields: tuple[str, object]) -> str:
+    return json.dumps(
+        {"type": "record", "name": "R", "fields": [{"name": name, "type": kind} for name, kind in fields]}
+    )
+
+
+def info(*fields: tuple[int, str, str, str]) -> dict[str, str]:
+    told = [{"number": n, "name": name, "type": kind, "label": label} for n, name, kind, label in fields]
+    return {"__PARSING_INFO__": json.dumps(told)}
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "BYTES", "STRING", "BOOLEAN", "INT8", "INT16", "INT32", "INT64", "FLOAT", "DOUBLE", "DATE", "TIME", "TIMESTAMP",
+        "INSTANT", "LOCAL_DATE", "LOCAL_TIME", "LOCAL_DATE_TIME",
+    ],
+)  # fmt: skip
+def test_every_type_of_single_values_has_a_format(kind):
+    # pulsar-client registers `null` as the text of such a schema, Java's client none
+    for text in ("", "null"):
+        assert writer_of(kind, text, {}).format in FORMATS
+
+
+def test_json_of_the_oldest_clients_is_json_schema():
+    line = {"type": "object", "id": "urn:jsonschema:Line", "properties": {"item": {"type": "string"}}}
+    order = {"first": line, "second": {"type": "object", "$ref": "urn:jsonschema:Line"}, "n": {"type": "integer"}}
+    text = json.dumps({"type": "object", "id": "urn:jsonschema:Order", "properties": order})
+    found = type_of(writer_of("JSON", text, {}))
+    assert str(found) == "struct<first: struct<item: string>, second: struct<item: string>, n: long>"
+
+
+def test_protobuf_of_the_older_kind_is_put_together_of_what_is_told():
+    fields = info(
+        (1, "name", "STRING", "LABEL_OPTIONAL"),
+        (3, "counts", "SINT64", "LABEL_REPEATED"),
+        (200, "kind", "ENUM", "LABEL_OPTIONAL"),
+    )
+    text = json.dumps({"type": "record", "name": "Order", "namespace": "shop.Outer$", "fields": []})
+    found = writer_of("PROTOBUF", text, fields)
+    assert found.message == "shop.Outer.Order"
+    assert str(type_of(found)) == "struct<name: string, counts: array<long>, kind: int>"
+    for properties in (info((1, "inner", "MESSAGE", "LABEL_OPTIONAL")), {}, {"__PARSING_INFO__": "[1"}):
+        with pytest.raises(InvalidSchema, match="Give the descriptor"):
+            writer_of("PROTOBUF", text, properties)
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "properties"),
+    [
+        ("JSON", "{", {}),
+        ("JSON", "[]", {}),
+        ("PROTOBUF_NATIVE", "{}", {}),
+        ("PROTOBUF_NATIVE", "no json", {}),
+        ("KEY_VALUE", "[]", {}),
+        ("KEY_VALUE", '{"key": "", "value": ""}', {}),
+        ("KEY_VALUE", '{"key": "", "value": ""}', {"key.schema.type": "KEY_VALUE", "value.schema.type": "STRING"}),
+        ("EXTERNAL", "x", {}),
+        ("FROM_THE_FUTURE", "x", {}),
+    ],
+)
+def test_what_nothing_can_read_is_said_by_name(kind, data, properties):
+    with pytest.raises(InvalidSchema) as caught:
+        writer_of(kind, data, properties)
+    assert caught.value.what == kind
+    assert version_of(StoredSchema(3, kind, data, properties)).problem.reason == caught.value.reason
+
+
+def test_an_old_version_that_nothing_can_read_hides_no_newer_one():
+    good, bad = StoredSchema(1, "AVRO", record(("a", "int"))), StoredSchema(0, "AVRO", "{}")
+    assert list(known_of({"t": (version_of(bad), version_of(good))})["t"]) == ["1"]
+    with pytest.raises(InvalidSchema, match=r"t, version 0: .*not an Avro schema"):
+        known_of({"t": (version_of(good), version_of(bad))})
+
+
+def test_topics_are_asked_once_and_named_as_plans_name_them():
+    asked = []
+
+    def answer(calls):
+        asked.extend(call.path for call in calls)
+        return [(StoredSchema(0, "STRING", ""), StoredSchema(1, "NONE", "")), None]
+
+    found = run(versions_of([f"{TOPIC}-partition-{number}" for number in range(3)] + [f"{TOPIC}/2"]), answer)
+    assert asked == ["admin/v2/schemas/shop/web/orders/schemas", "admin/v2/schemas/shop/web/orders%2F2/schemas"]
+    assert {name: [one.version for one in versions] for name, versions in found.items()} == {
+        "shop/web/orders": ["0"],
+        "shop/web/orders/2": [],
+    }
+    with pytest.raises(SchemasDiffer, match=r"shop/web/orders/2 has no schema, shop/web/orders has"):
+        known_of(found)
+
+
+def test_a_plan_pins_when_versions_were_registered():
+    stored = StoredSchema(0, "STRING", "", {}, 1_795_358_564_981), StoredSchema(1, "STRING", "")
+    decoding = run(decoding_for(PulsarSource(TOPIC, value="auto"), [TOPIC]), lambda _: [stored])
+    assert decoding.made == {"shop/web/orders": {"0": 1_795_358_564_981}}
+    assert run(decoding_for(PulsarSource(TOPIC, value="auto"), [TOPIC]), lambda _: [None]).made == {}
+
+
+def test_a_schema_that_the_user_gives_asks_nobody():
+    decoding = run(decoding_for(PulsarSource(TOPIC, value="utf8"), [TOPIC]), lambda _: pytest.fail("asked"))
+    assert str(decoding.value) == "string"
+    assert run(decoding_for(PulsarSource(TOPIC), [TOPIC]), lambda _: pytest.fail("asked")) is None
+
+
+def test_a_schema_is_available_with_its_version_and_columns():
+    nested = {"type": "record", "name": "N", "fields": [{"name": "x", "type": "int"}]}
+    versions = {"t": (version_of(StoredSchema(4, "AVRO", record(("a", {"type": "array", "items": nested})))),)}
+    assert SchemaAvailable(4, ("a", "a.x")).judge(versions).ready
+    assert SchemaAvailable(5).judge(versions).because == "t has version 4"
+    assert SchemaAvailable(0, ("b", "a.x")).judge(versions).because == "t lacks b"
+    assert SchemaAvailable().judge({"t": ()}).because == "t has no schema"
+
+
+def client_of(*answers: httpx.Response) -> tuple[AdminClient, list[httpx.Request]]:
+    """A client of a broker that gives these answers, and what was asked."""
+    asked: list[httpx.Request] = []
+    left = list(answers)
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        return left.pop(0)
+
+    endpoint = Endpoint("pulsar://broker", "http://broker:8080", token="t")
+    return AdminClient(endpoint, transport=httpx.MockTransport(answer), backoff=Backoff(first_seconds=0)), asked
+
+
+def test_what_does_not_fit_is_an_answer_and_not_asked_again():
+    said = {"reason": "\n --- An unexpected error occurred in the server ---\n\nMessage: Incompatible schema: exists"}
+    client, asked = client_of(httpx.Response(500, json=said))
+    found = client(requests.compatibility(TOPIC, "AVRO", "{}", {}))
+    assert (found.compatible, found.reason) == (False, "Incompatible schema: exists")
+    assert len(asked) == 1
+    client, _ = client_of(httpx.Response(200, json={"compatibility": False, "schemaCompatibilityStrategy": "FULL"}))
+    assert client(requests.compatibility(TOPIC, "AVRO", "{}", {})).policy == "FULL"
+
+
+def test_a_known_user_without_the_right_is_not_unknown():
+    said = {"reason": "Don't have permission to administrate resources on this tenant"}
+    client, _ = client_of(httpx.Response(401, json=said))
+    with pytest.raises(NotAuthorized, match="administrate"):
+        client(requests.compatibility(TOPIC, "AVRO", "{}", {}))
+
+
+@pytest.mark.parametrize("system", ["pulsar.schemas", "pulsar.planner", "pravega.system", "pravega.registry.client"])
+def test_learning_schemas_loads_no_arrow(system):
+    code = (
+        f"import sys, airflow_provider_streams.systems.{system}\n"
+        "from airflow_provider_streams.systems.pulsar.schemas import writer_of\n"
+        "from airflow_provider_streams.formats.resolve import decoding_of\n"
+        "from airflow_provider_streams.model.payload import Auto\n"
+        f"decoding_of(Auto(), None, {{'t': {{'0': writer_of('JSON', {record(('a', 'int'))!r}, {{}})}}}}, 'message')\n"
+        "print([name for name in ('pyarrow', 'numpy', 'pandas') if name in sys.modules])"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

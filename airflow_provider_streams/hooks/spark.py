@@ -22,6 +22,7 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -243,16 +244,20 @@ class EmbeddedLauncher(_SessionLauncher):
 
     def run(self, work: Work) -> Any:
         """See `Launcher`."""
-        from airflow_provider_streams.spark.batch_spec import ChunkSpec  # noqa: PLC0415 - as above
-        from airflow_provider_streams.spark.embedded import embedded_session  # noqa: PLC0415
+        from airflow_provider_streams.spark.embedded import check_parts  # noqa: PLC0415 - as above
 
-        if isinstance(work, ChunkSpec) and work.may_need_no_spark:
-            preflight.check_installed()
-            later = SessionWhenNeeded(lambda: embedded_session(self._settings, quick_start=True))
-            return self._run(work, cast("SparkSession", later))
-        session = embedded_session(self._settings, quick_start=work.is_small)
+        if not work.may_need_no_spark:
+            return self._run(work, self._start(quick_start=work.is_small))
+        check_parts()  # today's window may do without: better said now than on the day of a larger one
+        return self._run(work, cast("SparkSession", SessionWhenNeeded(partial(self._start, quick_start=True))))
+
+    def _start(self, *, quick_start: bool) -> SparkSession:
+        from airflow_provider_streams.spark.embedded import embedded_session  # noqa: PLC0415 - as above
+
+        session = embedded_session(self._settings, quick_start=quick_start)
+        preflight.check_driver(session)
         _log.info("Spark %s runs in this process", session.version)
-        return self._run(work, session)
+        return session
 
     def _leave(self, session: SparkSession) -> None:  # noqa: ARG002
         from airflow_provider_streams.spark.embedded import kill_jvm  # noqa: PLC0415 - as above
@@ -293,6 +298,7 @@ class ConnectLauncher(_SessionLauncher):
         session: SparkSession = SparkSession.builder.remote(
             SparkConnectHook(self._conn_id).get_connection_url()
         ).getOrCreate()
+        preflight.check_driver(session)
         if self._settings.secrets:
             _log.warning(
                 "Spark's settings hold secrets: a Spark Connect server writes what a session sets into its event log, "

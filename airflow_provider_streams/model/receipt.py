@@ -145,6 +145,16 @@ class Receipt:
         )
 
 
+def worst(receipts: Iterable[SplitReceipt]) -> list[SplitReceipt]:
+    """One receipt per split: a split read twice (a self-join, a lost executor) reports twice; the worse one counts."""
+    found: dict[int, SplitReceipt] = {}
+    for receipt in receipts:
+        known = found.get(receipt.index)
+        if known is None or receipt.entries < known.entries:
+            found[receipt.index] = receipt
+    return list(found.values())
+
+
 def compare(plan: Plan, splits: Iterable[SplitReceipt], *, seconds: float) -> Receipt:
     """The receipt of a plan, if what was read agrees with it.
 

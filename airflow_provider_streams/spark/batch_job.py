@@ -29,7 +29,6 @@ from airflow_provider_streams.spark import failures, job, preflight, reading, si
 from airflow_provider_streams.spark.batch_reading import WINDOWS_AT_ONCE, OwnSettings
 from airflow_provider_streams.spark.batch_spec import ChunkSpec, WindowFailure, WindowResult, concerns_all, table_of
 from airflow_provider_streams.spark.session_setting import with_times_of_day
-from airflow_provider_streams.spark.session_when_needed import SessionWhenNeeded
 from airflow_provider_streams.spark.spec import JobSpec
 from airflow_provider_streams.spark.together import Together
 from airflow_provider_streams.spark.transforms import Transform, unchanged
@@ -47,15 +46,13 @@ def run_chunk(chunk: ChunkSpec, spark: SparkSession) -> list[WindowResult]:
         PreflightFailed, InvalidRequest, AccessError, SystemUnavailable, SinkError: it concerns all windows alike. Those
             that were put in place before stay so.
     """
-    is_lazy = isinstance(spark, SessionWhenNeeded)
-    times = nullcontext() if is_lazy else with_times_of_day(spark, (spec.plan.decoding for spec in chunk.specs))
+    decodings = (spec.plan.decoding for spec in chunk.specs)
+    times = nullcontext() if chunk.how.is_direct else with_times_of_day(spark, decodings)
     with times, sinks.connected(chunk.how.sink, chunk.how.table):
         return _run_chunk(chunk, spark)
 
 
 def _run_chunk(chunk: ChunkSpec, spark: SparkSession) -> list[WindowResult]:
-    if not isinstance(spark, SessionWhenNeeded):
-        preflight.check_driver(spark)
     foreign = _of_other_clusters(chunk)
     own = [number for number in range(len(chunk.specs)) if number not in foreign]
     if own and not chunk.is_small:
@@ -89,7 +86,6 @@ def _passes(chunk: ChunkSpec, numbers: Iterable[int]) -> list[list[int]]:
 
     Without a transform, windows of other tables join them, whatever their columns are.
     """
-    is_direct = chunk.transform is None and sinks.writes_files(chunk.how.sink)
     rounds: dict[str, dict[str, int]] = defaultdict(dict)
     found: dict[str | int, list[int]] = {}
     for number in numbers:
@@ -97,7 +93,7 @@ def _passes(chunk: ChunkSpec, numbers: Iterable[int]) -> list[list[int]]:
         decoding = spec.plan.decoding
         types = json.dumps([] if decoding is None else [str(decoding.value), str(decoding.key)])
         known = rounds[table_of(spec)]
-        found.setdefault(known.setdefault(types, len(known)) if is_direct else types, []).append(number)
+        found.setdefault(known.setdefault(types, len(known)) if chunk.how.is_direct else types, []).append(number)
     return list(found.values())
 
 

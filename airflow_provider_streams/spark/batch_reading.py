@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections import defaultdict
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -14,11 +12,10 @@ import pyarrow as pa
 from airflow_provider_streams.errors import StreamsError
 from airflow_provider_streams.model.patience import Patience
 from airflow_provider_streams.model.receipt import SplitReceipt
-from airflow_provider_streams.spark import failures, reading, veil
-from airflow_provider_streams.spark.batch_source import NUMBER_COLUMN, WindowsDataSource, source_options
+from airflow_provider_streams.spark import failures, reading
+from airflow_provider_streams.spark.batch_source import NUMBER_COLUMN
 from airflow_provider_streams.spark.batch_spec import ChunkSpec, concerns_all
-from airflow_provider_streams.spark.observing import observed
-from airflow_provider_streams.spark.options import RECEIPT_COLUMN
+from airflow_provider_streams.spark.scan import Scan
 from airflow_provider_streams.spark.spec import JobSpec
 from airflow_provider_streams.spark.transforms import Transform, settings
 
@@ -125,21 +122,10 @@ class SourceRead:
     """Read by Spark's tasks, in one scan."""
 
     def __init__(self, chunk: ChunkSpec, spark: SparkSession) -> None:
-        from pyspark.sql import Observation  # noqa: PLC0415 - only where Spark runs
-        from pyspark.sql import functions as F  # noqa: N812, PLC0415
-
         self.failed: dict[int, StreamsError] = {}
-        veil.hide(spark)
-        spark.dataSource.register(WindowsDataSource)
-        source = spark.read.format(WindowsDataSource.name()).options(**source_options(chunk.specs)).load()
-        self._observation = Observation("streams receipts of windows")
-        observed = source.observe(self._observation, F.collect_list(RECEIPT_COLUMN).alias("receipts"))
-        self.df: DataFrame = observed.filter(f"{RECEIPT_COLUMN} is null").drop(RECEIPT_COLUMN)
+        self._scan = Scan(chunk.specs, spark)
+        self.df = self._scan.df
 
     def receipts(self) -> dict[int, list[SplitReceipt]]:
         """See `Read`."""
-        texts: dict[int, list[str]] = defaultdict(list)
-        for text in observed(self._observation).get("receipts") or ():
-            data = json.loads(text)
-            texts[data["window"]].append(json.dumps(data["receipt"]))
-        return defaultdict(list, {number: reading.distinct(found) for number, found in texts.items()})
+        return self._scan.receipts()

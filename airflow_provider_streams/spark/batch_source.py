@@ -1,4 +1,4 @@
-"""The Data Source behind a chunk: the splits of many plans in one scan, each row marked with its window's number."""
+"""The Data Source of jobs: the splits of one or many plans in one scan, each row marked with its window's number."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
@@ -16,18 +15,20 @@ from pyspark.sql.types import StructType
 from airflow_provider_streams.errors import StreamsError
 from airflow_provider_streams.model.packing import packed
 from airflow_provider_streams.model.plan import Plan, Split
+from airflow_provider_streams.spark.blocks import Blocks
+from airflow_provider_streams.spark.columns import Columns
 from airflow_provider_streams.spark.failures import one_line
-from airflow_provider_streams.spark.options import RECEIPT_COLUMN
 from airflow_provider_streams.spark.source import one_split
 from airflow_provider_streams.spark.spec import JobSpec, secret_variable
-from airflow_provider_streams.spark.split_reading import open_split, schema_of
+from airflow_provider_streams.spark.split_reading import open_split
 from airflow_provider_streams.spark.veil import unveiled, veiled
 from airflow_provider_streams.spark.worker_memory import keep_imports
 from airflow_provider_streams.systems.base import StreamSystem
-from airflow_provider_streams.systems.registry import load_system, path_of, register
+from airflow_provider_streams.systems.registry import declaration_of, load_system, path_of, register
 
 NUMBER_COLUMN = "_window"
 """Which window of the chunk a row belongs to, from 0."""
+_NUMBER = pa.field(NUMBER_COLUMN, pa.int32())
 
 TASK_BYTES = 8 * 1024 * 1024
 """Splits of at most so many stored bytes are read by one task."""
@@ -45,7 +46,7 @@ def source_options(specs: tuple[JobSpec, ...]) -> dict[str, str]:
 
 
 class WindowsDataSource(DataSource):
-    """Reads the plans of a chunk. For this package's own job: users read one plan with their system's format."""
+    """Reads plans. For this package's own jobs: users read one plan with their system's format."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__(dict(options))
@@ -58,7 +59,7 @@ class WindowsDataSource(DataSource):
         spec = JobSpec.from_json(data, environment)
         system = load_system(spec.plan.source.system)
         spec = replace(spec, plan=replace(spec.plan, splits=(), ranges=()))
-        self._reading = _Reading(plans, quarantines, system, spec, _schema(system, spec), path_of(system.name))
+        self._reading = _Reading(plans, quarantines, system, spec, blocks_of(spec), path_of(system.name))
 
     @classmethod
     def name(cls) -> str:
@@ -66,8 +67,8 @@ class WindowsDataSource(DataSource):
         return "streams_windows"
 
     def schema(self) -> StructType:
-        """The asked columns, the window's number, and the receipts' column."""
-        return from_arrow_schema(self._reading.schema)
+        """Blocks of rows with the asked columns and the window's number; and receipts."""
+        return from_arrow_schema(self._reading.blocks.schema)
 
     def reader(self, schema: StructType) -> WindowsReader:  # noqa: ARG002 - its own
         """A reader of all plans."""
@@ -97,7 +98,7 @@ class _Reading:
     quarantines: list[str | None]
     system: type[StreamSystem]
     spec: JobSpec
-    schema: pa.Schema
+    blocks: Blocks
     declaration: str
     """Where the system is declared: a task's process has not heard of it."""
 
@@ -123,7 +124,7 @@ class WindowsReader(DataSourceReader):
         return [WindowPartition(tuple(parts)) for parts in tasks]
 
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
-        """The batches of each split; after them its receipt, as a row."""
+        """The batches of each split, as blocks; after them its receipt, as a row."""
         # Spark makes a partition of nothing out of an empty list: None, or an `InputPartition` (4.2)
         if isinstance(partition, WindowPartition):
             try:
@@ -139,31 +140,28 @@ class WindowsReader(DataSourceReader):
                 yield from self._read_split(system, part)
 
     def _read_split(self, system: StreamSystem, part: WindowSplit) -> Iterator[pa.RecordBatch]:
-        schema = self._reading.schema
+        blocks = self._reading.blocks
         manner = replace(self._reading.spec.manner, quarantine=part.quarantine)
         reader = open_split(system, part.plan, part.plan.splits[0], manner)
         try:
             for batch in reader:
-                yield _marked(schema, batch, part.number)
+                if len(batch):
+                    yield blocks.block(_marked(batch, part.number))
             receipt = replace(reader.receipt, index=part.split.index)
         finally:
             reader.close()
-        text = json.dumps({"window": part.number, "receipt": receipt.to_json()})
-        yield _receipt_row(schema, part.number, text)
+        yield blocks.receipt(json.dumps({"window": part.number, "receipt": receipt.to_json()}))
 
 
-def _schema(system: type[StreamSystem], spec: JobSpec) -> pa.Schema:
-    with closing(system.from_options(spec.options)) as connected:
-        schema = schema_of(connected, spec.plan, spec.columns)
-    return schema.append(pa.field(NUMBER_COLUMN, pa.int32())).append(pa.field(RECEIPT_COLUMN, pa.string()))
+def blocks_of(spec: JobSpec) -> Blocks:
+    """How the rows of a chunk cross into Spark, by any of its specs."""
+    name = spec.plan.source.system
+    with closing(load_system(name).from_options(spec.options)) as system:
+        columns = Columns.of(system, spec.plan.decoding, spec.columns)
+    of_shard = columns.places_of(declaration_of(name).shard_columns)
+    return Blocks(columns.schema.append(_NUMBER), frozenset({*of_shard, len(columns.schema)}))
 
 
-def _marked(schema: pa.Schema, batch: pa.RecordBatch, number: int) -> pa.RecordBatch:
-    extra: list[pa.Array[Any]] = [pa.array([number] * len(batch), pa.int32()), pa.nulls(len(batch), pa.string())]
-    return pa.RecordBatch.from_arrays([*batch.columns, *extra], schema=schema)
-
-
-def _receipt_row(schema: pa.Schema, number: int, text: str) -> pa.RecordBatch:
-    nulls: list[pa.Array[Any]] = [pa.nulls(1, column.type) for column in schema][:-2]
-    own: list[pa.Array[Any]] = [pa.array([number], pa.int32()), pa.array([text], pa.string())]
-    return pa.RecordBatch.from_arrays([*nulls, *own], schema=schema)
+def _marked(batch: pa.RecordBatch, number: int) -> pa.RecordBatch:
+    numbers = pa.repeat(pa.scalar(number, _NUMBER.type), len(batch))
+    return batch.append_column(_NUMBER, numbers)

@@ -23,7 +23,6 @@ from airflow_provider_streams.errors import (
 )
 from airflow_provider_streams.model.landing import Held, Landed
 from airflow_provider_streams.model.plan import Plan
-from airflow_provider_streams.spark.sinks import writes_files
 from airflow_provider_streams.spark.spec import JobSpec
 
 
@@ -93,8 +92,8 @@ class ChunkSpec:
 
     @property
     def may_need_no_spark(self) -> bool:
-        """Whether it is small, many tables, and written by who reads it: hundreds of small topics start no JVM."""
-        return self.has_several_tables and self.is_small and self.transform is None and writes_files(self.how.sink)
+        """See `JobSpec`."""
+        return self.is_small and self.transform is None and (not self.how.sink or self.how.is_direct)
 
     @property
     def transform(self) -> str | None:

@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -83,6 +83,10 @@ class Columns:
     def stored(self) -> tuple[str, ...]:
         """The columns of the system that they need."""
         return tuple(dict.fromkeys(one.name for one in self.origins if isinstance(one, Stored)))
+
+    def places_of(self, stored: Collection[str]) -> list[int]:
+        """Where columns of the system are among them."""
+        return [place for place, one in enumerate(self.origins) if isinstance(one, Stored) and one.name in stored]
 
     @property
     def decodes(self) -> bool:

@@ -72,7 +72,7 @@ def _running() -> SparkSession | None:
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
-    _check_parts()
+    check_parts()
     from pyspark import SparkContext  # noqa: PLC0415 - pyspark-client has none
 
     return SparkSession.builder.getOrCreate() if SparkContext._active_spark_context else None  # noqa: SLF001
@@ -157,7 +157,14 @@ def _ours(*, quick_start: bool) -> dict[str, str]:
     }
 
 
-def _check_parts() -> None:
+def check_parts() -> None:
+    """Whether Spark can start on this machine, as far as that is seen without starting it.
+
+    Raises:
+        MissingDependency: no PySpark.
+        PreflightFailed: no Java; a PySpark that is a mix or without Spark.
+    """
+    preflight.check_installed()
     home = os.environ.get("SPARK_HOME") or pyspark_folder()
     if not (Path(home) / "jars").is_dir():
         raise PreflightFailed(

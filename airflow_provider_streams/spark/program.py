@@ -12,7 +12,7 @@ from typing import Any
 
 from airflow_provider_streams.errors import StreamsError
 from airflow_provider_streams.lake import process_lock
-from airflow_provider_streams.spark import py4j_log
+from airflow_provider_streams.spark import preflight, py4j_log
 from airflow_provider_streams.spark.batch_job import run_chunk
 from airflow_provider_streams.spark.batch_spec import ChunkSpec, results_to_json
 from airflow_provider_streams.spark.job import run
@@ -54,6 +54,7 @@ def _main(data: dict[str, Any]) -> dict[str, Any]:
         os.environ.pop(name)
     spark = SparkSession.builder.getOrCreate()
     try:
+        preflight.check_driver(spark)
         if isinstance(work, ChunkSpec):
             return {"results": results_to_json(run_chunk(work, spark))}
         return {"landed": run(work, spark).to_json()}

@@ -6,28 +6,28 @@ ones are read by Spark's tasks through the Data Source; receipts come back with 
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.plan import Split
 from airflow_provider_streams.model.receipt import SplitReceipt
-from airflow_provider_streams.spark import ending, preflight, veil
-from airflow_provider_streams.spark.observing import observed
-from airflow_provider_streams.spark.options import RECEIPT_COLUMN
+from airflow_provider_streams.spark import ending, preflight
+from airflow_provider_streams.spark.batch_source import NUMBER_COLUMN
+from airflow_provider_streams.spark.scan import Scan
 from airflow_provider_streams.spark.spec import JobSpec
 from airflow_provider_streams.spark.split_reading import open_split, schema_of
 from airflow_provider_streams.systems.base import StreamSystem
 from airflow_provider_streams.systems.registry import load_system
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Observation, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 _log = logging.getLogger(__name__)
 
@@ -39,7 +39,12 @@ MOST_BYTES = 256 * 1024 * 1024
 class Read(Protocol):
     """A plan being read."""
 
-    df: DataFrame
+    @property
+    def df(self) -> DataFrame:
+        """Its rows."""
+
+    def pass_over(self) -> None:
+        """Read every row and keep none."""
 
     def expect_unread(self) -> None:
         """Called between the transform and the sink.
@@ -76,10 +81,18 @@ class TableRead:
     """Read in this process, before Spark sees a row."""
 
     def __init__(self, spec: JobSpec, spark: SparkSession) -> None:
+        self._spark = spark
+        self._table, self._receipts = read_table(spec)
+
+    @cached_property
+    def df(self) -> DataFrame:
+        """See `Read`."""
         from airflow_provider_streams.spark.frames import frame_of  # noqa: PLC0415 - only where Spark runs
 
-        table, self._receipts = read_table(spec)
-        self.df: DataFrame = frame_of(spark, table)
+        return frame_of(self._spark, self._table)
+
+    def pass_over(self) -> None:
+        """See `Read`; the rows are here already."""
 
     def expect_unread(self) -> None:
         """See `Read`; the rows are here already, and every pass has the same."""
@@ -93,47 +106,24 @@ class SourceRead:
     """Read by Spark's tasks."""
 
     def __init__(self, spec: JobSpec, spark: SparkSession) -> None:
-        from pyspark.sql import Observation  # noqa: PLC0415 - only where Spark runs
-        from pyspark.sql import functions as F  # noqa: N812, PLC0415
+        self._scan = Scan((spec,), spark)
+        self.df = self._scan.df.drop(NUMBER_COLUMN)
 
-        from airflow_provider_streams.spark.source import data_source  # noqa: PLC0415
-
-        veil.hide(spark)
-        spark.dataSource.register(data_source(spec.plan.source.system))
-        self._source = spark.read.format(spec.plan.source.system).options(**_source_options(spec)).load()
-        self._splits = len(spec.plan.splits)
-        self._observation = Observation("streams receipts")
-        receipts = F.collect_list(RECEIPT_COLUMN).alias("receipts")
-        self.df: DataFrame = _rows(self._source.observe(self._observation, receipts))
+    def pass_over(self) -> None:
+        """See `Read`."""
+        self.df.write.format("noop").mode("overwrite").save()
 
     def expect_unread(self) -> None:
         """See `Read`."""
-        if _is_over(self._observation):
+        if self._scan.is_over:
             raise InvalidRequest(
                 "the transform ran a Spark action (count, collect, write, ..), so the stream would be read twice and "
                 "only the first pass be proven: return a DataFrame and leave the action to the sink"
             )
 
     def receipts(self) -> list[SplitReceipt]:
-        """See `Read`.
-
-        When the transform let Spark skip splits (a filter that is always false, a limit), nothing came from them: the
-        source is then read once more, for the receipts alone.
-        """
-        found = distinct(observed(self._observation).get("receipts") or ())
-        if len(found) < self._splits:
-            _log.warning(
-                "Spark skipped %d of %d splits: reading for the receipts", self._splits - len(found), self._splits
-            )
-            rows = self._source.filter(f"{RECEIPT_COLUMN} is not null").select(RECEIPT_COLUMN).collect()
-            found = distinct(row[0] for row in rows)
-        return found
-
-
-def _is_over(observation: Observation) -> bool:
-    """Whether an action has passed by; asking `get` would wait for one. Connect's client fills a dictionary."""
-    java = getattr(observation, "_jo", None)
-    return bool(java.future().isCompleted() if java is not None else getattr(observation, "_result", None))
+        """See `Read`."""
+        return self._scan.receipts()[0]
 
 
 def read_table(spec: JobSpec) -> tuple[pa.Table, list[SplitReceipt]]:
@@ -197,38 +187,3 @@ class _Limit:
                 return
             ending.check()
             yield batch
-
-
-def _source_options(spec: JobSpec) -> dict[str, str]:
-    options = {
-        **{name: value for name, value in spec.options.items() if value},
-        **{name: veil.veiled(value) for name, value in spec.secret_options.items()},
-        "plan": json.dumps(spec.plan.to_json(), separators=(",", ":")),
-        "on_loss": spec.on_loss,
-        "on_undecodable": spec.undecodable.then,
-        "receipt": "true",
-    }
-    if spec.quarantine is not None:
-        options["quarantine_path"] = spec.quarantine
-    if spec.columns is not None:
-        options["columns"] = ",".join(spec.columns)
-    return options
-
-
-def _rows(df: DataFrame) -> DataFrame:
-    return df.filter(f"{RECEIPT_COLUMN} is null").drop(RECEIPT_COLUMN)
-
-
-def distinct(texts: Iterable[Any]) -> list[SplitReceipt]:
-    """One receipt per split, of their texts; see `worst`."""
-    return worst(SplitReceipt.from_json(json.loads(text)) for text in texts)
-
-
-def worst(receipts: Iterable[SplitReceipt]) -> list[SplitReceipt]:
-    """One receipt per split: a split read twice (a self-join, a lost executor) reports twice; the worse one counts."""
-    found: dict[int, SplitReceipt] = {}
-    for receipt in receipts:
-        known = found.get(receipt.index)
-        if known is None or receipt.entries < known.entries:
-            found[receipt.index] = receipt
-    return list(found.values())

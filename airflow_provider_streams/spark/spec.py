@@ -14,7 +14,7 @@ from airflow_provider_streams.model.plan import OnLoss, Plan
 from airflow_provider_streams.model.sink import Sink
 from airflow_provider_streams.model.undecodable import Undecodable
 from airflow_provider_streams.spark.manner import Manner
-from airflow_provider_streams.spark.sinks import sink_from_json
+from airflow_provider_streams.spark.sinks import sink_from_json, writes_files
 from airflow_provider_streams.systems.registry import declaration_of, path_of, register
 
 SMALL_PLAN_BYTES = 32 * 1024 * 1024
@@ -67,6 +67,16 @@ class JobSpec:
     def is_small(self) -> bool:
         """Whether the driver program reads it itself."""
         return self.plan.estimate.bytes <= self.small_plan_bytes and self.small_plan_bytes > 0
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether who reads its rows writes them: they never cross into Spark."""
+        return self.transform is None and writes_files(self.sink)
+
+    @property
+    def may_need_no_spark(self) -> bool:
+        """Whether the driver program can do it all, unless the rows outgrow it: then no JVM need start."""
+        return (self.is_small or self.plan.is_empty) and self.transform is None and (not self.sink or self.is_direct)
 
     @property
     def manner(self) -> Manner:

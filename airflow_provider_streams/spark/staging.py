@@ -33,6 +33,7 @@ from pyspark.sql.types import (
 
 from airflow_provider_streams.errors import StreamsError
 from airflow_provider_streams.lake.files import DataFile, FileTarget, WindowFiles
+from airflow_provider_streams.model.receipt import worst
 from airflow_provider_streams.spark import preflight, reading
 from airflow_provider_streams.spark.failures import one_line
 from airflow_provider_streams.spark.frames import arrow_columns
@@ -95,7 +96,7 @@ def stage_by_tasks(
     land = F.udf(tasks, "array<string>", useArrow=False).asNondeterministic()
     found = _collected(numbers.select(F.explode(land("id"))))
     for one in found.values():
-        one.receipts = reading.worst(one.receipts)
+        one.receipts = worst(one.receipts)
     return found
 
 

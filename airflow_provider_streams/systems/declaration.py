@@ -94,6 +94,8 @@ class Declaration:
     """The columns that its reads can give, in order."""
     default_columns: ClassVar[tuple[str, ...]] = ()
     """Those of a read that names none; none: all of them."""
+    shard_columns: ClassVar[frozenset[str]] = frozenset()
+    """Those that are alike in all rows of a shard."""
     payload_columns: ClassVar[PayloadColumns | None] = None
     """None: its events cannot be decoded."""
     peer_columns: ClassVar[Mapping[str, str]] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 import time
 from collections.abc import Callable
@@ -16,19 +17,19 @@ from airflow_provider_streams.spark.embedded import embedded_session
 from airflow_provider_streams.spark.settings import SparkSettings
 from airflow_provider_streams.spark.spec import JobSpec
 from airflow_provider_streams.testing.servers.pravega import PravegaServer
-from airflow_provider_streams.testing.servers.pulsar import PulsarServer
 from tests.bench import pravega_reads, pulsar_load, pulsar_reads
 from tests.bench.processes import cpu_seconds
 from tests.bench.report import race, show
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from airflow_provider_streams.model.sink import Sink
 
 
 _TERMS = TableTerms(TableMark("bench", "bench", "bench"))
-_BY_SPARK = "rows cross into Spark, which writes"
+_ROW_BY_ROW = "rows cross one by one, Spark writes"
+_IN_BLOCKS = "rows cross in blocks, Spark writes"
 
 
 def run(scale: float) -> None:
@@ -48,8 +49,8 @@ def _pulsar(spark: SparkSession, scale: float) -> None:
         pulsar_load.Load("large", large, 1000),
         pulsar_load.Load("large-keyed", large, 1000, keyed=True),
     )
-    with PulsarServer(heap="2g") as server:
-        for load in loads:
+    for load in loads:
+        with pulsar_load.roomy_server() as server:
             pulsar_load.publish(server, load)
             whole = pulsar_reads.plan_all(server, load)
             halves = pulsar_reads.plan_all(server, load, split_bytes=whole.estimate.bytes // 2 + 1)
@@ -86,7 +87,8 @@ def _race(
     event_bytes: int,
 ) -> None:
     contenders = {
-        _BY_SPARK: partial(_by_spark, spark, spec),
+        _ROW_BY_ROW: partial(_row_by_row, spark, spec),
+        _IN_BLOCKS: partial(_in_blocks, spark, spec),
         "tasks write Parquet": partial(_by_tasks, spark, spec, _parquet),
         "tasks write Iceberg": partial(_by_tasks, spark, spec, _iceberg),
         "tasks write Delta": partial(_by_tasks, spark, spec, _delta),
@@ -96,7 +98,13 @@ def _race(
     figures = race(contenders, cpu_seconds=partial(_cpu_seconds, spark))
     assert len({figure.events for figure in figures.values()}) == 1
     title = f"{title}, {len(spec.plan.splits)} tasks"
-    show(title, figures, beside={"x Spark": _BY_SPARK}, event_bytes=event_bytes, cpu_of="all")
+    show(
+        title,
+        figures,
+        beside={"x row by row": _ROW_BY_ROW, "x blocks": _IN_BLOCKS},
+        event_bytes=event_bytes,
+        cpu_of="all",
+    )
 
 
 def _cpu_seconds(spark: SparkSession) -> float:
@@ -105,12 +113,29 @@ def _cpu_seconds(spark: SparkSession) -> float:
     return time.process_time() + cpu_seconds(gateway.proc.pid)
 
 
-def _by_spark(spark: SparkSession, spec: JobSpec) -> int:
-    """As Spark's own writer lands what a Data Source reads."""
+def _row_by_row(spark: SparkSession, spec: JobSpec) -> int:
+    """As Spark's own writer lands what a Data Source reads, with receipts among the rows."""
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as F  # noqa: N812
+
+    asked = {**spec.options, "plan": json.dumps(spec.plan.to_json()), "receipt": "true"}
+    rows = spark.read.format(spec.plan.source.system).options(**asked).load()
+    seen = Observation()
+    rows = rows.observe(seen, F.collect_list("_receipt").alias("receipts")).filter("_receipt is null").drop("_receipt")
+    _write(rows)
+    return sum(json.loads(text)["rows"] for text in seen.get["receipts"])
+
+
+def _in_blocks(spark: SparkSession, spec: JobSpec) -> int:
+    """As our jobs hand rows to Spark's writer."""
+    read = reading.read(spec, spark)
+    _write(read.df)
+    return sum(one.rows for one in read.receipts())
+
+
+def _write(rows: DataFrame) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        read = reading.read(spec, spark)
-        read.df.write.option("compression", "zstd").parquet(f"file://{folder}/rows")
-        return sum(one.rows for one in read.receipts())
+        rows.write.option("compression", "zstd").parquet(f"file://{folder}/rows")
 
 
 def _by_tasks(spark: SparkSession, spec: JobSpec, sink_in: Callable[[str], tuple[Sink, dict[str, str]]]) -> int:

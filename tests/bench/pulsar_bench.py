@@ -14,7 +14,7 @@ from airflow_provider_streams.spark.embedded import embedded_session
 from airflow_provider_streams.spark.settings import SparkSettings
 from airflow_provider_streams.spark.spec import JobSpec
 from airflow_provider_streams.testing.servers.pulsar import PulsarServer
-from tests.bench.pulsar_load import Load, publish
+from tests.bench.pulsar_load import Load, publish, roomy_server
 from tests.bench.pulsar_reads import options, plan_all, read_client, read_ours, read_raw
 from tests.bench.report import race, show
 
@@ -38,7 +38,7 @@ def loads(scale: float) -> tuple[Load, ...]:
 
 def run(scale: float) -> None:
     """Start a broker, fill it, race."""
-    with PulsarServer(heap="2g") as server:
+    with roomy_server() as server:
         topics = loads(scale)
         for load in topics:
             print(f"publishing {load.events:,} events of {load.event_bytes} B to {load.name}", flush=True)

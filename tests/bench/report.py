@@ -60,10 +60,10 @@ def show(
 ) -> None:
     """A table. `beside`: columns of ratios, and whose speed is 1 in each; `cpu_of`: what this process is."""
     print(f"\n{title}")
-    columns = "".join(f"{column:>10}" for column in beside)
+    columns = "".join(f"{column:>14}" for column in beside)
     print(f"  {'':<34}{'events/s':>12}{'MB/s':>8}{'wall s':>8}{cpu_of + ' cpu s':>14}{columns}")
     for name, figure in figures.items():
-        ratios = "".join(f"{figure.rate / figures[other].rate:>10.2f}" for other in beside.values())
+        ratios = "".join(f"{figure.rate / figures[other].rate:>14.2f}" for other in beside.values())
         print(
             f"  {name:<34}{figure.rate:>12,.0f}{figure.rate * event_bytes / 1e6:>8.0f}{figure.seconds:>8.2f}"
             f"{figure.cpu_seconds:>14.2f}{ratios}",

@@ -20,7 +20,7 @@ from airflow_provider_streams.spark.manner import Manner
 from airflow_provider_streams.spark.split_reading import open_split
 from airflow_provider_streams.systems.pulsar.system import PulsarSystem
 from airflow_provider_streams.testing.servers.pulsar import PulsarServer
-from tests.bench.pulsar_load import BATCH
+from tests.bench.pulsar_load import BATCH, roomy_server
 from tests.bench.pulsar_reads import options, plan_source
 from tests.bench.report import race, show
 
@@ -43,7 +43,7 @@ class Order(Record):
 def run(scale: float) -> None:
     """Start a broker, fill two topics, race."""
     events = int(1_000_000 * scale)
-    with PulsarServer(heap="2g") as server:
+    with roomy_server() as server:
         for name, schema, payloads in (("avro", _Avro(Order), avro()), ("json", _Json(Order), plain())):
             topic = f"persistent://public/default/typed-{name}"
             server.create_topic(f"public/default/typed-{name}")

@@ -6,3 +6,6 @@ COLUMN_NAMES = ("event", "scope", "stream", "segment_id", "offset", "event_point
 
 DEFAULT_COLUMN_NAMES = COLUMN_NAMES[:5]
 """Those of a read that names none."""
+
+SHARD_COLUMN_NAMES = frozenset({"scope", "stream", "segment_id", "segment"})
+"""Those that are alike in all rows of a segment."""

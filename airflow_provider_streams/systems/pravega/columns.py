@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.systems.pravega.column_names import DEFAULT_COLUMN_NAMES
+from airflow_provider_streams.systems.pravega.column_names import DEFAULT_COLUMN_NAMES, SHARD_COLUMN_NAMES
 from airflow_provider_streams.systems.pravega.events import Events
 from airflow_provider_streams.systems.pravega.names import Segment
 from airflow_provider_streams.systems.pravega.pointer import EventPointer
@@ -99,12 +99,9 @@ class BatchMaker:
         )
 
     def _column(self, name: str, events: Events) -> ArrowArray:
-        if name not in _CONSTANT:
+        if name not in SHARD_COLUMN_NAMES:
             return COLUMNS[name].make(self._segment, events)
         known = self._constant.get(name)
         if known is None or len(known) < len(events):
             known = self._constant[name] = COLUMNS[name].make(self._segment, events)
         return known.slice(0, len(events))
-
-
-_CONSTANT = frozenset({"scope", "stream", "segment_id", "segment"})

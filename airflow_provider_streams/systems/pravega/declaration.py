@@ -12,7 +12,7 @@ from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.systems.declaration import ConnectionForm, ConnectionType, Declaration, PayloadColumns
 from airflow_provider_streams.systems.option import Option
 from airflow_provider_streams.systems.pravega import event_basis
-from airflow_provider_streams.systems.pravega.column_names import COLUMN_NAMES, DEFAULT_COLUMN_NAMES
+from airflow_provider_streams.systems.pravega.column_names import COLUMN_NAMES, DEFAULT_COLUMN_NAMES, SHARD_COLUMN_NAMES
 from airflow_provider_streams.systems.pravega.options import OPTIONS, PASSED_OVER, SOURCE_OPTIONS
 from airflow_provider_streams.systems.pravega.registry.options import OPTIONS as REGISTRY_OPTIONS
 from airflow_provider_streams.systems.pravega.shards import stream_of
@@ -30,6 +30,7 @@ class Pravega(Declaration):
     bases: ClassVar[tuple[BasisName, ...]] = ("append", "event", "chained")
     columns = COLUMN_NAMES
     default_columns = DEFAULT_COLUMN_NAMES
+    shard_columns = SHARD_COLUMN_NAMES
     payload_columns = PayloadColumns("event", position=("segment_id", "offset"), stored_unit=("segment_id", "offset"))
     options: ClassVar[tuple[Option, ...]] = OPTIONS
     source_options: ClassVar[tuple[Option, ...]] = SOURCE_OPTIONS

@@ -28,6 +28,7 @@ class Pulsar(Declaration):
     bases: ClassVar[tuple[BasisName, ...]] = ("publish", "append", "event", "chained")
     columns = COLUMN_NAMES
     default_columns = DEFAULT_COLUMN_NAMES
+    shard_columns = frozenset({"topic", "partition"})
     payload_columns = PayloadColumns(
         "value",
         "key_bytes",

@@ -147,7 +147,7 @@ def test_a_missing_java_is_said_in_words(monkeypatch: pytest.MonkeyPatch, home: 
     else:
         monkeypatch.setenv("JAVA_HOME", home)
     with pytest.raises(PreflightFailed, match="Spark needs Java 17 or later"):
-        embedded._check_parts()
+        embedded.check_parts()
 
 
 def test_a_mix_of_pyspark_versions_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,6 +38,8 @@ WAYS = {"driver": 1 << 25, "tasks": 0}
 
 # each starts several JVMs: a minute on a quiet machine, many on a busy one
 pytestmark = pytest.mark.timeout(900)
+STARTED = "runs in this process"
+"""What is logged when a JVM was started."""
 LONG = 600.0
 """Seconds for one job, even so."""
 
@@ -155,10 +157,13 @@ def settings_in(lake: Path, launched: Launched) -> dict[str, str]:
     return rows[0]
 
 
-def test_embedded_reads_in_its_own_process(secretive, tmp_path: Path) -> None:
+def test_a_small_window_is_read_and_landed_by_its_own_process_and_starts_no_jvm(secretive, tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     launched = start(tmp_path / "run", secretive.spec(sink=ParquetSink(str(lake))))
     assert_landed_without_a_trace(launched, secretive, lake)
+    proven = start(tmp_path / "proven", secretive.spec())
+    assert proven.result["receipt"]["totals"]["rows"] == 1200, proven.output
+    assert STARTED not in launched.output + proven.output
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -170,6 +175,7 @@ def test_embedded_shows_no_secret_with_its_ui_on(clusters, secretive, tmp_path: 
     conf = {**watching.settings(tmp_path, port), "spark.hadoop.fs.s3a.secret.key": KEY}
     launched = start(tmp_path / "run", spec, settings={"conf": conf}, ui_port=port)
     assert_landed_without_a_trace(launched, secretive, lake)
+    assert STARTED in launched.output
     for again in range(3):  # a job may end before its page is asked for
         if not any("/SQL/execution/" in url for url in launched.pages):
             launched = start(tmp_path / f"run{again}", spec, settings={"conf": conf}, ui_port=port)

@@ -13,11 +13,11 @@ from airflow_provider_streams.errors import StreamsError
 from airflow_provider_streams.model.patience import Patience
 from airflow_provider_streams.model.receipt import SplitReceipt
 from airflow_provider_streams.spark import failures, reading
-from airflow_provider_streams.spark.batch_source import NUMBER_COLUMN
 from airflow_provider_streams.spark.batch_spec import ChunkSpec, concerns_all
 from airflow_provider_streams.spark.scan import Scan
 from airflow_provider_streams.spark.spec import JobSpec
 from airflow_provider_streams.spark.transforms import Transform, settings
+from airflow_provider_streams.spark.windows_source import NUMBER_COLUMN
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

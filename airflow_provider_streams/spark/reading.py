@@ -19,10 +19,10 @@ from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.plan import Split
 from airflow_provider_streams.model.receipt import SplitReceipt
 from airflow_provider_streams.spark import ending, preflight
-from airflow_provider_streams.spark.batch_source import NUMBER_COLUMN
 from airflow_provider_streams.spark.scan import Scan
 from airflow_provider_streams.spark.spec import JobSpec
 from airflow_provider_streams.spark.split_reading import open_split, schema_of
+from airflow_provider_streams.spark.windows_source import NUMBER_COLUMN
 from airflow_provider_streams.systems.base import StreamSystem
 from airflow_provider_streams.systems.registry import load_system
 

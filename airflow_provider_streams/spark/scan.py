@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_streams.model.receipt import SplitReceipt, worst
 from airflow_provider_streams.spark import veil
-from airflow_provider_streams.spark.batch_source import WindowsDataSource, blocks_of, source_options
 from airflow_provider_streams.spark.blocks import RECEIPT
 from airflow_provider_streams.spark.observing import observed
 from airflow_provider_streams.spark.spec import JobSpec
+from airflow_provider_streams.spark.windows_source import WindowsDataSource, blocks_of, source_options
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation, SparkSession

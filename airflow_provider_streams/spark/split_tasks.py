@@ -16,12 +16,12 @@ from airflow_provider_streams.errors import StreamsError
 from airflow_provider_streams.lake.files import DataFile, FileTarget, WindowFiles
 from airflow_provider_streams.model.packing import packed
 from airflow_provider_streams.model.receipt import SplitReceipt
-from airflow_provider_streams.spark.batch_source import TASK_BYTES, WindowSplit
 from airflow_provider_streams.spark.failures import one_line
 from airflow_provider_streams.spark.manner import Manner
 from airflow_provider_streams.spark.source import one_split
 from airflow_provider_streams.spark.split_reading import open_split
 from airflow_provider_streams.spark.veil import unveiled, veiled
+from airflow_provider_streams.spark.windows_source import TASK_BYTES, WindowSplit
 from airflow_provider_streams.spark.worker_memory import keep_imports
 from airflow_provider_streams.systems.base import StreamSystem
 from airflow_provider_streams.systems.registry import load_system, path_of, register

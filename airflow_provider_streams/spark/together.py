@@ -25,10 +25,10 @@ from airflow_provider_streams.spark.batch_reading import (
     TableRead,
     TablesRead,
 )
-from airflow_provider_streams.spark.batch_source import NUMBER_COLUMN
 from airflow_provider_streams.spark.batch_spec import ChunkSpec, concerns_all, table_of
 from airflow_provider_streams.spark.split_tasks import Staged
 from airflow_provider_streams.spark.type_names import spark_name
+from airflow_provider_streams.spark.windows_source import NUMBER_COLUMN
 from airflow_provider_streams.systems.registry import load_system
 
 if TYPE_CHECKING:

@@ -202,7 +202,10 @@ def _config() -> dict[str, Any]:
                 "default": "",
             },
             "small_plan_bytes": {
-                "description": "Plans up to this size are read in Spark's driver, larger ones by its executors.",
+                "description": (
+                    "Plans up to this size are read in Spark's driver (without spark_conn_id: in the task), larger "
+                    "ones by its executors."
+                ),
                 "version_added": "0.1.0",
                 "type": "integer",
                 "example": "0",

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, delete, func, insert, select
+from sqlalchemy import ColumnElement, Connection, delete, func, insert, select
 
 from airflow_provider_streams.journal import names
 from airflow_provider_streams.journal.database import Database
@@ -25,10 +25,11 @@ _THINNED = ((timedelta(days=30), timedelta(days=1)), (timedelta(days=2), timedel
 
 
 def note(database: Database, source_key: str, seen: Sighting) -> bool:
-    """Keep a sighting, if none was kept shortly before it or after it; whether it was kept."""
+    """Keep a sighting, if none of the same shards was kept shortly before it or after it; whether it was kept."""
     source_id = names.ensure_source(database, source_key)
     with database.reading() as connection:
-        if _is_seen_about(connection, source_id, seen.at):
+        near = connection.execute(select(sightings.c.sighting).where(*_about(source_id, seen.at))).scalars()
+        if any(seen.tail.keys() <= Sighting.from_json(json.loads(one)).tail.keys() for one in near):
             return False
     written = json.dumps(seen.to_json(), separators=(",", ":"))
     kept = database.insert_once(insert(sightings).values(source_id=source_id, seen_at=seen.at, sighting=written))
@@ -47,6 +48,22 @@ def before(connection: Connection, source_key: str, moment: datetime) -> Sightin
     return None if written is None else Sighting.from_json(json.loads(written))
 
 
+def around(connection: Connection, source_key: str, start: datetime, end: datetime) -> list[Sighting]:
+    """The sighting of `before`, those up to `end`, and the first one behind it, in order.
+
+    What nobody saw by then is younger than all that was stored before `end`.
+    """
+    first = before(connection, source_key, start)
+    if first is None or first.at >= end:
+        return [first] if first else []
+    of_source = sightings.c.source_id == names.find_source(connection, source_key)
+    statement = select(sightings.c.sighting).where(of_source, sightings.c.seen_at > first.at)
+    statement = statement.order_by(sightings.c.seen_at)
+    within = connection.execute(statement.where(sightings.c.seen_at < end)).scalars().all()
+    behind = connection.execute(statement.where(sightings.c.seen_at >= end).limit(1)).scalars().all()
+    return [first, *(Sighting.from_json(json.loads(one)) for one in (*within, *behind))]
+
+
 def is_seen_about(connection: Connection, source_key: str, moment: datetime) -> bool:
     """Whether a sighting at this moment would not be kept."""
     source_id = names.find_source(connection, source_key)
@@ -54,9 +71,11 @@ def is_seen_about(connection: Connection, source_key: str, moment: datetime) -> 
 
 
 def _is_seen_about(connection: Connection, source_id: int, moment: datetime) -> bool:
-    near = sightings.c.seen_at.between(moment - SPACING, moment + SPACING)
-    statement = select(func.count()).where(sightings.c.source_id == source_id, near)
-    return bool(connection.execute(statement).scalar())
+    return bool(connection.execute(select(func.count()).where(*_about(source_id, moment))).scalar())
+
+
+def _about(source_id: int, moment: datetime) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return sightings.c.source_id == source_id, sightings.c.seen_at.between(moment - SPACING, moment + SPACING)
 
 
 def _thin(database: Database, source_id: int, now: datetime) -> None:

@@ -598,7 +598,11 @@ class Journal:
     # Sightings
 
     def note_sighting(self, source_key: str, seen: Sighting) -> bool:
-        """Keep where a source ended when somebody looked, unless that was kept shortly before; whether it was kept."""
+        """Keep where a source ended when somebody looked, unless that was kept shortly before of all of its shards.
+
+        Returns:
+            Whether it was kept.
+        """
         return sightings.note(self._database, source_key, seen)
 
     def is_seen_about(self, source_key: str, moment: datetime) -> bool:
@@ -610,3 +614,8 @@ class Journal:
         """The newest sighting of a source that is not later; where there is none, the first. None: nobody looked."""
         with self._database.reading() as connection:
             return sightings.before(connection, source_key, before)
+
+    def sightings_around(self, source_key: str, start: datetime, end: datetime) -> list[Sighting]:
+        """As `sighting` of `start`, then those up to `end`, and the first one behind it."""
+        with self._database.reading() as connection:
+            return sightings.around(connection, source_key, start, end)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
@@ -155,6 +157,12 @@ class Cuts:
         for cut in (self.start, self.end):
             if not isinstance(cut, str | Mapping | None):
                 raise InvalidRequest(f"a cut is a text, or a position per shard, not {cut!r}")
+
+    @property
+    def digest(self) -> str:
+        """Tells them from others; a cut's text may be long."""
+        plain = [dict(cut) if isinstance(cut, Mapping) else cut for cut in (self.start, self.end)]
+        return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
 
     def not_before(self, window: Window) -> datetime:  # noqa: ARG002 - as the others'
         """Any time: the window is only a name."""

@@ -212,6 +212,8 @@ class Terms:
     event_time: str | None = None
     unit: TimeUnit | None = None
     rows: Rows | None = None
+    cuts: str | None = None
+    """Basis `cuts`: `Cuts.digest`."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -220,6 +222,7 @@ class Terms:
             "max_skew_seconds": None if self.max_skew is None else self.max_skew.total_seconds(),
             "on_loss": self.on_loss,
             **({} if self.max_lateness is None else self._of_event(self.max_lateness)),
+            **({} if self.cuts is None else {"cuts": self.cuts}),
         }
 
     def _of_event(self, lateness: timedelta) -> dict[str, Any]:
@@ -233,7 +236,7 @@ class Terms:
             None if (seconds := data.get(f"{name}_seconds")) is None else timedelta(seconds=seconds)
             for name in ("slack", "max_skew", "max_lateness")
         )
-        how = (data.get(name) for name in ("event_time", "unit", "rows"))
+        how = (data.get(name) for name in ("event_time", "unit", "rows", "cuts"))
         return cls(slack, skew, data["on_loss"], lateness, *how)
 
     def changes(self, now: Terms) -> list[str]:
@@ -251,6 +254,10 @@ class Terms:
             for name, then, asked in pairs
             if None not in (then, asked) and then != asked
         ]
+
+    def has_other_cuts(self, now: Terms) -> bool:
+        """Whether it is read between other cuts now."""
+        return None not in (self.cuts, now.cuts) and self.cuts != now.cuts
 
     def has_other_time(self, now: Terms) -> bool:
         """Whether another time of an event counts now."""

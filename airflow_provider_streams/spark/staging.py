@@ -108,10 +108,13 @@ def stage_frame(df: DataFrame, targets: Mapping[int, FileTarget], column: str | 
         targets: where those of each window go, by its number.
         column: tells the number of each row's window; None: there is one window, 0.
     """
-    write = _Writing({number: veiled(target.to_json()) for number, target in targets.items()}, column)
+    hidden = {number: veiled(target.to_json()) for number, target in targets.items()}
+    write = _Writing(hidden, tuple(df.columns), column)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # of versions of pandas, which no row passes through
-        reports = df.mapInArrow(write, f"{REPORT} string")
+        # named by their places: PySpark looks columns up by names, and takes the dots in them for structs
+        places = df.toDF(*(f"c{place}" for place in range(len(df.columns))))
+        reports = places.mapInArrow(write, f"{REPORT} string")
     return _collected(reports)
 
 
@@ -164,6 +167,8 @@ class _Writing:
     """What a task does with a transform's rows."""
 
     targets: Mapping[int, str] = field(repr=False)
+    names: tuple[str, ...]
+    """Of the rows' columns."""
     column: str | None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -177,7 +182,7 @@ class _Writing:
         files: dict[int, WindowFiles] = {}
         with ExitStack() as stack:
             for batch in batches:
-                for number, rows in self._by_window(batch):
+                for number, rows in self._by_window(batch.rename_columns(list(self.names))):
                     if number not in files:
                         target = FileTarget.from_json(unveiled(self.targets[number]))
                         files[number] = stack.enter_context(closing(WindowFiles(target)))

@@ -17,7 +17,7 @@ from airflow_provider_streams.model.packing import packed
 from airflow_provider_streams.model.plan_table import bytes_text
 from airflow_provider_streams.model.table_list import MOST_NAMED
 from airflow_provider_streams.windows.backfilling import Backfill, Backfiller
-from airflow_provider_streams.windows.expansion import Expansion, expand, vanished
+from airflow_provider_streams.windows.expansion import Expansion, expand, is_new, vanished
 from airflow_provider_streams.windows.fan_out import Preparing, Tables, failed, land_job
 from airflow_provider_streams.windows.landing import grid_of
 from airflow_provider_streams.windows.readiness import WindowQuestion
@@ -143,7 +143,7 @@ class TablesBackfiller:
         """
         with closing(self._place.stream.system()) as system:
             expansion = expand(system, self._source, self._sink)
-            look(self._place.journal, system, self._source)
+            look(self._place.journal, system, self._source, again=is_new(self._place.journal, self._source, expansion))
         return expansion
 
     def preview(self, expansion: Expansion, how: Backfill, *, pin: bool) -> tuple[TablesPreview, Tables]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from airflow_provider_streams.errors import InvalidRequest, StartTrimmed
+from airflow_provider_streams.model.basis import RecordedCuts
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.placeholders import Meeting, SourceTable, check_placeholders, tables_of
 from airflow_provider_streams.systems.base import FanningOut
@@ -31,6 +33,11 @@ class Expansion:
 
     def __len__(self) -> int:
         return len(self.tables) + len(self.meetings)
+
+    @property
+    def keys(self) -> set[str]:
+        """Of all these sources."""
+        return {one.source.key for one in self.tables} | {one.source.key for one in self.meetings}
 
 
 def expand(system: StreamSystem, source: Source, sink: Sink) -> Expansion:
@@ -86,25 +93,55 @@ class Vanished:
 
 
 def vanished(journal: Journal, question: WindowQuestion, sink: Sink, expansion: Expansion) -> Iterator[Vanished]:
-    """The topics or streams of a pattern or a scope that were seen, and are no longer there.
+    """The topics or streams of a pattern or a scope that may have held events of a window, and are no longer there.
 
-    Where nobody looked before a window, the first look after it counts: what was there then may have been there before,
-    and nothing proves that it held nothing of the window. Those that a source names are planned, whether they are there
-    or not: their plans fail.
+    Between recorded cuts, these say it. Else it is all that was seen from the last look before the window to the first
+    one after it: what was there then may have been there before, and nothing proves that it held nothing of the window.
+    Those that a source names are planned, whether they are there or not: their plans fail.
     """
     source, declared = question.source, declaration_of(question.source.system)
     if declared.named_singles(source) is not None:
         return
-    seen = journal.sighting(source.key, timed_request(question, "expansion").seen_before)
-    if seen is None:
-        return
-    present = {one.source.key for one in expansion.tables} | {one.source.key for one in expansion.meetings}
-    for single, tail in _by_single(source, seen.tail).items():
-        has_held = any(max(position.parts) > 0 for position in tail.values())
-        if single.key not in present and has_held:
+    present = expansion.keys
+    looks = _between_cuts if isinstance(question.basis, RecordedCuts) else _looked_at
+    for single, at in looks(journal, question).items():
+        if single.key not in present:
             names = declared.placeholder_names(single)
             (table,) = tables_of(sink, [(single, names)])[0]
-            yield Vanished(table, seen.at.isoformat())
+            yield Vanished(table, at.isoformat())
+
+
+def is_new(journal: Journal, source: Source, expansion: Expansion) -> bool:
+    """Whether topics or streams are there that nobody has seen yet."""
+    seen = journal.sighting(source.key, datetime.now(UTC))
+    known = set() if seen is None else {single.key for single in _by_single(source, seen.tail)}
+    return not expansion.keys <= known
+
+
+def _looked_at(journal: Journal, question: WindowQuestion) -> dict[Source, datetime]:
+    """Those that held events when somebody looked, and when that was last."""
+    before, source = timed_request(question, "expansion").seen_before, question.source
+    return {
+        single: seen.at
+        for seen in journal.sightings_around(source.key, before, question.window.end)
+        for single, tail in _by_single(source, seen.tail).items()
+        if any(max(position.parts) > 0 for position in tail.values())
+    }
+
+
+def _between_cuts(journal: Journal, question: WindowQuestion) -> dict[Source, datetime]:
+    """Those that stand in one recorded cut of a window's edges otherwise than in the other, and when it was taken."""
+    source, window = question.source, question.window
+    start, end = (journal.cut_at(source.key, edge) for edge in (window.start, window.end))
+    if start is None or end is None:
+        return {}
+    singles = [_by_single(source, edge.cut) for edge in (start, end)]
+    return {
+        single: edge.sampled_to
+        for edge, own, other in zip((start, end), singles, reversed(singles), strict=True)
+        for single, cut in own.items()
+        if cut != other.get(single)
+    }
 
 
 def _by_single(source: Source, cut: Cut) -> dict[Source, Cut]:

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from airflow_provider_streams.errors import ChainOrder, TermsChanged, WindowNotReady
-from airflow_provider_streams.model.basis import BasisName, Chained, EventTime, PublishTime, RecordedCuts
+from airflow_provider_streams.model.basis import BasisName, Chained, Cuts, EventTime, PublishTime, RecordedCuts
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import DEFAULT_SPLIT_BYTES, OnLoss, OnUnproven, Plan, PlanRequest, Terms
 from airflow_provider_streams.model.undecodable import Undecodable
@@ -58,7 +58,8 @@ class WindowRead:
             return Terms(basis.slack, None, self.on_loss, *how)
         slack = basis.slack if isinstance(basis, PublishTime) else None
         skew = basis.max_skew if isinstance(basis, RecordedCuts) else None
-        return Terms(slack, skew, self.on_loss)
+        cuts = basis.digest if isinstance(basis, Cuts) else None
+        return Terms(slack, skew, self.on_loss, cuts=cuts)
 
 
 def fresh_plan(journal: Journal, system: StreamSystem, read: WindowRead, *, narrow: bool = True) -> Plan:
@@ -144,11 +145,13 @@ def _check_terms(read: WindowRead, pinned: Plan) -> None:
     """What was asked when the plan was pinned still stands; some of it may no longer be asked otherwise.
 
     Raises:
-        TermsChanged: it has another basis, or leaves out what may no longer be left out.
+        TermsChanged: it has another basis or other cuts, or leaves out what may no longer be left out.
     """
     source, window = read.question.source, read.question.window
     if pinned.basis != read.basis:
         raise TermsChanged(source, window, [f"basis {pinned.basis} instead of {read.basis}"])
+    if pinned.terms is not None and pinned.terms.has_other_cuts(read.terms):
+        raise TermsChanged(source, window, [f"other cuts than {read.question.basis}"])
     if pinned.losses and read.on_loss == "fail":
         lost = f"{len(pinned.losses)} losses accepted by on_loss='record', the first of {pinned.losses[0].shard}"
         raise TermsChanged(source, window, [f"{lost}: {pinned.losses[0].cause}"])

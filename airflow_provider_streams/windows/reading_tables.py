@@ -12,7 +12,7 @@ from airflow_provider_streams.errors import StartTrimmed, StreamsError
 from airflow_provider_streams.model.coverage import RunRef
 from airflow_provider_streams.model.landing import Landing
 from airflow_provider_streams.windows.acts import Acts
-from airflow_provider_streams.windows.expansion import expand, vanished
+from airflow_provider_streams.windows.expansion import expand, is_new, vanished
 from airflow_provider_streams.windows.fan_out import Preparing, Tables, failed, land_tables
 from airflow_provider_streams.windows.landing import Ask, check, refuse_overlaps
 from airflow_provider_streams.windows.planning import WindowRead, pinned_plan
@@ -80,7 +80,7 @@ class TablesReader:
         with closing(self._place.stream.system()) as system:
             expansion = expand(system, question.source, self._whole.sink)
             gone = list(vanished(self._journal, question, self._whole.sink, expansion))
-            look(self._journal, system, question.source)
+            look(self._journal, system, question.source, again=is_new(self._journal, question.source, expansion))
         refused = Tables()
         problems: list[tuple[SourceTable, StreamsError]] = [(one.table, one.error()) for one in expansion.meetings]
         problems += [(one.table, one.error(question)) for one in gone]

@@ -53,10 +53,17 @@ def _seen(journal: Journal, request: PlanRequest) -> Sighting | None:
     return next(iter([*reversed(earlier), *seen]), None)
 
 
-def look(journal: Journal, system: StreamSystem, source: Source) -> None:
-    """Look at a source, unless somebody did shortly before, and keep what is seen. Failures are logged."""
+def look(journal: Journal, system: StreamSystem, source: Source, *, again: bool = False) -> None:
+    """Look at a source, unless somebody did shortly before, and keep what is seen. Failures are logged.
+
+    Args:
+        journal: keeps it.
+        system: looks.
+        source: at what.
+        again: also if somebody did.
+    """
     try:
-        if not journal.is_seen_about(source.key, datetime.now(UTC)):
+        if again or not journal.is_seen_about(source.key, datetime.now(UTC)):
             _note(journal, source, system.look(source))
     except StreamsError as error:
         _log.info("%s was not looked at: %s", source, error)

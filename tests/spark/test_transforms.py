@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow.dataset as ds
 import pytest
 
 from airflow_provider_streams.errors import InvalidRequest, StreamsError, TransformFailed
@@ -53,6 +54,20 @@ def test_an_action_is_refused_before_it_wrote_or_read_anything(
             run_chunk(of_minutes(stream, 3, **how, small_plan_bytes=way), spark)
     assert spark.read.parquet(str(table)).count() == 3
     assert not (tmp_path / "lake").exists()
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_columns_have_whichever_names_it_gives_them(spark, stream, way: int, tmp_path: Path) -> None:
+    sink = ParquetSink(str(tmp_path / "lake"))
+    landed = job.run(stream.spec(sink=sink, transform="transforms:awkward_names", small_plan_bytes=way), spark)
+    rows = ds.dataset(tmp_path / "lake", format="parquet", exclude_invalid_files=True).to_table()
+    assert rows.column_names[:4] == ["a.b", "c`d", "Größe", "e f"]
+    found = sorted(zip(rows["c`d"].to_pylist(), rows["a.b"].to_pylist(), strict=True))
+    assert (found, landed.receipt.rows) == (stream.numbers, 1200)
+    several = run_chunk(
+        of_minutes(stream, 2, sink=sink, transform="transforms:awkward_names", small_plan_bytes=way), spark
+    )
+    assert all(hasattr(one, "rows") for one in several), several
 
 
 WRONG = {

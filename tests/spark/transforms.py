@@ -163,3 +163,7 @@ SETTINGS = (
 
 def doubled(df):
     return df.selectExpr("n", "shard", "n * 2 AS twice")
+
+
+def awkward_names(df):
+    return df.selectExpr("number as `a.b`", "shard as `c``d`", "shard as `Größe`", "number as `e f`")

@@ -23,6 +23,7 @@ from airflow_provider_streams.errors import (
     WindowsOverlap,
 )
 from airflow_provider_streams.lake.parquet.table import ParquetTable
+from airflow_provider_streams.model.basis import Cuts
 from airflow_provider_streams.model.landing import TableMark, TableTerms
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource
@@ -464,6 +465,18 @@ def test_losses_accepted_before_are_not_accepted_silently(world):
     assert world.windows() == []
     landed = world.read(minutes(0, 1), on_loss="record")
     assert landed.receipt.verdict == "loss recorded"
+
+
+def test_a_pin_is_not_read_between_other_cuts(world):
+    def cuts(end):
+        return Cuts("earliest", str(end))
+
+    first = world.read(minutes(0, 1), basis=cuts(20))
+    assert world.read(minutes(0, 1), basis=cuts(20)).receipt.rows == first.receipt.rows == 40
+    with pytest.raises(TermsChanged, match="other cuts than"):
+        world.read(minutes(0, 1), basis=cuts(30))
+    assert len(world.values()) == 40
+    assert world.read(minutes(0, 1), basis=cuts(30), replan=True).receipt.rows == 60
 
 
 def test_another_slack_under_a_pin_is_told(world, caplog):

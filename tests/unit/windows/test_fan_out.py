@@ -276,6 +276,26 @@ def test_a_stream_that_vanished_before_anybody_looked_at_its_windows_is_lost_for
     assert fan.holds("views", 0, 1)
 
 
+def test_a_stream_that_vanished_between_a_try_and_its_retry_is_lost(fan: Fan) -> None:
+    """It was new to the first try, which came shortly after the look of another window."""
+    fan.world.hold(streams="orders", now=(EPOCH + timedelta(hours=1)).isoformat())
+    fan.read(minute(0))
+    later = Window(EPOCH + timedelta(days=3650), EPOCH + timedelta(days=3650, minutes=1))
+    fan.world.hold(streams="orders,views", now=later.end.isoformat())
+
+    def lose(spec: Any) -> None:
+        if spec.plan.source.names == ("views",):
+            raise EventsLost("views-0", 1, 2, "1 entry", "somebody took it")
+
+    fan.world.before = lose
+    assert fan.read(later).failed == {"views": "EventsLost"}
+    fan.world.before = lambda _spec: None
+    fan.world.hold(streams="orders", now=later.end.isoformat())
+    retried = fan.read(later, attempt=2)
+    assert retried.failed == {"views": "StartTrimmed"}
+    assert fan.states("views", later) == ["lost"]
+
+
 def test_a_named_stream_that_does_not_exist_fails_alone(fan: Fan) -> None:
     fan.source = FakeSource("orders,nowhere")
     tried = fan.read(minute(1))

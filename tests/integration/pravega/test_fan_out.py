@@ -133,3 +133,27 @@ def test_a_backfill_fills_what_each_stream_lacks(streams: Streams) -> None:
     assert fan.jobs == 1
     assert streams.holds("a", 0, 5)
     assert streams.holds("b", 0, 5)
+
+
+def test_a_stream_that_was_deleted_before_it_ever_landed_is_lost_where_a_cut_names_it(streams: Streams) -> None:
+    """The cuts of the whole say of which windows it held events, and of which it held none."""
+    fan, scope = streams.fan, streams.lab.scope
+    streams.make("a")
+    streams.record()
+    streams.write(5, "a")
+    streams.record()
+    streams.make("brief")
+    streams.write(5, "a", "brief")
+    streams.record()
+    for gone in (calls.seal_stream, calls.delete_stream):
+        assert streams.lab.call(gone(f"{scope}/brief"))
+    streams.write(5, "a")
+    streams.record()
+    streams.write(5, "a")
+    streams.record()
+    failures = [fan.read(streams.window(number), f"run-{number}").failures for number in range(4)]
+    named = [{(name, one.error_type) for (name, _), one in failed.items()} for failed in failures]
+    lost = {(f"{scope}/brief", "StartTrimmed")}
+    assert named == [set(), lost, lost, set()]
+    assert streams.holds("a", 0, 20)
+    assert not fan.read(streams.window(1), "accepted", on_loss="record").failures

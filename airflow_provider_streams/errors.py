@@ -129,12 +129,14 @@ _OVERLAPS_SHOWN = 5
 class LandingMismatch(InvalidRequest):
     """A reader lands something else than it did before: a table of two shapes."""
 
-    def __init__(self, source: object, reader: str, kept: object, asked: object, differences: Sequence[str]) -> None:
+    def __init__(
+        self, source: object, reader: str, kept: object, asked: object, differences: Sequence[str], *, hint: str = ""
+    ) -> None:
         self.source, self.reader, self.kept, self.asked = source, reader, kept, asked
         super().__init__(
             f"{source}: reader {reader!r} lands in {kept}, and is asked for {asked} ({'; '.join(differences)}). All "
-            "windows of a reader have one landing: take another reader for the other one, or land all windows anew "
-            "(reland=True sets aside what the table holds, and every window is missing again)."
+            f"windows of a reader have one landing: {f'{hint}, ' * bool(hint)}take another reader for the other one, "
+            "or land all windows anew (reland=True sets aside what the table holds, and every window is missing again)."
         )
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Insert, RowMapping, exists, insert, select, update
+from sqlalchemy import Connection, Insert, RowMapping, exists, func, insert, select, update
 
-from airflow_provider_streams.journal.tables import landings, runs
+from airflow_provider_streams.journal.tables import landings, pins, runs
 from airflow_provider_streams.model.landing import Schema
 
 
@@ -116,12 +116,24 @@ def redecode(connection: Connection, kept: KeptLanding, payloads: Mapping[str, A
 
 def note_columns(connection: Connection, landing_id: int, columns: Schema) -> None:
     """What rows the table has now; columns are only ever added."""
-    kept = connection.execute(select(landings.c.columns).where(landings.c.id == landing_id)).scalar()
-    before = dict(json.loads(kept)) if kept else {}
-    merged = {**before, **dict(columns)}
+    before = _columns(connection, landing_id)
+    newest = connection.execute(select(func.max(pins.c.id))).scalar()
+    merged = {**before, **{name: [kind, *before.get(name, [kind, newest])[1:]] for name, kind in columns}}
     if merged != before:
-        written = json.dumps([list(column) for column in merged.items()])
+        written = json.dumps([[name, *rest] for name, rest in merged.items()])
         connection.execute(update(landings).where(landings.c.id == landing_id).values(columns=written))
+
+
+def columns_since(connection: Connection, landing_id: int, pin_id: int) -> tuple[str, ...]:
+    """The columns that the table got after a plan was pinned; plans are numbered in order."""
+    known = _columns(connection, landing_id)
+    return tuple(name for name, (_, *newest) in known.items() if newest and pin_id <= newest[0])
+
+
+def _columns(connection: Connection, landing_id: int) -> dict[str, list[Any]]:
+    """By name: its type, and the newest plan of all when the table got it, if that was noted."""
+    kept = connection.execute(select(landings.c.columns).where(landings.c.id == landing_id)).scalar()
+    return {name: rest for name, *rest in json.loads(kept)} if kept else {}
 
 
 def _kept(row: RowMapping) -> KeptLanding:
@@ -131,7 +143,7 @@ def _kept(row: RowMapping) -> KeptLanding:
         row["generation"],
         json.loads(row["landing"]) if row["landing"] else None,
         row["table_id"],
-        None if columns is None else tuple((name, kind) for name, kind in columns),
+        None if columns is None else tuple((name, kind) for name, kind, *_ in columns),
         row["grid"],
         row["basis"],
     )

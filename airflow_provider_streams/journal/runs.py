@@ -116,6 +116,8 @@ class Started:
     run: int
     held: Held | None
     """What the table holds of this window now; None: nothing."""
+    later: tuple[str, ...] = ()
+    """The columns that the table got after the plan was pinned."""
 
 
 def start(
@@ -163,7 +165,8 @@ def start(
     values = {"pin_id": pin.id, "landing_id": landing_id, "state": "running", "started_at": _now()}
     run = _insert(connection, reader_id, plan.window, task, **values)
     _supersede(connection, reader_id, plan.window, run, f"run {run} of the same window started")
-    return Started(run, None if covered is None else _held(covered))
+    later = () if landing_id is None else landings.columns_since(connection, landing_id, pin.id)
+    return Started(run, None if covered is None else _held(covered), later)
 
 
 def _held(covered: RowMapping) -> Held:

@@ -126,7 +126,8 @@ landings = Table(
 """What a reader lands; the greatest generation counts, and only runs under it cover windows.
 
 `landing` is its JSON; null: runs from before landings were noted, which the next run makes its own. `table_id` is
-written into the table. `columns` are those of its rows, `grid` how its windows tile time: null while nobody knows.
+written into the table. `columns` are those of its rows, `grid` how its windows tile time: null while nobody knows. A
+column has a name, a type, and the greatest number of a pin when the table got it; no number: nobody noted that.
 """
 
 pins = Table(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -93,6 +93,8 @@ class TableTerms:
     """Windows that share time with the new one are taken out as a whole; otherwise they are in its way."""
     set_aside: bool = False
     """What the same reader landed under another mark is set aside; otherwise it is in the way."""
+    later: tuple[str, ...] = ()
+    """The columns that it got after the plan of the rows to come was pinned: see `missing_columns`."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -101,6 +103,7 @@ class TableTerms:
             "columns": [list(column) for column in self.columns] if self.columns is not None else None,
             "replace_overlaps": self.replace_overlaps,
             "set_aside": self.set_aside,
+            "later": list(self.later),
         }
 
     @classmethod
@@ -112,6 +115,7 @@ class TableTerms:
             None if columns is None else tuple((name, kind) for name, kind in columns),
             data["replace_overlaps"],
             data["set_aside"],
+            tuple(data["later"]),
         )
 
 
@@ -178,13 +182,21 @@ class Landed:
         )
 
 
-def missing_columns(before: Schema, now: Schema) -> list[str]:
-    """What a table's rows would lose: columns that are no more, or of another type. New ones are no loss."""
+def missing_columns(before: Schema, now: Schema, later: Collection[str] = ()) -> list[str]:
+    """What a table's rows would lose: columns that are no more, or of another type. New ones are no loss.
+
+    Args:
+        before: the columns of the table.
+        now: those of the rows.
+        later: those that the table got after the plan of these rows was pinned. The rows are of the table that it was
+            then, so they may lack them; unless they bring others, for then a column may have got another name.
+    """
     found = dict(now)
+    may_lack = set(later).difference(found) if found.keys() <= dict(before).keys() else set()
     return [
         f"{name} is {f'{found[name]} instead of ' if name in found else 'missing, it was '}{kind}"
         for name, kind in before
-        if found.get(name) != kind
+        if found.get(name) != kind and name not in may_lack
     ]
 
 

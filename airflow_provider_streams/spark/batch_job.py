@@ -98,12 +98,13 @@ def _passes(chunk: ChunkSpec, numbers: Iterable[int]) -> list[list[int]]:
 
 
 def _with_columns(spec: JobSpec, columns: Mapping[str, Schema]) -> JobSpec:
-    """The same for a table that has these columns by now."""
+    """The same for a table that has these columns by now; its plan was pinned before."""
     landed = columns.get(table_of(spec))
     if spec.terms is None or not landed:
         return spec
-    known = {**dict(spec.terms.columns or ()), **dict(landed)}
-    return replace(spec, terms=replace(spec.terms, columns=tuple(known.items())))
+    before = dict(spec.terms.columns or ())
+    later = (*spec.terms.later, *(name for name, _ in landed if name not in before))
+    return replace(spec, terms=replace(spec.terms, columns=tuple({**before, **dict(landed)}.items()), later=later))
 
 
 def _of_other_clusters(chunk: ChunkSpec) -> dict[int, WindowFailure]:

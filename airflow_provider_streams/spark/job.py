@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from contextlib import closing, nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from airflow_provider_streams.errors import FewerRows, LandingMismatch, SinkError, TransformFailed
 from airflow_provider_streams.lake.writer import TableWriter
@@ -165,17 +165,24 @@ def schema_of(spec: JobSpec, df: DataFrame) -> Schema:
 
 
 def check_schema(spec: JobSpec, schema: Schema) -> Schema:
-    """As `schema_of`, for columns that are known by name and type.
+    """As `schema_of`, for columns that are known by name and type. A transform's are not known by the plan alone.
 
     Raises:
         LandingMismatch: as there.
     """
-    before = spec.terms.columns if spec.terms else None
-    lost = missing_columns(before, schema) if before else []
-    if lost:
+    before = (spec.terms.columns if spec.terms else None) or ()
+    later = spec.terms.later if spec.terms and spec.transform is None else ()
+    if lost := missing_columns(before, schema, later):
         source = ", ".join(spec.plan.source.names)
-        raise LandingMismatch(source, spec.plan.reader, _columns_text(before or ()), _columns_text(schema), lost)
+        columns = (_columns_text(before), _columns_text(schema))
+        raise LandingMismatch(source, spec.plan.reader, *columns, lost, hint=_PLANNED_ANEW)
+    if lacking := sorted(dict(before).keys() - dict(schema).keys()):
+        text = "window %s was planned before the table got %s: null in its rows, until replan=True plans it anew"
+        _log.warning(text, spec.plan.window, ", ".join(lacking))
     return schema
+
+
+_PLANNED_ANEW: Final = "plan the window anew with replan=True, if what its events are decoded to now has all of these"
 
 
 def _columns_text(columns: Schema) -> str:

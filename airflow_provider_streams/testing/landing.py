@@ -18,7 +18,7 @@ from airflow_provider_streams.model.receipt import Receipt, SplitReceipt, compar
 from airflow_provider_streams.model.undecodable import Undecodable
 from airflow_provider_streams.spark import sinks
 from airflow_provider_streams.spark.batch_spec import ChunkSpec, WindowFailure, WindowResult, concerns_all
-from airflow_provider_streams.spark.job import expected_rows
+from airflow_provider_streams.spark.job import check_schema, expected_rows
 from airflow_provider_streams.spark.spec import SMALL_PLAN_BYTES, JobSpec
 from airflow_provider_streams.spark.split_reading import open_split, schema_of
 from airflow_provider_streams.spark.type_names import spark_name
@@ -57,6 +57,7 @@ def land_without_spark(spec: JobSpec, tamper: Tamper | None = None) -> tuple[Lan
     writer: Any = sinks.writer_of(spec.sink, spec.plan.window, spec.terms)
     try:
         receipt, table = _read(sinks.with_quarantine(spec, writer), tamper)
+        schema = check_schema(spec, tuple((one.name, spark_name(one.type)) for one in table.schema))
         with closing(WindowFiles(writer.open(table.schema))) as files:
             for batch in table.to_batches():
                 files.write(batch)
@@ -65,7 +66,7 @@ def land_without_spark(spec: JobSpec, tamper: Tamper | None = None) -> tuple[Lan
         writer.commit(written, receipt)
     finally:
         writer.discard()
-    return Landed(receipt, receipt.rows, tuple((one.name, spark_name(one.type)) for one in table.schema)), table
+    return Landed(receipt, receipt.rows, schema), table
 
 
 def run_without_spark(work: JobSpec | ChunkSpec, before: Callable[[JobSpec], None] | None = None) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from airflow_provider_streams.errors import (
     ForeignTable,
@@ -226,14 +226,21 @@ def _other_landing(kept: KeptLanding, ask: Ask) -> LandingMismatch | None:
     asked = ask.landing.to_json()
     names = {"target": "table", "columns": "columns", "transform": "transform", "value": "values", "key": "keys"}
     tied = " (its windows are by a field of theirs)" if "event_time" in kept_event_time(kept) else ""
-    found = [
-        f"{name} {_shown(asked[part])} instead of {_shown(kept.landing.get(part))}{tied * (part == 'value')}"
+    found = {
+        part: f"{name} {_shown(asked[part])} instead of {_shown(kept.landing.get(part))}{tied * (part == 'value')}"
         for part, name in names.items()
         if asked[part] != kept.landing.get(part)
-    ]
+    }
     if not found:
         return None
-    return LandingMismatch(ask.source, ask.reader, kept.target, ask.landing, found)
+    hint = _PLANNED_ANEW if found.keys() <= {"value", "key"} and not tied else ""  # see `_decoded_as_asked`
+    return LandingMismatch(ask.source, ask.reader, kept.target, ask.landing, list(found.values()), hint=hint)
+
+
+_PLANNED_ANEW: Final = (
+    "plan the window anew with replan=True, if its rows then have all columns of the table, of the same types (the "
+    "reader decodes so from then on)"
+)
 
 
 def _other_basis(kept: KeptLanding, ask: Ask) -> LandingMismatch | None:

@@ -23,6 +23,7 @@ from airflow_provider_streams.windows.workplace import Workplace
 if TYPE_CHECKING:
     from airflow_provider_streams.journal.runs import Started
     from airflow_provider_streams.journal.store import Journal
+    from airflow_provider_streams.model.landing import TableTerms
     from airflow_provider_streams.spark.spec import JobSpec
     from airflow_provider_streams.systems.base import StreamSystem
 
@@ -65,6 +66,11 @@ class Begin:
         journal.finish_run(run, landed)
         if self.entered.payloads is not None and self.entered.landing_id is not None:
             journal.decode_as(source_key, plan.reader, self.entered.landing_id, self.entered.payloads)
+
+    def terms(self, started: Started) -> TableTerms | None:
+        """What holds for the window in its table; None: there is none."""
+        terms = self.entered.terms
+        return None if terms is None else replace(terms, later=started.later)
 
     def held(self, started: Started) -> Held | None:
         """What must not become less; None: it may."""
@@ -162,7 +168,7 @@ def job_spec(place: Workplace, entry: Entry, started: Started) -> JobSpec:
         transform=entry.landing.transform,
         on_loss=entry.read.on_loss,
         small_plan_bytes=place.small_plan_bytes,
-        terms=entry.begin.entered.terms,
+        terms=entry.begin.terms(started),
         held=entry.begin.held(started),
         undecodable=entry.read.undecodable,
     )

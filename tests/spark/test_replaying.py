@@ -121,3 +121,22 @@ def test_windows_of_one_chunk_whose_plans_decode_otherwise_are_read_apart(spark,
     rows = spark.read.option("mergeSchema", "true").parquet(sink.path).collect()
     assert len(rows) == 240
     assert all(row["shard"] == row["_shard"] and row["other"] is None for row in rows)
+
+
+def test_a_window_of_an_older_plan_lands_as_it_did_behind_one_that_brings_columns(
+    spark, stream, way, tmp_path: Path
+) -> None:
+    """The table gets them in this very job: after all plans of the job were pinned."""
+    stream.set(records=1)
+    narrow, wide = Json("n long"), Json("n long, shard string")
+    sink = ParquetSink(str(tmp_path / "lake"))
+    plans = [typed(stream, value, 10 + number) for number, value in enumerate((narrow, wide, narrow))]
+    how = stream.spec(plans[0], sink=sink, small_plan_bytes=way)
+    terms = replace(TERMS, columns=job.run(how, spark).schema)
+    chunk = ChunkSpec.of([plans[1], plans[0], plans[2]], replace(how, terms=terms))
+    for _ in range(2):
+        results = batch_job.run_chunk(chunk, spark)
+        assert [len(one.schema) for one in results] == [5, 4, 4]
+        rows = spark.read.option("mergeSchema", "true").parquet(sink.path).collect()
+        assert sorted((row["_shard"], row["n"]) for row in rows) == [one for one in stream.numbers if one[1] < 780]
+        assert sum(row["shard"] is None for row in rows) == 240

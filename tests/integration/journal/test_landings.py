@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import create_engine, update
 
 from airflow_provider_streams.errors import FewerRows, PlanMismatch, WindowsOverlap
 from airflow_provider_streams.journal.landings import NewLanding
@@ -159,6 +160,37 @@ def test_columns_only_grow(journal, orders, reads, hour):
     assert journal.landing(KEY, READER).columns == grown
     anew = journal.land_as(KEY, READER, landing("orders"), after=orders)
     assert anew.columns is None
+
+
+def test_a_run_is_told_what_the_table_got_after_its_plan_was_pinned(journal, orders, reads, hour, plan_of):
+    def later(number):
+        plan = journal.pin(KEY, plan_of(hour(number)))
+        return journal.start_run(KEY, plan, **TASK, landing_id=orders.id).later
+
+    narrow, wide = (("value", "binary"),), (("value", "binary"), ("key", "string"))
+    journal.pin(KEY, plan_of(hour(0)))
+    reads.cover(hour(1), orders, schema=narrow)
+    journal.pin(KEY, plan_of(hour(2)))
+    reads.cover(hour(3), orders, schema=wide)
+    reads.cover(hour(1), orders, schema=narrow)
+    assert [later(number) for number in range(5)] == [("value", "key"), ("value", "key"), ("key",), ("key",), ()]
+    journal.replan(KEY, plan_of(hour(0), 1))
+    assert later(4) == ()
+    anew = journal.start_run(KEY, plan_of(hour(0), 1), **TASK, landing_id=orders.id)
+    assert anew.later == ()
+    assert journal.start_run(KEY, plan_of(hour(0), 1), **TASK).later == (), "where nothing lands"
+
+
+def test_of_columns_from_before_that_was_noted_nobody_says_that_they_came_later(journal, url, orders, reads, hour):
+    reads.cover(hour(0), orders, schema=(("value", "binary"),))
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        connection.execute(update(landings).values(columns='[["value", "binary"]]'))
+    engine.dispose()
+    reads.cover(hour(1), orders, schema=(("value", "binary"), ("key", "string")))
+    assert journal.landing(KEY, READER).columns == (("value", "binary"), ("key", "string"))
+    plan = journal.pinned(KEY, READER, hour(0))
+    assert journal.start_run(KEY, plan, **TASK, landing_id=orders.id).later == ("key",)
 
 
 def test_columns_noted_at_once_are_all_kept(journal, orders, at_once, hour, plan_of):

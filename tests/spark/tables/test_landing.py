@@ -12,6 +12,7 @@ import pytest
 from airflow_provider_streams.errors import (
     CommitUnknown,
     ForeignTable,
+    LandingMismatch,
     ReceiptMismatch,
     SinkError,
     TableUnavailable,
@@ -174,6 +175,20 @@ def test_columns_that_it_lacks_are_added_where_they_may(spark, stream, sink):
     assert (row["x"], row["y"], row["odd"]) == (1, 2, "z")
     with pytest.raises(SinkError, match="would be"):
         job.run(replace(more, transform="tests.spark.tables.test_landing:with_another_point"), spark)
+
+
+def test_what_the_table_got_after_the_plan_of_a_window_is_null_in_its_rows(spark, stream, sink):
+    widening = replace(sink, widen=True)
+    older, newer = ("shard", "number"), ("shard", "number", "value")
+    job.run(stream.spec(sink=widening, columns=older), spark)
+    grown = job.run(stream.spec(stream.plan(20, 30), sink=widening, columns=newer), spark).schema
+    again = stream.spec(sink=widening, columns=older, terms=replace(TERMS, columns=grown))
+    with pytest.raises(LandingMismatch, match="value is missing, it was binary"):
+        job.run(again, spark)
+    job.run(replace(again, terms=replace(again.terms, later=("value",))), spark)
+    counted = spark.sql(f"SELECT window_start, count(value) AS n FROM {sink.table} GROUP BY ALL ORDER BY 1")  # noqa: S608
+    assert [row["n"] for row in counted.collect()] == [0, 1200]
+    assert [one for one in landed(spark, sink) if one[1] < 1200] == stream.numbers
 
 
 def test_columns_that_another_attempt_adds_meanwhile_are_there(spark, stream, sink, monkeypatch):

@@ -1,0 +1,193 @@
+"""A topic's schema grows: what was planned before lands as it did, what is planned now has all columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pytest
+from deltalake import DeltaTable
+
+from airflow_provider_streams import DeltaSink, IcebergSink, ParquetSink, PublishTime, PulsarSource, Window
+from airflow_provider_streams.errors import LandingMismatch, TaskEnded
+from airflow_provider_streams.hooks.spark import launch, launch_chunk
+from airflow_provider_streams.journal.store import Journal
+from airflow_provider_streams.lake.connections import given
+from airflow_provider_streams.lake.iceberg.catalog import catalog_of
+from airflow_provider_streams.model.landing import Landed, Landing
+from airflow_provider_streams.spark.batch_spec import ChunkSpec
+from airflow_provider_streams.spark.spec import SMALL_PLAN_BYTES
+from airflow_provider_streams.testing.landing import place_without_spark
+from airflow_provider_streams.testing.servers.waiting import wait_until
+from airflow_provider_streams.windows.acts import Acts
+from airflow_provider_streams.windows.landing import Ask
+from airflow_provider_streams.windows.planning import WindowRead
+from airflow_provider_streams.windows.readiness import WindowQuestion
+from airflow_provider_streams.windows.reading import RunIds, read_window
+from tests.integration.pulsar.conftest import written_from
+
+pytestmark = pytest.mark.pulsar
+
+SLACK = PublishTime(timedelta(milliseconds=50))
+ID = {"name": "id", "type": "long"}
+NOTE = {"name": "note", "type": ["null", "string"], "default": None}
+RANK = {"name": "rank", "type": "int", "default": 7}
+RENAMED = {"name": "number", "type": "long", "aliases": ["id"]}
+
+
+@dataclass
+class Topic:
+    """One that is written by one schema after another, and the task that reads it."""
+
+    bench: Any
+    sink: Any
+    folder: Path
+    windows: list[Window] = field(default_factory=list)
+    written: int = 0
+
+    def __post_init__(self) -> None:
+        self.name = self.bench.topic("orders")
+        self.edge = written_from()
+
+    def register(self, *fields: dict[str, Any]) -> None:
+        """The next version of its schema."""
+        text = json.dumps({"type": "record", "name": "Order", "fields": fields})
+        body = {"type": "AVRO", "schema": text, "properties": {}}
+        self.bench.server.admin("POST", f"schemas/{self.name.removeprefix('persistent://')}/schema", body)
+
+    def allow_all(self) -> None:
+        """Schemas need not fit those before."""
+        path = f"namespaces/{self.bench.namespace}/schemaCompatibilityStrategy"
+        self.bench.server.admin("PUT", path, "ALWAYS_COMPATIBLE")
+
+    def write(self, *fields: dict[str, Any], count: int = 3) -> Window:
+        """Events of a schema, in a window of their own."""
+        from pulsar.schema import AvroSchema
+
+        schema = AvroSchema(None, schema_definition={"type": "record", "name": "Order", "fields": list(fields)})
+        producer = self.bench.client.create_producer(self.name, schema=schema)
+        for number in range(self.written, self.written + count):
+            values = {"id": number, "number": number, "note": f"note {number}", "rank": 1}
+            producer.send({one["name"]: values[one["name"]] for one in fields})
+        producer.close()
+        self.written += count
+        start, self.edge = self.edge, datetime.now(UTC) + timedelta(milliseconds=20)
+        wait_until(lambda: datetime.now(UTC) > self.edge + timedelta(milliseconds=60), "the window's end")
+        self.windows.append(Window(start, self.edge))
+        return self.windows[-1]
+
+    def read(self, window: Window, spark: Any = None) -> Landed:
+        """One run of the task."""
+        source = PulsarSource(self.name, value="auto")
+        options = {"service_url": self.bench.server.service_url, "admin_url": self.bench.server.admin_url}
+        with Journal(f"sqlite:///{self.folder / 'journal.db'}") as journal:
+            place = place_without_spark(journal, "pulsar", options)
+            place = replace(place, spark=spark or _launch, small_plan_bytes=SMALL_PLAN_BYTES)
+            read = WindowRead(WindowQuestion(source, window, SLACK), "dag.read")
+            ask = Ask(source, "dag.read", Landing(self.sink), read.basis)
+            ids = RunIds("dag", "run", "read", 1)
+            return read_window(place, ask, read, ids, Acts(), planned=lambda _: None)[1]
+
+    def fail(self, window: Window) -> None:
+        """One run of the task that ends when its plan is pinned."""
+
+        def end(_work: Any) -> Any:
+            raise TaskEnded
+
+        with pytest.raises(TaskEnded):
+            self.read(window, end)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """What the table holds, without what is the same for all kinds of tables."""
+        found = _table(self.sink).to_pylist()
+        named = [{name: value for name, value in row.items() if name in ("id", "note", "rank")} for row in found]
+        return sorted(named, key=lambda row: row["id"])
+
+
+def _launch(work: Any) -> Any:
+    return launch_chunk(work) if isinstance(work, ChunkSpec) else launch(work)
+
+
+def _table(sink: Any) -> pa.Table:
+    match sink:
+        case ParquetSink():
+            files = ds.dataset(sink.path, format="parquet", exclude_invalid_files=True).files
+            return pa.concat_tables([ds.dataset(file).to_table() for file in files], promote_options="default")
+        case DeltaSink():
+            return DeltaTable(sink.path).to_pyarrow_table()
+    return catalog_of(sink).load_table(sink.table).scan().to_arrow()
+
+
+@pytest.fixture(params=["parquet", "delta", "iceberg"])
+def topic(request: Any, bench: Any, tmp_path: Path) -> Iterator[Topic]:
+    sinks = {
+        "parquet": ParquetSink(str(tmp_path / "lake")),
+        "delta": DeltaSink(str(tmp_path / "lake"), widen=True),
+        "iceberg": IcebergSink("lake.orders", conn_id="iceberg_test", widen=True),
+    }
+    (tmp_path / "warehouse").mkdir()
+    catalog = {
+        "type": "sql",
+        "uri": f"sqlite:///{tmp_path}/catalog.db",
+        "warehouse": f"file://{tmp_path}/warehouse",
+    }
+    with ExitStack() as stack:
+        stack.enter_context(given("iceberg_test", catalog))
+        yield Topic(bench, sinks[request.param], tmp_path)
+
+
+def test_a_window_of_an_older_schema_lands_again_as_it_did(topic: Topic) -> None:
+    first = topic.write(ID)
+    topic.read(first)
+    second = topic.write(ID, NOTE)
+    topic.read(second)
+    before = topic.rows()
+    assert [row.get("note") for row in before] == [None] * 3 + ["note 3", "note 4", "note 5"]
+    assert topic.read(first).receipt.rows == 3
+    assert topic.rows() == before
+
+
+def test_what_was_planned_before_and_never_landed_lands_beside_the_wider_rows(topic: Topic) -> None:
+    first = topic.write(ID)
+    topic.read(first)
+    second = topic.write(ID)
+    topic.fail(second)
+    topic.read(topic.write(ID, NOTE))
+    topic.read(second)
+    notes = [None] * 6 + ["note 6", "note 7", "note 8"]
+    assert topic.rows() == [{"id": number, "note": note} for number, note in enumerate(notes)]
+
+
+def test_a_hole_that_is_planned_now_has_all_columns(topic: Topic) -> None:
+    """Its events were written by the older schema: they get what the newest one gives to them."""
+    first, hole, last = topic.write(ID), topic.write(ID), topic.write(ID, NOTE, RANK)
+    topic.read(first)
+    topic.read(last)
+    topic.read(hole)
+    for _ in range(2):
+        ranks = [row["rank"] for row in topic.rows()]
+        assert ranks == [7] * 6 + [1] * 3
+        topic.read(first)
+        topic.read(hole)
+
+
+@pytest.mark.parametrize("topic", ["parquet"], indirect=True)
+@pytest.mark.parametrize("fields", [(NOTE, RANK), (RENAMED, NOTE)])
+def test_what_is_planned_now_and_lacks_a_column_is_refused_however_often(topic: Topic, fields: Any) -> None:
+    """Its schema dropped a field, or gave it another name; a later version does not make that an older plan."""
+    topic.allow_all()
+    topic.read(topic.write(ID, NOTE))
+    before = topic.rows()
+    lacking = topic.write(*fields)
+    for _ in range(2):
+        with pytest.raises(LandingMismatch, match="id is missing, it was bigint"):
+            topic.read(lacking)
+        topic.register(*fields, {"name": "more", "type": "long", "default": 0})
+    assert topic.rows() == before

@@ -23,6 +23,13 @@ def properties_of(mark: TableMark) -> dict[str, str]:
     return {_KEYS[name]: value for name, value in mark.to_json().items()}
 
 
+def unowned(target: str) -> ForeignTable:
+    """What a table is to everybody that holds data and does not say whose."""
+    return ForeignTable(
+        target, "it holds data, and nothing in it says whose that is. A table has one owner: land in another one"
+    )
+
+
 def check_owner(target: str, found: TableMark | None, terms: TableTerms, kept_in: str) -> bool:
     """Whether a table that holds something is the terms' already; otherwise it may be made theirs.
 
@@ -37,10 +44,7 @@ def check_owner(target: str, found: TableMark | None, terms: TableTerms, kept_in
     """
     wanted = terms.mark
     if found is None:
-        raise ForeignTable(
-            target,
-            "it holds data, and nothing in it says whose that is. A table has one owner: land in another one",
-        )
+        raise unowned(target)
     if (found.source, found.reader) != (wanted.source, wanted.reader):
         raise ForeignTable(
             target,

@@ -51,8 +51,9 @@ class LookingWriter(TableWriter, Protocol):
 
     @classmethod
     def look(cls, sink: Any) -> TableState | None:
-        """What a table says of itself; None: there is none.
+        """What a table says of itself; None: there is none, or an empty one of nobody.
 
         Raises:
+            ForeignTable: it holds data, and does not say whose.
             SinkError: it cannot be looked at.
         """

@@ -97,6 +97,7 @@ def table_state(sink: Sink) -> TableState | None:
     """What a sink's table says of itself; None: there is no table yet, or its kind cannot tell.
 
     Raises:
+        ForeignTable: it holds data, and does not say whose.
         SinkError: it cannot be looked at.
     """
     look = getattr(writer_type(sink.kind), "look", None)

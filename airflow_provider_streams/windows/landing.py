@@ -188,6 +188,8 @@ def _may_hold_rows(kept: KeptLanding, ask: Ask) -> bool:
         return sink is not None and is_kept
     try:
         state = table_state(sink)
+    except ForeignTable:
+        return False
     except SinkError:
         return is_kept
     mark = TableMark(kept.table_id, ask.source.key, ask.reader)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from airflow_provider_streams.errors import InvalidRequest, SinkError
+from airflow_provider_streams.errors import ForeignTable, InvalidRequest, SinkError
 from airflow_provider_streams.model.landing import ROWS_GONE, TableMark, TableState
 
 if TYPE_CHECKING:
@@ -23,7 +23,8 @@ class TableView:
 
     target: str
     standing: Standing
-    """`ours`: the reader's; `absent`: deleted; `foreign`: somebody else's; `unseen`: nobody can tell from here."""
+    """`ours`: the reader's; `absent`: not there; `foreign`: it holds data of somebody else, or of nobody that it names;
+    `unseen`: nobody can tell from here."""
     cause: str = ""
     gone: tuple[Window, ...] = ()
     """Windows of the span that the journal has as covered, and that it does not hold."""
@@ -61,17 +62,20 @@ def compare(journal: Journal, source_key: str, reader: str, coverage: Coverage) 
     try:
         sink = sink_from_json(kept.landing["sink"])
         standing, state = _standing(sink, mark)
+        cause = _CAUSES[standing]
+    except ForeignTable as error:
+        standing, state, cause = "foreign", TableState(mark, frozenset()), str(error).removeprefix(f"{error.target}: ")
     except (SinkError, InvalidRequest) as error:
         return coverage, TableView(kept.target, "unseen", f"it cannot be looked at from here: {error}")
     gone = () if state is None else coverage.missed_by(state.windows, tells_empty=state.tells_empty)
     # of no table of ours nothing is covered, also not what a chain read with a window behind this span
     lost = gone if standing in ("ours", "unseen") else [item.window for item in coverage.select("covered")]
-    return coverage.without(lost, ROWS_GONE), TableView(kept.target, standing, _CAUSES[standing], gone)
+    return coverage.without(lost, ROWS_GONE), TableView(kept.target, standing, cause, gone)
 
 
 _CAUSES: dict[Standing, str] = {
     "ours": "",
-    "absent": "it is not there; the next run or backfill makes it anew",
+    "absent": "it is not there, or is empty and nobody's; the next run or backfill makes it the reader's",
     "foreign": "it is another reader's, or was made under another journal; nothing lands there",
     "unseen": "it cannot be looked at from here",
 }

@@ -32,7 +32,7 @@ from airflow_provider_streams.lake.delta.types import (
 )
 from airflow_provider_streams.lake.delta.versions import versions
 from airflow_provider_streams.lake.files import DataFile, FileTarget, WindowFiles
-from airflow_provider_streams.lake.owner import check_owner
+from airflow_provider_streams.lake.owner import check_owner, unowned
 from airflow_provider_streams.lake.storage import Storage
 from airflow_provider_streams.model.landing import TableState, TableTerms
 from airflow_provider_streams.model.receipt import Receipt
@@ -69,7 +69,11 @@ class DeltaWriter:
         version = load(storage)
         if version is None:
             check_mounted(storage)
-        return None if version is None or version.mark is None else TableState(version.mark, version.windows())
+            check_free(storage)
+            return None
+        if version.mark is None and not version.is_empty:
+            raise unowned(sink.path)
+        return None if version.mark is None else TableState(version.mark, version.windows())
 
     def open(self, schema: pa.Schema) -> FileTarget:
         """See `TableWriter`."""

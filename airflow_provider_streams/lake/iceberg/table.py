@@ -36,7 +36,7 @@ from airflow_provider_streams.lake.iceberg.types import (
     columns_of_table,
     differences,
 )
-from airflow_provider_streams.lake.owner import check_owner, mark_in, properties_of
+from airflow_provider_streams.lake.owner import check_owner, mark_in, properties_of, unowned
 from airflow_provider_streams.lake.storage import Storage
 from airflow_provider_streams.model.landing import TableMark, TableState, TableTerms
 from airflow_provider_streams.model.sink import IcebergSink, PartitionBy
@@ -83,12 +83,19 @@ class IcebergTable:
         return table
 
     def state(self) -> TableState | None:
-        """What it says of itself; None: there is no table of ours."""
+        """What it says of itself; None: there is no table, or an empty one of nobody.
+
+        Raises:
+            ForeignTable: it holds data, and does not say whose.
+        """
         table = self.load()
-        mark = None if table is None else mark_of(table)
-        if table is None or mark is None:
+        if table is None:
             return None
         with errors_of(self._sink):
+            if (mark := mark_of(table)) is None:
+                if files_of(table):
+                    raise unowned(str(self._sink))
+                return None
             self._check_window_columns(table)
             return TableState(mark, windows_of(table, files_of(table)), tells_empty=False)
 

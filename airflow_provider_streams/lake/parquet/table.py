@@ -59,9 +59,10 @@ class ParquetTable:
         return self.root / f"{first}={moment_label(window.start)}" / f"{last}={moment_label(window.end)}"
 
     def state(self) -> TableState | None:
-        """What it says of itself; None: there is no table of ours.
+        """What it says of itself; None: there is no table.
 
         Raises:
+            ForeignTable: it holds data, and does not say whose.
             SinkError: nobody can tell: what the folder should lie in is not here.
         """
         mark = self._mark()
@@ -70,7 +71,13 @@ class ParquetTable:
                 str(self.root),
                 f"there is no {self.root.parent} here: mount it; or make it, if it was deleted on purpose",
             )
-        return None if mark is None else TableState(mark, frozenset(self.windows()))
+        if mark is None:
+            try:
+                self._refuse_others()
+            except OSError as error:
+                raise failure_of(str(self.root), f"the folder cannot be read: {error}", error) from error
+            return None
+        return TableState(mark, frozenset(self.windows()))
 
     def windows(self) -> Iterator[Window]:
         """Those it holds."""

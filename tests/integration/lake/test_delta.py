@@ -137,6 +137,8 @@ def test_a_table_of_nobody_with_data_is_left_alone(sink):
     write_deltalake(sink.path, rows_of(0, 10))
     with pytest.raises(ForeignTable, match="nothing in it says whose"):
         land(sink, hour(0), rows_of(0, 10))
+    with pytest.raises(ForeignTable, match="nothing in it says whose"):
+        DeltaWriter.look(sink)
 
 
 def test_a_table_that_is_not_by_window_is_refused(sink):
@@ -159,6 +161,8 @@ def test_a_folder_with_other_files_becomes_no_table(sink, tmp_path):
     (tmp_path / "shop orders" / "notes.txt").touch()
     with pytest.raises(ForeignTable, match=r"notes\.txt"):
         land(sink, hour(0), rows_of(0, 10))
+    with pytest.raises(ForeignTable, match=r"notes\.txt"):
+        DeltaWriter.look(sink)
 
 
 @pytest.mark.parametrize("sign", ["_delta_log", "_table.json", "metadata/v1.metadata.json"])
@@ -166,6 +170,8 @@ def test_a_folder_inside_of_a_table_becomes_none(sink, tmp_path, sign):
     (tmp_path / sign).mkdir(parents=True)
     with pytest.raises(ForeignTable, match="inside of another table"):
         land(sink, hour(0), rows_of(0, 10))
+    with pytest.raises(ForeignTable, match="inside of another table"):
+        DeltaWriter.look(sink)
 
 
 def test_what_was_landed_under_an_earlier_mark_is_set_aside_when_it_is_asked_for(sink):

@@ -216,6 +216,8 @@ def test_a_table_of_nobody_is_taken_while_it_is_empty(sink, catalog):
     table.append(pa.table({"id": [1]}))
     with pytest.raises(ForeignTable, match="nothing in it says whose"):
         land(wide, hour(0), rows_of(0, 2))
+    with pytest.raises(ForeignTable, match="nothing in it says whose"):
+        IcebergWriter.look(sink)
 
 
 @on_both

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from datetime import timedelta
 from pathlib import Path
@@ -414,6 +415,35 @@ def test_coverage_says_what_the_table_holds(world, harm, standing, covered):
     coverage, table = _seen(world)
     assert (table.standing, coverage.counts["covered"], len(table.gone)) == (standing, covered, 3 - covered)
     assert coverage.is_complete is (covered == 3)
+
+
+@pytest.mark.parametrize("name", ["x.parquet", "window_start=20261120T100100Z/x.parquet", "sub/_delta_log/0.json"])
+def test_coverage_says_of_a_folder_that_was_somebodys_at_the_first_try_what_is_in_it(world, name):
+    file = Path(world.sink().path) / name
+    file.parent.mkdir(parents=True)
+    file.write_text("somebody's")
+    with pytest.raises(ForeignTable):
+        world.read(minutes(0, 1))
+    coverage, table = _seen(world)
+    assert (table.standing, coverage.counts["covered"], table.gone) == ("foreign", 0, ())
+    assert re.match(r"the folder holds .*, and no _table.json says whose that is|it lies inside", table.cause)
+    shutil.rmtree(world.sink().path)
+    assert _seen(world)[1].standing == "absent"
+    world.read(minutes(0, 1))
+    assert _seen(world)[1].standing == "ours"
+
+
+def test_a_table_that_lost_its_mark_is_nobodys_until_it_is_back(world):
+    world.read(minutes(0, 1))
+    mark = Path(world.sink().path) / "_table.json"
+    mark.rename(away := world.path / "away")
+    assert _seen(world)[1].standing == "foreign"
+    for _ in range(2):
+        with pytest.raises(ForeignTable, match="says whose that is"):
+            world.read(minutes(1, 2))
+    away.rename(mark)
+    world.read(minutes(1, 2))
+    assert len(world.values()) == 2 * MINUTE_OF_ROWS
 
 
 def test_a_table_on_a_mount_that_is_not_there_is_not_made_anew(world):

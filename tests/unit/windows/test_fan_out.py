@@ -33,6 +33,7 @@ from airflow_provider_streams.windows.planning import WindowRead
 from airflow_provider_streams.windows.readiness import WindowQuestion
 from airflow_provider_streams.windows.reading import RunIds
 from airflow_provider_streams.windows.reading_tables import TablesReader, WholeRead
+from airflow_provider_streams.windows.table import compare
 from tests.unit.windows.conftest import MINUTE, World
 
 GRID = parse_grid("1m")
@@ -227,6 +228,19 @@ def test_a_stream_that_meets_the_table_of_one_that_is_gone_is_refused(fan: Fan) 
         name: kind for name, kind in tried.failed.items() if name == "a.b"
     }
     assert fan.states("orders", minute(40)) == ["covered"]
+
+
+def test_coverage_says_of_a_stream_whose_folder_is_somebodys_that_it_is(fan: Fan) -> None:
+    (fan.world.path / "clicks").mkdir()
+    (fan.world.path / "clicks" / "x.parquet").write_text("somebody's")
+    assert fan.read(minute(1)).failed == {"clicks": "ForeignTable"}
+    standings = {}
+    for name in ("orders", "clicks"):
+        of = (fan.source.only(name).key, "reader")
+        known = fan.world.journal.coverage(*of, minute(1).start, minute(1).end)
+        coverage, table = compare(fan.world.journal, *of, known)
+        standings[name] = (coverage.windows[0].state, table.standing)
+    assert standings == {"orders": ("covered", "ours"), "clicks": ("failed", "foreign")}
 
 
 def test_a_new_stream_gets_a_table_and_a_backfill_finds_its_earlier_windows(fan: Fan) -> None:

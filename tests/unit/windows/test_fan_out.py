@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from airflow_provider_streams import ParquetSink, Window
@@ -19,10 +20,12 @@ from airflow_provider_streams.errors import (
     SourceNotFound,
     SystemUnavailable,
 )
+from airflow_provider_streams.lake.parquet.table import ParquetTable
 from airflow_provider_streams.model.backfill import Limits, Selection, parse_select
 from airflow_provider_streams.model.basis import PublishTime
 from airflow_provider_streams.model.grid import parse_grid
 from airflow_provider_streams.model.landing import Landing
+from airflow_provider_streams.model.payload import Json
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource
 from airflow_provider_streams.windows.acts import Acts
 from airflow_provider_streams.windows.backfilling import Backfill
@@ -363,6 +366,19 @@ def test_a_backfill_that_nobody_told_the_length_of_windows_says_so(fan: Fan) -> 
 def test_late_rows_are_looked_for_in_one_stream_at_a_time(fan: Fan) -> None:
     with pytest.raises(InvalidRequest, match="leave out lookback"):
         fan.fill(minute(0, 3), lookback=MINUTE)
+
+
+def test_each_table_takes_windows_of_before_it_got_more_columns(fan: Fan) -> None:
+    from dataclasses import replace
+
+    fan.world.hold(records=1)
+    for number, (columns, acts) in enumerate((("n long", {}), ("n long, shard string", {"replan": True}))):
+        fan.source = replace(fan.source, value=Json(columns))
+        assert not fan.read(minute(number), run=f"run-{number}", acts=acts).failed
+    assert not fan.read(minute(0), run="cleared").failed
+    for name in ("orders", "clicks", "views"):
+        folder = ParquetTable(str(fan.world.path / name)).folder_of(minute(0))
+        assert all("shard" not in pq.ParquetFile(file).schema_arrow.names for file in folder.glob("*.parquet"))
 
 
 def test_landing_elsewhere_is_refused_or_an_act(fan: Fan) -> None:

@@ -94,12 +94,33 @@ def test_a_mistake_is_refused_however_often_until_it_is_planned_anew(world):
     assert None not in {row["shard"] for row in rows(world)}
 
 
-def test_an_older_plan_with_columns_under_other_names_is_refused(world):
+@pytest.mark.parametrize(
+    ("value", "said"), [(OTHER, "shard is missing"), (Json("n int"), "n is int instead of bigint")]
+)
+def test_an_older_plan_with_columns_of_other_names_or_types_is_refused(world, value, said):
     world.read(minute(0), value=NARROW)
-    fail(world, 1, OTHER, replan=True)
+    fail(world, 1, value, replan=True)
     world.read(minute(2), value=WIDE, replan=True)
-    with pytest.raises(LandingMismatch, match="shard is missing"):
+    with pytest.raises(LandingMismatch, match=said):
         world.read(minute(1), value=WIDE)
+
+
+def test_a_window_of_a_chain_lands_again_as_it_did(world):
+    world.read(minute(0), value=NARROW, basis="chained")
+    before = of(world, 0)
+    world.read(minute(1), value=WIDE, replan=True, basis="chained")
+    world.read(minute(0), value=WIDE, basis="chained")
+    assert (of(world, 0), pinned(world, 1).start_cut) == (before, pinned(world, 0).end_cut)
+
+
+def test_landed_anew_an_older_plan_gets_what_the_table_has(world):
+    """It was pinned for another landing, whose table nobody lands in any more."""
+    world.read(minute(0), value=NARROW)
+    fail(world, 1, NARROW)
+    world.read(minute(2), value=WIDE, reland=True)
+    for number in (0, 1):
+        world.read(minute(number), value=WIDE)
+    assert None not in {row["shard"] for row in rows(world)}
 
 
 def test_of_a_transform_nobody_knows_what_an_older_plan_gave(world):

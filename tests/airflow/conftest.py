@@ -18,10 +18,7 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_streams.errors import StreamsError
-from airflow_provider_streams.model.landing import Landed
-from airflow_provider_streams.spark.batch_spec import WindowFailure, concerns_all
-from airflow_provider_streams.testing.landing import land_without_spark
+from airflow_provider_streams.testing.landing import run_without_spark
 
 BUNDLE = "testing"
 
@@ -90,37 +87,32 @@ class Launches:
 
 @pytest.fixture
 def spark_stand_in(monkeypatch: pytest.MonkeyPatch) -> Launches:
-    """Reads the splits of a job in this process, without Spark, and proves them as the job does."""
+    """Runs each job in this process, without Spark, and keeps what it was told and has read."""
     from airflow_provider_streams.hooks import spark
+    from airflow_provider_streams.spark import reading
 
-    launches = Launches()
+    launches, read_table = Launches(), reading.read_table
 
-    def launch(spec: Any, *spark: Any) -> Landed:
+    def launch(spec: Any, *spark: Any) -> Any:
         launches.settings.append(spark)
-        return land(spec)
-
-    def land(spec: Any) -> Landed:
         launches.specs.append(spec)
-        launches.before(spec)
-        landed, table = land_without_spark(spec, launches.tamper)
-        launches.tables.append(table.to_pylist())
-        return landed
+        return run_without_spark(spec)
 
-    def launch_chunk(chunk: Any, *spark: Any) -> list[Any]:
+    def launch_chunk(chunk: Any, *spark: Any) -> Any:
         launches.settings.append(spark)
         launches.chunks.append(chunk)
-        results: list[Any] = []
-        for spec in chunk.specs:
-            try:
-                results.append(land(spec))
-            except StreamsError as error:
-                if concerns_all(error, several_tables=chunk.has_several_tables):
-                    raise
-                results.append(WindowFailure.of(error))
-        return results
+        launches.specs.extend(chunk.specs)
+        return run_without_spark(chunk)
+
+    def read(spec: Any) -> Any:
+        launches.before(spec)
+        table, receipts = read_table(spec)
+        launches.tables.append(table.to_pylist())
+        return table, launches.tamper(receipts)
 
     monkeypatch.setattr(spark, "launch", launch)
     monkeypatch.setattr(spark, "launch_chunk", launch_chunk)
+    monkeypatch.setattr(reading, "read_table", read)
     return launches
 
 

@@ -20,7 +20,7 @@ from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.lake.files import WindowFiles
 from airflow_provider_streams.model.basis import PublishTime
 from airflow_provider_streams.operators.read import ReadWindowOperator
-from airflow_provider_streams.testing import landing
+from airflow_provider_streams.spark import staging
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource
 
 pytestmark = pytest.mark.dagtest
@@ -37,7 +37,7 @@ def two_files_for_each_window(monkeypatch):
         def __init__(self, target: Any) -> None:
             super().__init__(replace(target, row_group_bytes=1, file_bytes=1))
 
-    monkeypatch.setattr(landing, "WindowFiles", InPieces)
+    monkeypatch.setattr(staging, "WindowFiles", InPieces)
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,6 @@ from airflow_provider_streams.model.landing import Landing
 from airflow_provider_streams.model.sink import ParquetSink
 from airflow_provider_streams.model.undecodable import Undecodable
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.spark.spec import SMALL_PLAN_BYTES
 from airflow_provider_streams.systems.sources import source_from_json, source_to_json
 from airflow_provider_streams.testing.landing import place_without_spark
 from airflow_provider_streams.windows.fan_out import Tables
@@ -47,17 +47,11 @@ class FanOut:
         return ParquetSink(f"{self.folder}/lake/{{topic}}")
 
     def place(self, journal: Journal) -> Any:
-        from dataclasses import replace
-
         def spark(work: Any) -> Any:
             self.jobs += 1
             return launch_chunk(work)
 
-        return replace(
-            place_without_spark(journal, self.source.system, self.options),
-            spark=spark,
-            small_plan_bytes=SMALL_PLAN_BYTES,
-        )
+        return replace(place_without_spark(journal, self.source.system, self.options), spark=spark)
 
     def read(self, window: Window, run: str = "run", attempt: int = 1, **how: Any) -> Tables:
         """One try of a task that reads a window."""

@@ -30,17 +30,15 @@ from airflow_provider_streams.model.plan import PlanRequest, Terms
 from airflow_provider_streams.model.receipt import compare
 from airflow_provider_streams.model.sink import ParquetSink
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.spark.spec import SMALL_PLAN_BYTES
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.systems.pulsar.system import PulsarSystem
 from airflow_provider_streams.systems.sources import payloads_of
-from airflow_provider_streams.testing.landing import _Figures, _Stream, run_without_spark
+from airflow_provider_streams.testing.landing import place_without_spark
 from airflow_provider_streams.testing.servers.java import run_java
 from airflow_provider_streams.windows.backfilling import Backfill, Backfiller
 from airflow_provider_streams.windows.lateness import plan_behind, plan_with_late_rows
 from airflow_provider_streams.windows.narrowing import narrowed_by_receipts
 from airflow_provider_streams.windows.reading import RunIds
-from airflow_provider_streams.windows.workplace import Workplace
 from tests.integration.event_rows import Rows, typed
 
 pytestmark = pytest.mark.pulsar
@@ -256,7 +254,7 @@ def test_a_backfill_counts_late_events_and_lands_them_in_their_own_window(bench,
         )
         options = {"service_url": bench.server.service_url, "admin_url": bench.server.admin_url}
         with Journal.open(f"sqlite:///{tmp_path / 'journal.db'}") as journal:
-            place = Workplace(journal, _Stream("pulsar", options), run_without_spark, _Figures(), SMALL_PLAN_BYTES)
+            place = place_without_spark(journal, "pulsar", options)
             filler = Backfiller(place, asked, RunIds("dag", select, "fill", 1))
             late = filler.recount()
             done = filler.run(filler.preview(pin=True), done=lambda *_: None)

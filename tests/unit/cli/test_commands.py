@@ -14,7 +14,7 @@ from airflow_provider_streams.model.grid import Every
 from airflow_provider_streams.model.landing import Landing
 from airflow_provider_streams.model.plan import Terms
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource
-from airflow_provider_streams.testing.landing import run_without_spark
+from airflow_provider_streams.testing.landing import run_without_spark, without_transforms
 from airflow_provider_streams.windows.acts import Acts
 from airflow_provider_streams.windows.landing import Ask, enter
 
@@ -130,14 +130,14 @@ def test_a_backfill_fills_and_coverage_shows_it(streams, no_spark, tmp_path, cap
 
 @pytest.fixture
 def jobs(monkeypatch):
-    """What was given to Spark, which is not there."""
+    """What was given to Spark, which is not there: no transform is applied."""
     from airflow_provider_streams.hooks import spark
 
     given = []
 
     def launch(work, *_):
         given.extend(getattr(work, "specs", [work]))
-        return run_without_spark(work)
+        return run_without_spark(without_transforms(work))
 
     monkeypatch.setattr(spark, "launch", launch)
     monkeypatch.setattr(spark, "launch_chunk", launch)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,10 @@ from airflow_provider_streams.model.basis import PublishTime, event_time_of
 from airflow_provider_streams.model.grid import parse_grid
 from airflow_provider_streams.model.landing import Landed, Landing
 from airflow_provider_streams.model.undecodable import Undecodable
-from airflow_provider_streams.spark.spec import SMALL_PLAN_BYTES
+from airflow_provider_streams.spark import reading
 from airflow_provider_streams.systems.registry import declaration_of
 from airflow_provider_streams.testing.fake import FakeSource, FakeSystem
-from airflow_provider_streams.testing.landing import run_without_spark
+from airflow_provider_streams.testing.landing import place_without_spark, run_without_spark, without_transforms
 from airflow_provider_streams.windows.acts import Acts
 from airflow_provider_streams.windows.backfilling import Backfill, Backfiller, Outcome, Preview, backfill_grid
 from airflow_provider_streams.windows.landing import Ask
@@ -34,16 +34,6 @@ from airflow_provider_streams.windows.workplace import Workplace
 
 MINUTE = timedelta(minutes=1)
 QUARANTINE = Undecodable("quarantine")
-
-
-class Figures:
-    """Nobody looks."""
-
-    def covered(self, *_: Any) -> None: ...
-
-    def recounted(self, *_: Any) -> None: ...
-
-    def replayed(self, *_: Any) -> None: ...
 
 
 @dataclass
@@ -76,8 +66,8 @@ class World:
             def options(stream) -> dict[str, str]:  # noqa: N805
                 return {**self.truth, "stream": source.name}
 
-        run = lambda work: run_without_spark(work, self.before)  # noqa: E731
-        return Workplace(self.journal, Stream(), run, Figures(), SMALL_PLAN_BYTES)
+        run = lambda work: run_without_spark(without_transforms(work))  # noqa: E731
+        return replace(place_without_spark(self.journal, "fake", {}), stream=Stream(), spark=run)
 
     def read(
         self,
@@ -168,6 +158,14 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    read_table = reading.read_table
+
+    def read(spec: Any) -> Any:
+        made.before(spec)
+        return read_table(spec)
+
+    monkeypatch.setattr(reading, "read_table", read)
     with Journal(f"sqlite:///{tmp_path / 'journal.db'}") as journal:
-        yield World(tmp_path, journal)
+        made = World(tmp_path, journal)
+        yield made

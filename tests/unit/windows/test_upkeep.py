@@ -18,7 +18,7 @@ from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.journal.tables import runs
 from airflow_provider_streams.lake.files import WindowFiles
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.testing import landing
+from airflow_provider_streams.spark import staging
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource
 from airflow_provider_streams.windows.table import compare
 from airflow_provider_streams.windows.upkeep import LONGEST_RUN, compact_table, expire_table
@@ -43,7 +43,7 @@ class InPieces(WindowFiles):
 @pytest.fixture
 def world(world, monkeypatch):
     """Its tables are Delta's, with two files for each window."""
-    monkeypatch.setattr(landing, "WindowFiles", InPieces)
+    monkeypatch.setattr(staging, "WindowFiles", InPieces)
     world.sink = lambda name="lake": DeltaSink(str(world.path / name))
     return world
 

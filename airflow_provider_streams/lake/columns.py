@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, cast
 
 import pyarrow as pa
 
 from airflow_provider_streams.errors import SinkError
+from airflow_provider_streams.lake.types import list_of
 
 WINDOW_COLUMNS: Final = ("window_start", "window_end")
 """The edges of the window a row was read for, in each row."""
@@ -25,6 +26,34 @@ def check_names(target: str, names: Sequence[str]) -> None:
             raise SinkError(target, f"the rows have a column {name!r}, which the table gives to every window")
         if lower.count(name.lower()) > 1:
             raise SinkError(target, f"the rows have more than one column {name.lower()!r}: tables tell no case apart")
+
+
+def columns_of_rows(
+    target: str, rows: pa.Schema, kind: str, kept_as: Callable[[pa.DataType], pa.DataType | None]
+) -> pa.Schema:
+    """The columns that rows of a schema are in a table, all of which can be null; without those of the window.
+
+    Args:
+        target: the table's name.
+        rows: the schema.
+        kind: what the table is: Delta, Iceberg.
+        kept_as: the type of such a table that holds all values of a type; None: none does.
+
+    Raises:
+        SinkError: it has no such type, or a name is taken.
+    """
+    check_names(target, rows.names)
+    fields = []
+    for one in rows:
+        type_ = kept_as(one.type)
+        if type_ is None:
+            raise SinkError(
+                target,
+                f"column {one.name!r} is {one.type}, and {kind} has no such type: select other columns, or change it "
+                "in a transform",
+            )
+        fields.append(pa.field(one.name, type_))
+    return pa.schema(fields)
 
 
 def columns_to_add(target: str, table: pa.Schema, rows: pa.Schema, *, widen: bool) -> pa.Schema:
@@ -64,7 +93,7 @@ def _widened(own: pa.DataType, new: pa.DataType) -> pa.DataType | None:
             return _widened_struct(own, new)
         case pa.ListType(), pa.ListType():
             inner = _widened(own.value_type, new.value_type)
-            return None if inner is None else _list_of(inner)
+            return None if inner is None else list_of(inner)
         case pa.MapType(), pa.MapType():
             item = _widened(own.item_type, new.item_type)
             return None if item is None or own.key_type != new.key_type else pa.map_(own.key_type, item)
@@ -82,7 +111,3 @@ def _widened_struct(own: pa.StructType, new: pa.StructType) -> pa.StructType | N
             return None
         fields[one.name] = type_
     return pa.struct(list(fields.items()))
-
-
-def _list_of(element: pa.DataType) -> pa.DataType:
-    return cast("pa.DataType", pa.list_(pa.field("element", element)))

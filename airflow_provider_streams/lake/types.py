@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Final, cast
+
 import pyarrow as pa
+
+MOMENT: Final = pa.timestamp("us", "UTC")
 
 
 def stored_schema(schema: pa.Schema) -> pa.Schema:
@@ -21,9 +25,14 @@ def stored_type(type_: pa.DataType) -> pa.DataType:
         case pa.DictionaryType():
             stored = stored_type(type_.value_type)
         case pa.ListType():
-            stored = pa.list_(pa.field("element", stored_type(type_.value_type)))
+            stored = list_of(stored_type(type_.value_type))
         case pa.MapType():
             stored = pa.map_(stored_type(type_.key_type), stored_type(type_.item_type))
         case pa.StructType():
             stored = pa.struct([pa.field(one.name, stored_type(one.type)) for one in type_])
     return stored
+
+
+def list_of(element: pa.DataType) -> pa.DataType:
+    """A list, its elements named as in a table."""
+    return cast("pa.DataType", pa.list_(pa.field("element", element)))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from typing import Final, cast
+from typing import Final
 
 import pyarrow as pa
 
 from airflow_provider_streams.errors import SinkError
 from airflow_provider_streams.lake import columns as lake_columns
-from airflow_provider_streams.lake.columns import WINDOW_COLUMNS, check_names
+from airflow_provider_streams.lake.columns import WINDOW_COLUMNS
+from airflow_provider_streams.lake.types import MOMENT, list_of
 
-MOMENT: Final = pa.timestamp("us", "UTC")
 LOCAL_TIME: Final = pa.timestamp("us")
 
 _SAME: Final = (
@@ -29,28 +30,30 @@ _BECOMES: Final[dict[pa.DataType, pa.DataType]] = {
 }
 """There is no unsigned number; delta-rs would take it for a signed one of as many bits."""
 
-_FORBIDDEN = frozenset(" ,;{}()\n\t=")
-"""Other engines refuse columns with these in their names."""
+_FORBIDDEN: Final = re.compile(r"[ ,;{}()=\x00-\x1f\x7f]")
+"""Other engines refuse columns with these in their names, or end a name there."""
 
 
 def columns_of_rows(target: str, rows: pa.Schema) -> pa.Schema:
     """The columns that rows of a schema are in a table, all of which can be null; without those of the window.
 
     Raises:
-        SinkError: Delta has no such type or name.
+        SinkError: Delta has no such type, or other engines refuse the name, or it is taken.
     """
-    check_names(target, rows.names)
-    fields = []
     for one in rows:
-        type_ = None if _has_bad_name(one) else _delta_type(one.type)
-        if type_ is None:
-            raise SinkError(
-                target,
-                f"column {one.name!r} is {one.type}, and Delta has no such type, or no such name within it: "
-                "select other columns, or change it in a transform",
-            )
-        fields.append(pa.field(one.name, type_))
-    return pa.schema(fields)
+        _check_name(target, f"column {one.name!r}", one.name)
+        for name in _names_within(one.type):
+            _check_name(target, f"field {name!r} of column {one.name!r}", name)
+    return lake_columns.columns_of_rows(target, rows, "Delta", _delta_type)
+
+
+def _check_name(target: str, what: str, name: str) -> None:
+    if not name or _FORBIDDEN.search(name):
+        raise SinkError(
+            target,
+            f"{what} has a name that other engines refuse in a Delta table: none at all, or one with a space, a "
+            "control character or one of , ; { } ( ) =. Name it otherwise in a transform, or select other columns",
+        )
 
 
 def columns_of_table(rows: pa.Schema) -> pa.Schema:
@@ -105,12 +108,12 @@ def _nested(type_: pa.DataType) -> pa.DataType | None:
     match type_:
         case pa.ListType() | pa.LargeListType() | pa.FixedSizeListType():
             inner = _delta_type(type_.value_type)
-            return None if inner is None else _list_of(inner)
+            return None if inner is None else list_of(inner)
         case pa.MapType():
             key, value = _delta_type(type_.key_type), _delta_type(type_.item_type)
             return None if key is None or value is None else pa.map_(key, value)
         case pa.StructType():
-            inside = [(one.name, None if _has_bad_name(one) else _delta_type(one.type)) for one in type_]
+            inside = [(one.name, _delta_type(one.type)) for one in type_]
             lower = {name.lower() for name, _ in inside}
             if not inside or len(lower) < len(inside):
                 return None
@@ -124,10 +127,6 @@ def _plain(type_: pa.DataType) -> pa.DataType:
     return _delta_type(type_) or type_
 
 
-def _list_of(element: pa.DataType) -> pa.DataType:
-    return cast("pa.DataType", pa.list_(pa.field("element", element)))
-
-
 def _within(type_: pa.DataType) -> Iterator[pa.DataType]:
     yield type_
     if pa.types.is_nested(type_):
@@ -135,5 +134,8 @@ def _within(type_: pa.DataType) -> Iterator[pa.DataType]:
             yield from _within(type_.field(index).type)
 
 
-def _has_bad_name(one: pa.Field[pa.DataType]) -> bool:
-    return not one.name or bool(_FORBIDDEN & set(one.name))
+def _names_within(type_: pa.DataType) -> Iterator[str]:
+    """The names of all fields of structs; what the parts of lists and maps are called is the table's matter."""
+    for one in _within(type_):
+        if isinstance(one, pa.StructType):
+            yield from (field.name for field in one)

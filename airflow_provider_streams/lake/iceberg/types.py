@@ -11,12 +11,12 @@ from pyiceberg.io.pyarrow import pyarrow_to_schema
 from pyiceberg.schema import Schema
 from pyiceberg.types import IcebergType, ListType, MapType, StructType
 
-from airflow_provider_streams.errors import SinkError, TableUnavailable
-from airflow_provider_streams.lake.columns import WINDOW_COLUMNS, check_names
-from airflow_provider_streams.lake.types import stored_schema
+from airflow_provider_streams.errors import TableUnavailable
+from airflow_provider_streams.lake import columns as lake_columns
+from airflow_provider_streams.lake.columns import WINDOW_COLUMNS
+from airflow_provider_streams.lake.types import MOMENT, list_of, stored_type
 from airflow_provider_streams.model.window import Window
 
-MOMENT: Final = pa.timestamp("us", "UTC")
 
 _FIELD_ID = b"PARQUET:field_id"
 
@@ -42,18 +42,7 @@ def columns_of_rows(target: str, rows: pa.Schema) -> pa.Schema:
     Raises:
         SinkError: Iceberg has no such type, or the name is taken.
     """
-    check_names(target, rows.names)
-    fields = []
-    for one in stored_schema(rows):
-        type_ = _iceberg_type(one.type)
-        if type_ is None:
-            raise SinkError(
-                target,
-                f"column {one.name!r} is {one.type}, and Iceberg has no such type: select other columns, or change it "
-                "in a transform",
-            )
-        fields.append(pa.field(one.name, type_))
-    return pa.schema(fields)
+    return lake_columns.columns_of_rows(target, rows, "Iceberg", lambda type_: _iceberg_type(stored_type(type_)))
 
 
 def columns_of_table(columns: pa.Schema) -> pa.Schema:
@@ -141,7 +130,7 @@ def _nested(type_: pa.DataType) -> pa.DataType | None:
     match type_:
         case pa.ListType() | pa.LargeListType():
             element = _iceberg_type(type_.value_type)
-            return None if element is None else pa.list_(pa.field("element", element))
+            return None if element is None else list_of(element)
         case pa.MapType():
             key, value = _iceberg_type(type_.key_type), _iceberg_type(type_.item_type)
             if key is None or value is None:

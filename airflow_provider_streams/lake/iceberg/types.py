@@ -17,7 +17,6 @@ from airflow_provider_streams.lake.columns import WINDOW_COLUMNS
 from airflow_provider_streams.lake.types import MOMENT, list_of, stored_type
 from airflow_provider_streams.model.window import Window
 
-
 _FIELD_ID = b"PARQUET:field_id"
 
 _SAME: Final = frozenset(

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from airflow_provider_streams.formats.arrays import Array, booleans, listed, numbers
 from airflow_provider_streams.systems.pulsar.decode import arrays
-from airflow_provider_streams.systems.pulsar.decode.arrays import Array
 from airflow_provider_streams.systems.pulsar.decode.columns import COLUMNS, TIMESTAMP
 from airflow_provider_streams.systems.pulsar.decode.entry import BadEntry, Entry, Group
 from airflow_provider_streams.systems.pulsar.decode.rows import Rows
@@ -70,7 +70,7 @@ class Origin:
         millis = np.array(values, np.int64)
         if ((millis > _LATEST_MS) | (millis < -_LATEST_MS)).any():
             return self.times(column, millis[self.owner])  # an entry without a row may have such a time
-        return arrays.numbers(TIMESTAMP, (millis * 1000)[self.owner])
+        return numbers(TIMESTAMP, (millis * 1000)[self.owner])
 
     def each_text(self, kind: pa.DataType, values: Sequence[bytes | None]) -> Array:
         """One text per entry, for each of its rows."""
@@ -90,7 +90,7 @@ def message_columns(rows: Rows, data: bytes | memoryview, origin: Origin) -> dic
     if rows.event_ms is not None:
         columns["event_time"] = origin.times("event_time", rows.event_ms, rows.event_ms != 0)
     if rows.sequence is not None:
-        columns["sequence_id"] = arrays.numbers(pa.int64(), rows.sequence, rows.sequence_set)
+        columns["sequence_id"] = numbers(pa.int64(), rows.sequence, rows.sequence_set)
     if rows.properties is not None:
         found = rows.properties
         names = arrays.binary(pa.string(), data, found.name_start, found.name_end)
@@ -118,8 +118,8 @@ def _given_keys(stored: Array, flagged: Flags) -> Array:
     encoded = np.flatnonzero(flagged)
     if not len(encoded):
         return stored
-    given = [_of_base64(key) for key in stored.take(arrays.numbers(pa.int64(), encoded)).to_pylist()]
-    keys: Array = pc.replace_with_mask(stored, arrays.booleans(flagged), arrays.listed(given))
+    given = [_of_base64(key) for key in stored.take(numbers(pa.int64(), encoded)).to_pylist()]
+    keys: Array = pc.replace_with_mask(stored, booleans(flagged), listed(given))
     return keys
 
 
@@ -134,7 +134,7 @@ def absent_columns(count: int, columns: Collection[str]) -> dict[str, Array]:
     """Those of the `MESSAGE_COLUMNS`, but the value, as they are for messages that set none of them."""
     found = {name: arrays.absent(COLUMNS[name], count) for name in MESSAGE_COLUMNS & set(columns) - {"value"}}
     if "properties" in found:
-        nothing = arrays.listed([]).cast(pa.string())
+        nothing = listed([]).cast(pa.string())
         found["properties"] = arrays.maps(np.zeros(count, np.int64), nothing, nothing)
     return found
 
@@ -154,7 +154,7 @@ def _broker_times(origin: Origin) -> Array:
 
 def _broker_indexes(origin: Origin) -> Array:
     noted = _broker(origin, 1)
-    return arrays.numbers(pa.int64(), *noted) if noted else arrays.absent(pa.int64(), len(origin.owner))
+    return numbers(pa.int64(), *noted) if noted else arrays.absent(pa.int64(), len(origin.owner))
 
 
 def _message_ids(origin: Origin) -> Array:
@@ -192,9 +192,9 @@ def _id_tail(entry: Entry) -> bytes:
 
 _ORIGIN_COLUMNS: Mapping[str, Callable[[Origin], Array]] = {
     "publish_time": lambda o: o.each_time("publish_time", [m.publish_ms for m in o.group.metadata]),
-    "ledger": lambda o: arrays.numbers(pa.int64(), o.group.ledgers[o.owner]),
-    "entry": lambda o: arrays.numbers(pa.int64(), o.group.numbers[o.owner]),
-    "batch_index": lambda o: arrays.numbers(pa.int32(), o.index.astype(np.int32)),
+    "ledger": lambda o: numbers(pa.int64(), o.group.ledgers[o.owner]),
+    "entry": lambda o: numbers(pa.int64(), o.group.numbers[o.owner]),
+    "batch_index": lambda o: numbers(pa.int32(), o.index.astype(np.int32)),
     "producer": lambda o: o.each_text(pa.string(), [m.producer for m in o.group.metadata]),
     "schema_version": lambda o: o.each_text(pa.binary(), [m.schema_version for m in o.group.metadata]),
     "replicated_from": lambda o: o.each_text(pa.string(), [m.replicated_from for m in o.group.metadata]),

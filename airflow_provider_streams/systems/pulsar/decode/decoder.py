@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from airflow_provider_streams.errors import EntryTooLarge, InvalidRequest, MalformedEntry
+from airflow_provider_streams.formats.arrays import numbers
 from airflow_provider_streams.model.selection import Selection
 from airflow_provider_streams.systems.pulsar.decode import arrays
 from airflow_provider_streams.systems.pulsar.decode.columns import arrow_schema
@@ -104,7 +105,7 @@ class Decoder:
         keep_freed_memory()
         self._constants = {
             "topic": arrays.taken(pa.string(), [topic.encode()], np.zeros(BATCH_ROWS, np.int64)),
-            "partition": arrays.numbers(pa.int32(), np.full(BATCH_ROWS, partition, np.int32)),
+            "partition": numbers(pa.int32(), np.full(BATCH_ROWS, partition, np.int32)),
         }
 
     def add(

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from airflow_provider_streams.systems.pulsar.decode.arrays import Array, buffer
+from airflow_provider_streams.formats.arrays import Array, buffer
 from airflow_provider_streams.systems.pulsar.decode.compression import Payload
 from airflow_provider_streams.systems.pulsar.decode.entry import Group
 from airflow_provider_streams.systems.pulsar.decode.walk import LENGTH

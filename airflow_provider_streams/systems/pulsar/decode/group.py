@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from airflow_provider_streams.formats.arrays import Array
 from airflow_provider_streams.systems.pulsar.decode import fixed_size
-from airflow_provider_streams.systems.pulsar.decode.arrays import Array
 from airflow_provider_streams.systems.pulsar.decode.assemble import (
     Origin,
     absent_columns,

@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from airflow_provider_streams.formats.arrays import Array
 from airflow_provider_streams.model.selection import SLOTS, Selection
-from airflow_provider_streams.systems.pulsar.decode.arrays import Array
 from airflow_provider_streams.systems.pulsar.decode.unaligned import Flags, Ints
 
 Hashes = npt.NDArray[np.uint32]

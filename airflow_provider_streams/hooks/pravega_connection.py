@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
 
 from airflow_provider_streams.errors import InvalidRequest, StreamsError
 from airflow_provider_streams.hooks.base import Sampled, StreamHook
+from airflow_provider_streams.hooks.of_loop import OfLoop
 from airflow_provider_streams.hooks.schema_registry import SchemaRegistryHook
 from airflow_provider_streams.model.payload import Registry
 from airflow_provider_streams.systems.pravega.endpoint import Endpoint
@@ -45,8 +45,7 @@ class PravegaConnection(StreamHook):
     def __init__(self, conn_id: str = default_conn_name, *, options: Mapping[str, str] | None = None) -> None:
         super().__init__(conn_id, system="pravega", options=options)
         self._client: Client | None = None
-        self._async_client: AsyncClient | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._of_loop = OfLoop(self._opened)
         self._registry: str | None = None
 
     def of_source(self, source: Source) -> None:
@@ -107,14 +106,12 @@ class PravegaConnection(StreamHook):
 
     async def aclient(self) -> AsyncClient:
         """The same for the running event loop; what another loop has opened cannot be used here."""
-        loop = asyncio.get_running_loop()
-        if self._async_client is None or self._loop is not loop:
-            from airflow_provider_streams.systems.pravega.client import AsyncClient  # noqa: PLC0415 - gRPC when used
+        return await self._of_loop.get()
 
-            made = AsyncClient(Endpoint.from_options(await self.aoptions()))
-            if self._async_client is None or self._loop is not loop:  # no other task was quicker
-                self._async_client, self._loop = made, loop
-        return self._async_client
+    async def _opened(self) -> AsyncClient:
+        from airflow_provider_streams.systems.pravega.client import AsyncClient  # noqa: PLC0415 - gRPC when used
+
+        return AsyncClient(Endpoint.from_options(await self.aoptions()))
 
     def run(self, rule: Steps[T]) -> T:
         """The value of a rule."""
@@ -209,9 +206,7 @@ class PravegaConnection(StreamHook):
 
     async def aclose(self) -> None:
         """Close what asynchronous calls opened."""
-        if self._async_client is not None:
-            await self._async_client.close()
-            self._async_client = None
+        await self._of_loop.close()
 
     def full_names(self, names: list[str]) -> list[str]:
         """As `StreamHook`: one name without a scope is of the connection's."""

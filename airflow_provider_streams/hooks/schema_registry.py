@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from airflow_provider_streams.errors import InvalidRequest, NotAuthorized, StreamsError
 from airflow_provider_streams.hooks.connection import ConnectionHook
+from airflow_provider_streams.hooks.of_loop import OfLoop
 from airflow_provider_streams.systems.pravega.registry.endpoint import RegistryEndpoint
 from airflow_provider_streams.systems.pravega.registry.options import OPTIONS
 from airflow_provider_streams.systems.pravega.registry.requests import GroupName
@@ -46,8 +46,7 @@ class SchemaRegistryHook(ConnectionHook):
             conn_id, kind=self.conn_type, known=OPTIONS, options=options, default_name=self.default_conn_name
         )
         self._client: RegistryClient | None = None
-        self._async_client: AsyncRegistryClient | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._of_loop = OfLoop(self._opened)
 
     def endpoint(self) -> RegistryEndpoint:
         """Where the registry is and who we are there.
@@ -72,13 +71,12 @@ class SchemaRegistryHook(ConnectionHook):
 
     async def aclient(self) -> AsyncRegistryClient:
         """The same for the running event loop."""
-        loop = asyncio.get_running_loop()
-        if self._async_client is None or self._loop is not loop:
-            from airflow_provider_streams.systems.pravega.registry.client import AsyncRegistryClient  # noqa: PLC0415
+        return await self._of_loop.get()
 
-            endpoint = RegistryEndpoint.from_options(await self.aoptions())
-            self._async_client, self._loop = AsyncRegistryClient(endpoint), loop
-        return self._async_client
+    async def _opened(self) -> AsyncRegistryClient:
+        from airflow_provider_streams.systems.pravega.registry.client import AsyncRegistryClient  # noqa: PLC0415
+
+        return AsyncRegistryClient(RegistryEndpoint.from_options(await self.aoptions()))
 
     def call(self, request: Request[T]) -> T:
         """The answer to one call."""
@@ -222,9 +220,7 @@ class SchemaRegistryHook(ConnectionHook):
 
     async def aclose(self) -> None:
         """Close what asynchronous calls opened."""
-        if self._async_client is not None:
-            await self._async_client.close()
-            self._async_client = None
+        await self._of_loop.close()
 
     def _fields(self, connection: AirflowConnection) -> Mapping[str, object]:
         return {

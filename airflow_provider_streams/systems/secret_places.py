@@ -85,15 +85,18 @@ def as_token(option: str, value: str) -> str:
     return value
 
 
-def as_password(option: str, value: str) -> str:
-    """The value, if it can be sent as a password or a user's name.
+def check_credentials(username: str, password: str) -> None:
+    """See that both can be sent as a user and a password, with a colon between them; the password is concealed.
 
     Raises:
-        InvalidRequest: it holds a line break or a control character. It is not shown.
+        InvalidRequest: one holds a line break or a control character, or the user's name a colon. None is shown.
     """
-    if any(unicodedata.category(one) in _ENDS_LINE for one in value):
-        raise InvalidRequest(f"{option} holds a line break or a control character")
-    return value
+    conceal(password)
+    for option, value in (("username", username), ("password", password)):
+        if any(unicodedata.category(one) in _ENDS_LINE for one in value):
+            raise InvalidRequest(f"{option} holds a line break or a control character")
+    if ":" in username:
+        raise InvalidRequest("username must hold no colon: what follows it would be taken for the password")
 
 
 def shown_place(kind: str, name: str) -> str:

@@ -1,10 +1,37 @@
-"""Failures of TLS that asking again does not mend."""
+"""How servers are trusted over TLS, and its failures that asking again does not mend."""
 
 from __future__ import annotations
 
 import ssl
 
-from airflow_provider_streams.errors import AccessError, AuthenticationFailed, CertificateNotTrusted
+from airflow_provider_streams.errors import AccessError, AuthenticationFailed, CertificateNotTrusted, InvalidRequest
+
+
+def client_context(
+    *, tls_ca_file: str = "", tls_cert_file: str = "", tls_key_file: str = "", tls_verify_hostname: bool = True
+) -> ssl.SSLContext:
+    """Certificates are always checked, host names unless switched off.
+
+    Args:
+        tls_ca_file: the authority that signs the server's; empty: the system's authorities.
+        tls_cert_file: our own; empty: none.
+        tls_key_file: the key of ours.
+        tls_verify_hostname: whether the server's must bear the name that it was called by.
+
+    Raises:
+        InvalidRequest: a file cannot be used.
+    """
+    try:
+        context = ssl.create_default_context(cafile=tls_ca_file or None)
+        if tls_cert_file:
+            # an empty password: nobody is there to be asked for one
+            context.load_cert_chain(tls_cert_file, tls_key_file, password="")
+    except (OSError, ssl.SSLError, ValueError) as error:
+        given = {"tls_ca_file": tls_ca_file, "tls_cert_file": tls_cert_file, "tls_key_file": tls_key_file}
+        files = ", ".join(f"{name} {path}" for name, path in given.items() if path)
+        raise InvalidRequest(f"{files} cannot be used: {error}") from error
+    context.check_hostname = tls_verify_hostname
+    return context
 
 
 def tls_refusal(where: str, error: BaseException | None) -> AccessError | None:

@@ -13,6 +13,7 @@ from airflow_provider_streams.systems import secret_places, settings
 from airflow_provider_streams.systems.pravega.options import METHODS, OPTIONS
 from airflow_provider_streams.systems.pravega.registry.endpoint import RegistryEndpoint
 from airflow_provider_streams.systems.reach import Reach
+from airflow_provider_streams.systems.tls import client_context
 
 _PLAIN = {"tcp", "pravega"}
 _SECURE = {"tls", "ssl", "tcps", "pravegas"}
@@ -67,11 +68,7 @@ class Endpoint:
 
     def _check_credentials(self) -> None:
         secret_places.as_token("token", conceal(self.token))
-        for name in ("username", "password"):
-            secret_places.as_password(name, getattr(self, name))
-        if ":" in self.username:
-            raise InvalidRequest("username must hold no colon: what follows it would be taken for the password")
-        conceal(self.password)
+        secret_places.check_credentials(self.username, self.password)
         conceal(self.registry_password)
         conceal(self.registry_token)
 
@@ -147,12 +144,7 @@ class Endpoint:
         Raises:
             InvalidRequest: the certificate file cannot be used.
         """
-        try:
-            context = ssl.create_default_context(cafile=self.tls_ca_file or None)
-        except (OSError, ssl.SSLError) as error:
-            raise InvalidRequest(f"tls_ca_file {self.tls_ca_file} cannot be used: {error}") from error
-        context.check_hostname = self.tls_verify_hostname
-        return context
+        return client_context(tls_ca_file=self.tls_ca_file, tls_verify_hostname=self.tls_verify_hostname)
 
 
 _MOST = {

@@ -18,6 +18,7 @@ from airflow_provider_streams.systems.pulsar.options import OPTIONS
 from airflow_provider_streams.systems.reach import Reach
 from airflow_provider_streams.systems.rest.exchange import Route
 from airflow_provider_streams.systems.rest.failures import Dialect
+from airflow_provider_streams.systems.tls import client_context
 
 _PORTS = {"pulsar": 6650, "pulsar+ssl": 6651}
 _DIALECT = Dialect(
@@ -203,16 +204,12 @@ class Endpoint:
         Raises:
             InvalidRequest: a certificate file cannot be used.
         """
-        try:
-            context = ssl.create_default_context(cafile=self.tls_ca_file or None)
-            if self.tls_cert_file:
-                # an empty password: nobody is there to be asked for one
-                context.load_cert_chain(self.tls_cert_file, self.tls_key_file, password="")
-        except (OSError, ssl.SSLError, ValueError) as error:
-            files = ", ".join(filter(None, (self.tls_ca_file, self.tls_cert_file, self.tls_key_file)))
-            raise InvalidRequest(f"the TLS files {files} cannot be used: {error}") from error
-        context.check_hostname = self.tls_verify_hostname
-        return context
+        return client_context(
+            tls_ca_file=self.tls_ca_file,
+            tls_cert_file=self.tls_cert_file,
+            tls_key_file=self.tls_key_file,
+            tls_verify_hostname=self.tls_verify_hostname,
+        )
 
     @property
     def reach(self) -> Reach:

@@ -15,6 +15,7 @@ from airflow_provider_streams.systems import secret_places, settings
 from airflow_provider_streams.systems.pravega.registry.options import OPTIONS
 from airflow_provider_streams.systems.reach import Reach
 from airflow_provider_streams.systems.rest.exchange import Route
+from airflow_provider_streams.systems.tls import client_context
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +38,7 @@ class RegistryEndpoint:
     def __post_init__(self) -> None:
         settings.check_http("url", self.url)
         secret_places.as_token("token", conceal(self.token))
-        for name in ("username", "password"):
-            secret_places.as_password(name, getattr(self, name))
-        conceal(self.password)
-        if ":" in self.username:
-            raise InvalidRequest("username must hold no colon: what follows it would be taken for the password")
+        secret_places.check_credentials(self.username, self.password)
         if self.token and self.username:
             raise InvalidRequest("give a token, or username and password")
         if bool(self.username) != bool(self.password):
@@ -82,12 +79,7 @@ class RegistryEndpoint:
         Raises:
             InvalidRequest: the certificate file cannot be used.
         """
-        try:
-            context = ssl.create_default_context(cafile=self.tls_ca_file or None)
-        except (OSError, ssl.SSLError) as error:
-            raise InvalidRequest(f"tls_ca_file {self.tls_ca_file} cannot be used: {error}") from error
-        context.check_hostname = self.tls_verify_hostname
-        return context
+        return client_context(tls_ca_file=self.tls_ca_file, tls_verify_hostname=self.tls_verify_hostname)
 
 
 _LONGEST = 86_400

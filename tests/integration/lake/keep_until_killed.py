@@ -15,8 +15,8 @@ from airflow_provider_streams.lake.files import WindowFiles
 from airflow_provider_streams.lake.iceberg import expiry as iceberg_expiry
 from airflow_provider_streams.lake.iceberg.compaction import CompactableIceberg
 from airflow_provider_streams.lake.upkeep import compactable
-from tests.integration.lake.kept_tables import MEGABYTE, TERMS, KeptTable, now, table_in
-from tests.integration.lake.landing_deltas import hour
+from tests.integration.lake.kept_tables import MEGABYTE, KeptTable, now, table_in
+from tests.integration.lake.landing import TERMS, hour
 
 STEPS = (
     "a file is written",

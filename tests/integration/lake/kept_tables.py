@@ -1,4 +1,4 @@
-"""Tables of both formats that are kept in order: how they are landed in, and what another reader finds in them."""
+"""Tables of all kinds that are kept in order: how they are landed in, and what another reader finds in them."""
 
 from __future__ import annotations
 
@@ -9,17 +9,21 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from airflow_provider_streams import DeltaSink, IcebergSink
+import pyarrow.parquet as pq
+
+from airflow_provider_streams import DeltaSink, IcebergSink, ParquetSink
 from airflow_provider_streams.lake.compaction import Compacted, compact
 from airflow_provider_streams.lake.connections import given
 from airflow_provider_streams.lake.delta.writer import storage_of
 from airflow_provider_streams.lake.expiry import Expired
+from airflow_provider_streams.lake.parquet.table import ParquetTable
+from airflow_provider_streams.lake.storage import Storage
 from airflow_provider_streams.lake.upkeep import compactable, expirable
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.spark.sinks import table_state
-from tests.integration.lake import delta_reading, landing_deltas, landing_icebergs
+from tests.integration.lake import delta_reading, iceberg_reading
+from tests.integration.lake.landing import TERMS, Attempt, land, rows_of, stored_files
 
-TERMS = landing_deltas.TERMS
 MEGABYTE = 1 << 20
 Ids = dict[Window, list[int]]
 
@@ -29,17 +33,17 @@ class KeptTable:
     """One table."""
 
     sink: Any
-    landing: Any
-    """How it is landed in: the module of its format."""
     ids: Callable[[], Ids]
     """The rows of its windows, as another reader finds them."""
+    files: Callable[[], set[str]]
+    """The Parquet files in its folder."""
 
     def land(self, window: Window, first: int, count: int, **terms: Any) -> None:
-        self.landing.land(self.sink, window, self.landing.rows_of(first, count), **terms)
+        land(self.sink, window, rows_of(first, count), **terms)
 
     def attempt(self, window: Window, first: int, count: int, tasks: int = 2) -> Any:
         """Files are written, and not committed."""
-        return self.landing.Attempt(self.sink, window, self.landing.rows_of(first, count)).write(tasks)
+        return Attempt(self.sink, window, rows_of(first, count)).write(tasks)
 
     def land_in_pieces(self, window: Window, first: int, count: int, tasks: int) -> None:
         self.attempt(window, first, count, tasks).commit()
@@ -51,39 +55,53 @@ class KeptTable:
     def expire(self, before: datetime, **options: Any) -> Expired:
         return expirable(self.sink, TERMS.mark).expire(before, **options)
 
-    def files(self) -> set[str]:
-        """The Parquet files in its folder."""
-        return self.landing.stored_files(self.sink)
-
     def windows(self) -> set[Window]:
         """Those that it says it holds."""
         state = table_state(self.sink)
         return set() if state is None else set(state.windows)
 
 
-def delta_in(folder: str, conn_id: str | None = None) -> KeptTable:
-    sink = DeltaSink(folder, conn_id)
+def delta_in(folder: str, conn_id: str | None = None, **options: Any) -> KeptTable:
+    sink = DeltaSink(folder, conn_id, **options)
 
     def ids() -> Ids:
         found = delta_reading.windows(storage_of(sink))
         return {window: sorted(row["id"] for row in rows) for window, rows in sorted(found.items())}
 
-    return KeptTable(sink, landing_deltas, ids)
+    return KeptTable(sink, ids, lambda: stored_files(storage_of(sink)))
 
 
 def new_iceberg(**options: Any) -> KeptTable:
-    return iceberg_of(landing_icebergs.new_table(**options))
+    return iceberg_of(iceberg_reading.new_table(**options))
 
 
 def iceberg_of(sink: IcebergSink) -> KeptTable:
-    return KeptTable(sink, landing_icebergs, lambda: landing_icebergs.ids(sink, landing_icebergs.rows_by_duckdb(sink)))
+    rows = lambda: iceberg_reading.rows_by_duckdb(sink)  # noqa: E731
+    return KeptTable(sink, lambda: iceberg_reading.ids(sink, rows()), lambda: iceberg_reading.stored_files(sink))
+
+
+def parquet_in(folder: str) -> KeptTable:
+    sink = ParquetSink(folder)
+
+    def ids() -> Ids:
+        table = ParquetTable(folder)
+        found = {window: sorted(table.folder_of(window).glob("*.parquet")) for window in sorted(table.windows())}
+        return {
+            window: sorted(number for file in files for number in pq.read_table(file)["id"].to_pylist())
+            for window, files in found.items()
+        }
+
+    return KeptTable(sink, ids, lambda: stored_files(Storage(sink.asset_uri)))
 
 
 @contextmanager
 def table_in(kind: str, folder: Path, **options: Any) -> Iterator[KeptTable]:
     """The table below a folder of this machine."""
+    if kind == "parquet":
+        yield parquet_in(str(folder / "orders"), **options)
+        return
     if kind == "delta":
-        yield delta_in(str(folder / "orders"))
+        yield delta_in(str(folder / "orders"), **options)
         return
     where = {"type": "sql", "uri": f"sqlite:///{folder}/c.db", "warehouse": f"file://{folder}/ware house"}
     with given("iceberg_test", where):

@@ -10,25 +10,19 @@ import json
 import os
 import signal
 import sys
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from airflow_provider_streams.lake.connections import given
-from airflow_provider_streams.lake.files import WindowFiles
-from airflow_provider_streams.lake.writer import TableWriter
-from airflow_provider_streams.model.landing import TableMark, TableTerms
-from airflow_provider_streams.model.receipt import Receipt, SplitReceipt
 from airflow_provider_streams.model.sink import Sink
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.spark.sinks import sink_from_json, writer_of
+from airflow_provider_streams.spark.sinks import sink_from_json
+from tests.integration.lake import landing
 
 STEPS = ("writing", "committing", "committed")
 """Files are being written; all are, and all that is judged; the window is in place."""
-MARK = TableMark("a" * 32, "pulsar://shop/orders", "d.read")
-NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 ACTS = {
     "iceberg": ("pyiceberg.table", "Transaction", "commit_transaction"),
     "delta": ("deltalake", "DeltaTable", "create_write_transaction"),
@@ -37,27 +31,9 @@ ACTS = {
 """What puts a window in place, by the kind of table."""
 
 
-def window(number: float, hours: float = 1) -> Window:
-    return Window(NOON + timedelta(hours=number), NOON + timedelta(hours=number + hours))
-
-
-def land(sink: Sink, where: Window, ids: list[int], **terms: Any) -> None:
+def land(sink: Sink, window: Window, ids: list[int], **terms: Any) -> None:
     """Two tasks write, and the driver commits."""
-    rows = pa.table({"id": pa.array(ids, pa.int64())})
-    writer: Any = writer_of(sink, where, TableTerms(MARK, **terms))
-    assert isinstance(writer, TableWriter)
-    try:
-        target = writer.open(rows.schema)
-        files = []
-        half = -(-len(ids) // 2)
-        for part in (rows.slice(0, half), rows.slice(half)):
-            task = WindowFiles(target)
-            for batch in part.to_batches():
-                task.write(batch)
-            files += task.finish()
-        writer.commit(files, Receipt(f"plan of {ids}", (SplitReceipt(0, rows=len(ids)),), 1.0, "complete"))
-    finally:
-        writer.discard()
+    landing.land(sink, window, pa.table({"id": pa.array(ids, pa.int64())}), **terms)
 
 
 def die(*_: object) -> None:
@@ -85,7 +61,7 @@ def land_and_die(told: dict[str, Any]) -> None:
     else:
         die_around(getattr(holder, owner) if owner else holder, name, before=step == "committing")
     with given("store", told["options"]):
-        land(sink, window(*told["window"]), told["ids"], **told["terms"])
+        land(sink, landing.hour(*told["window"]), told["ids"], **told["terms"])
 
 
 def main() -> None:

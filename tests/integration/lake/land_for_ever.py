@@ -6,7 +6,7 @@ import sys
 from itertools import count
 
 from airflow_provider_streams import DeltaSink
-from tests.integration.lake.landing_deltas import hour, land, rows_of
+from tests.integration.lake.landing import hour, land, rows_of
 
 if __name__ == "__main__":
     sink = DeltaSink(sys.argv[1])

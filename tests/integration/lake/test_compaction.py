@@ -19,8 +19,9 @@ from airflow_provider_streams.lake.delta.writer import storage_of
 from airflow_provider_streams.lake.upkeep import compactable
 from tests.integration.lake.delta_reading import adds
 from tests.integration.lake.fault_proxy import FaultProxy
-from tests.integration.lake.kept_tables import MEGABYTE, TERMS, delta_in, new_iceberg, now, table_in
-from tests.integration.lake.landing_deltas import hour
+from tests.integration.lake.iceberg_reading import table_of
+from tests.integration.lake.kept_tables import MEGABYTE, delta_in, new_iceberg, now, table_in
+from tests.integration.lake.landing import TERMS, Attempt, hour
 
 pytestmark = pytest.mark.lake
 
@@ -256,9 +257,9 @@ def test_rows_from_before_a_table_got_columns_stay_as_they_are(table):
         {"id": 3, "lines": [{"sku": None}], "tags": [("k", None)], "raw": b"x", "price": 0},
     ]
     narrow = pa.Table.from_pylist(rows, NESTED)
-    table.landing.Attempt(sink, hour(0), narrow).write(tasks=4).commit()
+    Attempt(sink, hour(0), narrow).write(tasks=4).commit()
     wide = pa.Table.from_pylist([{"id": 9, "lines": [{"sku": "z", "count": 3}], "note": "new"}], WIDER)
-    table.landing.Attempt(sink, hour(1), wide).write(tasks=1).commit()
+    Attempt(sink, hour(1), wide).write(tasks=1).commit()
     files = content(table, hour(0)).files
     assert table.compact().windows == [hour(0)]
     (made,) = content(table, hour(0)).files
@@ -284,12 +285,12 @@ def test_rows_from_before_a_table_got_columns_stay_as_they_are(table):
 def test_a_column_that_somebody_renamed_keeps_its_windows_as_they_are(tmp_path):
     with table_in("iceberg", tmp_path) as table:
         table.land(hour(0), 0, 10)
-        with table.landing.table_of(table.sink).update_schema() as change:
+        with table_of(table.sink).update_schema() as change:
             change.rename_column("value", "text")
         done = compact(compactable(table.sink, TERMS.mark), {hour(0): 10}, MEGABYTE)
         assert "'value', which the table has not any more" in done.left[hour(0)]
-        with table.landing.table_of(table.sink).update_schema() as change:
-            change.add_column("value", table.landing.table_of(table.sink).schema().find_type("text"))
+        with table_of(table.sink).update_schema() as change:
+            change.add_column("value", table_of(table.sink).schema().find_type("text"))
         done = compact(compactable(table.sink, TERMS.mark), {hour(0): 10}, MEGABYTE)
         assert "another column" in done.left[hour(0)]
 
@@ -298,7 +299,7 @@ def test_files_of_several_windows_stay_as_they_are(tmp_path):
     with table_in("iceberg", tmp_path, partition_by=None) as table:
         table.land(hour(0), 0, 10)
         table.land(hour(1), 100, 10)
-        stored = table.landing.table_of(table.sink)
+        stored = table_of(table.sink)
         stored.overwrite(stored.scan().to_arrow())
         table.land(hour(2), 200, 10)
         done = table.compact()

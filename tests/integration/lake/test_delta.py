@@ -14,7 +14,7 @@ from airflow_provider_streams.lake.delta.writer import DeltaWriter, storage_of
 from airflow_provider_streams.lake.writer import TableWriter
 from airflow_provider_streams.model.landing import TableMark, TableState
 from tests.integration.lake.delta_reading import adds, commits, windows
-from tests.integration.lake.landing_deltas import NOON, SCHEMA, TERMS, Attempt, hour, land, rows_of, stored_files
+from tests.integration.lake.landing import NOON, SCHEMA, TERMS, Attempt, hour, land, rows_of, stored_files
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_a_window_that_shares_time_is_in_the_way_or_taken_out(sink):
     assert held(sink).keys() == {hour(0), hour(1), hour(2)}
     land(sink, hour(0, 2), rows_of(300, 2), replace_overlaps=True)
     assert held(sink) == {hour(0, 2): [300, 301], hour(2): [200]}
-    assert stored_files(sink) >= adds(storage_of(sink)).keys()
+    assert stored_files(storage_of(sink)) >= adds(storage_of(sink)).keys()
 
 
 def test_a_window_of_another_length_from_the_same_start_is_in_the_way(sink):
@@ -99,10 +99,10 @@ def test_a_window_of_another_length_from_the_same_start_is_in_the_way(sink):
 
 def test_an_attempt_that_fails_leaves_nothing(sink):
     land(sink, hour(0), rows_of(0, 10))
-    before = stored_files(sink)
+    before = stored_files(storage_of(sink))
     with pytest.raises(WindowsOverlap):
         land(sink, hour(0, 2), rows_of(300, 200))
-    assert stored_files(sink) == before
+    assert stored_files(storage_of(sink)) == before
 
 
 @pytest.mark.parametrize("other", [{"reader": "d.other"}, {"source": "pulsar://shop/clicks"}, {"id": "b" * 32}])
@@ -311,7 +311,7 @@ def test_a_table_that_was_made_append_only_says_so(sink):
         land(sink, hour(0), rows_of(0, 3))
     assert not caught.value.retryable
     assert held(sink) == {hour(0): list(range(10))}
-    assert stored_files(sink) == adds(storage_of(sink)).keys()
+    assert stored_files(storage_of(sink)) == adds(storage_of(sink)).keys()
 
 
 @pytest.mark.parametrize("end", [KeyboardInterrupt, SystemExit])

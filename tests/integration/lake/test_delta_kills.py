@@ -11,7 +11,7 @@ from pathlib import Path
 from airflow_provider_streams import DeltaSink
 from airflow_provider_streams.lake.delta.writer import storage_of
 from tests.integration.lake.delta_reading import windows
-from tests.integration.lake.landing_deltas import hour, land, rows_of
+from tests.integration.lake.landing import hour, land, rows_of
 
 ROOT = Path(__file__).parents[3]
 ROUNDS = 2

@@ -16,7 +16,7 @@ from airflow_provider_streams.model.landing import TableState
 from tests.integration.lake import duck
 from tests.integration.lake.delta_reading import adds, commits, windows
 from tests.integration.lake.fault_proxy import FaultProxy
-from tests.integration.lake.landing_deltas import TERMS, Attempt, hour, land, rows_of, stored_files
+from tests.integration.lake.landing import TERMS, Attempt, hour, land, rows_of, stored_files
 
 pytestmark = pytest.mark.lake
 
@@ -112,7 +112,7 @@ def test_a_commit_that_may_still_come_keeps_its_files_whatever_fails_next(sink, 
     monkeypatch.setattr(DeltaTable, "create_write_transaction", fails)
     with pytest.raises(CommitUnknown):
         land(sink, hour(0), rows_of(100, 5))
-    assert len(stored_files(plain(sink)) - adds(storage_of(plain(sink))).keys()) == 2
+    assert len(stored_files(storage_of(plain(sink))) - adds(storage_of(plain(sink))).keys()) == 2
 
 
 def test_windows_that_are_landed_at_once_are_all_there(sink):
@@ -133,7 +133,7 @@ def test_a_store_that_fails_while_files_are_written_changes_nothing(sink, proxy)
         land(sink, hour(0), rows_of(100, 5))
     proxy.fault = lambda _: None
     assert held(sink) == {hour(0): list(range(10))}
-    assert stored_files(plain(sink)) == adds(storage_of(plain(sink))).keys()
+    assert stored_files(storage_of(plain(sink))) == adds(storage_of(plain(sink))).keys()
 
 
 def test_a_store_that_does_not_answer_may_later(sink, seaweed_server):

@@ -20,8 +20,9 @@ from airflow_provider_streams.lake.files import WindowFiles
 from airflow_provider_streams.lake.parquet.writer import ParquetWriter
 from airflow_provider_streams.lake.upkeep import expirable
 from airflow_provider_streams.model.receipt import Receipt, SplitReceipt
-from tests.integration.lake.kept_tables import TERMS, delta_in, new_iceberg, now, table_in
-from tests.integration.lake.landing_deltas import hour, rows_of
+from tests.integration.lake.iceberg_reading import table_of
+from tests.integration.lake.kept_tables import delta_in, new_iceberg, now, table_in
+from tests.integration.lake.landing import TERMS, hour, rows_of
 
 pytestmark = pytest.mark.lake
 
@@ -92,7 +93,7 @@ def _earlier_version(table):
     if isinstance(table.sink.asset_uri, str) and table.sink.kind == "delta":
         number = DeltaTable(table.sink.path).version() - 1
         return lambda: sorted(DeltaTable(table.sink.path, version=number).to_pyarrow_table()["id"].to_pylist())
-    stored = table.landing.table_of(table.sink)
+    stored = table_of(table.sink)
     replaced = stored.current_snapshot().parent_snapshot_id
     before = stored.snapshot_by_id(replaced).parent_snapshot_id
     return lambda: sorted(stored.scan(snapshot_id=before).to_arrow()["id"].to_pylist())
@@ -193,14 +194,14 @@ def test_a_delta_log_that_does_not_reach_back_far_enough_keeps_everything(tmp_pa
 def test_branches_and_tags_keep_what_they_need(tmp_path):
     with table_in("iceberg", tmp_path) as table:
         table.land(hour(0), 0, 10)
-        stored = table.landing.table_of(table.sink)
+        stored = table_of(table.sink)
         stored.manage_snapshots().create_tag(stored.current_snapshot().snapshot_id, "audited").commit()
         table.land(hour(0), 500, 3)
-        stored = table.landing.table_of(table.sink)
+        stored = table_of(table.sink)
         stored.manage_snapshots().create_branch(stored.current_snapshot().snapshot_id, "side").commit()
         table.land(hour(0), 900, 2)
         table.expire(now())
-        stored = table.landing.table_of(table.sink)
+        stored = table_of(table.sink)
         read = {
             name: sorted(stored.scan(snapshot_id=stored.refs()[name].snapshot_id).to_arrow()["id"].to_pylist())
             for name in ("audited", "side", "main")
@@ -208,7 +209,7 @@ def test_branches_and_tags_keep_what_they_need(tmp_path):
         assert read == {"audited": list(range(10)), "side": [500, 501, 502], "main": [900, 901]}
         stored.manage_snapshots().remove_tag("audited").commit()
         table.expire(now())
-        stored = table.landing.table_of(table.sink)
+        stored = table_of(table.sink)
         before = stored.snapshot_by_id(stored.refs()["side"].snapshot_id)
         while before.parent_snapshot_id is not None:
             before = stored.snapshot_by_id(before.parent_snapshot_id)
@@ -218,7 +219,7 @@ def test_branches_and_tags_keep_what_they_need(tmp_path):
 def test_a_table_whose_files_may_be_others_is_refused(tmp_path):
     with table_in("iceberg", tmp_path) as table:
         table.land(hour(0), 0, 10)
-        with table.landing.table_of(table.sink).transaction() as change:
+        with table_of(table.sink).transaction() as change:
             change.set_properties({"gc.enabled": "false"})
         with pytest.raises(SinkError, match=r"gc.enabled is false"):
             table.expire(now())
@@ -228,7 +229,7 @@ def test_data_outside_of_the_tables_folder_stays(tmp_path):
     with table_in("iceberg", tmp_path) as table:
         table.land(hour(0), 0, 10)
         shared = tmp_path / "shared"
-        with table.landing.table_of(table.sink).transaction() as change:
+        with table_of(table.sink).transaction() as change:
             change.set_properties({"write.data.path": f"file://{shared}"})
         table.land(hour(0), 100, 4)
         table.land(hour(0), 200, 4)
@@ -245,7 +246,7 @@ def test_no_table_puts_its_files_into_another_ones_folder(tmp_path):
         table.land(hour(0), 0, 3)
         (tmp_path / "other" / "metadata").mkdir(parents=True)
         (tmp_path / "other" / "metadata" / "00000-a.metadata.json").touch()
-        with table.landing.table_of(table.sink).transaction() as change:
+        with table_of(table.sink).transaction() as change:
             change.set_properties({"write.data.path": f"file://{tmp_path}/other/data"})
         with pytest.raises(ForeignTable, match="lies inside of another table"):
             table.land(hour(1), 10, 3)
@@ -255,11 +256,11 @@ def test_files_of_a_table_that_was_renamed_stay_where_the_next_one_of_its_name_l
     with table_in("iceberg", tmp_path) as table:
         table.land(hour(0), 0, 10)
         table.land(hour(0), 100, 6)
-        before = table.landing.table_of(table.sink)
+        before = table_of(table.sink)
         before.catalog.rename_table("lake.orders", "lake.former")
         table.land(hour(1), 500, 3)
         table.land(hour(1), 600, 2)
-        assert table.landing.table_of(table.sink).location() == before.location()
+        assert table_of(table.sink).location() == before.location()
         gone = table.expire(now())
         assert gone.snapshots
         assert len([one for one in gone.files if one.path.endswith(".parquet")]) == 2
@@ -273,7 +274,7 @@ def test_files_of_a_table_that_was_renamed_stay_where_the_next_one_of_its_name_l
 def test_metadata_that_the_table_forgot_go(tmp_path):
     with table_in("iceberg", tmp_path) as table:
         table.land(hour(0), 0, 10)
-        with table.landing.table_of(table.sink).transaction() as change:
+        with table_of(table.sink).transaction() as change:
             change.set_properties({"write.metadata.previous-versions-max": "1"})
         for turn in range(3):
             table.land(hour(0), turn * 100, 10)

@@ -26,20 +26,8 @@ from airflow_provider_streams.lake.iceberg.table import storage_of
 from airflow_provider_streams.lake.iceberg.writer import IcebergWriter
 from airflow_provider_streams.lake.writer import TableWriter
 from airflow_provider_streams.model.landing import TableMark, TableState
-from tests.integration.lake.landing_icebergs import (
-    NOON,
-    SCHEMA,
-    TERMS,
-    Attempt,
-    hour,
-    ids,
-    land,
-    new_table,
-    rows_by_duckdb,
-    rows_of,
-    stored_files,
-    table_of,
-)
+from tests.integration.lake.iceberg_reading import ids, new_table, rows_by_duckdb, stored_files, table_of
+from tests.integration.lake.landing import NOON, SCHEMA, TERMS, Attempt, hour, land, rows_of
 
 pytestmark = pytest.mark.lake
 

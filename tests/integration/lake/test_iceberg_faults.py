@@ -11,7 +11,8 @@ from airflow_provider_streams.lake.connections import given
 from airflow_provider_streams.lake.iceberg import catalog as iceberg_catalog
 from airflow_provider_streams.lake.iceberg import commit as iceberg_commit
 from tests.integration.lake.fault_proxy import FaultProxy
-from tests.integration.lake.landing_icebergs import Attempt, hour, ids, land, new_table, rows_of, stored_files
+from tests.integration.lake.iceberg_reading import ids, new_table, stored_files
+from tests.integration.lake.landing import Attempt, hour, land, rows_of
 
 pytestmark = pytest.mark.lake
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.dataset as ds
-import pyarrow.fs as pafs
 import pytest
 
 from airflow_provider_streams import DeltaSink, IcebergSink, ParquetSink
@@ -21,7 +20,8 @@ from airflow_provider_streams.lake.iceberg.table import storage_of as iceberg_st
 from airflow_provider_streams.lake.storage import Storage
 from airflow_provider_streams.model.sink import Sink
 from tests.integration.lake import delta_reading
-from tests.integration.lake.killed_landing import STEPS, land, window
+from tests.integration.lake.killed_landing import STEPS, land
+from tests.integration.lake.landing import hour, stored_files
 
 ROOT = Path(__file__).parents[3]
 OLD, NEW, AGAIN = [1, 2, 3], [7, 8, 9, 10], [11]
@@ -86,9 +86,7 @@ class Parquet:
 
 
 def files_below(storage: Storage) -> set[str]:
-    system, root = storage.open()
-    found = system.get_file_info(pafs.FileSelector(root, recursive=True, allow_not_found=True))
-    return {one.base_name for one in found if one.path.endswith(".parquet")}
+    return {Path(file).name for file in stored_files(storage)}
 
 
 def killed(jobs: list[tuple[Sink, str]], options: dict[str, str], **changed: Any) -> None:
@@ -102,12 +100,12 @@ def killed(jobs: list[tuple[Sink, str]], options: dict[str, str], **changed: Any
 def check(tables: dict[str, Any], options: dict[str, str], left: tuple[str, ...]) -> None:
     """At each step, with what it leaves behind that no reader sees."""
     for table in tables.values():
-        land(table.sink, window(0), OLD)
+        land(table.sink, hour(0), OLD)
     killed([(table.sink, step) for step, table in tables.items()], options)
     assert {step: table.ids() for step, table in tables.items()} == {**dict.fromkeys(STEPS, OLD), "committed": NEW}
     assert tuple(step for step, table in tables.items() if table.orphans()) == left
     for table in tables.values():
-        land(table.sink, window(0), AGAIN)
+        land(table.sink, hour(0), AGAIN)
         assert table.ids() == AGAIN
 
 
@@ -124,11 +122,11 @@ def test_of_a_table_in_a_folder(kind, tmp_path):
 
 
 @pytest.mark.parametrize(("step", "now"), [("committing", [1, 2, 3, 4]), ("committed", NEW)])
-def test_windows_that_made_room_when_it_ended_are_back_with_the_next_run_of_any_window(step, now, tmp_path):
+def test_windows_that_made_room_when_it_ended_are_back_with_the_next_run_of_any_hour(step, now, tmp_path):
     table = Parquet(tmp_path / "wide")
-    land(table.sink, window(0), OLD)
-    land(table.sink, window(1), [4])
+    land(table.sink, hour(0), OLD)
+    land(table.sink, hour(1), [4])
     killed([(table.sink, step)], {}, window=[0, 2], terms={"replace_overlaps": True})
-    land(table.sink, window(5), AGAIN)
+    land(table.sink, hour(5), AGAIN)
     assert table.ids() == sorted(now + AGAIN)
     assert not list((Path(table.sink.path) / "_staging").glob("*.replaced-*"))

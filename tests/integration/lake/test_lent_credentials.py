@@ -10,7 +10,8 @@ from airflow_provider_streams.errors import CredentialsExpired, SinkError, Table
 from airflow_provider_streams.lake.connections import given
 from airflow_provider_streams.lake.iceberg import commit as iceberg_commit
 from airflow_provider_streams.lake.storage import Storage
-from tests.integration.lake.landing_icebergs import Attempt, hour, ids, land, new_table, rows_of
+from tests.integration.lake.iceberg_reading import ids, new_table
+from tests.integration.lake.landing import Attempt, hour, land, rows_of
 from tests.integration.lake.lending_catalog import lending
 
 pytestmark = pytest.mark.lake

@@ -14,7 +14,8 @@ from airflow_provider_streams.errors import InvalidRequest, SinkError, TableUnav
 from airflow_provider_streams.lake.connections import given
 from airflow_provider_streams.lake.delta.writer import DeltaWriter
 from airflow_provider_streams.testing.servers import SeaweedServer
-from tests.integration.lake.landing_icebergs import hour, ids, land, new_table, rows_of
+from tests.integration.lake.iceberg_reading import ids, new_table
+from tests.integration.lake.landing import hour, land, rows_of
 
 pytestmark = pytest.mark.lake
 
@@ -23,7 +24,8 @@ import json, sys
 from airflow_provider_streams import DeltaSink
 from airflow_provider_streams.lake.connections import given
 from tests.integration.lake.delta_reading import windows
-from tests.integration.lake.landing_deltas import hour, land, rows_of, storage_of
+from tests.integration.lake.landing import hour, land, rows_of
+from airflow_provider_streams.lake.delta.writer import storage_of
 
 with given("store", json.load(sys.stdin)):
     sink = DeltaSink("s3://lake/orders", "store")

@@ -11,8 +11,8 @@ import pytest
 
 from airflow_provider_streams.lake.upkeep import compactable
 from tests.integration.lake.keep_until_killed import STEPS
-from tests.integration.lake.kept_tables import TERMS, now, table_in
-from tests.integration.lake.landing_deltas import hour
+from tests.integration.lake.kept_tables import now, table_in
+from tests.integration.lake.landing import TERMS, hour
 
 pytestmark = pytest.mark.lake
 

@@ -1,8 +1,7 @@
-"""Landing windows in an Iceberg table as a job does, without a job; and reading it with another engine."""
+"""Landing windows in a table of any kind as a job does, without a job."""
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -10,24 +9,18 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from airflow_provider_streams.lake.files import DataFile, WindowFiles
-from airflow_provider_streams.lake.iceberg.catalog import catalog_of
-from airflow_provider_streams.lake.iceberg.table import storage_of
-from airflow_provider_streams.lake.iceberg.writer import IcebergWriter
+from airflow_provider_streams.lake.files import DataFile, FileTarget, WindowFiles
+from airflow_provider_streams.lake.storage import Storage
+from airflow_provider_streams.lake.writer import TableWriter
 from airflow_provider_streams.model.landing import TableMark, TableTerms
 from airflow_provider_streams.model.receipt import Receipt, SplitReceipt
-from airflow_provider_streams.model.sink import IcebergSink
+from airflow_provider_streams.model.sink import Sink
 from airflow_provider_streams.model.window import Window
-from tests.integration.lake.duck import connect
+from airflow_provider_streams.spark.sinks import writer_of
 
 TERMS = TableTerms(TableMark("a" * 32, "pulsar://shop/orders", "d.read"))
 SCHEMA = pa.schema([("id", pa.int64()), ("value", pa.string()), ("at", pa.timestamp("ms", "UTC"))])
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
-_numbers = itertools.count()
-
-
-def new_table(**options: Any) -> IcebergSink:
-    return IcebergSink(f"lake{next(_numbers)}.orders", conn_id="iceberg_test", **options)
 
 
 def hour(number: float, hours: float = 1) -> Window:
@@ -44,7 +37,7 @@ def rows_of(first: int, count: int, schema: pa.Schema = SCHEMA) -> pa.Table:
 class Attempt:
     """One attempt at a window, stopped where a test wants."""
 
-    sink: IcebergSink
+    sink: Sink
     window: Window
     rows: pa.Table
     terms: TableTerms = TERMS
@@ -54,10 +47,12 @@ class Attempt:
 
     def __post_init__(self) -> None:
         self.begun = datetime.now(UTC) - timedelta(seconds=0.1)
-        self.writer = IcebergWriter(self.sink, self.window, self.terms)
+        writer = writer_of(self.sink, self.window, self.terms)
+        assert isinstance(writer, TableWriter)
+        self.writer = writer
 
     def write(self, tasks: int = 2) -> Attempt:
-        self.target = self.writer.open(self.rows.schema)
+        self.target: FileTarget = self.writer.open(self.rows.schema)
         return self.write_files(tasks)
 
     def write_files(self, tasks: int = 2) -> Attempt:
@@ -83,33 +78,12 @@ class Attempt:
             self.writer.discard()
 
 
-def land(sink: IcebergSink, window: Window, rows: pa.Table, **terms: Any) -> Attempt:
+def land(sink: Sink, window: Window, rows: pa.Table, **terms: Any) -> Attempt:
     return Attempt(sink, window, rows, replace(TERMS, **terms)).land()
 
 
-def table_of(sink: IcebergSink) -> Any:
-    return catalog_of(sink).load_table(sink.table)
-
-
-def ids(sink: IcebergSink, rows: list[dict[str, Any]] | None = None) -> dict[Window, list[int]]:
-    """The rows of each window, as pyiceberg reads them, or as they were read."""
-    held: dict[Window, list[int]] = {}
-    for row in table_of(sink).scan().to_arrow().to_pylist() if rows is None else rows:
-        held.setdefault(Window(row["window_start"], row["window_end"]), []).append(row["id"])
-    return {window: sorted(found) for window, found in sorted(held.items())}
-
-
-def stored_files(sink: IcebergSink) -> set[str]:
-    """The Parquet files that lie in the table's folder."""
-    system, root = storage_of(table_of(sink)).open()
+def stored_files(storage: Storage) -> set[str]:
+    """The Parquet files below a folder."""
+    system, root = storage.open()
     found = system.get_file_info(pafs.FileSelector(root, recursive=True, allow_not_found=True))
     return {one.path.removeprefix(f"{root}/") for one in found if one.path.endswith(".parquet")}
-
-
-def rows_by_duckdb(sink: IcebergSink) -> list[dict[str, Any]]:
-    """The table as another engine reads it, from its metadata alone."""
-    table = table_of(sink)
-    with connect(storage_of(table), "avro", "iceberg") as duck:
-        location = table.metadata_location.removeprefix("file://")
-        found = duck.execute(f"SELECT * FROM iceberg_scan('{location}') ORDER BY ALL")  # noqa: S608
-        return found.arrow().read_all().to_pylist()

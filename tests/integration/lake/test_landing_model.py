@@ -21,13 +21,14 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from airflow_provider_streams.errors import LandedMeanwhile, WindowsOverlap
 from airflow_provider_streams.lake.compaction import compact
+from airflow_provider_streams.lake.delta.writer import storage_of
 from airflow_provider_streams.lake.iceberg import commit
 from airflow_provider_streams.lake.parquet.table import ParquetTable
 from airflow_provider_streams.lake.upkeep import compactable
 from airflow_provider_streams.model.landing import TableState
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.spark.sinks import table_state
-from tests.integration.lake import iceberg_reading
+from tests.integration.lake import delta_reading, iceberg_reading
 from tests.integration.lake.kept_tables import TERMS, KeptTable, table_in
 from tests.integration.lake.killed_landing import ACTS
 from tests.integration.lake.landing import SCHEMA, Attempt, hour, land, rows_of
@@ -209,6 +210,14 @@ class DeltaLandings(KeptLandings):
 
         DeltaTable(self.sink.path).optimize.compact()
         DeltaTable(self.sink.path).create_checkpoint()
+
+    @invariant()
+    def each_attempt_is_committed_once(self):
+        if self.held:
+            done = [action for actions in delta_reading.commits(storage_of(self.sink)) for action in actions]
+            made = [action["commitInfo"].get("streams.attempt") for action in done if "commitInfo" in action]
+            attempts = [attempt for attempt in made if attempt is not None]
+            assert len(attempts) == len(set(attempts))
 
 
 class IcebergLandings(KeptLandings):

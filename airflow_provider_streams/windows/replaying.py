@@ -248,5 +248,8 @@ class Replayer:
 def _decoding_of(system: StreamSystem, source: Source, plan: Plan) -> Decoding:
     found = decoding_now(system, source, plan)
     if found is None:
-        raise InvalidRequest(f"{source}: its payloads are not decoded")
+        raise InvalidRequest(
+            f"{source}: {system.name} does not decode its values and keys, so nothing that is kept aside of "
+            f"{plan.window} can become rows. Is the release of it installed here that planned the window?"
+        )
     return found

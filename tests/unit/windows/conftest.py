@@ -158,14 +158,14 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+def world(tmp_path: Path) -> Iterator[World]:
     read_table = reading.read_table
 
     def read(spec: Any) -> Any:
         made.before(spec)
         return read_table(spec)
 
-    monkeypatch.setattr(reading, "read_table", read)
-    with Journal(f"sqlite:///{tmp_path / 'journal.db'}") as journal:
+    with pytest.MonkeyPatch.context() as patched, Journal(f"sqlite:///{tmp_path / 'journal.db'}") as journal:
+        patched.setattr(reading, "read_table", read)
         made = World(tmp_path, journal)
         yield made

@@ -34,7 +34,7 @@ from airflow_provider_streams.model.row_type import Simple
 from airflow_provider_streams.model.undecodable import Undecodable
 from airflow_provider_streams.spark.replaying import ParquetReplay, Redecoding
 from airflow_provider_streams.spark.window_quarantine import WindowQuarantine
-from airflow_provider_streams.testing.fake import EPOCH, FakeSource
+from airflow_provider_streams.testing.fake import EPOCH, FakeSource, FakeSystem
 from airflow_provider_streams.windows.backfilling import Outcome
 from airflow_provider_streams.windows.landing import kept_landing
 from airflow_provider_streams.windows.reading import RunIds, summary, undecodable_sentence
@@ -227,6 +227,24 @@ def test_who_landed_nothing_has_no_quarantine(typed):
         replay(typed, minute(1))
     with pytest.raises(InvalidRequest, match="--value-format"):
         replay(typed, minute(0), None)
+
+
+def test_a_system_that_decodes_no_payloads_replays_none(typed, monkeypatch):
+    """Its source says what values are, and its plans leave them as they are."""
+    typed.read(minute(0), value=STRICT)
+    plan, pinned = FakeSystem.plan, typed.journal.pinned(KEY, "reader", minute(0))
+    monkeypatch.setattr(FakeSystem, "plan", lambda self, request: replace(plan(self, request), decoding=None))
+    for lasting in (True, False):
+        source = FakeSource(value=MENDED)
+        replayer = Replayer(typed.place(source), source, "reader", RunIds("cli", "me", "replay", 1), lasting=lasting)
+        with pytest.raises(InvalidRequest, match=r"numbers: fake does not decode .* can become rows"):
+            replayer.replay(minute(0))
+    assert typed.journal.pinned(KEY, "reader", minute(0)) == pinned
+    assert len(typed.journal.runs(KEY, "reader", minute(0))) == 1
+    check(typed, minute(0), is_bad=bad_before)
+    monkeypatch.undo()
+    replay(typed, minute(0))
+    check(typed, minute(0), is_bad=is_torn)
 
 
 def test_a_window_that_was_planned_anew_is_read_first(typed):

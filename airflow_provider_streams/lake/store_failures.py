@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import html
 import re
 import socket
 import ssl
@@ -17,6 +18,7 @@ _REFUSED = re.compile(
     re.IGNORECASE,
 )
 """What stores say, in words of their own or of Arrow's, where waiting helps nobody."""
+_NO_BUCKET = re.compile(r"no_?such_?bucket|container_?not_?found", re.IGNORECASE)
 _EXPIRED = re.compile(
     r"expired_?token|token_?refresh_?required|\btoken (is|has|was)? ?expired|signature (has )?expired", re.IGNORECASE
 )
@@ -30,6 +32,27 @@ _UNTRUSTED = re.compile(
     r"curlcode: (60|77)\b|ssl peer certificate|invalid peer certificate|certificate_verify_failed|unknown ?issuer",
     re.IGNORECASE,
 )
+_DOCUMENT = re.compile(
+    r"\s*(<\?xml\b|<!doctype html\b|<html\b|<error>).*?(</error>|</html>|\Z)", re.IGNORECASE | re.DOTALL
+)
+"""How stores answer, and proxies before them."""
+_TOLD = re.compile(r"<(?:code|message|title)>\s*(.*?)\s*</", re.IGNORECASE | re.DOTALL)
+"""What is for people in it."""
+_UNTRUSTED_HELP = (
+    "the server's certificate is not trusted here. Name its authority in the environment of driver and executors, by "
+    "SSL_CERT_FILE for a store and REQUESTS_CA_BUNDLE for a catalog; or that of an Iceberg table's store by "
+    "s3.tls-ca-file in the connection"
+)
+_ALWAYS = (
+    (_EXPIRED, "the credentials have expired, put new ones where they come from"),
+    (_UNTRUSTED, _UNTRUSTED_HELP),
+)
+_REFUSALS = (
+    *_ALWAYS,
+    (_NO_BUCKET, "make it at the store that the connection leads to, or name another one"),
+    (_REFUSED, "see that the keys are right, and may list, read, write and delete there"),
+)
+"""What helps where waiting does not; the later ones are a store's own words, and nobody else's."""
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FULL_WORDS = re.compile(r"no space left on device|storage_?full|insufficient_?storage|quota_?exceeded", re.IGNORECASE)
 _NUMBER = re.compile(r"\(os error (\d+)\)")
@@ -51,24 +74,26 @@ def failure_of(target: str, words: str, cause: BaseException, *, is_lent: bool =
         cause: what was raised.
         is_lent: whether the credentials are those of a catalog, which lends new ones to the next attempt.
     """
-    said = f"{words} {cause}"
+    said, words = f"{words} {cause}", plain(words)
     number = _number_of(cause)
     if number in _FULL or _FULL_WORDS.search(said):
         return StoreFull(target, words)
     if is_lent and (_EXPIRED.search(said) or _UNKNOWN_KEY.search(said)):
         return CredentialsExpired(target, words)
-    if _EXPIRED.search(said):
-        return SinkError(target, f"{words}: the credentials have expired, put new ones where they come from")
-    if _UNTRUSTED.search(said):
-        return SinkError(
-            target,
-            f"{words}: the server's certificate is not trusted here. Name its authority in the environment of driver "
-            "and executors, by SSL_CERT_FILE for a store and REQUESTS_CA_BUNDLE for a catalog; or that of an Iceberg "
-            "table's store by s3.tls-ca-file in the connection",
-        )
-    is_local = target.startswith(("file:", "/"))
-    passes = number in _PASSING or (number is None and not is_local and not _REFUSED.search(said))
-    return (TableUnavailable if passes else SinkError)(target, words)
+    speaks = number is None and not target.startswith(("file:", "/"))
+    if help_ := next((text for known, text in (_REFUSALS if speaks else _ALWAYS) if known.search(said)), None):
+        return SinkError(target, f"{words}: {help_}")
+    return (TableUnavailable if speaks or number in _PASSING else SinkError)(target, words)
+
+
+def plain(words: str) -> str:
+    """One line; of a document that a store answered, the code and the message."""
+    return " ".join(_DOCUMENT.sub(_told, words).split())
+
+
+def _told(document: re.Match[str]) -> str:
+    told = [html.unescape(text) for text in _TOLD.findall(document[0])]
+    return f" ({': '.join(told)})" if told else " (and no more that is for people)"
 
 
 def have_expired(options: Mapping[str, str]) -> bool:

@@ -114,7 +114,7 @@ class DeltaSink:
 
     def __post_init__(self) -> None:
         plain = _path_of(self.path)
-        if plain is not None and Path(plain).is_absolute() and not _MISREAD & set(plain):
+        if plain is not None and Path(plain).is_absolute() and not _MISREAD.search(plain):
             object.__setattr__(self, "path", "/" + posixpath.normpath(plain).lstrip("/"))
         else:
             object.__setattr__(self, "path", _bucket_url(self.path))
@@ -232,8 +232,9 @@ def _bucket_url(text: str) -> str:
     folder = rest.rstrip("/")
     if scheme not in _BUCKETS or not _FOLDER.fullmatch(example(folder)) or {".", ".."} & set(folder.split("/")):
         raise InvalidRequest(
-            f"a Delta table is a folder in a bucket, like s3://lake/orders, or an absolute path, not {_shown(text)!r}; "
-            "its name has letters, digits and the characters - _ . = + only, and nothing but a connection holds keys"
+            f"a Delta table is a folder in a bucket, like s3://lake/orders, or an absolute path, not {_shown(text)!r}. "
+            "In a bucket, its name has letters, digits and the characters - _ . = + only; in a path, anything but %, "
+            "\\ and control characters. Keys go into a connection"
         )
     return f"{_BUCKETS[scheme]}://{folder}"
 
@@ -241,8 +242,8 @@ def _bucket_url(text: str) -> str:
 _TABLE = re.compile(r"[\w-]+(\.[\w-]+)+", re.ASCII)
 _CATALOG = re.compile(r"[\w.-]+", re.ASCII)
 
-_MISREAD = frozenset("%\\")
-"""In a path, delta-rs takes them for something else at times."""
+_MISREAD = re.compile(r"[%\\\x00-\x1f\x7f]")
+"""In a path, delta-rs refuses these, or takes them for something else at times."""
 
 _BUCKETS = {"s3": "s3", "s3a": "s3"}
 """Spark calls s3a what all others call s3."""

@@ -13,6 +13,7 @@ import pyarrow.fs as pafs
 from airflow_provider_streams.errors import ForeignTable, InvalidRequest, SinkError
 from airflow_provider_streams.lake.folders import sign_around
 from airflow_provider_streams.lake.storage import Storage
+from airflow_provider_streams.lake.store_failures import plain
 
 _OPTIONS = {
     "client.access-key-id": "AWS_ACCESS_KEY_ID",
@@ -97,7 +98,7 @@ def errors_of(storage: Storage) -> Iterator[None]:
 def words_of(error: BaseException) -> str:
     """One line, without colours and what is for delta-rs's authors."""
     text = _COLOUR.sub("", str(error)).partition("\n   0: ")[0]
-    return " ".join(text.replace("↳", " ").split())
+    return plain(text.replace("↳", " ")).removeprefix("Kernel error -> ")
 
 
 def make_folder(storage: Storage, folder: str) -> None:

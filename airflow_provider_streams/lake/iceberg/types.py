@@ -74,7 +74,8 @@ def check_same_columns(target: str, written: pa.Schema, table: Schema) -> None:
     if not is_same:
         raise TableUnavailable(
             target,
-            "somebody dropped, renamed or added columns while rows were written, with the columns' ids of before",
+            "somebody dropped, renamed or added columns while rows were written for those of before: nothing was "
+            "changed, and the next attempt writes the columns of now",
         )
 
 
@@ -95,11 +96,11 @@ def differences(table: Schema, columns: pa.Schema) -> tuple[list[str], list[str]
         if have is None and field.name.lower() in lower:
             wrong.append(f"{field.name} is called {lower[field.name.lower()]} there")
         elif have is None:
-            lacking.append(f"{field.name} {field.field_type}")
+            lacking.append(f"{field.name} {_text(field.field_type)}")
         elif not _grows(have.field_type, field.field_type):
-            wrong.append(f"{field.name} is {have.field_type}, the rows have {field.field_type}")
+            wrong.append(f"{field.name} is {_text(have.field_type)}, the rows have {_text(field.field_type)}")
         elif _shape(have.field_type) != _shape(field.field_type):
-            lacking.append(f"{field.name} as {field.field_type}")
+            lacking.append(f"{field.name} as {_text(field.field_type)}")
         elif have.required and field.name not in WINDOW_COLUMNS:
             wrong.append(f"{field.name} must not be null there, and may be in the rows")
     names = {field.name for field in wanted.fields}
@@ -201,6 +202,18 @@ def _shape(type_: IcebergType) -> object:
             return ("list", _shape(type_.element_type))
         case MapType():
             return ("map", _shape(type_.key_type), _shape(type_.value_type))
+    return str(type_)
+
+
+def _text(type_: IcebergType) -> str:
+    """For people, to whom the ids of fields say nothing."""
+    match type_:
+        case StructType():
+            return f"struct<{', '.join(f'{one.name} {_text(one.field_type)}' for one in type_.fields)}>"
+        case ListType():
+            return f"list<{_text(type_.element_type)}>"
+        case MapType():
+            return f"map<{_text(type_.key_type)}, {_text(type_.value_type)}>"
     return str(type_)
 
 

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from airflow_provider_streams.errors import CredentialsExpired, SinkError, StoreFull, TableUnavailable
-from airflow_provider_streams.lake.store_failures import failure_of, have_expired
+from airflow_provider_streams.lake.store_failures import failure_of, have_expired, plain
 
 S3 = "When initiating multiple part upload for key 'x' in bucket 'lake': AWS Error"
 EXPIRED = (
@@ -43,6 +43,43 @@ EXPIRED_SILENT = "AWS Error UNKNOWN (HTTP status 400) during HeadObject operatio
 )
 def test_waiting_helps_where_a_store_fails_and_not_where_it_refuses(words, kind):
     assert type(failure_of("s3://lake/orders", words, OSError(words))) is kind
+
+
+XML = (
+    'Server returned non-2xx status code 403 Forbidden: <?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>'
+    "{}</Code><Message>The one you &lt;gave&gt;\n is not.</Message><Resource>/lake/x</Resource><RequestId>18EA"
+    "</RequestId></Error>\n\nin a call"
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "help_"), [("InvalidAccessKeyId", "the keys are right"), ("NoSuchBucket", "make it at the store")]
+)
+def test_a_stores_document_is_told_by_its_code_and_message_and_who_can_help(code, help_):
+    words = f"the store fails: {XML.format(code)}"
+    found = failure_of("s3://lake/orders", words, OSError(words))
+    assert type(found) is SinkError
+    assert str(found).startswith(
+        "s3://lake/orders: the store fails: Server returned non-2xx status code 403 Forbidden: "
+        f"({code}: The one you <gave> is not.) in a call: "
+    )
+    assert help_ in str(found)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("plain\n words", "plain words"),
+        (
+            "502: <html><head><title>502 Bad Gateway</title></head><body>..</body></html> at /x",
+            "502: (502 Bad Gateway) at /x",
+        ),
+        ("400 <!DOCTYPE html><p>no", "400 (and no more that is for people)"),
+        ("<?xml version='1.0'?><Error><Code>SlowDown</Code><Mess", "(SlowDown)"),
+    ],
+)
+def test_documents_are_no_words(words, said):
+    assert plain(words) == said
 
 
 @pytest.mark.parametrize("words", [EXPIRED, UNKNOWN_KEY, SILENT, EXPIRED_SILENT])

@@ -44,7 +44,7 @@ def test_two_spellings_of_a_delta_table_are_one(path, uri):
 @pytest.mark.parametrize(
     "path",
     [
-        *("relative", "", "hdfs://x/y", "file://host/x", "/lake/a%20b", "/lake/a\\b"),
+        *("relative", "", "hdfs://x/y", "file://host/x", "/lake/a%20b", "/lake/a\\b", "/lake/a\nb"),
         *(
             "s3://lake",
             "s3://lake/",

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from airflow.sdk import Connection
 
 
+CATALOG_TYPES = ("rest", "hive", "glue", "dynamodb", "sql", "in-memory", "bigquery")
+"""What pyiceberg knows; it need not be installed where connections are read."""
+
+
 def properties_of(conn_id: str) -> dict[str, str]:
     """What a connection says of tables; secrets among it.
 
@@ -39,9 +43,15 @@ def iceberg_properties(connection: Connection) -> dict[str, str]:
     (`rest`), `warehouse`, `s3.endpoint`, ..
 
     Raises:
-        InvalidRequest: a property that loads code, or one that is no text or number.
+        InvalidRequest: a property that loads code, or one that is no text or number; or no known type of catalog.
     """
     found = {name: _text(connection.conn_id, name, value) for name, value in connection.extra_dejson.items()}
+    kind = found.get("type", "")
+    if kind and kind.lower() not in CATALOG_TYPES:
+        raise InvalidRequest(
+            f"connection {connection.conn_id!r}: no Iceberg catalog is of type {kind!r}; known: "
+            f"{', '.join(CATALOG_TYPES)}. Without a type, its address tells"
+        )
     uri = _uri(connection)
     if uri:
         found.setdefault("uri", uri)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,7 +17,7 @@ from requests.adapters import HTTPAdapter
 from airflow_provider_streams.errors import SinkError, StreamsError, TableUnavailable
 from airflow_provider_streams.lake.connections import properties_of, secrets_of
 from airflow_provider_streams.lake.iceberg.lent import in_place_of_own
-from airflow_provider_streams.lake.store_failures import failure_of
+from airflow_provider_streams.lake.store_failures import failure_of, plain
 from airflow_provider_streams.model.sink import IcebergSink
 from airflow_provider_streams.redaction import conceal
 
@@ -74,8 +74,28 @@ def catalog_of(sink: IcebergSink) -> Catalog:
                 f"pyiceberg knows no catalog {sink.where!r} here: describe it in ~/.pyiceberg.yaml or "
                 f"PYICEBERG_CATALOG__{sink.where.upper()}__URI, or give conn_id",
             )
-        is_rest = _OWN_CATALOG not in properties and infer_catalog_type(sink.where, properties) is CatalogType.REST
-        return _rest(sink.where, properties) if is_rest else load_catalog(sink.where, **properties)
+        if _OWN_CATALOG not in properties and _type_of(sink, properties) is CatalogType.REST:
+            return _rest(sink.where, properties)
+        return load_catalog(sink.where, **properties)
+
+
+def _type_of(sink: IcebergSink, properties: Mapping[str, Any]) -> CatalogType | None:
+    """As it is said, else as the catalog's address tells.
+
+    Raises:
+        SinkError: nothing tells it, or it is none that pyiceberg knows.
+    """
+    named, uri = str(properties.get("type") or "").lower(), properties.get("uri")
+    known = ", ".join(one.value for one in CatalogType)
+    if named and named not in {one.value for one in CatalogType}:
+        raise SinkError(str(sink), f"pyiceberg knows no catalog of type {named!r}: type is one of {known}")
+    if not uri and named in ("", CatalogType.REST.value):
+        raise SinkError(
+            str(sink),
+            f"nothing says where the catalog {sink.where!r} is: give its uri (the host of a connection), or a type "
+            f"that needs none; known types: {known}",
+        )
+    return CatalogType(named) if named else infer_catalog_type(sink.where, dict(properties))
 
 
 def _rest(name: str, properties: dict[str, Any]) -> Catalog:
@@ -118,4 +138,4 @@ def _is_passing(error: Exception) -> bool:
 
 def words_of(error: BaseException) -> str:
     """One line."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+    return f"{type(error).__name__}: {plain(str(error))}"

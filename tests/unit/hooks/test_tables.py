@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
+from pyiceberg.catalog import CatalogType
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.journal import open_journal
-from airflow_provider_streams.hooks.tables import properties_of
+from airflow_provider_streams.hooks.tables import CATALOG_TYPES, properties_of
 from airflow_provider_streams.lake import connections
 
 
@@ -52,12 +53,22 @@ def test_a_store_of_a_connection_is_told_by_its_type(connection, kind):
     [
         ({"conn_type": "http"}, r"'http'.*'iceberg'.*'aws' or 'generic'"),
         ({"conn_type": "iceberg", "extra": {"py-io-impl": "os:system"}}, "names code to load"),
+        (
+            {"conn_type": "iceberg", "extra": {"type": "nessie"}},
+            "'lake': .* type 'nessie'; known: rest, hive, .*sql",
+        ),
         ({"conn_type": "iceberg", "extra": {"ssl": {"client": {"cert": "/etc/x"}}}}, "one text or number"),
     ],
 )
 def test_other_connections_are_refused(connection, value, said):
     with pytest.raises(InvalidRequest, match=said):
         properties_of(connection(**value))
+
+
+def test_the_types_of_catalogs_are_those_of_pyiceberg(connection):
+    assert sorted(CATALOG_TYPES) == sorted(one.value for one in CatalogType)
+    for kind in (*CATALOG_TYPES, "REST", ""):
+        assert properties_of(connection(conn_type="iceberg", extra={"type": kind})) == {"type": kind}
 
 
 def test_whoever_has_the_journal_open_can_ask(connection, airflow_home, monkeypatch):

@@ -117,7 +117,10 @@ def redecode(connection: Connection, kept: KeptLanding, payloads: Mapping[str, A
 def note_columns(connection: Connection, landing_id: int, columns: Schema) -> None:
     """What rows the table has now; columns are only ever added."""
     before = _columns(connection, landing_id)
-    newest = connection.execute(select(func.max(pins.c.id))).scalar()
+    reader = select(landings.c.reader_id).where(landings.c.id == landing_id).scalar_subquery()
+    # of the reader's own plans, for the newest one of a window is kept as long as the reader: SQLite gives free numbers
+    # to others again
+    newest = connection.execute(select(func.max(pins.c.id)).where(pins.c.reader_id == reader)).scalar()
     merged = {**before, **{name: [kind, *before.get(name, [kind, newest])[1:]] for name, kind in columns}}
     if merged != before:
         written = json.dumps([[name, *rest] for name, rest in merged.items()])
@@ -131,7 +134,7 @@ def columns_since(connection: Connection, landing_id: int, pin_id: int) -> tuple
 
 
 def _columns(connection: Connection, landing_id: int) -> dict[str, list[Any]]:
-    """By name: its type, and the newest plan of all when the table got it, if that was noted."""
+    """By name: its type, and the newest plan of the reader when the table got it, if that was noted."""
     kept = connection.execute(select(landings.c.columns).where(landings.c.id == landing_id)).scalar()
     return {name: rest for name, *rest in json.loads(kept)} if kept else {}
 

@@ -127,7 +127,7 @@ landings = Table(
 
 `landing` is its JSON; null: runs from before landings were noted, which the next run makes its own. `table_id` is
 written into the table. `columns` are those of its rows, `grid` how its windows tile time: null while nobody knows. A
-column has a name, a type, and the greatest number of a pin when the table got it; no number: nobody noted that.
+column has a name, a type, and the greatest number of the reader's pins when the table got it; no number: not noted.
 """
 
 pins = Table(

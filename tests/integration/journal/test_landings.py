@@ -181,6 +181,18 @@ def test_a_run_is_told_what_the_table_got_after_its_plan_was_pinned(journal, ord
     assert journal.start_run(KEY, plan_of(hour(0), 1), **TASK).later == (), "where nothing lands"
 
 
+def test_a_plan_that_gets_the_number_of_a_forgotten_one_is_new(journal, orders, reads, hour, plan_of):
+    narrow, wide = (("value", "binary"),), (("value", "binary"), ("key", "string"))
+    reads.cover(hour(0), orders, schema=narrow)
+    journal.pin(KEY, plan_of(hour(1)))
+    for number in range(4):
+        journal.pin(KEY, plan_of(hour(number), reader="another"))
+    reads.cover(hour(1), orders, schema=wide)
+    assert journal.forget(KEY, "another")
+    plan = journal.pin(KEY, plan_of(hour(2)))
+    assert journal.start_run(KEY, plan, **TASK, landing_id=orders.id).later == ()
+
+
 def test_of_columns_from_before_that_was_noted_nobody_says_that_they_came_later(journal, url, orders, reads, hour):
     reads.cover(hour(0), orders, schema=(("value", "binary"),))
     engine = create_engine(url)

@@ -475,15 +475,20 @@ class FanOutIncomplete(StreamsError):
     ) -> None:
         self.source, self.span, self.landed, self.failures = source, span, landed, dict(failures)
         self.retryable = retryable
-        shown = [f"{one}: {cause}" for one, cause in list(failures.items())[:_TABLES_SHOWN]]
-        others = list(failures)[_TABLES_SHOWN:]
-        if others:
-            more = f" and {len(others) - _NAMES_SHOWN} more" if len(others) > _NAMES_SHOWN else ""
-            shown.append(f"and {', '.join(others[:_NAMES_SHOWN])}{more}: see the log")
         super().__init__(
-            f"{source}: of {span}, {landed} are landed, {len(failures)} are not. {'; '.join(shown)}. Run the task "
+            f"{source}: of {span}, {landed} are landed, {len(failures)} are not. {causes_text(failures)}. Run the task "
             "again to try those alone; accept what is lost with on_loss='record'."
         )
+
+
+def causes_text(failures: Mapping[str, str]) -> str:
+    """Many failures in one sentence: the first with their causes, further ones by their names."""
+    shown = [f"{one}: {cause}" for one, cause in list(failures.items())[:_TABLES_SHOWN]]
+    others = list(failures)[_TABLES_SHOWN:]
+    if others:
+        more = f" and {len(others) - _NAMES_SHOWN} more" if len(others) > _NAMES_SHOWN else ""
+        shown.append(f"and {', '.join(others[:_NAMES_SHOWN])}{more}: see the log")
+    return "; ".join(shown)
 
 
 _TABLES_SHOWN = 10

@@ -14,7 +14,7 @@ class Patience:
     """With sources or tables that do not answer, where each is one of several: it ends when that is no single one's.
 
     Args:
-        several: whether there are several tables; of one, what does not answer concerns all windows at once.
+        several: whether each source has a table of its own; of one table, what does not answer concerns all windows.
     """
 
     def __init__(self, *, several: bool) -> None:

@@ -66,7 +66,7 @@ class TablesFill:
         if task.dry_run_only:
             withhold_tables(task, task.table_sink, expansion.tables)
             return preview.to_json() | {"verdict": "planned", "failed": len(outcome.failures)}
-        outcome = outcome.and_then(self._backfiller.run(preview, done=self._log_job))
+        outcome = self._backfiller.run(preview, self._log_job, outcome)
         task._tables = outcome.landed  # noqa: SLF001 - what its lineage is told of
         outcome.check(task.source, f"windows of {how.span}", names_windows=True)
         announcement = TablesAnnouncement(self._place.journal, task, self._context, how.ask, task.table_sink)
@@ -112,9 +112,10 @@ class TablesRun:
             self._log.info("%s is %d topics or streams now", task.source, len(expansion))
             if task.dry_run_only:
                 return self._shown(reader, expansion, refused)
-            entries, outcome = reader.prepare(expansion)
+            with refused.named_by_what_ends_all():
+                entries, outcome = reader.prepare(expansion)
             self._log.info("Pinned plans\n%s", plans_text([(table, entry.plan) for table, entry in entries]))
-            outcome = refused.and_then(outcome).and_then(reader.land(entries, self._log_job))
+            outcome = reader.land(entries, self._log_job, refused.and_then(outcome))
             task._tables = outcome.landed  # noqa: SLF001 - what its lineage is told of
             self._log.info("Window %s: %s", window, outcome.words)
             for table, plan, landed in outcome.landed:

@@ -61,10 +61,10 @@ def _run_chunk(chunk: ChunkSpec, spark: SparkSession) -> list[WindowResult]:
         Transform(chunk.transform, chunk.how).rehearse(spark)
     _log.info("reading %d windows in one job", len(own))
     results: dict[int, WindowResult] = {**foreign}
-    passes, patience = _passes(chunk, own), Patience(several=chunk.has_several_tables)
+    passes, patience = _passes(chunk, own), Patience(several=chunk.fans_out)
     columns: dict[str, Schema] = {}
     for numbers in passes:
-        part = ChunkSpec(tuple(_with_columns(chunk.specs[number], columns) for number in numbers))
+        part = replace(chunk, specs=tuple(_with_columns(chunk.specs[number], columns) for number in numbers))
         read = _attempt(part, spark, patience) if len(passes) == 1 else _beside_others(part, spark, patience)
         results |= zip(numbers, read, strict=True)
         for spec, one in zip(part.specs, read, strict=True):
@@ -110,9 +110,8 @@ def _with_columns(spec: JobSpec, columns: Mapping[str, Schema]) -> JobSpec:
 def _of_other_clusters(chunk: ChunkSpec) -> dict[int, WindowFailure]:
     """The windows whose plans mean nothing here; each origin is asked about once, some side by side."""
     first = {spec.plan.source: spec for spec in reversed(chunk.specs)}
-    several = chunk.has_several_tables
     with ThreadPoolExecutor(min(WINDOWS_AT_ONCE, len(first)), thread_name_prefix="streams-origin") as pool:
-        asked = pool.map(lambda spec: _origin_problem(spec, several=several), first.values())
+        asked = pool.map(lambda spec: _origin_problem(spec, several=chunk.fans_out), first.values())
         problems = dict(zip(first, asked, strict=True))
     return {
         number: _failed(spec, problem)

@@ -69,6 +69,9 @@ class ChunkSpec:
     """
 
     specs: tuple[JobSpec, ...]
+    fans_out: bool = False
+    """Whether each source has a table of its own: then what is wrong with one is no matter of the others. They need not
+    be among these windows: a retry may have one table left."""
 
     def __post_init__(self) -> None:
         if not self.specs:
@@ -78,11 +81,6 @@ class ChunkSpec:
     def how(self) -> JobSpec:
         """Any one of the specs: columns, transform, options and the kind of the sink are the same in all."""
         return self.specs[0]
-
-    @property
-    def has_several_tables(self) -> bool:
-        """Whether it fans out: then what is wrong with one table, or its source, is no matter of the others."""
-        return len({table_of(spec) for spec in self.specs}) > 1
 
     @property
     def is_small(self) -> bool:
@@ -111,12 +109,13 @@ class ChunkSpec:
 
     def part(self, first: int, end: int) -> Self:
         """The specs `[first, end)`."""
-        return type(self)(self.specs[first:end])
+        return replace(self, specs=self.specs[first:end])
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values without the secrets, but with their names.
 
-        A spec's, with `plans`, `all_held`, and the `tables` (sink and terms), of which each has the one of `in_table`.
+        A spec's, with `plans`, `all_held`, and the `tables` (sink and terms), of which each has the one of `in_table`;
+        and `fans_out`.
         """
         tables = [json.dumps([spec.to_json()[name] for name in _TABLE]) for spec in self.specs]
         known = list(dict.fromkeys(tables))
@@ -126,6 +125,7 @@ class ChunkSpec:
             "all_held": [spec.held.to_json() if spec.held else None for spec in self.specs],
             "tables": [dict(zip(_TABLE, json.loads(one), strict=True)) for one in known],
             "in_table": [known.index(one) for one in tables],
+            "fans_out": self.fans_out,
         }
 
     @classmethod
@@ -135,14 +135,15 @@ class ChunkSpec:
         Raises:
             PreflightFailed: a secret's variable did not arrive.
         """
-        one = {name: value for name, value in data.items() if name not in _LISTS}
+        one = {name: value for name, value in data.items() if name not in _OF_ALL}
         tables = [JobSpec.from_json({**one, **table}, environ) for table in data["tables"]]
         each = zip(data["plans"], data["all_held"], data["in_table"], strict=True)
         return cls(
             tuple(
                 replace(tables[number], plan=Plan.from_json(plan), held=Held.from_json(held) if held else None)
                 for plan, held, number in each
-            )
+            ),
+            data["fans_out"],
         )
 
     @classmethod
@@ -152,7 +153,7 @@ class ChunkSpec:
         return cls(tuple(replace(how, plan=plan, held=one) for plan, one in zip(plans, known, strict=True)))
 
 
-_LISTS = ("plans", "all_held", "tables", "in_table")
+_OF_ALL = ("plans", "all_held", "tables", "in_table", "fans_out")
 _TABLE = ("sink", "terms")
 
 

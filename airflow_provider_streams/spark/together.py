@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -65,7 +66,7 @@ class Together:
         """What became of each window, in order."""
         try:
             specs = [sinks.with_quarantine(spec, self._writers.get(n)) for n, spec in enumerate(self._chunk.specs)]
-            self._chunk = ChunkSpec(tuple(specs))
+            self._chunk = replace(self._chunk, specs=tuple(specs))
             if self._chunk.how.sink is not None and self._chunk.transform is None:
                 self._directly()
             else:

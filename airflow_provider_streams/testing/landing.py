@@ -54,7 +54,7 @@ def run_without_spark(work: JobSpec | ChunkSpec) -> Any:
 def without_transforms(work: JobSpec | ChunkSpec) -> JobSpec | ChunkSpec:
     """The same work on the rows as they are read: a transform needs Spark, however small the window."""
     if isinstance(work, ChunkSpec):
-        return ChunkSpec(tuple(replace(spec, transform=None) for spec in work.specs))
+        return replace(work, specs=tuple(replace(spec, transform=None) for spec in work.specs))
     return replace(work, transform=None)
 
 

@@ -18,7 +18,7 @@ from airflow_provider_streams.model.plan_table import bytes_text
 from airflow_provider_streams.model.table_list import MOST_NAMED
 from airflow_provider_streams.windows.backfilling import Backfill, Backfiller
 from airflow_provider_streams.windows.expansion import Expansion, expand, is_new, vanished
-from airflow_provider_streams.windows.fan_out import Preparing, Tables, failed, land_job
+from airflow_provider_streams.windows.fan_out import Preparing, Tables, failed, land_jobs
 from airflow_provider_streams.windows.landing import grid_of
 from airflow_provider_streams.windows.readiness import WindowQuestion
 from airflow_provider_streams.windows.reading import recorded_planning
@@ -204,18 +204,18 @@ class TablesBackfiller:
             raise problem
         return failed(table, window, problem)
 
-    def run(self, preview: TablesPreview, done: Callable[[int, Tables], None]) -> Tables:
+    def run(self, preview: TablesPreview, done: Callable[[int, Tables], None], before: Tables | None = None) -> Tables:
         """Read what was planned and pinned, job by job, each window recorded as soon as its job has ended.
+
+        Args:
+            preview: what was planned.
+            done: see `land_tables`.
+            before: see `land_tables`.
 
         Raises:
             StreamsError: what concerns all alike. Jobs that ended before stay landed.
         """
-        total = Tables()
-        for number, job in enumerate(preview.jobs, 1):
-            outcome = land_job(self._place, list(_entries(job)))
-            done(number, outcome)
-            total = total.and_then(outcome)
-        return total
+        return land_jobs(self._place, (list(_entries(job)) for job in preview.jobs), done, before)
 
 
 def _entries(job: Sequence[tuple[TablePreview, PlannedWindow]]) -> Iterator[tuple[SourceTable, Entry]]:

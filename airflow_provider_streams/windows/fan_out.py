@@ -9,9 +9,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
@@ -21,6 +21,7 @@ from airflow_provider_streams.errors import (
     FanOutIncomplete,
     JournalError,
     StreamsError,
+    causes_text,
 )
 from airflow_provider_streams.model.backfill import Limits
 from airflow_provider_streams.model.landing import Landed
@@ -84,12 +85,25 @@ class Tables:
         """
         if not self.failures:
             return
-        causes = {
+        causes = self._causes(names_windows=names_windows)
+        retryable = any(one.retryable for one in self.failures.values())
+        raise FanOutIncomplete(source, what, len(self.landed) + self.before, causes, retryable=retryable)
+
+    @contextmanager
+    def named_by_what_ends_all(self) -> Iterator[None]:
+        """What concerns all, and so is raised from within as it is, names in a note what had failed before it."""
+        try:
+            yield
+        except StreamsError as error:
+            several = len({window for _, window in self.failures}) > 1
+            _name_earlier(error, self._causes(names_windows=several))
+            raise
+
+    def _causes(self, *, names_windows: bool) -> dict[str, str]:
+        return {
             f"{name} {window}" if names_windows else name: f"{one.error_type}: {one.message}"
             for (name, window), one in self.failures.items()
         }
-        retryable = any(one.retryable for one in self.failures.values())
-        raise FanOutIncomplete(source, what, len(self.landed) + self.before, causes, retryable=retryable)
 
 
 def failed(table: SourceTable, window: Window, error: BaseException) -> Tables:
@@ -98,6 +112,11 @@ def failed(table: SourceTable, window: Window, error: BaseException) -> Tables:
 
     _log.warning("%s, window %s: %s: %s", table, window, type(error).__name__, error)
     return Tables(failures={(str(table), window): WindowFailure.of(error)})
+
+
+def _name_earlier(error: StreamsError, causes: Mapping[str, str]) -> None:
+    if causes:
+        error.add_note(f"Failed before this: {causes_text(causes)}")
 
 
 def concerns_every_source(error: StreamsError) -> bool:
@@ -123,7 +142,8 @@ class Preparing:
         """What came of each, in order; its failure, if that is its own.
 
         Raises:
-            AuthenticationFailed, CertificateNotTrusted, JournalError: it concerns all.
+            AuthenticationFailed, CertificateNotTrusted, JournalError: it concerns all; a note names what had failed
+                before it.
         """
         shares = [range(first, len(tables), PLANNERS) for first in range(min(PLANNERS, len(tables)))]
         found: dict[int, T | StreamsError] = {}
@@ -134,8 +154,13 @@ class Preparing:
                     found[number] = self._one(system, tables[number], act)
                     self._tell(len(tables))
 
-        with ThreadPoolExecutor(max(1, len(shares)), thread_name_prefix="streams-plan") as pool:
-            list(pool.map(work, shares))
+        try:
+            with ThreadPoolExecutor(max(1, len(shares)), thread_name_prefix="streams-plan") as pool:
+                list(pool.map(work, shares))
+        except StreamsError as error:
+            failures = [(str(tables[number]), one) for number, one in found.items() if isinstance(one, StreamsError)]
+            _name_earlier(error, {name: f"{type(one).__name__}: {one}" for name, one in failures})
+            raise
         return [found[number] for number in range(len(tables))]
 
     def _one(
@@ -161,7 +186,10 @@ class Preparing:
 
 
 def land_tables(
-    place: Workplace, entries: Sequence[tuple[SourceTable, Entry]], done: Callable[[int, Tables], None]
+    place: Workplace,
+    entries: Sequence[tuple[SourceTable, Entry]],
+    done: Callable[[int, Tables], None],
+    before: Tables | None = None,
 ) -> Tables:
     """Read what is planned and pinned, in as few jobs as can be, and record each.
 
@@ -169,24 +197,39 @@ def land_tables(
         place: where.
         entries: each with its table.
         done: told after each job: its number from 1, and what came of it.
+        before: what became of others already.
+
+    Returns:
+        What became of all, those of `before` too.
 
     Raises:
         StreamsError: what concerns all alike. Jobs that ended before stay landed.
     """
-    total = Tables()
     jobs = packed(entries, lambda one: one[1].plan.estimate.bytes, JOB_LIMITS.max_bytes, JOB_LIMITS.max_windows)
+    return land_jobs(place, jobs, done, before)
+
+
+def land_jobs(
+    place: Workplace,
+    jobs: Iterable[Sequence[tuple[SourceTable, Entry]]],
+    done: Callable[[int, Tables], None],
+    before: Tables | None = None,
+) -> Tables:
+    """The same, job by job."""
+    total = before or Tables()
     for number, job in enumerate(jobs, 1):
-        outcome = land_job(place, job)
+        with total.named_by_what_ends_all():
+            outcome = _land_job(place, job)
         done(number, outcome)
         total = total.and_then(outcome)
     return total
 
 
-def land_job(place: Workplace, job: Sequence[tuple[SourceTable, Entry]]) -> Tables:
-    """The same of one job."""
+def _land_job(place: Workplace, job: Sequence[tuple[SourceTable, Entry]]) -> Tables:
     landed: list[tuple[SourceTable, Plan, Landed]] = []
     failures: dict[tuple[str, Window], WindowFailure] = {}
-    for (table, entry), result in zip(job, land_together(place, [entry for _, entry in job]), strict=True):
+    results = land_together(place, [entry for _, entry in job], fans_out=True)
+    for (table, entry), result in zip(job, results, strict=True):
         if isinstance(result, Landed):
             landed.append((table, entry.plan, result))
         else:

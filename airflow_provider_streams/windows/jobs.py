@@ -17,10 +17,15 @@ if TYPE_CHECKING:
     from airflow_provider_streams.spark.spec import JobSpec
 
 
-def land_together(place: Workplace, entries: Sequence[Entry]) -> list[WindowResult]:
+def land_together(place: Workplace, entries: Sequence[Entry], *, fans_out: bool = False) -> list[WindowResult]:
     """Begin a run of each window, read all in one job, and record what became of each, in order.
 
     A window that may not begin, as others share time with it or its plan holds less, does not hold up the rest.
+
+    Args:
+        place: where.
+        entries: the windows.
+        fans_out: see `ChunkSpec`.
 
     Raises:
         StreamsError: what concerns all windows alike; recorded for each.
@@ -33,7 +38,8 @@ def land_together(place: Workplace, entries: Sequence[Entry]) -> list[WindowResu
                 begun[number] = entry.begin.run(place.journal, entry.source_key, entry.plan)
             except (InvalidRequest, FewerRows) as error:
                 results[number] = _failure(error)
-        read = _read(place, [job_spec(place, entries[number], started) for number, started in begun.items()])
+        specs = [job_spec(place, entries[number], started) for number, started in begun.items()]
+        read = _read(place, specs, fans_out=fans_out)
     except BaseException as error:
         with noting_on(error):
             for started in begun.values():
@@ -51,7 +57,7 @@ def _failure(error: InvalidRequest | FewerRows) -> WindowFailure:
     return WindowFailure.of(error)
 
 
-def _read(place: Workplace, specs: Sequence[JobSpec]) -> list[WindowResult]:
+def _read(place: Workplace, specs: Sequence[JobSpec], *, fans_out: bool) -> list[WindowResult]:
     """Read them; all are of one connection, and so are their tables."""
     from airflow_provider_streams.spark.batch_spec import ChunkSpec  # noqa: PLC0415 - Spark's side when used
     from airflow_provider_streams.spark.sinks import connection_properties  # noqa: PLC0415
@@ -59,7 +65,7 @@ def _read(place: Workplace, specs: Sequence[JobSpec]) -> list[WindowResult]:
     if not specs:
         return []
     table, options = connection_properties(specs[0].sink), place.stream.options()
-    chunk = ChunkSpec(tuple(replace(spec, table=table, options=options) for spec in specs))
+    chunk = ChunkSpec(tuple(replace(spec, table=table, options=options) for spec in specs), fans_out)
     results: list[WindowResult] = place.spark(chunk)
     return results
 

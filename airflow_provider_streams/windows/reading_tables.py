@@ -123,9 +123,14 @@ class TablesReader:
                 entries.append((table, one))
         return entries, outcome
 
-    def land(self, entries: Sequence[tuple[SourceTable, Entry]], done: Callable[[int, Tables], None]) -> Tables:
+    def land(
+        self,
+        entries: Sequence[tuple[SourceTable, Entry]],
+        done: Callable[[int, Tables], None],
+        before: Tables | None = None,
+    ) -> Tables:
         """See `land_tables`."""
-        return land_tables(self._place, entries, done)
+        return land_tables(self._place, entries, done, before)
 
     def _refused(self, table: SourceTable, problem: StreamsError) -> Tables:
         read = self._whole.read_of(table)

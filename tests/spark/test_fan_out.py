@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from airflow_provider_streams import Json, Window
-from airflow_provider_streams.errors import SystemUnavailable
+from airflow_provider_streams.errors import LandingMismatch, SystemUnavailable
 from airflow_provider_streams.hooks.spark import EmbeddedLauncher
 from airflow_provider_streams.model.landing import Landed, TableMark, TableTerms
 from airflow_provider_streams.model.plan import PlanRequest
@@ -36,7 +36,8 @@ def chunk(stream, tmp_path: Path) -> Any:
 
     def make(small_plan_bytes: int = 1 << 25, names: tuple[str, ...] = NAMES, **how: Any) -> ChunkSpec:
         return ChunkSpec(
-            tuple(spec_of(stream, name, tmp_path, small_plan_bytes=small_plan_bytes, **how) for name in names)
+            tuple(spec_of(stream, name, tmp_path, small_plan_bytes=small_plan_bytes, **how) for name in names),
+            fans_out=True,
         )
 
     return make
@@ -94,7 +95,7 @@ def test_one_of_an_earlier_life_fails_alone(spark, chunk, tmp_path: Path) -> Non
     made = chunk()
     plan = made.specs[2].plan
     earlier = replace(plan, source=replace(plan.source, identity=(("views", "0"),)))
-    specs = ChunkSpec((*made.specs[:2], replace(made.specs[2], plan=earlier), made.specs[3]))
+    specs = replace(made, specs=(*made.specs[:2], replace(made.specs[2], plan=earlier), made.specs[3]))
     results = batch_job.run_chunk(specs, spark)
     assert [getattr(one, "error_type", "") for one in results] == ["", "", "OtherCluster", ""]
     assert numbers(table(tmp_path, "orders")) == TRUTH
@@ -108,11 +109,20 @@ def test_what_cannot_be_read_or_written_of_one_is_no_matter_of_the_others(
     (tmp_path / "lake").mkdir()
     (tmp_path / "lake" / "clicks").write_text("no folder")
     columns = replace(made.specs[0].terms, columns=(("gone", "bigint"),))
-    specs = ChunkSpec((replace(made.specs[0], terms=columns), *made.specs[1:]))
+    specs = replace(made, specs=(replace(made.specs[0], terms=columns), *made.specs[1:]))
     results = batch_job.run_chunk(specs, spark)
     assert [getattr(one, "error_type", "") for one in results] == ["LandingMismatch", "SinkError", "", ""]
     assert numbers(table(tmp_path, "views")) == TRUTH
     assert numbers(table(tmp_path, "carts")) == TRUTH
+
+
+def test_what_is_wrong_with_the_one_that_is_left_is_still_its_own_matter(spark, chunk, way: int) -> None:
+    made = chunk(way, names=("orders",))
+    columns = replace(made.how.terms, columns=(("gone", "bigint"),))
+    alone = replace(made, specs=(replace(made.how, terms=columns),))
+    assert [one.error_type for one in batch_job.run_chunk(alone, spark)] == ["LandingMismatch"]
+    with pytest.raises(LandingMismatch):
+        batch_job.run_chunk(replace(alone, fans_out=False), spark)
 
 
 def test_undecodable_events_are_told_of_each(spark, chunk, way: int, stream) -> None:
@@ -134,7 +144,7 @@ def test_a_transform_sees_each_of_them(spark, chunk, tmp_path: Path) -> None:
 def test_a_chunk_is_the_same_after_its_json(chunk) -> None:
     made = chunk()
     read = ChunkSpec.from_json(json.loads(json.dumps(made.to_json())), made.secret_environment())
-    assert read.specs == made.specs
+    assert (read.specs, read.fans_out) == (made.specs, True)
     assert len(made.to_json()["tables"]) == 4
     alike = ChunkSpec.of([made.how.plan] * 3, made.how)
     assert len(alike.to_json()["tables"]) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from dataclasses import dataclass
 from datetime import timedelta
@@ -17,8 +18,10 @@ from airflow_provider_streams.errors import (
     FanOutIncomplete,
     InvalidRequest,
     InvalidWindow,
+    PreflightFailed,
     SourceNotFound,
     SystemUnavailable,
+    WindowNotReady,
 )
 from airflow_provider_streams.lake.parquet.table import ParquetTable
 from airflow_provider_streams.model.backfill import Limits, Selection, parse_select
@@ -26,7 +29,7 @@ from airflow_provider_streams.model.basis import PublishTime
 from airflow_provider_streams.model.grid import parse_grid
 from airflow_provider_streams.model.landing import Landing
 from airflow_provider_streams.model.payload import Json
-from airflow_provider_streams.testing.fake import EPOCH, FakeSource
+from airflow_provider_streams.testing.fake import EPOCH, FakeSource, FakeSystem
 from airflow_provider_streams.windows.acts import Acts
 from airflow_provider_streams.windows.backfilling import Backfill
 from airflow_provider_streams.windows.backfilling_tables import TablesBackfiller, grid_of_tables
@@ -95,9 +98,9 @@ class Fan:
         whole = WholeRead(read, ask, self.sink(), ids, acts, lambda other: other.run_id == run)
         reader = TablesReader(self.place(chunks), whole)
         expansion, refused = reader.expand()
-        entries, outcome = reader.prepare(expansion)
-        landed = reader.land(entries, lambda *_: None)
-        return Tried(refused.and_then(outcome).and_then(landed), chunks)
+        with refused.named_by_what_ends_all():
+            entries, outcome = reader.prepare(expansion)
+        return Tried(reader.land(entries, lambda *_: None, refused.and_then(outcome)), chunks)
 
     def fill(self, span: Window, length: str | None = "1m", limits: Limits | None = None, **how: Any) -> Tried:
         chunks: list[Any] = []
@@ -114,7 +117,7 @@ class Fan:
             **how,
         )
         preview, outcome = backfiller.preview(expansion, backfill, pin=True)
-        return Tried(outcome.and_then(backfiller.run(preview, lambda *_: None)), chunks)
+        return Tried(backfiller.run(preview, lambda *_: None, outcome), chunks)
 
     def states(self, stream: str, span: Window) -> list[str]:
         return self.world.states(span, "reader", stream)
@@ -193,10 +196,9 @@ def test_a_kill_in_the_middle_leaves_what_was_landed_to_the_retry(fan: Fan) -> N
     assert all(fan.holds(one, 1) for one in ("orders", "clicks", "views"))
 
 
-def test_one_that_is_not_ready_waits_and_the_others_land(fan: Fan, monkeypatch: pytest.MonkeyPatch) -> None:
-    from airflow_provider_streams.errors import WindowNotReady
-    from airflow_provider_streams.testing.fake import FakeSystem
-
+@pytest.fixture
+def orders_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One stream is not ready."""
     plan = FakeSystem.plan
 
     def waiting(self: FakeSystem, request: Any) -> Any:
@@ -205,12 +207,91 @@ def test_one_that_is_not_ready_waits_and_the_others_land(fan: Fan, monkeypatch: 
         return plan(self, request)
 
     monkeypatch.setattr(FakeSystem, "plan", waiting)
+
+
+@pytest.mark.usefixtures("orders_wait")
+def test_one_that_is_not_ready_waits_and_the_others_land(fan: Fan) -> None:
     tried = fan.read(minute(1))
     assert tried.failed == {"orders": "WindowNotReady"}
     assert fan.states("orders", minute(1)) == ["missing"]
     with pytest.raises(FanOutIncomplete) as caught:
         tried.outcome.check(fan.source, "window w", names_windows=False)
     assert caught.value.retryable
+
+
+@pytest.mark.usefixtures("orders_wait")
+@pytest.mark.parametrize("streams", ["orders,clicks,views", "orders,clicks"])
+def test_a_try_that_has_one_table_left_names_all_that_failed(fan: Fan, streams: str) -> None:
+    fan.world.hold(streams=streams)
+    (fan.world.path / "clicks").mkdir()
+    (fan.world.path / "clicks" / "x.parquet").write_text("somebody's")
+    for attempt in (1, 2):
+        tried = fan.read(minute(1), attempt=attempt)
+        assert tried.failed == {"orders": "WindowNotReady", "clicks": "ForeignTable"}
+        with pytest.raises(FanOutIncomplete, match=r"orders: WindowNotReady: .*; clicks: ForeignTable: ") as caught:
+            tried.outcome.check(fan.source, "window w", names_windows=False)
+        assert caught.value.retryable, "one of them may pass by itself"
+    assert tried.read == ["clicks"]
+    assert fan.states("clicks", minute(1)) == ["failed"]
+
+
+def test_a_backfill_that_has_one_table_left_fails_for_its_windows_alone(fan: Fan) -> None:
+    (fan.world.path / "clicks").mkdir()
+    (fan.world.path / "clicks" / "x.parquet").write_text("somebody's")
+    for read in (["clicks", "orders", "views"], ["clicks"]):
+        tried = fan.fill(minute(0, 2))
+        assert sorted(set(tried.read)) == read
+        assert tried.failed == {"clicks": "ForeignTable"}
+        assert len(tried.outcome.failures) == 2
+
+
+@pytest.mark.usefixtures("orders_wait")
+def test_what_concerns_all_names_what_had_failed_before_it(fan: Fan) -> None:
+    def end(_spec: Any) -> None:
+        raise PreflightFailed("there is no Spark")
+
+    fan.world.before = end
+    with pytest.raises(PreflightFailed) as caught:
+        fan.read(minute(1))
+    (note,) = caught.value.__notes__
+    assert note.startswith("Failed before this: orders: WindowNotReady: ")
+
+
+def test_what_concerns_all_names_what_had_failed_in_the_jobs_before_it(fan: Fan) -> None:
+    def fail(spec: Any) -> None:
+        if spec.plan.window == minute(1):
+            raise PreflightFailed("there is no Spark")
+        if spec.plan.source.names == ("clicks",):
+            raise EventsLost("clicks-0", 1, 2, "1 entry", "somebody took it")
+
+    fan.world.before = fail
+    with pytest.raises(PreflightFailed) as caught:
+        fan.fill(minute(0, 2), limits=Limits(max_windows=3))
+    (note,) = caught.value.__notes__
+    assert note.startswith("Failed before this: clicks: EventsLost: ")
+    assert fan.holds("orders", 0)
+
+
+def test_credentials_that_end_during_planning_name_what_had_failed_before(
+    fan: Fan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fan.world.hold(streams="orders,clicks,a.b,A_b")
+    others = threading.Event()
+
+    def ended(_self: FakeSystem, request: Any) -> Any:
+        if str(request.source) == "clicks":
+            others.set()
+            raise WindowNotReady(request.source, request.window, "a transaction is open")
+        others.wait()
+        raise AuthenticationFailed("fake", "the token has ended")
+
+    monkeypatch.setattr(FakeSystem, "plan", ended)
+    with pytest.raises(AuthenticationFailed) as caught:
+        fan.read(minute(1))
+    notes = "\n".join(caught.value.__notes__)
+    assert "clicks: WindowNotReady: " in notes
+    assert "a.b: InvalidRequest: " in notes
+    assert "A_b: InvalidRequest: " in notes
 
 
 def test_streams_that_would_share_a_table_are_not_read(fan: Fan) -> None:
@@ -335,8 +416,6 @@ def test_credentials_that_are_refused_concern_all(fan: Fan) -> None:
 def test_a_system_that_answers_for_no_stream_is_not_asked_for_hundreds(
     fan: Fan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from airflow_provider_streams.testing.fake import FakeSystem
-
     asked: list[str] = []
 
     def silent(self: FakeSystem, request: Any) -> Any:

@@ -36,6 +36,8 @@ _ELSEWHERE = {
 }
 _AUTHORITY = "SSL_CERT_FILE"
 _LOG = "_delta_log"
+_LOGGED = re.compile(r"\d{20}\..*(json|parquet)")
+"""A commit in a log, or a checkpoint of many."""
 _PANIC = "PanicException"
 """How Rust's errors come through that nobody foresaw, as in a process that was forked: no `Exception`."""
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -133,12 +135,20 @@ def check_free(storage: Storage) -> None:
     with errors_of(storage):
         system, root = storage.open()
         around = sign_around(system, root)
-        inside = sorted(one.base_name for one in system.get_file_info(pafs.FileSelector(root, allow_not_found=True)))
+        inside = _names_in(system, root)
+        # in this order: whoever makes the table at this moment has the log first, and then what it names
+        is_logged = _LOG in inside and any(map(_LOGGED.fullmatch, _names_in(system, f"{root}/{_LOG}")))
     if around is not None:
         raise ForeignTable(storage.root, f"it lies inside of another table, which has {around}: land beside it")
-    if inside and _LOG not in inside:  # or somebody makes the table at this moment
-        raise ForeignTable(
-            storage.root,
-            f"the folder holds {inside[0]}, and is no Delta table. A table has its folder for itself: move that "
-            "away, or land in another folder",
-        )
+    if is_logged or not (others := [name for name in inside if name != _LOG]):
+        return
+    why = f"its {_LOG} says nothing" if _LOG in inside else "is no Delta table"
+    raise ForeignTable(
+        storage.root,
+        f"the folder holds {others[0]}, and {why}. A table has its folder for itself: move that away, or land in "
+        "another folder",
+    )
+
+
+def _names_in(system: pafs.FileSystem, folder: str) -> list[str]:
+    return sorted(one.base_name for one in system.get_file_info(pafs.FileSelector(folder, allow_not_found=True)))

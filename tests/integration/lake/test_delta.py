@@ -10,6 +10,7 @@ from deltalake import DeltaTable, write_deltalake
 from airflow_provider_streams import DeltaSink
 from airflow_provider_streams.errors import ForeignTable, SinkError, WindowsOverlap
 from airflow_provider_streams.lake.delta.log import DeltaVersion
+from airflow_provider_streams.lake.delta.storage import check_free
 from airflow_provider_streams.lake.delta.writer import DeltaWriter, storage_of
 from airflow_provider_streams.lake.writer import TableWriter
 from airflow_provider_streams.model.landing import TableMark, TableState
@@ -163,6 +164,43 @@ def test_a_folder_with_other_files_becomes_no_table(sink, tmp_path):
         land(sink, hour(0), rows_of(0, 10))
     with pytest.raises(ForeignTable, match=r"notes\.txt"):
         DeltaWriter.look(sink)
+
+
+@pytest.mark.parametrize("logged", [None, "_commit_0.json.tmp"])
+def test_a_log_that_says_nothing_makes_no_table_of_what_lies_beside_it(sink, tmp_path, logged):
+    log = tmp_path / "shop orders" / "_delta_log"
+    log.mkdir(parents=True)
+    if logged:
+        (log / logged).touch()
+    assert DeltaWriter.look(sink) is None
+    theirs = log.parent / "theirs.parquet"
+    theirs.touch()
+    message = r"holds theirs\.parquet, and its _delta_log says nothing"
+    with pytest.raises(ForeignTable, match=message):
+        land(sink, hour(0), rows_of(0, 10))
+    with pytest.raises(ForeignTable, match=message):
+        DeltaWriter.look(sink)
+    assert sorted(log.parent.iterdir()) == [log, theirs], "nothing of ours is in it"
+
+
+def test_a_table_whose_log_was_emptied_is_nobodys_until_it_is_back(sink, tmp_path):
+    land(sink, hour(0), rows_of(0, 10))
+    log = tmp_path / "shop orders" / "_delta_log"
+    log.rename(away := tmp_path / "away")
+    log.mkdir()
+    with pytest.raises(ForeignTable, match=r"holds window_start=.*, and its _delta_log says nothing"):
+        DeltaWriter.look(sink)
+    with pytest.raises(ForeignTable):
+        land(sink, hour(1), rows_of(100, 10))
+    log.rmdir()
+    away.rename(log)
+    land(sink, hour(1), rows_of(100, 10))
+    assert held(sink).keys() == {hour(0), hour(1)}
+
+
+def test_a_table_that_another_has_made_since_nobody_found_one_is_no_foreign_folder(sink):
+    land(sink, hour(0), rows_of(0, 10))
+    check_free(storage_of(sink))
 
 
 @pytest.mark.parametrize("sign", ["_delta_log", "_table.json", "metadata/v1.metadata.json"])

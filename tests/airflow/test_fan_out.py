@@ -14,7 +14,7 @@ from airflow.utils.state import DagRunState
 from openlineage.client.serde import Serde
 
 from airflow_provider_streams import IcebergSink, ParquetSink, PublishTime, PulsarSource, Window
-from airflow_provider_streams.errors import EventsLost, InvalidRequest
+from airflow_provider_streams.errors import EventsLost, InvalidRequest, PreflightFailed
 from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.lake.parquet.table import ParquetTable
 from airflow_provider_streams.operators.announcing import MOST_EVENTS
@@ -134,6 +134,21 @@ def test_a_failure_fails_the_task_at_the_end_and_a_backfill_reads_what_is_missin
     assert all(len(windows(tmp_path, name)) == 2 for name in ("orders", "clicks", "views"))
     found = events("lossy_fill")
     assert sum(extra["rows"] for key, extra in found if key) == 6 * 120, "also what the failed task had landed"
+
+
+def test_what_ends_the_task_for_all_says_in_its_log_what_had_failed_before(
+    dag_test, fake, spark_stand_in, tmp_path, capfd
+):
+    fake(events=120, streams="orders,a.b,A_b")
+
+    def end(_spec: Any) -> None:
+        raise PreflightFailed("there is no Spark")
+
+    spark_stand_in.before = end
+    assert dag_test(reading("ended", tmp_path)).state == DagRunState.FAILED
+    said = "".join(capfd.readouterr())
+    assert "PreflightFailed: there is no Spark" in said
+    assert "Failed before this: a.b: InvalidRequest" in said
 
 
 def test_a_dry_run_plans_each_and_lands_nothing(dag_test, fake, spark_stand_in, tmp_path):

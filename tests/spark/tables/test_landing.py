@@ -232,6 +232,6 @@ def test_many_windows_of_a_job_and_two_jobs_at_once(spark, stream, sink):
 def test_each_topic_of_a_job_lands_in_its_own_table(spark, stream, sink):
     sinks = [replace(sink, table=f"{sink.table}_{name}") for name in ("one", "two")]
     specs = [stream.spec(stream.plan(10, 15 + 5 * number), sink=one) for number, one in enumerate(sinks)]
-    found = run_chunk(ChunkSpec(tuple(specs)), spark)
+    found = run_chunk(ChunkSpec(tuple(specs), fans_out=True), spark)
     assert [one.written for one in found if isinstance(one, Landed)] == [600, 1200], found
     assert [len(landed(spark, one)) for one in sinks] == [600, 1200]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Connection, Insert, RowMapping, exists, func, insert, select, update
 
 from airflow_provider_streams.journal.tables import landings, pins, runs
-from airflow_provider_streams.model.landing import Schema
+from airflow_provider_streams.model.landing import Schema, grown, new_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,28 +115,57 @@ def redecode(connection: Connection, kept: KeptLanding, payloads: Mapping[str, A
 
 
 def note_columns(connection: Connection, landing_id: int, columns: Schema) -> None:
-    """What rows the table has now; columns are only ever added."""
+    """What rows the table has now; columns, and fields of structs, are only ever added."""
     before = _columns(connection, landing_id)
     reader = select(landings.c.reader_id).where(landings.c.id == landing_id).scalar_subquery()
     # of the reader's own plans, for the newest one of a window is kept as long as the reader: SQLite gives free numbers
     # to others again
     newest = connection.execute(select(func.max(pins.c.id)).where(pins.c.reader_id == reader)).scalar()
-    merged = {**before, **{name: [kind, *before.get(name, [kind, newest])[1:]] for name, kind in columns}}
+    held = tuple((one.name, one.kind) for one in before.values())
+    new = dict.fromkeys(new_columns(held, columns), newest)
+    merged = {
+        name: before.get(name, _Column(name, kind, newest)).grown(kind, new) for name, kind in grown(held, columns)
+    }
     if merged != before:
-        written = json.dumps([[name, *rest] for name, rest in merged.items()])
+        written = json.dumps([one.to_json() for one in merged.values()])
         connection.execute(update(landings).where(landings.c.id == landing_id).values(columns=written))
 
 
 def columns_since(connection: Connection, landing_id: int, pin_id: int) -> tuple[str, ...]:
-    """The columns that the table got after a plan was pinned; plans are numbered in order."""
-    known = _columns(connection, landing_id)
-    return tuple(name for name, (_, *newest) in known.items() if newest and pin_id <= newest[0])
+    """What the table got after a plan was pinned, as `new_columns` names it; plans are numbered in order."""
+    marks = [mark for one in _columns(connection, landing_id).values() for mark in one.marks()]
+    return tuple(name for name, newest in marks if newest is not None and pin_id <= newest)
 
 
-def _columns(connection: Connection, landing_id: int) -> dict[str, list[Any]]:
-    """By name: its type, and the newest plan of the reader when the table got it, if that was noted."""
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """One that the table has."""
+
+    name: str
+    kind: str
+    newest: int | None = None
+    """The newest plan of the reader when the table got it; None: that was not noted."""
+    fields: Mapping[str, int | None] = field(default_factory=dict)
+    """The same of what its structs got later, as `new_columns` names it."""
+
+    def grown(self, kind: str, new: Mapping[str, int | None]) -> _Column:
+        """Of a type that may hold more, as of now; what is new in the table."""
+        inside = {name: newest for name, newest in new.items() if name.startswith(f"{self.name}.")}
+        return replace(self, kind=kind, fields={**self.fields, **inside})
+
+    def marks(self) -> list[tuple[str, int | None]]:
+        """Since when what is there."""
+        return [(self.name, self.newest), *self.fields.items()]
+
+    def to_json(self) -> list[Any]:
+        """Plain JSON values."""
+        return [self.name, self.kind, self.newest, dict(self.fields)]
+
+
+def _columns(connection: Connection, landing_id: int) -> dict[str, _Column]:
+    """By name. Earlier versions noted less of them."""
     kept = connection.execute(select(landings.c.columns).where(landings.c.id == landing_id)).scalar()
-    return {name: rest for name, *rest in json.loads(kept)} if kept else {}
+    return {name: _Column(name, *rest) for name, *rest in json.loads(kept)} if kept else {}
 
 
 def _kept(row: RowMapping) -> KeptLanding:

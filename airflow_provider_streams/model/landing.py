@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.model.column_type import ColumnType, Path
 from airflow_provider_streams.model.payload import Payload, payload_to_json
 from airflow_provider_streams.model.placeholders import is_fan_out, target_of
 from airflow_provider_streams.model.receipt import Receipt
@@ -183,21 +184,45 @@ class Landed:
 
 
 def missing_columns(before: Schema, now: Schema, later: Collection[str] = ()) -> list[str]:
-    """What a table's rows would lose: columns that are no more, or of another type. New ones are no loss.
+    """What a table's rows would lose: columns and fields of structs that are no more, or of another type.
+
+    New ones are no loss.
 
     Args:
         before: the columns of the table.
         now: those of the rows.
-        later: those that the table got after the plan of these rows was pinned. The rows are of the table that it was
-            then, so they may lack them; unless they bring others, for then a column may have got another name.
+        later: those that the table got after the plan of these rows was pinned, as `new_columns` names them. The rows
+            are of the table that it was then, so they may lack them; unless they bring others, for then a column may
+            have got another name.
     """
-    found = dict(now)
-    may_lack = set(later).difference(found) if found.keys() <= dict(before).keys() else set()
-    return [
-        f"{name} is {f'{found[name]} instead of ' if name in found else 'missing, it was '}{kind}"
-        for name, kind in before
-        if found.get(name) != kind and name not in may_lack
+    table, rows = _as_struct(before), _as_struct(now)
+    may_lack = () if any(rows.missing(table)) else later
+    changed = [f"{_dotted(path)} is {new} instead of {old}" for path, old, new in table.changed(rows)]
+    missing = [
+        f"{_dotted(path)} is missing, it was {kind}"
+        for path, kind in table.missing(rows)
+        if not any(_dotted(path[:depth]) in may_lack for depth in range(1, len(path) + 1))
     ]
+    return changed + missing
+
+
+def grown(before: Schema, landed: Schema) -> Schema:
+    """The columns of a table after rows of these went into it: it keeps what the rows lack, in structs, too."""
+    both = _as_struct(before).grown(_as_struct(landed))
+    return tuple((name, str(kind)) for name, kind in both.parts.items())
+
+
+def new_columns(before: Schema, landed: Schema) -> tuple[str, ...]:
+    """What such rows bring that a table did not have: columns, and fields of structs, like `address.zip`."""
+    return tuple(_dotted(path) for path, _ in _as_struct(landed).missing(_as_struct(before)))
+
+
+def _as_struct(columns: Schema) -> ColumnType:
+    return ColumnType("struct", {name: ColumnType.parse(kind) for name, kind in columns})
+
+
+def _dotted(path: Path) -> str:
+    return ".".join(path)
 
 
 def _target(sink: Sink | None) -> str | None:

@@ -22,7 +22,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from airflow_provider_streams.errors import AccessError, LandingMismatch, OtherCluster, StreamsError
-from airflow_provider_streams.model.landing import Landed, Schema
+from airflow_provider_streams.model.landing import Landed, Schema, grown, new_columns
 from airflow_provider_streams.model.patience import Patience
 from airflow_provider_streams.redaction import redact
 from airflow_provider_streams.spark import failures, job, preflight, reading, sinks
@@ -102,9 +102,9 @@ def _with_columns(spec: JobSpec, columns: Mapping[str, Schema]) -> JobSpec:
     landed = columns.get(table_of(spec))
     if spec.terms is None or not landed:
         return spec
-    before = dict(spec.terms.columns or ())
-    later = (*spec.terms.later, *(name for name, _ in landed if name not in before))
-    return replace(spec, terms=replace(spec.terms, columns=tuple({**before, **dict(landed)}.items()), later=later))
+    before = spec.terms.columns or ()
+    later = (*spec.terms.later, *new_columns(before, landed))
+    return replace(spec, terms=replace(spec.terms, columns=grown(before, landed), later=later))
 
 
 def _of_other_clusters(chunk: ChunkSpec) -> dict[int, WindowFailure]:

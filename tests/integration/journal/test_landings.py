@@ -193,6 +193,27 @@ def test_a_plan_that_gets_the_number_of_a_forgotten_one_is_new(journal, orders, 
     assert journal.start_run(KEY, plan, **TASK, landing_id=orders.id).later == ()
 
 
+def test_fields_of_structs_are_noted_when_the_table_gets_them(journal, orders, reads, hour, plan_of):
+    def later(number):
+        plan = journal.pin(KEY, plan_of(hour(number)))
+        return journal.start_run(KEY, plan, **TASK, landing_id=orders.id).later
+
+    narrow, wide = (("to", "struct<city:string>"),), (("to", "struct<zip:string,city:string>"),)
+    reads.cover(hour(1), orders, schema=narrow)
+    journal.pin(KEY, plan_of(hour(2)))
+    reads.cover(hour(3), orders, schema=wide)
+    reads.cover(hour(1), orders, schema=narrow)
+    assert journal.landing(KEY, READER).columns == (("to", "struct<city:string,zip:string>"),)
+    assert [later(number) for number in range(1, 5)] == [("to", "to.zip"), ("to.zip",), ("to.zip",), ()]
+    reads.cover(hour(4), orders, schema=(("to", "struct<city:string,zip:string,more:array<struct<a:int>>>"),))
+    reads.cover(hour(4), orders, schema=(("to", "struct<city:string,zip:string,more:array<struct<a:int,b:int>>>"),))
+    assert [later(number) for number in (2, 4)] == [
+        ("to.zip", "to.more", "to.more.element.b"),
+        ("to.more", "to.more.element.b"),
+    ]
+    assert later(5) == ()
+
+
 def test_of_columns_from_before_that_was_noted_nobody_says_that_they_came_later(journal, url, orders, reads, hour):
     reads.cover(hour(0), orders, schema=(("value", "binary"),))
     engine = create_engine(url)
@@ -203,6 +224,9 @@ def test_of_columns_from_before_that_was_noted_nobody_says_that_they_came_later(
     assert journal.landing(KEY, READER).columns == (("value", "binary"), ("key", "string"))
     plan = journal.pinned(KEY, READER, hour(0))
     assert journal.start_run(KEY, plan, **TASK, landing_id=orders.id).later == ("key",)
+    reads.cover(hour(2), orders, schema=(("value", "binary"), ("key", "struct<a:int>")))
+    reads.cover(hour(2), orders, schema=(("value", "binary"), ("key", "struct<a:int,b:int>")))
+    assert journal.start_run(KEY, plan, **TASK, landing_id=orders.id).later == ("key", "key.b")
 
 
 def test_columns_noted_at_once_are_all_kept(journal, orders, at_once, hour, plan_of):

@@ -29,6 +29,45 @@ def test_rows_may_lack_what_their_table_got_later(rows, later, said):
     assert missing_columns(TABLE, rows, later) == said
 
 
+NESTED = (
+    ("id", "bigint"),
+    ("address", "struct<city:string,zip:string>"),
+    ("lines", "array<struct<sku:string,count:int>>"),
+    ("tags", "map<string,struct<by:string>>"),
+)
+NO_ZIP = "address.zip is missing, it was string"
+
+
+def nested(**changed):
+    return tuple((name, changed.get(name, kind)) for name, kind in NESTED)
+
+
+@pytest.mark.parametrize(
+    ("rows", "later", "said"),
+    [
+        (nested(address="struct<city:string,country:string,zip:string>"), (), []),
+        (nested(address="struct<zip:string,city:string>"), (), []),
+        (nested(lines="array<struct<sku:string,count:int,cents:bigint>>"), (), []),
+        (nested(tags="map<string,struct<by:string,at:timestamp>>"), (), []),
+        (nested(address="struct<city:string>"), (), [NO_ZIP]),
+        (nested(lines="array<struct<sku:string>>"), (), ["lines.element.count is missing, it was int"]),
+        (nested(tags="map<string,struct<>>"), (), ["tags.value.by is missing, it was string"]),
+        (nested(address="struct<city:int,zip:string>"), (), ["address.city is int instead of string"]),
+        (nested(tags="map<int,string>"), (), [f"tags is map<int,string> instead of {NESTED[3][1]}"]),
+        (nested(address="string"), ("address",), [f"address is string instead of {NESTED[1][1]}"]),
+        # of a plan from before: those fields, no others, and none under another name
+        (nested(address="struct<city:string>"), ("address.zip",), []),
+        (nested(address="struct<city:string>"), ("address",), []),
+        (nested(address="struct<zip:string>"), ("address.zip",), ["address.city is missing, it was string"]),
+        (nested(address="struct<city:string,plz:string>"), ("address.zip",), [NO_ZIP]),
+        ((*nested(address="struct<city:string>"), ("plz", "int")), ("address.zip",), [NO_ZIP]),
+        (nested(address="struct<city:int>"), ("address.zip",), ["address.city is int instead of string"]),
+    ],
+)  # fmt: skip
+def test_structs_may_grow_and_rows_may_lack_what_theirs_got_later(rows, later, said):
+    assert missing_columns(NESTED, rows, later) == said
+
+
 def test_the_terms_of_a_table_travel_as_json():
     terms = TableTerms(TableMark("a", "b", "c"), TABLE, set_aside=True, later=("rank",))
     assert TableTerms.from_json(json.loads(json.dumps(terms.to_json()))) == terms

@@ -99,7 +99,7 @@ def differences(table: Schema, columns: pa.Schema) -> tuple[list[str], list[str]
             lacking.append(f"{field.name} {_text(field.field_type)}")
         elif not _grows(have.field_type, field.field_type):
             wrong.append(f"{field.name} is {_text(have.field_type)}, the rows have {_text(field.field_type)}")
-        elif _shape(have.field_type) != _shape(field.field_type):
+        elif not _has(have.field_type, field.field_type):
             lacking.append(f"{field.name} as {_text(field.field_type)}")
         elif have.required and field.name not in WINDOW_COLUMNS:
             wrong.append(f"{field.name} must not be null there, and may be in the rows")
@@ -230,3 +230,16 @@ def _grows(have: IcebergType, wanted: IcebergType) -> bool:
         case MapType(), MapType():
             return str(have.key_type) == str(wanted.key_type) and _grows(have.value_type, wanted.value_type)
     return _shape(have) == _shape(wanted)
+
+
+def _has(have: IcebergType, wanted: IcebergType) -> bool:
+    """Whether one type, which can hold another one's values once it has its fields, has them already."""
+    match have, wanted:
+        case StructType(), StructType():
+            known = {one.name: one.field_type for one in have.fields}
+            return all(one.name in known and _has(known[one.name], one.field_type) for one in wanted.fields)
+        case ListType(), ListType():
+            return _has(have.element_type, wanted.element_type)
+        case MapType(), MapType():
+            return _has(have.value_type, wanted.value_type)
+    return True

@@ -39,7 +39,17 @@ SLACK = PublishTime(timedelta(milliseconds=50))
 ID = {"name": "id", "type": "long"}
 NOTE = {"name": "note", "type": ["null", "string"], "default": None}
 RANK = {"name": "rank", "type": "int", "default": 7}
+CITY, ZIP = {"name": "city", "type": "string"}, {"name": "zip", "type": "string", "default": "?"}
 RENAMED = {"name": "number", "type": "long", "aliases": ["id"]}
+
+
+def to(*fields: dict[str, Any]) -> tuple[dict[str, Any], ...]:
+    """A record in a record, and in a list."""
+    lines = {
+        "name": "lines",
+        "type": {"type": "array", "items": {"type": "record", "name": "Line", "fields": [*fields]}},
+    }
+    return ID, {"name": "to", "type": {"type": "record", "name": "To", "fields": [*fields]}}, lines
 
 
 @dataclass
@@ -74,7 +84,15 @@ class Topic:
         schema = AvroSchema(None, schema_definition={"type": "record", "name": "Order", "fields": list(fields)})
         producer = self.bench.client.create_producer(self.name, schema=schema)
         for number in range(self.written, self.written + count):
-            values = {"id": number, "number": number, "note": f"note {number}", "rank": 1}
+            inner = {"city": "c", "zip": "z"}
+            values = {
+                "id": number,
+                "number": number,
+                "note": f"note {number}",
+                "rank": 1,
+                "to": inner,
+                "lines": [inner],
+            }
             producer.send({one["name"]: values[one["name"]] for one in fields})
         producer.close()
         self.written += count
@@ -83,7 +101,7 @@ class Topic:
         self.windows.append(Window(start, self.edge))
         return self.windows[-1]
 
-    def read(self, window: Window, spark: Any = None) -> Landed:
+    def read(self, window: Window, spark: Any = None, **acts: Any) -> Landed:
         """One run of the task."""
         source = PulsarSource(self.name, value="auto")
         options = {"service_url": self.bench.server.service_url, "admin_url": self.bench.server.admin_url}
@@ -93,7 +111,7 @@ class Topic:
             read = WindowRead(WindowQuestion(source, window, SLACK), "dag.read")
             ask = Ask(source, "dag.read", Landing(self.sink), read.basis)
             ids = RunIds("dag", "run", "read", 1)
-            return read_window(place, ask, read, ids, Acts(), planned=lambda _: None)[1]
+            return read_window(place, ask, read, ids, Acts(**acts), planned=lambda _: None)[1]
 
     def fail(self, window: Window) -> None:
         """One run of the task that ends when its plan is pinned."""
@@ -104,10 +122,11 @@ class Topic:
         with pytest.raises(TaskEnded):
             self.read(window, end)
 
-    def rows(self) -> list[dict[str, Any]]:
-        """What the table holds, without what is the same for all kinds of tables."""
+    def rows(self, *names: str) -> list[dict[str, Any]]:
+        """What the table holds in some columns."""
         found = _table(self.sink).to_pylist()
-        named = [{name: value for name, value in row.items() if name in ("id", "note", "rank")} for row in found]
+        wanted = ("id", *(names or ("note", "rank")))
+        named = [{name: value for name, value in row.items() if name in wanted} for row in found]
         return sorted(named, key=lambda row: row["id"])
 
 
@@ -191,3 +210,30 @@ def test_what_is_planned_now_and_lacks_a_column_is_refused_however_often(topic: 
             topic.read(lacking)
         topic.register(*fields, {"name": "more", "type": "long", "default": 0})
     assert topic.rows() == before
+
+
+def test_structs_that_grow_inside_are_as_columns_that_come(topic: Topic) -> None:
+    first, pinned, hole = topic.write(*to(CITY)), topic.write(*to(CITY)), topic.write(*to(CITY))
+    topic.read(first)
+    topic.fail(pinned)
+    last = topic.write(*to(CITY, ZIP))
+    for window in (last, first, pinned, hole, last):
+        assert topic.read(window).receipt.rows == 3
+    zips = [None] * 6 + ["?"] * 3 + ["z"] * 3
+    assert [row["to"] for row in topic.rows("to")] == [{"city": "c", "zip": found} for found in zips]
+    assert [row["lines"] for row in topic.rows("lines")] == [[{"city": "c", "zip": found}] for found in zips]
+    topic.read(pinned, replan=True)
+    zips = [None] * 3 + ["?"] * 6 + ["z"] * 3
+    assert [row["to"]["zip"] for row in topic.rows("to")] == zips
+
+
+@pytest.mark.parametrize("topic", ["parquet"], indirect=True)
+def test_a_struct_that_shrank_is_refused_however_often(topic: Topic) -> None:
+    topic.allow_all()
+    topic.read(topic.write(*to(CITY, ZIP)))
+    before = topic.rows("to")
+    lacking = topic.write(*to(CITY))
+    for _ in range(2):
+        with pytest.raises(LandingMismatch, match=r"to\.zip is missing, it was string.*lines\.element\.zip is missing"):
+            topic.read(lacking)
+    assert topic.rows("to") == before

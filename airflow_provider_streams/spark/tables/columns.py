@@ -14,7 +14,7 @@ from airflow_provider_streams.lake.columns import WINDOW_COLUMNS, check_names, c
 from airflow_provider_streams.spark.frames import arrow_columns
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from airflow_provider_streams.model.window import Window
 
@@ -45,11 +45,13 @@ def additions(target: str, table: StructType, wanted: StructType, *, widen: bool
 
 
 def as_stored(rows: DataFrame, window: Window, table: StructType) -> DataFrame:
-    """A window's rows with the columns of a table, in their order; what they lack is null."""
+    """A window's rows with the columns of a table, in their order; what they and their structs lack is null."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - only where Spark runs
 
     edges = {name: F.lit(edge) for name, edge in zip(WINDOW_COLUMNS, (window.start, window.end), strict=True)}
-    known = {name: F.col(quoted(name)) for name in rows.columns} | edges
+    wanted = {one.name: one.dataType for one in table}
+    own = {one.name: _grown(F.col(quoted(one.name)), one.dataType, wanted.get(one.name)) for one in rows.schema}
+    known = own | edges
     return rows.select(
         *(known.get(one.name, F.lit(None).cast(one.dataType)).alias(one.name, metadata={}) for one in table)
     )
@@ -70,6 +72,26 @@ def ddl(type_: DataType) -> str:
         case MapType():
             return f"map<{ddl(type_.keyType)}, {ddl(type_.valueType)}>"
     return type_.simpleString()
+
+
+def _grown(values: Column, own: DataType, wanted: DataType | None) -> Column:
+    """Values whose structs have all fields of a table's, which Spark asks for; what a table's lack is left to it."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - only where Spark runs
+
+    if wanted is None or own.simpleString() == wanted.simpleString():
+        return values
+    match own, wanted:
+        case StructType(), StructType() if set(own.names) <= set(wanted.names):
+            known = {
+                one.name: _grown(values.getField(one.name), one.dataType, wanted[one.name].dataType) for one in own
+            }
+            fields = [known.get(one.name, F.lit(None).cast(one.dataType)).alias(one.name) for one in wanted]
+            return F.when(values.isNotNull(), F.struct(*fields))
+        case ArrayType(), ArrayType():
+            return F.transform(values, lambda one: _grown(one, own.elementType, wanted.elementType))
+        case MapType(), MapType():
+            return F.transform_values(values, lambda _, one: _grown(one, own.valueType, wanted.valueType))
+    return values
 
 
 def _new(own: DataType, wanted: DataType, path: tuple[str, ...]) -> Iterator[Addition]:

@@ -210,6 +210,38 @@ def with_more_of_it(df: Any) -> Any:
     return df.selectExpr("*", "named_struct('x', 1, 'y', 2) AS point", "'z' AS `odd ``name`")
 
 
+NARROW = (
+    "named_struct('x', 1) AS point",
+    "array(named_struct('x', 2), null) AS points",
+    "map('k', named_struct('x', 3)) AS named",
+    "named_struct('a', array(named_struct('x', 4))) AS deep",
+    "cast(null AS struct<x: int>) AS none",
+)
+
+
+def with_narrow_structs(df: Any) -> Any:
+    return df.selectExpr("*", *NARROW)
+
+
+def with_wide_structs(df: Any) -> Any:
+    wide = [one.replace("('x'", "('odd.`name', 7, 'x'") for one in NARROW]
+    return df.selectExpr("*", *(one.replace("<x:", "<`odd.``name`: int, x:") for one in wide))
+
+
+def test_narrower_structs_go_into_a_table_that_has_wider_ones(spark, stream, sink):
+    widening, nested = replace(sink, widen=True), ("point", "points", "named", "deep", "none")
+    for minute, name in ((10, "narrow"), (20, "wide"), (10, "narrow"), (30, "narrow")):
+        transform = f"tests.spark.tables.test_landing:with_{name}_structs"
+        job.run(stream.spec(stream.plan(minute, minute + 10), sink=widening, transform=transform), spark)
+    at = "date_format(window_start, 'mm') AS at"
+    rows = (
+        spark.table(sink.table).selectExpr(at, *(f"to_json({name}) AS {name}" for name in nested)).distinct().collect()
+    )
+    narrow = ('{"x":1}', '[{"x":2},null]', '{"k":{"x":3}}', '{"a":[{"x":4}]}', None)
+    wide = tuple(one and one.replace("}", ',"odd.`name":7}', 1) for one in narrow)
+    assert {row["at"]: row[1:] for row in rows} == {"10": narrow, "20": wide, "30": narrow}
+
+
 def with_another_point(df: Any) -> Any:
     return df.selectExpr("*", "'x' AS point")
 

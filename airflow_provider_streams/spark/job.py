@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from airflow_provider_streams.errors import FewerRows, LandingMismatch, SinkError, TransformFailed
 from airflow_provider_streams.lake.writer import TableWriter
-from airflow_provider_streams.model.landing import Held, Landed, Schema, missing_columns
+from airflow_provider_streams.model.landing import Held, Landed, Schema, missing_columns, new_columns
 from airflow_provider_streams.model.plan import Plan
 from airflow_provider_streams.model.receipt import Receipt, SplitReceipt, compare
 from airflow_provider_streams.spark import ending, failures, preflight, reading, sinks, staging
@@ -176,7 +176,7 @@ def check_schema(spec: JobSpec, schema: Schema) -> Schema:
         source = ", ".join(spec.plan.source.names)
         columns = (_columns_text(before), _columns_text(schema))
         raise LandingMismatch(source, spec.plan.reader, *columns, lost, hint=_PLANNED_ANEW)
-    if lacking := sorted(dict(before).keys() - dict(schema).keys()):
+    if lacking := sorted(new_columns(schema, before)):
         text = "window %s was planned before the table got %s: null in its rows, until replan=True plans it anew"
         _log.warning(text, spec.plan.window, ", ".join(lacking))
     return schema

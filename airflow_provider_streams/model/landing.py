@@ -95,7 +95,7 @@ class TableTerms:
     set_aside: bool = False
     """What the same reader landed under another mark is set aside; otherwise it is in the way."""
     later: tuple[str, ...] = ()
-    """The columns that it got after the plan of the rows to come was pinned: see `missing_columns`."""
+    """What it got after the plan of the rows to come was pinned: columns, fields of structs. See `missing_columns`."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""

@@ -81,6 +81,22 @@ def test_a_backfill_lands_older_plans_beside_fresh_ones(world):
     assert ["shard" in of(world, number)[0] for number in range(5)] == [True, False, False, True, True]
 
 
+def test_structs_grow_as_tables_do(world, caplog):
+    narrow, wide = Json("n long, to struct<a: long>"), Json("n long, to struct<b: string, a: long>")
+    world.read(minute(1), value=narrow)
+    fail(world, 2, narrow)
+    world.read(minute(3), value=wide, replan=True)
+    _, outcome = world.backfill(Window(EPOCH, minute(4).end), value=wide, select="all")
+    assert not outcome.failures
+    kept = dict(world.journal.landing(FakeSource("numbers").key, "reader").columns)
+    assert kept["to"] == "struct<a:bigint,b:string>"
+    world.read(minute(2), value=wide)
+    assert "before the table got to.b: null in its rows" in caplog.text
+    world.read(minute(2), value=wide, replan=True)
+    with pytest.raises(LandingMismatch, match=r"to\.b is missing, it was string"):
+        world.read(minute(2), value=narrow, replan=True)
+
+
 def test_a_mistake_is_refused_however_often_until_it_is_planned_anew(world):
     world.read(minute(0), value=WIDE)
     with pytest.raises(LandingMismatch, match=r"instead of json.*plan the window anew with replan=True"):

@@ -126,17 +126,28 @@ class WindowsOverlap(InvalidRequest):
 _OVERLAPS_SHOWN = 5
 
 
+LAND_ANEW = "land all windows anew (reland=True sets aside what the table holds, and every window is missing again)"
+
+
 class LandingMismatch(InvalidRequest):
     """A reader lands something else than it did before: a table of two shapes."""
 
     def __init__(
-        self, source: object, reader: str, kept: object, asked: object, differences: Sequence[str], *, hint: str = ""
+        self,
+        source: object,
+        reader: str,
+        kept: object,
+        asked: object,
+        differences: Sequence[str],
+        *,
+        hint: str = "",
+        anew: str = LAND_ANEW,
     ) -> None:
         self.source, self.reader, self.kept, self.asked = source, reader, kept, asked
+        *some, last = [one for one in (hint, "take another reader for the other one", anew) if one]
         super().__init__(
             f"{source}: reader {reader!r} lands in {kept}, and is asked for {asked} ({'; '.join(differences)}). All "
-            f"windows of a reader have one landing: {f'{hint}, ' * bool(hint)}take another reader for the other one, "
-            "or land all windows anew (reland=True sets aside what the table holds, and every window is missing again)."
+            f"windows of a reader have one landing: {', '.join(some)}{', or ' * bool(some)}{last}."
         )
 
 

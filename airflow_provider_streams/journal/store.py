@@ -229,6 +229,13 @@ class Journal:
                 return False
             return pins.is_of_earlier_landing(connection, pin, kept.id)
 
+    def later_columns(self, source_key: str, plan: Plan) -> tuple[str, ...]:
+        """The columns that its reader's table got after a pinned plan was pinned."""
+        with self._database.reading() as connection:
+            reader_id = names.find_reader(connection, source_key, plan.reader)
+            kept, pin = landings.current(connection, reader_id), pins.counting(connection, reader_id, plan.window)
+            return () if kept is None or pin is None else landings.columns_since(connection, kept.id, pin.id)
+
     def decode_pinned(self, source_key: str, plan: Plan) -> Plan:
         """Pin a plan in the place of one of the same positions whose payloads became columns otherwise.
 

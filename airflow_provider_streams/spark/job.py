@@ -7,19 +7,20 @@ import time
 from contextlib import closing, nullcontext
 from typing import TYPE_CHECKING, Final
 
-from airflow_provider_streams.errors import FewerRows, LandingMismatch, SinkError, TransformFailed
+from airflow_provider_streams.errors import LAND_ANEW, FewerRows, SinkError, TransformFailed
 from airflow_provider_streams.lake.writer import TableWriter
-from airflow_provider_streams.model.landing import Held, Landed, Schema, missing_columns, new_columns
+from airflow_provider_streams.model.landing import Held, Landed, Schema, new_columns
 from airflow_provider_streams.model.plan import Plan
 from airflow_provider_streams.model.receipt import Receipt, SplitReceipt, compare
 from airflow_provider_streams.spark import ending, failures, preflight, reading, sinks, staging
+from airflow_provider_streams.spark.fitting import check_fit
 from airflow_provider_streams.spark.observing import observed
 from airflow_provider_streams.spark.session_setting import with_times_of_day
 from airflow_provider_streams.spark.spec import JobSpec
 from airflow_provider_streams.spark.split_reading import schema_of as read_schema
 from airflow_provider_streams.spark.split_tasks import Staged
 from airflow_provider_streams.spark.transforms import Transform, unchanged
-from airflow_provider_streams.spark.type_names import spark_name
+from airflow_provider_streams.spark.type_names import spark_names
 from airflow_provider_streams.systems.registry import load_system
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def _run(spec: JobSpec, spark: SparkSession) -> Landed:
 def _land_directly(spec: JobSpec, spark: SparkSession, writer: TableWriter, started: float) -> Landed:
     """Whoever reads the rows writes them: they never cross into Spark."""
     rows = row_schema(spec)
-    schema = check_schema(spec, tuple((one.name, spark_name(one.type)) for one in rows))
+    schema = check_schema(spec, spark_names(rows))
     staged = staging.stage(spec, writer.open(rows), spark)
     return _commit(spec, staged, writer, schema, started)
 
@@ -171,11 +172,10 @@ def check_schema(spec: JobSpec, schema: Schema) -> Schema:
         LandingMismatch: as there.
     """
     before = (spec.terms.columns if spec.terms else None) or ()
-    later = spec.terms.later if spec.terms and spec.transform is None else ()
-    if lost := missing_columns(before, schema, later):
-        source = ", ".join(spec.plan.source.names)
-        columns = (_columns_text(before), _columns_text(schema))
-        raise LandingMismatch(source, spec.plan.reader, *columns, lost, hint=_PLANNED_ANEW)
+    later, hint, anew = spec.terms.later if spec.terms else (), _PLANNED_ANEW, LAND_ANEW
+    if spec.transform is not None:  # its columns are known here first, which is too late to land anew
+        later, hint, anew = (), _TRANSFORMED, ""
+    check_fit(spec.plan, before, schema, later, hint=hint, anew=anew)
     if lacking := sorted(new_columns(schema, before)):
         text = "window %s was planned before the table got %s: null in its rows, until replan=True plans it anew"
         _log.warning(text, spec.plan.window, ", ".join(lacking))
@@ -183,10 +183,9 @@ def check_schema(spec: JobSpec, schema: Schema) -> Schema:
 
 
 _PLANNED_ANEW: Final = "plan the window anew with replan=True, if what its events are decoded to now has all of these"
-
-
-def _columns_text(columns: Schema) -> str:
-    return f"rows of {', '.join(f'{name} {kind}' for name, kind in columns)}"
+_TRANSFORMED: Final = (
+    "have the transform give all of these, plan the window anew with replan=True if the events of its plan lack them"
+)
 
 
 def expected_rows(spec: JobSpec, receipt: Receipt, handed: int | None) -> int | None:

@@ -20,21 +20,22 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from airflow_provider_streams.errors import LandingMismatch, SinkError
+from airflow_provider_streams.errors import SinkError
 from airflow_provider_streams.formats.decoder import Decoder
 from airflow_provider_streams.lake.files import WindowFiles
 from airflow_provider_streams.lake.parquet.table import PROOF, QUARANTINE, HeldFolder
 from airflow_provider_streams.lake.parquet.writer import ParquetWriter, count_rows
-from airflow_provider_streams.model.landing import Landed, Schema, TableTerms, missing_columns
+from airflow_provider_streams.model.landing import Landed, Schema, TableTerms
 from airflow_provider_streams.model.plan import Plan
 from airflow_provider_streams.model.receipt import Receipt, SplitReceipt, compare
 from airflow_provider_streams.model.row_filter import FieldFilter
 from airflow_provider_streams.model.sink import ParquetSink
 from airflow_provider_streams.spark.columns import Columns
 from airflow_provider_streams.spark.event_filter import keep, place_column
+from airflow_provider_streams.spark.fitting import check_fit
 from airflow_provider_streams.spark.quarantine import CAUSE, VERSION, QuarantineFile
 from airflow_provider_streams.spark.split_reading import Part, payload_bytes, payloads_of, sort_out, where, with_causes
-from airflow_provider_streams.spark.type_names import spark_name
+from airflow_provider_streams.spark.type_names import spark_names
 from airflow_provider_streams.spark.window_quarantine import batches_of
 from airflow_provider_streams.systems.base import StreamSystem
 from airflow_provider_streams.systems.declaration import PayloadColumns
@@ -74,18 +75,13 @@ def check_columns(system: StreamSystem, plan: Plan, asked: tuple[str, ...] | Non
         InvalidRequest: an unknown column.
     """
     found = Columns.of(system, plan.decoding, asked)
-    lost = missing_columns(before or (), schema_of(found))
-    if lost:
-        kept = ", ".join(f"{name} {kind}" for name, kind in before or ())
-        now = ", ".join(f"{name} {kind}" for name, kind in schema_of(found))
-        names = ", ".join(plan.source.names)
-        raise LandingMismatch(names, plan.reader, f"rows of {kept}", f"rows of {now}", lost)
+    check_fit(plan, before or (), schema_of(found))
     return found
 
 
 def schema_of(columns: Columns) -> Schema:
     """As Spark names the types."""
-    return tuple((field.name, spark_name(field.type)) for field in columns.schema)
+    return spark_names(columns.schema)
 
 
 class ParquetReplay(ParquetWriter):

@@ -28,7 +28,7 @@ from airflow_provider_streams.spark.batch_reading import (
 )
 from airflow_provider_streams.spark.batch_spec import ChunkSpec, concerns_all, table_of
 from airflow_provider_streams.spark.split_tasks import Staged
-from airflow_provider_streams.spark.type_names import spark_name
+from airflow_provider_streams.spark.type_names import spark_names
 from airflow_provider_streams.spark.windows_source import NUMBER_COLUMN
 from airflow_provider_streams.systems.registry import load_system
 
@@ -160,7 +160,7 @@ class Together:
             decoded = str(spec.plan.decoding)
             try:
                 known[decoded] = known[decoded] if decoded in known else job.row_schema(spec)
-                job.check_schema(spec, _named(known[decoded]))
+                job.check_schema(spec, spark_names(known[decoded]))
             except StreamsError as error:
                 self._fail(number, error)
             else:
@@ -224,7 +224,7 @@ class Together:
             with closing(self._system()) as system:
                 for number in some:
                     ending.check()
-                    named = schema or (_named(rows[number]) if number in rows else None)
+                    named = schema or (spark_names(rows[number]) if number in rows else None)
                     self._found[number] = self._proven(system, number, staged[number], named)
 
         self._by_table(staged, prove)
@@ -244,10 +244,6 @@ class Together:
         except StreamsError as error:
             return error
         return Landed(receipt, one.rows, schema)
-
-
-def _named(rows: pa.Schema) -> Schema:
-    return tuple((one.name, spark_name(one.type)) for one in rows)
 
 
 def _only(df: DataFrame, wanted: Collection[int], there: Collection[int]) -> DataFrame:

@@ -6,6 +6,8 @@ from typing import Final
 
 import pyarrow as pa
 
+from airflow_provider_streams.model.landing import Schema
+
 _NAMES: Final[dict[pa.DataType, str]] = {
     pa.bool_(): "boolean",
     pa.int8(): "tinyint",
@@ -41,3 +43,8 @@ def spark_name(type_: pa.DataType) -> str:
     if name is None:
         raise AssertionError(f"no column of a read has the type {type_}")
     return name
+
+
+def spark_names(rows: pa.Schema) -> Schema:
+    """Of all columns."""
+    return tuple((one.name, spark_name(one.type)) for one in rows)

@@ -42,9 +42,19 @@ from airflow_provider_streams.model.timeline import undecodable_words
 from airflow_provider_streams.model.undecodable import Undecodable
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.windows.acts import Acts
+from airflow_provider_streams.windows.fitting import Fitting, Outgrown
 from airflow_provider_streams.windows.horizon import horizon_of
 from airflow_provider_streams.windows.jobs import land_together
-from airflow_provider_streams.windows.landing import Ask, Entered, check, enter, grid_of
+from airflow_provider_streams.windows.landing import (
+    Ask,
+    Entered,
+    check,
+    enter,
+    fitting_kept,
+    fitting_of,
+    grid_of,
+    land_anew,
+)
 from airflow_provider_streams.windows.lateness import Recount, plan_with_late_rows, recounts
 from airflow_provider_streams.windows.planning import WindowRead, fresh_plan, pinned_plan
 from airflow_provider_streams.windows.readiness import WindowQuestion
@@ -215,6 +225,7 @@ class Backfiller:
         self._journal = place.journal
         self._options: dict[str, str] | None = None
         self._entered: Entered | None = None
+        self._fitting = Fitting(backfill.landing)
 
     def coverage(self) -> Coverage:
         """What the journal knows of the span."""
@@ -249,7 +260,14 @@ class Backfiller:
             LandingMismatch, OffGrid: the reader lands something else.
             AccessError, SystemUnavailable: the system refuses, or does not answer.
         """
-        self._check_landing(pin=pin)
+        while True:
+            self._check_landing(pin=pin)
+            try:
+                return self._preview(pin=pin, system=system)
+            except Outgrown:
+                land_anew(self._journal, self._backfill.ask, self._entered or Entered(None, None))
+
+    def _preview(self, *, pin: bool, system: StreamSystem | None) -> Preview:
         coverage = self.coverage()
         chosen = self._backfill.selection.of(coverage, self._backfill.span)
         if system is None:
@@ -308,8 +326,10 @@ class Backfiller:
         windows = list(one.grid.cells(one.span.start, one.span.end))
         if pin:
             self._entered = enter(self._journal, one.ask, windows, one.acts)
+            self._fitting = fitting_of(one.ask, self._entered, one.acts)
         elif not one.acts.reland:
             check(self._journal, one.ask, windows, one.acts)
+            self._fitting = fitting_kept(self._journal, one.ask, one.acts)
 
     # Planning
 
@@ -355,12 +375,16 @@ class Backfiller:
         pinned = self._journal.pinned(read.source_key, read.reader, item.window)
         if item.late_rows and pinned is not None and self._backfill.lookback is not None:
             plan = plan_with_late_rows(self._journal, system, self._backfill.source, pinned, self._backfill.lookback)
+            self._fitting.check(system, plan)
             return self._journal.replan(read.source_key, plan) if pin else plan
         if not pin:
-            kept = None if replan else pinned
-            return kept or fresh_plan(self._journal, system, read, narrow=not replan)
+            if pinned is not None and not replan:
+                return pinned
+            plan = fresh_plan(self._journal, system, read, narrow=not replan)
+            self._fitting.check(system, plan)
+            return plan
         with recorded_planning(self._journal, read, self._ids):
-            return pinned_plan(self._journal, system, read, replan=replan)
+            return pinned_plan(self._journal, system, read, replan=replan, fitting=self._fitting)
 
     # Reading
 

@@ -21,6 +21,7 @@ from airflow_provider_streams.model.payload import payload_from
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.sources import payloads_of
 from airflow_provider_streams.windows.acts import Acts
+from airflow_provider_streams.windows.fitting import Fitting
 
 if TYPE_CHECKING:
     from airflow_provider_streams.journal.landings import KeptLanding, NewLanding
@@ -109,6 +110,35 @@ def check(journal: Journal, ask: Ask, windows: Sequence[Window], acts: Acts) -> 
     problem = of_table or _other_basis(kept, ask) or _off_grid(kept, ask, windows)
     if problem is not None and (journal.is_landed(kept) or _may_hold_rows(kept, ask)):
         raise problem
+
+
+def land_anew(journal: Journal, ask: Ask, entered: Entered) -> None:
+    """Another landing of the same ask, for rows that the table of `entered` cannot take; unless that is no more.
+
+    Every window is missing then, and the table is set aside when the first one lands.
+    """
+    kept = journal.landing(ask.source.key, ask.reader)
+    if kept is not None and kept.id == entered.landing_id:
+        _log.warning(
+            "%s: the table %s of reader %r cannot take the columns of now: all windows are landed anew",
+            ask.source,
+            kept.target,
+            ask.reader,
+        )
+        journal.land_as(ask.source.key, ask.reader, _new_like(kept, ask), after=kept)
+
+
+def fitting_of(ask: Ask, entered: Entered, acts: Acts) -> Fitting:
+    """What rows must have that are to land."""
+    return Fitting(ask.landing, entered.terms.columns if entered.terms else None, acts.reland)
+
+
+def fitting_kept(journal: Journal, ask: Ask, acts: Acts) -> Fitting:
+    """As `fitting_of`, for who only looks."""
+    kept = journal.landing(ask.source.key, ask.reader)
+    if kept is None or ask.landing.sink is None or _other_landing(_decoded_as_asked(kept, ask), ask) is not None:
+        return Fitting(ask.landing)
+    return Fitting(ask.landing, kept.columns, acts.reland)
 
 
 def refuse_overlaps(journal: Journal, ask: Ask, window: Window, acts: Acts) -> None:

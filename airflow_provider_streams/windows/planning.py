@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 from airflow_provider_streams.errors import ChainOrder, TermsChanged, WindowNotReady
 from airflow_provider_streams.model.basis import BasisName, Chained, Cuts, EventTime, PublishTime, RecordedCuts
 from airflow_provider_streams.model.cut import Cut
+from airflow_provider_streams.model.landing import Landing
 from airflow_provider_streams.model.plan import DEFAULT_SPLIT_BYTES, OnLoss, OnUnproven, Plan, PlanRequest, Terms
 from airflow_provider_streams.model.undecodable import Undecodable
 from airflow_provider_streams.systems.singles import part_of_cut, part_of_life
+from airflow_provider_streams.windows.fitting import Fitting
 from airflow_provider_streams.windows.narrowing import narrowed_by_receipts
 from airflow_provider_streams.windows.readiness import WindowQuestion, plan_request, with_recorded
 from airflow_provider_streams.windows.redecoding import decoded_now
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _CHAIN_TRIES = 5
+_ANY = Fitting(Landing())
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,16 +94,22 @@ def fresh_plan(journal: Journal, system: StreamSystem, read: WindowRead, *, narr
     return replace(plan, terms=read.terms)
 
 
-def pinned_plan(journal: Journal, system: StreamSystem, read: WindowRead, *, replan: bool) -> Plan:
+def pinned_plan(
+    journal: Journal, system: StreamSystem, read: WindowRead, *, replan: bool, fitting: Fitting = _ANY
+) -> Plan:
     """The plan that every run of this window reads: the pinned one, else a fresh one, pinned now.
+
+    A fresh one whose rows the table cannot take is not pinned: the window keeps the plan that it has.
 
     Args:
         journal: keeps the pins.
         system: plans.
         read: which window.
         replan: an explicit act: a fresh plan takes the pin's place. It reads all anew, whatever receipts prove.
+        fitting: what its rows must have.
 
     Raises:
+        LandingMismatch, Outgrown: as `Fitting.check`. Of a pinned plan the job sees it, unless the table may give way.
         TermsChanged: it is pinned, and what is asked now contradicts the terms under which it was.
         PlanMismatch: the window was planned anew meanwhile.
         StreamsError: as `fresh_plan`.
@@ -109,16 +118,19 @@ def pinned_plan(journal: Journal, system: StreamSystem, read: WindowRead, *, rep
     if pinned is not None:
         _check_terms(read, pinned)
         is_earlier = journal.is_of_earlier_landing(read.source_key, pinned)
-        plan = _for_landing(journal, system, read, pinned) if is_earlier else pinned
+        plan = _for_landing(journal, system, read, pinned, fitting) if is_earlier else pinned
+        if fitting.may_give_way:
+            fitting.check(system, plan, journal.later_columns(read.source_key, plan))
         _tell_changes(read, plan)
         return plan
     if isinstance(read.question.basis, Chained):
-        return _pin_chained(journal, system, read, replan=replan)
+        return _pin_chained(journal, system, read, fitting, replan=replan)
     plan = fresh_plan(journal, system, read, narrow=not replan)
+    fitting.check(system, plan)
     return journal.replan(read.source_key, plan) if replan else journal.pin(read.source_key, plan)
 
 
-def _for_landing(journal: Journal, system: StreamSystem, read: WindowRead, pinned: Plan) -> Plan:
+def _for_landing(journal: Journal, system: StreamSystem, read: WindowRead, pinned: Plan, fitting: Fitting) -> Plan:
     """A plan that was pinned for an earlier landing, with payloads as the reader lands them now; pinned so.
 
     One by event time is planned anew where that is another time, or where it is read from what is decoded otherwise.
@@ -128,7 +140,9 @@ def _for_landing(journal: Journal, system: StreamSystem, read: WindowRead, pinne
     if plan == pinned and not is_other_time:
         return pinned
     if pinned.basis == "event":
-        return journal.replan(read.source_key, fresh_plan(journal, system, read, narrow=False))
+        plan = fresh_plan(journal, system, read, narrow=False)
+        fitting.check(system, plan)
+        return journal.replan(read.source_key, plan)
     return journal.decode_pinned(read.source_key, plan)
 
 
@@ -213,12 +227,13 @@ def _of_single(system: StreamSystem, request: PlanRequest) -> PlanRequest:
 # Basis `chained`
 
 
-def _pin_chained(journal: Journal, system: StreamSystem, read: WindowRead, *, replan: bool) -> Plan:
+def _pin_chained(journal: Journal, system: StreamSystem, read: WindowRead, fitting: Fitting, *, replan: bool) -> Plan:
     """A plan that goes on where the window before it ends; made again when another run was quicker."""
     for _ in range(_CHAIN_TRIES):
         chain = _checked_chain(journal, read, replan=replan)
         request = _going_on(_request(system, read), chain)
         plan = replace(plan_with_sightings(journal, system, request), terms=read.terms)
+        fitting.check(system, plan)
         pinned = journal.pin_chained(read.source_key, plan, chain, replan=replan)
         if pinned is not None:
             return pinned

@@ -16,7 +16,17 @@ from airflow_provider_streams.model.sink import Sink
 from airflow_provider_streams.model.timeline import undecodable_words
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.windows.acts import Acts
-from airflow_provider_streams.windows.landing import Ask, Entered, check, enter, refuse_overlaps
+from airflow_provider_streams.windows.fitting import Outgrown
+from airflow_provider_streams.windows.landing import (
+    Ask,
+    Entered,
+    check,
+    enter,
+    fitting_kept,
+    fitting_of,
+    land_anew,
+    refuse_overlaps,
+)
 from airflow_provider_streams.windows.planning import WindowRead, pinned_plan
 from airflow_provider_streams.windows.workplace import Workplace
 
@@ -124,20 +134,36 @@ def prepare(journal: Journal, system: StreamSystem, ask: Ask, read: WindowRead, 
         StreamsError: what planning met; recorded in the journal.
     """
     window = read.question.window
-    entered = enter(journal, ask, [window], acts)
-    refuse_overlaps(journal, ask, window, acts)
-    with recorded_planning(journal, read, ids):
-        plan = pinned_plan(journal, system, read, replan=acts.replan)
-    return Entry(read, plan, ask.landing, Begin(entered, ids, acts))
+    while True:
+        entered = enter(journal, ask, [window], acts)
+        refuse_overlaps(journal, ask, window, acts)
+        fitting = fitting_of(ask, entered, acts)
+        try:
+            with recorded_planning(journal, read, ids):
+                plan = pinned_plan(journal, system, read, replan=acts.replan, fitting=fitting)
+        except Outgrown:
+            land_anew(journal, ask, entered)  # a new landing's table takes any columns
+        else:
+            return Entry(read, plan, ask.landing, Begin(entered, ids, acts))
 
 
 def plan_window(place: Workplace, ask: Ask, read: WindowRead, ids: RunIds, acts: Acts) -> Plan:
     """As `read_window`, up to the pinned plan: what a dry run does, which lands nothing."""
+    with closing(place.stream.system()) as system:
+        return plan_only(place.journal, system, ask, read, ids=ids, acts=acts)
+
+
+def plan_only(journal: Journal, system: StreamSystem, ask: Ask, read: WindowRead, *, ids: RunIds, acts: Acts) -> Plan:
+    """As `prepare`, for a dry run. A plan that needs a new landing is pinned by who makes that."""
     if not acts.reland:
-        check(place.journal, ask, [read.question.window], acts)
-        refuse_overlaps(place.journal, ask, read.question.window, acts)
-    with recorded_planning(place.journal, read, ids), closing(place.stream.system()) as system:
-        return pinned_plan(place.journal, system, read, replan=acts.replan)
+        check(journal, ask, [read.question.window], acts)
+        refuse_overlaps(journal, ask, read.question.window, acts)
+    fitting = fitting_kept(journal, ask, acts)
+    try:
+        with recorded_planning(journal, read, ids):
+            return pinned_plan(journal, system, read, replan=acts.replan, fitting=fitting)
+    except Outgrown as outgrown:
+        return outgrown.plan
 
 
 def land(place: Workplace, entry: Entry) -> Landed:

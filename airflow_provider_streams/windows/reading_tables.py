@@ -14,9 +14,9 @@ from airflow_provider_streams.model.landing import Landing
 from airflow_provider_streams.windows.acts import Acts
 from airflow_provider_streams.windows.expansion import expand, is_new, vanished
 from airflow_provider_streams.windows.fan_out import Preparing, Tables, failed, land_tables
-from airflow_provider_streams.windows.landing import Ask, check, refuse_overlaps
-from airflow_provider_streams.windows.planning import WindowRead, pinned_plan
-from airflow_provider_streams.windows.reading import Entry, RunIds, prepare, recorded_planning
+from airflow_provider_streams.windows.landing import Ask
+from airflow_provider_streams.windows.planning import WindowRead
+from airflow_provider_streams.windows.reading import Entry, RunIds, plan_only, prepare, recorded_planning
 from airflow_provider_streams.windows.sightings import look
 
 if TYPE_CHECKING:
@@ -93,12 +93,7 @@ class TablesReader:
 
         def plan_one(system: StreamSystem, table: SourceTable) -> Plan:
             ask, read = self._whole.ask_of(table), self._whole.read_of(table)
-            window, acts = read.question.window, self._whole.acts
-            if not acts.reland:
-                check(self._journal, ask, [window], acts)
-                refuse_overlaps(self._journal, ask, window, acts)
-            with recorded_planning(self._journal, read, self._whole.ids):
-                return pinned_plan(self._journal, system, read, replan=acts.replan)
+            return plan_only(self._journal, system, ask, read, ids=self._whole.ids, acts=self._whole.acts)
 
         found = Preparing(self._place).each(expansion.tables, plan_one)
         return list(zip(expansion.tables, found, strict=True))

@@ -467,3 +467,32 @@ def test_landing_elsewhere_is_refused_or_an_act(fan: Fan) -> None:
     tried = fan.read(minute(2), run="three", columns=("value", "number"), acts={"reland": True})
     assert not tried.outcome.failures
     assert all(fan.holds(one, 2) for one in ("orders", "clicks", "views"))
+
+
+def test_a_table_that_cannot_take_the_columns_of_now_keeps_its_windows_or_is_landed_anew(
+    fan: Fan, monkeypatch: Any
+) -> None:
+    from dataclasses import replace
+
+    from airflow_provider_streams.formats.resolve import decoding_of
+    from airflow_provider_streams.testing.fake import FakeSystem
+
+    plan, others = FakeSystem.plan, ("orders", "views")
+
+    def tell(self: FakeSystem, request: Any) -> Any:
+        """The schema of one of them drops a column; what the task says of values stays the same."""
+        columns = "n long" if str(request.source) == "clicks" else "n long, shard string"
+        return replace(plan(self, request), decoding=decoding_of(Json(columns), None, {str(request.source): {}}, ""))
+
+    fan.world.hold(records=1)
+    fan.source = replace(fan.source, value=Json("n long, shard string"))
+    fan.read(minute(0))
+    monkeypatch.setattr(FakeSystem, "plan", tell)
+    assert fan.read(minute(0), run="planned anew", acts={"replan": True}).failed == {"clicks": "LandingMismatch"}
+    assert fan.read(minute(1), run="next").failed == {"clicks": "LandingMismatch"}
+    assert fan.world.states(minute(0), source="clicks") == ["covered"]
+    assert not fan.read(minute(1), run="anew", acts={"reland": True}).failed
+    assert [fan.world.windows(one) for one in others] == [[minute(0), minute(1)]] * 2
+    assert fan.world.windows("clicks") == [minute(1)]
+    assert not fan.fill(minute(0, 3), acts=Acts(reland=True)).failed
+    assert [len(fan.world.windows(one)) for one in (*others, "clicks")] == [3, 3, 3]

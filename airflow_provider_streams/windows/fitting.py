@@ -1,0 +1,59 @@
+"""Whether a reader's table can take the rows of a plan, seen before the plan is pinned."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from airflow_provider_streams.errors import LandingMismatch
+from airflow_provider_streams.model.landing import Landing, Schema
+
+if TYPE_CHECKING:
+    from airflow_provider_streams.model.plan import Plan
+    from airflow_provider_streams.systems.base import StreamSystem
+
+
+class Outgrown(Exception):
+    """The table cannot take the rows of a plan, and the user lets it be set aside."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        super().__init__(str(plan.window))
+
+
+@dataclass(frozen=True, slots=True)
+class Fitting:
+    """What rows must have that are to land."""
+
+    landing: Landing
+    columns: Schema | None = None
+    """Of the reader's table; None: it takes any, or nobody knows."""
+    may_give_way: bool = False
+    """Whether a table that cannot take them is set aside."""
+
+    def check(self, system: StreamSystem, plan: Plan, later: Collection[str] = ()) -> None:
+        """See that the table takes a plan's rows. Which columns a transform's have, only the job can see.
+
+        Args:
+            system: knows its columns.
+            plan: by which rows are read.
+            later: see `missing_columns`; of a plan that is pinned already.
+
+        Raises:
+            LandingMismatch: they lack columns that the table has, or have them with other types.
+            Outgrown: the same, and it may give way.
+        """
+        from airflow_provider_streams.spark.fitting import check_fit, columns_of  # noqa: PLC0415 - Arrow when used
+
+        if self.columns is None or self.landing.transform is not None:
+            return
+        try:
+            check_fit(plan, self.columns, columns_of(system, plan, self.landing.columns), later, hint=_NOT_PINNED)
+        except LandingMismatch:
+            if self.may_give_way:
+                raise Outgrown(plan) from None
+            raise
+
+
+_NOT_PINNED: Final = "see that its events are decoded to all of these (its window was not planned, and is what it was)"

@@ -1,0 +1,180 @@
+"""A source's schema takes a column away: what is refused leaves everything as it was, and `reland` begins anew once."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+
+from airflow_provider_streams.errors import LandingMismatch
+from airflow_provider_streams.formats.resolve import decoding_of
+from airflow_provider_streams.model.payload import Json
+from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.testing.fake import FakeSource, FakeSystem
+from tests.unit.windows.test_older_plans import of
+from tests.unit.windows.test_redecoding import minute, pinned, rows
+
+ASKED = Json("n long")
+"""What the task says, always; the system tells more or less than that."""
+KEY = FakeSource("numbers").key
+PLAN = FakeSystem.plan
+
+
+@pytest.fixture
+def told(world, monkeypatch):
+    """What the system tells of its schema from now on."""
+    world.hold(events=600, records=1)
+
+    def tell(columns):
+        def plan(self, request):
+            return replace(
+                PLAN(self, request), decoding=decoding_of(Json(columns), None, {str(request.source): {}}, "")
+            )
+
+        monkeypatch.setattr(FakeSystem, "plan", plan)
+
+    tell("n long, shard string")
+    return tell
+
+
+def span(*numbers):
+    return Window(minute(numbers[0]).start, minute(numbers[-1]).end)
+
+
+def columns(world, number):
+    return {name for name in of(world, number)[0] if not name.startswith("_")}
+
+
+def landings(world):
+    kept = world.journal.landing(KEY, "reader")
+    return None if kept is None else kept.generation
+
+
+@pytest.mark.parametrize("basis", ["publish", "chained"])
+def test_a_fresh_plan_that_the_table_cannot_take_leaves_the_window_as_it_was(world, told, basis):
+    world.read(minute(0), value=ASKED, basis=basis)
+    before, plan = of(world, 0), pinned(world, 0)
+    told("n long, other string")
+    for dry_run in (False, True, False):
+        with pytest.raises(LandingMismatch, match=r"shard is missing.*its window was not planned, and is what it was"):
+            world.read(minute(0), value=ASKED, basis=basis, replan=True, dry_run=dry_run)
+        assert world.states(span(0)) == ["covered"]
+        assert (pinned(world, 0), of(world, 0)) == (plan, before)
+    world.read(minute(0), value=ASKED, basis=basis)
+    assert of(world, 0) == before
+    told("n long, shard string, other string")
+    world.read(minute(0), value=ASKED, basis=basis, replan=True)
+    assert columns(world, 0) == {"n", "shard", "other"}
+
+
+def test_a_window_that_was_never_planned_is_planned_once_its_rows_fit(world, told):
+    world.read(minute(0), value=ASKED)
+    told("n long")
+    for _ in range(2):
+        with pytest.raises(LandingMismatch, match="shard is missing"):
+            world.read(minute(1), value=ASKED)
+        assert pinned(world, 1) is None
+    told("n long, shard string")
+    world.read(minute(1), value=ASKED)
+    assert world.states(span(0, 1)) == ["covered", "covered"]
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_a_backfill_refuses_such_windows_alone(world, told, dry_run):
+    world.read(minute(0), value=ASKED)
+    for number in (1, 3):
+        with suppress(LandingMismatch):
+            world.read(minute(number), value=ASKED, dry_run=True)
+    told("n long")
+    preview, outcome = world.backfill(span(0, 3), value=ASKED, dry_run=dry_run)
+    assert [(item.window, item.error_type) for item in preview.having("failed")] == [(minute(2), "LandingMismatch")]
+    assert [pinned(world, number) is None for number in range(4)] == [False, False, True, False]
+    if not dry_run:
+        assert [str(one) for one in outcome.covered] == [str(minute(1)), str(minute(3))]
+        assert world.states(span(0, 3)) == ["covered", "covered", "failed", "covered"]
+
+
+def test_a_backfill_that_plans_anew_spoils_no_covered_window(world, told):
+    world.backfill(span(0, 2), value=ASKED)
+    plans, before = [pinned(world, number) for number in range(3)], rows(world)
+    told("n long")
+    _, outcome = world.backfill(span(0, 2), value=ASKED, select="all", replan=True)
+    assert {text.partition(":")[0] for text in outcome.failures.values()} == {"LandingMismatch"}
+    assert len(outcome.failures) == 3
+    assert [pinned(world, number) for number in range(3)] == plans
+    assert world.states(span(0, 2)) == ["covered"] * 3
+    assert rows(world) == before
+
+
+@pytest.mark.parametrize("acts", [{}, {"replan": True}])
+def test_landed_anew_the_table_has_the_columns_of_now(world, told, acts):
+    world.read(minute(0), value=ASKED)
+    told("n long, other string")
+    with pytest.raises(LandingMismatch, match="reland=True"):
+        world.read(minute(1), value=ASKED)
+    world.read(minute(1), value=ASKED, reland=True, **acts)
+    assert world.states(span(0, 1)) == ["missing", "covered"]
+    assert world.windows() == [minute(1)]
+    world.read(minute(0), value=ASKED)
+    assert [columns(world, number) for number in (0, 1)] == [{"n", "other"}] * 2
+    assert world.states(span(0, 1)) == ["covered", "covered"]
+
+
+def test_a_task_that_always_lands_anew_does_so_once_for_each_change(world, told):
+    world.read(minute(0), value=ASKED, reland=True)
+    first = landings(world)
+    for number in (0, 1):
+        world.read(minute(number), value=ASKED, reland=True)
+    told("n long, shard string, other string")  # it grows: nothing need give way, for older plans neither
+    for number in (2, 0, 1):
+        world.read(minute(number), value=ASKED, reland=True)
+    assert landings(world) == first
+    told("n long, other string")
+    for number in (3, 0, 1, 2, 3, 0):
+        world.read(minute(number), value=ASKED, reland=True)
+    assert landings(world) == first + 1
+    assert world.states(span(0, 3)) == ["covered"] * 4
+    assert [columns(world, number) for number in range(4)] == [{"n", "other"}] * 4
+
+
+def test_a_backfill_lands_anew_what_the_table_cannot_take_and_all_the_rest(world, told):
+    world.backfill(span(0, 2), value=ASKED)
+    first = landings(world)
+    told("n int")
+    for _ in range(2):
+        _, outcome = world.backfill(span(0, 4), value=ASKED, reland=True)
+        assert not outcome.failures
+        assert world.states(span(0, 4)) == ["covered"] * 5
+        assert landings(world) == first + 1
+    assert [columns(world, number) for number in range(5)] == [{"n"}] * 5
+
+
+def test_a_plan_that_is_pinned_already_is_landed_anew_too(world, told):
+    """It was pinned before the table got a column that its rows have otherwise."""
+    told("n long")
+    world.read(minute(0), value=ASKED)
+    told("n long, shard int")
+    world.read(minute(1), value=ASKED, dry_run=True)
+    told("n long, shard string")
+    world.read(minute(2), value=ASKED)
+    with pytest.raises(LandingMismatch, match=r"shard is int instead of string.*replan=True.*reland=True"):
+        world.read(minute(1), value=ASKED)
+    world.read(minute(1), value=ASKED, reland=True)
+    world.read(minute(0), value=ASKED)
+    assert {type(row["shard"]) for number in (0, 1) for row in of(world, number)} == {str}
+
+
+def test_a_dry_run_of_landing_anew_changes_nothing(world, told):
+    world.read(minute(0), value=ASKED)
+    plan, landing = pinned(world, 0), landings(world)
+    told("n long")
+    world.read(minute(0), value=ASKED, replan=True, reland=True, dry_run=True)
+    world.backfill(span(0, 1), value=ASKED, select="all", replan=True, reland=True, dry_run=True)
+    assert (pinned(world, 0), landings(world), world.states(span(0))) == (plan, landing, ["covered"])
+
+
+def test_what_is_landed_nowhere_fits(world, told):
+    world.read(minute(0), value=ASKED, sink=None)
+    told("n int")
+    assert world.read(minute(1), value=ASKED, sink=None).receipt.rows == 120

@@ -53,8 +53,8 @@ class LandingOperator(BaseOperator):
         max_undecodable: of these two, which share of a window's events they may be, 0 to 1; more of them fail it.
         dry_run: plan, say what would be read, and stop.
         replan: an explicit act: make a new plan, although one is pinned.
-        reland: an explicit act: land something else, elsewhere or on another grid than the reader did so far. What its
-            table holds is set aside, and every window is missing again.
+        reland: an explicit act: land something else, elsewhere or on another grid than the reader did so far, or rows
+            that its table cannot take. What that holds is set aside, and every window is missing again.
         accept_fewer: an explicit act: replace a window by one that holds fewer rows.
         overlap: `refuse`; or `replace`, an explicit act: covered windows that share time with a new one are taken out
             of the table as a whole.

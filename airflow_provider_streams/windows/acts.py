@@ -15,7 +15,8 @@ class Acts:
     replan: bool = False
     """Make a new plan, although one is pinned."""
     reland: bool = False
-    """Land something else than so far, or on another grid: what the table holds is set aside, all is missing again."""
+    """Land something else than so far, on another grid, or rows that the table cannot take: that is set aside, and all
+    is missing again."""
     accept_fewer: bool = False
     """Replace a window of the table by one that holds fewer rows."""
     overlap: Overlap = "refuse"

@@ -178,3 +178,17 @@ def test_what_is_landed_nowhere_fits(world, told):
     world.read(minute(0), value=ASKED, sink=None)
     told("n int")
     assert world.read(minute(1), value=ASKED, sink=None).receipt.rows == 120
+
+
+def test_windows_of_a_chain_are_landed_anew_and_go_on_as_they_did(world, told):
+    how = {"value": ASKED, "basis": "chained"}
+    world.read(minute(0), **how)
+    world.hold(events=700, records=1)
+    told("n long")
+    with pytest.raises(LandingMismatch, match="shard is missing"):
+        world.read(minute(1), **how)
+    for number in (1, 0, 1):
+        world.read(minute(number), reland=True, **how)
+    assert pinned(world, 1).start_cut == pinned(world, 0).end_cut
+    assert [columns(world, number) for number in (0, 1)] == [{"n"}] * 2
+    assert len(rows(world)) == 2 * 700

@@ -237,3 +237,21 @@ def test_a_struct_that_shrank_is_refused_however_often(topic: Topic) -> None:
         with pytest.raises(LandingMismatch, match=r"to\.zip is missing, it was string.*lines\.element\.zip is missing"):
             topic.read(lacking)
     assert topic.rows("to") == before
+
+
+def test_a_dropped_field_spoils_no_window_and_is_landed_anew(topic: Topic) -> None:
+    topic.allow_all()
+    first = topic.write(ID, NOTE)
+    topic.read(first)
+    before = topic.rows()
+    second = topic.write(ID, RANK)
+    for window, acts in ((first, {"replan": True}), (second, {})):
+        with pytest.raises(LandingMismatch, match="note is missing, it was string"):
+            topic.read(window, **acts)
+    topic.read(first)
+    assert topic.rows() == before
+    for window in (second, first, second):
+        topic.read(window, reland=True)
+    assert [(row["id"], row["rank"], row.get("note")) for row in topic.rows()] == [
+        (number, 7 if number < 3 else 1, None) for number in range(6)
+    ]

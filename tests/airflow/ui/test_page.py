@@ -372,7 +372,7 @@ def test_a_first_view_shows_windows_that_can_be_aimed_at(open_page, page_server)
     story.write(page_server.journal_url, [chapter], old)
     try:
         page = drawn(open_page(user="newcomer"), 1)
-        # the view begins where the data are; the legend is written after the lanes
+        # the view begins where the data are; the page may ask for the last day before it knows where that is
         page.wait_for_function("document.querySelector('.st-legend [data-count=covered]').innerText === '10'")
         page.locator(".st-lane").focus()
         width = page.evaluate("document.querySelector('.st-mark').offsetWidth")

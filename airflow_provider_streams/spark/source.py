@@ -40,6 +40,7 @@ class StreamDataSource(DataSource):
         try:
             register(self.system, self.declaration)
             self._reading = _Reading.of(load_system(self.system), options)
+            keep_imports()
         except StreamsError as error:
             raise one_line(error) from None
 
@@ -106,6 +107,7 @@ class PlanReader(DataSourceReader):
 
     def partitions(self) -> list[SplitPartition]:
         """One per split; nothing is asked of the system here, for Spark may call it several times."""
+        keep_imports()
         return [SplitPartition(split) for split in self._reading.plan.splits]
 
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:

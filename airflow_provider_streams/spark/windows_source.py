@@ -60,6 +60,7 @@ class WindowsDataSource(DataSource):
         system = load_system(spec.plan.source.system)
         spec = replace(spec, plan=replace(spec.plan, splits=(), ranges=()))
         self._reading = _Reading(plans, quarantines, system, spec, blocks_of(spec), path_of(system.name))
+        keep_imports()
 
     @classmethod
     def name(cls) -> str:
@@ -115,6 +116,7 @@ class WindowsReader(DataSourceReader):
 
     def partitions(self) -> list[WindowPartition]:
         """Splits in order of the windows, small ones together: a task costs as much as reading some megabytes."""
+        keep_imports()
         splits = (
             WindowSplit(number, one_split(plan, split), split, folder)
             for number, (plan, folder) in enumerate(zip(self._reading.plans, self._reading.quarantines, strict=True))
@@ -142,11 +144,12 @@ class WindowsReader(DataSourceReader):
     def _read_split(self, system: StreamSystem, part: WindowSplit) -> Iterator[pa.RecordBatch]:
         blocks = self._reading.blocks
         manner = replace(self._reading.spec.manner, quarantine=part.quarantine)
+        number = pa.array([part.number], _NUMBER.type)
         reader = open_split(system, part.plan, part.plan.splits[0], manner)
         try:
             for batch in reader:
                 if len(batch):
-                    yield blocks.block(_marked(batch, part.number))
+                    yield blocks.block([*batch.columns, number])
             receipt = replace(reader.receipt, index=part.split.index)
         finally:
             reader.close()
@@ -160,8 +163,3 @@ def blocks_of(spec: JobSpec) -> Blocks:
         columns = Columns.of(system, spec.plan.decoding, spec.columns)
     of_shard = columns.places_of(declaration_of(name).shard_columns)
     return Blocks(columns.schema.append(_NUMBER), frozenset({*of_shard, len(columns.schema)}))
-
-
-def _marked(batch: pa.RecordBatch, number: int) -> pa.RecordBatch:
-    numbers = pa.repeat(pa.scalar(number, _NUMBER.type), len(batch))
-    return batch.append_column(_NUMBER, numbers)

@@ -33,9 +33,9 @@ def test_rows_are_as_they_were(spark, alike: set[int]) -> None:
     rows = ROWS if 0 not in alike else ROWS.set_column(0, "a.b", pa.array([7] * 3, pa.int64()))
     blocks = Blocks(rows.schema, frozenset(alike))
     made = [
-        blocks.block(rows.slice(0, 2).to_batches()[0]),
+        blocks.block(rows.slice(0, 2).to_batches()[0].columns),
         blocks.receipt("told"),
-        blocks.block(rows.slice(2).to_batches()[0]),
+        blocks.block(rows.slice(2).to_batches()[0].columns),
     ]
     crossed = frame_of(spark, pa.Table.from_batches(made))
     found = blocks.rows_of(crossed)
@@ -48,5 +48,5 @@ def test_rows_are_as_they_were(spark, alike: set[int]) -> None:
 def test_rows_that_are_all_alike_are_counted_still(spark) -> None:
     blocks = Blocks(pa.schema([("shard", pa.string()), ("_window", pa.int32())]), frozenset({0, 1}))
     batch = pa.record_batch([pa.array(["topic"] * 3), pa.array([7] * 3, pa.int32())], schema=blocks.rows)
-    found = blocks.rows_of(frame_of(spark, pa.Table.from_batches([blocks.block(batch)])))
+    found = blocks.rows_of(frame_of(spark, pa.Table.from_batches([blocks.block(batch.columns)])))
     assert [tuple(row) for row in found.collect()] == [("topic", 7)] * 3

@@ -17,7 +17,7 @@ from airflow_provider_streams.systems.pravega.pointer import EventPointer
 
 ArrowArray: TypeAlias = "pa.Array[Any]"
 
-MAX_ROWS = 10_000
+MAX_ROWS = 20_000
 """Rows of the largest batch."""
 
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from airflow_provider_streams.errors import (
     CorruptFrame,
@@ -326,7 +325,7 @@ class PravegaSplitReader:
             self._first = int(events.offsets[0])
         self._last = int(events.offsets[-1])
         self._rows += len(events.payloads)
-        self._payload += pc.sum(pc.binary_length(events.payloads)).as_py()
+        self._payload += events.payload_bytes
 
     @property
     def receipt(self) -> SplitReceipt:

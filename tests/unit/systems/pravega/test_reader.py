@@ -281,24 +281,24 @@ def test_dropping_one_event_in_the_reader_fails_the_run(serve, monkeypatch):
 
 
 def test_batches_have_the_asked_columns_and_bounded_rows(serve):
-    data = struct.pack(">ii", 0, 1) * 0 + (struct.pack(">ii", 0, 1) + b"x") * 25_000
+    data = struct.pack(">ii", 0, 1) * 0 + (struct.pack(">ii", 0, 1) + b"x") * 45_000
     with contextlib.closing(PravegaSplitReader(serve(data), split(0, len(data)), tuple(COLUMNS))) as reader:
         batches = list(reader)
     assert [len(batch) for batch in batches] == [MAX_ROWS, MAX_ROWS, 5000]
     table = pa.Table.from_batches(batches)
     assert table.schema == schema(tuple(COLUMNS))
-    assert table.column("offset").to_pylist() == list(range(0, 9 * 25_000, 9))
-    assert table.column("next_offset").to_pylist() == list(range(9, 9 * 25_001, 9))
-    row = table.slice(24_999).to_pylist()[0]
-    assert EventPointer.from_bytes(row.pop("event_pointer")) == (NAME, 224_991, 9)
+    assert table.column("offset").to_pylist() == list(range(0, 9 * 45_000, 9))
+    assert table.column("next_offset").to_pylist() == list(range(9, 9 * 45_001, 9))
+    row = table.slice(44_999).to_pylist()[0]
+    assert EventPointer.from_bytes(row.pop("event_pointer")) == (NAME, 404_991, 9)
     assert row == {
         "event": b"x",
         "scope": "scope",
         "stream": "stream",
         "segment_id": 0,
-        "offset": 224_991,
+        "offset": 404_991,
         "segment": NAME,
-        "next_offset": 225_000,
+        "next_offset": 405_000,
     }
 
 

@@ -37,13 +37,6 @@ class Events:
     def __len__(self) -> int:
         return len(self.offsets)
 
-    @property
-    def payload_bytes(self) -> int:
-        """How many bytes all payloads have."""
-        edges = np.frombuffer(self.payloads.buffers()[1], np.int32)
-        first = self.payloads.offset
-        return int(edges[first + len(self.payloads)] - edges[first])
-
     def slices(self, rows: int) -> Iterator[Events]:
         """Pieces of at most `rows` events, without copying."""
         for first in range(0, len(self), rows):

@@ -325,7 +325,7 @@ class PravegaSplitReader:
             self._first = int(events.offsets[0])
         self._last = int(events.offsets[-1])
         self._rows += len(events.payloads)
-        self._payload += events.payload_bytes
+        self._payload += events.payloads.total_values_length
 
     @property
     def receipt(self) -> SplitReceipt:

@@ -1,13 +1,16 @@
-"""How rows cross into Spark: in blocks, each a row of its own that holds a list of each column's values.
+"""How rows cross into Spark: in blocks, each a row of its own that holds a list of them.
 
 Whatever Spark does with each row of a Data Source is dear: to look for receipts among all rows takes a third of a read.
 So it looks at blocks, and compiled code takes them apart.
 
 | column | in a block | in a receipt's row |
 |---|---|---|
-| those that differ in the rows of a block | the list of its values | null |
+| `rows` | a list of structs | null |
 | those that are alike in all rows of a block | its value | null |
 | `receipt` | null | text |
+
+One list, which ends where it is taken apart: of a list for each column, rows would hold the whole ones until their
+values are picked, and what stands in between (a Python function of a transform) would copy them for each row.
 
 Columns are named by their places, for what users call theirs may hold dots, or differ by case alone.
 """
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 
 RECEIPT = "receipt"
 """The column of receipts."""
+_ROWS = "rows"
 
 
 @dataclass(frozen=True)
@@ -45,11 +49,9 @@ class Blocks:
     @cached_property
     def schema(self) -> pa.Schema:
         """The columns of blocks."""
-        crossing = [
-            pa.field(_name(place), one.type if place in self._beside else pa.list_(one.type))
-            for place, one in enumerate(self.rows)
-        ]
-        return pa.schema([*crossing, pa.field(RECEIPT, pa.string())])
+        named = [pa.field(_name(place), one.type) for place, one in enumerate(self.rows)]
+        own, beside = ([named[place] for place in some] for some in (self._inside, self._beside))
+        return pa.schema([pa.field(_ROWS, pa.list_(pa.struct(own))), *beside, pa.field(RECEIPT, pa.string())])
 
     def block(self, columns: Sequence[pa.Array[Any]]) -> pa.RecordBatch:
         """Rows, of which there is one at least.
@@ -57,12 +59,11 @@ class Blocks:
         Args:
             columns: their values; of columns that are alike in all rows, but for the first column, one is enough.
         """
-        ends = pa.array([0, len(columns[self._first])], pa.int32())
-        crossing: list[pa.Array[Any]] = [
-            values.slice(0, 1) if place in self._beside else pa.ListArray.from_arrays(ends, values)
-            for place, values in enumerate(columns)
-        ]
-        return pa.RecordBatch.from_arrays([*crossing, pa.nulls(1, pa.string())], schema=self.schema)
+        structs = pa.StructArray.from_arrays([columns[place] for place in self._inside], names=self._names)
+        ends = pa.array([0, len(structs)], pa.int32())
+        beside = [columns[place].slice(0, 1) for place in self._beside]
+        blocks: list[pa.Array[Any]] = [pa.ListArray.from_arrays(ends, structs), *beside, pa.nulls(1, pa.string())]
+        return pa.RecordBatch.from_arrays(blocks, schema=self.schema)
 
     def receipt(self, text: str) -> pa.RecordBatch:
         """A row that is no block."""
@@ -72,24 +73,21 @@ class Blocks:
     def rows_of(self, blocks: DataFrame) -> DataFrame:
         """The rows again."""
         # expressions in text: a tenth of the calls into the JVM that columns take
-        others = [_name(place) for place in range(len(self.rows)) if place != self._first]
-        rows = blocks.selectExpr(f"posexplode({_name(self._first)}) AS (place, {_name(self._first)})", *others)
-        return rows.selectExpr(
-            *(f"{self._value(place)} AS {quoted(name)}" for place, name in enumerate(self.rows.names))
-        )
-
-    def _value(self, place: int) -> str:
-        is_value = place in self._beside or place == self._first
-        return _name(place) if is_value else f"get({_name(place)}, place)"
+        apart = blocks.selectExpr(f"inline({_ROWS})", *map(_name, self._beside))
+        return apart.selectExpr(*(f"{_name(place)} AS {quoted(name)}" for place, name in enumerate(self.rows.names)))
 
     @cached_property
-    def _first(self) -> int:
-        """The first list: a block has one at least, which says how many rows it has."""
-        return next((place for place in range(len(self.rows)) if place not in self.alike), 0)
+    def _inside(self) -> list[int]:
+        """A block has one column of its own at least, which says how many rows it has."""
+        return [place for place in range(len(self.rows)) if place not in self.alike] or [0]
 
     @cached_property
-    def _beside(self) -> frozenset[int]:
-        return self.alike - {self._first}
+    def _beside(self) -> list[int]:
+        return sorted(self.alike - set(self._inside))
+
+    @cached_property
+    def _names(self) -> list[str]:
+        return [_name(place) for place in self._inside]
 
 
 def _name(place: int) -> str:

@@ -50,3 +50,19 @@ def test_rows_that_are_all_alike_are_counted_still(spark) -> None:
     batch = pa.record_batch([pa.array(["topic"] * 3), pa.array([7] * 3, pa.int32())], schema=blocks.rows)
     found = blocks.rows_of(frame_of(spark, pa.Table.from_batches([blocks.block(batch.columns)])))
     assert [tuple(row) for row in found.collect()] == [("topic", 7)] * 3
+
+
+@pytest.mark.spark
+def test_a_python_function_meets_rows_and_not_the_blocks_they_came_in(spark) -> None:
+    """Were each of these rows to carry the lists of its block, they would be 40 GB."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    count = 20_000
+    rows = pa.table(
+        {"id": pa.array(range(count), pa.int64()), "text": pa.array([f"{one:0100}" for one in range(count)])}
+    )
+    blocks = Blocks(rows.schema, frozenset())
+    (batch,) = rows.to_batches()
+    found = blocks.rows_of(frame_of(spark, pa.Table.from_batches([blocks.block(batch.columns)])))
+    even = F.udf(lambda text: int(text) % 2 == 0, "boolean")
+    assert found.filter(even("text")).agg(F.sum("id")).collect()[0][0] == sum(range(0, count, 2))

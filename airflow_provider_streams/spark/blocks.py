@@ -24,8 +24,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from airflow_provider_streams.spark.tables.columns import quoted
-
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
@@ -72,9 +70,10 @@ class Blocks:
 
     def rows_of(self, blocks: DataFrame) -> DataFrame:
         """The rows again."""
-        # expressions in text: a tenth of the calls into the JVM that columns take
+        # expressions in text: a tenth of the calls into the JVM that columns take. Users' names are no part of them:
+        # Spark puts settings and variables of the environment in place of `${..}`
         apart = blocks.selectExpr(f"inline({_ROWS})", *map(_name, self._beside))
-        return apart.selectExpr(*(f"{_name(place)} AS {quoted(name)}" for place, name in enumerate(self.rows.names)))
+        return apart.selectExpr(*map(_name, range(len(self.rows)))).toDF(*self.rows.names)
 
     @cached_property
     def _inside(self) -> list[int]:

@@ -18,7 +18,7 @@ ROWS = pa.table(
         "A": pa.array([b"x", b"", None]),
         "a": pa.array([[1.5], [], None], pa.list_(pa.float64())),
         "of `ticks`": pa.array([[("k", 1)], None, []], pa.map_(pa.string(), pa.int32())),
-        "shard": pa.array(["topic"] * 3),
+        "${env:HOME}": pa.array(["topic"] * 3),
         "rows": pa.array(
             [{"é": {"c0": NOON}}, {"é": None}, None], pa.struct([("é", pa.struct([("c0", pa.timestamp("us", "UTC"))]))])
         ),

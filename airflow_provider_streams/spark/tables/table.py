@@ -13,6 +13,7 @@ from airflow_provider_streams.lake.owner import check_owner, mark_in, properties
 from airflow_provider_streams.model.landing import TableMark, TableTerms
 from airflow_provider_streams.model.table_sink import TableSink
 from airflow_provider_streams.model.window import EPOCH, Window
+from airflow_provider_streams.spark.session_setting import setting
 from airflow_provider_streams.spark.tables.columns import Addition, additions, ddl, quoted
 from airflow_provider_streams.spark.tables.failures import errors_of
 
@@ -136,7 +137,8 @@ class SparkTable:
         return self._spark.range(0).select(*(F.lit(None).cast(one.dataType).alias(one.name) for one in columns))
 
     def _sql(self, text: str) -> list[Any]:
-        return self._spark.sql(text).collect()
+        with setting(self._spark, "spark.sql.variable.substitute", "false"):  # a name may hold `${env:..}`
+            return self._spark.sql(text).collect()
 
 
 def overlap(window: Window) -> Column:

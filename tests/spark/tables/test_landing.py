@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 import pytest
+from pyspark.sql import functions as F  # noqa: N812
 
 from airflow_provider_streams.errors import (
     CommitUnknown,
@@ -173,6 +174,7 @@ def test_columns_that_it_lacks_are_added_where_they_may(spark, stream, sink):
     job.run(replace(more, sink=replace(sink, widen=True)), spark)
     row = spark.sql(f"SELECT point.x AS x, point.y AS y, `odd ``name` AS odd FROM {sink.table}").first()  # noqa: S608
     assert (row["x"], row["y"], row["odd"]) == (1, 2, "z")
+    assert "${env:HOME}" in spark.table(sink.table).columns
     with pytest.raises(SinkError, match="would be"):
         job.run(replace(more, transform="tests.spark.tables.test_landing:with_another_point"), spark)
 
@@ -207,7 +209,8 @@ def with_a_point(df: Any) -> Any:
 
 
 def with_more_of_it(df: Any) -> Any:
-    return df.selectExpr("*", "named_struct('x', 1, 'y', 2) AS point", "'z' AS `odd ``name`")
+    more = df.selectExpr("*", "named_struct('x', 1, 'y', 2) AS point", "'z' AS `odd ``name`")
+    return more.withColumn("${env:HOME}", F.lit(1))
 
 
 NARROW = (

@@ -9,6 +9,7 @@ import struct
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from typing import Self
 from uuid import UUID, uuid4
 
@@ -92,18 +93,21 @@ class PravegaWriter:
 
     def _append(self, key: int, events: Sequence[Event]) -> list[Event]:
         """Append to a segment; the events that it did not take, as it was sealed."""
-        segment = Segment(self._stream, key)
-        appender = self._segments.get(key)
-        if appender is None:
-            appender = self._segments[key] = _Appender(self._client, segment, segment.name)
         blocks = list(_blocks(events))
         for number, block in enumerate(blocks):
             try:
-                appender.append(block)
+                self._appender(key).append(block)
             except Sealed:
-                self._segments.pop(key).close()
+                if appender := self._segments.pop(key, None):
+                    appender.close()
                 return [event for rest in blocks[number:] for event in rest]
         return []
+
+    def _appender(self, key: int) -> _Appender:
+        if key not in self._segments:
+            segment = Segment(self._stream, key)
+            self._segments[key] = _Appender(self._client, segment, segment.name)
+        return self._segments[key]
 
     def close(self) -> None:
         """Close the connections."""
@@ -123,16 +127,23 @@ class Sealed(RuntimeError):
 
 
 class _Appender:
-    """One segment's connection; a block is stored as a whole or not at all."""
+    """One segment's connection; a block is stored as a whole or not at all.
+
+    Raises:
+        Sealed: the segment is.
+    """
 
     def __init__(self, client: Client, segment: Segment, name: str) -> None:
         self._name, self._timeout = name, client.endpoint.request_timeout_seconds
         self._writer: UUID = uuid4()
         self._number = 0
-        self._connection: Connection = client.connect(segment)
         token = client.call(calls.delegation_token(segment.stream, Access.READ_WRITE))
-        self._connection.send(wire.SetupAppend(1, self._writer, name, token))
-        self._expect(wire.AppendSetup)
+        with ExitStack() as failed:
+            self._connection: Connection = client.connect(segment)
+            failed.callback(self._connection.close)
+            self._connection.send(wire.SetupAppend(1, self._writer, name, token))
+            self._expect(wire.AppendSetup)
+            failed.pop_all()
 
     def append(self, block: Sequence[Event]) -> None:
         """Append events as one block.

@@ -54,7 +54,8 @@ class LandingOperator(BaseOperator):
         dry_run: plan, say what would be read, and stop.
         replan: an explicit act: make a new plan, although one is pinned.
         reland: an explicit act: land something else, elsewhere or on another grid than the reader did so far, or rows
-            that its table cannot take. What that holds is set aside, and every window is missing again.
+            that its table cannot take. What that holds is set aside, and every window is missing again. Where nothing
+            of this changed, it does nothing: a window that is to be read anew takes `replan`.
         accept_fewer: an explicit act: replace a window by one that holds fewer rows.
         overlap: `refuse`; or `replace`, an explicit act: covered windows that share time with a new one are taken out
             of the table as a whole.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shlex
 import shutil
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 _QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Starting a JVM is compiling; a small window is over before the better code would pay."""
+
+_log = logging.getLogger(__name__)
 
 _ATTEMPTS = 3
 _ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
@@ -79,15 +82,24 @@ def _running() -> SparkSession | None:
 
 
 def _start(settings: SparkSettings, *, quick_start: bool) -> SparkSession:
-    from pyspark.errors import PySparkRuntimeError  # noqa: PLC0415 - as above
-    from pyspark.sql import SparkSession  # noqa: PLC0415
-
     # workers must be this very Python: the packages a read needs are here
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     ours = {name: value for name, value in _ours(quick_start=quick_start).items() if name not in settings.conf}
+    with _told(ours, settings) as conf:
+        try:
+            return _started(conf)
+        except PreflightFailed as error:
+            # PySpark forks for its JVM; where gRPC is at work (an open Pravega hook), some forks in a hundred die of it
+            _log.warning("%s. Once more", error)
+            return _started(conf)
+
+
+def _started(conf: dict[str, str]) -> SparkSession:
+    from pyspark.errors import PySparkRuntimeError  # noqa: PLC0415 - optional
+    from pyspark.sql import SparkSession  # noqa: PLC0415
+
     try:
-        with _told(ours, settings) as conf:
-            return SparkSession.builder.config(map={**conf}).getOrCreate()
+        return SparkSession.builder.config(map={**conf}).getOrCreate()
     except PySparkRuntimeError as error:
         raise PreflightFailed(
             f"Spark does not start in this process ({' '.join(str(error).split())}). Spark 4 needs Java 17 or later: "

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -115,3 +117,31 @@ def test_a_later_session_of_a_jvm_gets_its_settings_or_is_refused(tmp_path: Path
     program.write_text(SESSIONS_IN_ONE_JVM)
     ended = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False)
     assert ended.stdout.splitlines()[-1:] == ["done"], ended.stderr
+
+
+SESSION = """
+from airflow_provider_streams.spark.embedded import embedded_session
+
+print(embedded_session(quick_start=True).range(3).count())
+"""
+
+
+@pytest.mark.parametrize(("deaths", "said"), [(1, "3"), (2, "")], ids=["once", "each time"])
+def test_a_jvm_that_dies_as_it_starts_is_started_once_more(tmp_path: Path, deaths: int, said: str) -> None:
+    """As one does whose process was forked beside gRPC's threads."""
+    java = Path(os.environ.get("JAVA_HOME") or Path(shutil.which("java") or "").resolve().parents[1])
+    counted, program = tmp_path / "deaths", tmp_path / "session.py"
+    dying = tmp_path / "home" / "bin" / "java"
+    dying.parent.mkdir(parents=True)
+    dying.write_text(
+        f'#!/bin/sh\nif [ "$(cat {counted} 2>/dev/null | wc -c)" -lt {deaths} ]\n'
+        f'then printf x >> {counted}; kill -ABRT $$\nfi\nexec {java}/bin/java "$@"\n'
+    )
+    dying.chmod(0o755)
+    program.write_text(SESSION)
+    home = os.environ | {"JAVA_HOME": str(dying.parents[1])}
+    ended = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False, env=home)
+    assert counted.read_text() == "x" * deaths
+    assert ended.stdout.strip() == said, ended.stderr
+    assert "Once more" in ended.stderr
+    assert ("PreflightFailed: Spark does not start in this process" in ended.stderr) is (not said)

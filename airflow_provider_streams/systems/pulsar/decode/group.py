@@ -124,7 +124,7 @@ def _by_spans(group: Group, partition: int, columns: Collection[str], limits: Li
     if chosen.times is not None:
         untimed = int((_event_ms(rows) == 0).sum())
     sizes = rows.value_end - rows.value_start
-    value_bytes = int(sizes.sum(where=~rows.null_value))
+    value_bytes = int(sizes.sum()) - int(sizes[rows.null_value].sum())
     origin = Origin(group, partition, rows.owner, index)
     stored = rows.value_end - rows.begin
     found = message_columns(rows, reader.data, origin)

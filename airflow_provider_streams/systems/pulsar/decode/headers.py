@@ -65,10 +65,10 @@ class _Step:
 
 
 class HeaderParser:
-    """Fills `rows` from the headers at `rows.begin`; each message, with its value, must end at its place in `ends`."""
+    """Fills `rows` from the headers at `rows.begin`; each value must end at its place in `rows.value_end`."""
 
-    def __init__(self, loads: Loads, rows: Rows, ends: Ints) -> None:
-        self._loads, self._rows, self._ends = loads, rows, ends
+    def __init__(self, loads: Loads, rows: Rows) -> None:
+        self._loads, self._rows = loads, rows
         self._properties: list[PropertySpans] = []
 
     def parse(self, chosen: Ints) -> tuple[Flags, list[PropertySpans]]:
@@ -85,12 +85,11 @@ class HeaderParser:
 
     def _parse(self, chosen: Ints, odd: Flags) -> None:
         loads, rows = self._loads, self._rows
-        begin, ends = rows.begin[chosen], self._ends[chosen]
+        begin, ends = rows.begin[chosen], rows.value_end[chosen]
         body = begin + 4 + loads.lengths[begin]
         odd |= body > ends
         np.minimum(body, ends, out=body)
         rows.value_start[chosen] = body
-        rows.value_end[chosen] = ends
         step = _Step(chosen, begin + 4, body, np.full(len(chosen), ABSENT))
         word = self._take_properties(step, odd)
         word = self._take_key(step, word)

@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 
 from airflow_provider_streams.systems.pulsar.decode.compression import Payload
 from airflow_provider_streams.systems.pulsar.decode.entry import Group
@@ -39,14 +40,9 @@ def one_memory(group: Group) -> tuple[memoryview, Ints, Ints] | None:
     sizes = np.array([len(payload) for payload in group.payloads])
     if sizes.mean() < FEWEST_BYTES or any(_memory_of(payload) is not memory for payload in group.payloads):
         return None
-    begins = np.array([_address(np.frombuffer(payload, np.uint8)) for payload in group.payloads]) - _address(memory)
+    begins = np.array([pa.py_buffer(payload).address for payload in group.payloads]) - pa.py_buffer(memory.data).address
     ends = begins + sizes
     return (memory.data, begins, ends) if _has_room(memory, int(ends.max())) else None
-
-
-def _address(array: np.ndarray[Any, Any]) -> int:
-    address: int = array.__array_interface__["data"][0]
-    return address
 
 
 def _has_room(memory: np.ndarray[Any, Any], end: int) -> bool:

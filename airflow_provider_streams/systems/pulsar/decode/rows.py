@@ -86,9 +86,9 @@ class Rows:
 
         return cls(
             owner,
-            begin=np.zeros(count, np.int64),
-            value_start=np.zeros(count, np.int64),
-            value_end=np.zeros(count, np.int64),
+            begin=np.empty(count, np.int64),
+            value_start=np.empty(count, np.int64),
+            value_end=np.empty(count, np.int64),
             null_value=np.zeros(count, np.bool_),
             compacted_out=np.zeros(count, np.bool_),
             key_start=numbers("key", ABSENT),

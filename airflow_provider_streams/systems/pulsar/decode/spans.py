@@ -59,6 +59,7 @@ class SpanReader:
             BadEntry: naming an entry that cannot be read.
         """
         self._find_starts()
+        self._put_ends()
         failures = self._parse(self._uncommon())
         guessed = [number for number in failures if self._path[number] not in _CERTAIN]
         certain = {number: error for number, error in failures.items() if number not in guessed}
@@ -74,10 +75,9 @@ class SpanReader:
         count = len(self.rows)
         if self.rows.sequence is not None:
             return np.arange(count)
-        ends = self._ends()
         left: list[Ints] = []
         for first in range(0, count, CHUNK):
-            odd = common_headers.parse(self._loads, self.rows, ends, slice(first, min(first + CHUNK, count)))
+            odd = common_headers.parse(self._loads, self.rows, slice(first, min(first + CHUNK, count)))
             if odd.all():  # then the others are as a rule, too
                 return np.concatenate([*left, np.arange(first, count)])
             left.append(np.flatnonzero(odd) + first)
@@ -91,13 +91,14 @@ class SpanReader:
         self._path[guessed] = WALK
         for number in guessed:
             self._walk_starts(number)
+        self._put_ends()
         self.rows.clear(again)
         return self._parse(np.flatnonzero(again))
 
     def _parse(self, chosen: Ints) -> Failures:
         """Fill these rows, if each of their messages begins and ends where it is thought to."""
         failures: Failures = {}
-        parser = HeaderParser(self._loads, self.rows, self._ends())
+        parser = HeaderParser(self._loads, self.rows)
         for first in range(0, len(chosen), CHUNK):
             some = chosen[first : first + CHUNK]
             odd, properties = parser.parse(some)
@@ -150,8 +151,13 @@ class SpanReader:
         """Fill `rows.begin`, by the cheapest way that fits."""
         single_ones = self._path == SINGLE
         self.rows.begin[self._first_row[single_ones]] = self._begin[single_ones]
-        for number in np.flatnonzero(~single_ones & (self._stored >= message_offsets.FEWEST_STRIDES)).tolist():
-            self._path[number] = self._stride(number) or self._scan(number)
+        many = ~single_ones & (self._stored >= message_offsets.FEWEST_STRIDES)
+        for number in np.flatnonzero(many).tolist():
+            self._path[number] = self._stride(number)
+        short = self._end - self._begin <= self._stored * message_offsets.LONGEST_TO_SCAN
+        scanned = np.flatnonzero(many & short & (self._path == WALK))
+        if len(scanned):
+            self._side_by_side(scanned, message_offsets.scan, SCAN)
         large = np.flatnonzero((self._path == WALK) & (self._stored >= message_offsets.FEWEST_TO_CUT))
         if 0 < len(large) <= message_offsets.MOST_LANES // 2:
             self._side_by_side(large, message_offsets.pieces, PIECES)
@@ -176,16 +182,6 @@ class SpanReader:
         self.rows.begin[self._rows_of(number)] = np.arange(begin, end, step)
         return STRIDE
 
-    def _scan(self, number: int) -> int:
-        begin, end, count = self._place(number)
-        if end - begin > count * message_offsets.LONGEST_TO_SCAN:
-            return WALK
-        found = message_offsets.scan(self._loads, begin, end, count)
-        if found is None:
-            return WALK
-        self.rows.begin[self._rows_of(number)] = found
-        return SCAN
-
     def _hop(self, number: int) -> int:
         begin, end, count = self._place(number)
         found = message_offsets.hop(bytes(self.data[begin:end]), 0, end - begin, count)
@@ -202,13 +198,11 @@ class SpanReader:
         first = int(self._first_row[number])
         return slice(first, first + int(self._stored[number]))
 
-    def _ends(self) -> Ints:
+    def _put_ends(self) -> None:
         """Where each message must end: at the next one of its batch, or at the end of its batch."""
-        ends = np.empty_like(self.rows.begin)
+        ends, filled = self.rows.value_end, self._stored > 0
         ends[:-1] = self.rows.begin[1:]
-        filled = self._stored > 0
         ends[(self._first_row + self._stored - 1)[filled]] = self._end[filled]
-        return ends
 
     def _walk_starts(self, number: int) -> None:
         try:

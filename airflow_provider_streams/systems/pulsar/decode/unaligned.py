@@ -19,12 +19,13 @@ PADDING: Final = bytes(512)
 class Loads:
     """Views of `data` whose element i starts at byte i: `bytes`, `words` (8, little-endian), `lengths` (4, big-endian).
 
-    `data` must end with `PADDING`, and is kept alive by the views.
+    Element i of `pairs` is the bytes 2i and 2i + 1. `data` must end with `PADDING`, and is kept alive by the views.
     """
 
     def __init__(self, data: bytes | memoryview) -> None:
         self.data = data
         self.bytes: Bytes = np.frombuffer(data, np.uint8)
+        self.pairs: npt.NDArray[np.uint16] = np.frombuffer(data, np.uint16, len(data) // 2)
         places = len(data) - 7
         self.words: Words = np.ndarray((places,), "<u8", data, strides=(1,))
         self.lengths: npt.NDArray[np.uint32] = np.ndarray((places,), ">u4", data, strides=(1,))

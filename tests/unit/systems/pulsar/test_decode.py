@@ -213,6 +213,18 @@ def always_keyed(dice, count):
     return [replace(sent, key=b"k" * dice.randint(0, 130)) for sent in keyed(dice, count)]
 
 
+def with_zeros(dice, count):
+    """Numbers of a few bytes among others, as binary formats write them."""
+    pieces = [b"\0\0", b"\0\0\0\x05", b"\0\0\0\0", b"text", b"longer text"]
+    return [
+        replace(sent, value=b"".join(dice.choices(pieces, k=dice.randint(0, 9)))) for sent in always_keyed(dice, count)
+    ]
+
+
+def mostly_zeros(dice, count):
+    return [Sent(bytes(dice.randint(60, 90)), key=b"k" * dice.randint(1, 9), sequence_id=i) for i in range(count)]
+
+
 def large(dice, count):
     return [Sent(random_bytes(dice, 300, 900), sequence_id=i) for i in range(count)]
 
@@ -262,7 +274,8 @@ def decoys(dice, count):
     return made[::-1]
 
 
-SHAPES = [uniform, unkeyed, keyed, always_keyed, large, same_keys, strange_texts, rich, strange, nested, decoys]
+SHAPES = [uniform, unkeyed, keyed, always_keyed, with_zeros, mostly_zeros, large]
+SHAPES += [same_keys, strange_texts, rich, strange, nested, decoys]
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -301,7 +314,9 @@ def described(dice, count):
         (uniform, 100, 3, ALL, "stride"),
         (same_keys, 100, 3, DEFAULT_COLUMN_NAMES, "stride"),
         (keyed, 20, 40, DEFAULT_COLUMN_NAMES, "lanes"),
-        (keyed, 300, 2, DEFAULT_COLUMN_NAMES, "pieces"),
+        (keyed, 300, 2, DEFAULT_COLUMN_NAMES, "scan"),
+        (with_zeros, 150, 80, DEFAULT_COLUMN_NAMES, "scan"),
+        (mostly_zeros, 300, 2, DEFAULT_COLUMN_NAMES, "pieces"),
         (always_keyed, 300, 2, DEFAULT_COLUMN_NAMES, "scan"),
         (unkeyed, 200, 33, ALL, "scan"),
         (large, 100, 9, ALL, "pieces"),
@@ -367,8 +382,8 @@ def test_batches_of_unlike_counts_step_side_by_side(sizes):
 def test_a_batch_that_cannot_be_cut_does_not_make_the_others_wait():
     dice, decoder, expected = random.Random(2), Decoder(ALL, TOPIC, 3), []
     for entry in range(8):
-        expected += add_batch(decoder, 4, entry, keyed(dice, 400))
-    long_headers = [replace(sent, properties=((b"name", b"v" * 250),)) for sent in keyed(dice, 4000)]
+        expected += add_batch(decoder, 4, entry, large(dice, 400))
+    long_headers = [replace(sent, properties=((b"name", b"v" * 250),)) for sent in large(dice, 4000)]
     expected += add_batch(decoder, 4, 8, long_headers)
     assert decoded(decoder) == expected
     assert decoder.paths == {"pieces": 8, "hop": 1}

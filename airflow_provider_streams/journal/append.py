@@ -54,13 +54,14 @@ def recorded_around(journal: Journal, request: PlanRequest) -> RecordedAround | 
     """
     key, stored = (request.whole or request.source).key, request.stored
     end = journal.cut_at(key, stored.end)
-    settled = journal.cut_at(key, request.window.start + request.event.max_lateness)
-    if end is None or settled is None:
+    since, until = (journal.cut_at(key, edge) for edge in (request.window.start, request.window.end))
+    if since is None or until is None or end is None:
         return None
     start = journal.cut_before(key, stored.start)
     return RecordedAround(
         None if start is None else start.cut,
-        settled.cut,
+        since.cut,
+        until.cut,
         end.cut,
         () if start is None else start.identity,
         end.identity,

@@ -68,6 +68,14 @@ def read_by(connection: Connection, reader_id: int | None, window: Window, finge
     return None if row is None else _pin(row)
 
 
+def beside(connection: Connection, reader_id: int | None, window: Window) -> tuple[Pin | None, Pin | None]:
+    """The counting pins of the windows that end where one begins, and begin where it ends; the latest of several."""
+    of_reader = select(pins).where(pins.c.reader_id == reader_id, is_counting()).order_by(pins.c.id.desc()).limit(1)
+    before, behind = pins.c.window_end == window.start, pins.c.window_start == window.end
+    found = [connection.execute(of_reader.where(side)).mappings().first() for side in (before, behind)]
+    return (_pin(found[0]) if found[0] else None, _pin(found[1]) if found[1] else None)
+
+
 def redecode(connection: Connection, reader_id: int, plan: Plan) -> None:
     """Pin a plan in the place of one that reads the same positions; what goes on after that one, goes on after it.
 

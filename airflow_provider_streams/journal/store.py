@@ -188,6 +188,16 @@ class Journal:
             pin = pins.counting(connection, names.find_reader(connection, source_key, reader), window)
         return pin.plan if pin else None
 
+    def beside(self, source_key: str, reader: str, window: Window) -> tuple[Plan | None, Plan | None]:
+        """The plans that count for the windows that end where this one begins, and begin where it ends.
+
+        Raises:
+            PlanMismatch: one is of another release, or was changed in the database.
+        """
+        with self._database.reading() as connection:
+            before, behind = pins.beside(connection, names.find_reader(connection, source_key, reader), window)
+        return before.plan if before else None, behind.plan if behind else None
+
     def replan(self, source_key: str, plan: Plan) -> Plan:
         """Replace the pin by a new generation; the window is covered no more until a run of it is.
 

@@ -44,10 +44,24 @@ class RecordedAround:
 
     start: Cut | None
     """Sampled before anything of the window can have been stored; None: none was."""
-    settled: Cut
-    """Where the window before this one ends."""
+    since: Cut
+    """Sampled at the window's start: events without a time behind it are the window's."""
+    until: Cut
+    """Sampled at its end: those before it are."""
     end: Cut
     """Sampled when everything of the window, that is not late, was stored."""
+    start_identity: Identity = ()
+    end_identity: Identity = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Basis `event`: where windows that are pinned right beside one meet it, for events without a time."""
+
+    start: Cut | None = None
+    """Where those of the window before it end; None: that was not planned."""
+    end: Cut | None = None
+    """Where those of the window behind it begin; None: as above."""
     start_identity: Identity = ()
     end_identity: Identity = ()
 
@@ -73,6 +87,7 @@ class PlanRequest:
     """Basis `event`: what is asked, but for its slack, which stands above."""
     around: RecordedAround | None = None
     """Basis `event`: where the stream has no watermarks."""
+    beside: Beside = field(default_factory=Beside)
     on_loss: OnLoss = "fail"
     on_unproven: OnUnproven = "land"
     first_seen: Sighting | None = None

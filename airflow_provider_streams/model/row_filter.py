@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
+from airflow_provider_streams.model.cut import Cut
+
 TimeUnit = Literal["s", "ms", "us", "ns"]
 """Since 1970."""
 
@@ -41,15 +43,19 @@ class Stored:
         column: of the system, never decoded: `publish_time`, which lies in the window; or the name of an offset.
         spans: of an offset: which ones are the window's, by shard, half-open. Shards that are not named hold none.
             None: the column is a time.
+        edges: the cuts between which these spans lie; of plans that are pinned side by side, one ends where the other
+            begins. None: the column is a time, or the plan is of a release that kept none.
     """
 
     column: str
     spans: Mapping[str, tuple[int, int]] | None = None
+    edges: tuple[Cut, Cut] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
         spans = {} if self.spans is None else {"spans": {shard: list(span) for shard, span in self.spans.items()}}
-        return {"column": self.column, **spans}
+        edges = {} if self.edges is None else {"edges": [cut.to_json() for cut in self.edges]}
+        return {"column": self.column, **spans, **edges}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +102,22 @@ def joined(filters: Iterable[AnyFilter | None]) -> AnyFilter | None:
     fields = [one for one in parts if isinstance(one, FieldFilter)]
     if isinstance(first, FieldFilter) and len(fields) == len(parts):
         known = [one.stored for one in fields if one.stored is not None]
-        spans = {shard: span for one in known for shard, span in (one.spans or {}).items()}
-        stored = replace(known[0], spans=spans if known[0].spans is not None else None) if known else None
-        parts = [replace(one, stored=stored) for one in fields]
+        parts = [replace(one, stored=_all_stored(known)) for one in fields]
     if any(one != parts[0] for one in parts):
         raise ValueError(f"streams of one plan have one filter: {parts}")
     return parts[0] if parts else None
+
+
+def _all_stored(known: list[Stored]) -> Stored | None:
+    if not known or known[0].spans is None:
+        return known[0] if known else None
+    spans = {shard: span for one in known for shard, span in (one.spans or {}).items()}
+    starts, ends = zip(*(one.edges or (Cut({}), Cut({})) for one in known), strict=True)
+    return Stored(known[0].column, spans, (_union(starts), _union(ends)))
+
+
+def _union(cuts: Iterable[Cut]) -> Cut:
+    return Cut({shard: position for cut in cuts for shard, position in cut.items()})
 
 
 def filter_from_json(data: Mapping[str, Any]) -> AnyFilter:
@@ -115,7 +131,9 @@ def filter_from_json(data: Mapping[str, Any]) -> AnyFilter:
 
 
 def _stored(data: Mapping[str, Any]) -> Stored:
-    spans = data.get("spans")
+    spans, edges = data.get("spans"), data.get("edges")
     return Stored(
-        data["column"], None if spans is None else {shard: (span[0], span[1]) for shard, span in spans.items()}
+        data["column"],
+        None if spans is None else {shard: (span[0], span[1]) for shard, span in spans.items()},
+        None if edges is None else (Cut.from_json(edges[0]), Cut.from_json(edges[1])),
     )

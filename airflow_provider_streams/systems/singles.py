@@ -37,7 +37,8 @@ def part_of_around(around: RecordedAround, single: Source) -> RecordedAround:
     return replace(
         around,
         start=part_of_cut(around.start or Cut({}), single),
-        settled=part_of_cut(around.settled, single),
+        since=part_of_cut(around.since, single),
+        until=part_of_cut(around.until, single),
         end=part_of_cut(around.end, single),
         start_identity=part_of_life(around.start_identity, single),
         end_identity=part_of_life(around.end_identity, single),

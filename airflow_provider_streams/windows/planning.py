@@ -11,8 +11,18 @@ from airflow_provider_streams.errors import ChainOrder, TermsChanged, WindowNotR
 from airflow_provider_streams.model.basis import BasisName, Chained, Cuts, EventTime, PublishTime, RecordedCuts
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.landing import Landing
-from airflow_provider_streams.model.plan import DEFAULT_SPLIT_BYTES, OnLoss, OnUnproven, Plan, PlanRequest, Terms
+from airflow_provider_streams.model.plan import (
+    DEFAULT_SPLIT_BYTES,
+    Beside,
+    OnLoss,
+    OnUnproven,
+    Plan,
+    PlanRequest,
+    Terms,
+)
+from airflow_provider_streams.model.row_filter import FieldFilter
 from airflow_provider_streams.model.undecodable import Undecodable
+from airflow_provider_streams.systems.registry import declaration_of
 from airflow_provider_streams.systems.singles import part_of_cut, part_of_life
 from airflow_provider_streams.windows.fitting import Fitting
 from airflow_provider_streams.windows.narrowing import narrowed_by_receipts
@@ -87,7 +97,8 @@ def fresh_plan(journal: Journal, system: StreamSystem, read: WindowRead, *, narr
         chain = _checked_chain(journal, read, replan=False)
         plan = plan_with_sightings(journal, system, _going_on(request, chain))
     else:
-        plan = plan_with_sightings(journal, system, with_recorded(journal, request))
+        between = _with_beside(journal, read.source_key, with_recorded(journal, request))
+        plan = plan_with_sightings(journal, system, between)
         if narrow and isinstance(basis, EventTime):
             how = {"lateness": basis.max_lateness, "slack": basis.slack}
             plan = narrowed_by_receipts(journal, read.source_key, plan, **how)
@@ -153,6 +164,25 @@ def _request(system: StreamSystem, read: WindowRead) -> PlanRequest:
         on_unproven=read.on_unproven,
         target_split_bytes=read.target_split_bytes,
     )
+
+
+def _with_beside(journal: Journal, source_key: str, request: PlanRequest) -> PlanRequest:
+    """The request with the edges of the windows that are pinned beside it, for a system that cannot look a time up."""
+    if request.basis != "event" or declaration_of(request.source.system).finds_times:
+        return request
+    before, behind = journal.beside(source_key, request.reader, request.window)
+    edges = [_edges(plan) for plan in (before, behind)]
+    beside = Beside(
+        edges[0][1], edges[1][0], before.source.identity if before else (), behind.source.identity if behind else ()
+    )
+    return replace(request, beside=beside)
+
+
+def _edges(plan: Plan | None) -> tuple[Cut | None, Cut | None]:
+    """Between which events without a time are a plan's."""
+    rows = plan.filter if plan else None
+    stored = rows.stored if isinstance(rows, FieldFilter) else None
+    return stored.edges if stored and stored.edges else (None, None)
 
 
 def _check_terms(read: WindowRead, pinned: Plan) -> None:

@@ -2,11 +2,14 @@
 
 Events carry no time that could be looked up. Their writers' watermarks tell where a time lies, or cuts that were
 recorded on a clock. What is read between is more than the window; a decoded field says which of it is the window's.
+
+Events without a time are of the window in which they were stored: between two edges, at the window's start and its end.
+Where a window beside this one is pinned, its edge is this one's, however it was found: so each event is in one window,
+also if the stream's writers began to note times in between.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from airflow_provider_streams.errors import InvalidRequest
@@ -14,9 +17,10 @@ from airflow_provider_streams.model import event_field
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import Plan, PlanRequest
 from airflow_provider_streams.model.row_filter import FieldFilter, Stored
-from airflow_provider_streams.systems.pravega import cuts, event_basis, watermarks
+from airflow_provider_streams.model.sighting import Identity
+from airflow_provider_streams.systems.pravega import cuts, event_basis, origin, watermarks
 from airflow_provider_streams.systems.pravega.client import Client
-from airflow_provider_streams.systems.pravega.pieces import Piece, pieces_between
+from airflow_provider_streams.systems.pravega.pieces import pieces_between
 from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pravega.steps import Steps
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
@@ -30,8 +34,8 @@ class Resolved:
     """A request with the cuts around its window."""
 
     request: PlanRequest
-    settled: Cut | None
-    """Where the window before this one ends; None: that is not known."""
+    edges: tuple[Cut, Cut] | None
+    """Between which events without a time are the window's; None: that is not known."""
     remarks: tuple[str, ...] = ()
 
 
@@ -52,9 +56,10 @@ def resolve(request: PlanRequest, client: Client) -> Resolved:
         return Resolved(request, None)
     found = watermarks.found(request, source, client)
     if found.newest_lower is None and request.around is not None and request.end_cut is None:
-        return _by_recorded(request, source, client)
-    between, settled, remarks = watermarks.between(request, source, client, found)
-    return Resolved(between, settled, remarks)
+        resolved = _by_recorded(request, source, client)
+    else:
+        resolved = Resolved(*watermarks.between(request, source, client, found))
+    return client.run(_met(resolved, source.stream))
 
 
 def _by_recorded(request: PlanRequest, source: PravegaSource, client: Client) -> Resolved:
@@ -64,7 +69,7 @@ def _by_recorded(request: PlanRequest, source: PravegaSource, client: Client) ->
     if not around.end:
         # the stream was made when everything of the window, that is not late, was stored: it holds none of it
         head = client.run(cuts.head(source.stream)).to_model()
-        return Resolved(replace(request, start_cut=head, end_cut=head), head)
+        return Resolved(replace(request, start_cut=head, end_cut=head), (head, head))
     remark = "the stream has no watermarks: it is read between recorded cuts around the window"
     asked = replace(
         request,
@@ -73,7 +78,58 @@ def _by_recorded(request: PlanRequest, source: PravegaSource, client: Client) ->
         start_identity=around.start_identity,
         end_identity=around.end_identity,
     )
-    return Resolved(asked, around.settled, (remark,))
+    return Resolved(asked, (around.since, around.until), (remark,))
+
+
+def _met(resolved: Resolved, stream: str) -> Steps[Resolved]:
+    """With the edges of the windows that are pinned beside this one, which reads as far as these lie."""
+    if resolved.edges is None or resolved.request.event.event_time is None:
+        return resolved
+    asked, beside = resolved.request, resolved.request.beside
+    head = yield from cuts.head(stream)
+    own_start, own_end = (cut or head.to_model() for cut in resolved.edges)
+    start = yield from _edge(own_start, beside.start, beside.start_identity)
+    end = yield from _edge(own_end, beside.end, beside.end_identity)
+    if start != own_start:
+        earlier = yield from _outer(head, asked.start_cut, start, is_start=True)
+        asked = replace(asked, start_cut=earlier)
+        if end == own_end and not (yield from _is_ordered(head, start, end)):
+            end = start
+    if end != own_end:
+        later = yield from _outer(head, asked.end_cut, end, is_start=False)
+        asked = replace(asked, end_cut=later)
+    return replace(resolved, request=asked, edges=(start, end))
+
+
+def _edge(own: Cut, beside: Cut | None, identity: Identity) -> Steps[Cut]:
+    """That of the window beside this one; its own where there is none, or only one of another life of the stream."""
+    if not beside or beside == own:
+        return own
+    return own if (yield from origin.contradiction(identity)) is not None else beside
+
+
+def _outer(head: StreamCut, cut: Cut | None, edge: Cut, *, is_start: bool) -> Steps[Cut | None]:
+    """The cut of a window so far out that an edge lies inside; None: the head."""
+    if not cut:
+        return None
+    inner, outer = (cut, edge) if is_start else (edge, cut)
+    if (yield from _is_ordered(head, inner, outer)):
+        return cut
+    if cut.keys() == edge.keys():
+        choose = min if is_start else max
+        return Cut({shard: choose(position, edge[shard]) for shard, position in cut.items()})
+    if (yield from _is_ordered(head, outer, inner)):
+        return edge
+    return None if is_start else (yield from cuts.tail(head.stream)).to_model()
+
+
+def _is_ordered(head: StreamCut, earlier: Cut, later: Cut) -> Steps[bool]:
+    first, last = (StreamCut.from_model(head.stream, cut) for cut in (earlier, later))
+    try:
+        yield from pieces_between(first, last, head)
+    except InvalidRequest:
+        return False
+    return True
 
 
 def finish(resolved: Resolved, plan: Plan, client: Client) -> Plan:
@@ -82,8 +138,10 @@ def finish(resolved: Resolved, plan: Plan, client: Client) -> Plan:
     if event.event_time is None:
         return replace(plan, remarks=(*plan.remarks, *remarks))
     stored = None
-    if resolved.settled is not None and plan.splits:
-        stored = Stored(_PLACE, _spans(client.run(_settled(resolved.settled, plan))))
+    if resolved.edges is not None:
+        (stream,) = plan.source.names
+        spans = client.run(_spans(stream, *resolved.edges)) if plan.splits else {}
+        stored = Stored(_PLACE, spans, resolved.edges)
     else:
         told = f"events without {event.event_time} are in no window: its cuts do not say where the window before ends"
         remarks = (*remarks, told)
@@ -91,14 +149,8 @@ def finish(resolved: Resolved, plan: Plan, client: Client) -> Plan:
     return replace(plan, filter=rows, remarks=(*plan.remarks, *remarks))
 
 
-def _settled(settled: Cut, plan: Plan) -> Steps[list[Piece]]:
-    """What was stored between the end of the window before, and that of this one."""
-    (stream,) = plan.source.names
+def _spans(stream: str, start: Cut, end: Cut) -> Steps[dict[str, tuple[int, int]]]:
     head = yield from cuts.head(stream)
-    start = StreamCut.from_model(stream, settled) if settled else head
-    return (yield from pieces_between(start, StreamCut.from_model(stream, plan.end_cut), head))
-
-
-def _spans(pieces: Sequence[Piece]) -> dict[str, tuple[int, int]]:
+    pieces = yield from pieces_between(StreamCut.from_model(stream, start), StreamCut.from_model(stream, end), head)
     filled = [piece.range for piece in pieces if piece.range.bytes]
     return {one.shard: (one.start.parts[0], one.end.parts[0]) for one in filled}

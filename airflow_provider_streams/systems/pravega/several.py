@@ -14,6 +14,7 @@ from datetime import datetime
 from airflow_provider_streams.errors import InvalidRequest, StartTrimmed
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import (
+    Beside,
     Estimate,
     Loss,
     Plan,
@@ -25,7 +26,13 @@ from airflow_provider_streams.model.plan import (
 )
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.row_filter import joined
-from airflow_provider_streams.systems.pravega.shards import by_stream, part_of_life, part_of_sighting, union
+from airflow_provider_streams.systems.pravega.shards import (
+    by_stream,
+    part_of_cut,
+    part_of_life,
+    part_of_sighting,
+    union,
+)
 from airflow_provider_streams.systems.pravega.source import PravegaSource
 
 MOST_REMARKS = 20
@@ -97,6 +104,7 @@ def of_stream(request: PlanRequest, source: PravegaSource, stream: str) -> PlanR
         end_identity=part_of_life(request.end_identity, stream),
         first_seen=part_of_sighting(request.first_seen, stream),
         around=_around(request.around, stream),
+        beside=_beside(request.beside, stream),
     )
 
 
@@ -104,10 +112,16 @@ def _around(around: RecordedAround | None, stream: str) -> RecordedAround | None
     """Of one stream; one that was made since a cut was recorded has no place in it."""
     if around is None:
         return None
-    cuts = (around.start or Cut({}), around.settled, around.end)
-    start, settled, end = (by_stream(cut).get(stream, Cut({})) for cut in cuts)
+    cuts = (around.start or Cut({}), around.since, around.until, around.end)
+    start, since, until, end = (by_stream(cut).get(stream, Cut({})) for cut in cuts)
     start_life, end_life = (part_of_life(life, stream) for life in (around.start_identity, around.end_identity))
-    return RecordedAround(start, settled, end, start_life, end_life)
+    return RecordedAround(start, since, until, end, start_life, end_life)
+
+
+def _beside(beside: Beside, stream: str) -> Beside:
+    start, end = (part_of_cut(cut or Cut({}), stream) or None for cut in (beside.start, beside.end))
+    start_life, end_life = (part_of_life(life, stream) for life in (beside.start_identity, beside.end_identity))
+    return Beside(start, end, start_life, end_life)
 
 
 def gone(request: PlanRequest, source: PravegaSource, present: Iterable[str]) -> tuple[Gone, ...]:

@@ -73,16 +73,34 @@ class Around:
     """Everything noted at or after the span's start lies behind its cut; None: no mark is early enough."""
     end: bytes | None = None
     """Everything noted before the span's end lies before its cut; None: no mark has come so far."""
+    first: bytes | None = None
+    """The first mark whose lower bound has reached the window's own start."""
+    last: bytes | None = None
+    """The first one whose lower bound has reached its own end."""
     settled: bytes | None = None
     """As `end`, of the window before: where that one ends."""
     newest_lower: int | None = None
     """Up to which time the writers have come; None: there is no mark."""
 
 
-def around(stored: Iterable[bytes], since: int, until: int, settled_at: int | None = None) -> Around:
-    """The marks around `[since, until)`, in the writers' unit; from all that are held, oldest first.
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Of a window, in the writers' unit."""
 
-    The window before ends at `settled_at`; None: at `since`.
+    since: int
+    """From when on its events may have been stored."""
+    first: int
+    """Its own start."""
+    settled: int
+    """Until when those of the window before may have been stored."""
+    last: int
+    """Its own end."""
+    until: int
+    """Until when its events may have been stored."""
+
+
+def around(stored: Iterable[bytes], times: Times) -> Around:
+    """The marks around a window, from all that are held, oldest first.
 
     The start is one mark before the last that may be it, and no mark up to that one has an `upper` after `since`: a
     writer far ahead may have written before a mark that does not count it any more.
@@ -91,16 +109,20 @@ def around(stored: Iterable[bytes], since: int, until: int, settled_at: int | No
         ProtocolError: these are no marks.
     """
     before: list[bytes] = []
-    settled, end, newest = None, None, None
-    early, before_ends = True, since if settled_at is None else settled_at
+    reached: dict[int, bytes] = {}
+    early, newest = True, None
     for data in stored:
         newest, upper = _times(data)
-        early = early and upper <= since
+        early = early and upper <= times.since
         if early:
             before = [*before[-1:], data]
-        settled = data if settled is None and newest >= before_ends else settled
-        end = data if end is None and newest >= until else end
-    return Around(before[0] if len(before) > 1 else None, end, settled, newest)
+        for moment in (times.first, times.settled, times.last, times.until):
+            if newest >= moment:
+                reached.setdefault(moment, data)
+    first, settled, last, end = (
+        reached.get(moment) for moment in (times.first, times.settled, times.last, times.until)
+    )
+    return Around(before[0] if len(before) > 1 else None, end, first, last, settled, newest)
 
 
 def _times(data: bytes) -> tuple[int, int]:
@@ -142,20 +164,16 @@ def found(request: PlanRequest, source: PravegaSource, client: Client) -> Around
     Raises:
         SourceNotFound, NotAuthorized: as `stored_marks`.
     """
-    since, settled = (request.stored.start - _EPOCH) // source.unit, _settled_at(request)
-    until = noted(request.stored.end, source.unit)
-    return around(stored_marks(client, source.stream), since, until, noted(settled, source.unit))
-
-
-def _settled_at(request: PlanRequest) -> datetime:
-    """As the end is, of the window before."""
-    return request.window.start + request.event.max_lateness
+    window, stored = request.window, request.stored
+    edges = (window.start, window.start + request.event.max_lateness, window.end, stored.end)
+    times = Times((stored.start - _EPOCH) // source.unit, *(noted(moment, source.unit) for moment in edges))
+    return around(stored_marks(client, source.stream), times)
 
 
 def between(
     request: PlanRequest, source: PravegaSource, client: Client, marks: Around
-) -> tuple[PlanRequest, Cut, tuple[str, ...]]:
-    """The request with the cuts of the marks around its window, where the window before ends, and what to know of it.
+) -> tuple[PlanRequest, tuple[Cut, Cut], tuple[str, ...]]:
+    """The request with the cuts of the marks around its window, those of its own times, and what to know of it.
 
     A cut that is given stays. Without a start it begins at the head.
 
@@ -172,7 +190,8 @@ def between(
     told = _remarks(request, source, _timeout(client, source), (start, settled, end))
     start_cut = request.start_cut or (start.cut.to_model() if start else None)
     asked = replace(request, start_cut=start_cut, end_cut=request.end_cut or end.cut.to_model())
-    return asked, settled.cut.to_model(), told
+    first, last = (Mark.parse(source.stream, mark or marks.end).cut.to_model() for mark in (marks.first, marks.last))
+    return asked, (first, last), told
 
 
 def _missing(newest: int | None, source: PravegaSource) -> str:

@@ -6,7 +6,7 @@ import itertools
 import re
 import time
 from collections import Counter
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pytest
@@ -22,6 +22,9 @@ from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pravega.watermarks import Mark
 from airflow_provider_streams.testing.servers.waiting import wait_until
 from airflow_provider_streams.windows.lateness import plan_behind, plan_with_late_rows
+from airflow_provider_streams.windows.planning import WindowRead, fresh_plan
+from airflow_provider_streams.windows.readiness import WindowQuestion
+from airflow_provider_streams.windows.recording import record
 from tests.integration.event_rows import Rows
 
 pytestmark = pytest.mark.pravega
@@ -148,6 +151,54 @@ def test_what_is_noted_behind_a_mark_is_in_no_window_and_the_plans_say_which_row
     assert landed == Counter(f"{row[0]}:{row[1]}".encode() for row in in_windows) + untimed
     assert counted == Counter(f"{row[0]}:{row[1]}".encode() for row in late)
     assert whole == landed + counted
+
+
+def test_events_without_a_time_are_in_one_window_when_their_writers_begin_to_note_times(lab, peer, journal, stream):
+    source, sent = PravegaSource(stream, value=Json("noted long")), []
+    second = timedelta(seconds=1)
+    basis = EventTime(second / 2, second / 2, "noted", "ms")
+
+    def write(*, notes):
+        number, now = len(sent), time.time_ns() // 1_000_000
+        sent.append(f"{number}:{'' if number % 3 == 0 else now}".encode())
+        peer.ask("say", "writer", *stream.split("/"), now if notes else "-", sent[-1].decode())
+        [done] = record(journal, {source.conn_id: lab.system}, [source], "tests")
+        assert done.error is None
+        time.sleep(0.05)
+
+    def pinned(since, until):
+        read = WindowRead(WindowQuestion(source, Window(since, until), basis), "tests")
+        return journal.pin(source.key, fresh_plan(journal, lab.system, read))
+
+    edges = [datetime.now(UTC) + number * second for number in range(3)]
+    while datetime.now(UTC) < edges[-1] + second:
+        write(notes=False)
+    plans = [pinned(*edges[:2]), pinned(*edges[1:])]
+    edges += [edges[-1] + number * second for number in (3, 8)]
+    ready = [mark.lower for mark in marks(lab, stream)]
+    deadline = time.monotonic() + 60
+    while not any(watermarks._EPOCH + timedelta(milliseconds=lower) >= edges[-1] + second for lower in ready):
+        assert time.monotonic() < deadline
+        write(notes=True)
+        ready = [mark.lower for mark in marks(lab, stream)]
+    peer.ask("hush", "writer")
+    plans += [pinned(*edges[-2:]), pinned(*edges[-3:-1])]
+    assert ["recorded" in plan.remarks[0] for plan in plans] == [True, True, False, False]
+    landed = Counter()
+    for plan in plans:
+        landed += decoded(lab, plan)
+    assert set(landed.values()) == {1}
+    untimed = [event for event in sent if event.endswith(b":")]
+    found = [event for event in untimed if event in landed]
+    assert found == untimed[untimed.index(found[0]) :][: len(found)], "and none of those in between is missing"
+    assert any(decoded(lab, plan).keys() & set(untimed) for plan in plans[2:])
+    timed = [one for one in sent if edges[0] <= of(one) < edges[-1]]
+    assert Counter(timed) + Counter(found) == landed
+
+
+def of(event):
+    """Its time; of one without, one of no window."""
+    return watermarks._EPOCH + timedelta(milliseconds=int(event.split(b":")[1] or 0))
 
 
 def by_field(lab, journal, stream, edges):

@@ -2,11 +2,15 @@
 
 import pytest
 
+from airflow_provider_streams.model.cut import Cut
+from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.row_filter import FieldFilter, RowFilter, Stored, filter_from_json, joined
 
 
 def field(**spans):
-    return FieldFilter("at", 0, 9, None, Stored("offset", spans) if spans else None)
+    """With the edges that its spans lie between."""
+    starts, ends = (Cut({name: Position.of(span[side]) for name, span in spans.items()}) for side in (0, 1))
+    return FieldFilter("at", 0, 9, None, Stored("offset", spans, (starts, ends)) if spans else None)
 
 
 def test_each_stream_adds_its_own_shards():
@@ -26,5 +30,6 @@ def test_other_filters_are_the_same_for_all_of_them():
 
 
 def test_a_filter_is_the_same_after_json():
-    for one in (RowFilter("event_time", 0, 9), field(), field(a=(0, 5)), FieldFilter("at", 0, 9, "ns")):
+    of_earlier_release = FieldFilter("at", 0, 9, "ns", Stored("offset", {"a": (0, 5)}))
+    for one in (RowFilter("event_time", 0, 9), field(), field(a=(0, 5)), of_earlier_release):
         assert filter_from_json(one.to_json()) == one

@@ -38,7 +38,12 @@ def spans(draw):
     return Span(draw(numbers), first, first + draw(st.integers(1, 1000)))
 
 
-stored = st.builds(Stored, texts, st.none() | st.dictionaries(texts, st.tuples(numbers, numbers), max_size=2))
+stored = st.builds(
+    Stored,
+    texts,
+    st.none() | st.dictionaries(texts, st.tuples(numbers, numbers), max_size=2),
+    st.none() | st.tuples(cuts, cuts),
+)
 filters = (
     st.none()
     | st.builds(RowFilter, texts, numbers, numbers)

@@ -311,7 +311,7 @@ def test_a_stream_that_was_seen_and_is_gone_is_a_loss_of_the_first_window(system
 
 
 def test_a_stream_that_vanished_is_a_loss_of_windows_of_event_time_too():
-    around = RecordedAround(cut(a=0, b=5), cut(a=10, b=7), cut(a=20))
+    around = RecordedAround(cut(a=0, b=5), cut(a=10, b=7), cut(a=15), cut(a=20))
     asked = replace(REQUEST, basis="event", around=around)
     with pytest.raises(StartTrimmed, match="shop/b"):
         several.gone(asked, SHOP, ["shop/a"])
@@ -319,7 +319,7 @@ def test_a_stream_that_vanished_is_a_loss_of_windows_of_event_time_too():
     assert [(one.stream, one.start, one.end) for one in several.gone(accepted, SHOP, ["shop/a"])] == [
         ("shop/b", cut(b=5), Cut({}))
     ]
-    later = replace(asked, around=RecordedAround(*[cut(a=offset) for offset in (0, 10, 20)]))
+    later = replace(asked, around=RecordedAround(*[cut(a=offset) for offset in (0, 10, 15, 20)]))
     assert several.gone(later, SHOP, ["shop/a"]) == ()
 
 

@@ -11,7 +11,7 @@ from airflow_provider_streams.errors import ProtocolError
 from airflow_provider_streams.systems.pravega.compact import compact_int, record
 from airflow_provider_streams.systems.pravega.names import segment_id
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
-from airflow_provider_streams.systems.pravega.watermarks import Around, Mark, around, noted
+from airflow_provider_streams.systems.pravega.watermarks import Around, Mark, Times, around, noted
 
 STREAM = "a/b"
 PREFIX = bytes.fromhex("00000100")
@@ -24,6 +24,11 @@ def stored(mark: Mark) -> bytes:
         for key, offset in mark.cut.offsets.items()
     )
     return record(PREFIX, struct.pack(">qq", mark.lower, mark.upper) + compact_int(len(mark.cut.offsets)) + entries)
+
+
+def times_of(since, until, lateness=0):
+    """Of a window that is read from its start on, up to so much behind its end."""
+    return Times(since, since, since + lateness, until, until + lateness)
 
 
 def marks_at(*times: int) -> list[Mark]:
@@ -56,38 +61,37 @@ def times(data: bytes | None) -> int | None:
 
 @pytest.mark.parametrize(("until", "end"), [(20, 20), (21, 30), (31, None), (10, 10)])
 def test_a_window_ends_at_the_first_mark_whose_lower_bound_reached_its_end(until, end):
-    found = around(map(stored, marks_at(10, 20, 30)), 0, until)
+    found = around(map(stored, marks_at(10, 20, 30)), times_of(0, until))
     assert (times(found.end), found.newest_lower) == (end, 30)
 
 
 @pytest.mark.parametrize(("since", "start"), [(30, 20), (29, 10), (19, None), (9, None)])
 def test_a_window_starts_one_mark_before_the_last_that_is_not_later(since, start):
-    assert times(around(map(stored, marks_at(10, 20, 30)), since, 100).start) == start
+    assert times(around(map(stored, marks_at(10, 20, 30)), times_of(since, 100)).start) == start
 
 
-def test_the_window_before_ends_where_the_one_that_is_asked_for_may_begin_to_hold_what_has_no_time():
+@pytest.mark.parametrize("lateness", [0, 15])
+def test_windows_side_by_side_share_the_marks_between_them(lateness):
     seen = list(map(stored, marks_at(10, 20, 30, 40, 50)))
-    lateness = 15
-    ends = [times(around(seen, since, since + 10 + lateness, since + lateness).end) for since in (5, 15)]
-    settled = [times(around(seen, since, since + 10 + lateness, since + lateness).settled) for since in (5, 15)]
-    assert settled[1] == ends[0]
-    assert times(around(seen, 15, 25).settled) == times(around(seen, 5, 15).end), "without lateness, too"
+    first, second = (around(seen, times_of(since, since + 10, lateness)) for since in (5, 15))
+    assert second.settled == first.end
+    assert times(second.first) == times(first.last) == 20, "however late their events may be stored"
 
 
 def test_a_window_starts_before_a_mark_of_a_writer_far_ahead_that_left():
     seen = [*marks_at(10, 11, 12), Mark(13, 100, StreamCut(STREAM, {0: 99})), *marks_at(14, 15, 16)]
-    assert times(around(map(stored, seen), 50, 60).start) == 11, "its events of 50 to 60 lie before the mark of 13"
-    assert times(around(map(stored, seen), 100, 110).start) == 15
+    starts = [times(around(map(stored, seen), times_of(since, since + 10)).start) for since in (50, 100)]
+    assert starts == [11, 15], "its events of 50 to 60 lie before the mark of 13"
 
 
 def test_without_marks_there_is_nothing_around_a_window():
-    assert around([], 0, 1) == Around()
+    assert around([], times_of(0, 1)) == Around()
 
 
 @pytest.mark.parametrize("data", [b"", b"\0" * 40, b"\0\0\1\0" + bytes(19), b"\xff" * 40])
 def test_what_is_no_mark_is_refused_where_marks_are_looked_for(data):
     with pytest.raises(ProtocolError, match="no watermark"):
-        around([data], 0, 1)
+        around([data], times_of(0, 1))
 
 
 @pytest.mark.parametrize("offsets", [{-1: 0}, {0: -2}, {1 << 31: 0}])

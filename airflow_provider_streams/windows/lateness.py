@@ -9,10 +9,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from airflow_provider_streams.errors import DataLoss, WindowNotReady
+from airflow_provider_streams.errors import DataLoss, NoCutNearby, WindowNotReady
 from airflow_provider_streams.model.basis import EventTime
 from airflow_provider_streams.model.coverage import WindowState
 from airflow_provider_streams.model.cut import Cut
@@ -132,9 +132,25 @@ def _end(journal: Journal, system: StreamSystem, source: Source, pinned: Plan, l
     if pinned.basis == "event":
         asked = replace(asked, event=_by(pinned.filter, lookback), slack=slack_of(pinned))
     try:
-        return system.plan(with_recorded(journal, asked)).end_cut
+        end = system.plan(with_recorded(journal, asked)).end_cut
     except WindowNotReady:
         return system.tail(source)  # lookback is not over: as far as there is anything
+    if pinned.basis != "event" or declaration_of(source.system).finds_times:
+        return end
+    # writers whose times are ahead of the clock pull the end to what was stored long before lookback is over
+    return system.go_on(end, _stored_by(journal, system, source, asked.stored.end)) or end
+
+
+def _stored_by(journal: Journal, system: StreamSystem, source: Source, moment: datetime) -> Cut:
+    """A place behind all that was stored before a time: as it was recorded, or seen, soon after it; else the tail."""
+    try:
+        recorded = journal.cut_at(source.key, moment)
+    except NoCutNearby:
+        recorded = None
+    if recorded is not None:
+        return recorded.cut
+    seen = [one for one in journal.sightings_around(source.key, moment, moment) if one.at >= moment]
+    return seen[0].tail if seen else system.tail(source)
 
 
 def _by(rows: AnyFilter | None, lookback: timedelta) -> EventTime:

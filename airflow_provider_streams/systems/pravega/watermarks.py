@@ -33,6 +33,9 @@ from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
 _PREFIX = bytes.fromhex("00000100")
 _TIMES = struct.Struct(">4siqq")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_AHEAD = 10
+"""Times as far from 1970 as this many times today are of another unit: the next smaller one gives a thousand times."""
+_TOLD_AHEAD = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,11 +166,25 @@ def found(request: PlanRequest, source: PravegaSource, client: Client) -> Around
 
     Raises:
         SourceNotFound, NotAuthorized: as `stored_marks`.
+        InvalidRequest: the writers note another unit than the source's.
     """
     window, stored = request.window, request.stored
     edges = (window.start, window.start + request.event.max_lateness, window.end, stored.end)
     times = Times((stored.start - _EPOCH) // source.unit, *(noted(moment, source.unit) for moment in edges))
-    return around(stored_marks(client, source.stream), times)
+    marks = around(stored_marks(client, source.stream), times)
+    _check_unit(marks, source)
+    return marks
+
+
+def _check_unit(marks: Around, source: PravegaSource) -> None:
+    """A time in a smaller unit looks like one in some thousand years: every window would end at the first mark."""
+    now = noted(datetime.now(UTC), source.unit)
+    if marks.newest_lower is not None and marks.newest_lower > _AHEAD * now:
+        raise InvalidRequest(
+            f"{source}: its newest watermark is {marks.newest_lower} ({source.event_time_unit} since 1970), and the "
+            f"clock says {now}: its writers note a smaller unit (name it: PravegaSource(.., event_time_unit='us')), or "
+            "one of them noted a wrong time, and watermarks never go back: read by recorded cuts (basis='append')"
+        )
 
 
 def between(
@@ -178,16 +195,19 @@ def between(
     A cut that is given stays. Without a start it begins at the head.
 
     Raises:
-        WindowNotReady: no watermark has come behind all that may be the window's.
+        WindowNotReady: no watermark has come behind all that may be the window's, or the clock has not.
         StartTrimmed: the window's beginning cannot be proven to be held, and loss is not accepted.
     """
     if marks.end is None:
         raise WindowNotReady(source, request.window, _missing(marks.newest_lower, source))
+    if datetime.now(UTC) < request.stored.end:
+        raise WindowNotReady(source, request.window, f"{request.stored.end.isoformat()} is to come")
     start = None if marks.start is None else Mark.parse(source.stream, marks.start)
     if start is None and request.start_cut is None and request.on_loss == "fail":
         _check_beginning(request, client, source.stream)
     end, settled = Mark.parse(source.stream, marks.end), Mark.parse(source.stream, marks.settled or marks.end)
     told = _remarks(request, source, _timeout(client, source), (start, settled, end))
+    told = (*told, *_ahead(marks, source))
     start_cut = request.start_cut or (start.cut.to_model() if start else None)
     asked = replace(request, start_cut=start_cut, end_cut=request.end_cut or end.cut.to_model())
     first, last = (Mark.parse(source.stream, mark or marks.end).cut.to_model() for mark in (marks.first, marks.last))
@@ -201,6 +221,13 @@ def _missing(newest: int | None, source: PravegaSource) -> str:
             "cut was recorded (RecordCutsOperator) since what may belong to the window was stored"
         )
     return f"its writers have noted times up to {newest} ({source.event_time_unit} since 1970)"
+
+
+def _ahead(marks: Around, source: PravegaSource) -> Iterator[str]:
+    """What to know of writers whose times are ahead of the clock: the others' events are late."""
+    ahead = (marks.newest_lower or 0) * source.unit - (datetime.now(UTC) - _EPOCH)
+    if ahead > _TOLD_AHEAD:
+        yield f"watermarks are {ahead} ahead of the clock: what is noted behind them is late (a recount counts it)"
 
 
 def _check_beginning(request: PlanRequest, client: Client, stream: str) -> None:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 import pytest
 
-from airflow_provider_streams.errors import StartTrimmed, WindowNotReady
+from airflow_provider_streams.errors import InvalidRequest, StartTrimmed, WindowNotReady
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.model.basis import EventTime
 from airflow_provider_streams.model.payload import Json
@@ -194,6 +194,39 @@ def test_events_without_a_time_are_in_one_window_when_their_writers_begin_to_not
     assert any(decoded(lab, plan).keys() & set(untimed) for plan in plans[2:])
     timed = [one for one in sent if edges[0] <= of(one) < edges[-1]]
     assert Counter(timed) + Counter(found) == landed
+
+
+def test_times_ahead_of_the_clock_are_told_and_what_they_make_late_is_counted(lab, peer, journal, stream):
+    source, hour = PravegaSource(stream, value=Json("noted long")), timedelta(hours=1)
+
+    def now():
+        return (datetime.now(UTC) - watermarks._EPOCH) // timedelta(milliseconds=1)
+
+    while len(marks(lab, stream)) < 2:
+        moment = now() + 3_600_000
+        peer.ask("say", "ahead", *stream.split("/"), moment, f"ahead:{moment}")
+        time.sleep(0.2)
+    peer.ask("hush", "ahead")
+    since, sent = now(), Counter()
+    for number in range(5):
+        sent[f"{number}:{now()}".encode()] += 1
+        peer.ask("say", "right", *stream.split("/"), "-", *[one.decode() for one in sent][-1:])
+        time.sleep(0.02)
+    until = now() + 1
+    with pytest.raises(WindowNotReady, match="is to come"):
+        exact(lab, stream, since, until + 60_000)
+    time.sleep(0.1)
+    plan = exact(lab, stream, since, until)
+    assert "0:59:5" in plan.remarks[-1]
+    assert "ahead of the clock" in plan.remarks[-1]
+    assert decoded(lab, plan) == Counter()
+    for lookback in (timedelta(0), hour):
+        assert decoded(lab, plan_behind(journal, lab.system, source, plan, lookback)) == sent
+        assert decoded(lab, plan_with_late_rows(journal, lab.system, source, plan, lookback)) == sent
+    # the same watermarks, read as another unit
+    seconds = PravegaSource(stream, event_time_unit="s", value=Json("noted long"))
+    with pytest.raises(InvalidRequest, match=r"its writers note a smaller unit .* event_time_unit='us'"):
+        superset(lab, stream, since, until, source=seconds)
 
 
 def of(event):

@@ -90,7 +90,7 @@ def _start(settings: SparkSettings, *, quick_start: bool) -> SparkSession:
             return _started(conf)
         except PreflightFailed as error:
             # PySpark forks for its JVM; where gRPC is at work (an open Pravega hook), some forks in a hundred die of it
-            _log.warning("%s. Once more", error)
+            _log.warning("Spark's JVM ended as it started (%s): it is started once more", error.__cause__)
             return _started(conf)
 
 

@@ -143,5 +143,5 @@ def test_a_jvm_that_dies_as_it_starts_is_started_once_more(tmp_path: Path, death
     ended = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False, env=home)
     assert counted.read_text() == "x" * deaths
     assert ended.stdout.strip() == said, ended.stderr
-    assert "Once more" in ended.stderr
+    assert "it is started once more" in ended.stderr
     assert ("PreflightFailed: Spark does not start in this process" in ended.stderr) is (not said)

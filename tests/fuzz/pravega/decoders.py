@@ -40,7 +40,7 @@ from airflow_provider_streams.systems.pravega.reader import PravegaSplitReader
 from airflow_provider_streams.systems.pravega.scaling_events import events_of_json
 from airflow_provider_streams.systems.pravega.segment_infos import Answers, SegmentQuery
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
-from airflow_provider_streams.systems.pravega.watermarks import Mark, around
+from airflow_provider_streams.systems.pravega.watermarks import Mark, Times, around
 from tests.fuzz.pravega.store import HostileStore
 
 Dice = random.Random
@@ -243,7 +243,7 @@ _MARK_PREFIX = bytes.fromhex("00000100")
 
 
 def _marks(data: bytes, _: Dice) -> object:
-    around([data], 0, 1 << 40)
+    around([data], Times(0, 0, 0, 1 << 40, 1 << 40))
     return Mark.parse(STREAM, data)
 
 

@@ -398,18 +398,32 @@ def test_cuts_around_a_window_of_event_time_are_sampled_before_and_after_all_tha
         at = start + n * minute
         journal.record_cut(source.key, cut[n], sampled_from=at, sampled_to=at + second, recorder="r")
 
-    def around(first, last, slack=minute):
+    def around(first, last, slack=minute, lateness=5 * minute):
         window = Window(start + first * minute, start + last * minute)
-        event = EventTime(5 * minute)
+        event = EventTime(lateness)
         return recorded_around(journal, PlanRequest(source, window, "reader", basis="event", slack=slack, event=event))
 
     found = around(4, 10)
     # not that of minute 3: its sampling ended after what is a minute early may have been stored
-    assert (found.start, found.settled, found.end) == (cut[2], cut[9], cut[15])
+    assert (found.start, found.since, found.until, found.end) == (cut[2], cut[4], cut[10], cut[15])
     assert around(4, 10, slack=minute - second).start == cut[3]
-    assert around(10, 14).settled == found.end, "adjacent windows part what has no time of its own"
+    assert around(10, 14, lateness=minute).since == found.until, "whatever lateness is asked of each"
     assert around(0, 4).start is None
     assert around(10, 15) is None, "nothing was recorded after all of it may have been stored"
+
+
+def test_the_plans_beside_a_window_are_those_that_count_now(journal, hour, plan_of):
+    reader = plan_of(hour(0)).reader
+    assert journal.beside(KEY, reader, hour(1)) == (None, None)
+    before, behind = plan_of(hour(0), 0, 10), plan_of(hour(2), 20, 30)
+    for plan in (before, behind, plan_of(hour(1), 10, 20), plan_of(hour(3), 30, 40)):
+        journal.pin(KEY, plan)
+    assert journal.beside(KEY, reader, hour(1)) == (before, behind)
+    assert journal.beside(KEY, "another", hour(1)) == (None, None)
+    again = journal.replan(KEY, plan_of(hour(0), 0, 12))
+    assert journal.beside(KEY, reader, hour(1)) == (again, behind)
+    day = journal.pin(KEY, plan_of(Window(hour(2).start, hour(5).end), 20, 60))
+    assert journal.beside(KEY, reader, hour(1)) == (again, day), "of several the one that was pinned last"
 
 
 def test_a_cut_stored_late_does_not_change_an_edge_that_was_given_away(journal, hour):

@@ -13,9 +13,11 @@ from collections.abc import Callable
 from functools import cache
 from struct import Struct
 from struct import error as struct_error
+from sys import getrefcount
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from airflow_provider_streams.errors import CorruptFrame, FrameTooLong, MissingDependency, ProtocolError
 from airflow_provider_streams.systems.pulsar.decode.unaligned import PADDING
@@ -33,6 +35,10 @@ DEFAULT_LIMIT = Limits.max_entry_bytes
 LIMIT_OPTION = "max_entry_bytes"
 """The option of a connection that bounds frames, too."""
 
+_KEPT_BLOCKS = 5
+"""Of a connection: one is received into, one is decoded, others are held by who is about to be done with them."""
+_UNSEEN = 2
+"""References to a block that nobody but the list of blocks and the question itself knows."""
 _ROOM = 64 * 1024
 _SHORTEST = 6
 _HEAD = 200
@@ -70,8 +76,8 @@ def encode_frame(command: Command) -> bytes:
 class FrameBuffer:
     """Sans-IO receive side: ask for `space`, fill it, say how much was `received`, get the frames.
 
-    Memory that was received into is not written again: what a frame's view shows stays as it is. A new block
-    begins where the old one is full; the part of a frame at its end moves along.
+    Memory that was received into is not written again while anybody holds a view of it: what that shows stays as it
+    is. A new block begins where the old one is full; the part of a frame at its end moves along.
     """
 
     def __init__(self, block_bytes: int = BLOCK_BYTES, *, limit: int = DEFAULT_LIMIT) -> None:
@@ -80,6 +86,7 @@ class FrameBuffer:
         self.limit = limit
         """Bytes of the largest message that we take."""
         self._block_bytes = block_bytes
+        self._full: list[npt.NDArray[np.uint8]] = []
         self._refusal: ProtocolError | None = None
         self._begin = self._end = 0
         self._renew(block_bytes)
@@ -188,8 +195,16 @@ class FrameBuffer:
         return min(total, self.limit + FRAME_SLACK) + _U32.size
 
     def _renew(self, size: int) -> None:
-        self.bytes = np.empty(size + len(PADDING), np.uint8)
+        self.bytes = self._unseen(size + len(PADDING))
+        self._full = [*self._full[1 - _KEPT_BLOCKS :], self.bytes]
         self.view = self.bytes.data[:size]
+
+    def _unseen(self, size: int) -> npt.NDArray[np.uint8]:
+        """A block that nobody holds a view of any more, else a new one, of which the system must clear each page."""
+        for number in range(len(self._full)):
+            if len(self._full[number]) == size and getrefcount(self._full[number]) == _UNSEEN:
+                return self._full.pop(number)
+        return np.empty(size, np.uint8)
 
 
 @cache

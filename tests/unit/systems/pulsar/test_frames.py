@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import random
 import struct
 
 import pytest
@@ -45,6 +46,20 @@ def test_frames_are_found_however_the_bytes_come(build, entries, sizes, noted):
     # the views still show what they showed, although memory was received into since
     assert [(e.ledger, e.entry, bytes(e.metadata), bytes(e.payload)) for e in got] == entries
     assert {(e.consumer_id, e.broker) for e in got} == {(7, broker)}
+
+
+def test_memory_is_received_into_again_when_nobody_sees_it_any_more(build):
+    dice = random.Random(3)  # noqa: S311 - no secret
+    buffer, blocks, held = FrameBuffer(block_bytes=1 << 17), set(), {}
+    for number in range(600):
+        payload = dice.randbytes(dice.randint(0, 20_000))
+        for _, frame in pour(buffer, build.message_frame(1, number, b"", payload)):
+            held[number] = (buffer.entry(frame).payload, payload)
+        blocks.add(buffer.bytes.ctypes.data)
+        if number % 10 == 9:  # all at once, as what is decoded together is let go
+            held = {number: held[number] for number in dice.sample(sorted(held), 1)}
+        assert all(view == sent for view, sent in held.values())
+    assert len(blocks) < 20, "some 70 were filled"
 
 
 @given(st.lists(st.sampled_from([c.Ping(), c.Success(3), c.EndOfTopic(9)])), st.lists(st.integers(1, 9), min_size=1))

@@ -517,6 +517,22 @@ def test_another_slack_under_a_pin_is_told(world, caplog):
     assert "planned with slack 0:00:00 instead of 0:05:00" in caplog.text
 
 
+def test_what_was_asked_of_a_reader_last_is_told_by_basis(world):
+    def told(basis):
+        terms = world.journal.last_terms(FakeSource("numbers").key, "reader", basis)
+        return terms and terms.lengths
+
+    assert told("publish") is None
+    for minute, slack in ((3, 5), (1, 7)):
+        world.read(minutes(minute, minute + 1), slack=slack * MINUTE)
+    world.read(minutes(2, 3), basis=Cuts("120", "180"))
+    assert (told("publish"), told("cuts"), told("event")) == ({"slack": 7 * MINUTE}, {}, None)
+    world.read(minutes(3, 4), slack=9 * MINUTE)
+    assert told("publish") == {"slack": 7 * MINUTE}, "a pinned window is read as it was planned"
+    world.read(minutes(3, 4), slack=9 * MINUTE, replan=True)
+    assert told("publish") == {"slack": 9 * MINUTE}
+
+
 def test_late_rows_stay_counted_until_they_are_read(world):
     world.hold(late_every=100, late_by_ms=120_000)
     world.backfill(minutes(0, 10))

@@ -45,7 +45,7 @@ class Reading:
     landing: Landing | None
     """None: as the reader landed so far."""
     basis: BasisLike | None
-    """None: as the reader read so far, or as its system does."""
+    """As `windows.landing.basis_of` takes it."""
     refined: Mapping[str, Any]
     """What is said of the basis beside its name."""
     on_loss: OnLoss
@@ -96,9 +96,7 @@ class Reading:
         Raises:
             InvalidRequest: not a way of this system, or what is said of it belongs to another.
         """
-        kept, said = basis_of(journal, self.source.key, self.reader)
-        given: Any = self.basis or kept
-        return declaration_of(self.source.system).basis(given, {**(said if given == kept else {}), **self.refined})
+        return basis_of(journal, self.source, self.reader, self.basis, self.refined)
 
     def window(self, window: Window, journal: Journal) -> WindowRead:
         """One of its windows."""

@@ -10,8 +10,11 @@ from sqlalchemy import ColumnElement, Connection, Insert, RowMapping, Select, an
 
 from airflow_provider_streams.errors import PlanMismatch
 from airflow_provider_streams.journal.tables import landings, pins, runs
-from airflow_provider_streams.model.plan import Plan
+from airflow_provider_streams.model.plan import Plan, Terms
 from airflow_provider_streams.model.window import Window
+
+MOST_LOOKED_AT = 64
+"""So many plans are looked at for one of a basis: a person's own cuts may have filled holes since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,21 @@ def read_by(connection: Connection, reader_id: int | None, window: Window, finge
     )
     row = connection.execute(statement).mappings().first()
     return None if row is None else _pin(row)
+
+
+def last_terms(connection: Connection, reader_id: int | None, basis: str) -> Terms | None:
+    """What was asked when a plan of this basis was pinned last for a reader, whatever became of it since.
+
+    None: no such plan is among the latest ones, or it is of a release that did not note it.
+    """
+    latest = select(pins.c.id).where(pins.c.reader_id == reader_id).order_by(pins.c.id.desc()).limit(MOST_LOOKED_AT)
+    for number in connection.execute(latest).scalars().all():
+        # one at a time: they may be megabytes each, and the first is nearly always of the reader's basis
+        plan = json.loads(connection.execute(select(pins.c.plan).where(pins.c.id == number)).scalar_one())
+        if plan["basis"] == basis:
+            terms = plan.get("terms")
+            return Terms.from_json(terms) if terms else None
+    return None
 
 
 def beside(connection: Connection, reader_id: int | None, window: Window) -> tuple[Pin | None, Pin | None]:

@@ -25,7 +25,7 @@ from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.grid import Grid
 from airflow_provider_streams.model.landing import Landed
 from airflow_provider_streams.model.narrowing import Proof
-from airflow_provider_streams.model.plan import Plan
+from airflow_provider_streams.model.plan import Plan, Terms
 from airflow_provider_streams.model.sighting import Identity, Sighting
 from airflow_provider_streams.model.window import Window
 
@@ -187,6 +187,11 @@ class Journal:
         with self._database.reading() as connection:
             pin = pins.counting(connection, names.find_reader(connection, source_key, reader), window)
         return pin.plan if pin else None
+
+    def last_terms(self, source_key: str, reader: str, basis: str) -> Terms | None:
+        """What was asked of a reader last, of a basis; None: nothing, or it is not known."""
+        with self._database.reading() as connection:
+            return pins.last_terms(connection, names.find_reader(connection, source_key, reader), basis)
 
     def beside(self, source_key: str, reader: str, window: Window) -> tuple[Plan | None, Plan | None]:
         """The plans that count for the windows that end where this one begins, and begin where it ends.

@@ -230,6 +230,12 @@ class Terms:
     cuts: str | None = None
     """Basis `cuts`: `Cuts.digest`."""
 
+    @property
+    def lengths(self) -> dict[str, timedelta]:
+        """The lengths of time that its basis has, by name."""
+        named = {"slack": self.slack, "max_skew": self.max_skew, "max_lateness": self.max_lateness}
+        return {name: length for name, length in named.items() if length is not None}
+
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
         return {

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from airflow_provider_streams.errors import InvalidRequest, InvalidWindow, PlanMismatch
 from airflow_provider_streams.model.basis import EventTime
+from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.payload import payload_of_options
 from airflow_provider_streams.model.plan import DEFAULT_SPLIT_BYTES, OnLoss, OnUnproven, Plan, PlanRequest
 from airflow_provider_streams.model.source import Source
@@ -21,6 +22,7 @@ from airflow_provider_streams.model.window import Window, length_of_seconds, par
 from airflow_provider_streams.spark.manner import Manner
 from airflow_provider_streams.spark.veil import unveiled
 from airflow_provider_streams.systems.base import StreamSystem
+from airflow_provider_streams.systems.given_cuts import start_of
 from airflow_provider_streams.systems.option import Option
 from airflow_provider_streams.systems.registry import declaration_of
 from airflow_provider_streams.systems.settings import flag
@@ -178,7 +180,7 @@ class ReadOptions:
             basis=basis,  # type: ignore[arg-type]  # checked above
             slack=length_of_seconds("slack_seconds", self.read.get("slack_seconds", "60")),
             event=self._event_time(source.system),
-            start_cut=system.parse_cut(source, _cut_text("earliest" if start is None else start)) if by_cuts else None,
+            start_cut=_start(system, source, start, basis) if by_cuts else None,
             end_cut=system.parse_cut(source, _cut_text("latest" if end is None else end)) if by_cuts else None,
             on_loss=self.on_loss,
             on_unproven=self.on_unproven,
@@ -239,6 +241,12 @@ def _unknown(system: str, name: str, names: Mapping[str, str]) -> str:
     near = difflib.get_close_matches(name.lower(), names, n=1)
     hint = f"did you mean {names[near[0]]!r}?" if near else f"known: {', '.join(sorted(set(names.values())))}"
     return f"format {system!r} has no option {name!r}; {hint}"
+
+
+def _start(system: StreamSystem, source: Source, text: str | None, basis: str) -> Cut | None:
+    start = start_of(system, source, None if text is None else _cut_text(text))
+    # between recorded cuts what the first one does not name is read from its beginning
+    return Cut({}) if start is None and basis == "append" else start
 
 
 def _cut_text(text: str) -> str | dict[str, str]:

@@ -15,6 +15,7 @@ from airflow_provider_streams.errors import (
     AccessError,
     BackfillIncomplete,
     DataLoss,
+    FewerRows,
     InvalidRequest,
     InvalidWindow,
     JournalError,
@@ -36,6 +37,7 @@ from airflow_provider_streams.model.event_field import column_of
 from airflow_provider_streams.model.grid import Grid, grid_through
 from airflow_provider_streams.model.landing import Landed, Landing
 from airflow_provider_streams.model.plan import DEFAULT_SPLIT_BYTES, OnLoss, OnUnproven, Plan
+from airflow_provider_streams.model.replanning import lost_since
 from airflow_provider_streams.model.row_filter import FieldFilter
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.model.timeline import undecodable_words
@@ -239,7 +241,7 @@ class Backfiller:
             return 0
         with closing(self._place.stream.system()) as system:
             args = (self._backfill.source, self._backfill.reader, self.coverage().select("covered"))
-            found = list(recounts(self._journal, system, *args, lookback=lookback))
+            found = list(recounts(self._journal, system, *args, lookback=lookback, on_loss=self._backfill.on_loss))
         total = 0
         for job in _jobs_of(found, self._backfill.limits):
             results = self._read([one.plan for one in job], Landing(None, None, _counted(job[0].plan)))
@@ -374,8 +376,7 @@ class Backfiller:
         read, replan = self._backfill.read_of(item.window), self._backfill.acts.replan
         pinned = self._journal.pinned(read.source_key, read.reader, item.window)
         if item.late_rows and pinned is not None and self._backfill.lookback is not None:
-            plan = plan_with_late_rows(self._journal, system, self._backfill.source, pinned, self._backfill.lookback)
-            self._fitting.check(system, plan)
+            plan = self._plan_with_late_rows(system, item, pinned, self._backfill.lookback)
             return self._journal.replan(read.source_key, plan) if pin else plan
         if not pin:
             if pinned is not None and not replan:
@@ -385,6 +386,20 @@ class Backfiller:
             return plan
         with recorded_planning(self._journal, read, self._ids):
             return pinned_plan(self._journal, system, read, replan=replan, fitting=self._fitting)
+
+    def _plan_with_late_rows(self, system: StreamSystem, item: WindowState, pinned: Plan, lookback: timedelta) -> Plan:
+        """A fresh plan that may take the pinned one's place.
+
+        Raises:
+            FewerRows: it cannot hold what the table holds, and nobody said that it need not: the window stays covered.
+        """
+        source, on_loss = self._backfill.source, self._backfill.on_loss
+        plan = plan_with_late_rows(self._journal, system, source, pinned, lookback, on_loss=on_loss)
+        self._fitting.check(system, plan)
+        lost = "" if self._backfill.acts.accept_fewer or not item.rows else lost_since(pinned, plan)
+        if lost:
+            raise FewerRows(source, item.window, item.rows, None, lost)
+        return plan
 
     # Reading
 

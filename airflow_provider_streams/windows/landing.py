@@ -15,10 +15,12 @@ from airflow_provider_streams.errors import (
     SinkError,
     WindowsOverlap,
 )
+from airflow_provider_streams.model.basis import Basis, BasisLike
 from airflow_provider_streams.model.grid import Grid, parse_grid
 from airflow_provider_streams.model.landing import ROWS_GONE, Landing, TableMark, TableTerms
 from airflow_provider_streams.model.payload import payload_from
 from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.systems.registry import declaration_of
 from airflow_provider_streams.systems.sources import payloads_of
 from airflow_provider_streams.windows.acts import Acts
 from airflow_provider_streams.windows.fitting import Fitting
@@ -173,10 +175,31 @@ def kept_landing(journal: Journal, source_key: str, reader: str) -> Landing | No
     )
 
 
-def basis_of(journal: Journal, source_key: str, reader: str) -> tuple[str | None, Mapping[str, str]]:
-    """How times become cuts for a reader, None: not known; and what is said of it beside its name."""
-    kept = journal.landing(source_key, reader)
-    return (None, {}) if kept is None else (kept.basis, kept_event_time(kept))
+def basis_of(
+    journal: Journal, source: Source, reader: str, given: BasisLike | None, refined: Mapping[str, Any]
+) -> Basis:
+    """How times become cuts for a reader: as is asked now; what that leaves open, as was asked of the reader last.
+
+    Args:
+        journal: knows the reader's landing and plans.
+        source: what it reads.
+        reader: whose windows.
+        given: a basis, which leaves nothing open; or its name; None: the reader's own, or its system's.
+        refined: what is said of it beside its name.
+
+    Raises:
+        InvalidRequest: not a basis of this system, or what is said of it belongs to another.
+    """
+    declared = declaration_of(source.system)
+    if isinstance(given, Basis):
+        return declared.basis(given, refined)
+    kept = journal.landing(source.key, reader)
+    own = kept.basis if kept is not None else None
+    name: Any = given or own or declared.basis().name
+    said = kept_event_time(kept) if name == own else {}
+    # the landing does not tell slack, lateness and skew: they may change between two windows
+    last = journal.last_terms(source.key, reader, name)
+    return declared.basis(name, {**(last.lengths if last else {}), **said, **refined})
 
 
 def grid_of(journal: Journal, source_key: str, reader: str) -> Grid | None:

@@ -16,7 +16,7 @@ from airflow_provider_streams.errors import DataLoss, NoCutNearby, WindowNotRead
 from airflow_provider_streams.model.basis import EventTime
 from airflow_provider_streams.model.coverage import WindowState
 from airflow_provider_streams.model.cut import Cut
-from airflow_provider_streams.model.plan import Plan, PlanRequest
+from airflow_provider_streams.model.plan import Loss, OnLoss, Plan, PlanRequest
 from airflow_provider_streams.model.row_filter import AnyFilter, FieldFilter
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.systems.registry import declaration_of
@@ -47,11 +47,12 @@ def recounts(
     windows: Sequence[WindowState],
     *,
     lookback: timedelta,
+    on_loss: OnLoss = "fail",
 ) -> Iterator[Recount]:
     """What to read to count the late rows of covered windows.
 
     Windows of a basis without a row filter have none: every event is in the window it was stored in. Those are left
-    out behind whose end the stream holds nothing whole any more.
+    out behind whose end the stream holds nothing whole any more, unless what is lost there is accepted.
 
     Args:
         journal: keeps the pins.
@@ -60,6 +61,7 @@ def recounts(
         reader: who covered the windows.
         windows: those that are not covered are left out.
         lookback: how long after a window's end its late rows may be stored. Later ones are not looked for.
+        on_loss: `record`: what is still held is counted.
 
     Raises:
         AccessError, SystemUnavailable: as `StreamSystem.plan`.
@@ -71,40 +73,69 @@ def recounts(
         if pinned is None or pinned.filter is None:
             continue
         try:
-            yield Recount(item, plan_behind(journal, system, source, pinned, lookback))
+            yield Recount(item, plan_behind(journal, system, source, pinned, lookback, on_loss=on_loss))
         except DataLoss:
             _log.info("%s is too old to be recounted: what lies behind it is no longer held", item.window)
 
 
-def plan_behind(journal: Journal, system: StreamSystem, source: Source, pinned: Plan, lookback: timedelta) -> Plan:
+def plan_behind(
+    journal: Journal,
+    system: StreamSystem,
+    source: Source,
+    pinned: Plan,
+    lookback: timedelta,
+    *,
+    on_loss: OnLoss = "fail",
+) -> Plan:
     """Everything stored behind a plan's end, up to the end of `lookback` or the tail, filtered as the plan was.
 
     Rows are counted by the time that the system stored, which needs no payload; unless a field of them is the time.
+
+    Raises:
+        StartTrimmed: the stream no longer holds the plan's end, and loss is not accepted.
     """
     end = _end(journal, system, source, pinned, lookback)
-    plan = _narrowed(journal, source, _between(system, source, pinned, pinned.end_cut, end), pinned, lookback)
+    behind = _between(system, source, pinned, pinned.end_cut, end, on_loss=on_loss)
+    plan = _narrowed(journal, source, behind, pinned, lookback)
     return plan if isinstance(plan.filter, FieldFilter) else replace(plan, decoding=None)
 
 
 def plan_with_late_rows(
-    journal: Journal, system: StreamSystem, source: Source, pinned: Plan, lookback: timedelta
+    journal: Journal,
+    system: StreamSystem,
+    source: Source,
+    pinned: Plan,
+    lookback: timedelta,
+    *,
+    on_loss: OnLoss = "fail",
 ) -> Plan:
     """The same window from the same start on, up to the end of `lookback` or the tail: late rows included.
 
     What was lost, or not proven, when it was planned first, still is.
 
     Raises:
-        StartTrimmed: the stream no longer holds the window's start.
+        StartTrimmed: the stream no longer holds the window's start, and loss is not accepted.
     """
     end = _end(journal, system, source, pinned, lookback)
-    plan = _narrowed(journal, source, _between(system, source, pinned, pinned.start_cut, end), pinned, lookback)
+    whole = _between(system, source, pinned, pinned.start_cut, end, on_loss=on_loss)
+    plan = _narrowed(journal, source, whole, pinned, lookback)
     doubts = {part.shard: part.verdict for part in pinned.unproven}
-    ranges = tuple(replace(part, verdict=doubts.get(part.shard, part.verdict)) for part in plan.ranges)
-    return replace(plan, ranges=ranges, losses=(*pinned.losses, *plan.losses), terms=pinned.terms)
+    lost = {loss.shard for loss in plan.losses}
+    ranges = tuple(
+        part if part.shard in lost else replace(part, verdict=doubts.get(part.shard, part.verdict))
+        for part in plan.ranges
+    )
+    known = (loss for loss in pinned.losses if not any(_is_within(loss, now) for now in plan.losses))
+    terms = replace(pinned.terms, on_loss=on_loss) if pinned.terms and on_loss == "record" else pinned.terms
+    return replace(plan, ranges=ranges, losses=(*known, *plan.losses), terms=terms)
 
 
-def _between(system: StreamSystem, source: Source, pinned: Plan, start: Cut, end: Cut) -> Plan:
-    asked = PlanRequest(source, pinned.window, pinned.reader, slack=timedelta(0))
+def _is_within(loss: Loss, other: Loss) -> bool:
+    return loss.shard == other.shard and other.start <= loss.start and loss.end <= other.end
+
+
+def _between(system: StreamSystem, source: Source, pinned: Plan, start: Cut, end: Cut, *, on_loss: OnLoss) -> Plan:
+    asked = PlanRequest(source, pinned.window, pinned.reader, slack=timedelta(0), on_loss=on_loss)
     if declaration_of(source.system).finds_times:
         asked = _by_shard(system, asked, start, end)
     else:

@@ -21,6 +21,7 @@ from airflow_provider_streams.model.plan import PlanRequest
 from airflow_provider_streams.model.readiness import Readiness
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.systems.given_cuts import start_of
 from airflow_provider_streams.systems.registry import declaration_of
 from airflow_provider_streams.systems.singles import part_of_around
 
@@ -74,7 +75,7 @@ def plan_request(system: StreamSystem, question: WindowQuestion, reader: str) ->
         return request
     return replace(
         request,
-        start_cut=None if basis.start is None else system.parse_cut(question.source, basis.start),
+        start_cut=start_of(system, question.source, basis.start),
         end_cut=None if basis.end is None else system.parse_cut(question.source, basis.end),
     )
 

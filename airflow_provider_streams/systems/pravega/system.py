@@ -323,7 +323,7 @@ class PravegaSystem:
 
 _AT_ONCE = 8
 """So many streams are asked at the same time."""
-_MOMENTS = {"earliest": "head", "head": "head", "latest": "tail", "tail": "tail"}
+_MOMENTS = {"earliest": "head", "latest": "tail"}
 
 
 def _pravega(source: Source) -> PravegaSource:

@@ -210,9 +210,10 @@ def _rule(retention: Retention | None) -> str:
 
 
 def doubt_at_head(evidence: Evidence, window: Window) -> Doubt | None:
-    """Why it is not certain that the first window of a chain holds all that was stored since it began; None: it is.
+    """Why it is not certain that a window from the head on holds all that was stored since it began; None: it is.
 
-    It ends at the tail: whatever was stored after a sighting within it was to be read with it.
+    Whatever was stored after a sighting within it was to be read with it: the first of a chain ends at the tail, and
+    one of given cuts behind the head.
     """
     if evidence.is_another_life and (evidence.made is None or evidence.made > window.start):
         return Doubt(_made_anew(evidence), is_lost=True)

@@ -254,6 +254,5 @@ def _doubt(request: PlanRequest, found: Found, evidence: Evidence, now: datetime
         start = request.start_cut.get(found.shard.name) if request.start_cut is not None else None
         if start is not None:
             return doubt_since_position(evidence, start)
-        # a chain begins with what there is; who gives cuts, and no start, wants nothing else
-        return doubt_at_head(evidence, request.window) if request.basis == "chained" else None
+        return doubt_at_head(evidence, request.window)
     return doubt_in_window(evidence, request.stored, request.slack, now, older_is_held=found.start.is_proven)

@@ -10,9 +10,11 @@ import pytest
 
 from airflow_provider_streams import ParquetSink, Window
 from airflow_provider_streams.hooks.journal import open_journal
+from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.grid import Every
 from airflow_provider_streams.model.landing import Landing
 from airflow_provider_streams.model.plan import Terms
+from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource
 from airflow_provider_streams.testing.landing import run_without_spark, without_transforms
 from airflow_provider_streams.windows.acts import Acts
@@ -176,6 +178,44 @@ def test_which_time_of_an_event_counts_is_as_the_reader_read_so_far(streams, job
         with pytest.raises(SystemExit):
             streams(*read, *other)
         assert "instead of 'event' event_time='at' unit='ms'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        ("event", {"slack": 5, "max_lateness": 30}, {"max_lateness": 20}, {"slack": 60, "max_lateness": 600}),
+        ("publish", {"slack": 5}, {"slack": 7}, {"slack": 60}),
+        ("append", {"max_skew": 3600}, {"max_skew": 4000}, {"max_skew": 300}),
+    ],
+)
+def test_what_is_left_open_of_a_basis_is_as_the_readers_last_window(streams, jobs, tmp_path, case):
+    basis, asked, again, default = case
+
+    def read(number, reader="orders", *given, **lengths):
+        options = [word for name, value in lengths.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+        start, end = (EPOCH + timedelta(seconds=10 * (number + later)) for later in (0, 1))
+        window = f"{start.isoformat()}/{end.isoformat()}"
+        words = ("--reader", reader, "--path", str(tmp_path / reader), "--window", window)
+        streams("read", "fake", "numbers", *words, *options, *given)
+        return {name: length.total_seconds() for name, length in jobs[-1].plan.terms.lengths.items()}
+
+    record_edges(5)
+    by_name = ("--basis", basis)
+    assert read(0, "orders", *by_name, **asked) == asked
+    assert read(1) == asked, "as its last window"
+    assert read(2, "orders", *by_name) == asked, "its name alone leaves the rest open"
+    assert read(3, **again) == asked | again, "what is given counts"
+    assert read(4) == asked | again, "and from then on"
+    assert read(0, "another", *by_name) == default, "of a reader that has read nothing"
+
+
+def record_edges(count):
+    """Cuts at the edges of so many windows of ten seconds."""
+    with open_journal() as journal:
+        for number in range(count + 1):
+            at = EPOCH + timedelta(seconds=10 * number)
+            cut = Cut({f"numbers-{shard}": Position.of(10 * number) for shard in (0, 1)})
+            journal.record_cut(FakeSource("numbers").key, cut, sampled_from=at, sampled_to=at, recorder="test")
 
 
 def test_coverage_shows_how_far_back_the_stream_reaches(streams, no_spark, tmp_path, monkeypatch, capsys):

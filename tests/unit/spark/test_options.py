@@ -9,6 +9,7 @@ import pytest
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.basis import EventTime
+from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.spark.options import READ_OPTIONS, ReadOptions
 from airflow_provider_streams.systems.option import Option
@@ -46,6 +47,13 @@ def test_a_window_is_planned_by_publish_time_unless_said_otherwise() -> None:
 def test_cuts_alone_are_read_without_a_filter_up_to_the_tail() -> None:
     plan = parse(start_cut="5", events="50").plan(FakeSystem({"events": "50"}))
     assert (plan.basis, plan.filter, plan.estimate.events) == ("cuts", None, 90)
+
+
+@pytest.mark.parametrize("start", [{}, {"start_cut": "earliest"}])
+def test_the_head_is_a_start_that_nobody_knows_the_place_of(start: dict[str, str]) -> None:
+    for basis, cut in (("cuts", None), ("append", Cut({}))):
+        asked = parse(**start, end_cut="latest", basis=basis)._request(FakeSystem({"events": "50"}))
+        assert (asked.basis, asked.start_cut, bool(asked.end_cut)) == (basis, cut, True)
 
 
 @pytest.mark.parametrize("option", ["start_cut", "end_cut", "startingOffsets"])

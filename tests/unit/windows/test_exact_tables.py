@@ -517,6 +517,22 @@ def test_another_slack_under_a_pin_is_told(world, caplog):
     assert "planned with slack 0:00:00 instead of 0:05:00" in caplog.text
 
 
+def test_what_was_asked_of_a_reader_last_is_told_by_basis(world):
+    def told(basis):
+        terms = world.journal.last_terms(FakeSource("numbers").key, "reader", basis)
+        return terms and terms.lengths
+
+    assert told("publish") is None
+    for minute, slack in ((3, 5), (1, 7)):
+        world.read(minutes(minute, minute + 1), slack=slack * MINUTE)
+    world.read(minutes(2, 3), basis=Cuts("120", "180"))
+    assert (told("publish"), told("cuts"), told("event")) == ({"slack": 7 * MINUTE}, {}, None)
+    world.read(minutes(3, 4), slack=9 * MINUTE)
+    assert told("publish") == {"slack": 7 * MINUTE}, "a pinned window is read as it was planned"
+    world.read(minutes(3, 4), slack=9 * MINUTE, replan=True)
+    assert told("publish") == {"slack": 9 * MINUTE}
+
+
 def test_late_rows_stay_counted_until_they_are_read(world):
     world.hold(late_every=100, late_by_ms=120_000)
     world.backfill(minutes(0, 10))
@@ -531,6 +547,52 @@ def test_late_rows_stay_counted_until_they_are_read(world):
     world.backfill(minutes(0, 10), select="late", lookback=5 * MINUTE)
     assert world.journal.coverage(key, "reader", span.start, span.end).late_rows == 0
     assert once(world.values())
+
+
+def with_late_rows(world):
+    """Events 199 of both shards, of the second minute; its first ten seconds are no longer held."""
+    world.hold(late_every=200, late_by_ms=120_000)
+    world.backfill(minutes(0, 10))
+    world.backfill(minutes(0, 10), lookback=5 * MINUTE)
+    world.hold(head=70)
+    return {"select": "late", "lookback": 5 * MINUTE}
+
+
+def test_late_rows_of_a_window_whose_start_is_gone_are_refused(world):
+    late, window = with_late_rows(world), minutes(1, 2)
+    _, outcome = world.backfill(window, **late)
+    assert "StartTrimmed" in outcome.failures[str(window)]
+    _, outcome = world.backfill(window, **late, on_loss="record")
+    assert "FewerRows" in outcome.failures[str(window)], "what is in the table goes by another act"
+    assert world.states(window) == ["covered"], "nothing was planned anew"
+
+
+def test_late_rows_of_a_window_whose_start_is_gone_land_where_that_is_accepted(world):
+    late, window = with_late_rows(world), minutes(1, 2)
+    _, outcome = world.backfill(window, **late, on_loss="record", accept_fewer=True)
+    ((plan, landed),) = outcome.landed
+    assert (landed.receipt.rows, landed.receipt.verdict) == (2 * 50 + 2, "loss recorded")
+    assert ([one.end.parts[0] for one in plan.losses], plan.terms.on_loss) == ([70, 70], "record")
+
+
+def test_a_loss_that_was_accepted_before_is_one_loss_with_late_rows(world):
+    world.hold(late_every=200, late_by_ms=120_000, head=70)
+    window, record = minutes(1, 2), {"on_loss": "record"}
+    world.backfill(window, **record)
+    _, outcome = world.backfill(window, select="late", lookback=5 * MINUTE, **record)
+    ((plan, landed),) = outcome.landed
+    assert (landed.receipt.rows, [one.end.parts[0] for one in plan.losses]) == (2 * 50 + 2, [70, 70])
+
+
+def test_late_rows_are_counted_in_what_is_held_where_loss_is_accepted(world):
+    world.hold(late_every=200, late_by_ms=120_000)
+    world.backfill(minutes(0, 10))
+    world.hold(head=150)
+    window = minutes(1, 2)
+    for on_loss, late in (("fail", 0), ("record", 2)):
+        world.backfill(window, lookback=5 * MINUTE, on_loss=on_loss)
+        coverage = world.journal.coverage(FakeSource("numbers").key, "reader", window.start, window.end)
+        assert coverage.late_rows == late
 
 
 # Chains

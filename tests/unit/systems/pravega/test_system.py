@@ -1,21 +1,26 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from airflow_provider_streams import PravegaSource
-from airflow_provider_streams.errors import EventsLost, InvalidName, InvalidRequest, ReceiptMismatch
+from airflow_provider_streams.errors import EventsLost, InvalidName, InvalidRequest, ReceiptMismatch, StartUnproven
+from airflow_provider_streams.model.basis import Cuts
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.plan import Estimate, Plan, Range, SourceRef, Span, Split
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.receipt import SplitReceipt, compare
 from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.systems.pravega.names import Segment
 from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
 from airflow_provider_streams.systems.pravega.system import PravegaSystem
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.systems.registry import load_system
+from airflow_provider_streams.windows.readiness import WindowQuestion, plan_request
+from tests.unit.systems.pravega.conftest import STREAM
 
 NAME = "a/b/0.#epoch.0"
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)
@@ -144,6 +149,24 @@ def test_cuts_of_another_stream_or_without_segments_are_refused(system):
         system.parse_cut(PravegaSource("h2c/a"), sealed)
     with pytest.raises(InvalidRequest, match="no Pravega stream"):
         system.parse_cut(PulsarSource("x"), "earliest")
+
+
+@pytest.mark.parametrize("start", [None, "earliest", " Earliest", "unbounded"])
+@pytest.mark.parametrize("end", [None, "latest", "unbounded"])
+def test_whatever_it_is_called_the_head_of_a_truncated_stream_is_unproven(system, world, monkeypatch, start, end):
+    monkeypatch.setattr(PravegaSystem, "client", world)
+    window = Window(START, START + timedelta(hours=1))
+    world.write(0, 100)
+    request = plan_request(system, WindowQuestion(PravegaSource(STREAM), window, Cuts(start, end)), "reader")
+    assert [one.verdict for one in system.plan(request).ranges] == ["ok"], "it was never truncated"
+    world.truncate({0: 30})
+    (one,) = system.plan(request).ranges
+    assert (one.start.parts[0], one.end.parts[0], one.verdict.partition(":")[0]) == (30, 100, "unproven")
+    with pytest.raises(StartUnproven):
+        system.plan(replace(request, on_unproven="fail"))
+    known = {Segment(STREAM, 0).name: "30"}
+    request = plan_request(system, WindowQuestion(PravegaSource(STREAM), window, Cuts(known, end)), "reader")
+    assert [one.verdict for one in system.plan(request).ranges] == ["ok"], "from a known place it is proven"
 
 
 def plan_of(start: int, end: int) -> Plan:

@@ -1,15 +1,20 @@
+from dataclasses import replace
+
 import pytest
 
-from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.errors import InvalidRequest, StartUnproven
+from airflow_provider_streams.model.basis import Cuts
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.receipt import SplitReceipt
+from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pulsar import system as module
 from airflow_provider_streams.systems.pulsar.layout import at
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.systems.pulsar.system import PulsarSystem
 from airflow_provider_streams.systems.registry import declaration_of, load_system
-from tests.unit.systems.pulsar.cluster import EPOCH_MS, Cluster, Stored, Topic
+from airflow_provider_streams.windows.readiness import WindowQuestion, plan_request
+from tests.unit.systems.pulsar.cluster import EPOCH_MS, Cluster, Stored, Topic, at_ms
 
 OPTIONS = {"service_url": "pulsar://broker:6650", "admin_url": "http://broker:8080", "token": "canary"}
 NAME = "persistent://public/default/t"
@@ -102,6 +107,24 @@ def test_a_cut_of_several_shards_names_each(system, cluster):
         system.parse_cut(source, {parts[0]: "20:1"})
     with pytest.raises(InvalidRequest, match="2"):
         system.parse_cut(source, "20:1")
+
+
+@pytest.mark.parametrize("start", [None, "earliest", " Earliest"])
+@pytest.mark.parametrize("end", [None, "latest", "13:2"])
+def test_whatever_it_is_called_the_head_of_a_trimmed_topic_is_unproven(system, cluster, start, end):
+    topic = cluster.add("t", Topic.of([Stored(EPOCH_MS)] * 12))
+    window = Window(at_ms(EPOCH_MS), at_ms(EPOCH_MS + 1000))
+    request = replace(
+        plan_request(system, WindowQuestion(PulsarSource("t"), window, Cuts(start, end)), "reader"), with_schemas=False
+    )
+    assert [one.verdict for one in system.plan(request).ranges] == ["ok"], "it was never trimmed"
+    topic.trim(1, EPOCH_MS + 900)
+    (one,) = system.plan(request).ranges
+    assert (one.start, one.verdict.partition(":")[0]) == (at(13, 0), "unproven")
+    with pytest.raises(StartUnproven):
+        system.plan(replace(request, on_unproven="fail"))
+    known = plan_request(system, WindowQuestion(PulsarSource("t"), window, Cuts("13:0", end)), "reader")
+    assert [one.verdict for one in system.plan(replace(known, with_schemas=False)).ranges] == ["ok"]
 
 
 @pytest.mark.parametrize("text", ["{", "[", "never", ""])

@@ -1,0 +1,24 @@
+"""Cuts as users give them, as a planner is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from airflow_provider_streams.model.cut import Cut
+    from airflow_provider_streams.model.source import Source
+    from airflow_provider_streams.systems.base import StreamSystem
+
+EARLIEST: Final = "earliest"
+
+
+def start_of(system: StreamSystem, source: Source, given: str | Mapping[str, str] | None) -> Cut | None:
+    """Where reading starts; None: at the head, which is what `earliest` means, and Pravega's `unbounded`.
+
+    The planner finds the head itself. Given as a place it would be one that somebody knows, from which on all is held:
+    whether something was removed before it would not be asked.
+    """
+    if given is None or (isinstance(given, str) and given.strip().lower() == EARLIEST):
+        return None
+    return system.parse_cut(source, given) or None

@@ -299,10 +299,13 @@ def _look(claim: Claim, table: ParquetTable) -> tuple[str, set[Window]]:
     mark = table.root / "_table.json"
     if not mark.exists():
         return "absent", set()
-    if json.loads(mark.read_text()) != dict(
-        zip(("source", "reader"), claim.owner, strict=True), id=claim.kept.table_id
-    ):
+    said = json.loads(mark.read_text())
+    table_id = said.pop("id")
+    if said != dict(zip(("source", "reader"), claim.owner, strict=True)):
         return "foreign", set()
+    if table_id != claim.kept.table_id:
+        is_left = table_id in claim.kept.earlier and claim.journal.last_covered(*claim.owner) is None
+        return ("earlier" if is_left else "foreign"), set()
     return "ours", set(table.windows())
 
 

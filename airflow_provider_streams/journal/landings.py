@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Connection, Insert, RowMapping, exists, func, insert, select, update
 
 from airflow_provider_streams.journal.tables import landings, pins, runs
 from airflow_provider_streams.model.landing import Schema, grown, new_columns
+
+_EARLIER: Final = "earlier"
+"""Beside what `Landing.to_json` says: see `KeptLanding.earlier`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,11 @@ class KeptLanding:
         """The table; None: there is none."""
         return None if self.landing is None else self.landing["target"]
 
+    @property
+    def earlier(self) -> tuple[str, ...]:
+        """What its table may be marked with until a window lands: the marks of landings that it takes the place of."""
+        return tuple((self.landing or {}).get(_EARLIER, ()))
+
 
 @dataclass(frozen=True, slots=True)
 class NewLanding:
@@ -46,6 +54,17 @@ class NewLanding:
     """`Landing.to_json`."""
     grid: str | None = None
     basis: str | None = None
+
+    def in_place_of(self, kept: KeptLanding) -> NewLanding:
+        """The same, before whose first window makes room what the reader landed so far."""
+        return self._after([kept.table_id, *kept.earlier])
+
+    def instead_of(self, kept: KeptLanding) -> NewLanding:
+        """The same, corrected before anything landed: in that table, the same makes room as was to make room before."""
+        return self._after(kept.earlier if kept.target == self.landing["target"] else ())
+
+    def _after(self, table_ids: Sequence[str]) -> NewLanding:
+        return replace(self, landing={**self.landing, _EARLIER: list(table_ids)}) if table_ids else self
 
 
 def current(connection: Connection, reader_id: int | None) -> KeptLanding | None:

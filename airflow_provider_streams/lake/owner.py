@@ -51,11 +51,11 @@ def check_owner(target: str, found: TableMark | None, terms: TableTerms, kept_in
             f"the table belongs to {found}, not to {wanted}. A table has one owner, for the windows of two would "
             "replace or double each other: land in another one",
         )
-    if found != wanted and not terms.set_aside:
+    if found != wanted and not terms.gives_way(found):
         raise ForeignTable(
             target,
             f"the table was landed as {found.id[:12]}, and the journal expects {wanted.id[:12]}: it was made under "
-            "another journal (another deployment?), or put back from a copy. Land in another one; or reland=True sets "
-            f"aside what it holds, in {kept_in}, and every window is missing again",
+            "another journal (another deployment?), put back from a copy, or left behind by this reader. Land in "
+            f"another one; or reland=True sets aside what it holds, in {kept_in}, and every window is missing again",
         )
     return found == wanted

@@ -57,3 +57,15 @@ class LookingWriter(TableWriter, Protocol):
             ForeignTable: it holds data, and does not say whose.
             SinkError: it cannot be looked at.
         """
+
+
+class ColumnKeepingWriter(TableWriter, Protocol):
+    """One whose table keeps its columns also when all that it holds is set aside."""
+
+    @classmethod
+    def check_columns(cls, sink: Any, schema: pa.Schema) -> None:
+        """See that rows of a schema may go into the table, before all windows are landed anew; nothing is changed.
+
+        Raises:
+            SinkError: they may not, or it cannot be looked at.
+        """

@@ -93,9 +93,16 @@ class TableTerms:
     replace_overlaps: bool = False
     """Windows that share time with the new one are taken out as a whole; otherwise they are in its way."""
     set_aside: bool = False
-    """What the same reader landed under another mark is set aside; otherwise it is in the way."""
+    """What the same reader landed under another mark is set aside, whatever that is."""
+    earlier: tuple[str, ...] = ()
+    """The ids of marks under which the reader landed before it began anew: set aside by the first window that lands."""
     later: tuple[str, ...] = ()
     """What it got after the plan of the rows to come was pinned: columns, fields of structs. See `missing_columns`."""
+
+    def gives_way(self, found: TableMark) -> bool:
+        """Whether what was landed under another mark is set aside; otherwise it is in the way."""
+        is_readers = (found.source, found.reader) == (self.mark.source, self.mark.reader)
+        return is_readers and (self.set_aside or found.id in self.earlier)
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -104,6 +111,7 @@ class TableTerms:
             "columns": [list(column) for column in self.columns] if self.columns is not None else None,
             "replace_overlaps": self.replace_overlaps,
             "set_aside": self.set_aside,
+            "earlier": list(self.earlier),
             "later": list(self.later),
         }
 
@@ -116,6 +124,7 @@ class TableTerms:
             None if columns is None else tuple((name, kind) for name, kind in columns),
             data["replace_overlaps"],
             data["set_aside"],
+            tuple(data["earlier"]),
             tuple(data["later"]),
         )
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from airflow_provider_streams.errors import LAND_ANEW, LandingMismatch
-from airflow_provider_streams.model.landing import Schema, missing_columns
+from airflow_provider_streams.model.landing import Landing, Schema, missing_columns
 from airflow_provider_streams.model.plan import Plan
+from airflow_provider_streams.spark.sinks import check_columns
 from airflow_provider_streams.spark.split_reading import schema_of
 from airflow_provider_streams.spark.type_names import spark_names
 from airflow_provider_streams.systems.base import StreamSystem
@@ -19,6 +20,16 @@ def columns_of(system: StreamSystem, plan: Plan, asked: Sequence[str] | None) ->
         InvalidRequest: an unknown column.
     """
     return spark_names(schema_of(system, plan, asked))
+
+
+def check_anew(system: StreamSystem, plan: Plan, landing: Landing) -> None:
+    """See that a plan's rows, which no transform sees, may take the place of all that a landing's table holds.
+
+    Raises:
+        SinkError: they may not, for it keeps its columns; or it cannot be looked at.
+    """
+    if landing.sink is not None:
+        check_columns(landing.sink, schema_of(system, plan, landing.columns))
 
 
 def check_fit(

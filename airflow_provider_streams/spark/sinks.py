@@ -17,6 +17,7 @@ from airflow_provider_streams.model.sink import Sink
 from airflow_provider_streams.model.window import Window
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
     from airflow_provider_streams.spark.spec import JobSpec
@@ -108,6 +109,17 @@ def table_state(sink: Sink) -> TableState | None:
 def can_look(sink: Sink) -> bool:
     """Whether a sink's table can say of itself which windows it holds."""
     return hasattr(writer_type(sink.kind), "look")
+
+
+def check_columns(sink: Sink, schema: pa.Schema) -> None:
+    """See that rows of a schema may take the place of all that a sink's table holds, where its kind can tell.
+
+    Raises:
+        SinkError: they may not, or it cannot be looked at.
+    """
+    check = getattr(writer_type(sink.kind), "check_columns", None)
+    if check is not None:
+        check(sink, schema)
 
 
 def sink_from_json(data: dict[str, Any]) -> Sink:

@@ -43,8 +43,9 @@ class Fitting:
         Raises:
             LandingMismatch: they lack columns that the table has, or have them with other types.
             Outgrown: the same, and it may give way.
+            SinkError: the same, and the table keeps columns that these cannot go into, whatever is set aside.
         """
-        from airflow_provider_streams.spark.fitting import check_fit, columns_of  # noqa: PLC0415 - Arrow when used
+        from airflow_provider_streams.spark.fitting import check_anew, check_fit, columns_of  # noqa: PLC0415 - Arrow
 
         if self.columns is None or self.landing.transform is not None:
             return
@@ -52,6 +53,7 @@ class Fitting:
             check_fit(plan, self.columns, columns_of(system, plan, self.landing.columns), later, hint=_NOT_PINNED)
         except LandingMismatch:
             if self.may_give_way:
+                check_anew(system, plan, self.landing)  # before the reader is left with a landing that never begins
                 raise Outgrown(plan) from None
             raise
 

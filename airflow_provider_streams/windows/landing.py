@@ -117,7 +117,7 @@ def check(journal: Journal, ask: Ask, windows: Sequence[Window], acts: Acts) -> 
 def land_anew(journal: Journal, ask: Ask, entered: Entered) -> None:
     """Another landing of the same ask, for rows that the table of `entered` cannot take; unless that is no more.
 
-    Every window is missing then, and the table is set aside when the first one lands.
+    Every window is missing then, and the table is set aside when the first one lands, whoever lands it.
     """
     kept = journal.landing(ask.source.key, ask.reader)
     if kept is not None and kept.id == entered.landing_id:
@@ -127,7 +127,7 @@ def land_anew(journal: Journal, ask: Ask, entered: Entered) -> None:
             kept.target,
             ask.reader,
         )
-        journal.land_as(ask.source.key, ask.reader, _new_like(kept, ask), after=kept)
+        journal.land_as(ask.source.key, ask.reader, _new_like(kept, ask).in_place_of(kept), after=kept)
 
 
 def fitting_of(ask: Ask, entered: Entered, acts: Acts) -> Fitting:
@@ -216,6 +216,8 @@ def _landing(journal: Journal, kept: KeptLanding | None, ask: Ask, *, anew: bool
     """The landing that counts from now on. A reader that only proved so far may begin to land: nothing lies there."""
     new = _new(ask)
     begins = kept is not None and kept.landing is not None and kept.target is None and ask.landing.sink is not None
+    if kept is not None and anew:
+        new = new.in_place_of(kept)
     if kept is None or anew or begins:
         return journal.land_as(ask.source.key, ask.reader, new, after=kept)
     return journal.adopt_landing(ask.source.key, ask.reader, new) or kept
@@ -225,7 +227,7 @@ def _corrected(journal: Journal, kept: KeptLanding, ask: Ask, problem: InvalidRe
     """What is asked in place of a landing that nothing was landed under: whatever failed before may be mended."""
     corrected = None
     if not _may_hold_rows(kept, ask):
-        corrected = journal.correct_landing(ask.source.key, ask.reader, kept, _new(ask))
+        corrected = journal.correct_landing(ask.source.key, ask.reader, kept, _new(ask).instead_of(kept))
     if corrected is None:
         raise problem
     return corrected
@@ -340,20 +342,26 @@ def _with_table(journal: Journal, kept: KeptLanding, ask: Ask, terms: TableTerms
     from airflow_provider_streams.spark.sinks import can_look, table_state  # noqa: PLC0415 - where a table is
 
     sink = ask.landing.sink
-    # the first landing makes the table, and its writer looks whose it is
-    if sink is None or not can_look(sink) or journal.last_covered(ask.source.key, ask.reader) is None:
+    # the first window makes the table, and its writer looks whose it is
+    if journal.last_covered(ask.source.key, ask.reader) is None:
+        return Entered(kept.id, replace(terms, earlier=kept.earlier))
+    if sink is None or not can_look(sink):
         return Entered(kept.id, terms)
     state = table_state(sink)
     if state is None:
         return _without_table(journal, kept, ask, terms)
     if state.mark != terms.mark:
         if not terms.set_aside:
-            raise ForeignTable(kept.target or "", "it is another reader's by now, or was made under another journal")
+            raise ForeignTable(
+                kept.target or "",
+                "it is another reader's by now, was made under another journal, or was put back from a copy",
+            )
         return Entered(kept.id, terms)  # our own of before may be set aside: its writer decides
     if windows:
         span = Window(windows[0].start, windows[-1].end)
         forget_removed(journal, ask, kept, state, span)
-    return Entered(kept.id, terms)
+    # a newer landing may take its place while this one is read: that is not to be set aside
+    return Entered(kept.id, replace(terms, set_aside=False))
 
 
 def _without_table(journal: Journal, kept: KeptLanding, ask: Ask, terms: TableTerms) -> Entered:

@@ -142,7 +142,7 @@ def prepare(journal: Journal, system: StreamSystem, ask: Ask, read: WindowRead, 
             with recorded_planning(journal, read, ids):
                 plan = pinned_plan(journal, system, read, replan=acts.replan, fitting=fitting)
         except Outgrown:
-            land_anew(journal, ask, entered)  # a new landing's table takes any columns
+            land_anew(journal, ask, entered)  # under a new landing any columns fit
         else:
             return Entry(read, plan, ask.landing, Begin(entered, ids, acts))
 

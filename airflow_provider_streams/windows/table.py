@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_provider_streams.errors import ForeignTable, InvalidRequest, SinkError
-from airflow_provider_streams.model.landing import ROWS_GONE, TableMark, TableState
+from airflow_provider_streams.model.landing import ROWS_GONE, TableMark, TableState, TableTerms
 
 if TYPE_CHECKING:
     from airflow_provider_streams.journal.store import Journal
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from airflow_provider_streams.model.sink import Sink
     from airflow_provider_streams.model.window import Window
 
-Standing = Literal["ours", "absent", "foreign", "unseen"]
+Standing = Literal["ours", "earlier", "absent", "foreign", "unseen"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +23,8 @@ class TableView:
 
     target: str
     standing: Standing
-    """`ours`: the reader's; `absent`: not there; `foreign`: it holds data of somebody else, or of nobody that it names;
-    `unseen`: nobody can tell from here."""
+    """`ours`: the reader's; `earlier`: it holds what the reader landed before it began anew; `absent`: not there;
+    `foreign`: it holds data of somebody else, or of nobody that it names; `unseen`: nobody can tell from here."""
     cause: str = ""
     gone: tuple[Window, ...] = ()
     """Windows of the span that the journal has as covered, and that it does not hold."""
@@ -61,7 +61,8 @@ def compare(journal: Journal, source_key: str, reader: str, coverage: Coverage) 
     mark = TableMark(kept.table_id, source_key, reader)
     try:
         sink = sink_from_json(kept.landing["sink"])
-        standing, state = _standing(sink, mark)
+        earlier = () if journal.last_covered(source_key, reader) else kept.earlier
+        standing, state = _standing(sink, TableTerms(mark, earlier=earlier))
         cause = _CAUSES[standing]
     except ForeignTable as error:
         standing, state, cause = "foreign", TableState(mark, frozenset()), str(error).removeprefix(f"{error.target}: ")
@@ -75,13 +76,14 @@ def compare(journal: Journal, source_key: str, reader: str, coverage: Coverage) 
 
 _CAUSES: dict[Standing, str] = {
     "ours": "",
+    "earlier": "it holds what was landed before reland=True; the first window that lands sets that aside",
     "absent": "it is not there, or is empty and nobody's; the next run or backfill makes it the reader's",
     "foreign": "it is another reader's, or was made under another journal; nothing lands there",
     "unseen": "it cannot be looked at from here",
 }
 
 
-def _standing(sink: Sink, mark: TableMark) -> tuple[Standing, TableState | None]:
+def _standing(sink: Sink, terms: TableTerms) -> tuple[Standing, TableState | None]:
     """How it stands, and what it says of itself as a table of ours; None: nobody can tell."""
     from airflow_provider_streams.spark.sinks import can_look, table_state  # noqa: PLC0415 - where a table is
 
@@ -89,7 +91,7 @@ def _standing(sink: Sink, mark: TableMark) -> tuple[Standing, TableState | None]
         return "unseen", None
     state = table_state(sink)
     if state is None:
-        return "absent", TableState(mark, frozenset())
-    if state.mark != mark:
-        return "foreign", TableState(mark, frozenset())
+        return "absent", TableState(terms.mark, frozenset())
+    if state.mark != terms.mark:
+        return "earlier" if terms.gives_way(state.mark) else "foreign", TableState(terms.mark, frozenset())
     return "ours", state

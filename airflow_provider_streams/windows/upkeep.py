@@ -101,7 +101,7 @@ def owned_table(journal: Journal, sink: Sink) -> TableState:
         raise ForeignTable(
             sink.asset_uri,
             f"it says that it belongs to {state.mark}, and the journal here knows {where}: it was landed under another "
-            "journal, set aside, or copied. Nothing was touched",
+            "journal or before reland=True, set aside, or copied. Nothing was touched",
         )
     return state
 

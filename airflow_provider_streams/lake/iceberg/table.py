@@ -129,6 +129,17 @@ class IcebergTable:
             return table
         raise TableUnavailable(str(self._sink), f"others changed the table {_ROUNDS} times at once")
 
+    def check_columns(self, columns: pa.Schema) -> None:
+        """See that it can hold rows of these columns, if there is a table: it keeps those that it has.
+
+        Raises:
+            SinkError: as `opened`.
+        """
+        table = self.load()
+        if table is not None:
+            with errors_of(self._sink):
+                self._lacking(table, columns)
+
     def _made(self, columns: pa.Schema, mark: TableMark) -> Table:
         with errors_of(self._sink):
             schema = pyarrow_to_schema(columns_of_table(columns))
@@ -173,15 +184,24 @@ class IcebergTable:
 
     def _is_fit(self, table: Table, columns: pa.Schema) -> bool:
         """Whether it has the columns. It gets them, where it may. False: look again."""
-        lacking, wrong = differences(table.schema(), columns)
-        if wrong or (lacking and not self._sink.widen):
-            hint = "" if wrong else "; widen=True adds what is lacking"
-            why = "; ".join([*wrong, *(f"it lacks {one}" for one in lacking)])
-            raise SinkError(str(self._sink), f"the table cannot hold these rows: {why}{hint}")
+        lacking = self._lacking(table, columns)
         if lacking:
             with table.update_schema() as change:
                 change.union_by_name(addition(columns))
         return not lacking
+
+    def _lacking(self, table: Table, columns: pa.Schema) -> list[str]:
+        """What it may get of the columns."""
+        lacking, wrong = differences(table.schema(), columns)
+        if wrong or (lacking and not self._sink.widen):
+            hint = (
+                ". It keeps its columns, whatever is landed anew: land in another table, or drop this one first"
+                if wrong
+                else "; widen=True adds what is lacking"
+            )
+            why = "; ".join([*wrong, *(f"it lacks {one}" for one in lacking)])
+            raise SinkError(str(self._sink), f"the table cannot hold these rows: {why}{hint}")
+        return lacking
 
     def _check_format(self, table: Table) -> None:
         """What is there can be written."""

@@ -54,6 +54,13 @@ class IcebergWriter:
         """See `TableWriter`."""
         return _table_of(sink).state()
 
+    @classmethod
+    def check_columns(cls, sink: IcebergSink, schema: pa.Schema) -> None:
+        """See `ColumnKeepingWriter`."""
+        from airflow_provider_streams.lake.iceberg.types import columns_of_rows  # noqa: PLC0415 - optional
+
+        _table_of(sink).check_columns(columns_of_rows(str(sink), schema))
+
     def open(self, schema: pa.Schema) -> FileTarget:
         """See `TableWriter`."""
         from airflow_provider_streams.lake.iceberg import table as tables  # noqa: PLC0415 - optional

@@ -24,7 +24,7 @@ import pyarrow.fs as pafs
 from airflow_provider_streams.errors import ForeignTable, InvalidWindow, SinkError, WindowsOverlap
 from airflow_provider_streams.lake.folders import sign_around
 from airflow_provider_streams.lake.owner import check_owner
-from airflow_provider_streams.lake.parquet.atomic_rename import replace_folder
+from airflow_provider_streams.lake.parquet.atomic_rename import flush, replace_folder
 from airflow_provider_streams.lake.parquet.making_room import bring_back, taken_out
 from airflow_provider_streams.lake.store_failures import failure_of
 from airflow_provider_streams.model.landing import TableMark, TableState, TableTerms
@@ -91,7 +91,7 @@ class ParquetTable:
                         yield window
 
     def claim(self, terms: TableTerms) -> None:
-        """Make it, marked as the reader's; or see that it is.
+        """Make it, marked as the reader's; or see that it is, or may become so: nothing is set aside yet.
 
         Raises:
             ForeignTable: it is somebody else's, or holds data and nobody knows whose.
@@ -102,7 +102,7 @@ class ParquetTable:
                 self._refuse_others()  # before anything of ours is in a folder that is not
             self.staging.mkdir(parents=True, exist_ok=True)
             with self._locked():
-                self._claim(terms)
+                self._owner(terms)
         except OSError as error:
             raise failure_of(str(self.root), f"the folder cannot be used: {error}", error) from error
 
@@ -112,17 +112,20 @@ class ParquetTable:
         Args:
             staged: the folder.
             window: whose it becomes.
-            terms: whose the table must be.
+            terms: whose the table must be; what was landed under an earlier mark is set aside, where it may be.
             held: the folder that must still be the window's; None: any may, or none.
 
         Raises:
             SinkError: another folder is the window's by now.
             ForeignTable: it became somebody else's meanwhile.
             WindowsOverlap: there are windows that share time with it, and they shall stay.
-            OSError: the table is what it was.
+            OSError: the window is what it was, or was set aside.
         """
         with self._locked():
-            self._claim(terms)
+            if (before := self._owner(terms)) != terms.mark:
+                flush(staged)  # whatever a disk may refuse, before anything goes
+                self._set_aside(before)
+                self._write_mark(terms.mark)
             if held is not None and not held.is_at(self.folder_of(window)):
                 raise SinkError(
                     str(self.root), f"window {window} was landed again by another run meanwhile: do it once more"
@@ -146,16 +149,16 @@ class ParquetTable:
         finally:
             os.close(descriptor)
 
-    def _claim(self, terms: TableTerms) -> None:
+    def _owner(self, terms: TableTerms) -> TableMark:
+        """Whose it is: the terms' own, which one of nobody becomes, or an earlier one that gives way to it."""
         bring_back(self)
         found = self._mark()
         if found is None:
             self._refuse_others()
             self._write_mark(terms.mark)
-        elif found != terms.mark:
-            check_owner(str(self.root), found, terms, _SET_ASIDE)
-            self._set_aside(found)
-            self._write_mark(terms.mark)
+            return terms.mark
+        check_owner(str(self.root), found, terms, _SET_ASIDE)
+        return found
 
     def _refuse_others(self) -> None:
         """A new table has its folder for itself: who reads a folder reads all that lies below it."""
@@ -179,7 +182,10 @@ class ParquetTable:
             )
 
     def _set_aside(self, mark: TableMark) -> None:
-        """Out of the readers' sight, and kept: what the stream no longer holds is nowhere else."""
+        """Out of the readers' sight, and kept: what the stream no longer holds is nowhere else.
+
+        The mark goes last: who comes after a kill finds it, with the windows that are left, and goes on; or no window.
+        """
         folder = self.root / _SET_ASIDE / mark.id
         folder.mkdir(parents=True, exist_ok=True)
         for part in self.root.glob(f"{WINDOW_COLUMNS[0]}=*"):

@@ -212,11 +212,14 @@ def test_a_folder_inside_of_a_table_becomes_none(sink, tmp_path, sign):
         DeltaWriter.look(sink)
 
 
-def test_what_was_landed_under_an_earlier_mark_is_set_aside_when_it_is_asked_for(sink):
+@pytest.mark.parametrize(
+    "terms", [{"set_aside": True}, {"earlier": (TERMS.mark.id,)}], ids=lambda given: next(iter(given))
+)
+def test_what_was_landed_under_an_earlier_mark_is_set_aside_when_it_is_asked_for(sink, terms):
     land(sink, hour(0), rows_of(0, 10))
     land(sink, hour(1), rows_of(100, 5))
     before = DeltaTable(sink.path).version()
-    anew = replace(TERMS, mark=TableMark("b" * 32, TERMS.mark.source, TERMS.mark.reader), set_aside=True)
+    anew = replace(TERMS, mark=TableMark("b" * 32, TERMS.mark.source, TERMS.mark.reader), **terms)
     other = pa.schema([("id", pa.string()), ("local", pa.timestamp("us"))])
     attempt = Attempt(sink, hour(1), rows_of(0, 0, other), anew).write()
     assert held(sink).keys() == {hour(0), hour(1)}  # nothing happens before the proof

@@ -209,11 +209,14 @@ def test_a_table_of_nobody_is_taken_while_it_is_empty(sink, catalog):
 
 
 @on_both
-def test_what_was_landed_under_an_earlier_mark_goes_with_the_first_window(sink):
+@pytest.mark.parametrize(
+    "terms", [{"set_aside": True}, {"earlier": (TERMS.mark.id,)}], ids=lambda given: next(iter(given))
+)
+def test_what_was_landed_under_an_earlier_mark_goes_with_the_first_window(sink, terms):
     land(sink, hour(0), rows_of(0, 2))
     land(sink, hour(1), rows_of(10, 2))
     before = table_of(sink).current_snapshot().snapshot_id
-    attempt = Attempt(sink, hour(0), rows_of(5, 1), replace(TERMS, mark=LATER_MARK, set_aside=True)).write()
+    attempt = Attempt(sink, hour(0), rows_of(5, 1), replace(TERMS, mark=LATER_MARK, **terms)).write()
     assert held(sink) == {hour(0): [0, 1], hour(1): [10, 11]}  # until the commit
     attempt.commit()
     assert IcebergWriter.look(sink) == TableState(LATER_MARK, frozenset({hour(0)}), tells_empty=False)

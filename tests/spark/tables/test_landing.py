@@ -134,12 +134,15 @@ def test_a_table_of_another_reader_is_left_alone(spark, stream, sink):
     assert landed(spark, sink) == stream.numbers
 
 
-def test_what_was_landed_under_an_earlier_mark_is_set_aside(spark, stream, sink):
+@pytest.mark.parametrize(
+    "terms", [{"set_aside": True}, {"earlier": (TERMS.mark.id,)}], ids=lambda given: next(iter(given))
+)
+def test_what_was_landed_under_an_earlier_mark_is_set_aside(spark, stream, sink, terms):
     job.run(stream.spec(stream.plan(20, 30), sink=sink), spark)
-    anew = TableTerms(replace(TERMS.mark, id="anew"), set_aside=True)
-    job.run(stream.spec(sink=sink, terms=anew), spark)
+    anew = TableTerms(replace(TERMS.mark, id="anew"))
+    job.run(stream.spec(sink=sink, terms=replace(anew, **terms)), spark)
     assert windows(spark, sink) == ["10:10"]
-    job.run(stream.spec(stream.plan(20, 30), sink=sink, terms=replace(anew, set_aside=False)), spark)
+    job.run(stream.spec(stream.plan(20, 30), sink=sink, terms=anew), spark)
     assert windows(spark, sink) == ["10:10", "10:20"]
 
 

@@ -69,5 +69,5 @@ def test_structs_may_grow_and_rows_may_lack_what_theirs_got_later(rows, later, s
 
 
 def test_the_terms_of_a_table_travel_as_json():
-    terms = TableTerms(TableMark("a", "b", "c"), TABLE, set_aside=True, later=("rank",))
+    terms = TableTerms(TableMark("a", "b", "c"), TABLE, set_aside=True, earlier=("b",), later=("rank",))
     assert TableTerms.from_json(json.loads(json.dumps(terms.to_json()))) == terms

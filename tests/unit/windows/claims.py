@@ -188,7 +188,8 @@ def check_landed(act: Act, windows: Iterable[Window], after: Memory) -> None:
     landed = set(windows)
     if act.table is not None and landed:
         [claim] = [one for one in after.claims if (one.name, one.owner) == (act.journal, act.owner)]
-        assert claim.kept.landing == act.landing.to_json()
+        assert claim.kept.landing is not None
+        assert claim.kept.landing.items() >= act.landing.to_json().items()
         assert landed <= {item.window for item in claim.shown.select("covered")}
 
 
@@ -299,10 +300,13 @@ def _look(claim: Claim, table: ParquetTable) -> tuple[str, set[Window]]:
     mark = table.root / "_table.json"
     if not mark.exists():
         return "absent", set()
-    if json.loads(mark.read_text()) != dict(
-        zip(("source", "reader"), claim.owner, strict=True), id=claim.kept.table_id
-    ):
+    said = json.loads(mark.read_text())
+    table_id = said.pop("id")
+    if said != dict(zip(("source", "reader"), claim.owner, strict=True)):
         return "foreign", set()
+    if table_id != claim.kept.table_id:
+        is_left = table_id in claim.kept.earlier and claim.journal.last_covered(*claim.owner) is None
+        return ("earlier" if is_left else "foreign"), set()
     return "ours", set(table.windows())
 
 

@@ -13,12 +13,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from airflow_provider_streams import ParquetSink, Window
+from airflow_provider_streams.formats.resolve import decoding_of
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.lake.parquet.table import ParquetTable
 from airflow_provider_streams.model.backfill import Selection, parse_select
 from airflow_provider_streams.model.basis import PublishTime, event_time_of
 from airflow_provider_streams.model.grid import parse_grid
 from airflow_provider_streams.model.landing import Landed, Landing
+from airflow_provider_streams.model.payload import Json
 from airflow_provider_streams.model.undecodable import Undecodable
 from airflow_provider_streams.spark import reading
 from airflow_provider_streams.systems.registry import declaration_of
@@ -169,3 +171,22 @@ def world(tmp_path: Path) -> Iterator[World]:
         patched.setattr(reading, "read_table", read)
         made = World(tmp_path, journal)
         yield made
+
+
+@pytest.fixture
+def told(world: World, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """What the system tells of its schema from now on."""
+    world.hold(events=600, records=1)
+
+    planned = FakeSystem.plan
+
+    def tell(columns: str) -> None:
+        def plan(self: FakeSystem, request: Any) -> Any:
+            return replace(
+                planned(self, request), decoding=decoding_of(Json(columns), None, {str(request.source): {}}, "")
+            )
+
+        monkeypatch.setattr(FakeSystem, "plan", plan)
+
+    tell("n long, shard string")
+    return tell

@@ -3,39 +3,19 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 
 import pytest
 
 from airflow_provider_streams.errors import LandingMismatch
-from airflow_provider_streams.formats.resolve import decoding_of
 from airflow_provider_streams.model.payload import Json
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.testing.fake import FakeSource, FakeSystem
+from airflow_provider_streams.testing.fake import FakeSource
 from tests.unit.windows.test_older_plans import of
 from tests.unit.windows.test_redecoding import minute, pinned, rows
 
 ASKED = Json("n long")
 """What the task says, always; the system tells more or less than that."""
 KEY = FakeSource("numbers").key
-PLAN = FakeSystem.plan
-
-
-@pytest.fixture
-def told(world, monkeypatch):
-    """What the system tells of its schema from now on."""
-    world.hold(events=600, records=1)
-
-    def tell(columns):
-        def plan(self, request):
-            return replace(
-                PLAN(self, request), decoding=decoding_of(Json(columns), None, {str(request.source): {}}, "")
-            )
-
-        monkeypatch.setattr(FakeSystem, "plan", plan)
-
-    tell("n long, shard string")
-    return tell
 
 
 def span(*numbers):

@@ -1,0 +1,224 @@
+"""`reland=True` that fails before anything lands: the table is what it was, and any later run goes on with it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from pyiceberg.catalog import load_catalog
+
+from airflow_provider_streams import DeltaSink, IcebergSink, ParquetSink
+from airflow_provider_streams.errors import ForeignTable, SinkError
+from airflow_provider_streams.lake.connections import given
+from airflow_provider_streams.model.payload import Json
+from airflow_provider_streams.model.undecodable import Undecodable
+from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.spark.sinks import table_state
+from airflow_provider_streams.testing.fake import EPOCH, FakeSource
+from airflow_provider_streams.windows.table import compare
+from tests.unit.windows.conftest import MINUTE
+
+KEY = FakeSource("numbers").key
+OTHER = ("value",)
+"""Columns that a table of the default ones may hold, and that are another landing."""
+
+
+def minute(number):
+    return Window(EPOCH + number * MINUTE, EPOCH + (number + 1) * MINUTE)
+
+
+class SparkDied(Exception):
+    pass
+
+
+def die(_spec):
+    raise SparkDied
+
+
+@pytest.fixture(params=["parquet", "delta", "iceberg"])
+def tables(request, world, monkeypatch, tmp_path):
+    """The world's tables are of this kind; what the connection of Iceberg's says."""
+    warehouse = {"type": "sql", "uri": f"sqlite:///{tmp_path}/catalog.db", "warehouse": f"file://{tmp_path}"}
+    of = {
+        "parquet": lambda name="lake": ParquetSink(str(tmp_path / name)),
+        "delta": lambda name="lake": DeltaSink(str(tmp_path / name)),
+        "iceberg": lambda name="lake": IcebergSink(f"shop.{name}", conn_id="iceberg_test"),
+    }
+    monkeypatch.setattr(world, "sink", of[request.param])
+    with given("iceberg_test", warehouse):
+        yield warehouse
+
+
+def fail(world, number=0, **how):
+    world.before = die
+    with pytest.raises(SparkDied):
+        world.read(minute(number), **how)
+    world.before = lambda _spec: None
+
+
+def held(world, sink="lake"):
+    return sorted(table_state(world.sink(sink)).windows)
+
+
+def standing(world):
+    coverage = world.journal.coverage(KEY, "reader", minute(0).start, minute(3).end)
+    return compare(world.journal, KEY, "reader", coverage)[1].standing
+
+
+def states(world):
+    return world.states(Window(minute(0).start, minute(1).end))
+
+
+@pytest.fixture
+def begun(world, tables):
+    """Two windows lie in the table, and an attempt to land another thing failed."""
+    for number in (0, 1):
+        world.read(minute(number))
+    fail(world, columns=OTHER, reland=True)
+    return world
+
+
+def test_what_failed_to_land_leaves_the_table_as_it_was(begun):
+    assert held(begun) == [minute(0), minute(1)]
+    assert (standing(begun), states(begun)) == ("earlier", ["failed", "missing"])
+
+
+@pytest.mark.parametrize("columns", [OTHER, None])
+def test_any_run_goes_on_with_it(begun, columns):
+    """Also one that lands what was landed before: all windows are missing, and each is landed once."""
+    begun.read(minute(1), columns=columns)
+    assert (held(begun), standing(begun)) == ([minute(1)], "ours")
+    begun.read(minute(0), columns=columns)
+    assert (held(begun), states(begun)) == ([minute(0), minute(1)], ["covered", "covered"])
+
+
+def test_a_backfill_goes_on_with_it(begun):
+    _, outcome = begun.backfill(Window(minute(0).start, minute(2).end), columns=OTHER)
+    assert not outcome.failures
+    assert (held(begun), standing(begun)) == ([minute(number) for number in range(3)], "ours")
+
+
+def test_of_several_that_failed_the_last_one_counts(begun):
+    fail(begun, columns=("value", "number"), reland=True)
+    fail(begun, number=1, columns=("value", "number"))
+    assert (held(begun), standing(begun)) == ([minute(0), minute(1)], "earlier")
+    begun.read(minute(1), columns=("value", "number"))
+    assert (held(begun), standing(begun)) == ([minute(1)], "ours")
+
+
+@pytest.mark.parametrize("acts", [{}, {"reland": True}])
+def test_a_run_from_before_that_comes_later_is_refused(world, tables, acts):
+    world.read(minute(0))
+
+    def meanwhile(_spec):
+        world.before = lambda _spec: None
+        world.read(minute(1), columns=OTHER, reland=True)
+
+    world.before = meanwhile
+    with pytest.raises(ForeignTable):
+        world.read(minute(2), **acts)
+    assert (held(world), standing(world)) == ([minute(1)], "ours")
+
+
+def test_a_table_that_is_left_for_another_one_is_not_set_aside_unasked(world, tables):
+    for number in (0, 1):
+        world.read(minute(number))
+    fail(world, sink="other", reland=True)
+    with pytest.raises(ForeignTable, match=r"left behind by this reader.*reland=True"):
+        world.read(minute(0))
+    assert held(world) == [minute(0), minute(1)]
+    world.read(minute(0), reland=True)
+    assert held(world) == [minute(0)]
+
+
+def test_a_table_that_is_put_back_after_something_landed_is_not_set_aside(world):
+    world.read(minute(0))
+    shutil.copytree(world.sink().path, world.path / "copy")
+    world.read(minute(1), columns=OTHER, reland=True)
+    shutil.rmtree(world.sink().path)
+    (world.path / "copy").rename(world.sink().path)
+    with pytest.raises(ForeignTable):
+        world.read(minute(1), columns=OTHER)
+    assert (held(world), standing(world)) == ([minute(0)], "foreign")
+
+
+def test_a_table_that_was_only_away_is_not_set_aside(world):
+    world.read(minute(0))
+    away = Path(world.sink().path).rename(world.path / "away")
+    fail(world, number=1)
+    shutil.rmtree(world.sink().path, ignore_errors=True)
+    away.rename(world.sink().path)
+    with pytest.raises(ForeignTable, match="put back"):
+        world.read(minute(1))
+    assert held(world) == [minute(0)]
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("renames", range(6))
+def test_setting_a_folder_aside_may_be_killed_at_any_step(world, monkeypatch, renames):
+    for number in (0, 1):
+        world.read(minute(number))
+    rename, left = Path.rename, [renames]
+
+    def killing(self, target):
+        if left[0] == 0:
+            raise Killed
+        left[0] -= 1
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", killing)
+    try:
+        world.read(minute(2), columns=OTHER, reland=True)
+    except Killed:
+        assert renames < 5
+    monkeypatch.setattr(Path, "rename", rename)
+    world.read(minute(2), columns=OTHER)
+    assert (held(world), standing(world)) == ([minute(2)], "ours")
+    assert len(list(Path(world.sink().path).glob("_set_aside/*/window_start=*"))) == 2
+
+
+# A table that keeps its columns
+
+TYPED = {"value": Json("n long"), "undecodable": Undecodable()}
+
+
+@pytest.mark.parametrize("tables", ["iceberg"], indirect=True)
+def test_rows_that_the_table_can_never_take_leave_the_reader_as_it_was(world, tables, told):
+    world.read(minute(0), **TYPED)
+    before = world.journal.landing(KEY, "reader").id
+    told("n double")
+    for _ in range(2):
+        with pytest.raises(SinkError, match=r"n is long, the rows have double.*another table, or drop this one"):
+            world.read(minute(1), **TYPED, reland=True)
+    _, outcome = world.backfill(Window(minute(1).start, minute(2).end), value=TYPED["value"], reland=True)
+    assert len(outcome.failures) == 2
+    assert world.journal.landing(KEY, "reader").id == before
+    world.read(minute(0), **TYPED)
+    assert (held(world), standing(world)) == ([minute(0)], "ours")
+    world.read(minute(1), **TYPED, sink="other", reland=True)
+    assert held(world, "other") == [minute(1)]
+
+
+@pytest.mark.parametrize("tables", ["iceberg"], indirect=True)
+def test_a_table_of_other_columns_is_made_anew_once_it_is_dropped(world, tables, told):
+    world.read(minute(0), **TYPED)
+    told("n double")
+    load_catalog("iceberg_test", **tables).drop_table("shop.lake")
+    world.read(minute(1), **TYPED)
+    assert (held(world), states(world)) == ([minute(1)], ["missing", "covered"])
+
+
+@pytest.mark.parametrize("tables", ["iceberg"], indirect=True)
+def test_where_columns_are_known_too_late_the_reader_goes_back_to_those_that_fit(world, tables):
+    world.hold(events=600, records=1)
+    world.read(minute(0), **TYPED)
+    for _ in range(2):
+        with pytest.raises(SinkError, match="n is long, the rows have double"):
+            world.read(minute(1), **TYPED | {"value": Json("n double")}, reland=True)
+    assert (held(world), standing(world)) == ([minute(0)], "earlier")
+    world.read(minute(1), **TYPED)
+    assert (held(world), standing(world)) == ([minute(1)], "ours")

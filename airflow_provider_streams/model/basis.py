@@ -162,7 +162,8 @@ class Cuts:
     @property
     def digest(self) -> str:
         """Tells them from others; a cut's text may be long."""
-        plain = [dict(cut) if isinstance(cut, Mapping) else cut for cut in (self.start, self.end)]
+        start = None if self.start == "earliest" else self.start  # which is what no start means
+        plain = [dict(cut) if isinstance(cut, Mapping) else cut for cut in (start, self.end)]
         return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
 
     def not_before(self, window: Window) -> datetime:  # noqa: ARG002 - as the others'

@@ -344,7 +344,7 @@ def _with_table(journal: Journal, kept: KeptLanding, ask: Ask, terms: TableTerms
     sink = ask.landing.sink
     # the first window makes the table, and its writer looks whose it is
     if journal.last_covered(ask.source.key, ask.reader) is None:
-        return Entered(kept.id, replace(terms, earlier=kept.earlier))
+        return Entered(kept.id, _that_now(journal, kept, ask, replace(terms, earlier=kept.earlier)))
     if sink is None or not can_look(sink):
         return Entered(kept.id, terms)
     state = table_state(sink)
@@ -356,12 +356,32 @@ def _with_table(journal: Journal, kept: KeptLanding, ask: Ask, terms: TableTerms
                 kept.target or "",
                 "it is another reader's by now, was made under another journal, or was put back from a copy",
             )
-        return Entered(kept.id, terms)  # our own of before may be set aside: its writer decides
+        return Entered(kept.id, _that_now(journal, kept, ask, terms))  # our own of before may be set aside
     if windows:
         span = Window(windows[0].start, windows[-1].end)
         forget_removed(journal, ask, kept, state, span)
     # a newer landing may take its place while this one is read: that is not to be set aside
     return Entered(kept.id, replace(terms, set_aside=False))
+
+
+def _that_now(journal: Journal, kept: KeptLanding, ask: Ask, terms: TableTerms) -> TableTerms:
+    """With `reland`, what is in the table now may be set aside; not what a newer landing may put there meanwhile.
+
+    Raises:
+        ForeignTable: a newer landing has begun.
+        SinkError: the table cannot be looked at.
+    """
+    from airflow_provider_streams.spark.sinks import can_look, table_state  # noqa: PLC0415 - where a table is
+
+    sink = ask.landing.sink
+    if not terms.set_aside or sink is None or not can_look(sink):
+        return terms
+    state = table_state(sink)
+    now = journal.landing(ask.source.key, ask.reader)
+    if now is not None and now.id != kept.id:
+        raise ForeignTable(kept.target or "", "another run of its reader began to land all anew meanwhile")
+    seen = () if state is None or state.mark.id in {terms.mark.id, *terms.earlier} else (state.mark.id,)
+    return replace(terms, set_aside=False, earlier=(*terms.earlier, *seen))
 
 
 def _without_table(journal: Journal, kept: KeptLanding, ask: Ask, terms: TableTerms) -> Entered:

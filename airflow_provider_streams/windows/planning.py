@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from airflow_provider_streams.errors import ChainOrder, TermsChanged, WindowNotReady
+from airflow_provider_streams.errors import ChainOrder, PlanMismatch, TermsChanged, WindowNotReady
 from airflow_provider_streams.model.basis import BasisName, Chained, Cuts, EventTime, PublishTime, RecordedCuts
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.landing import Landing
@@ -170,7 +170,12 @@ def _with_beside(journal: Journal, source_key: str, request: PlanRequest) -> Pla
     """The request with the edges of the windows that are pinned beside it, for a system that cannot look a time up."""
     if request.basis != "event" or declaration_of(request.source.system).finds_times:
         return request
-    before, behind = journal.beside(source_key, request.reader, request.window)
+    try:
+        before, behind = journal.beside(source_key, request.reader, request.window)
+    except PlanMismatch as error:
+        # as far as cuts and watermarks are what they were, its own edges are those that the other one has
+        _log.warning("%s: a window beside %s is not looked at: %s", request.source, request.window, error)
+        return request
     edges = [_edges(plan) for plan in (before, behind)]
     beside = Beside(
         edges[0][1], edges[1][0], before.source.identity if before else (), behind.source.identity if behind else ()

@@ -12,8 +12,10 @@ Readers of Parquet pass over names that begin with an underscore.
 from __future__ import annotations
 
 import fcntl
+import itertools
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -184,13 +186,18 @@ class ParquetTable:
     def _set_aside(self, mark: TableMark) -> None:
         """Out of the readers' sight, and kept: what the stream no longer holds is nowhere else.
 
-        The mark goes last: who comes after a kill finds it, with the windows that are left, and goes on; or no window.
+        The mark stays until another takes its place: who comes after a kill finds it, with the windows that are left.
         """
-        folder = self.root / _SET_ASIDE / mark.id
+        for part in list(self.root.glob(f"{WINDOW_COLUMNS[0]}=*")):
+            part.rename(self._room_aside(mark, part.name) / part.name)
+        shutil.copy(self.root / _MARK, self._room_aside(mark, _MARK) / _MARK)
+
+    def _room_aside(self, mark: TableMark, name: str) -> Path:
+        """A folder for what was landed under a mark; another one where it holds such a window: of a copy put back."""
+        ids = (f"{mark.id}.{number}" if number else mark.id for number in itertools.count())
+        folder = next(one for one in (self.root / _SET_ASIDE / each for each in ids) if not (one / name).exists())
         folder.mkdir(parents=True, exist_ok=True)
-        for part in self.root.glob(f"{WINDOW_COLUMNS[0]}=*"):
-            part.rename(folder / part.name)
-        (self.root / _MARK).rename(folder / _MARK)
+        return folder
 
     def _mark(self) -> TableMark | None:
         try:

@@ -37,6 +37,10 @@ class Resolved:
     edges: tuple[Cut, Cut] | None
     """Between which events without a time are the window's; None: that is not known."""
     remarks: tuple[str, ...] = ()
+    recorded: tuple[Cut | None, Cut | None] = (None, None)
+    """Recorded cuts at the window's edges, where no watermark is held of before them: these are its edges then."""
+    blind: str = ""
+    """What nothing is known before: the first watermark, or recorded cut; empty: that lies before the window."""
 
 
 def resolve(request: PlanRequest, client: Client) -> Resolved:
@@ -58,8 +62,17 @@ def resolve(request: PlanRequest, client: Client) -> Resolved:
     if found.newest_lower is None and request.around is not None and request.end_cut is None:
         resolved = _by_recorded(request, source, client)
     else:
-        resolved = Resolved(*watermarks.between(request, source, client, found))
+        resolved = _by_marks(request, source, client, found)
     return client.run(_met(resolved, source.stream))
+
+
+def _by_marks(request: PlanRequest, source: PravegaSource, client: Client, found: watermarks.Around) -> Resolved:
+    resolved = Resolved(*watermarks.between(request, source, client, found))
+    window, around = request.window, request.around
+    back = [watermarks.reaches_back(found, source, edge) for edge in (window.start, window.end)]
+    cuts_there = (around.since, around.until) if around else (None, None)
+    recorded = (None if back[0] else cuts_there[0], None if back[1] else cuts_there[1])
+    return replace(resolved, recorded=recorded, blind="" if back[0] else "the first watermark that is held")
 
 
 def _by_recorded(request: PlanRequest, source: PravegaSource, client: Client) -> Resolved:
@@ -78,27 +91,32 @@ def _by_recorded(request: PlanRequest, source: PravegaSource, client: Client) ->
         start_identity=around.start_identity,
         end_identity=around.end_identity,
     )
-    return Resolved(asked, (around.since, around.until), (remark,))
+    blind = "" if around.start else "the first recorded cut"
+    return Resolved(asked, (around.since, around.until), (remark,), blind=blind)
 
 
 def _met(resolved: Resolved, stream: str) -> Steps[Resolved]:
     """With the edges of the windows that are pinned beside this one, which reads as far as these lie."""
     if resolved.edges is None or resolved.request.event.event_time is None:
         return resolved
-    asked, beside = resolved.request, resolved.request.beside
+    asked, beside, remarks = resolved.request, resolved.request.beside, resolved.remarks
     head = yield from cuts.head(stream)
     own_start, own_end = (cut or head.to_model() for cut in resolved.edges)
-    start = yield from _edge(own_start, beside.start, beside.start_identity)
-    end = yield from _edge(own_end, beside.end, beside.end_identity)
+    of_recorder = asked.around.end_identity if asked.around else ()
+    start = yield from _edge(own_start, resolved.recorded[0], of_recorder)
+    if start == own_start and resolved.blind and not beside.start:
+        field = resolved.request.event.event_time
+        remarks = (*remarks, f"events without {field} that were stored before {resolved.blind} are in no window")
+    start = yield from _edge(start, beside.start, beside.start_identity)
+    end = yield from _edge(own_end, resolved.recorded[1], of_recorder)
+    end = yield from _edge(end, beside.end, beside.end_identity)
+    if (start, end) != (own_start, own_end) and not (yield from _is_ordered(head, start, end)):
+        start, end = (end, end) if end == beside.end != start != beside.start else (start, start)
     if start != own_start:
-        earlier = yield from _outer(head, asked.start_cut, start, is_start=True)
-        asked = replace(asked, start_cut=earlier)
-        if end == own_end and not (yield from _is_ordered(head, start, end)):
-            end = start
+        asked = replace(asked, start_cut=(yield from _outer(head, asked.start_cut, start, is_start=True)))
     if end != own_end:
-        later = yield from _outer(head, asked.end_cut, end, is_start=False)
-        asked = replace(asked, end_cut=later)
-    return replace(resolved, request=asked, edges=(start, end))
+        asked = replace(asked, end_cut=(yield from _outer(head, asked.end_cut, end, is_start=False)))
+    return replace(resolved, request=asked, edges=(start, end), remarks=remarks)
 
 
 def _edge(own: Cut, beside: Cut | None, identity: Identity) -> Steps[Cut]:

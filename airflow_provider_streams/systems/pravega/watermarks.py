@@ -82,6 +82,8 @@ class Around:
     """The first one whose lower bound has reached its own end."""
     settled: bytes | None = None
     """As `end`, of the window before: where that one ends."""
+    oldest_lower: int | None = None
+    """Of the first mark that is held; None: there is no mark."""
     newest_lower: int | None = None
     """Up to which time the writers have come; None: there is no mark."""
 
@@ -113,9 +115,10 @@ def around(stored: Iterable[bytes], times: Times) -> Around:
     """
     before: list[bytes] = []
     reached: dict[int, bytes] = {}
-    early, newest = True, None
+    early, oldest, newest = True, None, None
     for data in stored:
         newest, upper = _times(data)
+        oldest = newest if oldest is None else oldest
         early = early and upper <= times.since
         if early:
             before = [*before[-1:], data]
@@ -125,7 +128,7 @@ def around(stored: Iterable[bytes], times: Times) -> Around:
     first, settled, last, end = (
         reached.get(moment) for moment in (times.first, times.settled, times.last, times.until)
     )
-    return Around(before[0] if len(before) > 1 else None, end, first, last, settled, newest)
+    return Around(before[0] if len(before) > 1 else None, end, first, last, settled, oldest, newest)
 
 
 def _times(data: bytes) -> tuple[int, int]:
@@ -212,6 +215,11 @@ def between(
     asked = replace(request, start_cut=start_cut, end_cut=request.end_cut or end.cut.to_model())
     first, last = (Mark.parse(source.stream, mark or marks.end).cut.to_model() for mark in (marks.first, marks.last))
     return asked, (first, last), told
+
+
+def reaches_back(marks: Around, source: PravegaSource, moment: datetime) -> bool:
+    """Whether a mark is held of before a time: else the first one behind it tells nothing of where that time lies."""
+    return marks.oldest_lower is not None and marks.oldest_lower < noted(moment, source.unit)
 
 
 def _missing(newest: int | None, source: PravegaSource) -> str:

@@ -12,7 +12,7 @@ from itertools import pairwise
 import pyarrow as pa
 import pytest
 
-from airflow_provider_streams.errors import InvalidRequest, WindowNotReady
+from airflow_provider_streams.errors import InvalidRequest, PlanMismatch, WindowNotReady
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.model import narrowing
 from airflow_provider_streams.model.basis import EventTime
@@ -178,6 +178,27 @@ def test_without_a_field_a_window_by_event_time_is_refused_before_anything_is_as
         lab.plan(stream, basis="event", event=EventTime())
     with pytest.raises(InvalidRequest, match="nothing is decoded"):
         lab.plan(stream, basis="event", event=EventTime(event_time="at"))
+
+
+def test_a_window_beside_one_whose_plan_cannot_be_read_is_planned_by_its_own_edges(lab, journal, stream, monkeypatch):
+    shop, began = Shop(lab, journal, stream, 11), datetime.now(UTC)
+    shop.tick()
+    for _ in range(20):
+        shop.order()
+        shop.tick()
+    edges = [began, datetime.now(UTC) - SECOND / 10, datetime.now(UTC)]
+    time.sleep(LATENESS.total_seconds())
+    shop.tick()
+    windows = [Window(*pair) for pair in pairwise(edges)]
+    journal.pin(shop.source.key, fresh_plan(journal, lab.system, shop.read(windows[0])))
+    plan = fresh_plan(journal, lab.system, shop.read(windows[1]))
+
+    def refuse(*_):
+        raise PlanMismatch("a plan of another release")
+
+    monkeypatch.setattr(Journal, "beside", refuse)
+    alone = fresh_plan(journal, lab.system, shop.read(windows[1]))
+    assert (alone.filter, alone.splits) == (plan.filter, plan.splits)
 
 
 def test_between_given_cuts_what_has_no_time_is_in_no_window_and_the_plan_says_so(lab, journal, stream):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from pathlib import Path
 
@@ -121,6 +122,38 @@ def test_a_run_from_before_that_comes_later_is_refused(world, tables, acts):
     assert (held(world), standing(world)) == ([minute(1)], "ours")
 
 
+def test_a_reland_that_is_still_read_does_not_set_aside_what_a_newer_one_landed(world, tables):
+    for number in (0, 1):
+        world.read(minute(number))
+
+    def meanwhile(_spec):
+        world.before = lambda _spec: None
+        world.read(minute(3), columns=("value", "number"), reland=True)
+
+    world.before = meanwhile
+    with pytest.raises(ForeignTable):
+        world.read(minute(2), columns=OTHER, reland=True)
+    assert (held(world), standing(world)) == ([minute(3)], "ours")
+
+
+@pytest.mark.parametrize("tables", ["parquet"], indirect=True)
+def test_a_copy_that_was_put_back_is_set_aside_beside_what_it_is_a_copy_of(world, tables):
+    for number in (0, 1):
+        world.read(minute(number))
+    lake, copy = Path(world.sink().path), world.path / "copy"
+    shutil.copytree(lake, copy)
+    world.read(minute(0), columns=OTHER, reland=True)
+    for part in lake.glob("window_start=*"):
+        shutil.rmtree(part)
+    for part in [*copy.glob("window_start=*"), copy / "_table.json"]:
+        part.rename(lake / part.name)
+    with pytest.raises(ForeignTable, match="put back from a copy"):
+        world.read(minute(1), columns=OTHER)
+    world.read(minute(1), columns=OTHER, reland=True)
+    assert (held(world), standing(world)) == ([minute(1)], "ours")
+    assert len(list(lake.glob("_set_aside/*/window_start=*"))) == 4
+
+
 def test_a_table_that_is_left_for_another_one_is_not_set_aside_unasked(world, tables):
     for number in (0, 1):
         world.read(minute(number))
@@ -179,6 +212,33 @@ def test_setting_a_folder_aside_may_be_killed_at_any_step(world, monkeypatch, re
     world.read(minute(2), columns=OTHER)
     assert (held(world), standing(world)) == ([minute(2)], "ours")
     assert len(list(Path(world.sink().path).glob("_set_aside/*/window_start=*"))) == 2
+
+
+@pytest.mark.parametrize("renames", range(6))
+def test_an_old_run_that_lands_after_such_a_kill_is_set_aside_too(world, monkeypatch, renames):
+    for number in (0, 1):
+        world.read(minute(number))
+    rename, left = Path.rename, [renames]
+
+    def killing(self, target):
+        if left[0] == 0:
+            raise Killed
+        left[0] -= 1
+        return rename(self, target)
+
+    def meanwhile(_spec):
+        world.before = lambda _spec: None
+        monkeypatch.setattr(Path, "rename", killing)
+        with contextlib.suppress(Killed):
+            world.read(minute(2), columns=OTHER, reland=True)
+        monkeypatch.setattr(Path, "rename", rename)
+
+    world.before = meanwhile
+    with contextlib.suppress(ForeignTable):
+        world.read(minute(0), replan=True)
+    for number in (2, 0, 1):
+        world.read(minute(number), columns=OTHER)
+    assert (held(world), standing(world)) == ([minute(number) for number in range(3)], "ours")
 
 
 # A table that keeps its columns

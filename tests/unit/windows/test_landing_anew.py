@@ -191,10 +191,9 @@ class Killed(BaseException):
     pass
 
 
-@pytest.mark.parametrize("renames", range(6))
-def test_setting_a_folder_aside_may_be_killed_at_any_step(world, monkeypatch, renames):
-    for number in (0, 1):
-        world.read(minute(number))
+@contextlib.contextmanager
+def killed_after(renames):
+    """The process ends in the place of the rename after so many; the block is left then."""
     rename, left = Path.rename, [renames]
 
     def killing(self, target):
@@ -203,35 +202,32 @@ def test_setting_a_folder_aside_may_be_killed_at_any_step(world, monkeypatch, re
         left[0] -= 1
         return rename(self, target)
 
-    monkeypatch.setattr(Path, "rename", killing)
-    try:
+    with pytest.MonkeyPatch.context() as patched, contextlib.suppress(Killed):
+        patched.setattr(Path, "rename", killing)
+        yield
+
+
+@pytest.mark.parametrize("renames", range(6))
+def test_setting_a_folder_aside_may_be_killed_at_any_step(world, renames):
+    for number in (0, 1):
+        world.read(minute(number))
+    with killed_after(renames):
         world.read(minute(2), columns=OTHER, reland=True)
-    except Killed:
-        assert renames < 5
-    monkeypatch.setattr(Path, "rename", rename)
+        assert renames > 3
     world.read(minute(2), columns=OTHER)
     assert (held(world), standing(world)) == ([minute(2)], "ours")
     assert len(list(Path(world.sink().path).glob("_set_aside/*/window_start=*"))) == 2
 
 
 @pytest.mark.parametrize("renames", range(6))
-def test_an_old_run_that_lands_after_such_a_kill_is_set_aside_too(world, monkeypatch, renames):
+def test_an_old_run_that_lands_after_such_a_kill_is_set_aside_too(world, renames):
     for number in (0, 1):
         world.read(minute(number))
-    rename, left = Path.rename, [renames]
-
-    def killing(self, target):
-        if left[0] == 0:
-            raise Killed
-        left[0] -= 1
-        return rename(self, target)
 
     def meanwhile(_spec):
         world.before = lambda _spec: None
-        monkeypatch.setattr(Path, "rename", killing)
-        with contextlib.suppress(Killed):
+        with killed_after(renames):
             world.read(minute(2), columns=OTHER, reland=True)
-        monkeypatch.setattr(Path, "rename", rename)
 
     world.before = meanwhile
     with contextlib.suppress(ForeignTable):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Self
 
@@ -51,3 +51,8 @@ class Cut(Mapping[str, Position]):
     def from_json(cls, data: Mapping[str, str]) -> Self:
         """The reverse of `to_json`."""
         return cls({shard: Position.parse(text) for shard, text in data.items()})
+
+
+def union(cuts: Iterable[Cut]) -> Cut:
+    """One cut of several topics or streams."""
+    return Cut({shard: position for cut in cuts for shard, position in cut.items()})

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from airflow_provider_streams.model.cut import Cut
+from airflow_provider_streams.model.cut import Cut, union
 
 TimeUnit = Literal["s", "ms", "us", "ns"]
 """Since 1970."""
@@ -113,11 +113,7 @@ def _all_stored(known: list[Stored]) -> Stored | None:
         return known[0] if known else None
     spans = {shard: span for one in known for shard, span in (one.spans or {}).items()}
     starts, ends = zip(*(one.edges or (Cut({}), Cut({})) for one in known), strict=True)
-    return Stored(known[0].column, spans, (_union(starts), _union(ends)))
-
-
-def _union(cuts: Iterable[Cut]) -> Cut:
-    return Cut({shard: position for cut in cuts for shard, position in cut.items()})
+    return Stored(known[0].column, spans, (union(starts), union(ends)))
 
 
 def filter_from_json(data: Mapping[str, Any]) -> AnyFilter:

@@ -36,7 +36,7 @@ def part_of_around(around: RecordedAround, single: Source) -> RecordedAround:
     """The recorded cuts around a window; it has no place in those that were recorded before it was made."""
     return replace(
         around,
-        start=part_of_cut(around.start or Cut({}), single),
+        start=None if around.start is None else part_of_cut(around.start, single),
         since=part_of_cut(around.since, single),
         until=part_of_cut(around.until, single),
         end=part_of_cut(around.end, single),

@@ -91,7 +91,7 @@ def _by_recorded(request: PlanRequest, source: PravegaSource, client: Client) ->
         start_identity=around.start_identity,
         end_identity=around.end_identity,
     )
-    blind = "" if around.start else "the first recorded cut"
+    blind = "the first recorded cut" if around.start is None else ""
     return Resolved(asked, (around.since, around.until), (remark,), blind=blind)
 
 
@@ -111,7 +111,9 @@ def _met(resolved: Resolved, stream: str) -> Steps[Resolved]:
     end = yield from _edge(own_end, resolved.recorded[1], of_recorder)
     end = yield from _edge(end, beside.end, beside.end_identity)
     if (start, end) != (own_start, own_end) and not (yield from _is_ordered(head, start, end)):
-        start, end = (end, end) if end == beside.end != start != beside.start else (start, start)
+        # of two pinned ones the window before keeps what it has
+        is_end_pinned, is_start_pinned = end == beside.end, start == beside.start
+        start, end = (end, end) if is_end_pinned and not is_start_pinned else (start, start)
     if start != own_start:
         asked = replace(asked, start_cut=(yield from _outer(head, asked.start_cut, start, is_start=True)))
     if end != own_end:

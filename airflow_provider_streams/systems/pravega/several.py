@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from airflow_provider_streams.errors import InvalidRequest, StartTrimmed
-from airflow_provider_streams.model.cut import Cut
+from airflow_provider_streams.model.cut import Cut, union
 from airflow_provider_streams.model.plan import (
     Beside,
     Estimate,
@@ -31,7 +31,6 @@ from airflow_provider_streams.systems.pravega.shards import (
     part_of_cut,
     part_of_life,
     part_of_sighting,
-    union,
 )
 from airflow_provider_streams.systems.pravega.source import PravegaSource
 
@@ -112,8 +111,8 @@ def _around(around: RecordedAround | None, stream: str) -> RecordedAround | None
     """Of one stream; one that was made since a cut was recorded has no place in it."""
     if around is None:
         return None
-    cuts = (around.start or Cut({}), around.since, around.until, around.end)
-    start, since, until, end = (by_stream(cut).get(stream, Cut({})) for cut in cuts)
+    start = None if around.start is None else part_of_cut(around.start, stream)
+    since, until, end = (part_of_cut(cut, stream) for cut in (around.since, around.until, around.end))
     start_life, end_life = (part_of_life(life, stream) for life in (around.start_identity, around.end_identity))
     return RecordedAround(start, since, until, end, start_life, end_life)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import lru_cache
 
 from airflow_provider_streams.model.cut import Cut
@@ -39,8 +38,3 @@ def part_of_sighting(seen: Sighting | None, stream: str) -> Sighting | None:
     """What was seen of one stream; None: it was not seen."""
     tail = by_stream(seen.tail).get(stream) if seen else None
     return Sighting(seen.at, tail, part_of_life(seen.identity, stream)) if seen and tail else None
-
-
-def union(cuts: Iterable[Cut]) -> Cut:
-    """One cut of several streams."""
-    return Cut({shard: position for cut in cuts for shard, position in cut.items()})

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
 
 from airflow_provider_streams.errors import EventsLost, InvalidRequest, InvalidSchema, OtherCluster, SourceNotFound
 from airflow_provider_streams.formats.resolve import decoding_of
-from airflow_provider_streams.model.cut import Cut
+from airflow_provider_streams.model.cut import Cut, union
 from airflow_provider_streams.model.event_field import checked
 from airflow_provider_streams.model.payload import Registry
 from airflow_provider_streams.model.plan import OnLoss, Plan, PlanRequest, Span, Split
@@ -23,7 +23,7 @@ from airflow_provider_streams.systems.pravega.endpoint import Endpoint
 from airflow_provider_streams.systems.pravega.names import Segment
 from airflow_provider_streams.systems.pravega.registry.questions import registry_of, schemas_of
 from airflow_provider_streams.systems.pravega.registry.schemas import group_of
-from airflow_provider_streams.systems.pravega.shards import by_stream, stream_of, union
+from airflow_provider_streams.systems.pravega.shards import by_stream, stream_of
 from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pravega.spark_options import source_from_options
 from airflow_provider_streams.systems.pravega.stream_cut import UNBOUNDED, StreamCut, follows, offsets_from_json

@@ -5,19 +5,22 @@ from __future__ import annotations
 import base64
 import json
 import uuid
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from airflow_provider_streams.ahead import Ahead
 from airflow_provider_streams.errors import SinkError
 from airflow_provider_streams.lake.storage import Storage
 
 ROW_GROUP_BYTES = 64 * 1024 * 1024
-"""Of Arrow's arrays: what a task holds of one window before it writes."""
+"""Of Arrow's arrays: what a task holds of one window before it writes; meanwhile it takes as much again."""
 
 FILE_BYTES = 512 * 1024 * 1024
 """Of a file: beyond it, the next row group begins another one."""
@@ -98,18 +101,19 @@ class WindowFiles:
         self._held_bytes = 0
         self._open: _OpenFile | None = None
         self._files: list[DataFile] = []
+        self._writing: Ahead[None] | None = None
         self._is_finished = False
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Take rows of the target's schema; they may be kept for a while.
+        """Take rows of the target's schema; they may be kept for a while, and are written on another thread.
 
         Raises:
-            SinkError: they cannot be written.
+            SinkError: they cannot be written, or those before them.
         """
         self._held.append(batch)
         self._held_bytes += batch.nbytes
         if self._held_bytes >= self._target.row_group_bytes:
-            self._flush()
+            self._write_ahead()
 
     def finish(self) -> list[DataFile]:
         """Write what is left; the files, which have all rows now.
@@ -117,7 +121,8 @@ class WindowFiles:
         Raises:
             SinkError: they cannot be written.
         """
-        self._flush()
+        self._wait()
+        self._write(self._taken())
         self._roll()
         self._is_finished = True
         return self._files
@@ -127,17 +132,37 @@ class WindowFiles:
         if self._is_finished:
             return
         with suppress(Exception):
+            self._wait()
+        with suppress(Exception):
             if self._open is not None:
                 self._files.append(self._open.close())
         for file in self._files:
             with suppress(OSError):
                 self._system.delete_file(f"{self._root}/{file.path}")
 
-    def _flush(self) -> None:
-        if not self._held:
+    def _taken(self) -> list[pa.RecordBatch]:
+        held, self._held, self._held_bytes = self._held, [], 0
+        return held
+
+    def _write_ahead(self) -> None:
+        """Begin with what is held, when the row group before it is written."""
+        self._wait()
+        self._writing = Ahead(partial(self._write, self._taken()))
+
+    def _wait(self) -> None:
+        """Until the row group under way is written.
+
+        Raises:
+            SinkError: it could not be.
+        """
+        writing, self._writing = self._writing, None
+        if writing is not None:
+            writing.result()
+
+    def _write(self, batches: Sequence[pa.RecordBatch]) -> None:
+        if not batches:
             return
-        rows = stored_rows(pa.Table.from_batches(self._held), self._target)
-        self._held, self._held_bytes = [], 0
+        rows = stored_rows(pa.Table.from_batches(batches), self._target)
         try:
             if self._open is None:
                 self._open = _OpenFile(self._system, self._root, self._target, rows.schema)

@@ -23,7 +23,7 @@ class Unfit(Exception):
 
 
 def rewrite(files: Sequence[DataFile], target: FileTarget) -> list[DataFile]:
-    """New files with the rows of others, which stay where they are. One batch of rows, and one row group, are held.
+    """New files with the rows of others, which stay where they are. One batch of rows, and two row groups, are held.
 
     Args:
         files: of one window, below the root of the target's storage.

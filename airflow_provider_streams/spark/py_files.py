@@ -15,7 +15,10 @@ from pathlib import Path
 from airflow_provider_streams.systems.registry import SYSTEMS, known
 from airflow_provider_streams.version import __version__
 
-RING = ("__init__.py", "version.py", "errors.py", "redaction.py", "model", "systems", "formats", "lake", "spark")
+RING = (
+    *("__init__.py", "version.py", "ahead.py", "errors.py", "redaction.py"),
+    *("model", "systems", "formats", "lake", "spark"),
+)
 """Files and folders below the package, as `design` draws the ring."""
 
 _PACKAGE = Path(__file__).parent.parent

@@ -18,12 +18,13 @@ PACKAGE = "airflow_provider_streams"
 ROOT = Path(airflow_provider_streams.__file__).parent
 
 INNER = {
+    "ahead": set(),
     "redaction": set(),
     "errors": {"redaction"},
     "model": {"errors"},
     "formats": {"errors", "redaction", "model"},
-    "systems": {"errors", "redaction", "model", "formats"},
-    "lake": {"errors", "redaction", "model"},
+    "systems": {"ahead", "errors", "redaction", "model", "formats"},
+    "lake": {"ahead", "errors", "redaction", "model"},
     "spark": {"errors", "redaction", "model", "systems", "formats", "lake"},
     "journal": {"errors", "redaction", "model"},
     "windows": {"errors", "model", "systems", "journal", "lake", "spark"},
@@ -49,7 +50,7 @@ ASIDE = {"asset_uris": set(), "provider_info": {"systems"}, "testing": {*INNER}}
 
 MAY_IMPORT = {**INNER, **AIRFLOWS, **ASIDE}
 
-SHIPPED = ("version", "redaction", "errors", "model", "systems", "formats", "lake", "spark", "testing.fake")
+SHIPPED = ("version", "ahead", "redaction", "errors", "model", "systems", "formats", "lake", "spark", "testing.fake")
 """What runs on executors, which have no Airflow."""
 
 OF_ONE_SYSTEM = {

@@ -21,7 +21,7 @@ class _End:
         self.error = error
 
 
-class Ahead(Generic[T]):
+class Prefetched(Generic[T]):
     """The items of `source`, made in a thread of their own, at most `room` of them waiting.
 
     An error of the source is raised where its item would have been.

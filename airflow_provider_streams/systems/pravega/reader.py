@@ -32,7 +32,7 @@ from airflow_provider_streams.systems.pravega.connection import Connection
 from airflow_provider_streams.systems.pravega.events import HEADER_BYTES, EventParser, Events
 from airflow_provider_streams.systems.pravega.names import Segment
 from airflow_provider_streams.systems.pravega.origin import check_segment
-from airflow_provider_streams.systems.pravega.prefetch import Ahead
+from airflow_provider_streams.systems.pravega.prefetch import Prefetched
 from airflow_provider_streams.systems.pravega.steps import infos
 
 _log = logging.getLogger(__name__)
@@ -284,7 +284,7 @@ class PravegaSplitReader:
         self._segment, self._index = segment, split.index
         self._maker = BatchMaker(segment, columns)
         self._bytes = RangeReader(client, segment, start, end, made)
-        self._ahead = Ahead(self._bytes, _BLOCKS_AHEAD)
+        self._ahead = Prefetched(self._bytes, _BLOCKS_AHEAD)
         self._parser = EventParser(segment.name, start, end, client.endpoint.max_event_bytes)
         self._rows = self._payload = 0
         self._first: int | None = None

@@ -8,6 +8,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from airflow_provider_streams.ahead import Ahead
 from airflow_provider_streams.errors import EventsLost, InvalidRequest, SourceNotFound
 from airflow_provider_streams.model.plan import OnLoss, Plan, Split
 from airflow_provider_streams.model.position import Position
@@ -22,7 +23,6 @@ from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
 from airflow_provider_streams.systems.pulsar.entry_runs import Seen, missing
 from airflow_provider_streams.systems.pulsar.fetcher import Feed
 from airflow_provider_streams.systems.pulsar.names import parent_of, partition_of
-from airflow_provider_streams.systems.pulsar.prefetch import Ahead
 from airflow_provider_streams.systems.pulsar.wire.frames import RawEntry
 from airflow_provider_streams.systems.time_bounds import TimeBounds
 

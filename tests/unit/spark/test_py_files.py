@@ -33,7 +33,7 @@ def test_an_archive_that_someone_changed_is_not_used(archive: Path) -> None:
 def test_it_holds_no_room_of_airflows_side(archive: Path) -> None:
     names = zipfile.ZipFile(archive).namelist()
     rooms = {name.split("/")[1] for name in names if name.startswith("airflow_provider_streams/")}
-    files = {"__init__.py", "version.py", "errors.py", "redaction.py"}
+    files = {"__init__.py", "version.py", "ahead.py", "errors.py", "redaction.py"}
     assert rooms == {*files, "model", "systems", "formats", "lake", "spark", "testing"}
 
 

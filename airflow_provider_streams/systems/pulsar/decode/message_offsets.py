@@ -215,12 +215,18 @@ def _step(words: Ints, lanes: Ints, going: list[int], out: Ints) -> Ints:
 def _advance(words: Ints, place: Ints) -> None:
     """From the start of each message to behind it."""
     head = words[place]  # 4 bytes length of the header, tag, length of the key
-    key = ((head >> 40) & 0xFF) + 2
-    key *= ((head >> 32) & 0xFF) == KEY
-    key += place
-    size = _SIZES[(words[key + 4] >> 8) & 0xFFFF]  # behind the tag of the size
-    place += (head >> 24) & 0xFF
-    place += size
+    size = _KEYS[(head >> 32) & 0xFFFF]
+    size += place
+    head >>= 24
+    head &= 0xFF
+    place += head
+    place += _SIZES[words[size] & 0xFFFF]
+
+
+def _keys() -> Ints:
+    """Where the varint of the size lies in a message, of any two bytes that its header begins with."""
+    tag, length = np.arange(1 << 16) & 0xFF, np.arange(1 << 16) >> 8
+    return np.where(tag == KEY, length + 2, 0) + LENGTH.size + 1
 
 
 def _sizes() -> Ints:
@@ -239,4 +245,5 @@ _ALIKE: Final = np.uint64(0x0000_FFFF_FFFF_FFFF)
 _HEAD: Final = re.compile(rb"\0\0\0[^\0][\x0A\x12\x18]", re.DOTALL)
 """A header shorter than 256 bytes: its length, and the tag of its first field."""
 _BEFORE_SIZE: Final = (PROPERTIES, KEY)
+_KEYS: Final = _keys()
 _SIZES: Final = _sizes()

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from airflow_provider_streams.systems.pravega.prefetch import Ahead
+from airflow_provider_streams.systems.pravega.prefetch import Prefetched
 
 
 def alive() -> list[threading.Thread]:
@@ -12,7 +12,7 @@ def alive() -> list[threading.Thread]:
 
 
 def test_items_come_in_order_and_the_thread_ends():
-    assert list(Ahead(range(100), 3)) == list(range(100))
+    assert list(Prefetched(range(100), 3)) == list(range(100))
     assert not alive()
 
 
@@ -21,7 +21,7 @@ def test_an_error_is_raised_after_the_items_before_it():
         yield 1
         raise KeyError("late")
 
-    items = iter(Ahead(source(), 1))
+    items = iter(Prefetched(source(), 1))
     assert next(items) == 1
     with pytest.raises(KeyError, match="late"):
         next(items)
@@ -36,7 +36,7 @@ def test_no_more_than_the_room_is_made_ahead():
             made.append(number)
             yield number
 
-    items = iter(Ahead(source(), 2))
+    items = iter(Prefetched(source(), 2))
     for taken in range(1, 10):
         next(items)
         assert len(made) <= taken + 3

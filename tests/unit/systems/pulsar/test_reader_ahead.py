@@ -6,11 +6,11 @@ import threading
 
 import pytest
 
+from airflow_provider_streams.ahead import Ahead
 from airflow_provider_streams.errors import CorruptFrame
 from airflow_provider_streams.systems.pulsar import reader as reader_module
 from airflow_provider_streams.systems.pulsar.decode.metadata import parse_metadata
 from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
-from airflow_provider_streams.systems.pulsar.prefetch import Ahead
 from airflow_provider_streams.systems.pulsar.reader import PulsarSplitReader
 from airflow_provider_streams.systems.pulsar.wire.frames import RawEntry
 from tests.unit.systems.pulsar.test_reader import plan_of, split_of

@@ -247,7 +247,7 @@ class EmbeddedLauncher(_SessionLauncher):
         from airflow_provider_streams.spark.embedded import check_parts  # noqa: PLC0415 - as above
 
         if not work.may_need_no_spark:
-            return self._run(work, self._start(quick_start=work.is_small))
+            return self._run(work, self._start(quick_start=work.leaves_jvm_idle))
         check_parts()  # today's window may do without: better said now than on the day of a larger one
         return self._run(work, cast("SparkSession", SessionWhenNeeded(partial(self._start, quick_start=True))))
 

@@ -89,6 +89,11 @@ class ChunkSpec:
         return limit > 0 and sum(spec.plan.estimate.bytes for spec in self.specs) <= limit
 
     @property
+    def leaves_jvm_idle(self) -> bool:
+        """See `JobSpec`."""
+        return self.is_small or self.how.is_direct
+
+    @property
     def may_need_no_spark(self) -> bool:
         """See `JobSpec`."""
         return self.is_small and self.transform is None and (not self.how.sink or self.how.is_direct)

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Starting a JVM is compiling; a small window is over before the better code would pay."""
+"""Starting a JVM is compiling: a small window is over before the better code would pay, and tasks that write themselves
+leave the JVM nothing to do."""
 
 _log = logging.getLogger(__name__)
 

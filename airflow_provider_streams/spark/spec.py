@@ -74,6 +74,11 @@ class JobSpec:
         return self.transform is None and writes_files(self.sink)
 
     @property
+    def leaves_jvm_idle(self) -> bool:
+        """Whether few of its rows pass through Spark's JVM, or none: then it need not compile them the best code."""
+        return self.is_small or self.is_direct
+
+    @property
     def may_need_no_spark(self) -> bool:
         """Whether the driver program can do it all, unless the rows outgrow it: then no JVM need start."""
         return (self.is_small or self.plan.is_empty) and self.transform is None and (not self.sink or self.is_direct)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -10,8 +11,10 @@ import pytest
 from airflow_provider_streams.errors import InvalidRequest, PreflightFailed
 from airflow_provider_streams.model.landing import Held, TableMark, TableTerms
 from airflow_provider_streams.model.plan import PlanRequest
-from airflow_provider_streams.model.sink import ParquetSink
+from airflow_provider_streams.model.sink import ParquetSink, Sink
+from airflow_provider_streams.model.table_sink import TableSink
 from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.spark.batch_spec import ChunkSpec
 from airflow_provider_streams.spark.spec import JobSpec
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource, FakeSystem
 
@@ -59,3 +62,20 @@ def test_a_secret_that_did_not_arrive_is_named(spec: JobSpec) -> None:
 def test_a_table_without_an_owner_is_refused(spec: JobSpec) -> None:
     with pytest.raises(InvalidRequest, match="one owner"):
         JobSpec(spec.plan, ParquetSink("/lake"))
+
+
+@pytest.mark.parametrize(
+    ("sink", "transform", "small_plan_bytes", "idle"),
+    [
+        (ParquetSink("/lake"), None, 0, "idle: tasks write what they read"),
+        (ParquetSink("/lake"), "m:f", 0, ""),
+        (ParquetSink("/lake"), "m:f", 1 << 30, "idle: few rows"),
+        (TableSink("prod.shop.orders"), None, 0, ""),
+        (None, None, 0, ""),
+    ],
+)
+def test_the_jvm_is_idle_where_rows_do_not_pass_it(
+    spec: JobSpec, sink: Sink | None, transform: str | None, small_plan_bytes: int, idle: str
+) -> None:
+    one = replace(spec, sink=sink, transform=transform, small_plan_bytes=small_plan_bytes)
+    assert one.leaves_jvm_idle == ChunkSpec((one, one)).leaves_jvm_idle == bool(idle)

@@ -529,7 +529,8 @@ class FewerRows(StreamsError):
         leaves = f"this read would leave {rows} of it" if rows is not None else "its new plan cannot hold all of them"
         super().__init__(
             f"{source}: window {window} holds {held} rows in the table, and {leaves}{_because(lost)}. "
-            "Nothing was replaced. Was the stream trimmed since? If fewer are right, say so with accept_fewer=True."
+            "Nothing was replaced, nor planned anew. Was the stream trimmed since? Were late rows read that this plan "
+            "does not reach? If fewer are right, do the same with accept_fewer=True."
         )
 
 

@@ -2,8 +2,8 @@
 
 Only runs of the newest plan and under the reader's present landing decide: covered if one of them covered the window (a
 later failed run of the same plan takes nothing away), else what became of the last one. A window that is pinned but was
-never started is missing, and so is one whose rows lie in another table. Of a chain, what lies between two windows was
-read with the later one.
+never started is missing, and so is one whose rows lie in another table: unless it is of another grid than the reader
+has now, then it is no window any more. Of a chain, what lies between two windows was read with the later one.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from airflow_provider_streams.journal.landings import KeptLanding
 from airflow_provider_streams.journal.runs import run_ref
 from airflow_provider_streams.journal.tables import moment_of, pins, runs
 from airflow_provider_streams.model.coverage import WindowState
+from airflow_provider_streams.model.grid import parse_grid
 from airflow_provider_streams.model.window import Window
 
 _Key = tuple[datetime, datetime]
@@ -86,6 +87,8 @@ def _states(
         counting = [row for row in tries[key] if _decides(row, pin, landing_id)]
         if pin is not None and pin["void_at"] is not None and not counting:
             continue  # a later window of its chain has read what it was to read
+        if all(row["landing_id"] != landing_id for row in tries[key]) and _is_of_another_grid(Window(*key), kept):
+            continue
         yield _state(Window(*key), pin, tries[key], counting, landing_id)
 
 
@@ -160,6 +163,11 @@ def _state(
         quarantined=decisive["quarantined"] or 0 if covered else 0,
         dropped=decisive["dropped"] or 0 if covered else 0,
     )
+
+
+def _is_of_another_grid(window: Window, kept: KeptLanding | None) -> bool:
+    """Whether a reader that lands anew has windows of another shape by now."""
+    return kept is not None and kept.grid is not None and not parse_grid(kept.grid).is_cell(window)
 
 
 def _unread(tries: list[RowMapping], landing_id: int | None) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, delete, exists, insert, or_, select, update
 
 from airflow_provider_streams.errors import FewerRows, JournalError, PlanMismatch, WindowsOverlap
 from airflow_provider_streams.journal import chains, landings, names
@@ -237,8 +237,32 @@ def fail(connection: Connection, run: int, failure: Failure) -> None:
         JournalError: no such run.
     """
     lock(connection, _reader_of(connection, run))
-    if _one(connection, run)["state"] != "covered":
-        connection.execute(update(runs).where(runs.c.id == run).values(failure.to_row()))
+    row = _one(connection, run)
+    if row["state"] == "covered":
+        return
+    connection.execute(update(runs).where(runs.c.id == run).values(failure.to_row()))
+    if failure.error_type == FewerRows.__name__ and row["landing_id"] is not None:
+        window = Window(row["window_start"], row["window_end"])
+        take_back_plans(connection, row["reader_id"], row["landing_id"], window)
+
+
+def take_back_plans(connection: Connection, reader_id: int, landing_id: int, window: Window) -> None:
+    """A plan was refused, as the table would hold less: that by which the window is in the table counts again.
+
+    What was pinned since is forgotten, unless it is being read, was landed elsewhere, or is a link of a chain.
+    """
+    covered = _last_covered(connection, reader_id, landing_id, window)
+    if covered is None or covered["pin_id"] is None:
+        return
+    at = select(pins.c.generation).where(pins.c.id == covered["pin_id"]).scalar_subquery()
+    same = (pins.c.reader_id == reader_id, pins.c.window_start == window.start, pins.c.window_end == window.end)
+    since = connection.execute(select(pins.c.id).where(*same, pins.c.generation > at)).scalars().all()
+    is_used = exists().where(runs.c.pin_id.in_(since), runs.c.state.in_(("running", "covered")))
+    follows = pins.c.follows_id
+    is_link = exists().where(or_(follows.in_(since), and_(pins.c.id.in_(since), follows.is_not(None))))
+    if since and not connection.execute(select(or_(is_used, is_link))).scalar():
+        connection.execute(update(runs).where(runs.c.pin_id.in_(since)).values(pin_id=None))
+        connection.execute(delete(pins).where(pins.c.id.in_(since)))
 
 
 def fail_unplanned(connection: Connection, reader_id: int, window: Window, task: Task, failure: Failure) -> int:

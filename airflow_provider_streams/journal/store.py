@@ -424,6 +424,18 @@ class Journal:
         with self._database.writing() as connection:
             runs.fail(connection, run, Failure(error_type, message, lost))
 
+    def take_back_plans(self, source_key: str, reader: str, landing_id: int | None, window: Window) -> None:
+        """A window's plan was refused (`FewerRows`): that by which it is in the table counts again.
+
+        Of a run, `fail_run` does so.
+        """
+        if landing_id is None:
+            return
+        reader_id = names.ensure_reader(self._database, source_key, reader)
+        with self._database.writing() as connection:
+            runs.lock(connection, reader_id)
+            runs.take_back_plans(connection, reader_id, landing_id, window)
+
     def fail_window(
         self,
         source_key: str,

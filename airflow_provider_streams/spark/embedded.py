@@ -26,6 +26,9 @@ leave the JVM nothing to do."""
 
 _log = logging.getLogger(__name__)
 
+_begun_with: dict[str, str] = {}
+"""What the user asked for when this process's session was started."""
+
 _ATTEMPTS = 3
 _ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
 """PySpark's variable for what follows `spark-submit`."""
@@ -65,7 +68,7 @@ def embedded_session(settings: SparkSettings | None = None, *, quick_start: bool
     running = _running()
     if running is None:
         return _start(given, quick_start=quick_start)
-    preflight.set_late(running, given, "Spark runs in this process already, and")
+    preflight.set_late(running, given, "Spark runs in this process already, and", begun_with=_begun_with)
     return running
 
 
@@ -88,11 +91,14 @@ def _start(settings: SparkSettings, *, quick_start: bool) -> SparkSession:
     ours = {name: value for name, value in _ours(quick_start=quick_start).items() if name not in settings.conf}
     with _told(ours, settings) as conf:
         try:
-            return _started(conf)
+            session = _started(conf)
         except PreflightFailed as error:
             # PySpark forks for its JVM; where gRPC is at work (an open Pravega hook), some forks in a hundred die of it
             _log.warning("Spark's JVM ended as it started (%s): it is started once more", error.__cause__)
-            return _started(conf)
+            session = _started(conf)
+    _begun_with.clear()
+    _begun_with.update(settings.conf)
+    return session
 
 
 def _started(conf: dict[str, str]) -> SparkSession:

@@ -8,7 +8,7 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -59,13 +59,17 @@ def check_driver(spark: SparkSession) -> None:
         )
 
 
-def set_late(spark: SparkSession, settings: SparkSettings, why: str) -> None:
+def set_late(
+    spark: SparkSession, settings: SparkSettings, why: str, *, begun_with: Mapping[str, str] | None = None
+) -> None:
     """Settings for a session that runs already.
 
     Args:
         spark: the session.
         settings: what is wanted.
         why: begins the complaint.
+        begun_with: what the session was started with, as it was written: Spark may tell it otherwise (a path as a
+            URI). None: nobody knows.
 
     Raises:
         PreflightFailed: some can be set only before Spark starts.
@@ -76,7 +80,8 @@ def set_late(spark: SparkSession, settings: SparkSettings, why: str) -> None:
             if spark.conf.get(name, None) != value:
                 spark.conf.set(name, value)
         except Exception:  # noqa: BLE001 - classic and Connect have their own; all say that it cannot be modified
-            refused.append(name)
+            if (begun_with or {}).get(name) != value:
+                refused.append(name)
     refuse_late(refused, why)
 
 

@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_streams.errors import DataLoss, StreamsError
+from airflow_provider_streams.errors import DataLoss, FewerRows, StreamsError
 from airflow_provider_streams.model.landing import Held, Landed, Landing
 from airflow_provider_streams.model.plan import Plan
 from airflow_provider_streams.model.receipt import Receipt
@@ -61,15 +61,21 @@ class Begin:
     acts: Acts = field(default_factory=Acts)
 
     def run(self, journal: Journal, source_key: str, plan: Plan) -> Started:
-        """See `Journal.start_run`."""
-        return journal.start_run(
-            source_key,
-            plan,
-            **asdict(self.ids),
-            landing_id=self.entered.landing_id,
-            replace_overlaps=self.acts.overlap == "replace",
-            accept_fewer=self.acts.accept_fewer,
-        )
+        """See `Journal.start_run`; a plan that cannot hold what the table holds is not the window's any more."""
+        landing_id = self.entered.landing_id
+        try:
+            return journal.start_run(
+                source_key,
+                plan,
+                **asdict(self.ids),
+                landing_id=landing_id,
+                replace_overlaps=self.acts.overlap == "replace",
+                accept_fewer=self.acts.accept_fewer,
+            )
+        except FewerRows as error:
+            with noting_on(error):
+                journal.take_back_plans(source_key, plan.reader, landing_id, plan.window)
+            raise
 
     def finish(self, journal: Journal, source_key: str, plan: Plan, run: int, landed: Landed) -> None:
         """The window is covered; and what it was decoded as is what the reader lands from now on."""

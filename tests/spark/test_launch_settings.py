@@ -69,6 +69,8 @@ def test_a_session_that_runs_already_is_not_silently_another(spark) -> None:
 
 
 SESSIONS_IN_ONE_JVM = """
+import os
+import zipfile
 from threading import Thread
 
 from airflow_provider_streams.errors import PreflightFailed
@@ -91,7 +93,13 @@ def in_a_thread():
 
 
 problems = []
-first = embedded_session(SparkSettings({"spark.driver.memory": "700m"}), quick_start=True)
+jar = os.path.join(os.path.dirname(__file__), "one.jar")
+zipfile.ZipFile(jar, "w").close()
+begun = {"spark.driver.memory": "700m", "spark.jars": jar}
+first = embedded_session(SparkSettings(begun), quick_start=True)
+assert first.conf.get("spark.jars") != jar, "Spark tells it otherwise"
+assert embedded_session(SparkSettings(begun)).sparkContext is first.sparkContext
+assert "takes no longer spark.jars:" in refused(**begun | {"spark.jars": jar + ",/other.jar"})
 thread = Thread(target=in_a_thread)
 thread.start()
 thread.join()

@@ -25,8 +25,10 @@ from airflow_provider_streams.errors import (
 )
 from airflow_provider_streams.lake.parquet.table import ParquetTable
 from airflow_provider_streams.model.basis import Cuts
+from airflow_provider_streams.model.grid import parse_grid
 from airflow_provider_streams.model.landing import TableMark, TableTerms
 from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.spark.sinks import table_state
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource
 from airflow_provider_streams.windows.table import compare
 
@@ -348,11 +350,18 @@ def test_landing_anew_sets_aside_and_everything_is_missing_again(world):
     assert world.windows() == [minutes(0, 2)]
     span = minutes(0, 40)
     coverage = world.journal.coverage(FakeSource("numbers").key, "reader", span.start, span.end)
+    assert [item.window for item in coverage.windows] == [minutes(0, 2), minutes(2, 40)], "none of the other grid"
     assert coverage.covered == (minutes(0, 2),)
-    assert "landed in another table before" in {item.cause for item in coverage.windows}
     world.read(minutes(2, 4), grid="2m", reland=True)
     assert world.windows() == [minutes(0, 2), minutes(2, 4)], "nothing differs, so nothing is set aside"
     assert len(list(Path(world.sink().path).glob("_set_aside/*/window_start=*"))) == 4
+
+
+def test_what_was_landed_before_is_told(world):
+    world.backfill(minutes(0, 2))
+    world.read(minutes(0, 1), columns=("value",), reland=True)
+    coverage = world.journal.coverage(FakeSource("numbers").key, "reader", EPOCH, EPOCH + 2 * MINUTE)
+    assert [item.cause for item in coverage.windows] == ["", "landed in another table before"]
 
 
 def test_a_backfill_takes_the_readers_own_grid(world):
@@ -466,9 +475,67 @@ def test_a_run_that_would_land_fewer_rows_is_an_explicit_act(world, replan, woul
     with pytest.raises(FewerRows, match=f"holds 120 rows in the table, and {would}"):
         world.read(minutes(0, 1), replan=replan, on_loss="record")
     assert len(world.values()) == MINUTE_OF_ROWS
-    world.read(minutes(0, 1), on_loss="record", accept_fewer=True)
+    assert world.states(minutes(0, 1)) == ["covered"], "by the plan that it was read by"
+    world.read(minutes(0, 1), replan=replan, on_loss="record", accept_fewer=True)
     assert len(world.values()) == 60
     assert world.states(minutes(0, 1)) == ["covered"]
+
+
+@pytest.mark.parametrize("earlier", ["", "dry run"])
+def test_a_refused_plan_leaves_the_window_its_own(world, earlier):
+    """A window with late rows that is planned anew without lookback: it could never be read again."""
+    world.hold(late_every=200, late_by_ms=120_000)
+    window = minutes(1, 2)
+    world.backfill(minutes(0, 10))
+    world.backfill(minutes(0, 10), lookback=5 * MINUTE)
+    world.backfill(window, select="late", lookback=5 * MINUTE)
+    with_late = len(world.values())
+    before = world.journal.pinned(FakeSource("numbers").key, "reader", window)
+    if earlier:
+        world.read(window, replan=True, dry_run=True)
+    for _ in range(2):
+        with pytest.raises(FewerRows, match="late rows"):
+            world.read(window, replan=True)
+    assert world.journal.pinned(FakeSource("numbers").key, "reader", window) == before
+    assert world.states(window) == ["covered"]
+    world.read(window)
+    world.backfill(window, select="all")
+    assert len(world.values()) == with_late
+
+
+def test_a_refused_plan_that_another_run_reads_stays(world):
+    world.read(minutes(0, 1), on_loss="record")
+    world.hold(head=30)
+    world.read(minutes(0, 1), on_loss="record", replan=True, dry_run=True)
+    key = FakeSource("numbers").key
+    plan = world.journal.pinned(key, "reader", minutes(0, 1))
+    landing = world.journal.landing(key, "reader").id
+    ids = {"dag_id": "d", "run_id": "r", "task_id": "t", "try_number": 1}
+    started = world.journal.start_run(key, plan, **ids, landing_id=landing, replace_overlaps=False, accept_fewer=True)
+    world.journal.take_back_plans(key, "reader", landing, minutes(0, 1))
+    assert world.journal.pinned(key, "reader", minutes(0, 1)) == plan
+    world.journal.fail_run(started.run, "FewerRows", "")
+    assert world.journal.pinned(key, "reader", minutes(0, 1)) != plan
+
+
+# Another grid
+
+
+@pytest.mark.parametrize(("first", "then"), [("1m", "5m"), ("5m", "1m"), ("2m", "3m")])
+@pytest.mark.parametrize("act", ["backfill", "run"])
+def test_landed_anew_on_another_grid_all_windows_are_of_it(world, first, then, act):
+    """What was landed by the first one is no window any more."""
+    span, grid = minutes(0, 30), parse_grid(then)
+    world.backfill(span, length=first)
+    if act == "run":
+        world.read(grid.cell(span.start), grid=then, reland=True)
+        world.backfill(span, length=None)
+    else:
+        world.backfill(span, length=then, reland=True)
+    assert sorted(table_state(world.sink()).windows) == list(grid.cells(span.start, span.end))
+    assert (len(world.values()), once(world.values())) == (30 * MINUTE_OF_ROWS, True)
+    assert set(world.states(span)) == {"covered"}
+    world.read(grid.cell(span.end), grid=then)
 
 
 def test_a_plan_is_not_read_in_another_life_of_its_source(world):

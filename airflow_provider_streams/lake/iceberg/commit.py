@@ -25,6 +25,7 @@ from airflow_provider_streams.errors import (
 from airflow_provider_streams.lake.iceberg.catalog import errors_of, words_of
 from airflow_provider_streams.lake.iceberg.table import (
     IcebergTable,
+    change_for,
     files_of,
     is_owned,
     mark_of,
@@ -171,7 +172,8 @@ class Replacement:
             WindowsOverlap: other windows share time with it, and shall stay.
         """
         is_ours = is_owned(str(self.sink), table, self.terms)
-        check_same_columns(str(self.sink), self.columns, table.schema())
+        to_come = change_for(self.sink, table, self.columns, self.terms).table_metadata.schema()
+        check_same_columns(str(self.sink), self.columns, to_come)
         if not is_ours:
             return  # all that it holds goes
         for one in table.snapshots():
@@ -186,10 +188,10 @@ class Replacement:
             raise WindowsOverlap(self.terms.mark.source, self.window, in_the_way)
 
     def _change(self, table: Table, files: Sequence[str], facts: dict[str, str]) -> Transaction:
-        """What is to be committed as one: the old files out, the new ones in, and whose table it is."""
+        """What is to be committed as one: the old files out, the new ones in, whose table it is, and its columns."""
         is_ours = mark_of(table) == self.terms.mark
         old = overlapping(self.window) if is_ours else AlwaysTrue()
-        change = table.transaction()
+        change = change_for(self.sink, table, self.columns, self.terms)
         if files_of(table, old):
             change.delete(old, snapshot_properties=facts)
         if not is_ours:

@@ -242,6 +242,16 @@ def test_an_old_run_that_lands_after_such_a_kill_is_set_aside_too(world, renames
 TYPED = {"value": Json("n long"), "undecodable": Undecodable()}
 
 
+@pytest.mark.parametrize("acts", [{}, {"reland": True}])
+def test_what_a_first_run_that_failed_made_of_the_table_gives_way_to_the_corrected_one(world, tables, told, acts):
+    told("n string, shard int")
+    fail(world, **TYPED | {"value": Json("n string")})
+    told("n long, shard string")
+    world.read(minute(0), **TYPED, **acts)
+    world.read(minute(1), **TYPED)
+    assert (held(world), standing(world)) == ([minute(0), minute(1)], "ours")
+
+
 @pytest.mark.parametrize("tables", ["iceberg"], indirect=True)
 def test_rows_that_the_table_can_never_take_leave_the_reader_as_it_was(world, tables, told):
     world.read(minute(0), **TYPED)

@@ -178,7 +178,7 @@ def kept_landing(journal: Journal, source_key: str, reader: str) -> Landing | No
 def basis_of(
     journal: Journal, source: Source, reader: str, given: BasisLike | None, refined: Mapping[str, Any]
 ) -> Basis:
-    """How times become cuts for a reader: as is asked now; what that leaves open, as was asked of the reader last.
+    """How times become cuts for a reader: as is asked now; what that leaves open, as its windows that stand were asked.
 
     Args:
         journal: knows the reader's landing and plans.

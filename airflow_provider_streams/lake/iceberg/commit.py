@@ -25,6 +25,7 @@ from airflow_provider_streams.errors import (
 from airflow_provider_streams.lake.iceberg.catalog import errors_of, words_of
 from airflow_provider_streams.lake.iceberg.table import (
     IcebergTable,
+    Watched,
     change_for,
     files_of,
     is_owned,
@@ -89,7 +90,7 @@ class Commit:
                 if self._is_made(now):
                     return
                 with errors_of(self.sink, is_lent=storage_of(now).lent):
-                    change = self.change(_Watched(now, self._judge_again), told)
+                    change = self.change(Watched(now, self._judge_again), told)
             except TableUnavailable as error:
                 sent.failure = error
                 continue
@@ -206,21 +207,6 @@ class Replacement:
 
 class _IsMade(Exception):
     """There is nothing left to do."""
-
-
-class _Watched(Table):
-    """Judged again whenever another commit came first: pyiceberg refreshes a table before it tries once more."""
-
-    def __init__(self, table: Table, judge: Callable[[Table], None]) -> None:
-        super().__init__(
-            table.name(), table.metadata, table.metadata_location, table.io, table.catalog, dict(table.config)
-        )
-        self._judge = judge
-
-    def refresh(self) -> Table:
-        super().refresh()
-        self._judge(self)
-        return self
 
 
 @dataclass

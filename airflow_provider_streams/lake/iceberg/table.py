@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
@@ -182,7 +182,7 @@ class IcebergTable:
         if found is not None or files_of(table):
             is_owned(str(self._sink), table, terms)
             return True
-        with table.transaction() as change:
+        with Watched(table, _look_again).transaction() as change:
             change.set_properties(properties_of(terms.mark))
             # of two who claim it at once, one fails: a change of properties alone is not compared
             with change.update_snapshot(snapshot_properties={"streams.claim": terms.mark.id}).fast_append():
@@ -247,6 +247,22 @@ class IcebergTable:
                 )
 
 
+class Watched(Table):
+    """Judged again whenever another commit came first: pyiceberg refreshes a table before it tries once more."""
+
+    def __init__(self, table: Table, judge: Callable[[Table], None]) -> None:
+        super().__init__(
+            table.name(), table.metadata, table.metadata_location, table.io, table.catalog, dict(table.config)
+        )
+        self._judge = judge
+
+    def refresh(self) -> Table:
+        """As it is now, if it is judged well."""
+        super().refresh()
+        self._judge(self)
+        return self
+
+
 def mark_of(table: Table) -> TableMark | None:
     """Whose it is; None: it does not say."""
     return mark_in(table.properties)
@@ -255,6 +271,11 @@ def mark_of(table: Table) -> TableMark | None:
 def is_owned(target: str, table: Table, terms: TableTerms) -> bool:
     """See `check_owner`."""
     return check_owner(target, mark_of(table), terms, "its earlier snapshots")
+
+
+def _look_again(_table: Table) -> None:
+    """Judge one that was nobody's, and may be somebody's by now."""
+    raise CommitFailedException("another commit came first")
 
 
 def never_landed(table: Table) -> bool:

@@ -116,8 +116,8 @@ def differences(table: Schema, columns: pa.Schema) -> tuple[list[str], list[str]
 def replace_columns(update: UpdateSchema, table: Schema, columns: pa.Schema) -> None:
     """Let a table have the columns of a window, and no others. Those that stay as they are keep their field ids."""
     wanted = pyarrow_to_schema(columns_of_table(columns)).fields
-    shapes = {one.name: _shape(one.field_type) for one in wanted}
-    kept = {one.name for one in table.fields if shapes.get(one.name) == _shape(one.field_type)}
+    alike = {(one.name, _shape(one.field_type), one.required) for one in wanted}
+    kept = {one.name for one in table.fields if (one.name, _shape(one.field_type), one.required) in alike}
     for one in table.fields:
         if one.name not in kept:
             update.delete_column((one.name,))

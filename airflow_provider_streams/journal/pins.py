@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Final
 
 from sqlalchemy import ColumnElement, Connection, Insert, RowMapping, Select, and_, exists, insert, or_, select, update
 
@@ -15,6 +16,9 @@ from airflow_provider_streams.model.window import Window
 
 MOST_LOOKED_AT = 64
 """So many plans are looked at for one of a basis: a person's own cuts may have filled holes since."""
+
+_WEIGHT: Final = (("covered",), ("running",), ("failed", "lost"))
+"""How much the runs of a plan say of what is asked of its reader: most first. Without any it was a dry run's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,17 +76,20 @@ def read_by(connection: Connection, reader_id: int | None, window: Window, finge
 
 
 def last_terms(connection: Connection, reader_id: int | None, basis: str) -> Terms | None:
-    """What was asked when a plan of this basis was pinned last for a reader, whatever became of it since.
+    """What was asked when a plan of this basis was pinned last for a reader, of those that covered their window.
 
+    While none has, of those that are being read, then of those that failed; never of those that nobody began to read.
     None: no such plan is among the latest ones, or it is of a release that did not note it.
     """
-    latest = select(pins.c.id).where(pins.c.reader_id == reader_id).order_by(pins.c.id.desc()).limit(MOST_LOOKED_AT)
-    for number in connection.execute(latest).scalars().all():
-        # one at a time: they may be megabytes each, and the first is nearly always of the reader's basis
-        plan = json.loads(connection.execute(select(pins.c.plan).where(pins.c.id == number)).scalar_one())
-        if plan["basis"] == basis:
-            terms = plan.get("terms")
-            return Terms.from_json(terms) if terms else None
+    for states in _WEIGHT:
+        is_of = exists().where(runs.c.pin_id == pins.c.id, runs.c.state.in_(states))
+        latest = select(pins.c.id).where(pins.c.reader_id == reader_id, is_of).order_by(pins.c.id.desc())
+        for number in connection.execute(latest.limit(MOST_LOOKED_AT)).scalars().all():
+            # one at a time: they may be megabytes each, and the first is nearly always of the reader's basis
+            plan = json.loads(connection.execute(select(pins.c.plan).where(pins.c.id == number)).scalar_one())
+            if plan["basis"] == basis:
+                terms = plan.get("terms")
+                return Terms.from_json(terms) if terms else None
     return None
 
 

@@ -189,7 +189,7 @@ class Journal:
         return pin.plan if pin else None
 
     def last_terms(self, source_key: str, reader: str, basis: str) -> Terms | None:
-        """What was asked of a reader last, of a basis; None: nothing, or it is not known."""
+        """What was asked of a reader last, of a basis, and stands; None: nothing, or it is not known. See `pins`."""
         with self._database.reading() as connection:
             return pins.last_terms(connection, names.find_reader(connection, source_key, reader), basis)
 

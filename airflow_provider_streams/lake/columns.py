@@ -79,7 +79,10 @@ def columns_to_add(target: str, table: pa.Schema, rows: pa.Schema, *, widen: boo
             needed.append(pa.field(one.name, cast("pa.DataType", type_)))
     problems += [f"{one.name} may not be null" for one in table if not one.nullable and one.name not in WINDOW_COLUMNS]
     if problems:
-        raise SinkError(target, f"the rows do not go into the table: {'; '.join(problems)}")
+        raise SinkError(
+            target,
+            f"the rows do not go into the table: {'; '.join(problems)}. Land in another one, or drop this one first",
+        )
     if needed and not widen:
         lacking = ", ".join(f"{one.name} {one.type}" for one in needed)
         raise SinkError(target, f"the table lacks {lacking}: add it, or let the sink add it (widen=True)")

@@ -141,8 +141,8 @@ class Cuts:
     """`cuts`: between the user's own positions, start inclusive, end exclusive.
 
     Args:
-        start: where reading starts; None, or `earliest`: the first event still held. Where others may have been
-            removed before it, the window is unproven.
+        start: where reading starts; None, or `earliest` (Pulsar: also of single shards): the first event still held.
+            Where others may have been removed before it, the window is unproven.
         end: where reading ends; None: the tail at plan time.
 
     Raises:

@@ -111,6 +111,11 @@ def can_look(sink: Sink) -> bool:
     return hasattr(writer_type(sink.kind), "look")
 
 
+def keeps_columns(sink: Sink) -> bool:
+    """Whether a sink's table is known to keep its columns, whatever is set aside."""
+    return hasattr(writer_type(sink.kind), "check_columns")
+
+
 def check_columns(sink: Sink, schema: pa.Schema) -> None:
     """See that rows of a schema may take the place of all that a sink's table holds, where its kind can tell.
 

@@ -53,6 +53,14 @@ class FanningOut(Protocol):
         """
 
 
+@runtime_checkable
+class StartsByShard(Protocol):
+    """A system in whose cuts `earliest` may be said of single shards."""
+
+    def parse_start(self, source: Source, text: str | Mapping[str, str]) -> Cut:
+        """A user's cut as the start of a window, without the shards at `earliest`: the planner finds their heads."""
+
+
 class StreamSystem(Protocol):
     """A reachable stream system: plans windows, reads splits. Connects when used, not when built."""
 

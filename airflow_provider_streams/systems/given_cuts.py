@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
+from airflow_provider_streams.systems.base import StartsByShard
+
 if TYPE_CHECKING:
     from airflow_provider_streams.model.cut import Cut
     from airflow_provider_streams.model.source import Source
@@ -16,9 +18,11 @@ EARLIEST: Final = "earliest"
 def start_of(system: StreamSystem, source: Source, given: str | Mapping[str, str] | None) -> Cut | None:
     """Where reading starts; None: at the head, which is what `earliest` means, and Pravega's `unbounded`.
 
-    The planner finds the head itself. Given as a place it would be one that somebody knows, from which on all is held:
-    whether something was removed before it would not be asked.
+    The planner finds the head itself, also of a shard that the cut leaves out, as it was said of this one alone. Given
+    as a place it would be one that somebody knows, from which on all is held: whether something was removed before it
+    would not be asked.
     """
     if given is None or (isinstance(given, str) and given.strip().lower() == EARLIEST):
         return None
-    return system.parse_cut(source, given) or None
+    parse = system.parse_start if isinstance(system, StartsByShard) else system.parse_cut
+    return parse(source, given) or None

@@ -6,9 +6,10 @@ import logging
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_streams.errors import (
@@ -44,7 +45,7 @@ from airflow_provider_streams.model.timeline import undecodable_words
 from airflow_provider_streams.model.undecodable import Undecodable
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.windows.acts import Acts
-from airflow_provider_streams.windows.fitting import Fitting, Outgrown
+from airflow_provider_streams.windows.fitting import Fitting, Outgrown, check_room
 from airflow_provider_streams.windows.horizon import horizon_of
 from airflow_provider_streams.windows.jobs import land_together
 from airflow_provider_streams.windows.landing import (
@@ -263,7 +264,7 @@ class Backfiller:
             AccessError, SystemUnavailable: the system refuses, or does not answer.
         """
         while True:
-            self._check_landing(pin=pin)
+            self._check_landing(system, pin=pin)
             try:
                 return self._preview(pin=pin, system=system)
             except Outgrown:
@@ -322,16 +323,21 @@ class Backfiller:
 
     # Landing
 
-    def _check_landing(self, *, pin: bool) -> None:
+    def _check_landing(self, system: StreamSystem | None, *, pin: bool) -> None:
         """What is to be landed must be what the reader lands; from then on it is."""
         one = self._backfill
         windows = list(one.grid.cells(one.span.start, one.span.end))
         if pin:
-            self._entered = enter(self._journal, one.ask, windows, one.acts)
+            self._entered = enter(self._journal, one.ask, windows, one.acts, partial(self._check_room, system))
             self._fitting = fitting_of(one.ask, self._entered, one.acts)
-        elif not one.acts.reland:
-            check(self._journal, one.ask, windows, one.acts)
+            return
+        check(self._journal, one.ask, windows, one.acts, partial(self._check_room, system))
+        if not one.acts.reland:
             self._fitting = fitting_kept(self._journal, one.ask, one.acts)
+
+    def _check_room(self, system: StreamSystem | None) -> None:
+        with closing(self._place.stream.system()) if system is None else nullcontext(system) as asked:
+            check_room(asked, self._backfill.ask, self._backfill.span)
 
     # Planning
 

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 from airflow_provider_streams.errors import LandingMismatch
 from airflow_provider_streams.model.landing import Landing, Schema
+from airflow_provider_streams.windows.redecoding import plan_of_nothing
 
 if TYPE_CHECKING:
     from airflow_provider_streams.model.plan import Plan
+    from airflow_provider_streams.model.window import Window
     from airflow_provider_streams.systems.base import StreamSystem
+    from airflow_provider_streams.windows.landing import Ask
 
 
 class Outgrown(Exception):
@@ -56,6 +59,28 @@ class Fitting:
                 check_anew(system, plan, self.landing)  # before the reader is left with a landing that never begins
                 raise Outgrown(plan) from None
             raise
+
+
+def check_room(system: StreamSystem, ask: Ask, window: Window) -> None:
+    """See that rows of now can take the place of all that a table holds, before its reader lands otherwise.
+
+    Which columns a transform's have, only the job can see.
+
+    Args:
+        system: knows its columns.
+        ask: what is to be landed.
+        window: the first one, or the span of all.
+
+    Raises:
+        SinkError: the table keeps columns that these cannot go into; or it cannot be looked at.
+        StreamsError: the system does not tell how payloads become columns.
+    """
+    from airflow_provider_streams.spark.fitting import check_anew  # noqa: PLC0415 - Arrow
+    from airflow_provider_streams.spark.sinks import keeps_columns  # noqa: PLC0415 - where a table is
+
+    landing = ask.landing
+    if landing.sink is not None and landing.transform is None and keeps_columns(landing.sink):
+        check_anew(system, plan_of_nothing(system, ask.source, ask.reader, window), landing)
 
 
 _NOT_PINNED: Final = "see that its events are decoded to all of these (its window was not planned, and is what it was)"

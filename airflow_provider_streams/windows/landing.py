@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -66,7 +66,13 @@ class Entered:
     """What values and keys the reader lands from now on, once a window landed so; None: as before."""
 
 
-def enter(journal: Journal, ask: Ask, windows: Sequence[Window], acts: Acts) -> Entered:
+def enter(
+    journal: Journal,
+    ask: Ask,
+    windows: Sequence[Window],
+    acts: Acts,
+    before_anew: Callable[[], None] = lambda: None,
+) -> Entered:
     """Make what is asked the reader's landing, or see that it is; and that its table still holds what we know of.
 
     Args:
@@ -74,11 +80,13 @@ def enter(journal: Journal, ask: Ask, windows: Sequence[Window], acts: Acts) -> 
         ask: what the reader is to land.
         windows: those to come, in order of time.
         acts: `reland` allows another landing, grid or basis.
+        before_anew: called before the reader lands that from then on; raises where it cannot. See `fitting.check_room`.
 
     Raises:
         LandingMismatch: the reader lands something else, and something was landed.
         OffGrid: a window is no cell of the reader's grid.
         ForeignTable, SinkError: the table is somebody else's, or cannot be looked at.
+        StreamsError: as `before_anew`.
     """
     kept = journal.landing(ask.source.key, ask.reader)
     if _proves_only(kept, ask):
@@ -87,6 +95,8 @@ def enter(journal: Journal, ask: Ask, windows: Sequence[Window], acts: Acts) -> 
     problem = None if asked is None else _mismatch(asked, ask, windows)
     if kept is not None and problem is not None and not acts.reland:
         kept, problem = _corrected(journal, kept, ask, problem), None
+    if problem is not None:
+        before_anew()
     kept = _landing(journal, kept, ask, anew=problem is not None)
     if ask.landing.sink is None:
         return Entered(kept.id, None)
@@ -97,11 +107,12 @@ def enter(journal: Journal, ask: Ask, windows: Sequence[Window], acts: Acts) -> 
     return replace(entered, payloads=_payloads(ask)) if is_other else entered
 
 
-def check(journal: Journal, ask: Ask, windows: Sequence[Window], acts: Acts) -> None:
+def check(journal: Journal, ask: Ask, windows: Sequence[Window], acts: Acts, before_anew: Callable[[], None]) -> None:
     """As `enter`, for who only looks: nothing is changed, and without a sink only basis and grid count.
 
     Raises:
         LandingMismatch, OffGrid: as `enter`.
+        StreamsError: as `before_anew`.
     """
     kept = journal.landing(ask.source.key, ask.reader)
     if kept is None:
@@ -110,7 +121,9 @@ def check(journal: Journal, ask: Ask, windows: Sequence[Window], acts: Acts) -> 
         kept = _decoded_as_asked(kept, ask)
     of_table = None if _proves_only(kept, ask) else _other_landing(kept, ask)
     problem = of_table or _other_basis(kept, ask) or _off_grid(kept, ask, windows)
-    if problem is not None and (journal.is_landed(kept) or _may_hold_rows(kept, ask)):
+    if problem is not None and acts.reland:
+        before_anew()
+    elif problem is not None and (journal.is_landed(kept) or _may_hold_rows(kept, ask)):
         raise problem
 
 
@@ -178,7 +191,7 @@ def kept_landing(journal: Journal, source_key: str, reader: str) -> Landing | No
 def basis_of(
     journal: Journal, source: Source, reader: str, given: BasisLike | None, refined: Mapping[str, Any]
 ) -> Basis:
-    """How times become cuts for a reader: as is asked now; what that leaves open, as was asked of the reader last.
+    """How times become cuts for a reader: as is asked now; what that leaves open, as its windows that stand were asked.
 
     Args:
         journal: knows the reader's landing and plans.

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_streams.errors import DataLoss, FewerRows, StreamsError
@@ -16,7 +17,7 @@ from airflow_provider_streams.model.sink import Sink
 from airflow_provider_streams.model.timeline import undecodable_words
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.windows.acts import Acts
-from airflow_provider_streams.windows.fitting import Outgrown
+from airflow_provider_streams.windows.fitting import Outgrown, check_room
 from airflow_provider_streams.windows.landing import (
     Ask,
     Entered,
@@ -141,7 +142,7 @@ def prepare(journal: Journal, system: StreamSystem, ask: Ask, read: WindowRead, 
     """
     window = read.question.window
     while True:
-        entered = enter(journal, ask, [window], acts)
+        entered = enter(journal, ask, [window], acts, partial(check_room, system, ask, window))
         refuse_overlaps(journal, ask, window, acts)
         fitting = fitting_of(ask, entered, acts)
         try:
@@ -161,9 +162,10 @@ def plan_window(place: Workplace, ask: Ask, read: WindowRead, ids: RunIds, acts:
 
 def plan_only(journal: Journal, system: StreamSystem, ask: Ask, read: WindowRead, *, ids: RunIds, acts: Acts) -> Plan:
     """As `prepare`, for a dry run. A plan that needs a new landing is pinned by who makes that."""
+    window = read.question.window
+    check(journal, ask, [window], acts, partial(check_room, system, ask, window))
     if not acts.reland:
-        check(journal, ask, [read.question.window], acts)
-        refuse_overlaps(journal, ask, read.question.window, acts)
+        refuse_overlaps(journal, ask, window, acts)
     fitting = fitting_kept(journal, ask, acts)
     try:
         with recorded_planning(journal, read, ids):

@@ -12,6 +12,7 @@ from airflow_provider_streams.model.payload import Auto, Registry
 from airflow_provider_streams.model.plan import Plan, PlanRequest
 from airflow_provider_streams.model.row_type import StructOf
 from airflow_provider_streams.model.source import Source
+from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.sources import payloads_of
 
 if TYPE_CHECKING:
@@ -34,13 +35,23 @@ def decoding_now(system: StreamSystem, source: Source, plan: Plan) -> Decoding |
     Raises:
         StreamsError: the system does not tell.
     """
-    if not any(payloads_of(source).values()):
-        return None
-    tail: Cut = system.tail(source)
-    nothing = PlanRequest(
-        source, plan.window, plan.reader, basis="cuts", start_cut=tail, end_cut=tail, on_loss="record"
+    return (
+        plan_of_nothing(system, source, plan.reader, plan.window).decoding
+        if any(payloads_of(source).values())
+        else None
     )
-    return system.plan(nothing).decoding
+
+
+def plan_of_nothing(system: StreamSystem, source: Source, reader: str, window: Window) -> Plan:
+    """A plan that reads nothing, and says how payloads become columns now; pinned nowhere.
+
+    Raises:
+        StreamsError: the system does not tell.
+    """
+    tail: Cut = system.tail(source)
+    return system.plan(
+        PlanRequest(source, window, reader, basis="cuts", start_cut=tail, end_cut=tail, on_loss="record")
+    )
 
 
 def with_earlier(told: Decoding, pinned: Decoding) -> Decoding:

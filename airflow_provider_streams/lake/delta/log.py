@@ -36,6 +36,9 @@ _TRIES = 3
 
 _LOCAL_TIME_FEATURE = "timestampNtz"
 
+_MAKING = {"CREATE TABLE", "ADD FEATURE"}
+"""Operations of a history by which we make a table; one that was found empty was claimed by another."""
+
 Act = Callable[["DeltaTable", "CommitProperties"], object]
 
 
@@ -60,6 +63,14 @@ class DeltaVersion:
     def is_empty(self) -> bool:
         """Whether it has no file."""
         return not self._table.file_uris()
+
+    @property
+    def never_landed(self) -> bool:
+        """Whether it was made for a reader, and nothing was done with it since."""
+        if self.mark is None or not self.is_empty:
+            return False
+        with errors_of(self._storage):
+            return {one["operation"] for one in self._table.history()} <= _MAKING
 
     def windows(self) -> frozenset[Window]:
         """Those it holds; one that was landed without rows has a file as well."""
@@ -126,8 +137,8 @@ class DeltaVersion:
 
         return self.commit(act, facts)
 
-    def clear(self, columns: pa.Schema) -> bool:
-        """Take every file out; the table then has these columns, and no others.
+    def begin(self, columns: pa.Schema, files: Sequence[AddAction] = (), facts: Facts | None = None) -> bool:
+        """Put files in the place of all that it holds; the table then has these columns, and no others.
 
         Raises:
             SinkError: see `commit`.
@@ -137,8 +148,9 @@ class DeltaVersion:
         schema = Schema.from_arrow(columns)
         return self.commit(
             lambda table, properties: table.create_write_transaction(
-                [], "overwrite", schema, list(WINDOW_COLUMNS), commit_properties=properties
-            )
+                list(files), "overwrite", schema, list(WINDOW_COLUMNS), commit_properties=properties
+            ),
+            facts,
         )
 
     def claim(self, mark: TableMark) -> bool:

@@ -123,7 +123,7 @@ class DeltaWriter:
             return True
         if not self._is_ours(version):
             return False
-        columns_to_add(self._sink.path, version.columns, self._columns, widen=self._sink.widen)
+        self._columns_to_add(version)
         return True
 
     def _is_ours(self, version: DeltaVersion) -> bool:
@@ -147,13 +147,14 @@ class DeltaWriter:
             version.claim(self._terms.mark)
         elif not version.may_have(columns):
             version.allow_local_times()
-        elif version.clear(columns):
+        elif version.begin(columns):
             _log.info("%s: what was landed before is in its version %d", self._sink.path, version.number)
 
     def _is_replaced(self, version: DeltaVersion, adds: Sequence[AddAction], facts: dict[str, str]) -> bool:
         """Whether the files are in the window's place now. False: look again."""
-        new = columns_to_add(self._sink.path, version.columns, self._columns, widen=self._sink.widen)
-        if not version.may_have(new):
+        new = self._columns_to_add(version)
+        columns = columns_of_table(self._columns)
+        if not version.may_have(columns if new is None else new):
             version.allow_local_times()
             return False
         in_the_way = sorted(one for one in version.windows() if one != self._window and one.overlaps(self._window))
@@ -161,13 +162,29 @@ class DeltaWriter:
             raise WindowsOverlap(self._terms.mark.source, self._window, in_the_way)
         self._may_be_landed = True  # whatever ends this, a signal even, until there is an answer
         try:
-            self._may_be_landed = version.replace([self._window, *in_the_way], adds, new, facts)
+            if new is None:
+                self._may_be_landed = version.begin(columns, adds, facts)
+            else:
+                self._may_be_landed = version.replace([self._window, *in_the_way], adds, new, facts)
         except CommitUnknown:
             raise
         except SinkError:
             self._may_be_landed = False
             raise
         return self._may_be_landed
+
+    def _columns_to_add(self, version: DeltaVersion) -> pa.Schema | None:
+        """What the table must get; None: its columns are those of runs that failed, and give way to the rows'.
+
+        Raises:
+            SinkError: it cannot hold the rows.
+        """
+        try:
+            return columns_to_add(self._sink.path, version.columns, self._columns, widen=self._sink.widen)
+        except SinkError:
+            if self._terms.columns is not None or not version.never_landed:
+                raise
+            return None
 
     def _file_without_rows(self) -> Sequence[DataFile]:
         files = WindowFiles(self._opened())

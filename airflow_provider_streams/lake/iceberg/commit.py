@@ -25,6 +25,8 @@ from airflow_provider_streams.errors import (
 from airflow_provider_streams.lake.iceberg.catalog import errors_of, words_of
 from airflow_provider_streams.lake.iceberg.table import (
     IcebergTable,
+    Watched,
+    change_for,
     files_of,
     is_owned,
     mark_of,
@@ -88,7 +90,7 @@ class Commit:
                 if self._is_made(now):
                     return
                 with errors_of(self.sink, is_lent=storage_of(now).lent):
-                    change = self.change(_Watched(now, self._judge_again), told)
+                    change = self.change(Watched(now, self._judge_again), told)
             except TableUnavailable as error:
                 sent.failure = error
                 continue
@@ -171,7 +173,8 @@ class Replacement:
             WindowsOverlap: other windows share time with it, and shall stay.
         """
         is_ours = is_owned(str(self.sink), table, self.terms)
-        check_same_columns(str(self.sink), self.columns, table.schema())
+        to_come = change_for(self.sink, table, self.columns, self.terms).table_metadata.schema()
+        check_same_columns(str(self.sink), self.columns, to_come)
         if not is_ours:
             return  # all that it holds goes
         for one in table.snapshots():
@@ -186,10 +189,10 @@ class Replacement:
             raise WindowsOverlap(self.terms.mark.source, self.window, in_the_way)
 
     def _change(self, table: Table, files: Sequence[str], facts: dict[str, str]) -> Transaction:
-        """What is to be committed as one: the old files out, the new ones in, and whose table it is."""
+        """What is to be committed as one: the old files out, the new ones in, whose table it is, and its columns."""
         is_ours = mark_of(table) == self.terms.mark
         old = overlapping(self.window) if is_ours else AlwaysTrue()
-        change = table.transaction()
+        change = change_for(self.sink, table, self.columns, self.terms)
         if files_of(table, old):
             change.delete(old, snapshot_properties=facts)
         if not is_ours:
@@ -204,21 +207,6 @@ class Replacement:
 
 class _IsMade(Exception):
     """There is nothing left to do."""
-
-
-class _Watched(Table):
-    """Judged again whenever another commit came first: pyiceberg refreshes a table before it tries once more."""
-
-    def __init__(self, table: Table, judge: Callable[[Table], None]) -> None:
-        super().__init__(
-            table.name(), table.metadata, table.metadata_location, table.io, table.catalog, dict(table.config)
-        )
-        self._judge = judge
-
-    def refresh(self) -> Table:
-        super().refresh()
-        self._judge(self)
-        return self
 
 
 @dataclass

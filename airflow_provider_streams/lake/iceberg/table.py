@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +21,8 @@ from pyiceberg.exceptions import (
 from pyiceberg.expressions import AlwaysTrue, BooleanExpression, parser
 from pyiceberg.io.pyarrow import ArrowScan, pyarrow_to_schema
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionField, PartitionSpec
-from pyiceberg.table import FileScanTask, Table
+from pyiceberg.schema import Schema
+from pyiceberg.table import FileScanTask, Table, Transaction
 from pyiceberg.table.metadata import SUPPORTED_TABLE_FORMAT_VERSION
 from pyiceberg.transforms import DayTransform, HourTransform, IdentityTransform, Transform
 from pyiceberg.types import TimestamptzType
@@ -35,6 +36,7 @@ from airflow_provider_streams.lake.iceberg.types import (
     addition,
     columns_of_table,
     differences,
+    replace_columns,
 )
 from airflow_provider_streams.lake.owner import check_owner, mark_in, properties_of, unowned
 from airflow_provider_streams.lake.storage import Storage
@@ -121,7 +123,7 @@ class IcebergTable:
             self._check_data_folder(table)
             with errors_of(self._sink):
                 try:
-                    if not self._is_claimed(table, terms) or not self._is_fit(table, columns):
+                    if not self._is_claimed(table, terms) or not self._is_fit(table, columns, terms):
                         continue
                 except CommitFailedException:
                     continue  # others changed it: look again
@@ -129,14 +131,19 @@ class IcebergTable:
             return table
         raise TableUnavailable(str(self._sink), f"others changed the table {_ROUNDS} times at once")
 
+    def schema_to_come(self, table: Table, columns: pa.Schema, terms: TableTerms) -> Schema:
+        """Its own, once rows of these columns are in the opened table."""
+        with errors_of(self._sink):
+            return change_for(self._sink, table, columns, terms).table_metadata.schema()
+
     def check_columns(self, columns: pa.Schema) -> None:
-        """See that it can hold rows of these columns, if there is a table: it keeps those that it has.
+        """See that it can hold rows of these columns, if anything ever landed in it: it keeps those that it has.
 
         Raises:
             SinkError: as `opened`.
         """
         table = self.load()
-        if table is not None:
+        if table is not None and not never_landed(table):
             with errors_of(self._sink):
                 self._lacking(table, columns)
 
@@ -175,15 +182,17 @@ class IcebergTable:
         if found is not None or files_of(table):
             is_owned(str(self._sink), table, terms)
             return True
-        with table.transaction() as change:
+        with Watched(table, _look_again).transaction() as change:
             change.set_properties(properties_of(terms.mark))
             # of two who claim it at once, one fails: a change of properties alone is not compared
             with change.update_snapshot(snapshot_properties={"streams.claim": terms.mark.id}).fast_append():
                 pass
         return False
 
-    def _is_fit(self, table: Table, columns: pa.Schema) -> bool:
-        """Whether it has the columns. It gets them, where it may. False: look again."""
+    def _is_fit(self, table: Table, columns: pa.Schema, terms: TableTerms) -> bool:
+        """Whether it has the columns, or will with its first window. It gets them, where it may. False: look again."""
+        if columns_give_way(self._sink, table, columns, terms):
+            return True
         lacking = self._lacking(table, columns)
         if lacking:
             with table.update_schema() as change:
@@ -238,6 +247,22 @@ class IcebergTable:
                 )
 
 
+class Watched(Table):
+    """Judged again whenever another commit came first: pyiceberg refreshes a table before it tries once more."""
+
+    def __init__(self, table: Table, judge: Callable[[Table], None]) -> None:
+        super().__init__(
+            table.name(), table.metadata, table.metadata_location, table.io, table.catalog, dict(table.config)
+        )
+        self._judge = judge
+
+    def refresh(self) -> Table:
+        """As it is now, if it is judged well."""
+        super().refresh()
+        self._judge(self)
+        return self
+
+
 def mark_of(table: Table) -> TableMark | None:
     """Whose it is; None: it does not say."""
     return mark_in(table.properties)
@@ -246,6 +271,37 @@ def mark_of(table: Table) -> TableMark | None:
 def is_owned(target: str, table: Table, terms: TableTerms) -> bool:
     """See `check_owner`."""
     return check_owner(target, mark_of(table), terms, "its earlier snapshots")
+
+
+def _look_again(_table: Table) -> None:
+    """Judge one that was nobody's, and may be somebody's by now."""
+    raise CommitFailedException("another commit came first")
+
+
+def never_landed(table: Table) -> bool:
+    """Whether it was made for a reader, and nothing ever landed in it: one that was found empty has a snapshot."""
+    return mark_of(table) is not None and not table.snapshots()
+
+
+def columns_give_way(sink: IcebergSink, table: Table, columns: pa.Schema, terms: TableTerms) -> bool:
+    """Whether a table has its columns from runs that failed before anything landed, and cannot hold these."""
+    if terms.columns is not None or not never_landed(table):
+        return False
+    lacking, wrong = differences(table.schema(), columns)
+    return bool(wrong or (lacking and not sink.widen))
+
+
+def change_for(sink: IcebergSink, table: Table, columns: pa.Schema, terms: TableTerms) -> Transaction:
+    """A change that is to put rows of these columns in. It has given the table these, where its own give way.
+
+    It is to make a snapshot, too: so of all that were begun before anything landed, one comes first, and the catalog
+    refuses the others, whichever columns they were written for.
+    """
+    change = table.transaction()
+    if columns_give_way(sink, table, columns, terms):
+        with change.update_schema(allow_incompatible_changes=True) as update:
+            replace_columns(update, table.schema(), columns)
+    return change
 
 
 def overlapping(window: Window) -> BooleanExpression:

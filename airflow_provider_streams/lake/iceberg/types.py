@@ -9,6 +9,7 @@ from typing import Any, Final
 import pyarrow as pa
 from pyiceberg.io.pyarrow import pyarrow_to_schema
 from pyiceberg.schema import Schema
+from pyiceberg.table.update.schema import UpdateSchema
 from pyiceberg.types import IcebergType, ListType, MapType, StructType
 
 from airflow_provider_streams.errors import TableUnavailable
@@ -110,6 +111,19 @@ def differences(table: Schema, columns: pa.Schema) -> tuple[list[str], list[str]
         if one.required and one.name not in names
     ]
     return lacking, wrong
+
+
+def replace_columns(update: UpdateSchema, table: Schema, columns: pa.Schema) -> None:
+    """Let a table have the columns of a window, and no others. Those that stay as they are keep their field ids."""
+    wanted = pyarrow_to_schema(columns_of_table(columns)).fields
+    alike = {(one.name, _shape(one.field_type), one.required) for one in wanted}
+    kept = {one.name for one in table.fields if (one.name, _shape(one.field_type), one.required) in alike}
+    for one in table.fields:
+        if one.name not in kept:
+            update.delete_column((one.name,))
+    for one in wanted:
+        if one.name not in kept:
+            update.add_column((one.name,), one.field_type)
 
 
 def addition(columns: pa.Schema) -> Schema:

@@ -71,7 +71,8 @@ class IcebergWriter:
         columns = types.columns_of_rows(str(self._sink), schema)
         table = self._table.opened(columns, self._terms)
         known = frozenset(one.snapshot_id for one in table.snapshots())
-        stored = types.as_stored(columns, table.schema())
+        to_come = self._table.schema_to_come(table, columns, self._terms)
+        stored = types.as_stored(columns, to_come)
         self._replacement = Replacement(self._sink, self._window, self._terms, self._attempt, known, stored)
         self._location = tables.data_location(table)
         self._target = FileTarget(
@@ -79,7 +80,7 @@ class IcebergWriter:
             f"window_start={moment_label(self._window.start)}",
             f"{self._attempt}-",
             stored,
-            types.window_constants(self._window, table.schema()),
+            types.window_constants(self._window, to_come),
         )
         tables.make_folder(self._target.storage, self._target.folder)
         return self._target

@@ -83,14 +83,17 @@ def check_seen(request: PlanRequest, known: Shards) -> None:
 def with_new_shards(request: PlanRequest, known: Shards) -> PlanRequest:
     """The request, its cuts checked. A chain reads a shard that is new to it from its beginning.
 
+    A shard that a user's start leaves out is read from its head, wherever that is.
+
     Raises:
         StartTrimmed: a topic was deleted, some of whose events belong to the window, and loss is not accepted.
-        InvalidRequest: a cut does not name every shard.
+        InvalidRequest: an end cut does not name every shard, or a cut names another one.
     """
     if request.basis == "append" and request.start_cut is not None and request.end_cut is not None:
         return _recorded(request, known)
     if request.basis != "chained" or request.start_cut is None:
-        cuts.check_shards(known, request.start_cut, request.end_cut)
+        start = None if request.start_cut is None else {**known, **request.start_cut}
+        cuts.check_shards(known, start, request.end_cut)
         return request
     gone = sorted(request.start_cut.keys() - known.keys())
     if gone and request.on_loss == "fail":

@@ -16,6 +16,7 @@ from airflow_provider_streams.model.receipt import SplitReceipt
 from airflow_provider_streams.model.sighting import Identity, Sighting
 from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.systems.base import Recorded, SplitReader
+from airflow_provider_streams.systems.given_cuts import EARLIEST
 from airflow_provider_streams.systems.pulsar import cuts
 from airflow_provider_streams.systems.pulsar.admin.client import AdminClient, AsyncAdminClient
 from airflow_provider_streams.systems.pulsar.declaration import chosen
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _SOURCE_OPTIONS = ("topic", "topics", "topicspattern")
-_RULES: dict[str, Callable[[cuts.Shard], Position]] = {"earliest": cuts.head, "latest": cuts.tail}
+_RULES: dict[str, Callable[[cuts.Shard], Position]] = {EARLIEST: cuts.head, "latest": cuts.tail}
 
 
 class PulsarSystem:
@@ -90,6 +91,10 @@ class PulsarSystem:
             InvalidRequest: no such notation, or not every shard of the source is named.
         """
         return run(self._cut(_pulsar_source(source), _written(text)))
+
+    def parse_start(self, source: Source, text: str | Mapping[str, str]) -> Cut:
+        """See `StartsByShard`; all shards are named, as in `parse_cut`."""
+        return run(self._cut(_pulsar_source(source), _written(text), left_out=EARLIEST))
 
     def tail(self, source: Source) -> Cut:
         """See `StreamSystem` and `cuts.tail`: behind the last readable message of each partition."""
@@ -182,16 +187,16 @@ class PulsarSystem:
                 cluster = str(self.endpoint.addresses[0])
                 return await work(Planner(admin, brokers, cluster=cluster))
 
-    async def _cut(self, source: PulsarSource, written: str | Mapping[str, str]) -> Cut:
+    async def _cut(self, source: PulsarSource, written: str | Mapping[str, str], *, left_out: str | None = None) -> Cut:
         async def resolve(planner: Planner) -> Cut:
-            shards = await planner.shards(source)
-            texts = _texts(shards, written)
-            rules = {text.lower() for text in texts.values()} & _RULES.keys()
+            texts = _texts(await planner.shards(source), written)
+            rules = {text.lower() for text in texts.values()} & _RULES.keys() - {left_out}
             resolved = {rule: await planner.cut_at(source, _RULES[rule]) for rule in rules}
             return Cut(
                 {
                     shard: resolved[text.lower()][shard] if text.lower() in resolved else parse_position(text, shard)
                     for shard, text in texts.items()
+                    if text.lower() != left_out
                 }
             )
 
@@ -232,7 +237,7 @@ def _written(text: str | Mapping[str, str]) -> str | Mapping[str, str]:
 def _texts(shards: Sequence[str], written: str | Mapping[str, str]) -> dict[str, str]:
     """Each shard's own text."""
     if isinstance(written, Mapping):
-        texts = {full_topic_name(name): text for name, text in written.items()}
+        texts = {full_topic_name(name): text.strip() for name, text in written.items()}
         cuts.check_shards(dict.fromkeys(shards), texts)
         return texts
     if len(shards) > 1 and written.strip().lower() not in _RULES:

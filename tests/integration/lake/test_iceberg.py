@@ -22,7 +22,8 @@ from airflow_provider_streams.errors import (
     WindowsOverlap,
 )
 from airflow_provider_streams.lake.connections import given
-from airflow_provider_streams.lake.iceberg.table import storage_of
+from airflow_provider_streams.lake.iceberg.catalog import catalog_of
+from airflow_provider_streams.lake.iceberg.table import IcebergTable, storage_of
 from airflow_provider_streams.lake.iceberg.writer import IcebergWriter
 from airflow_provider_streams.lake.writer import TableWriter
 from airflow_provider_streams.model.landing import TableMark, TableState
@@ -206,6 +207,25 @@ def test_a_table_of_nobody_is_taken_while_it_is_empty(sink, catalog):
         land(wide, hour(0), rows_of(0, 2))
     with pytest.raises(ForeignTable, match="nothing in it says whose"):
         IcebergWriter.look(sink)
+
+
+@on_both
+def test_of_two_who_take_a_table_of_nobody_at_once_one_is_refused(sink, monkeypatch):
+    made = catalog_of(sink)
+    made.create_namespace(sink.table.split(".")[0])
+    made.create_table(sink.table, schema=pa.schema([("id", pa.int64())]))
+    found, wide = IcebergTable.load, replace(sink, widen=True)
+
+    def load(self):
+        table = found(self)
+        monkeypatch.undo()
+        land(wide, hour(0), rows_of(0, 2))
+        return table
+
+    monkeypatch.setattr(IcebergTable, "load", load)
+    with pytest.raises(ForeignTable, match="belongs to"):
+        land(wide, hour(1), rows_of(9, 1), mark=replace(TERMS.mark, reader="x.y"))
+    assert held(sink) == {hour(0): [0, 1]}
 
 
 @on_both

@@ -9,7 +9,7 @@ import pytest
 from airflow_provider_streams.errors import StartTrimmed, StartUnproven, TermsChanged, WindowNotReady
 from airflow_provider_streams.journal.sightings import SPACING
 from airflow_provider_streams.journal.store import Journal
-from airflow_provider_streams.model.basis import Chained, PublishTime
+from airflow_provider_streams.model.basis import Chained, Cuts, PublishTime
 from airflow_provider_streams.model.plan import Plan
 from airflow_provider_streams.model.sighting import Sighting
 from airflow_provider_streams.model.window import Window
@@ -96,6 +96,31 @@ def test_what_was_trimmed_before_anybody_looked_is_unproven_and_lands(bench, sys
     topic.write(120)
     later = Window(window.end + SPACING, window.end + SPACING + HOUR)
     assert journal.sighting(topic.source.key, later.start).at <= later.start
+
+
+def test_the_head_of_one_shard_is_as_unproven_as_that_of_all(bench, system, journal):
+    trimmed, whole = Topic(bench), Topic(bench)
+    trimmed.write(120)
+    trimmed.trim()
+    trimmed.write(5)
+    whole.write(5)
+    source, window = PulsarSource([trimmed.name, whole.name]), hour_until(now())
+    (ledger, entry, _) = system.parse_cut(source, "earliest")[trimmed.name].parts
+
+    def verdict(start, **more):
+        read = WindowRead(WindowQuestion(source, window, Cuts(start, "latest")), "tests", **more)
+        found = {one.shard: one.verdict for one in fresh_plan(journal, system, read).ranges}
+        assert not found[whole.name].startswith("unproven")
+        return found[trimmed.name]
+
+    of_all = verdict("earliest")
+    assert of_all.startswith("unproven: it begins at the first entry still held")
+    assert verdict({trimmed.name: "earliest", whole.name: "earliest"}) == of_all
+    some = {trimmed.name: "earliest", whole.name: "latest"}
+    assert verdict(some) == of_all
+    with pytest.raises(StartUnproven):
+        verdict(some, on_unproven="fail")
+    assert not verdict({trimmed.name: f"{ledger}:{entry}", whole.name: "earliest"}).startswith("unproven")
 
 
 def test_with_an_earlier_look_the_same_window_is_proven(bench, system, journal, tmp_path):

@@ -600,6 +600,39 @@ def test_what_was_asked_of_a_reader_last_is_told_by_basis(world):
     assert told("publish") == {"slack": 9 * MINUTE}
 
 
+def test_what_only_was_tried_does_not_tell_what_is_asked_of_a_reader(world):
+    heard = []
+
+    def told():
+        terms = world.journal.last_terms(FakeSource("numbers").key, "reader", "publish")
+        return terms and terms.lengths["slack"] // MINUTE
+
+    def die(_spec):
+        heard.append(told())
+        raise RuntimeError
+
+    def fail(minute, slack, **acts):
+        world.before = die
+        with pytest.raises(RuntimeError):
+            world.read(minutes(minute, minute + 1), slack=slack * MINUTE, **acts)
+        world.before = lambda _spec: None
+
+    world.read(minutes(0, 1), slack=3 * MINUTE, dry_run=True)
+    assert told() is None, "nobody has read it"
+    fail(1, 5)
+    assert (heard, told()) == ([5], 5), "it is all that is known"
+    fail(2, 6)
+    assert (heard, told()) == ([5, 6], 6)
+    world.read(minutes(1, 2), slack=8 * MINUTE)
+    assert told() == 5, "the one that stands was planned so"
+    world.read(minutes(4, 5), slack=7 * MINUTE, dry_run=True)
+    fail(5, 9)
+    fail(1, 9, replan=True)
+    assert (heard, told()) == ([5, 6, 5, 5], 5), "nor do those in flight, as long as another one stands"
+    world.read(minutes(4, 5))
+    assert told() == 7, "a dry run's plan that was read since counts as any other"
+
+
 def test_late_rows_stay_counted_until_they_are_read(world):
     world.hold(late_every=100, late_by_ms=120_000)
     world.backfill(minutes(0, 10))

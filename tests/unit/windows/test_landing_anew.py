@@ -242,6 +242,16 @@ def test_an_old_run_that_lands_after_such_a_kill_is_set_aside_too(world, renames
 TYPED = {"value": Json("n long"), "undecodable": Undecodable()}
 
 
+@pytest.mark.parametrize("acts", [{}, {"reland": True}])
+def test_what_a_first_run_that_failed_made_of_the_table_gives_way_to_the_corrected_one(world, tables, told, acts):
+    told("n string, shard int")
+    fail(world, **TYPED | {"value": Json("n string")})
+    told("n long, shard string")
+    world.read(minute(0), **TYPED, **acts)
+    world.read(minute(1), **TYPED)
+    assert (held(world), standing(world)) == ([minute(0), minute(1)], "ours")
+
+
 @pytest.mark.parametrize("tables", ["iceberg"], indirect=True)
 def test_rows_that_the_table_can_never_take_leave_the_reader_as_it_was(world, tables, told):
     world.read(minute(0), **TYPED)
@@ -269,12 +279,47 @@ def test_a_table_of_other_columns_is_made_anew_once_it_is_dropped(world, tables,
 
 
 @pytest.mark.parametrize("tables", ["iceberg"], indirect=True)
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [("n long, more string", "it lacks more string; widen=True"), ("n double", "n is long, the rows")],
+)
+def test_another_landing_whose_rows_the_table_cannot_take_leaves_the_reader_as_it_was(world, tables, value, said):
+    world.hold(events=600, records=1)
+    world.read(minute(0), **TYPED)
+    before, other = world.journal.landing(KEY, "reader"), Json(value)
+    for acts in ({}, {"dry_run": True}, {}):
+        with pytest.raises(SinkError, match=said):
+            world.read(minute(1), **TYPED | {"value": other}, reland=True, **acts)
+    for dry_run in (False, True):
+        with pytest.raises(SinkError, match=said):
+            world.backfill(Window(minute(1).start, minute(2).end), value=other, reland=True, dry_run=dry_run)
+    assert world.journal.landing(KEY, "reader") == before
+    assert (held(world), standing(world), states(world)) == ([minute(0)], "ours", ["covered", "missing"])
+    world.read(minute(1), **TYPED)
+    assert held(world) == [minute(0), minute(1)]
+    world.read(minute(1), **TYPED | {"value": other}, sink="other", reland=True)
+    assert held(world, "other") == [minute(1)]
+
+
+@pytest.mark.parametrize("tables", ["iceberg"], indirect=True)
+def test_columns_that_the_table_may_get_are_landed_anew(world, tables, monkeypatch):
+    world.hold(events=600, records=1)
+    monkeypatch.setattr(
+        world, "sink", lambda _name="lake": IcebergSink("shop.lake", conn_id="iceberg_test", widen=True)
+    )
+    world.read(minute(0), **TYPED)
+    world.read(minute(1), **TYPED | {"value": Json("n long, more string")}, reland=True)
+    assert (held(world), states(world)) == ([minute(1)], ["missing", "covered"])
+
+
+@pytest.mark.parametrize("tables", ["iceberg"], indirect=True)
 def test_where_columns_are_known_too_late_the_reader_goes_back_to_those_that_fit(world, tables):
+    """Those of a transform; that of this world gives the rows as they are."""
     world.hold(events=600, records=1)
     world.read(minute(0), **TYPED)
     for _ in range(2):
         with pytest.raises(SinkError, match="n is long, the rows have double"):
-            world.read(minute(1), **TYPED | {"value": Json("n double")}, reland=True)
+            world.read(minute(1), **TYPED | {"value": Json("n double")}, transform="shop.orders:paid", reland=True)
     assert (held(world), standing(world)) == ([minute(0)], "earlier")
     world.read(minute(1), **TYPED)
     assert (held(world), standing(world)) == ([minute(1)], "ours")

@@ -169,6 +169,13 @@ def test_whatever_it_is_called_the_head_of_a_truncated_stream_is_unproven(system
     assert [one.verdict for one in system.plan(request).ranges] == ["ok"], "from a known place it is proven"
 
 
+def test_of_single_segments_only_offsets_are_said(system):
+    window = Window(START, START + timedelta(hours=1))
+    for name in (Segment(STREAM, 0).name, "0.#epoch.0"):
+        with pytest.raises(InvalidRequest, match="'earliest', which is no byte offset"):
+            plan_request(system, WindowQuestion(PravegaSource(STREAM), window, Cuts({name: "earliest"})), "reader")
+
+
 def plan_of(start: int, end: int) -> Plan:
     name, first, last = NAME, Position.of(start), Position.of(end)
     return Plan(

@@ -127,6 +127,42 @@ def test_whatever_it_is_called_the_head_of_a_trimmed_topic_is_unproven(system, c
     assert [one.verdict for one in system.plan(replace(known, with_schemas=False)).ranges] == ["ok"]
 
 
+PARTS = [f"persistent://public/default/p-partition-{n}" for n in range(2)]
+
+
+@pytest.mark.parametrize(
+    ("start", "verdicts"),
+    [
+        ("earliest", ["unproven", "ok"]),
+        ({PARTS[0]: "earliest", PARTS[1]: "earliest"}, ["unproven", "ok"]),
+        ({"p-partition-0": " Earliest", "p-partition-1": "30:1"}, ["unproven", "ok"]),
+        (f'{{"{PARTS[0]}": "earliest", "{PARTS[1]}": "30:1"}}', ["unproven", "ok"]),
+        ({PARTS[0]: "23:0", PARTS[1]: "earliest"}, ["ok", "ok"]),
+    ],
+)
+@pytest.mark.parametrize("end", [None, "latest", {PARTS[0]: "23:2", PARTS[1]: "latest"}])
+def test_so_it_is_of_one_shard_where_it_is_said_of_that_alone(system, cluster, start, verdicts, end):
+    topic = cluster.add("p-partition-0", Topic.of([Stored(EPOCH_MS)] * 12, first_ledger=20))
+    topic.trim(1, EPOCH_MS + 900)
+    window = Window(at_ms(EPOCH_MS), at_ms(EPOCH_MS + 1000))
+    request = replace(
+        plan_request(system, WindowQuestion(PulsarSource("p"), window, Cuts(start, end)), "reader"), with_schemas=False
+    )
+    plan = system.plan(request)
+    assert [one.verdict.partition(":")[0] for one in plan.ranges] == verdicts
+    assert plan.start_cut[PARTS[0]] == at(23, 0)
+    if "unproven" in verdicts:
+        with pytest.raises(StartUnproven):
+            system.plan(replace(request, on_unproven="fail"))
+
+
+@pytest.mark.parametrize("start", [{PARTS[0]: "earliest"}, {PARTS[0]: "earliest", PARTS[1]: "earliest", NAME: "1:1"}])
+def test_a_start_names_each_shard_and_no_other(system, cluster, start):
+    window = Window(at_ms(EPOCH_MS), at_ms(EPOCH_MS + 1000))
+    with pytest.raises(InvalidRequest, match="a cut must name every shard of its source once"):
+        plan_request(system, WindowQuestion(PulsarSource("p"), window, Cuts(start)), "reader")
+
+
 @pytest.mark.parametrize("text", ["{", "[", "never", ""])
 def test_other_texts_are_refused(system, cluster, text):
     with pytest.raises(InvalidRequest):

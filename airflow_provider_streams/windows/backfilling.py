@@ -112,7 +112,13 @@ class Backfill:
     @property
     def ask(self) -> Ask:
         """What the reader is to land."""
-        return Ask(self.source, self.reader, self.landing, self.basis.name, self.grid, event_time_of(self.basis))
+        grid = self.grid if self.windows else None  # else a wrong span would make it the reader's for good
+        return Ask(self.source, self.reader, self.landing, self.basis.name, grid, event_time_of(self.basis))
+
+    @property
+    def windows(self) -> tuple[Window, ...]:
+        """The whole windows of its span, by the grid."""
+        return tuple(self.grid.cells(self.span.start, self.span.end))
 
     def read_of(self, window: Window) -> WindowRead:
         """One of its windows."""
@@ -326,7 +332,9 @@ class Backfiller:
     def _check_landing(self, system: StreamSystem | None, *, pin: bool) -> None:
         """What is to be landed must be what the reader lands; from then on it is."""
         one = self._backfill
-        windows = list(one.grid.cells(one.span.start, one.span.end))
+        windows = one.windows
+        if not windows:
+            _log.warning("No whole window of %s lies in %s", one.grid, one.span)
         if pin:
             self._entered = enter(self._journal, one.ask, windows, one.acts, partial(self._check_room, system))
             self._fitting = fitting_of(one.ask, self._entered, one.acts)

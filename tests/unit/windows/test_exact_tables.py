@@ -521,6 +521,14 @@ def test_a_refused_plan_that_another_run_reads_stays(world):
 # Another grid
 
 
+def test_a_backfill_without_a_whole_window_makes_no_grid(world, caplog):
+    _, outcome = world.backfill(minutes(5, 20), length="36m")
+    assert (outcome.covered, outcome.failures) == ((), {})
+    assert "No whole window of 36m +29m lies in" in caplog.text
+    world.read(minutes(10, 20), grid="10m")
+    assert world.windows() == [minutes(10, 20)]
+
+
 @pytest.mark.parametrize(("first", "then"), [("1m", "5m"), ("5m", "1m"), ("2m", "3m")])
 @pytest.mark.parametrize("act", ["backfill", "run"])
 def test_landed_anew_on_another_grid_all_windows_are_of_it(world, first, then, act):

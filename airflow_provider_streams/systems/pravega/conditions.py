@@ -108,7 +108,9 @@ class WatermarkReached:
         self._seen[:] = [(yield from questions.newest_mark(stream, *self._seen))]
         newest = self._seen[0].newest
         if newest is None:
-            because = "its writers note no times (Java: noteTime, or automaticallyNoteTime)"
+            because = (
+                "its writers note no times (Java: noteTime, or automaticallyNoteTime), or what they noted is removed"
+            )
             return Readiness(ready=False, because=f"{stream} has no watermark: {because}")
         return Readiness(
             newest.lower >= self.moment,

@@ -14,7 +14,20 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, delete, exists, insert, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    RowMapping,
+    Select,
+    and_,
+    delete,
+    exists,
+    insert,
+    not_,
+    or_,
+    select,
+    update,
+)
 
 from airflow_provider_streams.errors import FewerRows, JournalError, PlanMismatch, WindowsOverlap
 from airflow_provider_streams.journal import chains, landings, names
@@ -249,7 +262,8 @@ def fail(connection: Connection, run: int, failure: Failure) -> None:
 def take_back_plans(connection: Connection, reader_id: int, landing_id: int, window: Window) -> None:
     """A plan was refused, as the table would hold less: that by which the window is in the table counts again.
 
-    What was pinned since is forgotten, unless it is being read, was landed elsewhere, or is a link of a chain.
+    What was pinned since is forgotten, where nothing else came of it: any other run may have landed before it ended, or
+    may yet. Links of a chain stay, too.
     """
     covered = _last_covered(connection, reader_id, landing_id, window)
     if covered is None or covered["pin_id"] is None:
@@ -257,7 +271,8 @@ def take_back_plans(connection: Connection, reader_id: int, landing_id: int, win
     at = select(pins.c.generation).where(pins.c.id == covered["pin_id"]).scalar_subquery()
     same = (pins.c.reader_id == reader_id, pins.c.window_start == window.start, pins.c.window_end == window.end)
     since = connection.execute(select(pins.c.id).where(*same, pins.c.generation > at)).scalars().all()
-    is_used = exists().where(runs.c.pin_id.in_(since), runs.c.state.in_(("running", "covered")))
+    is_refusal = and_(runs.c.state == "failed", runs.c.error_type == FewerRows.__name__)
+    is_used = exists().where(runs.c.pin_id.in_(since), not_(is_refusal))
     follows = pins.c.follows_id
     is_link = exists().where(or_(follows.in_(since), and_(pins.c.id.in_(since), follows.is_not(None))))
     if since and not connection.execute(select(or_(is_used, is_link))).scalar():

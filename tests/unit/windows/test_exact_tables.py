@@ -23,6 +23,7 @@ from airflow_provider_streams.errors import (
     WindowNotReady,
     WindowsOverlap,
 )
+from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.lake.parquet.table import ParquetTable
 from airflow_provider_streams.model.basis import Cuts
 from airflow_provider_streams.model.grid import parse_grid
@@ -30,6 +31,7 @@ from airflow_provider_streams.model.landing import TableMark, TableTerms
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.spark.sinks import table_state
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource
+from airflow_provider_streams.windows.reading import Begin
 from airflow_provider_streams.windows.table import compare
 
 MINUTE = timedelta(minutes=1)
@@ -516,6 +518,29 @@ def test_a_refused_plan_that_another_run_reads_stays(world):
     assert world.journal.pinned(key, "reader", minutes(0, 1)) == plan
     world.journal.fail_run(started.run, "FewerRows", "")
     assert world.journal.pinned(key, "reader", minutes(0, 1)) != plan
+
+
+@pytest.mark.parametrize("end", ["killed", "the journal was away"])
+def test_a_refused_plan_by_which_another_run_may_have_landed_stays(world, monkeypatch, end):
+    """One that died behind its commit: the table holds what that plan read."""
+    world.read(minutes(0, 1))
+    world.hold(head=30)
+
+    def away(*_args, **_how):
+        raise OSError("away")
+
+    with monkeypatch.context() as dying:
+        dying.setattr(Begin, "finish", away)
+        if end == "killed":
+            dying.setattr(Journal, "fail_run", lambda *_args, **_how: None)
+        with pytest.raises(OSError, match="away"):
+            world.read(minutes(0, 1), replan=True, accept_fewer=True, on_loss="record")
+    assert len(world.values()) == 60
+    with pytest.raises(FewerRows):
+        world.read(minutes(0, 1), on_loss="record")
+    assert world.states(minutes(0, 1)) != ["covered"], "nobody proved what is in the table now"
+    world.read(minutes(0, 1), on_loss="record", accept_fewer=True)
+    assert (len(world.values()), world.states(minutes(0, 1))) == (60, ["covered"])
 
 
 # Another grid

@@ -45,7 +45,7 @@ def _backfill(args: Namespace, reading: Reading, journal: Journal) -> Backfill:
     return Backfill(
         source=source,
         span=span,
-        grid=own or backfill_grid(journal, source.key, reading.reader, args.window_length, span.start),
+        grid=own or backfill_grid(journal, source.key, reading.reader, args.window_length, span),
         reader=reading.reader,
         selection=Selection(parse_select(args.select.split(",")), accepts_loss=reading.on_loss == "record"),
         landing=_landing_of_preview(reading, journal) if args.dry_run else reading.landing_in(journal),

@@ -137,24 +137,24 @@ class BackfillWindowsOperator(LandingOperator):
         return announce(journal, context, backfill.ask, self.sink, self.partition_key_format)
 
     def _backfill(self, journal: Journal, context: Context) -> Backfill:
-        def grid(reader: str, start: datetime) -> Grid:
-            return backfill_grid(journal, self.source.key, reader, self.window_length, start)
+        def grid(reader: str, span: Window) -> Grid:
+            return backfill_grid(journal, self.source.key, reader, self.window_length, span)
 
         return self.backfill(context, grid)
 
-    def backfill(self, context: Context, grid: Callable[[str, datetime], Grid]) -> Backfill:
+    def backfill(self, context: Context, grid: Callable[[str, Window], Grid]) -> Backfill:
         """What this task is to fill.
 
         Args:
             context: the run's.
-            grid: how windows tile time, given the reader and where the span starts.
+            grid: how windows tile time, given the reader and the span.
         """
         ti, reader = context["ti"], reader_name(self.reader, context)
         span = Window(utc_moment(self.start), utc_moment(self.end))
         return Backfill(
             source=self.source,
             span=span,
-            grid=grid(reader, span.start),
+            grid=grid(reader, span),
             reader=reader,
             landing=rendered_landing(self),
             selection=Selection(

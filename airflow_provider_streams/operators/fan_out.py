@@ -19,12 +19,11 @@ from airflow_provider_streams.windows.reading import undecodable_sentence
 from airflow_provider_streams.windows.reading_tables import TablesReader, WholeRead
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from airflow.sdk import Context
 
     from airflow_provider_streams.model.grid import Grid
     from airflow_provider_streams.model.landing import Landing
+    from airflow_provider_streams.model.window import Window
     from airflow_provider_streams.operators.backfill import BackfillWindowsOperator
     from airflow_provider_streams.operators.read import ReadWindowOperator
     from airflow_provider_streams.windows.expansion import Expansion
@@ -57,8 +56,8 @@ class TablesFill:
         expansion = self._backfiller.expand()
         task.log.info("%s is %d topics or streams now", task.source, len(expansion))
 
-        def grid(reader: str, start: datetime) -> Grid:
-            return grid_of_tables(self._place.journal, expansion, reader, task.window_length, start)
+        def grid(reader: str, span: Window) -> Grid:
+            return grid_of_tables(self._place.journal, expansion, reader, task.window_length, span)
 
         how = task.backfill(self._context, grid)
         preview, outcome = self._backfiller.preview(expansion, how, pin=not task.dry_run_only)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -112,13 +112,7 @@ class Backfill:
     @property
     def ask(self) -> Ask:
         """What the reader is to land."""
-        grid = self.grid if self.windows else None  # else a wrong span would make it the reader's for good
-        return Ask(self.source, self.reader, self.landing, self.basis.name, grid, event_time_of(self.basis))
-
-    @property
-    def windows(self) -> tuple[Window, ...]:
-        """The whole windows of its span, by the grid."""
-        return tuple(self.grid.cells(self.span.start, self.span.end))
+        return Ask(self.source, self.reader, self.landing, self.basis.name, self.grid, event_time_of(self.basis))
 
     def read_of(self, window: Window) -> WindowRead:
         """One of its windows."""
@@ -140,22 +134,32 @@ def check_any_order(basis: Basis) -> None:
         )
 
 
-def backfill_grid(
-    journal: Journal, source_key: str, reader: str, length: timedelta | str | None, start: datetime
-) -> Grid:
+def backfill_grid(journal: Journal, source_key: str, reader: str, length: timedelta | str | None, span: Window) -> Grid:
     """How the windows of a backfill tile time: as it says, else as its reader's do.
 
     Raises:
-        InvalidWindow: it does not say, and nothing was read yet that could tell.
+        InvalidWindow: it does not say, and nothing was read yet that could tell; or see `asked_grid`.
     """
-    if length is not None:
-        return grid_through(length, start)
     grid = grid_of(journal, source_key, reader)
+    if length is not None:
+        return asked_grid(length, span, grid)
     if grid is None:
         raise InvalidWindow(
             f"reader {reader!r} of {source_key} has no grid yet: say how long its windows are, with "
             "window_length=timedelta(..) or a text like '1h' or '1d Europe/Berlin'"
         )
+    return grid
+
+
+def asked_grid(length: timedelta | str, span: Window, known: Grid | None) -> Grid:
+    """The grid of a length, through a span's start where it is a plain one.
+
+    Raises:
+        InvalidWindow: no whole window of it lies in the span, and it is not the reader's: it would become it.
+    """
+    grid = grid_through(length, span.start)
+    if str(grid) != str(known) and next(grid.cells(span.start, span.end), None) is None:
+        raise InvalidWindow(f"no whole window of {grid} lies in {span}, the first one is {grid.cell(span.start)}")
     return grid
 
 
@@ -332,9 +336,7 @@ class Backfiller:
     def _check_landing(self, system: StreamSystem | None, *, pin: bool) -> None:
         """What is to be landed must be what the reader lands; from then on it is."""
         one = self._backfill
-        windows = one.windows
-        if not windows:
-            _log.warning("No whole window of %s lies in %s", one.grid, one.span)
+        windows = list(one.grid.cells(one.span.start, one.span.end))
         if pin:
             self._entered = enter(self._journal, one.ask, windows, one.acts, partial(self._check_room, system))
             self._fitting = fitting_of(one.ask, self._entered, one.acts)

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_streams.errors import InvalidRequest, InvalidWindow, StreamsError
 from airflow_provider_streams.model.backfill import Limits, PlannedWindow, Preview
-from airflow_provider_streams.model.grid import Grid, grid_through
+from airflow_provider_streams.model.grid import Grid
 from airflow_provider_streams.model.landing import Landing
 from airflow_provider_streams.model.packing import packed
 from airflow_provider_streams.model.plan_table import bytes_text
 from airflow_provider_streams.model.table_list import MOST_NAMED
-from airflow_provider_streams.windows.backfilling import Backfill, Backfiller
+from airflow_provider_streams.windows.backfilling import Backfill, Backfiller, asked_grid
 from airflow_provider_streams.windows.expansion import Expansion, expand, is_new, vanished
 from airflow_provider_streams.windows.fan_out import Preparing, Tables, failed, land_jobs
 from airflow_provider_streams.windows.landing import grid_of
@@ -25,8 +25,6 @@ from airflow_provider_streams.windows.reading import recorded_planning
 from airflow_provider_streams.windows.sightings import look
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from airflow_provider_streams.journal.store import Journal
     from airflow_provider_streams.model.placeholders import SourceTable
     from airflow_provider_streams.model.sink import Sink
@@ -102,17 +100,17 @@ class TablesPreview:
 
 
 def grid_of_tables(
-    journal: Journal, expansion: Expansion, reader: str, length: timedelta | str | None, start: datetime
+    journal: Journal, expansion: Expansion, reader: str, length: timedelta | str | None, span: Window
 ) -> Grid:
     """How the windows of all tile time: as it is said, else as those of any that was landed do.
 
     Raises:
-        InvalidWindow: it is not said, and nothing was read yet that could tell.
+        InvalidWindow: it is not said, and nothing was read yet that could tell; or see `asked_grid`.
     """
-    if length is not None:
-        return grid_through(length, start)
     known = (grid_of(journal, one.source.key, reader) for one in expansion.tables)
     grid = next((one for one in known if one is not None), None)
+    if length is not None:
+        return asked_grid(length, span, grid)
     if grid is None:
         raise InvalidWindow(
             f"reader {reader!r} has landed nothing of these topics or streams yet: say how long its windows are, with "

@@ -130,7 +130,7 @@ class World:
         backfill = Backfill(
             source=stream,
             span=span,
-            grid=backfill_grid(self.journal, stream.key, reader, length, span.start),
+            grid=backfill_grid(self.journal, stream.key, reader, length, span),
             reader=reader,
             selection=Selection(parse_select(select), accepts_loss=on_loss == "record", is_own=is_own),
             landing=Landing(self.sink(sink) if sink else None, transform, columns),

@@ -15,6 +15,7 @@ from airflow_provider_streams.errors import (
     FewerRows,
     ForeignTable,
     InvalidRequest,
+    InvalidWindow,
     LandingMismatch,
     OffGrid,
     OtherCluster,
@@ -546,12 +547,15 @@ def test_a_refused_plan_by_which_another_run_may_have_landed_stays(world, monkey
 # Another grid
 
 
-def test_a_backfill_without_a_whole_window_makes_no_grid(world, caplog):
-    _, outcome = world.backfill(minutes(5, 20), length="36m")
-    assert (outcome.covered, outcome.failures) == ((), {})
-    assert "No whole window of 36m +29m lies in" in caplog.text
-    world.read(minutes(10, 20), grid="10m")
-    assert world.windows() == [minutes(10, 20)]
+@pytest.mark.parametrize("act", [{}, {"reland": True, "columns": ("value",)}])
+def test_a_backfill_without_a_whole_window_makes_no_grid(world, act):
+    for _ in range(2):
+        with pytest.raises(InvalidWindow, match=r"no whole window of 36m \+29m lies in .*, the first one is"):
+            world.backfill(minutes(5, 20), length="36m", **act)
+        world.backfill(minutes(0, 20), length="10m")
+        assert world.windows() == [minutes(0, 10), minutes(10, 20)]
+    _, outcome = world.backfill(minutes(10, 15), length="10m")
+    assert (outcome.covered, outcome.failures) == ((), {}), "it is the reader's own"
 
 
 @pytest.mark.parametrize(("first", "then"), [("1m", "5m"), ("5m", "1m"), ("2m", "3m")])

@@ -109,7 +109,7 @@ class Fan:
         backfill = Backfill(
             source=self.source,
             span=span,
-            grid=grid_of_tables(self.world.journal, expansion, "reader", length, span.start),
+            grid=grid_of_tables(self.world.journal, expansion, "reader", length, span),
             reader="reader",
             selection=Selection(parse_select("missing")),
             basis=SLACK,

@@ -2,8 +2,9 @@
 
 Only runs of the newest plan and under the reader's present landing decide: covered if one of them covered the window (a
 later failed run of the same plan takes nothing away), else what became of the last one. A window that is pinned but was
-never started is missing, and so is one whose rows lie in another table: unless it is of another grid than the reader
-has now, then it is no window any more. Of a chain, what lies between two windows was read with the later one.
+never started is missing, and so is one whose rows lie in another table. One that was read in vain, or not at all, is no
+window any more where the reader has another grid by now. Of a chain, what lies between two windows was read with the
+later one.
 """
 
 from __future__ import annotations
@@ -87,9 +88,12 @@ def _states(
         counting = [row for row in tries[key] if _decides(row, pin, landing_id)]
         if pin is not None and pin["void_at"] is not None and not counting:
             continue  # a later window of its chain has read what it was to read
-        if all(row["landing_id"] != landing_id for row in tries[key]) and _is_of_another_grid(Window(*key), kept):
-            continue
-        yield _state(Window(*key), pin, tries[key], counting, landing_id)
+        state = _state(Window(*key), pin, tries[key], counting, landing_id)
+        if state.state in ("missing", "failed") and _is_of_another_grid(state.window, kept):
+            is_in_table = any(row["state"] == "covered" and row["landing_id"] == landing_id for row in tries[key])
+            if not is_in_table:
+                continue
+        yield state
 
 
 def first_start(connection: Connection, reader_id: int) -> datetime | None:
@@ -166,7 +170,7 @@ def _state(
 
 
 def _is_of_another_grid(window: Window, kept: KeptLanding | None) -> bool:
-    """Whether a reader that lands anew has windows of another shape by now."""
+    """Whether a reader that lands anew, or had no grid before, has windows of another shape by now."""
     return kept is not None and kept.grid is not None and not parse_grid(kept.grid).is_cell(window)
 
 

@@ -153,11 +153,11 @@ class WindowFiles:
         """Until the row group under way is written.
 
         Raises:
-            SinkError: it could not be.
+            SinkError: it could not be, now and ever after.
         """
-        writing, self._writing = self._writing, None
-        if writing is not None:
-            writing.result()
+        if self._writing is not None:
+            self._writing.result()
+            self._writing = None
 
     def _write(self, batches: Sequence[pa.RecordBatch]) -> None:
         if not batches:

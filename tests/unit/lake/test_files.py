@@ -80,6 +80,9 @@ def test_an_error_of_a_row_group_reaches_the_task(tmp_path: Path, more: int) -> 
 
     with pytest.raises(SinkError, match="cannot be written"):
         write_all(made, more)
+    if more:
+        with pytest.raises(SinkError, match="cannot be written"):
+            made.finish()
     made.close()
     assert not folder.exists()
 

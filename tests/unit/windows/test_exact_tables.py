@@ -547,6 +547,21 @@ def test_a_refused_plan_by_which_another_run_may_have_landed_stays(world, monkey
 # Another grid
 
 
+def test_what_failed_before_there_was_a_grid_is_read_by_the_grid(world):
+    def die(_spec):
+        raise OSError("died")
+
+    world.before = die
+    with pytest.raises(OSError, match="died"):
+        world.read(minutes(3, 7))
+    world.before = lambda _spec: None
+    assert world.states(minutes(3, 7)) == ["failed"]
+    world.read(minutes(3, 6), grid="3m")
+    world.backfill(minutes(0, 12), length=None)
+    assert world.windows() == [minutes(start, start + 3) for start in (0, 3, 6, 9)]
+    assert (len(world.values()), once(world.values())) == (12 * MINUTE_OF_ROWS, True)
+
+
 @pytest.mark.parametrize("act", [{}, {"reland": True, "columns": ("value",)}])
 def test_a_backfill_without_a_whole_window_makes_no_grid(world, act):
     for _ in range(2):

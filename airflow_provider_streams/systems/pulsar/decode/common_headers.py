@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from airflow_provider_streams.systems.pulsar.decode.rows import Rows
-from airflow_provider_streams.systems.pulsar.decode.unaligned import Flags, Ints, Loads
+from airflow_provider_streams.systems.pulsar.decode.unaligned import SHORT_VARINTS, Flags, Ints, Loads
 from airflow_provider_streams.systems.pulsar.decode.walk import ABSENT, KEY, SEQUENCE_ID, SIZE
 
 _LENGTH: Final = 4
@@ -18,8 +18,6 @@ _SHORT_TAIL: Final = 5
 _LAST: Final = 0x7F
 _BEYOND: Final = 256
 """More bytes than such a header has, but fewer than there are behind every buffer: it then ends before its fields."""
-_NOWHERE: Final = 1 << 40
-"""Far beyond every buffer: what comes there ends nowhere."""
 
 
 def parse(loads: Loads, rows: Rows, chosen: slice) -> Flags:
@@ -44,7 +42,7 @@ def parse(loads: Loads, rows: Rows, chosen: slice) -> Flags:
     at += _LENGTH
     word = words[at]  # the tag of the size, and its varint
     odd |= (word & 0xFF) != SIZE
-    size = _SIZES[(word >> 8) & 0xFFFF]
+    size = SHORT_VARINTS[(word >> 8) & 0xFFFF]
     size += body
     odd |= size != end
     wide = (word >> 15) & 1  # the size has two bytes
@@ -92,14 +90,6 @@ def _keys() -> Ints:
     return keys
 
 
-def _sizes() -> Ints:
-    """The varint of any two bytes; longer ones end nowhere."""
-    low, high = np.arange(1 << 16) & 0xFF, np.arange(1 << 16) >> 8
-    sizes = np.where(low <= _LAST, low, (low & _LAST) | (high << 7))
-    sizes[(low > _LAST) & (high > _LAST)] = _NOWHERE
-    return sizes.astype(np.int64)
-
-
 def _tails() -> tuple[Ints, Ints]:
     """Which bits of a tail are always the same, and how they are, for each length; 1: no tail has it, nor more."""
     bits, tails = [0], [0]
@@ -111,5 +101,4 @@ def _tails() -> tuple[Ints, Ints]:
 
 
 _KEYS: Final = _keys()
-_SIZES: Final = _sizes()
 _TAIL_BITS, _TAILS = _tails()

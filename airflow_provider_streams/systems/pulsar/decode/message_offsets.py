@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from airflow_provider_streams.systems.pulsar.decode.unaligned import Flags, Ints, Loads
+from airflow_provider_streams.systems.pulsar.decode.unaligned import SHORT_VARINTS, Flags, Ints, Loads
 from airflow_provider_streams.systems.pulsar.decode.walk import KEY, LENGTH, PROPERTIES, SIZE, payload_size
 from airflow_provider_streams.systems.pulsar.protobuf import Malformed, read_varint
 
@@ -229,14 +229,6 @@ def _keys() -> Ints:
     return np.where(tag == KEY, length + 2, 0) + LENGTH.size + 1
 
 
-def _sizes() -> Ints:
-    """The varint, and 4 for the header's length, of any two bytes; longer varints end far beyond every batch."""
-    low, high = np.arange(1 << 16) & 0xFF, np.arange(1 << 16) >> 8
-    sizes = np.where(low <= _LAST, low, (low & _LAST) | (high << 7)) + 4
-    sizes[(low > _LAST) & (high > _LAST)] = 1 << 40
-    return sizes.astype(np.int64)
-
-
 _LAST: Final = 0x7F
 _BEGINNING: Final = np.uint64(0x0000_00FF_00FF_FFFF)
 """What headers below 256 bytes that begin with the same field share: all of their length but its last byte, a tag."""
@@ -246,4 +238,4 @@ _HEAD: Final = re.compile(rb"\0\0\0[^\0][\x0A\x12\x18]", re.DOTALL)
 """A header shorter than 256 bytes: its length, and the tag of its first field."""
 _BEFORE_SIZE: Final = (PROPERTIES, KEY)
 _KEYS: Final = _keys()
-_SIZES: Final = _sizes()
+_SIZES: Final = SHORT_VARINTS + LENGTH.size

@@ -44,6 +44,13 @@ class Loads:
         return values, widths
 
 
+def _short_varints() -> Ints:
+    low, high = np.arange(1 << 16) & 0xFF, np.arange(1 << 16) >> 8
+    values = np.where(low <= _LAST, low, (low & _LAST) | (high << 7))
+    values[(low > _LAST) & (high > _LAST)] = 1 << 40
+    return values.astype(np.int64)
+
+
 def low_byte(words: Words) -> Words:
     """The first byte of each word: the tag, where a field starts there."""
     low: Words = words & _BYTE
@@ -76,3 +83,8 @@ _SEVEN_BITS: Final = np.uint64(0x00_7F_7F_7F_7F_7F_7F_7F)
 _LOW_7, _HIGH_7 = np.uint64(0x007F_007F_007F_007F), np.uint64(0x7F00_7F00_7F00_7F00)
 _LOW_14, _HIGH_14 = np.uint64(0x00003FFF_00003FFF), np.uint64(0xFFFF0000_FFFF0000)
 _LOW_28, _HIGH_28 = np.uint64(0x0FFFFFFF), np.uint64(0xFFFFFFFF_00000000)
+_LAST: Final = 0x7F
+"""Of bytes that end a varint."""
+
+SHORT_VARINTS: Final = _short_varints()
+"""The varint that any two bytes (little-endian) begin with; for longer ones, a number far beyond every buffer."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from functools import cached_property
-from typing import Any
+from datetime import MAXYEAR, MINYEAR, UTC, datetime, timedelta
+from functools import cache, cached_property, lru_cache
+from typing import Any, NamedTuple
 
 from airflow_provider_streams.errors import InvalidWindow
 from airflow_provider_streams.model.grid import Calendar, Every, Grid, parse_grid
@@ -16,6 +17,7 @@ from airflow_provider_streams.windows.of_run import RunFacts
 _SEARCH = 2
 _LONGEST = timedelta(days=9 * 366)
 """Longer than that no cron expression waits for its next tick: a 29th of February on one weekday comes in 40 years."""
+_MOMENT = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True)
@@ -43,13 +45,31 @@ class CronGrid(Grid):
         return f"cron {self.expression} {self.zone}"
 
     def before(self, moment: datetime) -> datetime:
-        """See `Grid`. Found by going forward: where clocks change, Airflow's way back is not the way forth."""
-        reach = max(self.after(moment) - moment, timedelta(minutes=1))
+        """See `Grid`."""
+        ticks = self._settling(moment)
+        return ticks[bisect_right(ticks, moment) - 1] if ticks else self._last(moment)
+
+    def after(self, moment: datetime) -> datetime:
+        """See `Grid`."""
+        ticks = self._settling(moment)
+        return ticks[bisect_right(ticks, moment)] if ticks else self._next(moment)
+
+    def _settling(self, moment: datetime) -> Sequence[datetime]:
+        """The ticks over a change of clocks, if the moment lies among those that only going from tick to tick finds."""
+        utc = in_utc(moment)
+        for begin, end, change in _unsettled(self, utc.year):
+            if begin <= utc < end and utc < (ticks := _ticks_over(self, change))[-1]:
+                return ticks
+        return ()
+
+    def _last(self, moment: datetime) -> datetime:
+        """Found by going forward: where clocks change, Airflow's way back is not the way forth."""
+        reach = max(self._next(moment) - moment, timedelta(minutes=1))
         while (tick := self.after(self._back(moment, reach))) > moment:
             reach *= _SEARCH
             if reach > _LONGEST:
                 raise InvalidWindow(f"{self} has no tick before {moment.isoformat()}")
-        while (following := self.after(tick)) <= moment:
+        while (following := self._next(tick)) <= moment:
             tick = following
         return tick
 
@@ -59,8 +79,8 @@ class CronGrid(Grid):
         except OverflowError as error:
             raise InvalidWindow(f"{self} has no tick before {moment.isoformat()}: time starts in year 1") from error
 
-    def after(self, moment: datetime) -> datetime:
-        """See `Grid`: when a scheduler that ran at this moment would run next."""
+    def _next(self, moment: datetime) -> datetime:
+        """When a scheduler that ran at this moment would run next."""
         import pendulum  # noqa: PLC0415 - Airflow's own
         from airflow.timetables.base import DataInterval, TimeRestriction  # noqa: PLC0415 - only where there is one
 
@@ -78,8 +98,63 @@ class CronGrid(Grid):
     def _timetable(self) -> Any:
         from airflow.timetables.trigger import CronTriggerTimetable  # noqa: PLC0415 - only where there is one
 
-        zone = int(self.zone) if self.zone.lstrip("-").isdigit() else self.zone
-        return CronTriggerTimetable(self.expression, timezone=zone)  # type: ignore[arg-type]  # it takes offsets, too
+        return CronTriggerTimetable(self.expression, timezone=_clock_of(self.zone))
+
+
+@cache
+def _clock_of(zone: str) -> Any:
+    """The zone as Airflow has it, which takes an offset for one only once that is made one."""
+    import pendulum  # noqa: PLC0415 - Airflow's own
+
+    return pendulum.timezone(int(zone) if zone.lstrip("-").isdigit() else zone)
+
+
+class Change(NamedTuple):
+    """A change of clocks."""
+
+    at: datetime
+    jump: timedelta
+    """How far, in either direction."""
+
+
+@lru_cache(maxsize=256)
+def _changes_of(zone: str, year: int) -> Sequence[Change]:
+    if not MINYEAR < year < MAXYEAR:  # no room to look around
+        return []
+    clock, found = _clock_of(zone), []
+
+    def offset(moment: datetime) -> timedelta:
+        return moment.astimezone(clock).utcoffset() or timedelta(0)
+
+    begin = datetime(year, 1, 1, tzinfo=UTC)
+    for day in range(366):
+        before, after = begin + timedelta(days=day), begin + timedelta(days=day + 1)
+        jump = abs(offset(after) - offset(before))
+        if jump:
+            while after - before > timedelta(seconds=1):
+                middle = before + (after - before) // 2
+                before, after = (before, middle) if offset(middle) != offset(before) else (middle, after)
+            found.append(Change(after.replace(microsecond=0), jump))
+    return found
+
+
+@lru_cache(maxsize=256)
+def _unsettled(grid: CronGrid, year: int) -> Sequence[tuple[datetime, datetime, Change]]:
+    """Where Airflow's next tick may hang on where it is asked from, in that year: from where, to where, and why."""
+    found = []
+    for change in (one for near in (year - 1, year, year + 1) for one in _changes_of(grid.zone, near)):
+        behind = grid._next(change.at + change.jump)  # noqa: SLF001 - its own module's
+        found.append((change.at - change.jump, behind + change.jump, change))
+    return found
+
+
+@lru_cache(maxsize=256)
+def _ticks_over(grid: CronGrid, change: Change) -> Sequence[datetime]:
+    """What a scheduler ticks over a change, from the last one on before any time that comes twice or not at all."""
+    ticks = [grid.before(change.at - change.jump - _MOMENT)]
+    while ticks[-1] <= change.at + change.jump:
+        ticks.append(grid._next(ticks[-1]))  # noqa: SLF001 - its own module's
+    return ticks
 
 
 def run_facts(context: Mapping[str, Any]) -> RunFacts:

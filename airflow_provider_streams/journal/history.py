@@ -27,9 +27,11 @@ from airflow_provider_streams.model.window import Window
 _Key = tuple[datetime, datetime]
 
 
-def window_states(connection: Connection, reader_id: int, span: Window) -> Iterator[WindowState]:
-    """The state of every window known in the span."""
-    kept = landings.current(connection, reader_id)
+def window_states(
+    connection: Connection, reader_id: int, span: Window, kept: KeptLanding | None = None
+) -> Iterator[WindowState]:
+    """The state of every window known in the span, under the landing that counts, or as if this one did."""
+    kept = kept or landings.current(connection, reader_id)
     yield from _states(connection, kept, _touches(pins, reader_id, span), _touches(runs, reader_id, span))
     yield from between_links(connection, reader_id, kept, span)
 

@@ -511,9 +511,18 @@ class Journal:
     # Coverage
 
     def coverage(
-        self, source_key: str, reader: str, start: datetime, end: datetime, grid: Grid | timedelta | None = None
+        self,
+        source_key: str,
+        reader: str,
+        start: datetime,
+        end: datetime,
+        grid: Grid | timedelta | None = None,
+        *,
+        landing: KeptLanding | None = None,
     ) -> Coverage:
         """What is covered of `[start, end)`; see `Coverage.of` for what a grid does with blank time.
+
+        With a landing: as if the reader landed that.
 
         Raises:
             InvalidWindow: `end` is not after `start`, a naive time, or a length that is not positive.
@@ -521,7 +530,7 @@ class Journal:
         span = Window(start, end)
         with self._database.reading() as connection:
             reader_id = names.find_reader(connection, source_key, reader)
-            known = [] if reader_id is None else list(history.window_states(connection, reader_id, span))
+            known = [] if reader_id is None else list(history.window_states(connection, reader_id, span, landing))
         return Coverage.of(known, start, end, grid)
 
     def stretches(

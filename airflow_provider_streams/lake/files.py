@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Self
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -24,6 +25,11 @@ ROW_GROUP_BYTES = 64 * 1024 * 1024
 
 FILE_BYTES = 512 * 1024 * 1024
 """Of a file: beyond it, the next row group begins another one."""
+
+
+_FIRST_WITH_VIEWS = 21
+VIEWS = int(pa.__version__.split(".", 1)[0]) >= _FIRST_WITH_VIEWS
+"""Whether this release of Arrow writes `binary_view` as it does `binary`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +117,7 @@ class WindowFiles:
             SinkError: they cannot be written, or those before them.
         """
         self._held.append(batch)
-        self._held_bytes += batch.nbytes
+        self._held_bytes += sum(map(_bytes, batch.columns))
         if self._held_bytes >= self._target.row_group_bytes:
             self._write_ahead()
 
@@ -227,7 +233,7 @@ def stored_rows(rows: pa.Table, target: FileTarget) -> pa.Table:
         columns.append(_as(rows.column(one.name), one, target))
     fields = [
         one.with_type(column.type)
-        if isinstance(column.type, pa.DictionaryType)
+        if isinstance(column.type, pa.DictionaryType) or _is_view(column.type)
         else one  # of nested ones, with metadata
         for one, column in zip(target.schema, columns, strict=True)
     ]
@@ -242,6 +248,8 @@ def _as(column: pa.ChunkedArray[Any], wanted: pa.Field[Any], target: FileTarget)
         return column
     if isinstance(column.type, pa.DictionaryType) and column.type.value_type == wanted.type:
         return column  # in a file, a dictionary is how values are written, and no type
+    if _is_view(column.type) and _is_bytes(wanted.type):
+        return column  # as little
     try:
         # Spark cuts times to microseconds, too
         how = pc.CastOptions(wanted.type, allow_time_truncate=True)
@@ -251,7 +259,23 @@ def _as(column: pa.ChunkedArray[Any], wanted: pa.Field[Any], target: FileTarget)
 
 
 def _is_bytes(type_: pa.DataType) -> bool:
-    return pa.types.is_binary(type_) or pa.types.is_large_binary(type_)
+    return pa.types.is_binary(type_) or pa.types.is_large_binary(type_) or _is_view(type_)
+
+
+def _is_view(type_: pa.DataType) -> bool:
+    return pa.types.is_binary_view(type_)
+
+
+_VIEW = np.dtype([("size", np.int32), ("held", np.int32, 3)])
+"""See Arrow's columnar format, "Variable-size Binary View Layout"."""
+
+
+def _bytes(column: pa.Array[Any]) -> int:
+    """What its values are; of views Arrow counts all that they lie in."""
+    if not _is_view(column.type):
+        return column.nbytes
+    parts = np.frombuffer(column.buffers()[1], _VIEW)  # type: ignore[call-overload]  # a buffer
+    return int(parts["size"][column.offset : column.offset + len(column)].sum()) + len(column) * _VIEW.itemsize
 
 
 def _packed(buffer: Any) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_streams.errors import StreamsError
-from airflow_provider_streams.lake.files import DataFile, FileTarget, WindowFiles
+from airflow_provider_streams.lake.files import VIEWS, DataFile, FileTarget, WindowFiles
 from airflow_provider_streams.model.packing import packed
 from airflow_provider_streams.model.receipt import SplitReceipt
 from airflow_provider_streams.spark.failures import one_line
@@ -23,7 +23,7 @@ from airflow_provider_streams.spark.split_reading import open_split
 from airflow_provider_streams.spark.veil import unveiled, veiled
 from airflow_provider_streams.spark.windows_source import TASK_BYTES, WindowSplit
 from airflow_provider_streams.spark.worker_memory import keep_imports
-from airflow_provider_streams.systems.base import StreamSystem
+from airflow_provider_streams.systems.base import Lending, StreamSystem
 from airflow_provider_streams.systems.registry import load_system, path_of, register
 
 if TYPE_CHECKING:
@@ -116,6 +116,8 @@ class SplitTasks:
     def _land_split(self, system: StreamSystem, part: WindowSplit, files: WindowFiles) -> SplitReceipt:
         manner = replace(self.manner, quarantine=part.quarantine)
         with closing(open_split(system, part.plan, part.plan.splits[0], manner)) as reader:
+            if VIEWS and isinstance(reader, Lending):
+                reader.lend()
             for batch in reader:
                 files.write(batch)
             return replace(reader.receipt, index=part.split.index)

@@ -27,6 +27,7 @@ from pyspark.sql.types import (
     DataType,
     MapType,
     SpatialType,
+    StringType,
     StructType,
     VariantType,
 )
@@ -93,8 +94,8 @@ def stage_by_tasks(
     tasks = SplitTasks.of(specs, targets)
     numbers = spark.range(0, len(tasks.shares), 1, len(tasks.shares))
     # a few lines of text: without Arrow, and so without pandas
-    land = F.udf(tasks, "array<string>", useArrow=False).asNondeterministic()
-    found = _collected(numbers.select(F.explode(land("id"))))
+    land = F.udf(tasks, ArrayType(StringType()), useArrow=False).asNondeterministic()
+    found = _collected(text for (texts,) in numbers.select(land("id")).collect() for text in texts)
     for one in found.values():
         one.receipts = worst(one.receipts)
     return found
@@ -115,7 +116,7 @@ def stage_frame(df: DataFrame, targets: Mapping[int, FileTarget], column: str | 
         # named by their places: PySpark looks columns up by names, and takes the dots in them for structs
         places = df.toDF(*(f"c{place}" for place in range(len(df.columns))))
         reports = places.mapInArrow(write, f"{REPORT} string")
-    return _collected(reports)
+    return _collected(text for (text,) in reports.collect())
 
 
 def arrow_schema(df: DataFrame) -> pa.Schema:
@@ -154,9 +155,9 @@ def _unfit(kind: DataType) -> str | None:
 _ONLY_SPARKS = (AnsiIntervalType, VariantType, SpatialType)
 
 
-def _collected(reports: DataFrame) -> Mapping[int, Staged]:
+def _collected(reports: Iterable[str]) -> Mapping[int, Staged]:
     found: dict[int, Staged] = defaultdict(Staged)
-    for (text,) in reports.collect():
+    for text in reports:
         told = json.loads(text)
         found[told["window"]].add(told)
     return found

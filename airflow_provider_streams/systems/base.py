@@ -41,6 +41,18 @@ class SplitReader(Protocol):
 
 
 @runtime_checkable
+class Lending(Protocol):
+    """A reader that need not copy what it received."""
+
+    def lend(self) -> None:
+        """Before the first batch: give binary values as `binary_view`, where they lie.
+
+        Batches come in groups that share their memory, at most twice as much as the values of the group have: held is
+        all of it, as long as one of them is.
+        """
+
+
+@runtime_checkable
 class FanningOut(Protocol):
     """A system whose sources may be several topics or streams, each of which can be a source of its own."""
 

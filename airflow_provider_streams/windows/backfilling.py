@@ -35,7 +35,7 @@ from airflow_provider_streams.model.backfill import (
 from airflow_provider_streams.model.basis import Basis, Chained, Cuts, PublishTime, event_time_of
 from airflow_provider_streams.model.coverage import Coverage, WindowState
 from airflow_provider_streams.model.event_field import column_of
-from airflow_provider_streams.model.grid import Grid, grid_through
+from airflow_provider_streams.model.grid import Grid, grid_through, parse_grid
 from airflow_provider_streams.model.landing import Landed, Landing
 from airflow_provider_streams.model.plan import DEFAULT_SPLIT_BYTES, OnLoss, OnUnproven, Plan
 from airflow_provider_streams.model.replanning import lost_since
@@ -62,9 +62,11 @@ from airflow_provider_streams.windows.lateness import Recount, plan_with_late_ro
 from airflow_provider_streams.windows.planning import WindowRead, fresh_plan, pinned_plan
 from airflow_provider_streams.windows.readiness import WindowQuestion
 from airflow_provider_streams.windows.reading import Begin, Entry, RunIds, recorded_planning
+from airflow_provider_streams.windows.table import compare
 from airflow_provider_streams.windows.workplace import Workplace
 
 if TYPE_CHECKING:
+    from airflow_provider_streams.journal.landings import KeptLanding
     from airflow_provider_streams.journal.store import Journal
     from airflow_provider_streams.spark.batch_spec import WindowFailure, WindowResult
     from airflow_provider_streams.systems.base import StreamSystem
@@ -239,11 +241,17 @@ class Backfiller:
         self._options: dict[str, str] | None = None
         self._entered: Entered | None = None
         self._fitting = Fitting(backfill.landing)
+        self._foreseen: KeptLanding | None = None
 
     def coverage(self) -> Coverage:
-        """What the journal knows of the span."""
+        """What the journal knows of the span; after a preview that pins nothing, what it would know if that did."""
         one = self._backfill
-        return self._journal.coverage(one.source.key, one.reader, one.span.start, one.span.end, one.grid)
+        args = (one.source.key, one.reader, one.span.start, one.span.end, one.grid)
+        found = self._journal.coverage(*args, landing=self._foreseen)
+        if self._foreseen is None:
+            return found
+        seen = compare(self._journal, one.source.key, one.reader, found)[0]
+        return _without_off_grid(found, seen, self._foreseen, one.grid)
 
     def recount(self) -> int:
         """Count the late rows of the covered windows; how many there are in all. Nothing without `lookback`."""
@@ -341,7 +349,7 @@ class Backfiller:
             self._entered = enter(self._journal, one.ask, windows, one.acts, partial(self._check_room, system))
             self._fitting = fitting_of(one.ask, self._entered, one.acts)
             return
-        check(self._journal, one.ask, windows, one.acts, partial(self._check_room, system))
+        self._foreseen = check(self._journal, one.ask, windows, one.acts, partial(self._check_room, system))
         if not one.acts.reland:
             self._fitting = fitting_kept(self._journal, one.ask, one.acts)
 
@@ -464,6 +472,19 @@ class Backfiller:
 def _failed(plan: Plan, failure: WindowFailure) -> Outcome:
     cause = f"{failure.error_type}: {failure.message}"
     return Outcome(failures={str(plan.window): cause}, retryable=failure.retryable)
+
+
+def _without_off_grid(found: Coverage, seen: Coverage, landing: KeptLanding, grid: Grid) -> Coverage:
+    """Without windows that the table lost and the reader's grid has not: the cells there are missing instead."""
+    if landing.grid is None:
+        return seen
+    tiles = parse_grid(landing.grid)
+    lost = {item.window for item in found.select("covered")} - {item.window for item in seen.select("covered")}
+    off = {window for window in lost if not tiles.is_cell(window)}
+    if not off:
+        return seen
+    known = [one for one in seen.windows if one.window not in off and one != WindowState(one.window, "missing")]
+    return Coverage.of(known, seen.span.start, seen.span.end, grid)
 
 
 def _counted(plan: Plan) -> tuple[str, ...] | None:

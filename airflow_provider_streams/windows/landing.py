@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from airflow_provider_streams.errors import (
     ForeignTable,
@@ -17,7 +17,7 @@ from airflow_provider_streams.errors import (
 )
 from airflow_provider_streams.model.basis import Basis, BasisLike
 from airflow_provider_streams.model.grid import Grid, parse_grid
-from airflow_provider_streams.model.landing import ROWS_GONE, Landing, TableMark, TableTerms
+from airflow_provider_streams.model.landing import ROWS_GONE, Landing, TableMark, TableState, TableTerms
 from airflow_provider_streams.model.payload import payload_from
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.registry import declaration_of
@@ -28,7 +28,6 @@ from airflow_provider_streams.windows.fitting import Fitting
 if TYPE_CHECKING:
     from airflow_provider_streams.journal.landings import KeptLanding, NewLanding
     from airflow_provider_streams.journal.store import Journal
-    from airflow_provider_streams.model.landing import TableState
     from airflow_provider_streams.model.source import Source
 
 _log = logging.getLogger(__name__)
@@ -96,6 +95,7 @@ def enter(
     if kept is not None and problem is not None and not acts.reland:
         kept, problem = _corrected(journal, kept, ask, problem), None
     if problem is not None:
+        _own_table(ask)
         before_anew()
     kept = _landing(journal, kept, ask, anew=problem is not None)
     if ask.landing.sink is None:
@@ -107,24 +107,91 @@ def enter(
     return replace(entered, payloads=_payloads(ask)) if is_other else entered
 
 
-def check(journal: Journal, ask: Ask, windows: Sequence[Window], acts: Acts, before_anew: Callable[[], None]) -> None:
+def check(
+    journal: Journal, ask: Ask, windows: Sequence[Window], acts: Acts, before_anew: Callable[[], None]
+) -> KeptLanding | None:
     """As `enter`, for who only looks: nothing is changed, and without a sink only basis and grid count.
+
+    Returns:
+        What would be the reader's landing; None: it has none yet, or the read is only proven.
 
     Raises:
         LandingMismatch, OffGrid: as `enter`.
+        ForeignTable: the table is another reader's, or holds data and nobody knows whose.
         StreamsError: as `before_anew`.
     """
     kept = journal.landing(ask.source.key, ask.reader)
+    standing = _own_table(ask)
     if kept is None:
-        return
-    if acts.replan:
-        kept = _decoded_as_asked(kept, ask)
-    of_table = None if _proves_only(kept, ask) else _other_landing(kept, ask)
-    problem = of_table or _other_basis(kept, ask) or _off_grid(kept, ask, windows)
+        return None
+    proves_only = _proves_only(kept, ask)
+    asked = _decoded_as_asked(kept, ask) if acts.replan else kept
+    of_table = None if proves_only else _other_landing(asked, ask)
+    problem = of_table or _other_basis(asked, ask) or _off_grid(asked, ask, windows)
     if problem is not None and acts.reland:
         before_anew()
     elif problem is not None and (journal.is_landed(kept) or _may_hold_rows(kept, ask)):
         raise problem
+    if proves_only:
+        return None
+    new = _new(ask)
+    if problem is None:
+        is_gone = _is_gone(journal, kept, ask, acts, standing)
+        return replace(kept, id=_NOT_BEGUN if is_gone else kept.id, grid=kept.grid or new.grid)
+    return replace(kept, id=_NOT_BEGUN, landing=new.landing, columns=None, grid=new.grid, basis=new.basis)
+
+
+_NOT_BEGUN: Final = 0
+"""The number of a landing that is none yet, so nothing was landed under it."""
+
+
+def _is_gone(
+    journal: Journal, kept: KeptLanding, ask: Ask, acts: Acts, standing: TableState | Literal["unseen"] | None
+) -> bool:
+    """Whether a reader's table is no more, so that it is landed anew: as `_with_table`, for who only looks.
+
+    Raises:
+        ForeignTable: it is not that of the reader's landing.
+    """
+    if standing == "unseen" or journal.last_covered(ask.source.key, ask.reader) is None:
+        return False
+    if standing is None:
+        return True
+    if standing.mark != TableMark(kept.table_id, ask.source.key, ask.reader) and not acts.reland:
+        raise _other_table(kept)
+    return False
+
+
+def _other_table(kept: KeptLanding) -> ForeignTable:
+    cause = "it is another reader's by now, was made under another journal, or was put back from a copy"
+    return ForeignTable(kept.target or "", cause)
+
+
+def _own_table(ask: Ask) -> TableState | Literal["unseen"] | None:
+    """The table, which is not somebody else's for good: looked at before the reader's landing changes.
+
+    Returns:
+        What it says of itself; None: there is none; `unseen`: it cannot be looked at from here.
+
+    Raises:
+        ForeignTable: it is; also `reland=True` does not change that.
+    """
+    from airflow_provider_streams.lake.owner import check_owner  # noqa: PLC0415 - where a table is
+    from airflow_provider_streams.spark.sinks import can_look, table_state  # noqa: PLC0415
+
+    sink = ask.landing.sink
+    try:
+        if sink is None or not can_look(sink):
+            return "unseen"
+        state = table_state(sink)
+    except ForeignTable:
+        raise
+    except (SinkError, InvalidRequest):
+        return "unseen"  # who lands there says why
+    if state is not None:
+        own = TableTerms(TableMark("none yet", ask.source.key, ask.reader), set_aside=True)
+        check_owner(str(sink), state.mark, own, "")
+    return state
 
 
 def land_anew(journal: Journal, ask: Ask, entered: Entered) -> None:
@@ -365,11 +432,12 @@ def _with_table(journal: Journal, kept: KeptLanding, ask: Ask, terms: TableTerms
         return _without_table(journal, kept, ask, terms)
     if state.mark != terms.mark:
         if not terms.set_aside:
-            raise ForeignTable(
-                kept.target or "",
-                "it is another reader's by now, was made under another journal, or was put back from a copy",
-            )
-        return Entered(kept.id, _that_now(journal, kept, ask, terms))  # our own of before may be set aside
+            raise _other_table(kept)
+        entered = Entered(kept.id, _that_now(journal, kept, ask, terms))  # our own of before may be set aside
+        state = TableState(terms.mark, frozenset())
+        if windows:
+            forget_removed(journal, ask, kept, state, Window(windows[0].start, windows[-1].end))
+        return entered
     if windows:
         span = Window(windows[0].start, windows[-1].end)
         forget_removed(journal, ask, kept, state, span)

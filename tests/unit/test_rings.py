@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import airflow_provider_streams
+from airflow_provider_streams.spark.py_files import RING
 from airflow_provider_streams.systems.registry import SYSTEMS
 
 PACKAGE = "airflow_provider_streams"
@@ -50,7 +51,7 @@ ASIDE = {"asset_uris": set(), "provider_info": {"systems"}, "testing": {*INNER}}
 
 MAY_IMPORT = {**INNER, **AIRFLOWS, **ASIDE}
 
-SHIPPED = ("version", "ahead", "redaction", "errors", "model", "systems", "formats", "lake", "spark", "testing.fake")
+SHIPPED = (*(name.removesuffix(".py") for name in RING if name != "__init__.py"), "testing.fake")
 """What runs on executors, which have no Airflow."""
 
 OF_ONE_SYSTEM = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from zoneinfo import available_timezones
@@ -50,6 +51,63 @@ def test_cells_of_a_cron_expression_meet(cron, zone, moment):
     assert grid.cell(cell.start) == cell
     assert grid.before(cell.end) == cell.end
     assert grid.cell(cell.end - timedelta(microseconds=1)) == cell
+
+
+@pytest.mark.parametrize(
+    ("cron", "zone", "moment"),
+    [
+        ("30 2 * * *", "Europe/Berlin", datetime(2026, 3, 29, 1, tzinfo=UTC)),
+        ("30 */2 * * *", "Europe/Berlin", datetime(2026, 3, 29, 1, 10, tzinfo=UTC)),
+        ("0 2 * * *", "Europe/Berlin", datetime(2026, 10, 25, 0, 30, tzinfo=UTC)),
+        ("30 * * * *", "Australia/Lord_Howe", datetime(2026, 4, 4, 15, tzinfo=UTC)),
+    ],
+)
+def test_no_cell_is_stepped_over_right_where_clocks_change(cron, zone, moment):
+    grid = CronGrid(cron, zone)
+    cell = grid.cell(moment)
+    assert grid.cell(cell.start) == cell
+    assert next(grid.cells(moment, moment + timedelta(days=5))) == grid.cell(cell.end)
+
+
+CHANGES = {
+    "Europe/Berlin": datetime(2026, 10, 25, 1, tzinfo=UTC),
+    "Africa/Casablanca": datetime(2026, 3, 22, 2, tzinfo=UTC),  # five weeks behind another one
+    "Antarctica/Troll": datetime(2026, 3, 29, 1, tzinfo=UTC),  # by two hours
+    "Australia/Lord_Howe": datetime(2026, 4, 4, 15, tzinfo=UTC),  # by half an hour
+    "America/St_Johns": datetime(2006, 4, 2, 3, 31, tzinfo=UTC),
+    "Pacific/Apia": datetime(2011, 12, 30, 10, tzinfo=UTC),  # a whole day
+    "Africa/Monrovia": datetime(1972, 1, 7, 0, 44, 30, tzinfo=UTC),
+}
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(
+        [
+            *CRONS,
+            "45 * * * *",
+            "59 * * * *",
+            "*/10 1-4 * * *",
+            "0 */5 * * *",
+            "0 0,12 * * 1",
+            "59 2,23 * * *",
+            "*/7 * * * *",
+        ]
+    ),
+    st.sampled_from(sorted(CHANGES)),
+    st.lists(st.integers(-3000, 9000), min_size=20, max_size=20),
+)
+def test_cells_are_those_from_tick_to_tick_wherever_it_is_asked(cron, zone, minutes):
+    """A scheduler goes from one tick to the next; a backfill asks from anywhere."""
+    grid, change = CronGrid(cron, zone), CHANGES[zone]
+    ticks = [grid._next(change - timedelta(days=15))]
+    while ticks[-1] < change + timedelta(days=7):
+        ticks.append(grid._next(ticks[-1]))
+    asked = [change + timedelta(minutes=number) for number in minutes]
+    for moment in [*asked, *(one for tick in ticks[::40] for one in (tick, tick - timedelta(microseconds=1)))]:
+        place = bisect_right(ticks, moment)
+        if 0 < place < len(ticks):
+            assert grid.cell(moment) == Window(ticks[place - 1], ticks[place])
 
 
 @pytest.mark.parametrize(
@@ -132,3 +190,11 @@ def test_what_is_no_expression_is_refused(text):
 def test_a_tick_that_never_comes_is_no_grid():
     with pytest.raises(InvalidWindow):
         CronGrid("0 0 30 2 *").cell(datetime(2026, 1, 1, tzinfo=UTC))
+
+
+@pytest.mark.parametrize(("zone", "hour"), [("utc", 6), ("3600", 5), ("-3600", 7), ("20700", 0)])
+def test_zones_are_those_that_airflow_takes_and_offsets_that_it_writes(zone, hour):
+    minute = 15 if zone == "20700" else 0
+    cell = CronGrid("0 6 * * *", zone).cell(datetime(2026, 5, 1, 12, tzinfo=UTC))
+    start = datetime(2026, 5, 1, hour, minute, tzinfo=UTC)
+    assert (cell.start, cell.end) == (start, start + timedelta(days=1))

@@ -138,6 +138,10 @@ class PulsarSplitReader:
         both.merge(self._batch_bounds)
         return tuple(one for one in both.seen() if self._filter is not None or one.unknown)
 
+    def lend(self) -> None:
+        """See `Lending`."""
+        self._decoder.lend()
+
     @property
     def reconnects(self) -> int:
         """How often the connection or the topic's owner was lost."""

@@ -98,7 +98,7 @@ class AirflowStack:
                 f"http://localhost:{self.port}{path}",
                 json=body,
                 headers={"Authorization": f"Bearer {self.token}"} if self.token else {},
-                timeout=60,
+                timeout=180,  # longer than Airflow waits for that writer
             )
             if answer.status_code != httpx.codes.SERVICE_UNAVAILABLE or time.monotonic() > deadline:
                 answer.raise_for_status()

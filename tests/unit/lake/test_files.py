@@ -14,7 +14,7 @@ import pytest
 
 from airflow_provider_streams.errors import SinkError
 from airflow_provider_streams.lake import files
-from airflow_provider_streams.lake.files import DataFile, FileTarget, WindowFiles
+from airflow_provider_streams.lake.files import VIEWS, DataFile, FileTarget, WindowFiles
 from airflow_provider_streams.lake.storage import Storage
 
 SCHEMA = pa.schema([("number", pa.int64())])
@@ -96,3 +96,25 @@ def test_nothing_is_left_when_the_reading_fails_meanwhile(tmp_path: Path) -> Non
     made.close()  # with a row group under way
 
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(not VIEWS, reason="this release of Arrow cannot write them")
+@pytest.mark.parametrize("wanted", [pa.binary(), pa.large_binary()])
+def test_views_are_written_as_binary_and_counted_by_their_own_bytes(tmp_path: Path, wanted: pa.DataType) -> None:
+    """Arrow counts the whole memory that they lie in, and would make a row group of each batch."""
+    values = [None, b"", b"short"] + [b"%030d" % number for number in range(1000)]
+    whole = pa.array(values, pa.binary()).cast(pa.binary_view())
+    schema = pa.schema([pa.field("value", wanted, metadata={b"PARQUET:field_id": b"7"})])
+    target = FileTarget(Storage(f"file://{tmp_path}"), "", "part-", schema, row_group_bytes=2 * len(values) * 46)
+
+    with closing(WindowFiles(target)) as made:
+        for _ in range(3):
+            for begin in range(0, len(values), 100):
+                made.write(pa.record_batch([whole[begin : begin + 100]], names=["value"]))
+        (told,) = made.finish()
+
+    file = pq.ParquetFile(tmp_path / told.path)
+    assert file.read().column("value").to_pylist() == values * 3
+    assert file.schema_arrow.field("value").type == pa.binary()
+    assert file.schema_arrow.field("value").metadata == {b"PARQUET:field_id": b"7"}
+    assert file.num_row_groups == 2

@@ -323,3 +323,92 @@ def test_where_columns_are_known_too_late_the_reader_goes_back_to_those_that_fit
     assert (held(world), standing(world)) == ([minute(0)], "earlier")
     world.read(minute(1), **TYPED)
     assert (held(world), standing(world)) == ([minute(1)], "ours")
+
+
+def test_a_table_of_another_reader_leaves_the_reader_that_asks_for_it_as_it_was(world, tables):
+    world.read(minute(0), reader="other")
+    world.read(minute(0), sink="own")
+    for dry_run in (True, False):
+        with pytest.raises(ForeignTable, match="belongs to reader 'other'"):
+            world.read(minute(1), reland=True, dry_run=dry_run)
+        with pytest.raises(ForeignTable, match="belongs to reader 'other'"):
+            world.backfill(Window(minute(0).start, minute(2).end), reland=True, dry_run=dry_run)
+    assert world.states(minute(0)) == ["covered"]
+    world.read(minute(1), sink="own")
+    assert held(world, "own") == [minute(0), minute(1)]
+
+
+SPAN = Window(minute(0).start, minute(3).end)
+
+
+def chosen(world, **how):
+    """What a dry run shows, and what the backfill then does."""
+    shown = world.backfill(SPAN, dry_run=True, **how)[0]
+    preview, outcome = world.backfill(SPAN, **how)
+    assert outcome.covered == tuple(item.window for item in preview.windows)
+    return [item.window for item in shown.windows], list(outcome.covered)
+
+
+TWO_MINUTES = [Window(minute(0).start, minute(1).end), Window(minute(2).start, minute(3).end)]
+
+
+@pytest.mark.parametrize("how", [{"length": "2m"}, {"length": "2m", "columns": OTHER}])
+def test_a_dry_run_shows_the_windows_that_are_landed_anew(world, tables, how):
+    world.backfill(SPAN)
+    assert chosen(world, reland=True, **how) == (TWO_MINUTES, TWO_MINUTES)
+
+
+def test_a_dry_run_shows_the_windows_of_a_grid_that_is_corrected(world, tables):
+    fail(world)
+    assert chosen(world, length="2m") == (TWO_MINUTES, TWO_MINUTES)
+
+
+def test_a_dry_run_shows_the_windows_of_the_first_grid(world, tables):
+    world.before = die
+    with pytest.raises(SparkDied):
+        world.read(Window(minute(1).start, minute(3).end))
+    world.before = lambda _spec: None
+    assert chosen(world, length="2m") == (TWO_MINUTES, TWO_MINUTES)
+
+
+@pytest.mark.parametrize("tables", ["parquet"], indirect=True)
+def test_a_dry_run_shows_what_is_no_longer_in_the_table(world, tables):
+    world.backfill(SPAN)
+    shutil.rmtree(sorted(Path(world.sink("lake").path).glob("window_start=*"))[1])
+    assert chosen(world) == ([minute(1)], [minute(1)])
+    shutil.rmtree(world.sink("lake").path)
+    every = [minute(number) for number in range(4)]
+    assert chosen(world) == (every, every)
+
+
+@pytest.mark.parametrize("tables", ["parquet"], indirect=True)
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_dry_run_shows_the_cells_in_place_of_a_window_off_the_grid_that_is_gone(world, tables, whole):
+    world.read(Window(minute(1).start, minute(3).end))
+    world.backfill(Window(minute(4).start, minute(7).end), length="2m")
+    lake = Path(world.sink("lake").path)
+    shutil.rmtree(lake if whole else min(lake.glob("window_start=*")))
+    assert chosen(world, length="2m") == (TWO_MINUTES, TWO_MINUTES)
+
+
+@pytest.mark.parametrize("tables", ["parquet"], indirect=True)
+def test_windows_of_a_table_that_is_gone_have_not_failed(world, tables):
+    world.backfill(SPAN)
+    shutil.rmtree(world.sink("lake").path)
+    assert chosen(world, select="failed") == ([], [])
+
+
+@pytest.mark.parametrize("tables", ["parquet"], indirect=True)
+def test_over_a_copy_that_was_put_back_all_is_landed_anew_if_asked_so(world, tables):
+    world.backfill(SPAN)
+    lake, copy = Path(world.sink("lake").path), world.path / "copy"
+    shutil.copytree(lake, copy)
+    world.backfill(SPAN, columns=OTHER, reland=True)
+    shutil.rmtree(lake)
+    copy.rename(lake)
+    for dry_run in (True, False):
+        with pytest.raises(ForeignTable, match="put back from a copy"):
+            world.backfill(SPAN, columns=OTHER, dry_run=dry_run)
+    every = [minute(number) for number in range(4)]
+    assert chosen(world, columns=OTHER, reland=True) == (every, every)
+    assert (held(world), standing(world)) == (every, "ours")

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
-from airflow_provider_streams.formats.arrays import Array, buffer, listed, numbers, spans
+from airflow_provider_streams.formats.arrays import Array, bitmap, buffer, listed, numbers, spans
 from airflow_provider_streams.systems.pulsar.decode.columns import TIMESTAMP
 from airflow_provider_streams.systems.pulsar.decode.unaligned import Flags, Ints
+
+LONGEST_INLINE: Final = 12
+"""Bytes: a view holds shorter values itself."""
 
 
 def binary(kind: pa.DataType, data: bytes | memoryview, starts: Ints, ends: Ints, valid: Flags | None = None) -> Array:
@@ -24,6 +28,26 @@ def binary(kind: pa.DataType, data: bytes | memoryview, starts: Ints, ends: Ints
         starts, ends, places = starts[valid], ends[valid], np.where(valid, np.cumsum(valid) - 1, -1)
     taken = spans(np.frombuffer(data, np.uint8), starts, ends, places)
     return taken if kind == pa.binary() else text(taken)
+
+
+def views(data: bytes | memoryview, starts: Ints, ends: Ints, valid: Flags | None = None) -> Array:
+    """The bytes `data[start:end]` of each row as `binary_view`: where they lie, which keeps `data` alive.
+
+    Copied they are where the array would keep twice as much alive as it has, or some are so short that a view is no
+    shorter. `valid` as for `binary`.
+    """
+    sizes = ends - starts if valid is None else np.where(valid, ends - starts, 0)
+    total = int(sizes.sum())
+    if total * 2 < len(data) or int(np.min(sizes, where=sizes > 0, initial=LONGEST_INLINE + 1)) <= LONGEST_INLINE:
+        return binary(pa.binary(), data, starts, ends, valid).cast(pa.binary_view())
+    held = sizes > 0
+    kept = starts if held.all() else np.where(held, starts, 0)
+    parts = np.zeros((len(sizes), 4), np.int32)  # size, first bytes, number of the buffer, place in it
+    parts[:, 0], parts[:, 3] = sizes, kept
+    parts[:, 1] = np.ndarray((len(data) - 3,), np.int32, data, strides=(1,))[kept]
+    if kept is not starts:
+        parts[~held] = 0  # as the format wants empty ones
+    return pa.Array.from_buffers(pa.binary_view(), len(parts), [bitmap(valid), buffer(parts), pa.py_buffer(data)])
 
 
 def text(array: Array) -> Array:

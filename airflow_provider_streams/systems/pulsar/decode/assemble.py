@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -79,13 +80,14 @@ class Origin:
         return arrays.taken(kind, values, self.owner)
 
 
-def message_columns(rows: Rows, data: bytes | memoryview, origin: Origin) -> dict[str, Array]:
-    """The value, and those of the other `MESSAGE_COLUMNS` that `rows` has room for.
+def message_columns(rows: Rows, data: bytes | memoryview, origin: Origin, *, views: bool = False) -> dict[str, Array]:
+    """The value, and those of the other `MESSAGE_COLUMNS` that `rows` has room for; `views`: values stay in `data`.
 
     Raises:
         BadEntry: an event time is beyond what a timestamp can hold.
     """
-    columns = {"value": arrays.binary(pa.binary(), data, rows.value_start, rows.value_end, ~rows.null_value)}
+    taken = arrays.views if views else partial(arrays.binary, pa.binary())
+    columns = {"value": taken(data, rows.value_start, rows.value_end, ~rows.null_value)}
     columns |= key_columns(rows, data)
     if rows.event_ms is not None:
         columns["event_time"] = origin.times("event_time", rows.event_ms, rows.event_ms != 0)

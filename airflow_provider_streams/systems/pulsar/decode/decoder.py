@@ -101,12 +101,20 @@ class Decoder:
         self._chosen = Chosen(event_times, KeyFilter(selection) if selection else None)
         self._columns = frozenset({*self.schema.names, *needed, *self._chosen.columns})
         self._repeated = [name for name in OF_EVERY_ROW if name in self._columns]
+        self._views = False
         self._pending: list[Entry] = []
         keep_freed_memory()
         self._constants = {
             "topic": arrays.taken(pa.string(), [topic.encode()], np.zeros(BATCH_ROWS, np.int64)),
             "partition": numbers(pa.int32(), np.full(BATCH_ROWS, partition, np.int32)),
         }
+
+    def lend(self) -> None:
+        """From now on, give values as views of the payloads, which they keep from being forgotten."""
+        if "value" in self.schema.names:
+            place = self.schema.get_field_index("value")
+            self.schema = self.schema.set(place, self.schema.field(place).with_type(pa.binary_view()))
+            self._views = True
 
     def add(
         self,
@@ -180,12 +188,16 @@ class Decoder:
         for entries in _groups(taken):
             group = Group.of(entries)
             try:
-                decoded = decode_group(group, self._partition, self._columns, self._limits, self._chosen)
+                decoded = self._decode(group)
                 batches += self._batches(decoded)
             except BadEntry as error:
                 raise self.refusal(error.entry.ledger, error.entry.entry, error.why) from error
             self._count(group, decoded)
         return batches
+
+    def _decode(self, group: Group) -> Decoded:
+        columns, limits, chosen = self._columns, self._limits, self._chosen
+        return decode_group(group, self._partition, columns, limits, chosen, views=self._views)
 
     def refusal(self, ledger: int, entry: int, why: Malformed | None) -> MalformedEntry | EntryTooLarge:
         """The error that says of this entry why it cannot be decoded."""

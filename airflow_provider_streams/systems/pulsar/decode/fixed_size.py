@@ -9,8 +9,11 @@ import numpy as np
 import pyarrow as pa
 
 from airflow_provider_streams.formats.arrays import Array, buffer
+from airflow_provider_streams.systems.pulsar.decode import arrays
 from airflow_provider_streams.systems.pulsar.decode.compression import Payload
 from airflow_provider_streams.systems.pulsar.decode.entry import Group
+from airflow_provider_streams.systems.pulsar.decode.memory import one_memory
+from airflow_provider_streams.systems.pulsar.decode.unaligned import Ints
 from airflow_provider_streams.systems.pulsar.decode.walk import LENGTH
 from airflow_provider_streams.systems.pulsar.protobuf import Malformed, read_varint
 
@@ -67,6 +70,24 @@ def values(group: Group, found: Sequence[Matrix]) -> Array:
             data[at:end].reshape(shape)[...] = source
             at = end
     return pa.Array.from_buffers(pa.binary(), len(offsets) - 1, [None, buffer(offsets), buffer(data)])
+
+
+def views(group: Group, found: Sequence[Matrix], owner: Ints, index: Ints) -> Array:
+    """As `values`, but views of the memory that all payloads lie in, if they do.
+
+    Args:
+        group: the entries.
+        found: their matrices.
+        owner: the number of each row's entry.
+        index: the place of each row in its entry.
+    """
+    memory = one_memory(group)
+    if memory is None:
+        return values(group, found).cast(pa.binary_view())
+    data, begins, _ = memory
+    strides, heads = np.array(found).T
+    starts = (begins + heads)[owner] + index * strides[owner]
+    return arrays.views(data, starts, starts + (strides - heads)[owner])
 
 
 def _matrix(payload: Payload, count: int, columns: Collection[str]) -> Matrix | None:

@@ -73,34 +73,45 @@ ALL: Final = Chosen()
 
 
 def decode_group(
-    group: Group, partition: int, columns: Collection[str], limits: Limits, chosen: Chosen = ALL
+    group: Group,
+    partition: int,
+    columns: Collection[str],
+    limits: Limits,
+    chosen: Chosen = ALL,
+    *,
+    views: bool = False,
 ) -> Decoded:
     """The rows of these entries, in their order; of those that are chosen, by what `columns` must have.
+
+    With `views`, values are `binary_view`s of the memory that was received into.
 
     Raises:
         BadEntry: a payload is no batch of as many messages as its metadata state, or has too many properties.
     """
     matrices = fixed_size.matrices(group, columns) if chosen.all else None
     if matrices is None:
-        return _by_spans(group, partition, columns, limits, chosen)
-    return _by_matrices(group, matrices, partition, columns)
+        return _by_spans(group, partition, columns, limits, chosen, views=views)
+    return _by_matrices(group, matrices, partition, columns, views=views)
 
 
 def _by_matrices(
-    group: Group, matrices: Sequence[fixed_size.Matrix], partition: int, columns: Collection[str]
+    group: Group, matrices: Sequence[fixed_size.Matrix], partition: int, columns: Collection[str], *, views: bool
 ) -> Decoded:
     counts = group.asked
     owner = np.repeat(np.arange(len(counts)), counts)
     index = np.arange(len(owner)) - (np.cumsum(counts) - counts - group.first)[owner]
     found = absent_columns(len(owner), columns)
-    found["value"] = fixed_size.values(group, matrices)
+    values = fixed_size.views(group, matrices, owner, index) if views else fixed_size.values(group, matrices)
+    found["value"] = values
     sizes = np.array([matrix.size for matrix in matrices])
     strides = np.array([matrix.stride for matrix in matrices])
     origin = Origin(group, partition, owner, index)
     return Decoded(origin, found, strides[owner], int(sizes @ counts), Counter(uniform=len(counts)))
 
 
-def _by_spans(group: Group, partition: int, columns: Collection[str], limits: Limits, chosen: Chosen) -> Decoded:
+def _by_spans(
+    group: Group, partition: int, columns: Collection[str], limits: Limits, chosen: Chosen, *, views: bool
+) -> Decoded:
     reader = SpanReader(group, columns, limits)
     reader.read()
     rows = reader.rows
@@ -127,7 +138,7 @@ def _by_spans(group: Group, partition: int, columns: Collection[str], limits: Li
     value_bytes = int(sizes.sum()) - int(sizes[rows.null_value].sum())
     origin = Origin(group, partition, rows.owner, index)
     stored = rows.value_end - rows.begin
-    found = message_columns(rows, reader.data, origin)
+    found = message_columns(rows, reader.data, origin, views=views)
     return Decoded(origin, found, stored, value_bytes, reader.paths, elsewhen, untimed, before - len(rows), compared)
 
 

@@ -13,21 +13,15 @@ from collections.abc import Callable
 from functools import cache
 from struct import Struct
 from struct import error as struct_error
-from sys import getrefcount
 from typing import Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
 from airflow_provider_streams.errors import CorruptFrame, FrameTooLong, MissingDependency, ProtocolError
-from airflow_provider_streams.systems.pulsar.decode.unaligned import PADDING
 from airflow_provider_streams.systems.pulsar.limits import Limits
 from airflow_provider_streams.systems.pulsar.protobuf import Malformed, read_varint
+from airflow_provider_streams.systems.pulsar.wire.blocks import BLOCK_BYTES, new_block
 from airflow_provider_streams.systems.pulsar.wire.commands import MESSAGE, BrokerEntry, Command, MessageHeader
 from airflow_provider_streams.systems.pulsar.wire.commands import decode_command as _decode_command
 
-BLOCK_BYTES = 16 * 1024 * 1024
-"""How much is received into one piece of memory."""
 FRAME_SLACK = 10 * 1024
 """How much longer than the broker's largest message a frame may be."""
 DEFAULT_MAX_MESSAGE = 5 * 1024 * 1024
@@ -35,10 +29,6 @@ DEFAULT_LIMIT = Limits.max_entry_bytes
 LIMIT_OPTION = "max_entry_bytes"
 """The option of a connection that bounds frames, too."""
 
-_KEPT_BLOCKS = 5
-"""Of a connection: one is received into, one is decoded, others are held by who is about to be done with them."""
-_UNSEEN = 2
-"""References to a block that nobody but the list of blocks and the question itself knows."""
 _ROOM = 64 * 1024
 _SHORTEST = 6
 _HEAD = 200
@@ -86,7 +76,6 @@ class FrameBuffer:
         self.limit = limit
         """Bytes of the largest message that we take."""
         self._block_bytes = block_bytes
-        self._full: list[npt.NDArray[np.uint8]] = []
         self._refusal: ProtocolError | None = None
         self._begin = self._end = 0
         self._renew(block_bytes)
@@ -195,16 +184,8 @@ class FrameBuffer:
         return min(total, self.limit + FRAME_SLACK) + _U32.size
 
     def _renew(self, size: int) -> None:
-        self.bytes = self._unseen(size + len(PADDING))
-        self._full = [*self._full[1 - _KEPT_BLOCKS :], self.bytes]
+        self.bytes = new_block(size)
         self.view = self.bytes.data[:size]
-
-    def _unseen(self, size: int) -> npt.NDArray[np.uint8]:
-        """A block that nobody holds a view of any more, else a new one, of which the system must clear each page."""
-        for number in range(len(self._full)):
-            if len(self._full[number]) == size and getrefcount(self._full[number]) == _UNSEEN:
-                return self._full.pop(number)
-        return np.empty(size, np.uint8)
 
 
 @cache

@@ -286,9 +286,12 @@ SHAPES += [same_keys, strange_texts, rich, strange, nested, decoys]
     most=st.sampled_from([1, 3, 20, 90]),
     compression=st.sampled_from(sorted(COMPRESSIONS.values())),
     columns=st.lists(st.sampled_from(ALL), min_size=1, unique=True),
+    lent=st.booleans(),
 )
-def test_any_mix_of_entries_comes_back_as_it_was_sent(*, seed, shapes, entries, most, compression, columns):
+def test_any_mix_of_entries_comes_back_as_it_was_sent(*, seed, shapes, entries, most, compression, columns, lent):
     dice, decoder, expected = random.Random(seed), Decoder(columns, TOPIC, 3), []
+    if lent:
+        decoder.lend()
     for entry in range(entries):
         messages = dice.choice(shapes)(dice, dice.randint(0, most))
         if len(messages) == 1 and dice.random() < 0.5:
@@ -339,10 +342,13 @@ def test_each_shape_of_entries_takes_the_way_made_for_it(shape, count, entries, 
 
 @pytest.mark.parametrize("room", [0, len(PADDING) - 1, len(PADDING)])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_payloads_are_read_where_they_were_received(shape, room, monkeypatch):
+@pytest.mark.parametrize("lent", [False, True])
+def test_payloads_are_read_where_they_were_received(lent, shape, room, monkeypatch):
     monkeypatch.setattr(memory, "FEWEST_BYTES", 0)
     monkeypatch.setattr(spans, "_joined", never if room == len(PADDING) else spans._joined)
     dice, decoder = random.Random(5), Decoder(ALL, TOPIC, 3)
+    if lent:
+        decoder.lend()
     for _ in range(3):
         batches = [shape(dice, 80) for _ in range(3)]
         received = np.frombuffer(b"".join(b"??" + batch(sent) for sent in batches) + b"?" * room, np.uint8)
@@ -351,6 +357,29 @@ def test_payloads_are_read_where_they_were_received(shape, room, monkeypatch):
             begin, end = end + 2, end + 2 + len(batch(sent))
             expected += add_batch(decoder, 4, number, sent, payload=received.data[begin:end])
         assert decoded(decoder) == expected
+
+
+@pytest.mark.parametrize("columns", [DEFAULT_COLUMN_NAMES, ALL], ids=["uniform", "by spans"])
+@pytest.mark.parametrize(("first", "end"), [(0, 300), (7, 211)])
+def test_lent_values_lie_where_they_were_received(columns, first, end):
+    dice, decoder = random.Random(5), Decoder(columns, TOPIC, 3)
+    decoder.lend()
+    batches = [[Sent(dice.randbytes(200)) for _ in range(300)] for _ in range(3)]
+    received = np.frombuffer(b"".join(map(batch, batches)) + PADDING, np.uint8)
+    expected, at = [], 0
+    for number, sent in enumerate(batches):
+        payload = received.data[at : at + len(batch(sent))]
+        edges = {"first_batch_index": first, "end_batch_index": end}
+        expected += add_batch(decoder, 4, number, sent, payload=payload, **edges)[first:end]
+        at += len(payload)
+
+    (found,) = decoder.flush()
+
+    found.validate(full=True)
+    assert found.to_pylist() == of(columns, expected)
+    value = found.column("value")
+    assert value.type == pa.binary_view()
+    assert [one.address for one in value.buffers()[2:]] == [received.ctypes.data]
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS.values(), ids=COMPRESSIONS)

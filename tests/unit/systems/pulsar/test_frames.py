@@ -62,6 +62,21 @@ def test_memory_is_received_into_again_when_nobody_sees_it_any_more(build):
     assert len(blocks) < 20, "some 70 were filled"
 
 
+def test_memory_of_one_connection_is_the_next_ones_unless_it_is_seen(build):
+    first = FrameBuffer()
+    at = first.bytes.ctypes.data
+    frame = pour(first, build.message_frame(1, 5, b"", b"seen"))[-1][1]
+    seen = first.entry(frame).payload
+    del first
+
+    others = [FrameBuffer() for _ in range(3)]
+    assert at not in {one.bytes.ctypes.data for one in others}
+    assert seen == b"seen"
+    del others, seen
+
+    assert at in {one.bytes.ctypes.data for one in [FrameBuffer() for _ in range(20)]}
+
+
 @given(st.lists(st.sampled_from([c.Ping(), c.Success(3), c.EndOfTopic(9)])), st.lists(st.integers(1, 9), min_size=1))
 def test_commands_come_one_by_one(commands, sizes):
     buffer = FrameBuffer()

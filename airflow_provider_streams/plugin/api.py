@@ -85,7 +85,13 @@ def _activities(connection: Connection, one: ReaderOverview) -> dict[str, Activi
     return _done.get((one.id, one.version, landing), lambda: activities(connection, one))
 
 
+def current_time() -> datetime:
+    """What a window's end is compared with."""
+    return datetime.now(UTC)
+
+
 JournalDep = Annotated[Connection, Depends(journal)]
+NowDep = Annotated[datetime, Depends(current_time)]
 SpanDep = Annotated[Window, Depends(span_of)]
 ReaderDep = Annotated[ReaderOverview, Depends(reader_of)]
 Width = Annotated[int, Query(ge=50, le=MOST_PIXELS)]
@@ -101,13 +107,19 @@ def sources(request: Request, access: AccessDep, connection: JournalDep) -> Resp
 
 @routes.get("/timeline/{reader_id}")  # noqa: FAST003 - reader_of takes it
 def windows(
-    request: Request, one: ReaderDep, span: SpanDep, connection: JournalDep, width: Width = PREVIEW_PIXELS
+    request: Request,
+    one: ReaderDep,
+    span: SpanDep,
+    connection: JournalDep,
+    *,
+    now: NowDep,
+    width: Width = PREVIEW_PIXELS,
 ) -> Response:
     """The windows of a reader in a span as columns, summed up where they are many for so many pixels.
 
     The windows of other people's DAGs are left out.
     """
-    now, grid = datetime.now(UTC), grid_of(connection, one)
+    grid = grid_of(connection, one)
     due = next_due(grid, now)
     # what time alone makes missing: a cell when it ends, without a grid a window that was planned ahead
     until = due if due is not None else now.timestamp() // 60
@@ -150,10 +162,12 @@ def backfill_preview(
     span: SpanDep,
     access: AccessDep,
     connection: JournalDep,
+    *,
+    now: NowDep,
     select: Select = "missing",
 ) -> dict[str, Any]:
     """What a backfill of the span, widened to whole windows, would read, and how to start it; changes nothing."""
-    now, grid = datetime.now(UTC), grid_of(connection, one)
+    grid = grid_of(connection, one)
     wide = snap(grid, span)
     seen = timeline(connection, one, grid, Asked(wide, PREVIEW_PIXELS, now, whole=True))
     # covered neighbours tell how much the windows of a blank stretch may hold

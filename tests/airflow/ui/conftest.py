@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,7 @@ import pytest
 
 from airflow_provider_streams.testing.browser import headless_chromium
 from tests.airflow.ui import story
-from tests.airflow.ui.server import ApiServer, api_server
-
-NOW = datetime.now(UTC)
+from tests.airflow.ui.server import NOW, ApiServer, api_server
 
 
 @pytest.fixture(scope="session")
@@ -39,6 +36,7 @@ def open_page(page_server: ApiServer, chromium: Any) -> Iterator[Callable[..., A
     def opened(user: str = "admin", scheme: str = "light") -> Any:
         context = chromium.new_context(viewport={"width": 1440, "height": 900}, color_scheme=scheme)
         contexts.append(context)
+        context.clock.set_fixed_time(NOW)
         context.add_cookies([{"name": "_token", "value": page_server.token(user), "url": page_server.url}])
         page = context.new_page()
         page.set_default_timeout(40_000)

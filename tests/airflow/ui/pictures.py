@@ -9,13 +9,12 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airflow_provider_streams.testing.browser import headless_chromium
 from tests.airflow.ui import story
-from tests.airflow.ui.server import ApiServer, api_server
+from tests.airflow.ui.server import NOW, ApiServer, api_server
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -42,6 +41,7 @@ def own_api_server() -> Iterator[ApiServer]:
 def open_page(browser: Browser, server: ApiServer, scheme: str) -> Page:
     """The page as `admin`, once every lane is drawn."""
     context = browser.new_context(viewport=SIZE, color_scheme=scheme)  # type: ignore[arg-type]  # light or dark
+    context.clock.set_fixed_time(NOW)
     context.add_cookies([{"name": "_token", "value": server.token("admin"), "url": server.url}])
     page = context.new_page()
     page.goto(f"{server.url}/plugin/streams", wait_until="domcontentloaded")
@@ -96,7 +96,7 @@ def main() -> None:
     """Take them all."""
     IMAGES.mkdir(parents=True, exist_ok=True)
     with own_api_server() as server, headless_chromium() as browser:
-        story.write(server.journal_url, story.the_shop(), datetime.now(UTC))
+        story.write(server.journal_url, story.the_shop(), NOW)
         for scheme in ("light", "dark"):
             take(open_page(browser, server, scheme), scheme)
 

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from airflow_provider_streams.testing.servers import wait_until
 from airflow_provider_streams.testing.servers.process import ServerProcess, free_ports
 
 HERE = Path(__file__).parent
+NOW = datetime.now(UTC).replace(minute=30, second=0, microsecond=0)
+"""The page's time, to its server and its browser: an hour that ends while tests run would be one more window."""
 CANARY = "canary-51fe07aa"
 """In every connection's password and extras, and in the journal's address."""
 PASSWORD = "a password of a test"
@@ -85,7 +88,7 @@ def api_server(database: Path) -> Iterator[ApiServer]:
     shutil.copy(database, home / "airflow.db")
     shutil.copytree(HERE / "dags", home / "dags", ignore=shutil.ignore_patterns("__pycache__"))
     (home / "plugins").mkdir()
-    for name in ("rights.py", "reach.py"):
+    for name in ("rights.py", "surroundings.py"):
         shutil.copy(HERE / name, home / "plugins" / name)
     (home / "passwords.json").write_text(json.dumps(dict.fromkeys(USERS, PASSWORD)))
     reserialize = [sys.executable, "-m", "airflow", "dags", "reserialize"]
@@ -124,6 +127,7 @@ def _environment(home: Path) -> dict[str, str]:
     return {
         **os.environ,
         "PYTHONPATH": str(home / "plugins"),
+        "STREAMS_PAGE_TIME": NOW.isoformat(),
         "AIRFLOW_HOME": str(home),
         "AIRFLOW__CORE__DAGS_FOLDER": str(home / "dags"),
         "AIRFLOW__CORE__PLUGINS_FOLDER": str(home / "plugins"),

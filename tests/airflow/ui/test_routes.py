@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from tests.airflow.ui import story
-from tests.airflow.ui.server import CANARY, USERS, ApiServer
+from tests.airflow.ui.server import CANARY, NOW, USERS, ApiServer
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(420)]
 
-NOW = datetime.now(UTC)
 SPAN = f"start={(NOW - timedelta(days=31)).isoformat()[:19]}Z&end={NOW.isoformat()[:19]}Z"
 ROUTES = {
     "/api/sources": "api/sources",

@@ -1,8 +1,9 @@
-"""How far back the streams of the page's tests reach, without a stream system: days back, by a part of the name."""
+"""What surrounds the page in its tests: how far back streams reach, without a stream, and a time that stands still."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+import os
+from datetime import datetime, timedelta
 
 from airflow.plugins_manager import AirflowPlugin
 
@@ -12,6 +13,12 @@ from airflow_provider_streams.plugin import horizon
 from airflow_provider_streams.plugin.horizon import Horizon
 
 DAYS = {"web/clicks": 0.75, "shop/orders": 29.5, "shop/": 21.0, "factory/": 14.0}
+"""By a part of a source's name."""
+
+
+def now() -> datetime:
+    """As the test says that started the server."""
+    return datetime.fromisoformat(os.environ["STREAMS_PAGE_TIME"])
 
 
 def reach(key: str) -> Horizon:
@@ -19,17 +26,20 @@ def reach(key: str) -> Horizon:
     days = next((days for part, days in DAYS.items() if part in key), None)
     if days is None:
         raise SystemUnavailable(key, "nobody answers")
-    moment = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(days=days)
+    moment = now().replace(minute=0, second=0, microsecond=0) - timedelta(days=days)
     held = Hold("orders-daily", "shop_orders.read", moment + timedelta(days=1), bytes=48_000_000)
     return Horizon(moment, holds=(held,) if "orders/events" in key else ())
 
 
-class Reach(AirflowPlugin):
-    """Installed before the page's routes are imported."""
+class Surroundings(AirflowPlugin):
+    """Installed before the page's routes are imported, and by their import."""
 
-    name = "reach"
+    name = "surroundings"
 
     @classmethod
     def on_load(cls, *_args: object, **_kwargs: object) -> None:
         """Airflow calls it once."""
         horizon.ask_system = reach
+        from airflow_provider_streams.plugin import api
+
+        api.app.dependency_overrides[api.current_time] = now

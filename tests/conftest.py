@@ -13,11 +13,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
 
 from airflow_provider_streams import redaction
+
+if TYPE_CHECKING:
+    from tests.integration.lake.other_stores import AzuriteServer
 
 pytest_plugins = ["airflow_provider_streams.testing.plugin"]
 
@@ -52,6 +56,15 @@ os.environ |= {
     "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
     "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
 }
+
+
+@pytest.fixture(scope="session")
+def azurite() -> Iterator[AzuriteServer]:
+    """Azure's blob store, with one account and one container."""
+    from tests.integration.lake.other_stores import AzuriteServer
+
+    with AzuriteServer() as server:
+        yield server
 
 
 @pytest.fixture(autouse=True)

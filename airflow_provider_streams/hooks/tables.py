@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from airflow.sdk import BaseHook
 
 from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.hooks.azure_properties import AZURE_TYPES, azure_properties
 from airflow_provider_streams.hooks.s3_properties import S3_TYPES, s3_properties
 
 if TYPE_CHECKING:
@@ -27,11 +28,16 @@ def properties_of(conn_id: str) -> dict[str, str]:
         AirflowNotFoundException: there is none.
     """
     connection = BaseHook.get_connection(conn_id)
-    known = {"iceberg": iceberg_properties, **dict.fromkeys(S3_TYPES, s3_properties)}
+    known = {
+        "iceberg": iceberg_properties,
+        **dict.fromkeys(S3_TYPES, s3_properties),
+        **dict.fromkeys(AZURE_TYPES, azure_properties),
+    }
     if connection.conn_type not in known:
         raise InvalidRequest(
             f"connection {conn_id!r} is of type {connection.conn_type!r}: a table in a catalog wants type 'iceberg', "
-            f"a folder of a bucket {' or '.join(map(repr, S3_TYPES))}"
+            f"a folder of a bucket {' or '.join(map(repr, S3_TYPES))}, one of an Azure container "
+            f"{' or '.join(map(repr, AZURE_TYPES))}"
         )
     return known[connection.conn_type](connection)
 

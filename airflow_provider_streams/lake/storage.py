@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Self
 from urllib.parse import unquote, urlsplit
 
@@ -90,12 +90,18 @@ def _gcs(options: Mapping[str, str], _host: str) -> pafs.FileSystem:
     given = _given(
         options, {"gcs.oauth2.token": "access_token", "gcs.default-bucket-location": "default_bucket_location"}
     )
-    if expires := options.get("gcs.oauth2.token-expires-at"):
-        given["credential_token_expiration"] = datetime.fromtimestamp(int(expires) / 1000, UTC)
+    if "access_token" in given:
+        expires = options.get("gcs.oauth2.token-expires-at")
+        # Arrow wants to know the end of a token; if nobody says it, the store tells when it is over
+        end = datetime.fromtimestamp(int(expires) / 1000, UTC) if expires else datetime.now(UTC) + _NO_END
+        given["credential_token_expiration"] = end
     if service := options.get("gcs.service.host"):
         url = urlsplit(service)
         given |= {"scheme": url.scheme, "endpoint_override": url.netloc}
     return pafs.GcsFileSystem(**given)
+
+
+_NO_END = timedelta(days=7)
 
 
 def _azure(options: Mapping[str, str], host: str) -> pafs.FileSystem:
@@ -106,6 +112,8 @@ def _azure(options: Mapping[str, str], host: str) -> pafs.FileSystem:
     for name in (account, given.get("account_name")):
         if token := options.get(f"adls.sas-token.{name}"):  # as catalogs lend them
             given["sas_token"] = token
+    if token := given.get("sas_token"):
+        given["sas_token"] = f"?{token.removeprefix('?')}"  # Arrow puts it behind addresses as it is
     return pafs.AzureFileSystem(**given)
 
 

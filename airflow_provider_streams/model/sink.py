@@ -96,8 +96,9 @@ class DeltaSink:
     It has one owner: a reader of a source, written into the table's properties. It is made when it does not exist.
 
     Args:
-        path: its folder: `s3://bucket/orders`, or an absolute path that the Spark driver and its executors all mount;
-            with placeholders, like `s3://bucket/{topic}`, a table for each topic or stream of the source.
+        path: its folder: `s3://bucket/orders`, `abfss://container@account.dfs.core.windows.net/orders`, or an absolute
+            path that the Spark driver and its executors all mount; with placeholders, like `s3://bucket/{topic}`, a
+            table for each topic or stream of the source.
         conn_id: the Airflow connection that says how to reach it; None: as the environment of the processes says.
         widen: whether the table gets the columns that its rows have and it has not; otherwise they are refused.
 
@@ -124,7 +125,7 @@ class DeltaSink:
 
     @property
     def asset_uri(self) -> str:
-        """`s3://<bucket>/<folder>` or `file://<path>`."""
+        """`s3://<bucket>/<folder>`, `abfss://<container>@<host>/<folder>` or `file://<path>`."""
         scheme, mark, rest = as_one(self.path).partition("://")
         return f"{scheme}://{in_uri(rest)}" if mark else f"file://{in_uri(scheme)}"
 
@@ -227,16 +228,18 @@ def _path_of(text: str) -> str | None:
 
 
 def _bucket_url(text: str) -> str:
-    """`s3://bucket/folder`, in the one spelling of it: plain text, no escapes."""
+    """`s3://bucket/folder` or Azure's like, in the one spelling of it: plain text, no escapes."""
     scheme, _, rest = text.partition("://")
     folder = rest.rstrip("/")
-    if scheme not in _BUCKETS or not _FOLDER.fullmatch(example(folder)) or {".", ".."} & set(folder.split("/")):
+    known = _BUCKETS.get(scheme)
+    if known is None or not known[1].fullmatch(example(folder)) or {".", ".."} & set(folder.split("/")):
         raise InvalidRequest(
-            f"a Delta table is a folder in a bucket, like s3://lake/orders, or an absolute path, not {_shown(text)!r}. "
-            "In a bucket, its name has letters, digits and the characters - _ . = + only; in a path, anything but %, "
-            "\\ and control characters. Keys go into a connection"
+            "a Delta table is a folder in a bucket, like s3://lake/orders or "
+            f"abfss://lake@account.dfs.core.windows.net/orders, or an absolute path, not {_shown(text)!r}. In a "
+            "bucket, its name has letters, digits and the characters - _ . = + only; in a path, anything but %, \\ "
+            "and control characters. Keys go into a connection"
         )
-    return f"{_BUCKETS[scheme]}://{folder}"
+    return f"{known[0]}://{folder}"
 
 
 _TABLE = re.compile(r"[\w-]+(\.[\w-]+)+", re.ASCII)
@@ -245,7 +248,8 @@ _CATALOG = re.compile(r"[\w.-]+", re.ASCII)
 _MISREAD = re.compile(r"[%\\\x00-\x1f\x7f]")
 """In a path, delta-rs refuses these, or takes them for something else at times."""
 
-_BUCKETS = {"s3": "s3", "s3a": "s3"}
-"""Spark calls s3a what all others call s3."""
-
-_FOLDER = re.compile(r"[\w.-]+(/[\w.=+-]+)+", re.ASCII)
+_FOLDER = r"(/[\w.=+-]+)+"
+_S3 = re.compile(r"[\w.-]+" + _FOLDER, re.ASCII)
+_AZURE = re.compile(r"[a-z0-9-]+@[a-z0-9]+\.dfs\.core\.windows\.net" + _FOLDER, re.ASCII)
+_BUCKETS = {"s3": ("s3", _S3), "s3a": ("s3", _S3), "abfss": ("abfss", _AZURE), "abfs": ("abfss", _AZURE)}
+"""Spark calls s3a what all others call s3; abfs is abfss without TLS, which nobody means."""

@@ -1,7 +1,8 @@
-"""Jobs that land in Delta tables on a real S3 store: files of tasks or of a transform's rows, one commit."""
+"""Jobs that land in Delta tables on a real S3 store, and in Azure's: files of tasks or of a transform, one commit."""
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import replace
 
 import pytest
@@ -16,10 +17,15 @@ from airflow_provider_streams.spark import job
 pytestmark = pytest.mark.lake
 
 
-@pytest.fixture
-def sink(seaweed_server, lake_folder):
-    with connections.given("aws_default", seaweed_server.storage_options):
-        yield DeltaSink(f"{lake_folder}/orders", "aws_default")
+@pytest.fixture(params=["s3", "azure"])
+def sink(request):
+    if request.param == "s3":
+        server, folder = (request.getfixturevalue(name) for name in ("seaweed_server", "lake_folder"))
+    else:
+        server = request.getfixturevalue("azurite")
+        folder = f"{server.folder}/test-{secrets.token_hex(4)}"
+    with connections.given("store", server.storage_options):
+        yield DeltaSink(f"{folder}/orders", "store")
 
 
 def read(sink):

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pyarrow.fs as pafs
 
@@ -28,6 +29,11 @@ _OPTIONS = {
     "s3.force-virtual-addressing": "AWS_VIRTUAL_HOSTED_STYLE_REQUEST",
     "s3.anonymous": "AWS_SKIP_SIGNATURE",
     "s3.proxy-uri": "proxy_url",
+    "adls.account-key": "AZURE_STORAGE_ACCOUNT_KEY",
+    "adls.sas-token": "AZURE_STORAGE_SAS_TOKEN",
+    "adls.tenant-id": "AZURE_STORAGE_TENANT_ID",
+    "adls.client-id": "AZURE_STORAGE_CLIENT_ID",
+    "adls.client-secret": "AZURE_STORAGE_CLIENT_SECRET",
 }
 """Of two for one thing, the later."""
 _SECONDS = {"s3.connect-timeout": "connect_timeout", "s3.request-timeout": "timeout"}
@@ -64,6 +70,22 @@ def object_store_options(storage: Storage) -> dict[str, str]:
         options["AWS_ALLOW_HTTP"] = "true"
     if storage.root.startswith("s3:"):
         options["aws_conditional_put"] = "etag"  # so that of two commits of one version the first is the one
+    if storage.root.startswith("abfss:"):
+        options |= _azure_account(storage)
+    return options
+
+
+def _azure_account(storage: Storage) -> dict[str, str]:
+    """The account that the address names, and where it answers if not at Azure's own place."""
+    account = urlsplit(storage.root).netloc.rpartition("@")[2].partition(".")[0]
+    if storage.options.get("adls.account-name", account) != account:
+        raise InvalidRequest(f"{storage.root}: its account is {account}, and that of its connection another one")
+    options = {"AZURE_STORAGE_ACCOUNT_NAME": account}
+    if authority := storage.options.get("adls.blob-storage-authority"):
+        scheme = storage.options.get("adls.blob-storage-scheme", "https")
+        # as Arrow reads it: with a point before it, accounts are names below it, and folders of it without
+        host = f"{account}{authority}" if authority.startswith(".") else f"{authority}/{account}"
+        options |= {"AZURE_STORAGE_ENDPOINT": f"{scheme}://{host}", "AZURE_ALLOW_HTTP": str(scheme == "http").lower()}
     return options
 
 

@@ -203,7 +203,7 @@ class DeltaWriter:
 def storage_of(sink: DeltaSink) -> Storage:
     """Where a table is, and how it is reached."""
     told = properties_of(sink.conn_id)
-    return Storage(sink.asset_uri, {name: told[name] for name in told if name.startswith(("s3.", "client."))})
+    return Storage(sink.asset_uri, {name: told[name] for name in told if name.startswith(("s3.", "client.", "adls."))})
 
 
 def folder_of(window: Window) -> str:

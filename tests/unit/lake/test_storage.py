@@ -18,6 +18,7 @@ SECRET = "canary-of-the-store"
         ("s3://lake/orders/", {"s3.endpoint": "http://127.0.0.1:9"}, pafs.S3FileSystem, "lake/orders"),
         ("s3a://lake/a%25b", {"client.region": "eu-west-1"}, pafs.S3FileSystem, "lake/a%b"),
         ("gs://lake/orders", {"gcs.service.host": "http://127.0.0.1:9"}, pafs.GcsFileSystem, "lake/orders"),
+        ("gs://lake/orders", {"gcs.oauth2.token": SECRET}, pafs.GcsFileSystem, "lake/orders"),
         ("abfs://lake/orders", {"adls.account-name": "shop"}, pafs.AzureFileSystem, "lake/orders"),
         ("abfss://lake@shop.dfs.core.windows.net/orders", {}, pafs.AzureFileSystem, "lake/orders"),
     ],

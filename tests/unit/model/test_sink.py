@@ -29,6 +29,11 @@ def test_a_parquet_sink_survives_json():
     [
         ("s3://lake/shop/orders", "s3://lake/shop/orders"),
         ("s3a://lake/shop/orders/", "s3://lake/shop/orders"),
+        (
+            "abfss://lake@shop.dfs.core.windows.net/eu/orders/",
+            "abfss://lake@shop.dfs.core.windows.net/eu/orders",
+        ),
+        ("abfs://lake@shop.dfs.core.windows.net/orders", "abfss://lake@shop.dfs.core.windows.net/orders"),
         ("/lake//shop/./orders/", "file:///lake/shop/orders"),
         ("file:///lake/shop%20orders", "file:///lake/shop%20orders"),
     ],
@@ -55,6 +60,12 @@ def test_two_spellings_of_a_delta_table_are_one(path, uri):
             "s3://lake/a%20b",
         ),
         *("s3://key:canary-6a@lake/x", "s3://lake/x?secret=canary-6a"),
+        *("abfss://lake/x", "abfss://lake@shop/x", "abfss://lake@shop.dfs.core.windows.net", "gs://lake/x"),
+        *(
+            "abfss://lake:canary-6a@shop.dfs.core.windows.net/x",
+            "abfss://lake@shop.dfs.core.windows.net/x?sig=canary-6a",
+            "abfss://lake@shop.dfs.core.windows.net/a/../b",
+        ),
     ],
 )
 def test_a_delta_table_is_a_folder_of_a_bucket_or_of_a_mounted_file_system(path):

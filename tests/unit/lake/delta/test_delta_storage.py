@@ -28,6 +28,42 @@ def test_what_a_connection_says_is_told_by_the_names_that_delta_rs_takes():
     }
 
 
+AZURE = "abfss://lake@shop.dfs.core.windows.net/orders"
+
+
+@pytest.mark.parametrize(
+    ("told", "taken"),
+    [
+        ({"adls.account-key": "a2V5"}, {"AZURE_STORAGE_ACCOUNT_KEY": "a2V5"}),
+        (
+            {"adls.client-id": "app", "adls.client-secret": "secret", "adls.tenant-id": "tenant"},
+            {
+                "AZURE_STORAGE_CLIENT_ID": "app",
+                "AZURE_STORAGE_CLIENT_SECRET": "secret",
+                "AZURE_STORAGE_TENANT_ID": "tenant",
+            },
+        ),
+        (
+            {"adls.blob-storage-authority": ".blob.core.chinacloudapi.cn"},
+            {
+                "AZURE_STORAGE_ENDPOINT": "https://shop.blob.core.chinacloudapi.cn",
+                "AZURE_ALLOW_HTTP": "false",
+            },
+        ),
+        (
+            {"adls.blob-storage-authority": "127.0.0.1:10000", "adls.blob-storage-scheme": "http"},
+            {"AZURE_STORAGE_ENDPOINT": "http://127.0.0.1:10000/shop", "AZURE_ALLOW_HTTP": "true"},
+        ),
+    ],
+)
+def test_an_azure_account_is_the_one_of_the_address(told, taken):
+    for named in ({}, {"adls.account-name": "shop"}):
+        options = object_store_options(Storage(AZURE, {**told, **named}))
+        assert options == {"AZURE_STORAGE_ACCOUNT_NAME": "shop", **taken}
+    with pytest.raises(InvalidRequest, match="account is shop"):
+        object_store_options(Storage(AZURE, {**told, "adls.account-name": "other"}))
+
+
 def test_plain_http_is_only_for_who_asks_for_it():
     told = object_store_options(Storage("s3://lake/orders", {"s3.endpoint": "https://store"}))
     assert "AWS_ALLOW_HTTP" not in told

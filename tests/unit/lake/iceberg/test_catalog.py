@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+
+import pyarrow as pa
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from airflow_provider_streams import IcebergSink
 from airflow_provider_streams.errors import SinkError
@@ -30,3 +35,25 @@ def test_a_type_that_is_said_counts_more_than_an_address(tmp_path):
     """Also where it needs none."""
     with given("lake", {"type": "in-memory", "warehouse": f"file://{tmp_path}"}):
         assert type(catalog_of(SINK)).__name__ == "InMemoryCatalog"
+
+
+@pytest.fixture
+def database(tmp_path):
+    """Of a catalog that waits shortly."""
+    file = tmp_path / "catalog.db"
+    where = {"type": "sql", "uri": f"sqlite:///{file}?timeout=0.05", "warehouse": f"file://{tmp_path}"}
+    with given("lake", where):
+        yield file
+
+
+def test_what_a_database_has_not_committed_is_seen_by_nobody(database):
+    """SQLite leaves a transaction open whose commit failed, and the pool lends its connection again."""
+    catalog = catalog_of(SINK)
+    catalog.create_namespace("shop")
+    table = catalog.create_table(SINK.table, schema=pa.schema([("id", pa.int64())]))
+    with closing(sqlite3.connect(database)) as another:
+        another.execute("BEGIN")
+        another.execute("SELECT * FROM iceberg_tables").fetchall()
+        with pytest.raises(OperationalError, match="locked"), table.transaction() as change:
+            change.set_properties(never="came")
+    assert "never" not in catalog.load_table(SINK.table).properties

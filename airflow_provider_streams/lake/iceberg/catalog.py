@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
+from weakref import finalize
 
 from pyiceberg.catalog import Catalog, CatalogType, infer_catalog_type, load_catalog
 from pyiceberg.catalog.rest import RestCatalog
@@ -81,12 +82,13 @@ def catalog_of(sink: IcebergSink) -> Catalog:
 
 
 def _settled(catalog: Catalog) -> Catalog:
-    """One in a database, which shows nothing that it has not committed."""
+    """One in a database, which shows nothing that it has not committed, and whose connections end with it."""
     sql = sys.modules.get("pyiceberg.catalog.sql")  # loaded with the first such catalog; others need no SQLAlchemy
     if sql is not None and isinstance(catalog, sql.SqlCatalog):
         from sqlalchemy import event  # noqa: PLC0415 - optional
 
         event.listen(catalog.engine, "reset", _roll_back)
+        finalize(catalog, catalog.engine.dispose)  # its pool would leave them to the collector
     return catalog
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import sqlite3
+import warnings
 from contextlib import closing
 
 import pyarrow as pa
@@ -57,3 +59,11 @@ def test_what_a_database_has_not_committed_is_seen_by_nobody(database):
         with pytest.raises(OperationalError, match="locked"), table.transaction() as change:
             change.set_properties(never="came")
     assert "never" not in catalog.load_table(SINK.table).properties
+
+
+def test_a_catalog_that_nobody_needs_any_more_leaves_no_connection_behind(database):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        catalog_of(SINK).create_namespace("shop")
+        gc.collect()
+    assert not [one for one in said if "unclosed" in str(one.message)]

@@ -76,8 +76,13 @@ def catalog_of(sink: IcebergSink) -> Catalog:
                 f"pyiceberg knows no catalog {sink.where!r} here: describe it in ~/.pyiceberg.yaml or "
                 f"PYICEBERG_CATALOG__{sink.where.upper()}__URI, or give conn_id",
             )
-        if _OWN_CATALOG not in properties and _type_of(sink, properties) is CatalogType.REST:
+        kind = None if _OWN_CATALOG in properties else _type_of(sink, properties)
+        if kind is CatalogType.REST:
             return _rest(sink.where, properties)
+        if kind is CatalogType.SQL:
+            from airflow_provider_streams.lake.iceberg.sql import SharedSqlCatalog  # noqa: PLC0415 - optional
+
+            return _settled(SharedSqlCatalog(sink.where, **properties))
         return _settled(load_catalog(sink.where, **properties))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sqlite3
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pyarrow as pa
@@ -67,3 +68,12 @@ def test_a_catalog_that_nobody_needs_any_more_leaves_no_connection_behind(databa
         catalog_of(SINK).create_namespace("shop")
         gc.collect()
     assert not [one for one in said if "unclosed" in str(one.message)]
+
+
+def test_many_open_a_new_database_at_once(tmp_path):
+    """One makes its tables."""
+    for number in range(10):
+        where = {"type": "sql", "uri": f"sqlite:///{tmp_path}/{number}.db", "warehouse": f"file://{tmp_path}"}
+        with given("lake", where), ThreadPoolExecutor(4) as pool:
+            catalogs = list(pool.map(lambda _: catalog_of(SINK), range(4)))
+        assert [one.list_namespaces() for one in catalogs] == [[]] * 4

@@ -24,7 +24,8 @@ def table(tmp_path):
 
 
 def rows_of(table):
-    rows = load_catalog("iceberg_test", **table).load_table(SINK.table).scan().to_arrow()
+    with load_catalog("iceberg_test", **table) as catalog:
+        rows = catalog.load_table(SINK.table).scan().to_arrow()
     return rows, sorted(zip(rows["shard"].to_pylist(), rows["number"].to_pylist(), strict=True))
 
 
@@ -58,8 +59,7 @@ def with_another_column(df):
 
 def test_what_the_table_cannot_hold_fails_before_the_read(spark, stream, way, table):
     job.run(stream.spec(sink=SINK, small_plan_bytes=way, table=table), spark)
-    made = load_catalog("iceberg_test", **table).load_table(SINK.table)
-    with made.update_schema() as change:
+    with load_catalog("iceberg_test", **table) as catalog, catalog.load_table(SINK.table).update_schema() as change:
         change.delete_column("number")
     with pytest.raises(SinkError, match="it lacks number"):
         job.run(stream.spec(sink=SINK, small_plan_bytes=way, table=table), spark)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
+from weakref import finalize
 
 from pyiceberg.catalog import Catalog, CatalogType, infer_catalog_type, load_catalog
 from pyiceberg.catalog.rest import RestCatalog
@@ -74,9 +76,34 @@ def catalog_of(sink: IcebergSink) -> Catalog:
                 f"pyiceberg knows no catalog {sink.where!r} here: describe it in ~/.pyiceberg.yaml or "
                 f"PYICEBERG_CATALOG__{sink.where.upper()}__URI, or give conn_id",
             )
-        if _OWN_CATALOG not in properties and _type_of(sink, properties) is CatalogType.REST:
+        kind = None if _OWN_CATALOG in properties else _type_of(sink, properties)
+        if kind is CatalogType.REST:
             return _rest(sink.where, properties)
-        return load_catalog(sink.where, **properties)
+        if kind is CatalogType.SQL:
+            from airflow_provider_streams.lake.iceberg.sql import SharedSqlCatalog  # noqa: PLC0415 - optional
+
+            return _settled(SharedSqlCatalog(sink.where, **properties))
+        return _settled(load_catalog(sink.where, **properties))
+
+
+def _settled(catalog: Catalog) -> Catalog:
+    """One in a database, which shows nothing that it has not committed, and whose connections end with it."""
+    sql = sys.modules.get("pyiceberg.catalog.sql")  # loaded with the first such catalog; others need no SQLAlchemy
+    if sql is not None and isinstance(catalog, sql.SqlCatalog):
+        from sqlalchemy import event  # noqa: PLC0415 - optional
+
+        event.listen(catalog.engine, "reset", _roll_back)
+        finalize(catalog, catalog.engine.dispose)  # its pool would leave them to the collector
+    return catalog
+
+
+def _roll_back(connection: Any, record: object, state: object) -> None:  # noqa: ARG001 - SQLAlchemy's event
+    """Once more than the pool, which takes a transaction whose commit failed for ended.
+
+    In SQLite, where others were reading for too long, it is still open: who looked by the same connection whether the
+    commit came through would see what nobody else ever will.
+    """
+    connection.rollback()
 
 
 def _type_of(sink: IcebergSink, properties: Mapping[str, Any]) -> CatalogType | None:

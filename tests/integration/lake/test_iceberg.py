@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyiceberg.catalog import load_catalog
 from pyiceberg.expressions import EqualTo
 from pyiceberg.types import StringType
 
@@ -23,6 +23,7 @@ from airflow_provider_streams.errors import (
 )
 from airflow_provider_streams.lake.connections import given
 from airflow_provider_streams.lake.iceberg.catalog import catalog_of
+from airflow_provider_streams.lake.iceberg.commit import Commit
 from airflow_provider_streams.lake.iceberg.table import IcebergTable, storage_of
 from airflow_provider_streams.lake.iceberg.writer import IcebergWriter
 from airflow_provider_streams.lake.writer import TableWriter
@@ -192,8 +193,8 @@ def test_a_table_has_one_owner(sink):
     assert held(sink) == {hour(0): [0, 1]}
 
 
-def test_a_table_of_nobody_is_taken_while_it_is_empty(sink, catalog):
-    made = load_catalog("iceberg_test", **catalog)
+def test_a_table_of_nobody_is_taken_while_it_is_empty(sink):
+    made = catalog_of(sink)
     made.create_namespace(sink.table.split(".")[0])
     table = made.create_table(sink.table, schema=pa.schema([("id", pa.int64())]))
     assert IcebergWriter.look(sink) is None
@@ -207,6 +208,26 @@ def test_a_table_of_nobody_is_taken_while_it_is_empty(sink, catalog):
         land(wide, hour(0), rows_of(0, 2))
     with pytest.raises(ForeignTable, match="nothing in it says whose"):
         IcebergWriter.look(sink)
+
+
+def test_a_commit_that_the_database_refused_is_made_again(sink, catalog, tmp_path, monkeypatch):
+    """Though SQLite still holds it open for whoever asks by the same connection."""
+    land(sink, hour(0), rows_of(0, 2))
+    tried, is_through = [], Commit._is_through
+
+    def while_others_read(*arguments):
+        with closing(sqlite3.connect(tmp_path / "catalog.db")) as another:
+            if not tried:
+                another.execute("BEGIN")
+                another.execute("SELECT * FROM iceberg_tables").fetchall()
+            tried.append(is_through(*arguments))
+        return tried[-1]
+
+    monkeypatch.setattr(Commit, "_is_through", while_others_read)
+    with given("iceberg_test", {**catalog, "uri": f"{catalog['uri']}?timeout=0.05"}):
+        land(sink, hour(1), rows_of(100, 2))
+    assert tried == [False, True]
+    assert held(sink) == {hour(0): [0, 1], hour(1): [100, 101]}
 
 
 @on_both

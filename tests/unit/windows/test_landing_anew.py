@@ -273,7 +273,8 @@ def test_rows_that_the_table_can_never_take_leave_the_reader_as_it_was(world, ta
 def test_a_table_of_other_columns_is_made_anew_once_it_is_dropped(world, tables, told):
     world.read(minute(0), **TYPED)
     told("n double")
-    load_catalog("iceberg_test", **tables).drop_table("shop.lake")
+    with load_catalog("iceberg_test", **tables) as catalog:
+        catalog.drop_table("shop.lake")
     world.read(minute(1), **TYPED)
     assert (held(world), states(world)) == ([minute(1)], ["missing", "covered"])
 

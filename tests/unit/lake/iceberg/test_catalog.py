@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import sqlite3
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+
+import pyarrow as pa
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from airflow_provider_streams import IcebergSink
 from airflow_provider_streams.errors import SinkError
@@ -30,3 +38,42 @@ def test_a_type_that_is_said_counts_more_than_an_address(tmp_path):
     """Also where it needs none."""
     with given("lake", {"type": "in-memory", "warehouse": f"file://{tmp_path}"}):
         assert type(catalog_of(SINK)).__name__ == "InMemoryCatalog"
+
+
+@pytest.fixture
+def database(tmp_path):
+    """Of a catalog that waits shortly."""
+    file = tmp_path / "catalog.db"
+    where = {"type": "sql", "uri": f"sqlite:///{file}?timeout=0.05", "warehouse": f"file://{tmp_path}"}
+    with given("lake", where):
+        yield file
+
+
+def test_what_a_database_has_not_committed_is_seen_by_nobody(database):
+    """SQLite leaves a transaction open whose commit failed, and the pool lends its connection again."""
+    catalog = catalog_of(SINK)
+    catalog.create_namespace("shop")
+    table = catalog.create_table(SINK.table, schema=pa.schema([("id", pa.int64())]))
+    with closing(sqlite3.connect(database)) as another:
+        another.execute("BEGIN")
+        another.execute("SELECT * FROM iceberg_tables").fetchall()
+        with pytest.raises(OperationalError, match="locked"), table.transaction() as change:
+            change.set_properties(never="came")
+    assert "never" not in catalog.load_table(SINK.table).properties
+
+
+def test_a_catalog_that_nobody_needs_any_more_leaves_no_connection_behind(database):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        catalog_of(SINK).create_namespace("shop")
+        gc.collect()
+    assert not [one for one in said if "unclosed" in str(one.message)]
+
+
+def test_many_open_a_new_database_at_once(tmp_path):
+    """One makes its tables."""
+    for number in range(10):
+        where = {"type": "sql", "uri": f"sqlite:///{tmp_path}/{number}.db", "warehouse": f"file://{tmp_path}"}
+        with given("lake", where), ThreadPoolExecutor(4) as pool:
+            catalogs = list(pool.map(lambda _: catalog_of(SINK), range(4)))
+        assert [one.list_namespaces() for one in catalogs] == [[]] * 4

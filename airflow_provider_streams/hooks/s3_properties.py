@@ -56,7 +56,21 @@ def s3_properties(connection: Connection) -> dict[str, str]:
     properties = {name: str(value) for name, value in named.items() if value not in (None, "")}
     for name in _SECRET:
         conceal(properties.get(name, ""))
+    check_endpoint(str(connection.conn_id), properties)
     return properties
+
+
+def check_endpoint(conn_id: str, properties: Mapping[str, str]) -> None:
+    """Refuse a store's address with a password, which clients of stores do not use, and show in their errors.
+
+    Raises:
+        InvalidRequest: it has one.
+    """
+    if "@" in properties.get("s3.endpoint", ""):
+        raise InvalidRequest(
+            f"connection {conn_id!r}: the address of a store is http(s)://host:port without name and password: put "
+            "these into login and password, or s3.access-key-id and s3.secret-access-key"
+        )
 
 
 def _fields(connection: Connection) -> dict[str, str | None]:

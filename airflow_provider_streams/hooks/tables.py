@@ -10,7 +10,7 @@ from airflow.sdk import BaseHook
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.azure_properties import AZURE_TYPES, azure_properties
-from airflow_provider_streams.hooks.s3_properties import S3_TYPES, s3_properties
+from airflow_provider_streams.hooks.s3_properties import S3_TYPES, check_endpoint, s3_properties
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection
@@ -58,6 +58,7 @@ def iceberg_properties(connection: Connection) -> dict[str, str]:
             f"connection {connection.conn_id!r}: no Iceberg catalog is of type {kind!r}; known: "
             f"{', '.join(CATALOG_TYPES)}. Without a type, its address tells"
         )
+    check_endpoint(str(connection.conn_id), found)
     uri = _uri(connection)
     if uri:
         found.setdefault("uri", uri)

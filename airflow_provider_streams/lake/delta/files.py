@@ -6,8 +6,9 @@ import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from datetime import date, datetime, timedelta
+from decimal import Decimal
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -25,10 +26,16 @@ if TYPE_CHECKING:
     from deltalake.transaction import AddAction
 
 MOST_COLUMNS = 32
-"""Of the first columns, as other writers of Delta do: the log is read by everybody who opens the table."""
+"""Of the first simple columns, as other writers of Delta do: the log is read by everybody who opens the table."""
+
+_EXACT_DIGITS = 15
+"""Of decimals, which some readers take for doubles on their way."""
 
 _LONGEST_TEXT = 64
-"""Longer bounds are left out: a part of one would have to be rounded up."""
+"""Of longer bounds the log has the begin, and above it whatever goes on so."""
+_LAST_LETTER = "\U0010ffff"
+
+_Bounds = tuple[float | str, float | str]
 
 _FOOTERS_AT_ONCE = 8
 _MILLISECOND = timedelta(milliseconds=1)
@@ -80,52 +87,99 @@ def _add_action(file: DataFile, footer: pq.FileMetaData, window: Window) -> AddA
 
 
 def file_stats(footer: pq.FileMetaData) -> str:
-    """`{"numRecords", "minValues", "maxValues", "nullCount"}` of a Parquet file's simple columns, as JSON."""
-    stats: dict[str, Any] = {"numRecords": footer.num_rows}
-    if footer.num_rows:
-        stats |= {"minValues": {}, "maxValues": {}, "nullCount": {}}
-        for index, name in _simple_columns(footer):
-            _add_column(stats, name, [footer.row_group(group).column(index) for group in range(footer.num_row_groups)])
-    return json.dumps(stats)
+    """`{"numRecords", "minValues", "maxValues", "nullCount"}` of a Parquet file's simple columns, as JSON.
+
+    There are bounds of all these columns, or of none: where those of one are missing beside others, delta-rs gives
+    pyarrow's datasets bounds that no value is within, and their filters would find nothing.
+    """
+    if not footer.num_rows:
+        return json.dumps({"numRecords": 0})
+    nulls: dict[str, int] = {}
+    bounds: dict[str, _Bounds | None] = {}
+    for index, field in islice(_simple_columns(footer), MOST_COLUMNS):
+        chunks = [footer.row_group(group).column(index) for group in range(footer.num_row_groups)]
+        found: list[Any] = [chunk.statistics for chunk in chunks]
+        if all(one is not None and one.has_null_count for one in found):
+            nulls[field.name] = sum(one.null_count for one in found)
+        if nulls.get(field.name) != footer.num_rows and not pa.types.is_binary(field.type):  # nobody asks for bytes'
+            bounds[field.name] = _bounds(field.type, found)
+    known = {name: one for name, one in bounds.items() if one is not None}
+    if len(known) < len(bounds):
+        known = {}
+    low, high = ({name: one[end] for name, one in known.items()} for end in range(2))
+    return json.dumps({"numRecords": footer.num_rows, **_given(minValues=low, maxValues=high, nullCount=nulls)})
 
 
-def _simple_columns(footer: pq.FileMetaData) -> Iterator[tuple[int, str]]:
-    """Those outside of structs, lists and maps: the number that each has in the footer, and its name."""
-    numbers = {footer.schema.column(index).path: index for index in range(footer.num_columns)}
-    for one in list(footer.schema.to_arrow_schema())[:MOST_COLUMNS]:
-        if not pa.types.is_nested(one.type):
-            yield numbers[one.name], one.name
+def _given(**named: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {name: values for name, values in named.items() if values}
 
 
-def _add_column(stats: dict[str, Any], name: str, chunks: list[pq.ColumnChunkMetaData]) -> None:
-    found: list[Any] = [chunk.statistics for chunk in chunks]
-    if not all(one is not None and one.has_null_count for one in found):
-        return
-    stats["nullCount"][name] = sum(one.null_count for one in found)
-    filled = [one for one, chunk in zip(found, chunks, strict=True) if one.null_count < chunk.num_values]
-    if not filled or not all(one.has_min_max for one in filled):
-        return
-    with suppress(ValueError, OverflowError):  # a time that no calendar has
-        low = _bound(min(one.min for one in filled), _down)
-        high = _bound(max(one.max for one in filled), _up)
-        if low is not None and high is not None:
-            stats["minValues"][name], stats["maxValues"][name] = low, high
+def _simple_columns(footer: pq.FileMetaData) -> Iterator[tuple[int, pa.Field[Any]]]:
+    """Those outside of structs, lists and maps, and the number that each has in the footer.
+
+    They are counted, for paths tell no column `a.b` from a field `b` in a struct `a`.
+    """
+    number = 0
+    for field in footer.schema.to_arrow_schema():
+        if not pa.types.is_nested(field.type):
+            yield number, field
+        number += _leaves(field.type)
 
 
-def _bound(value: Any, rounded: Callable[[datetime], datetime]) -> int | str | None:
-    """As the log writes it; None: not at all. Of floats the footer passes over NaN, which is the largest for others."""
+def _leaves(type_: pa.DataType) -> int:
+    """How many columns of the file hold one of the schema."""
+    if not pa.types.is_nested(type_):
+        return 1
+    return sum(_leaves(type_.field(number).type) for number in range(type_.num_fields))
+
+
+def _bounds(type_: pa.DataType, found: list[Any]) -> _Bounds | None:
+    """The least and the greatest value as the log writes them; None: they are not known, or not to all readers.
+
+    Args:
+        type_: the column's.
+        found: its statistics in each row group.
+    """
+    filled = [one for one in found if one is None or one.num_values]
+    if not all(one is not None and one.has_min_max for one in filled) or _is_unordered(type_):
+        return None
+    try:
+        low = _bound(min(one.min for one in filled), _down, _begin)
+        high = _bound(max(one.max for one in filled), _up, _beyond)
+    except (ValueError, OverflowError):  # a time that no calendar has
+        return None
+    return None if low is None or high is None else (low, high)
+
+
+def _is_unordered(type_: pa.DataType) -> bool:
+    """Of floats the footer passes over NaN, which is the largest for others; long decimals are no doubles."""
+    return pa.types.is_floating(type_) or (pa.types.is_decimal(type_) and type_.precision > _EXACT_DIGITS)
+
+
+def _bound(value: Any, rounded: Callable[[datetime], datetime], cut: Callable[[str], str | None]) -> float | str | None:
+    """As the log writes it; None: not at all."""
     match value:
-        case bool():
-            return None
         case int():
             return value
+        case Decimal():
+            return float(value)
         case str():
-            return value if len(value) <= _LONGEST_TEXT else None
+            return value if len(value) <= _LONGEST_TEXT else cut(value)
         case datetime():
             return rounded(value).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         case date():
             return value.isoformat()
     return None
+
+
+def _begin(text: str) -> str:
+    """What is not above a long text."""
+    return text[:_LONGEST_TEXT]
+
+
+def _beyond(text: str) -> str | None:
+    """What is not below it; None: its next letter is the last one there is."""
+    return None if text[_LONGEST_TEXT] == _LAST_LETTER else _begin(text) + _LAST_LETTER
 
 
 def _down(moment: datetime) -> datetime:

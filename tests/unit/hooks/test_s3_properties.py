@@ -26,6 +26,15 @@ def test_the_names_of_amazons_provider_are_understood():
     }
 
 
+@pytest.mark.parametrize(
+    "extra", [{"endpoint_url": "http://me:canary-8d@store"}, {"s3.endpoint": "me:canary-8d@store"}]
+)
+def test_an_address_with_a_password_is_refused_without_it(extra):
+    with pytest.raises(InvalidRequest, match="without name and password") as raised:
+        s3_properties(aws(**extra))
+    assert "canary-8d" not in str(raised.value)
+
+
 def test_keys_may_be_extras_and_a_store_has_an_address_of_its_own():
     told = aws(
         aws_access_key_id="key",

@@ -57,6 +57,7 @@ def test_a_store_of_a_connection_is_told_by_its_type(connection, kind):
             {"conn_type": "iceberg", "extra": {"type": "nessie"}},
             "'lake': .* type 'nessie'; known: rest, hive, .*sql",
         ),
+        ({"conn_type": "iceberg", "extra": {"s3.endpoint": "http://me:pass@store"}}, "without name and password"),
         ({"conn_type": "iceberg", "extra": {"ssl": {"client": {"cert": "/etc/x"}}}}, "one text or number"),
     ],
 )

@@ -48,24 +48,51 @@ def test_times_are_rounded_outwards_to_what_every_reader_takes():
     ("values", "type_"),
     [
         ([1.0, float("nan")], pa.float64()),  # the footer passes over NaN, and it is the largest for Spark
-        ([b"a", b"b"], pa.binary()),
-        ([True, False], pa.bool_()),
-        ([Decimal(1), Decimal(2)], pa.decimal128(38, 0)),
-        (["a", "b" * 65], pa.string()),
+        ([Decimal(1), Decimal(2)], pa.decimal128(16, 0)),
+        (["a", "b" * 64 + "\U0010ffff"], pa.string()),
         ([0, 2**62], pa.timestamp("us")),
-        ([None, None], pa.int64()),
     ],
-    ids=str,
+    ids=ascii,
 )
-def test_a_bound_that_not_every_reader_would_understand_is_left_out(values, type_):
-    told = stats({"one": values}, one=type_)
-    assert (told["minValues"], told["maxValues"]) == ({}, {})
-    assert told["nullCount"] == {"one": values.count(None)}
+def test_beside_a_bound_that_not_every_reader_would_understand_there_is_none(values, type_):
+    assert stats({"id": [1, 2], "one": values}, one=type_) == {"numRecords": 2, "nullCount": {"id": 0, "one": 0}}
+
+
+def test_bounds_of_bytes_and_of_no_value_at_all_are_missed_by_nobody():
+    told = stats({"id": [1, 2], "none": [None, None], "raw": [b"a", b"b"]}, none=pa.float64())
+    assert told == {
+        "numRecords": 2,
+        "minValues": {"id": 1},
+        "maxValues": {"id": 2},
+        "nullCount": {"id": 0, "none": 2, "raw": 0},
+    }
+
+
+def test_yes_and_no_and_amounts_have_bounds():
+    price = [Decimal("-1.25"), Decimal("9999999999999.99")]
+    told = stats({"paid": [True, False], "price": price}, price=pa.decimal128(15, 2))
+    assert told["minValues"] == {"paid": False, "price": -1.25}
+    assert told["maxValues"] == {"paid": True, "price": 9999999999999.99}
+
+
+def test_long_texts_are_cut_outwards():
+    told = stats({"one": ["b" * 99, "c" * 99, "b" * 64 + "a"]})
+    assert told["minValues"] == {"one": "b" * 64}
+    assert told["maxValues"] == {"one": "c" * 64 + "\U0010ffff"}
+
+
+def test_a_name_with_a_point_is_no_path():
+    table = pa.table({"a.b": [0], "a": [{"b": 1000, "c": [7]}], "z": [5]})
+    table = table.add_column(0, "m", pa.array([[("k", 9)]], pa.map_(pa.string(), pa.int64())))
+    file = io.BytesIO()
+    pq.write_table(table, file, store_schema=False)
+    told = json.loads(file_stats(pq.read_metadata(file)))
+    assert told["minValues"] == told["maxValues"] == {"a.b": 0, "z": 5}
 
 
 def test_columns_within_others_and_those_far_behind_are_left_out():
     told = stats({"inner": [{"a": 1}], "list": [[1]], **{f"c{n:02}": [n] for n in range(40)}})
-    assert list(told["minValues"]) == [f"c{n:02}" for n in range(MOST_COLUMNS - 2)]
+    assert list(told["minValues"]) == [f"c{n:02}" for n in range(MOST_COLUMNS)]
 
 
 def test_a_file_without_rows_has_no_bounds():

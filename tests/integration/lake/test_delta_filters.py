@@ -1,0 +1,133 @@
+"""Readers that pass over files by what the log says of them find every row that they look for."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from math import inf, isnan, nan
+
+import pyarrow as pa
+import pyarrow.dataset as pads
+import pytest
+from deltalake import DeltaTable, QueryBuilder
+
+from airflow_provider_streams import DeltaSink
+from airflow_provider_streams.lake.delta.writer import storage_of
+from tests.integration.lake import duck
+from tests.integration.lake.delta_reading import adds
+from tests.integration.lake.landing import hour, land
+
+DAY = datetime(2026, 11, 20, tzinfo=UTC)
+LAST = datetime.fromisoformat("9999-12-31T23:59:59.999999")
+TICK = timedelta(microseconds=1001)
+
+BOUND = {
+    "id": (pa.int64(), lambda n: n),
+    "price": (pa.decimal128(9, 2), lambda n: Decimal(n) / 4),
+    "paid": (pa.bool_(), lambda n: n % 2 == 0),
+    "raw": (pa.binary(), lambda n: b"%d" % n),
+    "text": (pa.string(), lambda n: "abcdefghijkl"[n] * (1 if n % 3 else 90)),
+    "at": (pa.timestamp("us", "UTC"), lambda n: DAY + n * TICK),
+    "day": (pa.date32(), lambda n: date(2026, 1, n + 1)),
+    "seldom": (pa.decimal128(9, 2), lambda n: Decimal(n) if n > 9 else None),
+    "never": (pa.float64(), lambda _: None),
+    "often": (pa.int64(), lambda n: n if n % 5 else None),
+    "a.b": (pa.int64(), lambda n: n),
+    "a": (pa.struct([("b", pa.int64())]), lambda n: {"b": 1000 + n}),
+}
+UNBOUND = {
+    "large": (pa.decimal128(38, 1), lambda n: n * Decimal(10**20) + Decimal("0.1")),
+    "rate": (pa.float64(), lambda n: {3: nan, 4: inf, 5: -inf}.get(n, n / 4)),
+    "narrow": (pa.float32(), lambda n: n / 4),
+    "local": (pa.timestamp("us"), lambda n: LAST if n == 7 else DAY.replace(tzinfo=None) + n * TICK),
+}
+"""One of them in a file, and the log has no bounds of it."""
+TABLES = {"with bounds": BOUND, "without": {**BOUND, **UNBOUND}}
+CASES = [(kind, name) for kind, columns in TABLES.items() for name in columns if name != "a"]
+
+
+def rows_of(columns, numbers) -> pa.Table:
+    schema = pa.schema([(name, type_) for name, (type_, _) in columns.items()])
+    rows = [
+        {name: value(n) if n < 12 or name == "id" else None for name, (_, value) in columns.items()} for n in numbers
+    ]
+    return pa.Table.from_pylist(rows, schema)
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    """Of each kind one with four windows, the last of one row without values."""
+    sinks = {}
+    for kind, columns in TABLES.items():
+        sink = sinks[kind] = DeltaSink(str(tmp_path_factory.mktemp("filters") / "orders"))
+        for number, numbers in enumerate([range(4), range(4, 8), range(8, 12), [99]]):
+            land(sink, hour(number), rows_of(columns, numbers))
+        has_bounds = ["minValues" in json.loads(one["stats"]) for one in adds(storage_of(sink)).values()]
+        assert all(has_bounds) if columns is BOUND else has_bounds.count(True) == 1
+    return sinks
+
+
+def ids_of(table: pa.Table) -> list[int]:
+    return sorted(table["id"].to_pylist())
+
+
+def by_sql(sink: DeltaSink, where: str) -> list[list[int]]:
+    """What DataFusion and DuckDB find."""
+    builder = QueryBuilder().register("t", DeltaTable(sink.path))
+    with duck.connect(storage_of(sink), "delta") as engine:
+        engine.execute(f"CREATE VIEW t AS SELECT * FROM delta_scan('{sink.path}')")  # noqa: S608
+        found = engine.execute(f"SELECT id FROM t WHERE {where}").fetchall()  # noqa: S608
+    return [ids_of(builder.execute(f"SELECT id FROM t WHERE {where}").read_all()), sorted(one for (one,) in found)]  # noqa: S608
+
+
+@pytest.mark.parametrize(("kind", "name"), CASES)
+def test_each_value_is_found_by_each_reader(tables, kind, name):
+    type_, value_of = TABLES[kind][name]
+    for number in (0, 3, 4, 11):
+        value = value_of(number)
+        if value is None or (isinstance(value, float) and isnan(value)):
+            continue
+        meant = [n for n in range(12) if value_of(n) == value]
+        assert ids_of(DeltaTable(tables[kind].path).to_pyarrow_table(filters=[(name, "=", value)])) == meant
+        assert by_sql(tables[kind], f'"{name}" = {_literal(value, type_)}') == [meant, meant]
+
+
+def _literal(value: object, type_: pa.DataType) -> str:
+    match value:
+        case bool() | int():
+            return str(value)
+        case float():
+            return f"CAST('{value}' AS {'DOUBLE' if pa.types.is_float64(type_) else 'FLOAT'})"
+        case Decimal():
+            return f"CAST('{value:f}' AS DECIMAL({type_.precision}, {type_.scale}))"
+        case bytes():
+            return f"CAST('{value.decode()}' AS BYTEA)"
+        case datetime():
+            return f"CAST('{value.isoformat(sep=' ')}' AS TIMESTAMP{'TZ' if value.tzinfo else ''})"
+    return f"CAST('{value}' AS {'DATE' if isinstance(value, date) else 'VARCHAR'})"
+
+
+@pytest.mark.parametrize(("kind", "name"), CASES)
+def test_rows_without_a_value_are_found_by_each_reader(tables, kind, name):
+    meant = [n for n in range(12) if TABLES[kind][name][1](n) is None] + ([] if name == "id" else [99])
+    assert by_sql(tables[kind], f'"{name}" IS NULL') == [meant, meant]
+    dataset = DeltaTable(tables[kind].path).to_pyarrow_dataset()
+    assert ids_of(dataset.to_table(filter=pads.field(name).is_null())) == meant
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_a_field_of_a_struct_is_found(tables, kind):
+    dataset = DeltaTable(tables[kind].path).to_pyarrow_dataset()
+    assert ids_of(dataset.to_table(filter=pads.field("a", "b") == 1007)) == [7]
+
+
+def test_columns_of_which_the_log_says_nothing_more_are_found(tmp_path):
+    sink = DeltaSink(str(tmp_path / "orders"))
+    shop = pa.array([{"x": 0.5, "y": 1, "z": 2}], pa.struct([("x", pa.float64()), ("y", pa.int8()), ("z", pa.int8())]))
+    tags = pa.array([["t"]], pa.list_(pa.string()))
+    many = {f"c{n}": pa.array([n]) for n in range(40)}
+    land(sink, hour(0), pa.table({"shop": shop, **{f"tags{n}": tags for n in range(5)}, **many}))
+    for name in many:
+        found = DeltaTable(sink.path).to_pyarrow_table(filters=[(name, "=", int(name[1:]))])
+        assert len(found) == 1, name

@@ -107,7 +107,8 @@ def file_stats(footer: pq.FileMetaData) -> str:
     if len(known) < len(bounds):
         known = {}
     low, high = ({name: one[end] for name, one in known.items()} for end in range(2))
-    return json.dumps({"numRecords": footer.num_rows, **_given(minValues=low, maxValues=high, nullCount=nulls)})
+    told = {"numRecords": footer.num_rows, **_given(minValues=low, maxValues=high, nullCount=nulls)}
+    return json.dumps(told, ensure_ascii=False)  # of a letter that is escaped in two halves delta-rs makes another one
 
 
 def _given(**named: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -141,7 +142,7 @@ def _bounds(type_: pa.DataType, found: list[Any]) -> _Bounds | None:
         found: its statistics in each row group.
     """
     filled = [one for one in found if one is None or one.num_values]
-    if not all(one is not None and one.has_min_max for one in filled) or _is_unordered(type_):
+    if not all(one is not None and one.has_min_max for one in filled) or _is_inexact(type_):
         return None
     try:
         low = _bound(min(one.min for one in filled), _down, _begin)
@@ -151,7 +152,7 @@ def _bounds(type_: pa.DataType, found: list[Any]) -> _Bounds | None:
     return None if low is None or high is None else (low, high)
 
 
-def _is_unordered(type_: pa.DataType) -> bool:
+def _is_inexact(type_: pa.DataType) -> bool:
     """Of floats the footer passes over NaN, which is the largest for others; long decimals are no doubles."""
     return pa.types.is_floating(type_) or (pa.types.is_decimal(type_) and type_.precision > _EXACT_DIGITS)
 
@@ -162,7 +163,7 @@ def _bound(value: Any, rounded: Callable[[datetime], datetime], cut: Callable[[s
         case int():
             return value
         case Decimal():
-            return float(value)
+            return _amount(value)
         case str():
             return value if len(value) <= _LONGEST_TEXT else cut(value)
         case datetime():
@@ -170,6 +171,12 @@ def _bound(value: Any, rounded: Callable[[datetime], datetime], cut: Callable[[s
         case date():
             return value.isoformat()
     return None
+
+
+def _amount(value: Decimal) -> float | None:
+    """None: as a double it would be written with an exponent, which delta-rs does not read."""
+    number = float(value)
+    return None if "e" in repr(number) else number
 
 
 def _begin(text: str) -> str:

@@ -25,6 +25,11 @@ TICK = timedelta(microseconds=1001)
 BOUND = {
     "id": (pa.int64(), lambda n: n),
     "price": (pa.decimal128(9, 2), lambda n: Decimal(n) / 4),
+    "small": (pa.decimal128(15, 14), lambda n: Decimal(n - 5).scaleb(-3)),
+    "fine": (pa.decimal128(15, 0), lambda n: Decimal(10**15 - 1 - n)),
+    "wide": (pa.int64(), lambda n: 2**63 - 1 - n if n % 2 else n - 2**63),
+    "odd": (pa.string(), lambda n: "\U0010ffff" * (n + 53) if n % 2 else "\uffff" + "\x01" * n),
+    "past": (pa.timestamp("us", "UTC"), lambda n: datetime(1700, 1, 1, tzinfo=UTC) + n * TICK),
     "paid": (pa.bool_(), lambda n: n % 2 == 0),
     "raw": (pa.binary(), lambda n: b"%d" % n),
     "text": (pa.string(), lambda n: "abcdefghijkl"[n] * (1 if n % 3 else 90)),
@@ -37,6 +42,7 @@ BOUND = {
     "a": (pa.struct([("b", pa.int64())]), lambda n: {"b": 1000 + n}),
 }
 UNBOUND = {
+    "tiny": (pa.decimal128(15, 14), lambda n: Decimal(n - 5).scaleb(-14)),
     "large": (pa.decimal128(38, 1), lambda n: n * Decimal(10**20) + Decimal("0.1")),
     "rate": (pa.float64(), lambda n: {3: nan, 4: inf, 5: -inf}.get(n, n / 4)),
     "narrow": (pa.float32(), lambda n: n / 4),

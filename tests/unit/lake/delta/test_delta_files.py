@@ -49,6 +49,7 @@ def test_times_are_rounded_outwards_to_what_every_reader_takes():
     [
         ([1.0, float("nan")], pa.float64()),  # the footer passes over NaN, and it is the largest for Spark
         ([Decimal(1), Decimal(2)], pa.decimal128(16, 0)),
+        ([Decimal("0.00001"), Decimal(2)], pa.decimal128(9, 5)),
         (["a", "b" * 64 + "\U0010ffff"], pa.string()),
         ([0, 2**62], pa.timestamp("us")),
     ],

@@ -188,3 +188,33 @@ def test_the_delta_example_lands_rows_that_another_reader_finds(dag_test, fake, 
     (spec,) = spark_stand_in.specs
     rows = DeltaTable(spec.sink.path, storage_options=options).to_pyarrow_table()
     assert sorted(rows["n"].to_pylist()) == sorted([*range(60), *range(60)])
+
+
+@pytest.fixture
+def container(azurite, monkeypatch) -> Any:
+    """A store of Azure, where the example's connection leads."""
+    told = {"conn_type": "wasb", "login": "shop", "password": azurite.key, "extra": azurite.address}
+    monkeypatch.setenv("AIRFLOW_CONN_AWS_DEFAULT", json.dumps(told))
+    monkeypatch.setenv("LAKE", f"{azurite.folder}/by-airflow")
+    return azurite
+
+
+@pytest.mark.lake
+def test_the_delta_example_lands_in_an_azure_container(dag_test, fake, spark_stand_in, container, caplog):
+    from deltalake import DeltaTable
+
+    fake(events=100, interval_ms=60_000, records=1)
+    dag = on_the_fake_system(example("pulsar_to_delta"), window=HOUR)
+    for task in dag.tasks:
+        task.source = FakeSource("numbers", value=Json("n long, shard string"))
+    assert dag_test(dag).state == DagRunState.SUCCESS
+    assert container.key not in caplog.text
+    options = {
+        "AZURE_STORAGE_ACCOUNT_NAME": "shop",
+        "AZURE_STORAGE_ACCOUNT_KEY": container.key,
+        "AZURE_STORAGE_ENDPOINT": container.url,
+        "AZURE_ALLOW_HTTP": "true",
+    }
+    (spec,) = spark_stand_in.specs
+    rows = DeltaTable(spec.sink.path, storage_options=options).to_pyarrow_table()
+    assert sorted(rows["n"].to_pylist()) == sorted([*range(60), *range(60)])

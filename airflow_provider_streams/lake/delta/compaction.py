@@ -16,7 +16,7 @@ import pyarrow as pa
 from airflow_provider_streams.errors import SinkError
 from airflow_provider_streams.lake.columns import WINDOW_COLUMNS
 from airflow_provider_streams.lake.compaction import Rewritten, WindowContent, of_size
-from airflow_provider_streams.lake.delta.files import add_actions
+from airflow_provider_streams.lake.delta.files import add_actions, stored
 from airflow_provider_streams.lake.delta.log import DeltaVersion
 from airflow_provider_streams.lake.delta.storage import make_folder
 from airflow_provider_streams.lake.delta.types import columns_of_rows
@@ -59,11 +59,11 @@ class CompactableDelta:
 
     def replace(self, rewritten: Sequence[Rewritten]) -> frozenset[Window]:
         """See `CompactableTable`."""
-        adds = {one.window: add_actions(self._storage, one.files, one.window) for one in rewritten}
+        written = {one.window: stored(self._storage, one.files) for one in rewritten}
         for version in versions(self._storage):
             contents = _contents(check_mark(version, self._storage, self._mark))
             same = [one.window for one in rewritten if _is_as_before(contents.get(one.window), one)]
-            files = [add for window in same for add in adds[window]]
+            files = [add for window in same for add in add_actions(written[window], window, version.columns)]
             if not same or version.replace(same, files, pa.schema([]), {"streams.compacted": str(len(same))}):
                 return frozenset(same)
         raise AssertionError("versions end with an error")

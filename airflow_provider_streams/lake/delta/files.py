@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from deltalake.transaction import AddAction
 
 MOST_COLUMNS = 32
-"""Of the first simple columns, as other writers of Delta do: the log is read by everybody who opens the table."""
+"""Of which the log has bounds: other writers count columns as they like beyond, and everybody reads the log."""
 
 _EXACT_DIGITS = 15
 """Of decimals, which some readers take for doubles on their way."""
@@ -41,8 +40,12 @@ _FOOTERS_AT_ONCE = 8
 _MILLISECOND = timedelta(milliseconds=1)
 
 
-def add_actions(storage: Storage, files: Sequence[DataFile], window: Window) -> list[AddAction]:
-    """What the log says of the files of a window.
+Stored = Sequence[tuple[DataFile, pq.FileMetaData]]
+"""Files, and what they say of themselves."""
+
+
+def stored(storage: Storage, files: Sequence[DataFile]) -> Stored:
+    """What files say of themselves.
 
     Raises:
         SinkError: one is not here, or not what its task wrote.
@@ -50,8 +53,12 @@ def add_actions(storage: Storage, files: Sequence[DataFile], window: Window) -> 
     """
     with errors_of(storage), ThreadPoolExecutor(_FOOTERS_AT_ONCE) as pool:
         system, root = storage.open()
-        footers = list(pool.map(lambda one: _footer(system, root, one), files))
-    return [_add_action(file, footer, window) for file, footer in zip(files, footers, strict=True)]
+        return list(zip(files, pool.map(lambda one: _footer(system, root, one), files), strict=True))
+
+
+def add_actions(files: Stored, window: Window, columns: pa.Schema) -> list[AddAction]:
+    """What the log says of the files of a window in a table of these columns."""
+    return [_add_action(file, footer, window, columns) for file, footer in files]
 
 
 def partition_value(moment: datetime) -> str:
@@ -72,7 +79,7 @@ def _footer(system: pafs.FileSystem, root: str, file: DataFile) -> pq.FileMetaDa
     return footer
 
 
-def _add_action(file: DataFile, footer: pq.FileMetaData, window: Window) -> AddAction:
+def _add_action(file: DataFile, footer: pq.FileMetaData, window: Window, columns: pa.Schema) -> AddAction:
     from deltalake.transaction import AddAction  # noqa: PLC0415 - optional
 
     start, end = WINDOW_COLUMNS
@@ -82,32 +89,39 @@ def _add_action(file: DataFile, footer: pq.FileMetaData, window: Window) -> AddA
         partition_values={start: partition_value(window.start), end: partition_value(window.end)},
         modification_time=int(time.time() * 1000),
         data_change=True,
-        stats=file_stats(footer),
+        stats=file_stats(footer, columns),
     )
 
 
-def file_stats(footer: pq.FileMetaData) -> str:
+def file_stats(footer: pq.FileMetaData, columns: pa.Schema) -> str:
     """`{"numRecords", "minValues", "maxValues", "nullCount"}` of a Parquet file's simple columns, as JSON.
 
-    There are bounds of all these columns, or of none: where those of one are missing beside others, delta-rs gives
-    pyarrow's datasets bounds that no value is within, and their filters would find nothing.
+    There are bounds of all columns of the table, or of none: where those of one are missing beside others, delta-rs
+    gives pyarrow's datasets bounds that no value is within, and their filters would find nothing. It asks for those of
+    structs, too, but not of lists, maps and bytes.
+
+    Args:
+        footer: the file's.
+        columns: the table's; those that the file lacks are null in its rows.
     """
-    if not footer.num_rows:
-        return json.dumps({"numRecords": 0})
-    nulls: dict[str, int] = {}
+    rows, found = footer.num_rows, dict(_columns_in(footer))
+    asked = [one for one in columns if one.name not in WINDOW_COLUMNS]
+    if not rows or len(asked) > MOST_COLUMNS or not found.keys() <= {one.name for one in asked}:
+        return json.dumps({"numRecords": rows})
+    nulls: dict[str, int | None] = {}
     bounds: dict[str, _Bounds | None] = {}
-    for index, field in islice(_simple_columns(footer), MOST_COLUMNS):
-        chunks = [footer.row_group(group).column(index) for group in range(footer.num_row_groups)]
-        found: list[Any] = [chunk.statistics for chunk in chunks]
-        if all(one is not None and one.has_null_count for one in found):
-            nulls[field.name] = sum(one.null_count for one in found)
-        if nulls.get(field.name) != footer.num_rows and not pa.types.is_binary(field.type):  # nobody asks for bytes'
-            bounds[field.name] = _bounds(field.type, found)
-    known = {name: one for name, one in bounds.items() if one is not None}
-    if len(known) < len(bounds):
-        known = {}
+    for one in asked:
+        if pa.types.is_struct(one.type):
+            bounds[one.name] = None
+        elif not pa.types.is_nested(one.type):
+            statistics = _statistics(footer, found.get(one.name))
+            nulls[one.name] = rows if statistics is None else _nulls(statistics)
+            if statistics is not None and nulls[one.name] != rows and not pa.types.is_binary(one.type):
+                bounds[one.name] = _bounds(one.type, statistics)
+    known = {name: one for name, one in bounds.items() if one is not None} if all(bounds.values()) else {}
     low, high = ({name: one[end] for name, one in known.items()} for end in range(2))
-    told = {"numRecords": footer.num_rows, **_given(minValues=low, maxValues=high, nullCount=nulls)}
+    counted = {name: count for name, count in nulls.items() if count is not None}
+    told = {"numRecords": rows, **_given(minValues=low, maxValues=high, nullCount=counted)}
     return json.dumps(told, ensure_ascii=False)  # of a letter that is escaped in two halves delta-rs makes another one
 
 
@@ -115,16 +129,28 @@ def _given(**named: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {name: values for name, values in named.items() if values}
 
 
-def _simple_columns(footer: pq.FileMetaData) -> Iterator[tuple[int, pa.Field[Any]]]:
-    """Those outside of structs, lists and maps, and the number that each has in the footer.
+def _columns_in(footer: pq.FileMetaData) -> Iterator[tuple[str, int]]:
+    """The file's, and the number that the first of each has in the footer.
 
     They are counted, for paths tell no column `a.b` from a field `b` in a struct `a`.
     """
     number = 0
     for field in footer.schema.to_arrow_schema():
-        if not pa.types.is_nested(field.type):
-            yield number, field
+        yield field.name, number
         number += _leaves(field.type)
+
+
+def _statistics(footer: pq.FileMetaData, number: int | None) -> list[Any] | None:
+    """Those of a column in each row group; None: the file has no such column."""
+    if number is None:
+        return None
+    return [footer.row_group(group).column(number).statistics for group in range(footer.num_row_groups)]
+
+
+def _nulls(statistics: list[Any]) -> int | None:
+    """How many nulls a column has, if that is known."""
+    known = all(one is not None and one.has_null_count for one in statistics)
+    return sum(one.null_count for one in statistics) if known else None
 
 
 def _leaves(type_: pa.DataType) -> int:
@@ -134,14 +160,14 @@ def _leaves(type_: pa.DataType) -> int:
     return sum(_leaves(type_.field(number).type) for number in range(type_.num_fields))
 
 
-def _bounds(type_: pa.DataType, found: list[Any]) -> _Bounds | None:
+def _bounds(type_: pa.DataType, statistics: list[Any]) -> _Bounds | None:
     """The least and the greatest value as the log writes them; None: they are not known, or not to all readers.
 
     Args:
         type_: the column's.
-        found: its statistics in each row group.
+        statistics: its in each row group.
     """
-    filled = [one for one in found if one is None or one.num_values]
+    filled = [one for one in statistics if one is None or one.num_values]
     if not all(one is not None and one.has_min_max for one in filled) or _is_inexact(type_):
         return None
     try:

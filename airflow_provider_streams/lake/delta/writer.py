@@ -14,7 +14,7 @@ import logging
 import uuid
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -22,7 +22,7 @@ import pyarrow.fs as pafs
 from airflow_provider_streams.errors import CommitUnknown, SinkError, WindowsOverlap
 from airflow_provider_streams.lake.columns import WINDOW_COLUMNS
 from airflow_provider_streams.lake.connections import properties_of
-from airflow_provider_streams.lake.delta.files import add_actions
+from airflow_provider_streams.lake.delta.files import Stored, add_actions, stored
 from airflow_provider_streams.lake.delta.log import DeltaVersion, load, make
 from airflow_provider_streams.lake.delta.storage import check_free, check_mounted, make_folder
 from airflow_provider_streams.lake.delta.types import (
@@ -38,9 +38,6 @@ from airflow_provider_streams.model.landing import TableState, TableTerms
 from airflow_provider_streams.model.receipt import Receipt
 from airflow_provider_streams.model.sink import DeltaSink, Sink
 from airflow_provider_streams.model.window import Window, moment_label
-
-if TYPE_CHECKING:
-    from deltalake.transaction import AddAction
 
 _log = logging.getLogger(__name__)
 
@@ -96,14 +93,14 @@ class DeltaWriter:
             CommitUnknown: nobody can say whether the window was replaced.
             TableUnavailable: the store fails, or other commits were first again and again.
         """
-        adds = add_actions(self._storage, files or self._file_without_rows(), self._window)
+        written = stored(self._storage, files or self._file_without_rows())
         facts = {
             "streams.fingerprint": receipt.fingerprint,
             "streams.window": str(self._window),
             "streams.attempt": self._attempt,
         }
         for version in versions(self._storage):
-            if self._is_ours(version) and self._is_replaced(version, adds, facts):
+            if self._is_ours(version) and self._is_replaced(version, written, facts):
                 break
 
     def discard(self) -> None:
@@ -150,7 +147,7 @@ class DeltaWriter:
         elif version.begin(columns):
             _log.info("%s: what was landed before is in its version %d", self._sink.path, version.number)
 
-    def _is_replaced(self, version: DeltaVersion, adds: Sequence[AddAction], facts: dict[str, str]) -> bool:
+    def _is_replaced(self, version: DeltaVersion, written: Stored, facts: dict[str, str]) -> bool:
         """Whether the files are in the window's place now. False: look again."""
         new = self._columns_to_add(version)
         columns = columns_of_table(self._columns)
@@ -160,6 +157,8 @@ class DeltaWriter:
         in_the_way = sorted(one for one in version.windows() if one != self._window and one.overlaps(self._window))
         if in_the_way and not self._terms.replace_overlaps:
             raise WindowsOverlap(self._terms.mark.source, self._window, in_the_way)
+        table = columns if new is None else pa.schema({one.name: one for one in (*version.columns, *new)}.values())
+        adds = add_actions(written, self._window, table)
         self._may_be_landed = True  # whatever ends this, a signal even, until there is an answer
         try:
             if new is None:

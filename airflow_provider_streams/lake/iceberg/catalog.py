@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -93,8 +94,13 @@ def _settled(catalog: Catalog) -> Catalog:
         from sqlalchemy import event  # noqa: PLC0415 - optional
 
         event.listen(catalog.engine, "reset", _roll_back)
-        finalize(catalog, catalog.engine.dispose)  # its pool would leave them to the collector
+        finalize(catalog, _close, catalog.engine, os.getpid())  # its pool would leave them to the collector
     return catalog
+
+
+def _close(engine: Any, pid: int) -> None:
+    """The connections of the process that made them; in one that was forked from it, they are not ours to end."""
+    engine.dispose(close=os.getpid() == pid)
 
 
 def _roll_back(connection: Any, record: object, state: object) -> None:  # noqa: ARG001 - SQLAlchemy's event

@@ -38,8 +38,7 @@ BOUND = {
     "seldom": (pa.decimal128(9, 2), lambda n: Decimal(n) if n > 9 else None),
     "never": (pa.float64(), lambda _: None),
     "often": (pa.int64(), lambda n: n if n % 5 else None),
-    "a.b": (pa.int64(), lambda n: n),
-    "a": (pa.struct([("b", pa.int64())]), lambda n: {"b": 1000 + n}),
+    "tags": (pa.list_(pa.string()), lambda n: ["t"] * n),
 }
 UNBOUND = {
     "tiny": (pa.decimal128(15, 14), lambda n: Decimal(n - 5).scaleb(-14)),
@@ -48,9 +47,13 @@ UNBOUND = {
     "narrow": (pa.float32(), lambda n: n / 4),
     "local": (pa.timestamp("us"), lambda n: LAST if n == 7 else DAY.replace(tzinfo=None) + n * TICK),
 }
-"""One of them in a file, and the log has no bounds of it."""
-TABLES = {"with bounds": BOUND, "without": {**BOUND, **UNBOUND}}
-CASES = [(kind, name) for kind, columns in TABLES.items() for name in columns if name != "a"]
+"""One of them, and the log has no bounds of a file."""
+SHOP = {
+    "a.b": (pa.int64(), lambda n: n),
+    "a": (pa.struct([("b", pa.int64())]), lambda n: {"b": 1000 + n} if n % 5 else None),
+}
+TABLES = {"with bounds": BOUND, "without": {**BOUND, **UNBOUND}, "with a struct": {**BOUND, **SHOP}}
+CASES = [(kind, name) for kind, columns in TABLES.items() for name in columns if name not in {"a", "tags"}]
 
 
 def rows_of(columns, numbers) -> pa.Table:
@@ -70,7 +73,9 @@ def tables(tmp_path_factory):
         for number, numbers in enumerate([range(4), range(4, 8), range(8, 12), [99]]):
             land(sink, hour(number), rows_of(columns, numbers))
         has_bounds = ["minValues" in json.loads(one["stats"]) for one in adds(storage_of(sink)).values()]
-        assert all(has_bounds) if columns is BOUND else has_bounds.count(True) == 1
+        assert (
+            all(has_bounds) if columns is BOUND else has_bounds.count(True) == (columns is not TABLES["with a struct"])
+        )
     return sinks
 
 
@@ -122,18 +127,47 @@ def test_rows_without_a_value_are_found_by_each_reader(tables, kind, name):
     assert ids_of(dataset.to_table(filter=pads.field(name).is_null())) == meant
 
 
-@pytest.mark.parametrize("kind", TABLES)
-def test_a_field_of_a_struct_is_found(tables, kind):
-    dataset = DeltaTable(tables[kind].path).to_pyarrow_dataset()
+def test_structs_and_their_fields_are_found(tables):
+    dataset = DeltaTable(tables["with a struct"].path).to_pyarrow_dataset()
     assert ids_of(dataset.to_table(filter=pads.field("a", "b") == 1007)) == [7]
+    assert ids_of(dataset.to_table(filter=pads.field("a").is_null())) == [0, 5, 10, 99]
+    assert ids_of(dataset.to_table(filter=pads.field("a").is_valid())) == [n for n in range(12) if n % 5]
 
 
-def test_columns_of_which_the_log_says_nothing_more_are_found(tmp_path):
+@pytest.mark.parametrize("count", [5, 32, 33, 40])
+def test_columns_in_another_order_are_found(tmp_path, count):
     sink = DeltaSink(str(tmp_path / "orders"))
-    shop = pa.array([{"x": 0.5, "y": 1, "z": 2}], pa.struct([("x", pa.float64()), ("y", pa.int8()), ("z", pa.int8())]))
-    tags = pa.array([["t"]], pa.list_(pa.string()))
-    many = {f"c{n}": pa.array([n]) for n in range(40)}
-    land(sink, hour(0), pa.table({"shop": shop, **{f"tags{n}": tags for n in range(5)}, **many}))
-    for name in many:
-        found = DeltaTable(sink.path).to_pyarrow_table(filters=[(name, "=", int(name[1:]))])
-        assert len(found) == 1, name
+    names = [f"c{number}" for number in range(count)]
+    row = pa.table({name: [number] for number, name in enumerate(names)})
+    land(sink, hour(0), row)
+    land(sink, hour(1), row.select(names[::-1]))
+    for number, name in enumerate(names):
+        found = DeltaTable(sink.path).to_pyarrow_table(filters=[(name, "=", number)])
+        assert len(found) == 2, name
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("delta.dataSkippingNumIndexedCols", "-1"),
+        ("delta.dataSkippingNumIndexedCols", "1"),
+        ("delta.dataSkippingStatsColumns", "c0,c39"),
+    ],
+)
+def test_whatever_a_table_says_of_its_bounds(tmp_path, name, value):
+    sink = DeltaSink(str(tmp_path / "orders"))
+    row = pa.table({f"c{number}": [number] for number in range(40)})
+    land(sink, hour(0), row)
+    DeltaTable(sink.path).alter.set_table_properties({name: value})
+    land(sink, hour(1), row)
+    for number in (0, 1, 31, 32, 39):
+        assert len(DeltaTable(sink.path).to_pyarrow_table(filters=[(f"c{number}", "=", number)])) == 2
+
+
+def test_a_column_that_a_window_lacks_is_null_in_it(tmp_path):
+    sink = DeltaSink(str(tmp_path / "orders"), widen=True)
+    land(sink, hour(0), pa.table({"id": [1, 2], "x": [1, 2]}))
+    land(sink, hour(1), pa.table({"id": [4], "n": [8]}))
+    dataset = DeltaTable(sink.path).to_pyarrow_dataset()
+    assert ids_of(dataset.to_table(filter=pads.field("x").is_null())) == [4]
+    assert ids_of(dataset.to_table(filter=pads.field("x").is_valid())) == [1, 2]

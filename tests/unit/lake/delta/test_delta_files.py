@@ -16,7 +16,7 @@ def stats(columns, **types):
     table = pa.table({name: pa.array(values, types.get(name)) for name, values in columns.items()})
     file = io.BytesIO()
     pq.write_table(table, file, row_group_size=2, store_schema=False)
-    return json.loads(file_stats(pq.read_metadata(file)))
+    return json.loads(file_stats(pq.read_metadata(file), table.schema))
 
 
 def test_bounds_and_nulls_are_those_of_all_row_groups():
@@ -83,17 +83,37 @@ def test_long_texts_are_cut_outwards():
 
 
 def test_a_name_with_a_point_is_no_path():
-    table = pa.table({"a.b": [0], "a": [{"b": 1000, "c": [7]}], "z": [5]})
-    table = table.add_column(0, "m", pa.array([[("k", 9)]], pa.map_(pa.string(), pa.int64())))
+    inner = pa.array([{"b": None, "c": [7]}], pa.struct({"b": pa.int64(), "c": pa.list_(pa.int64())}))
+    map_ = pa.array([[("k", 9)]], pa.map_(pa.string(), pa.int64()))
+    told = stats({"m": map_, "a.b": [0], "a": inner, "z": [None]}, z=pa.int64())
+    assert told["nullCount"] == {"a.b": 0, "z": 1}
+    told = stats({"m": map_, "l": [[{"b": 3}]], "l.list.element.b": [7], "z": [5]})
+    assert told["minValues"] == told["maxValues"] == {"l.list.element.b": 7, "z": 5}
+
+
+def test_of_lists_nothing_is_asked_and_of_structs_too_much():
+    assert stats({"list": [[1]], "id": [1]})["minValues"] == {"id": 1}
+    assert stats({"list": [[1]], "id": [1], "inner": [{"a": 1}]}) == {"numRecords": 1, "nullCount": {"id": 0}}
+
+
+def test_a_table_of_many_columns_has_no_bounds():
+    assert len(stats({f"c{n:02}": [n] for n in range(MOST_COLUMNS)})["minValues"]) == MOST_COLUMNS
+    assert stats({f"c{n:02}": [n] for n in range(MOST_COLUMNS + 1)}) == {"numRecords": 1}
+
+
+def test_a_column_that_a_file_lacks_is_null_in_its_rows():
     file = io.BytesIO()
-    pq.write_table(table, file, store_schema=False)
-    told = json.loads(file_stats(pq.read_metadata(file)))
-    assert told["minValues"] == told["maxValues"] == {"a.b": 0, "z": 5}
-
-
-def test_columns_within_others_and_those_far_behind_are_left_out():
-    told = stats({"inner": [{"a": 1}], "list": [[1]], **{f"c{n:02}": [n] for n in range(40)}})
-    assert list(told["minValues"]) == [f"c{n:02}" for n in range(MOST_COLUMNS)]
+    pq.write_table(pa.table({"id": [1, 2]}), file, store_schema=False)
+    footer = pq.read_metadata(file)
+    more = pa.schema({"price": pa.float64(), "id": pa.int64(), "tags": pa.list_(pa.string())})
+    assert json.loads(file_stats(footer, more)) == {
+        "numRecords": 2,
+        "minValues": {"id": 1},
+        "maxValues": {"id": 2},
+        "nullCount": {"price": 2, "id": 0},
+    }
+    others = pa.schema({"ID": pa.int64()})
+    assert json.loads(file_stats(footer, others)) == {"numRecords": 2}, "who knows which one it is"
 
 
 def test_a_file_without_rows_has_no_bounds():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sqlite3
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -10,12 +11,13 @@ from contextlib import closing
 
 import pyarrow as pa
 import pytest
+from sqlalchemy import create_engine
 from sqlalchemy.exc import OperationalError
 
 from airflow_provider_streams import IcebergSink
 from airflow_provider_streams.errors import SinkError
 from airflow_provider_streams.lake.connections import given
-from airflow_provider_streams.lake.iceberg.catalog import catalog_of
+from airflow_provider_streams.lake.iceberg.catalog import _close, catalog_of
 
 SINK = IcebergSink("shop.orders", conn_id="lake")
 
@@ -77,3 +79,12 @@ def test_many_open_a_new_database_at_once(tmp_path):
         with given("lake", where), ThreadPoolExecutor(4) as pool:
             catalogs = list(pool.map(lambda _: catalog_of(SINK), range(4)))
         assert [one.list_namespaces() for one in catalogs] == [[]] * 4
+
+
+def test_a_process_that_was_forked_does_not_end_its_parents_connections(tmp_path):
+    engine = create_engine(f"sqlite:///{tmp_path}/c.db")
+    with engine.connect() as connection:
+        kept = connection.connection.dbapi_connection
+    _close(engine, os.getpid() + 1)
+    assert kept.execute("SELECT 1").fetchall() == [(1,)]
+    kept.close()

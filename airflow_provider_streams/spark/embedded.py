@@ -6,8 +6,10 @@ import logging
 import os
 import shlex
 import shutil
+import subprocess
 import sys
 import tempfile
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -108,10 +110,19 @@ def _started(conf: dict[str, str]) -> SparkSession:
     try:
         return SparkSession.builder.config(map={**conf}).getOrCreate()
     except PySparkRuntimeError as error:
+        _close_pipe(error)
         raise PreflightFailed(
             f"Spark does not start in this process ({' '.join(str(error).split())}). Spark 4 needs Java 17 or later: "
             "check JAVA_HOME, and the messages of the JVM above"
         ) from error
+
+
+def _close_pipe(failure: BaseException) -> None:
+    """Close our end of the pipe to a JVM that did not start, which PySpark leaves to the collector."""
+    for frame, _ in traceback.walk_tb(failure.__traceback__):
+        process = frame.f_locals.get("proc")
+        if isinstance(process, subprocess.Popen) and process.stdin:
+            process.stdin.close()
 
 
 @contextmanager

@@ -148,8 +148,10 @@ def test_a_jvm_that_dies_as_it_starts_is_started_once_more(tmp_path: Path, death
     dying.chmod(0o755)
     program.write_text(SESSION)
     home = os.environ | {"JAVA_HOME": str(dying.parents[1])}
-    ended = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False, env=home)
+    python = [sys.executable, "-W", "always::ResourceWarning"]
+    ended = subprocess.run([*python, program], capture_output=True, text=True, check=False, env=home)
     assert counted.read_text() == "x" * deaths
     assert ended.stdout.strip() == said, ended.stderr
     assert "it is started once more" in ended.stderr
     assert ("PreflightFailed: Spark does not start in this process" in ended.stderr) is (not said)
+    assert "unclosed file <_io.BufferedWriter" not in ended.stderr, "the pipe to the one that died"

@@ -1,14 +1,19 @@
-"""Landing a window: files that tasks write, beside rows that cross into Spark, and what reading alone takes."""
+"""Landing a window: files that tasks write, beside rows that cross into Spark, and what reading alone takes.
+
+Each in a JVM that is started as the product starts it for such work: tasks that write leave it nothing to compile well.
+"""
 
 from __future__ import annotations
 
 import json
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from multiprocessing import get_context
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow_provider_streams import DeltaSink, IcebergSink, ParquetSink
 from airflow_provider_streams.model.landing import TableMark, TableTerms
@@ -22,6 +27,8 @@ from tests.bench.processes import cpu_seconds
 from tests.bench.report import race, show
 
 if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
     from pyspark.sql import DataFrame, SparkSession
 
     from airflow_provider_streams.model.sink import Sink
@@ -31,17 +38,69 @@ _TERMS = TableTerms(TableMark("bench", "bench", "bench"))
 _ROW_BY_ROW = "rows cross one by one, Spark writes"
 _IN_BLOCKS = "rows cross in blocks, Spark writes"
 
+SinkIn = Callable[[str], tuple["Sink", dict[str, str]]]
+"""A sink in a folder, and how its table is reached."""
+
 
 def run(scale: float) -> None:
     """Both systems, small events and large ones."""
-    spark = embedded_session(SparkSettings({"spark.master": "local[2]"}), quick_start=False)
+    with _other_process() as other:
+        sessions = _Sessions(_session(quick_start=False), other)
+        _pulsar(sessions, scale)
+        _pravega(sessions, scale)
+        sessions.spark.stop()
+
+
+def _session(*, quick_start: bool) -> SparkSession:
+    spark = embedded_session(SparkSettings({"spark.master": "local[2]"}), quick_start=quick_start)
     register(spark)
-    _pulsar(spark, scale)
-    _pravega(spark, scale)
+    return spark
+
+
+class _Other:
+    """A process with a session of its own, in which tasks write what they read."""
+
+    def __init__(self, pid: int, pipe: Connection) -> None:
+        self.pid, self._pipe = pid, pipe
+
+    def land(self, spec: JobSpec, sink_in: SinkIn) -> int:
+        """How many rows."""
+        self._pipe.send((spec, sink_in))
+        rows: int = self._pipe.recv()
+        return rows
+
+
+class _Sessions(NamedTuple):
+    """Spark in this process, whose JVM takes rows, and in another one."""
+
+    spark: SparkSession
+    other: _Other
+
+
+@contextmanager
+def _other_process() -> Iterator[_Other]:
+    fresh = get_context("spawn")  # a JVM of this process would be the fork's, too
+    here, there = fresh.Pipe()
+    process = fresh.Process(target=_serve, args=(there,))
+    process.start()
+    there.close()  # else its end would not be seen here
+    assert process.pid is not None
+    try:
+        yield _Other(process.pid, here)
+        here.send(None)
+    finally:
+        here.close()
+        process.join()
+
+
+def _serve(pipe: Connection) -> None:
+    spark = _session(quick_start=True)
+    while ask := pipe.recv():
+        pipe.send(_by_tasks(spark, *ask))
     spark.stop()
 
 
-def _pulsar(spark: SparkSession, scale: float) -> None:
+def _pulsar(sessions: _Sessions, scale: float) -> None:
     small, large = int(2_000_000 * scale), int(300_000 * scale)
     loads = (
         pulsar_load.Load("small", small, 100),
@@ -57,10 +116,10 @@ def _pulsar(spark: SparkSession, scale: float) -> None:
             read = partial(pulsar_reads.read_ours, server, whole)
             title = f"Pulsar, {load.name}: {load.events:,} events of {load.event_bytes} B"
             spec = JobSpec(halves, options=pulsar_reads.options(server), small_plan_bytes=0)
-            _race(title, spark, spec, read, load.event_bytes)
+            _race(title, sessions, spec, read, load.event_bytes)
 
 
-def _pravega(spark: SparkSession, scale: float) -> None:
+def _pravega(sessions: _Sessions, scale: float) -> None:
     loads = (
         pravega_reads.Load("small", int(1_500_000 * scale), 100, segments=2),
         pravega_reads.Load("large", int(150_000 * scale), 1024, segments=2),
@@ -76,26 +135,27 @@ def _pravega(spark: SparkSession, scale: float) -> None:
             read = partial(pravega_reads.read_ours, server, plan)
             title = f"Pravega, {load.name}: {load.events:,} events of {load.event_bytes} B"
             spec = JobSpec(plan, options=pravega_reads.options(server), small_plan_bytes=0)
-            _race(title, spark, spec, read, load.event_bytes)
+            _race(title, sessions, spec, read, load.event_bytes)
 
 
 def _race(
     title: str,
-    spark: SparkSession,
+    sessions: _Sessions,
     spec: JobSpec,
     read: Callable[[], int],
     event_bytes: int,
 ) -> None:
+    spark, other = sessions
     contenders = {
         _ROW_BY_ROW: partial(_row_by_row, spark, spec),
         _IN_BLOCKS: partial(_in_blocks, spark, spec),
-        "tasks write Parquet": partial(_by_tasks, spark, spec, _parquet),
-        "tasks write Iceberg": partial(_by_tasks, spark, spec, _iceberg),
-        "tasks write Delta": partial(_by_tasks, spark, spec, _delta),
+        "tasks write Parquet": partial(other.land, spec, _parquet),
+        "tasks write Iceberg": partial(other.land, spec, _iceberg),
+        "tasks write Delta": partial(other.land, spec, _delta),
         "Spark reads, noop": partial(_noop, spark, spec),
         "reader to Arrow, one process": read,
     }
-    figures = race(contenders, cpu_seconds=partial(_cpu_seconds, spark))
+    figures = race(contenders, cpu_seconds=partial(_cpu_seconds, sessions))
     assert len({figure.events for figure in figures.values()}) == 1
     title = f"{title}, {len(spec.plan.splits)} tasks"
     show(
@@ -107,10 +167,10 @@ def _race(
     )
 
 
-def _cpu_seconds(spark: SparkSession) -> float:
-    """Of the driver, of Spark and of its Python workers: the servers' is not counted."""
-    gateway: Any = spark.sparkContext._gateway
-    return time.process_time() + cpu_seconds(gateway.proc.pid)
+def _cpu_seconds(sessions: _Sessions) -> float:
+    """Of the drivers, of Spark and of its Python workers: the servers' is not counted."""
+    gateway: Any = sessions.spark.sparkContext._gateway
+    return time.process_time() + cpu_seconds(gateway.proc.pid) + cpu_seconds(sessions.other.pid)
 
 
 def _row_by_row(spark: SparkSession, spec: JobSpec) -> int:
@@ -138,7 +198,7 @@ def _write(rows: DataFrame) -> None:
         rows.write.option("compression", "zstd").parquet(f"file://{folder}/rows")
 
 
-def _by_tasks(spark: SparkSession, spec: JobSpec, sink_in: Callable[[str], tuple[Sink, dict[str, str]]]) -> int:
+def _by_tasks(spark: SparkSession, spec: JobSpec, sink_in: SinkIn) -> int:
     with tempfile.TemporaryDirectory() as folder:
         sink, table = sink_in(folder)
         return job.run(replace(spec, sink=sink, terms=_TERMS, table=table), spark).receipt.rows

@@ -90,7 +90,7 @@ class AirflowStack:
         self.until("the components are not healthy", lambda: _healthy(self), seconds)
 
     def call(self, method: str, path: str, body: object = None) -> Any:
-        """One call of the REST API; again while SQLite, which has one writer, makes Airflow answer 503."""
+        """One call of the REST API; again where SQLite, which has one writer, let nobody else write for too long."""
         deadline = time.monotonic() + 120
         while True:
             answer = httpx.request(
@@ -100,7 +100,7 @@ class AirflowStack:
                 headers={"Authorization": f"Bearer {self.token}"} if self.token else {},
                 timeout=180,  # longer than Airflow waits for that writer
             )
-            if answer.status_code != httpx.codes.SERVICE_UNAVAILABLE or time.monotonic() > deadline:
+            if not _is_locked(answer) or time.monotonic() > deadline:
                 answer.raise_for_status()
                 return answer.json()
             time.sleep(0.2)
@@ -129,6 +129,13 @@ class AirflowStack:
     def task_logs(self) -> str:
         """Every task's and trigger's log."""
         return "\n".join(log.read_text() for log in (self.home / "logs").rglob("*.log*") if log.is_file())
+
+
+def _is_locked(answer: httpx.Response) -> bool:
+    """Some calls answer 503 for that, others 500; nothing came of either."""
+    return answer.status_code == httpx.codes.SERVICE_UNAVAILABLE or (
+        answer.status_code == httpx.codes.INTERNAL_SERVER_ERROR and "database is locked" in answer.text
+    )
 
 
 @pytest.hookimpl(trylast=True)
@@ -197,6 +204,7 @@ def _environment(stack: AirflowStack) -> dict[str, str]:
         "AIRFLOW__API__PORT": str(stack.port),
         "AIRFLOW__API__HOST": "127.0.0.1",
         "AIRFLOW__API__WORKERS": "1",
+        "AIRFLOW__API__EXPOSE_STACKTRACE": "True",  # an answer names the database's error
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://localhost:{stack.port}/execution/",
         "AIRFLOW__API_AUTH__JWT_SECRET": "one secret for all four components",
         # else each of the four makes up its own in a race, and cannot read the others' triggers and connections

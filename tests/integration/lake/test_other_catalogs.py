@@ -193,7 +193,7 @@ def test_a_silent_metastore_is_not_waited_for_for_ever(hive, monkeypatch):
 
 
 def test_a_table_that_somebody_keeps_locked_is_as_it_was(hive, tmp_path, monkeypatch):
-    """A landing that was killed leaves its lock to the metastore, which lets go of it after five minutes."""
+    """A landing that was killed leaves its lock to the metastore, which lets go of it after a while."""
     from hive_metastore.ttypes import UnlockRequest
 
     monkeypatch.setattr(iceberg_commit, "_PAUSES_SECONDS", (0.0, 0.05))

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from http import HTTPStatus
 from typing import Any
 from weakref import finalize
 
 from pyiceberg.catalog import Catalog, CatalogType, infer_catalog_type, load_catalog
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.exceptions import ServerError, ServiceUnavailableError
-from pyiceberg.io import FileIO
+from pyiceberg.io import PY_IO_IMPL
 from pyiceberg.utils.config import Config
 from requests import PreparedRequest, Response, Session
 from requests.adapters import HTTPAdapter
 
 from airflow_provider_streams.errors import SinkError, StreamsError, TableUnavailable
 from airflow_provider_streams.lake.connections import properties_of, secrets_of
-from airflow_provider_streams.lake.iceberg.lent import in_place_of_own
+from airflow_provider_streams.lake.iceberg.lent import OwnFileIO
 from airflow_provider_streams.lake.store_failures import failure_of, plain
 from airflow_provider_streams.model.sink import IcebergSink
 from airflow_provider_streams.redaction import conceal
@@ -27,21 +30,37 @@ from airflow_provider_streams.redaction import conceal
 ANSWER_SECONDS = 60.0
 """So long a REST catalog may say nothing: a large commit takes seconds."""
 
+_OWN_CLASSES = {
+    CatalogType.SQL: "sql:SharedSqlCatalog",
+    CatalogType.HIVE: "hive:BoundedHiveCatalog",
+    CatalogType.GLUE: "glue:BoundedGlueCatalog",
+}
+"""In place of pyiceberg's, imported when used: their clients are optional."""
 _TOKENS_AT = "oauth2-server-uri"
 _OWN_CATALOG = "py-catalog-impl"
-_FILE_IO = "py-io-impl"
+_PASSING = {
+    "sqlalchemy": ("OperationalError", "InterfaceError", "TimeoutError"),
+    "thrift": ("TTransportException",),
+    "botocore": ("ConnectionError", "HTTPClientError"),
+}
+"""What clients of catalogs raise where waiting may help."""
+_THROTTLED = re.compile(r"Throttl|OperationTimeout|RequestLimitExceeded|ResourceNotReady|RetryableException")
+_HELP = (
+    (
+        re.compile("NoCredentials|PartialCredentials"),
+        "give glue.access-key-id and glue.secret-access-key in the connection's extra field, or the machine a role",
+    ),
+    (re.compile("NoRegion"), "give glue.region in the connection's extra field"),
+    (
+        re.compile("AccessDenied|UnrecognizedClient|InvalidSignature|InvalidClientTokenId|ExpiredToken"),
+        "see that the keys are right, have not expired, and may read, create and update databases and tables there",
+    ),
+)
 _OURS = f"{__package__}.file_io.StoreFileIO"
 
 
-class BoundedRestCatalog(RestCatalog):
-    """Waits for no answer for ever; pyiceberg's own does, and has no setting for it.
-
-    What it lends with a table takes the place of the connection's own keys as a whole, and names no code to load.
-    """
-
-    def _load_file_io(self, properties: dict[str, Any] = {}, location: str | None = None) -> FileIO:  # noqa: B006
-        told = {name: value for name, value in properties.items() if name != _FILE_IO}
-        return super()._load_file_io(in_place_of_own(told), location)
+class BoundedRestCatalog(OwnFileIO, RestCatalog):
+    """Waits for no answer for ever; pyiceberg's own does, and has no setting for it."""
 
     def _create_session(self) -> Session:
         session = super()._create_session()
@@ -67,7 +86,7 @@ def catalog_of(sink: IcebergSink) -> Catalog:
     """
     given = dict(properties_of(sink.conn_id))
     configured = Config().get_catalog_config(sink.where)
-    properties: dict[str, Any] = {_FILE_IO: _OURS, **(configured or {}), **given}
+    properties: dict[str, Any] = {PY_IO_IMPL: _OURS, **(configured or {}), **given}
     for secret in secrets_of({name: value for name, value in properties.items() if isinstance(value, str)}):
         conceal(secret)
     with errors_of(sink):
@@ -80,11 +99,20 @@ def catalog_of(sink: IcebergSink) -> Catalog:
         kind = None if _OWN_CATALOG in properties else _type_of(sink, properties)
         if kind is CatalogType.REST:
             return _rest(sink.where, properties)
-        if kind is CatalogType.SQL:
-            from airflow_provider_streams.lake.iceberg.sql import SharedSqlCatalog  # noqa: PLC0415 - optional
-
-            return _settled(SharedSqlCatalog(sink.where, **properties))
+        if kind in _OWN_CLASSES:
+            return _settled(_class_of(sink, kind)(sink.where, **properties))
         return _settled(load_catalog(sink.where, **properties))
+
+
+def _class_of(sink: IcebergSink, kind: CatalogType) -> Callable[..., Catalog]:
+    module, _, name = _OWN_CLASSES[kind].partition(":")
+    try:
+        found: Callable[..., Catalog] = getattr(importlib.import_module(f"{__package__}.{module}"), name)
+    except ImportError as error:
+        raise SinkError(
+            str(sink), f"a catalog of type {kind.value!r} needs {error.name}: pip install 'pyiceberg[{kind.value}]'"
+        ) from error
+    return found
 
 
 def _settled(catalog: Catalog) -> Catalog:
@@ -122,7 +150,7 @@ def _type_of(sink: IcebergSink, properties: Mapping[str, Any]) -> CatalogType | 
     known = ", ".join(one.value for one in CatalogType)
     if named and named not in {one.value for one in CatalogType}:
         raise SinkError(str(sink), f"pyiceberg knows no catalog of type {named!r}: type is one of {known}")
-    if not uri and named in ("", CatalogType.REST.value):
+    if not uri and named in ("", CatalogType.REST.value, CatalogType.HIVE.value):
         raise SinkError(
             str(sink),
             f"nothing says where the catalog {sink.where!r} is: give its uri (the host of a connection), or a type "
@@ -158,15 +186,33 @@ def errors_of(sink: IcebergSink, *, is_lent: bool = False) -> Iterator[None]:
         raise failure_of(str(sink), words_of(error), error, is_lent=is_lent) from error
     except Exception as error:
         kind = TableUnavailable if _is_passing(error) else SinkError
-        raise kind(str(sink), words_of(error)) from error
+        raise kind(str(sink), words_of(error) + _help_for(error)) from error
 
 
 def _is_passing(error: Exception) -> bool:
     """Whether the same call may succeed later: the server failed."""
     if isinstance(error, ServerError | ServiceUnavailableError):
         return True
-    is_database = type(error).__module__.startswith("sqlalchemy.")
-    return is_database and type(error).__name__ in ("OperationalError", "InterfaceError", "TimeoutError")
+    if _is_one_of(error, "botocore", ("ClientError",)):
+        return _status_of(error) >= HTTPStatus.INTERNAL_SERVER_ERROR or bool(_THROTTLED.search(str(error)))
+    return any(_is_one_of(error, package, names) for package, names in _PASSING.items())
+
+
+def _help_for(error: Exception) -> str:
+    """What to do about an answer of Amazon's client; it says what is wrong, and not where that stands."""
+    if not type(error).__module__.startswith("botocore."):
+        return ""
+    return next((f": {text}" for known, text in _HELP if known.search(words_of(error))), "")
+
+
+def _is_one_of(error: Exception, package: str, names: Collection[str]) -> bool:
+    """By name: where a client is not installed, nothing of its comes up."""
+    return any(one.__module__.startswith(f"{package}.") and one.__name__ in names for one in type(error).__mro__)
+
+
+def _status_of(error: Exception) -> int:
+    metadata = getattr(error, "response", {}).get("ResponseMetadata", {})
+    return int(metadata.get("HTTPStatusCode", 0))
 
 
 def words_of(error: BaseException) -> str:

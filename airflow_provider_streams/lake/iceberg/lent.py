@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pyiceberg.catalog import Catalog
+from pyiceberg.io import PY_IO_IMPL, FileIO
 
 from airflow_provider_streams.errors import SinkError
 from airflow_provider_streams.lake.connections import secrets_of
@@ -25,6 +26,14 @@ def in_place_of_own(told: Mapping[str, Any]) -> dict[str, Any]:
     """What a catalog tells of a table, with nothing left of the connection's own key where it lends one."""
     own = dict.fromkeys(_OF_A_KEY, "") if _KEYS & told.keys() else {}
     return {**own, **told}
+
+
+class OwnFileIO(Catalog):
+    """What it tells of a table takes the place of the connection's own keys as a whole, and names no code to load."""
+
+    def _load_file_io(self, properties: Mapping[str, Any] = {}, location: str | None = None) -> FileIO:
+        told = {name: value for name, value in properties.items() if name != PY_IO_IMPL}
+        return super()._load_file_io(in_place_of_own(told), location)
 
 
 def is_lent(catalog: Catalog, options: Mapping[str, str]) -> bool:

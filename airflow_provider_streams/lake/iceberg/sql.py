@@ -5,11 +5,13 @@ from __future__ import annotations
 from pyiceberg.catalog.sql import SqlCatalog
 from sqlalchemy.exc import DBAPIError
 
+from airflow_provider_streams.lake.iceberg.lent import OwnFileIO
+
 _TABLES = 2
 """Of pyiceberg: so often may others be first with one."""
 
 
-class SharedSqlCatalog(SqlCatalog):
+class SharedSqlCatalog(OwnFileIO, SqlCatalog):
     """Opens a new database also where another one makes its tables at the same time; pyiceberg's own would fail."""
 
     def create_tables(self) -> None:

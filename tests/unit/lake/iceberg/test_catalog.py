@@ -5,19 +5,30 @@ from __future__ import annotations
 import gc
 import os
 import sqlite3
+import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pyarrow as pa
 import pytest
+from botocore.exceptions import (
+    ClientError,
+    ConnectionClosedError,
+    EndpointConnectionError,
+    NoCredentialsError,
+    NoRegionError,
+    ReadTimeoutError,
+)
 from sqlalchemy import create_engine
 from sqlalchemy.exc import OperationalError
+from thrift.transport.TTransport import TTransportException
 
 from airflow_provider_streams import IcebergSink
-from airflow_provider_streams.errors import SinkError
+from airflow_provider_streams.errors import SinkError, TableUnavailable
 from airflow_provider_streams.lake.connections import given
-from airflow_provider_streams.lake.iceberg.catalog import _close, catalog_of
+from airflow_provider_streams.lake.iceberg.catalog import _close, catalog_of, errors_of
+from airflow_provider_streams.lake.iceberg.file_io import StoreFileIO
 
 SINK = IcebergSink("shop.orders", conn_id="lake")
 
@@ -27,6 +38,7 @@ SINK = IcebergSink("shop.orders", conn_id="lake")
     [
         ({"type": "nessie", "uri": "http://127.0.0.1:1"}, "no catalog of type 'nessie': type is one of rest, hive, "),
         ({"warehouse": "s3://lake"}, "nothing says where the catalog 'lake' is: .*; known types: rest, "),
+        ({"type": "hive", "warehouse": "s3://lake"}, "nothing says where the catalog 'lake' is"),
         ({"type": "REST", "warehouse": "s3://lake"}, "nothing says where the catalog 'lake' is"),
     ],
 )
@@ -88,3 +100,55 @@ def test_a_process_that_was_forked_does_not_end_its_parents_connections(tmp_path
     _close(engine, os.getpid() + 1)
     assert kept.execute("SELECT 1").fetchall() == [(1,)]
     kept.close()
+
+
+def answer(code: str, status: int = 400) -> ClientError:
+    told = {"Error": {"Code": code, "Message": "no"}, "ResponseMetadata": {"HTTPStatusCode": status}}
+    return ClientError(told, "GetTable")
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "said"),
+    [
+        (TTransportException(message="TSocket read 0 bytes"), TableUnavailable, "TSocket read 0 bytes"),
+        (EndpointConnectionError(endpoint_url="http://glue"), TableUnavailable, "Could not connect"),
+        (ReadTimeoutError(endpoint_url="http://glue"), TableUnavailable, "Read timeout"),
+        (ConnectionClosedError(endpoint_url="http://glue"), TableUnavailable, "Connection was closed"),
+        (answer("InternalServiceException", 500), TableUnavailable, "InternalServiceException"),
+        (answer("ThrottlingException"), TableUnavailable, "ThrottlingException"),
+        (answer("AccessDeniedException"), SinkError, "AccessDeniedException.*: see that the keys are right"),
+        (answer("ExpiredTokenException"), SinkError, "have not expired"),
+        (NoCredentialsError(), SinkError, "give glue.access-key-id and glue.secret-access-key"),
+        (NoRegionError(), SinkError, "give glue.region"),
+    ],
+    ids=lambda given: type(given).__name__ if isinstance(given, Exception) else "",
+)
+def test_what_clients_of_hive_and_glue_say_is_passing_or_says_what_helps(error, kind, said):
+    with pytest.raises(SinkError, match=said) as raised, errors_of(SINK):
+        raise error
+    assert type(raised.value) is kind
+
+
+@pytest.mark.parametrize("kind", ["hive", "glue"])
+def test_a_client_that_is_not_installed_is_named(kind, monkeypatch):
+    monkeypatch.delitem(sys.modules, f"airflow_provider_streams.lake.iceberg.{kind}", raising=False)
+    monkeypatch.setitem(sys.modules, f"pyiceberg.catalog.{kind}", None)
+    where = {"type": kind, "uri": "thrift://127.0.0.1:1", "warehouse": "s3://lake"}
+    with given("lake", where), pytest.raises(SinkError, match=rf"pip install 'pyiceberg\[{kind}\]'"):
+        catalog_of(SINK)
+
+
+def test_the_number_of_tries_of_a_glue_catalog_may_be_text():
+    where = {"type": "glue", "glue.region": "eu-west-1", "warehouse": "s3://lake"}
+    for more, tries in (({}, 3), ({"glue.max-retries": "7"}, 7)):
+        with given("lake", {**where, **more}):
+            assert catalog_of(SINK).glue.meta.config.retries["total_max_attempts"] == tries + 1
+
+
+def test_a_table_names_no_code_to_load(database):
+    catalog = catalog_of(SINK)
+    catalog.create_namespace("shop")
+    told = {"py-io-impl": "somebody.elses.FileIO"}
+    table = catalog.create_table(SINK.table, schema=pa.schema([("id", pa.int64())]), properties=told)
+    assert table.properties == told
+    assert type(catalog.load_table(SINK.table).io) is StoreFileIO

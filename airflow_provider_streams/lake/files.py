@@ -198,7 +198,7 @@ class _OpenFile:
             schema,
             compression=target.compression,  # type: ignore[arg-type]  # refused by Arrow if it is none
             use_dictionary=flat,  # type: ignore[arg-type]  # the stubs know no lists
-            write_statistics=flat,  # the bytes of payloads bound nothing that anybody asks for
+            write_statistics=_bounded(flat, schema),  # the bytes of payloads bound nothing that anybody asks for
             store_schema=False,
             store_decimal_as_integer=True,  # as Spark writes them
         )
@@ -218,6 +218,14 @@ class _OpenFile:
         size = self.bytes
         self._sink.close()
         return DataFile(self._path, self._rows, size)
+
+
+def _bounded(names: Sequence[str], schema: pa.Schema) -> list[str]:
+    """Those of these columns of which bounds tell what is within.
+
+    Arrow passes over NaN in them; whoever reads takes it for the greatest number, and would look for it elsewhere.
+    """
+    return [name for name in names if not pa.types.is_floating(schema.field(name).type)]
 
 
 def stored_rows(rows: pa.Table, target: FileTarget) -> pa.Table:

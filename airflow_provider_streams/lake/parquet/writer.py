@@ -41,6 +41,8 @@ class ParquetWriter:
         self._table = ParquetTable(sink.path)
         self.staged = self._table.staging / f"{window.label}-{uuid.uuid4().hex}"
         """Where the window's files are until it is committed."""
+        self._told = self.staged.with_name(f"{self.staged.name}.told")
+        """Where those are then that tasks told of; no task knows of it."""
         self.quarantine = self.staged.with_name(f"{self.staged.name}.quarantine")
         """Where its undecodable events are until then."""
         self._life = Life(life_of(self.staged))
@@ -81,24 +83,27 @@ class ParquetWriter:
 
     def commit(self, files: Sequence[DataFile], receipt: Receipt) -> None:
         """See `TableWriter`; a window without rows has a file as well."""
-        self._check(files)
-        self._keep_quarantine(receipt)
+        files = files or self._written_none()
         written = sum(file.rows for file in files)
+        count_rows(self._sink.path, [self.staged / file.path for file in files], written)
         proof = {"fingerprint": receipt.fingerprint, "rows": receipt.rows, "written": written}
         try:
-            (self.staged / PROOF).write_text(json.dumps(proof))
-            self._table.put(self.staged, self._window, self._terms)
+            self._take(files)
+            self._keep_quarantine(receipt)
+            (self._told / PROOF).write_text(json.dumps(proof))
+            self._table.put(self._told, self._window, self._terms)
         except OSError as error:
             raise failure_of(
                 self._sink.path, f"window {self._window} cannot be put in place: {error}", error
             ) from error
+        shutil.rmtree(self.staged, ignore_errors=True)
         self._life.end()
         self._remove_leftovers()
 
     def discard(self) -> None:
         """See `TableWriter`."""
-        shutil.rmtree(self.staged, ignore_errors=True)
-        shutil.rmtree(self.quarantine, ignore_errors=True)
+        for folder in (self.staged, self._told, self.quarantine):
+            shutil.rmtree(folder, ignore_errors=True)
         with suppress(OSError):
             self._life.end()
 
@@ -112,30 +117,25 @@ class ParquetWriter:
         self._life.begin()
         recover(self._table.folder_of(self._window), self._table.staging, f"{self._window.label}-")
 
-    def _check(self, files: Sequence[DataFile]) -> None:
-        """What tasks wrote must be here, and nothing else: a folder not mounted everywhere has it elsewhere."""
-        if not files:
-            self._write_none()
-            return
-        told = {file.path: file for file in files}
-        for left in self.staged.glob("*.parquet"):
-            if left.name not in told:
-                left.unlink()  # of a task that was tried again
-        count_rows(self._sink.path, [self.staged / name for name in told], sum(file.rows for file in files))
-
-    def _write_none(self) -> None:
+    def _written_none(self) -> Sequence[DataFile]:
         if self._target is None:
             raise AssertionError("a window is opened before it is committed")
         files = WindowFiles(self._target)
         files.write(pa.RecordBatch.from_pylist([], self._target.schema))
-        files.finish()
+        return files.finish()
+
+    def _take(self, files: Sequence[DataFile]) -> None:
+        """Out of the reach of tasks: one that Spark took for lost, and ran again, may still write beside these."""
+        self._told.mkdir()
+        for file in files:
+            (self.staged / file.path).rename(self._told / file.path)
 
     def _keep_quarantine(self, receipt: Receipt) -> None:
         """Move the undecodable events beside the rows; every one of them must be here."""
         named = [split.quarantine_file for split in receipt.splits if split.quarantine_file]
         if not named:
             return
-        kept = self.staged / QUARANTINE
+        kept = self._told / QUARANTINE
         kept.mkdir()
         for name in named:
             try:

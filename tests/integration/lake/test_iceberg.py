@@ -423,3 +423,12 @@ def test_a_catalog_that_is_not_there_is_said(tmp_path):
     assert "a-secret-of-mine" not in str(raised.value)
     with pytest.raises(SinkError, match="pyiceberg knows no catalog 'nowhere'"):
         IcebergWriter.look(IcebergSink("a.b", catalog="nowhere"))
+
+
+@pytest.mark.parametrize("begin", ["", "a" * 15])
+@pytest.mark.parametrize("letter", ["\ud7ff", "\U0010ffff"])
+def test_texts_whose_bound_no_letter_follows(sink, begin, letter):
+    text = begin + 20 * letter
+    land(sink, hour(0), pa.table({"id": [1, 2], "value": [text, "b"]}))
+    for value, meant in ((text, [1]), ("b", [2])):
+        assert table_of(sink).scan(row_filter=EqualTo("value", value)).to_arrow()["id"].to_pylist() == meant

@@ -1,0 +1,44 @@
+"""Windows of a folder, whatever else writes there while they are put in place."""
+
+from __future__ import annotations
+
+import pyarrow.dataset as ds
+import pytest
+
+from airflow_provider_streams import ParquetSink
+from airflow_provider_streams.lake.files import FileTarget, WindowFiles
+from airflow_provider_streams.lake.parquet.table import ParquetTable
+from tests.integration.lake.landing import Attempt, hour, land, rows_of
+
+
+@pytest.fixture
+def sink(tmp_path):
+    return ParquetSink(str(tmp_path / "orders"))
+
+
+def held(sink):
+    return sorted(ds.dataset(ParquetTable(sink.path).folder_of(hour(0))).to_table()["id"].to_pylist())
+
+
+@pytest.mark.parametrize("begun", ["before", "within"])
+@pytest.mark.parametrize("count", [0, 4])
+def test_a_task_that_was_taken_for_lost_adds_nothing_to_the_window(sink, monkeypatch, begun, count):
+    """Its executor lives on, and it ends as the window is put in place."""
+    land(sink, hour(0), rows_of(90, 1))
+    attempt = Attempt(sink, hour(0), rows_of(0, count)).write()
+    late = WindowFiles(FileTarget.from_json(attempt.target.to_json()))
+    (rows,) = rows_of(0, 4).to_batches()
+    late.write(rows)
+    if begun == "before":
+        late._write_ahead()
+    put, ended = ParquetTable.put, []
+
+    def meanwhile(self, *given, **more):
+        ended.append(late.finish())
+        put(self, *given, **more)
+
+    monkeypatch.setattr(ParquetTable, "put", meanwhile)
+    attempt.commit()
+    assert [one.rows for one in ended[0]] == [4]
+    assert held(sink) == list(range(count))
+    assert not list(ParquetTable(sink.path).staging.iterdir())

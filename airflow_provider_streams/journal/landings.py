@@ -55,6 +55,11 @@ class NewLanding:
     grid: str | None = None
     basis: str | None = None
 
+    @property
+    def earlier(self) -> tuple[str, ...]:
+        """See `KeptLanding.earlier`."""
+        return tuple(self.landing.get(_EARLIER, ()))
+
     def in_place_of(self, kept: KeptLanding) -> NewLanding:
         """The same, before whose first window makes room what the reader landed so far."""
         return self._after([kept.table_id, *kept.earlier])

@@ -98,10 +98,12 @@ def enter(
         _own_table(ask)
         before_anew()
     kept = _landing(journal, kept, ask, anew=problem is not None)
+    _check_won(_decoded_as_asked(kept, ask) if acts.replan else kept, ask, windows)
     if ask.landing.sink is None:
         return Entered(kept.id, None)
-    mark = TableMark(kept.table_id, ask.source.key, ask.reader)
-    terms = TableTerms(mark, kept.columns, replace_overlaps=acts.overlap == "replace", set_aside=acts.reland)
+    terms = TableTerms(
+        _mark(kept, ask), kept.columns, replace_overlaps=acts.overlap == "replace", set_aside=acts.reland
+    )
     entered = _with_table(journal, kept, ask, terms, windows)
     is_other = kept.landing is not None and _decoded_as_asked(kept, ask) != kept
     return replace(entered, payloads=_payloads(ask)) if is_other else entered
@@ -123,18 +125,21 @@ def check(
     kept = journal.landing(ask.source.key, ask.reader)
     standing = _own_table(ask)
     if kept is None:
+        _check_mark(standing, ask, TableTerms(_no_mark(ask), set_aside=acts.reland))
         return None
     proves_only = _proves_only(kept, ask)
     asked = _decoded_as_asked(kept, ask) if acts.replan else kept
     of_table = None if proves_only else _other_landing(asked, ask)
     problem = of_table or _other_basis(asked, ask) or _off_grid(asked, ask, windows)
+    new = _new(ask)
     if problem is not None and acts.reland:
         before_anew()
-    elif problem is not None and (journal.is_landed(kept) or _may_hold_rows(kept, ask)):
-        raise problem
+    elif problem is not None:
+        if journal.is_landed(kept) or _may_hold_rows(kept, ask):
+            raise problem
+        _check_mark(standing, ask, TableTerms(_mark(kept, ask), earlier=new.instead_of(kept).earlier))
     if proves_only:
         return None
-    new = _new(ask)
     if problem is None:
         is_gone = _is_gone(journal, kept, ask, acts, standing)
         return replace(kept, id=_NOT_BEGUN if is_gone else kept.id, grid=kept.grid or new.grid)
@@ -153,11 +158,13 @@ def _is_gone(
     Raises:
         ForeignTable: it is not that of the reader's landing.
     """
-    if standing == "unseen" or journal.last_covered(ask.source.key, ask.reader) is None:
+    mark = _mark(kept, ask)
+    if journal.last_covered(ask.source.key, ask.reader) is None:
+        _check_mark(standing, ask, TableTerms(mark, set_aside=acts.reland, earlier=kept.earlier))
         return False
-    if standing is None:
-        return True
-    if standing.mark != TableMark(kept.table_id, ask.source.key, ask.reader) and not acts.reland:
+    if standing is None or standing == "unseen":
+        return standing is None
+    if standing.mark != mark and not acts.reland:
         raise _other_table(kept)
     return False
 
@@ -176,8 +183,7 @@ def _own_table(ask: Ask) -> TableState | Literal["unseen"] | None:
     Raises:
         ForeignTable: it is; also `reland=True` does not change that.
     """
-    from airflow_provider_streams.lake.owner import check_owner  # noqa: PLC0415 - where a table is
-    from airflow_provider_streams.spark.sinks import can_look, table_state  # noqa: PLC0415
+    from airflow_provider_streams.spark.sinks import can_look, table_state  # noqa: PLC0415 - where a table is
 
     sink = ask.landing.sink
     try:
@@ -188,10 +194,30 @@ def _own_table(ask: Ask) -> TableState | Literal["unseen"] | None:
         raise
     except (SinkError, InvalidRequest):
         return "unseen"  # who lands there says why
-    if state is not None:
-        own = TableTerms(TableMark("none yet", ask.source.key, ask.reader), set_aside=True)
-        check_owner(str(sink), state.mark, own, "")
+    _check_mark(state, ask, TableTerms(_no_mark(ask), set_aside=True))
     return state
+
+
+def _mark(kept: KeptLanding, ask: Ask) -> TableMark:
+    """Of the table of a reader's landing."""
+    return TableMark(kept.table_id, ask.source.key, ask.reader)
+
+
+def _no_mark(ask: Ask) -> TableMark:
+    """Of a table that the reader has not begun."""
+    return TableMark("none yet", ask.source.key, ask.reader)
+
+
+def _check_mark(found: TableState | Literal["unseen"] | None, ask: Ask, terms: TableTerms) -> None:
+    """See that a table which is there may be, or become, these terms', as its writer will.
+
+    Raises:
+        ForeignTable: it may not.
+    """
+    from airflow_provider_streams.lake.owner import check_owner  # noqa: PLC0415 - where a table is
+
+    if found is not None and found != "unseen":
+        check_owner(str(ask.landing.sink), found.mark, terms, "another place")
 
 
 def land_anew(journal: Journal, ask: Ask, entered: Entered) -> None:
@@ -303,6 +329,17 @@ def _landing(journal: Journal, kept: KeptLanding | None, ask: Ask, *, anew: bool
     return journal.adopt_landing(ask.source.key, ask.reader, new) or kept
 
 
+def _check_won(kept: KeptLanding, ask: Ask, windows: Sequence[Window]) -> None:
+    """Of several runs that would begin a reader's landing at the same moment, one does; those of other asks end here.
+
+    Raises:
+        LandingMismatch, OffGrid: the landing that counts by now is not what is asked.
+    """
+    problem = _mismatch(kept, ask, windows)
+    if problem is not None:
+        raise problem
+
+
 def _corrected(journal: Journal, kept: KeptLanding, ask: Ask, problem: InvalidRequest) -> KeptLanding:
     """What is asked in place of a landing that nothing was landed under: whatever failed before may be mended."""
     corrected = None
@@ -327,8 +364,7 @@ def _may_hold_rows(kept: KeptLanding, ask: Ask) -> bool:
         return False
     except SinkError:
         return is_kept
-    mark = TableMark(kept.table_id, ask.source.key, ask.reader)
-    return state is not None and state.mark == mark and bool(state.windows)
+    return state is not None and state.mark == _mark(kept, ask) and bool(state.windows)
 
 
 def _new(ask: Ask) -> NewLanding:
@@ -429,11 +465,12 @@ def _with_table(journal: Journal, kept: KeptLanding, ask: Ask, terms: TableTerms
         return Entered(kept.id, terms)
     state = table_state(sink)
     if state is None:
-        return _without_table(journal, kept, ask, terms)
+        return _without_table(journal, kept, ask, terms, windows)
     if state.mark != terms.mark:
         if not terms.set_aside:
             raise _other_table(kept)
-        entered = Entered(kept.id, _that_now(journal, kept, ask, terms))  # our own of before may be set aside
+        _check_mark(state, ask, terms)  # our own of before may be set aside
+        entered = Entered(kept.id, _that_now(journal, kept, ask, terms))
         state = TableState(terms.mark, frozenset())
         if windows:
             forget_removed(journal, ask, kept, state, Window(windows[0].start, windows[-1].end))
@@ -465,14 +502,15 @@ def _that_now(journal: Journal, kept: KeptLanding, ask: Ask, terms: TableTerms) 
     return replace(terms, set_aside=False, earlier=(*terms.earlier, *seen))
 
 
-def _without_table(journal: Journal, kept: KeptLanding, ask: Ask, terms: TableTerms) -> Entered:
+def _without_table(
+    journal: Journal, kept: KeptLanding, ask: Ask, terms: TableTerms, windows: Sequence[Window]
+) -> Entered:
     _log.warning(
         "%s: the table %s is gone, so every window of reader %r is missing", ask.source, kept.target, ask.reader
     )
     anew = journal.land_as(ask.source.key, ask.reader, _new_like(kept, ask), after=kept)
-    return Entered(
-        anew.id, TableTerms(TableMark(anew.table_id, ask.source.key, ask.reader), None, terms.replace_overlaps)
-    )
+    _check_won(anew, ask, windows)
+    return Entered(anew.id, TableTerms(_mark(anew, ask), None, terms.replace_overlaps))
 
 
 def _new_like(kept: KeptLanding, ask: Ask) -> NewLanding:

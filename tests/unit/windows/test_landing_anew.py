@@ -413,3 +413,52 @@ def test_over_a_copy_that_was_put_back_all_is_landed_anew_if_asked_so(world, tab
     every = [minute(number) for number in range(4)]
     assert chosen(world, columns=OTHER, reland=True) == (every, every)
     assert (held(world), standing(world)) == (every, "ours")
+
+
+@pytest.mark.parametrize("tables", ["parquet"], indirect=True)
+@pytest.mark.parametrize("backfills", [False, True])
+def test_what_is_refused_for_somebody_elses_table_takes_no_window_back(world, tables, backfills):
+    world.backfill(SPAN, reader="other", sink="sea")
+    world.backfill(SPAN)
+    lake, own = Path(world.sink("lake").path), world.path / "own"
+    lake.rename(own)
+    shutil.copytree(world.sink("sea").path, lake)
+    with pytest.raises(ForeignTable, match="belongs to"):
+        world.backfill(SPAN, select="all", reland=True) if backfills else world.read(minute(0), reland=True)
+    shutil.rmtree(lake)
+    own.rename(lake)
+    assert world.states(SPAN) == ["covered"] * 4
+    assert standing(world) == "ours"
+
+
+def left_behind(world):
+    """The reader was to land elsewhere, and nothing did."""
+    world.backfill(SPAN)
+    world.backfill(SPAN, sink="sea", select="failed", reland=True)
+
+
+def put_back(world):
+    """The table was away as a run began anew, which then failed."""
+    world.backfill(SPAN)
+    lake, away = Path(world.sink("lake").path), world.path / "away"
+    lake.rename(away)
+    fail(world)
+    shutil.rmtree(lake, ignore_errors=True)
+    away.rename(lake)
+
+
+def of_another_journal(world):
+    world.backfill(SPAN)
+    world.journal.forget(KEY, "reader")
+
+
+@pytest.mark.parametrize("tables", ["parquet", "delta"], indirect=True)
+@pytest.mark.parametrize("happened", [left_behind, put_back, of_another_journal])
+def test_a_dry_run_refuses_a_table_that_the_run_refuses(world, tables, happened):
+    happened(world)
+    for dry_run in (True, False):
+        with pytest.raises(ForeignTable, match="reland=True"):
+            world.backfill(SPAN, dry_run=dry_run)
+        with pytest.raises(ForeignTable, match="reland=True"):
+            world.read(minute(0), dry_run=dry_run)
+    assert chosen(world, reland=True)[0] == [minute(number) for number in range(4)]

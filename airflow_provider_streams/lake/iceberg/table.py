@@ -81,7 +81,7 @@ class IcebergTable:
         """
         table = self.load()
         if table is None:
-            raise SinkError(str(self._sink), "the table was deleted meanwhile")
+            raise SinkError(str(self._sink), "there is no such table, or it was deleted meanwhile")
         return table
 
     def state(self) -> TableState | None:

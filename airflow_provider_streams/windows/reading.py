@@ -23,7 +23,7 @@ from airflow_provider_streams.windows.landing import (
     Entered,
     check,
     enter,
-    fitting_kept,
+    fitting_foreseen,
     fitting_of,
     land_anew,
     refuse_overlaps,
@@ -163,10 +163,9 @@ def plan_window(place: Workplace, ask: Ask, read: WindowRead, ids: RunIds, acts:
 def plan_only(journal: Journal, system: StreamSystem, ask: Ask, read: WindowRead, *, ids: RunIds, acts: Acts) -> Plan:
     """As `prepare`, for a dry run. A plan that needs a new landing is pinned by who makes that."""
     window = read.question.window
-    check(journal, ask, [window], acts, partial(check_room, system, ask, window))
-    if not acts.reland:
-        refuse_overlaps(journal, ask, window, acts)
-    fitting = fitting_kept(journal, ask, acts)
+    foreseen = check(journal, ask, [window], acts, partial(check_room, system, ask, window))
+    refuse_overlaps(journal, ask, window, acts, foreseen)
+    fitting = fitting_foreseen(ask, foreseen, acts)
     try:
         with recorded_planning(journal, read, ids):
             return pinned_plan(journal, system, read, replan=acts.replan, fitting=fitting)

@@ -400,9 +400,7 @@ class Backfiller:
         if not pin:
             if pinned is not None and not replan:
                 return pinned
-            plan = fresh_plan(self._journal, system, read, narrow=not replan)
-            self._fitting.check(system, plan)
-            return plan
+            return fresh_plan(self._journal, system, read, replan=replan, fitting=self._fitting)
         with recorded_planning(self._journal, read, self._ids):
             return pinned_plan(self._journal, system, read, replan=replan, fitting=self._fitting)
 

@@ -1,4 +1,4 @@
-"""A dry run of a read shows what the read does."""
+"""A dry run of a read shows what the read does, and takes nothing away."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_streams.errors import LandingMismatch, WindowsOverlap
+from airflow_provider_streams.errors import LandingMismatch, StartTrimmed, WindowsOverlap
 from airflow_provider_streams.model.payload import Json
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource
@@ -72,3 +72,26 @@ def test_any_columns_fit_where_the_table_is_no_more(world, told):
     preview, _ = world.backfill(minutes(0, 3), value=ASKED, dry_run=True)
     assert [item.verdict for item in preview.windows].count("failed") == 0
     assert world.read(minutes(1, 2), value=ASKED).receipt.rows
+
+
+@pytest.mark.parametrize("basis", ["publish", "event"])
+def test_a_plan_that_would_take_another_s_place_is_only_shown(world, basis):
+    window = minutes(0, 1)
+    world.read(window, basis=basis)
+    before, runs = pinned(world, window), world.journal.runs(KEY, "reader", window)
+    world.hold(head=30)
+    world.read(window, basis=basis, replan=True, dry_run=True, on_loss="record")
+    assert (bool(world.shown.losses), bool(before.losses)) == (True, False)
+    assert (pinned(world, window), world.states(window)) == (before, ["covered"])
+    with pytest.raises(StartTrimmed):
+        world.read(window, basis=basis, replan=True, dry_run=True)
+    assert (world.journal.runs(KEY, "reader", window), world.states(window)) == (runs, ["covered"])
+
+
+def test_what_was_shown_of_a_plan_in_the_place_of_another_is_what_is_read(world):
+    world.read(minutes(0, 1))
+    world.hold(late_every=7, late_by_ms=1000)
+    how = {"slack": 2 * MINUTE, "replan": True}
+    world.read(minutes(0, 1), dry_run=True, **how)
+    world.read(minutes(0, 1), **how)
+    assert world.shown.fingerprint == pinned(world, minutes(0, 1)).fingerprint

@@ -18,6 +18,8 @@ _SEARCH = 2
 _LONGEST = timedelta(days=9 * 366)
 """Longer than that no cron expression waits for its next tick: a 29th of February on one weekday comes in 40 years."""
 _MOMENT = timedelta(microseconds=1)
+_MOST_TICKS = 5_000
+"""So many ticks of a grid are remembered: three days of minutes."""
 
 
 @dataclass(frozen=True)
@@ -46,26 +48,31 @@ class CronGrid(Grid):
 
     def before(self, moment: datetime) -> datetime:
         """See `Grid`."""
-        ticks = self._settling(moment)
-        return ticks[bisect_right(ticks, moment) - 1] if ticks else self._last(moment)
+        return _walk_of(self).before(in_utc(moment))
 
     def after(self, moment: datetime) -> datetime:
         """See `Grid`."""
+        return _walk_of(self).after(in_utc(moment))
+
+    def _before(self, moment: datetime) -> datetime:
+        ticks = self._settling(moment)
+        return ticks[bisect_right(ticks, moment) - 1] if ticks else self._last(moment)
+
+    def _after(self, moment: datetime) -> datetime:
         ticks = self._settling(moment)
         return ticks[bisect_right(ticks, moment)] if ticks else self._next(moment)
 
     def _settling(self, moment: datetime) -> Sequence[datetime]:
         """The ticks over a change of clocks, if the moment lies among those that only going from tick to tick finds."""
-        utc = in_utc(moment)
-        for begin, end, change in _unsettled(self, utc.year):
-            if begin <= utc < end and utc < (ticks := _ticks_over(self, change))[-1]:
+        for begin, end, change in _unsettled(self, moment.year):
+            if begin <= moment < end and moment < (ticks := _ticks_over(self, change))[-1]:
                 return ticks
         return ()
 
     def _last(self, moment: datetime) -> datetime:
         """Found by going forward: where clocks change, Airflow's way back is not the way forth."""
         reach = max(self._next(moment) - moment, timedelta(minutes=1))
-        while (tick := self.after(self._back(moment, reach))) > moment:
+        while (tick := self._after(self._back(moment, reach))) > moment:
             reach *= _SEARCH
             if reach > _LONGEST:
                 raise InvalidWindow(f"{self} has no tick before {moment.isoformat()}")
@@ -99,6 +106,43 @@ class CronGrid(Grid):
         from airflow.timetables.trigger import CronTriggerTimetable  # noqa: PLC0415 - only where there is one
 
         return CronTriggerTimetable(self.expression, timezone=_clock_of(self.zone))
+
+
+class _Walk:
+    """The ticks of a grid that somebody went along last, one from the other: who goes on asks Airflow once for each.
+
+    Args:
+        grid: whose cells are the same from wherever they are asked for.
+    """
+
+    def __init__(self, grid: CronGrid) -> None:
+        self._grid = grid
+        self._ticks: tuple[datetime, ...] = ()
+        """In a row. Replaced as a whole: threads that go different ways ask more often, and nothing else."""
+
+    def before(self, moment: datetime) -> datetime:
+        """As `Grid.before`."""
+        ticks = self._around(moment)
+        if not ticks:
+            self._ticks = ticks = (self._grid._before(moment), self._grid._after(moment))  # noqa: SLF001 - its own module's
+        return ticks[bisect_right(ticks, moment) - 1]
+
+    def after(self, moment: datetime) -> datetime:
+        """As `Grid.after`."""
+        ticks = self._around(moment)
+        if not ticks or moment == ticks[-1]:
+            self._ticks = ticks = (*ticks[1 - _MOST_TICKS :], self._grid._after(moment))  # noqa: SLF001 - as above
+        return ticks[bisect_right(ticks, moment)]
+
+    def _around(self, moment: datetime) -> tuple[datetime, ...]:
+        """Those that are known, if the moment lies among them."""
+        ticks = self._ticks
+        return ticks if ticks and ticks[0] <= moment <= ticks[-1] else ()
+
+
+@lru_cache(maxsize=16)
+def _walk_of(grid: CronGrid) -> _Walk:
+    return _Walk(grid)
 
 
 @cache
@@ -151,7 +195,7 @@ def _unsettled(grid: CronGrid, year: int) -> Sequence[tuple[datetime, datetime, 
 @lru_cache(maxsize=256)
 def _ticks_over(grid: CronGrid, change: Change) -> Sequence[datetime]:
     """What a scheduler ticks over a change, from the last one on before any time that comes twice or not at all."""
-    ticks = [grid.before(change.at - change.jump - _MOMENT)]
+    ticks = [grid._before(change.at - change.jump - _MOMENT)]  # noqa: SLF001 - its own module's
     while ticks[-1] <= change.at + change.jump:
         ticks.append(grid._next(ticks[-1]))  # noqa: SLF001 - its own module's
     return ticks

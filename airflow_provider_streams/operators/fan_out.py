@@ -131,7 +131,7 @@ class TablesRun:
             if isinstance(one, StreamsError):
                 outcome = outcome.and_then(failed(table, window, one))
         plans = [(table, one) for table, one in found if not isinstance(one, StreamsError)]
-        self._log.info("Pinned plans\n%s", plans_text(plans))
+        self._log.info("Plans\n%s", plans_text(plans))
         withhold_tables(self._task, self._task.table_sink, expansion.tables)
         outcome.check(self._task.source, f"window {window}", names_windows=False)
         self._task._tables = [(table, plan, None) for table, plan in plans]  # noqa: SLF001 - as above

@@ -44,7 +44,8 @@ class ReadWindowOperator(LandingOperator):
             data interval.
         window_length: the length of the run's partition, where the DAG's timetable does not tell where the next one
             starts, as when assets trigger it: a time, or its text (`1h`, `1d Europe/Berlin`, see `model.grid`).
-        kwargs: as `LandingOperator` takes them. With `dry_run`, the plan is pinned, logged and returned.
+        kwargs: as `LandingOperator` takes them. With `dry_run`, the plan is pinned, logged and returned; with `replan`
+            beside it, a fresh one is only shown, and the window keeps the plan that it has.
 
     Returns (XCom):
         Of a sink with placeholders: `tables, rows, written, bytes, splits, largest, window, reader, by_earlier_tries`
@@ -86,7 +87,7 @@ class ReadWindowOperator(LandingOperator):
         with workplace(self.source, self.spark_conn_id, self.spark) as place:
             if self.dry_run_only:
                 plan = plan_window(place, ask, read, ids, self.acts)
-                self._log_plan(plan)
+                self.log.info("Plan\n%s", plan_table(plan))
                 self._withhold()
                 return plan, None
             plan, landed = read_window(place, ask, read, ids, self.acts, planned=self._log_plan)

@@ -35,7 +35,7 @@ from airflow_provider_streams.model.backfill import (
 from airflow_provider_streams.model.basis import Basis, Chained, Cuts, PublishTime, event_time_of
 from airflow_provider_streams.model.coverage import Coverage, WindowState
 from airflow_provider_streams.model.event_field import column_of
-from airflow_provider_streams.model.grid import Grid, grid_through, parse_grid
+from airflow_provider_streams.model.grid import Grid, grid_through
 from airflow_provider_streams.model.landing import Landed, Landing
 from airflow_provider_streams.model.plan import DEFAULT_SPLIT_BYTES, OnLoss, OnUnproven, Plan
 from airflow_provider_streams.model.replanning import lost_since
@@ -53,7 +53,7 @@ from airflow_provider_streams.windows.landing import (
     Entered,
     check,
     enter,
-    fitting_kept,
+    fitting_foreseen,
     fitting_of,
     grid_of,
     land_anew,
@@ -62,7 +62,7 @@ from airflow_provider_streams.windows.lateness import Recount, plan_with_late_ro
 from airflow_provider_streams.windows.planning import WindowRead, fresh_plan, pinned_plan
 from airflow_provider_streams.windows.readiness import WindowQuestion
 from airflow_provider_streams.windows.reading import Begin, Entry, RunIds, recorded_planning
-from airflow_provider_streams.windows.table import compare
+from airflow_provider_streams.windows.table import foresee
 from airflow_provider_streams.windows.workplace import Workplace
 
 if TYPE_CHECKING:
@@ -246,12 +246,7 @@ class Backfiller:
     def coverage(self) -> Coverage:
         """What the journal knows of the span; after a preview that pins nothing, what it would know if that did."""
         one = self._backfill
-        args = (one.source.key, one.reader, one.span.start, one.span.end, one.grid)
-        found = self._journal.coverage(*args, landing=self._foreseen)
-        if self._foreseen is None:
-            return found
-        seen = compare(self._journal, one.source.key, one.reader, found)[0]
-        return _without_off_grid(found, seen, self._foreseen, one.grid)
+        return foresee(self._journal, one.source.key, one.reader, one.span, landing=self._foreseen, grid=one.grid)
 
     def recount(self) -> int:
         """Count the late rows of the covered windows; how many there are in all. Nothing without `lookback`."""
@@ -351,7 +346,7 @@ class Backfiller:
             return
         self._foreseen = check(self._journal, one.ask, windows, one.acts, partial(self._check_room, system))
         if not one.acts.reland:
-            self._fitting = fitting_kept(self._journal, one.ask, one.acts)
+            self._fitting = fitting_foreseen(one.ask, self._foreseen, one.acts)
 
     def _check_room(self, system: StreamSystem | None) -> None:
         with closing(self._place.stream.system()) if system is None else nullcontext(system) as asked:
@@ -405,9 +400,7 @@ class Backfiller:
         if not pin:
             if pinned is not None and not replan:
                 return pinned
-            plan = fresh_plan(self._journal, system, read, narrow=not replan)
-            self._fitting.check(system, plan)
-            return plan
+            return fresh_plan(self._journal, system, read, replan=replan, fitting=self._fitting)
         with recorded_planning(self._journal, read, self._ids):
             return pinned_plan(self._journal, system, read, replan=replan, fitting=self._fitting)
 
@@ -472,19 +465,6 @@ class Backfiller:
 def _failed(plan: Plan, failure: WindowFailure) -> Outcome:
     cause = f"{failure.error_type}: {failure.message}"
     return Outcome(failures={str(plan.window): cause}, retryable=failure.retryable)
-
-
-def _without_off_grid(found: Coverage, seen: Coverage, landing: KeptLanding, grid: Grid) -> Coverage:
-    """Without windows that the table lost and the reader's grid has not: the cells there are missing instead."""
-    if landing.grid is None:
-        return seen
-    tiles = parse_grid(landing.grid)
-    lost = {item.window for item in found.select("covered")} - {item.window for item in seen.select("covered")}
-    off = {window for window in lost if not tiles.is_cell(window)}
-    if not off:
-        return seen
-    known = [one for one in seen.windows if one.window not in off and one != WindowState(one.window, "missing")]
-    return Coverage.of(known, seen.span.start, seen.span.end, grid)
 
 
 def _counted(plan: Plan) -> tuple[str, ...] | None:

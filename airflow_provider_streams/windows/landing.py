@@ -24,6 +24,7 @@ from airflow_provider_streams.systems.registry import declaration_of
 from airflow_provider_streams.systems.sources import payloads_of
 from airflow_provider_streams.windows.acts import Acts
 from airflow_provider_streams.windows.fitting import Fitting
+from airflow_provider_streams.windows.table import foresee
 
 if TYPE_CHECKING:
     from airflow_provider_streams.journal.landings import KeptLanding, NewLanding
@@ -241,23 +242,30 @@ def fitting_of(ask: Ask, entered: Entered, acts: Acts) -> Fitting:
     return Fitting(ask.landing, entered.terms.columns if entered.terms else None, acts.reland)
 
 
-def fitting_kept(journal: Journal, ask: Ask, acts: Acts) -> Fitting:
-    """As `fitting_of`, for who only looks."""
-    kept = journal.landing(ask.source.key, ask.reader)
-    if kept is None or ask.landing.sink is None or _other_landing(_decoded_as_asked(kept, ask), ask) is not None:
-        return Fitting(ask.landing)
-    return Fitting(ask.landing, kept.columns, acts.reland)
+def fitting_foreseen(ask: Ask, foreseen: KeptLanding | None, acts: Acts) -> Fitting:
+    """As `fitting_of`, for who only looks, see `check`. Under a landing that is none yet any rows fit."""
+    columns = None if foreseen is None or foreseen.id == _NOT_BEGUN else foreseen.columns
+    return Fitting(ask.landing, columns, acts.reland)
 
 
-def refuse_overlaps(journal: Journal, ask: Ask, window: Window, acts: Acts) -> None:
+def refuse_overlaps(
+    journal: Journal, ask: Ask, window: Window, acts: Acts, foreseen: KeptLanding | None = None
+) -> None:
     """See before a window is planned that no covered one shares time with it; a run's start looks again.
+
+    Args:
+        journal: knows what is covered.
+        ask: what the reader is to land.
+        window: the one to come.
+        acts: what may give way.
+        foreseen: for who only looks, see `check`; None: after `enter` the journal knows all.
 
     Raises:
         WindowsOverlap: some do, and shall stay.
     """
     if acts.overlap == "replace" or ask.landing.sink is None:
         return
-    known = journal.coverage(ask.source.key, ask.reader, window.start, window.end).select("covered")
+    known = foresee(journal, ask.source.key, ask.reader, window, landing=foreseen).select("covered")
     covered = [item.window for item in known if item.run is not None and item.window != window]
     if covered:
         raise WindowsOverlap(ask.source, window, covered)

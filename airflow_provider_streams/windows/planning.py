@@ -75,16 +75,21 @@ class WindowRead:
         return Terms(slack, skew, self.on_loss, cuts=cuts)
 
 
-def fresh_plan(journal: Journal, system: StreamSystem, read: WindowRead, *, narrow: bool = True) -> Plan:
+def fresh_plan(
+    journal: Journal, system: StreamSystem, read: WindowRead, *, replan: bool = False, fitting: Fitting = _ANY
+) -> Plan:
     """A plan made now, pinned nowhere.
 
     Args:
         journal: knows cuts, sightings and chains.
         system: plans.
         read: which window.
-        narrow: leave out what receipts of earlier windows prove to hold nothing of this one.
+        replan: an explicit act: it reads all anew, whatever receipts of earlier windows prove to hold nothing of this
+            one; and takes the place of windows before it that a chain has left open.
+        fitting: what its rows must have.
 
     Raises:
+        LandingMismatch, Outgrown: as `Fitting.check`.
         WindowNotReady, DataLoss, AccessError, SystemUnavailable: as `StreamSystem.plan`.
         ChainOrder: basis `chained`, and this reader has gone on behind the window already.
         NoCutNearby: basis `append`, and no cut was recorded near enough to an edge.
@@ -94,15 +99,17 @@ def fresh_plan(journal: Journal, system: StreamSystem, read: WindowRead, *, narr
     if isinstance(basis, RecordedCuts):
         plan = _between_recorded_cuts(journal, system, request, basis.max_skew)
     elif isinstance(basis, Chained):
-        chain = _checked_chain(journal, read, replan=False)
+        chain = _checked_chain(journal, read, replan=replan)
         plan = plan_with_sightings(journal, system, _going_on(request, chain))
     else:
         between = _with_beside(journal, read.source_key, with_recorded(journal, request))
         plan = plan_with_sightings(journal, system, between)
-        if narrow and isinstance(basis, EventTime):
+        if isinstance(basis, EventTime) and not replan:
             how = {"lateness": basis.max_lateness, "slack": basis.slack}
             plan = narrowed_by_receipts(journal, read.source_key, plan, **how)
-    return replace(plan, terms=read.terms)
+    plan = replace(plan, terms=read.terms)
+    fitting.check(system, plan)
+    return plan
 
 
 def pinned_plan(
@@ -116,7 +123,7 @@ def pinned_plan(
         journal: keeps the pins.
         system: plans.
         read: which window.
-        replan: an explicit act: a fresh plan takes the pin's place. It reads all anew, whatever receipts prove.
+        replan: an explicit act: a fresh plan takes the pin's place. See `fresh_plan`.
         fitting: what its rows must have.
 
     Raises:
@@ -136,8 +143,7 @@ def pinned_plan(
         return plan
     if isinstance(read.question.basis, Chained):
         return _pin_chained(journal, system, read, fitting, replan=replan)
-    plan = fresh_plan(journal, system, read, narrow=not replan)
-    fitting.check(system, plan)
+    plan = fresh_plan(journal, system, read, replan=replan, fitting=fitting)
     return journal.replan(read.source_key, plan) if replan else journal.pin(read.source_key, plan)
 
 
@@ -151,8 +157,7 @@ def _for_landing(journal: Journal, system: StreamSystem, read: WindowRead, pinne
     if plan == pinned and not is_other_time:
         return pinned
     if pinned.basis == "event":
-        plan = fresh_plan(journal, system, read, narrow=False)
-        fitting.check(system, plan)
+        plan = fresh_plan(journal, system, read, replan=True, fitting=fitting)
         return journal.replan(read.source_key, plan)
     return journal.decode_pinned(read.source_key, plan)
 

@@ -23,12 +23,12 @@ from airflow_provider_streams.windows.landing import (
     Entered,
     check,
     enter,
-    fitting_kept,
+    fitting_foreseen,
     fitting_of,
     land_anew,
     refuse_overlaps,
 )
-from airflow_provider_streams.windows.planning import WindowRead, pinned_plan
+from airflow_provider_streams.windows.planning import WindowRead, fresh_plan, pinned_plan
 from airflow_provider_streams.windows.workplace import Workplace
 
 if TYPE_CHECKING:
@@ -155,21 +155,25 @@ def prepare(journal: Journal, system: StreamSystem, ask: Ask, read: WindowRead, 
 
 
 def plan_window(place: Workplace, ask: Ask, read: WindowRead, ids: RunIds, acts: Acts) -> Plan:
-    """As `read_window`, up to the pinned plan: what a dry run does, which lands nothing."""
+    """As `read_window`, up to the plan: what a dry run does, which lands nothing. See `plan_only`."""
     with closing(place.stream.system()) as system:
         return plan_only(place.journal, system, ask, read, ids=ids, acts=acts)
 
 
 def plan_only(journal: Journal, system: StreamSystem, ask: Ask, read: WindowRead, *, ids: RunIds, acts: Acts) -> Plan:
-    """As `prepare`, for a dry run. A plan that needs a new landing is pinned by who makes that."""
+    """As `prepare`, for a dry run, which takes nothing away: a window keeps the plan that it has.
+
+    So a plan with `replan`, or one that needs a new landing, is shown only: it is pinned by who reads it.
+    """
     window = read.question.window
-    check(journal, ask, [window], acts, partial(check_room, system, ask, window))
-    if not acts.reland:
-        refuse_overlaps(journal, ask, window, acts)
-    fitting = fitting_kept(journal, ask, acts)
+    foreseen = check(journal, ask, [window], acts, partial(check_room, system, ask, window))
+    refuse_overlaps(journal, ask, window, acts, foreseen)
+    fitting = fitting_foreseen(ask, foreseen, acts)
     try:
+        if acts.replan:
+            return fresh_plan(journal, system, read, replan=True, fitting=fitting)
         with recorded_planning(journal, read, ids):
-            return pinned_plan(journal, system, read, replan=acts.replan, fitting=fitting)
+            return pinned_plan(journal, system, read, replan=False, fitting=fitting)
     except Outgrown as outgrown:
         return outgrown.plan
 

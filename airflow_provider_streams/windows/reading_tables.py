@@ -89,7 +89,7 @@ class TablesReader:
         return expansion, refused
 
     def plan(self, expansion: Expansion) -> list[tuple[SourceTable, Plan | StreamsError]]:
-        """What a dry run shows: the pinned plan of each, or why there is none."""
+        """What a dry run shows: the plan of each, or why there is none."""
 
         def plan_one(system: StreamSystem, table: SourceTable) -> Plan:
             ask, read = self._whole.ask_of(table), self._whole.read_of(table)

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_provider_streams.errors import ForeignTable, InvalidRequest, SinkError
+from airflow_provider_streams.model.coverage import Coverage, WindowState
+from airflow_provider_streams.model.grid import Grid, parse_grid
 from airflow_provider_streams.model.landing import ROWS_GONE, TableMark, TableState, TableTerms
 
 if TYPE_CHECKING:
+    from airflow_provider_streams.journal.landings import KeptLanding
     from airflow_provider_streams.journal.store import Journal
-    from airflow_provider_streams.model.coverage import Coverage
     from airflow_provider_streams.model.sink import Sink
     from airflow_provider_streams.model.window import Window
 
@@ -72,6 +74,45 @@ def compare(journal: Journal, source_key: str, reader: str, coverage: Coverage) 
     # of no table of ours nothing is covered, also not what a chain read with a window behind this span
     lost = gone if standing in ("ours", "unseen") else [item.window for item in coverage.select("covered")]
     return coverage.without(lost, ROWS_GONE), TableView(kept.target, standing, cause, gone)
+
+
+def foresee(
+    journal: Journal,
+    source_key: str,
+    reader: str,
+    span: Window,
+    *,
+    landing: KeptLanding | None,
+    grid: Grid | None = None,
+) -> Coverage:
+    """What the journal would know of a span if a run began now; see `Journal.coverage`.
+
+    Args:
+        journal: knows windows and the reader's table.
+        source_key: the source.
+        reader: whose windows.
+        span: from when to when.
+        landing: what would be landed, see `windows.landing.check`; None: what the journal knows is all.
+        grid: how blank time is shown.
+    """
+    found = journal.coverage(source_key, reader, span.start, span.end, grid, landing=landing)
+    if landing is None:
+        return found
+    seen, _ = compare(journal, source_key, reader, found)
+    return _without_off_grid(found, seen, landing, grid)
+
+
+def _without_off_grid(found: Coverage, seen: Coverage, landing: KeptLanding, grid: Grid | None) -> Coverage:
+    """Without windows that the table lost and the reader's grid has not: the cells there are missing instead."""
+    if landing.grid is None:
+        return seen
+    tiles = parse_grid(landing.grid)
+    lost = {item.window for item in found.select("covered")} - {item.window for item in seen.select("covered")}
+    off = {window for window in lost if not tiles.is_cell(window)}
+    if not off:
+        return seen
+    known = [one for one in seen.windows if one.window not in off and one != WindowState(one.window, "missing")]
+    return Coverage.of(known, seen.span.start, seen.span.end, grid)
 
 
 _CAUSES: dict[Standing, str] = {

@@ -172,6 +172,15 @@ def test_a_dry_run_pins_and_shows_but_reads_nothing(dag_test, fake, spark_stand_
     assert result(dag_test(reading("dry")))["fingerprint"] == got["fingerprint"]
 
 
+def test_a_dry_run_that_plans_anew_leaves_a_covered_window_as_it_is(dag_test, fake, spark_stand_in):
+    read = result(dag_test(reading("anew")))
+    fake(head=15)
+    got = result(dag_test(reading("anew", dry_run=True, replan=True, on_loss="record")))
+    assert (got["verdict"], bool(got["losses"])) == ("planned", True)
+    assert got["fingerprint"] != read["fingerprint"]
+    assert states("anew.read") == ["covered"]
+
+
 def test_a_template_can_give_the_window(dag_test, fake, spark_stand_in):
     dag = reading("template", window="{{ dag_run.conf['window'] }}")
     got = result(dag_test(dag, run_conf={"window": str(WINDOW)}))

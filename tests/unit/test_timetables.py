@@ -20,6 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pendulum import FixedTimezone
 
+from airflow_provider_streams import timetables
 from airflow_provider_streams.errors import InvalidWindow
 from airflow_provider_streams.model.grid import Every, parse_grid
 from airflow_provider_streams.model.window import Window
@@ -108,6 +109,68 @@ def test_cells_are_those_from_tick_to_tick_wherever_it_is_asked(cron, zone, minu
         place = bisect_right(ticks, moment)
         if 0 < place < len(ticks):
             assert grid.cell(moment) == Window(ticks[place - 1], ticks[place])
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.sampled_from([*CRONS, "*/7 * * * *", "*/10 1-4 * * *", "59 2,23 * * *"]),
+    st.sampled_from(sorted(CHANGES)),
+    st.integers(-3000, 500),
+    st.integers(2, 9),
+    st.lists(st.integers(-100, 100), min_size=5, max_size=5),
+)
+def test_cells_do_not_hang_on_what_was_asked_before(cron, zone, minutes, most, asides):
+    """Somebody goes along, and others ask meanwhile."""
+    grid, change = CronGrid(cron, zone), CHANGES[zone]
+    ticks = [grid._next(change - timedelta(days=40)), grid._next(grid._next(change - timedelta(days=40)))]
+    while ticks[-1] < change + timedelta(days=4):
+        ticks.append(grid._next(ticks[-1]))
+    start = bisect_right(ticks, change + timedelta(minutes=minutes))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(timetables, "_MOST_TICKS", most)
+        for place in range(start, min(start + 60, len(ticks) - 1)):
+            cell = Window(ticks[place], ticks[place + 1])
+            assert (grid.after(cell.start), grid.is_cell(cell)) == (cell.end, True)
+            for aside in asides if place % 20 == 0 else ():
+                other = max(min(place + aside, len(ticks) - 2), 0)
+                assert grid.cell(ticks[other]) == Window(ticks[other], ticks[other + 1])
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """What Airflow was asked for."""
+    told, rule = [], CronGrid._next
+
+    def ask(grid, moment):
+        told.append(moment)
+        return rule(grid, moment)
+
+    monkeypatch.setattr(CronGrid, "_next", ask)
+    timetables._walk_of.cache_clear()
+    return told
+
+
+@pytest.mark.parametrize("day", [20, 28])
+def test_a_cell_of_many_in_a_row_costs_one_question(asked, day):
+    """On the 29th clocks change: over that, a few more."""
+    grid, start = CronGrid("* * * * *", "Europe/Berlin"), datetime(2026, 3, day, tzinfo=UTC)
+    cells = list(grid.cells(start, start + timedelta(days=2)))
+    assert len(cells) == 2 * 24 * 60
+    few = 200 if day == 28 else 20
+    assert len(asked) < len(cells) + few
+    again = parse_grid(str(grid))
+    assert all(again.is_cell(cell) for cell in cells)
+    assert len(asked) < len(cells) + few, "they are known by now"
+
+
+def test_so_many_ticks_are_remembered_and_no_more(asked, monkeypatch):
+    monkeypatch.setattr(timetables, "_MOST_TICKS", 100)
+    grid, start = CronGrid("* * * * *", "Europe/Berlin"), datetime(2026, 3, 20, tzinfo=UTC)
+    for _ in range(2):
+        cells = list(grid.cells(start, start + timedelta(hours=10)))
+        assert all(grid.is_cell(cell) for cell in cells[-90:])
+        assert len(timetables._walk_of(grid)._ticks) == 100
+    assert len(asked) < 2 * len(cells) + 40
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def test_windows_that_are_read_newest_first_skip_what_the_later_ones_have_proven
     skipped = 0
     for window in reversed([Window(*pair) for pair in pairwise(edges)]):
         plan = fresh_plan(journal, lab.system, shop.read(window))
-        whole = fresh_plan(journal, lab.system, shop.read(window), narrow=False)
+        whole = fresh_plan(journal, lab.system, shop.read(window), replan=True)
         rows = rows_of(lab, plan)
         assert rows
         assert rows == rows_of(lab, whole)
@@ -157,7 +157,7 @@ def test_random_windows_between_recorded_cuts_hold_each_event_once_or_count_it_l
         assert receipt.totals["dropped"] == sum(decode(row) is None for row in rows)
         assert receipt.totals.get("untimed", 0) == sum((decode(row) or {"at": 0})["at"] is None for row in rows)
         # without what receipts of the windows before prove
-        assert rows == rows_of(lab, fresh_plan(journal, lab.system, read, narrow=False)), f"seed {seed}"
+        assert rows == rows_of(lab, fresh_plan(journal, lab.system, read, replan=True)), f"seed {seed}"
         shop.cover(plan, receipt)
     timed = {payload for payload, (at, _) in shop.events.items() if at is not None}
     assert {row for row in whole if row in timed} == timed, f"seed {seed}"

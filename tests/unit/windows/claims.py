@@ -126,6 +126,7 @@ def check_act(act: Act, before: Memory, after: Memory, error: Exception | None) 
     if act.kind == "look":
         assert after.files == before.files
         assert _all(after, act, "streams_landings") == _all(before, act, "streams_landings")
+        assert _covered(after) == _covered(before)
     if isinstance(error, LandingMismatch | OffGrid):
         assert after.files == before.files
         assert _counted(after) == _counted(before), "a refusal changed something"
@@ -206,6 +207,12 @@ def _counted(memory: Memory) -> dict[str, dict[str, Rows]]:
         }
         for journal, by_table in memory.rows.items()
     }
+
+
+def _covered(memory: Memory) -> set[tuple[str, Owner, Window, str]]:
+    """Each window that is covered, and by which plan."""
+    found = {(claim.name, claim.owner): claim.known.select("covered") for claim in memory.claims}
+    return {(*owner, item.window, item.fingerprint) for owner, items in found.items() for item in items}
 
 
 def _terms(kept: Mapping[str, Any]) -> dict[str, Any]:

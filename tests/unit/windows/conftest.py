@@ -21,6 +21,7 @@ from airflow_provider_streams.model.basis import PublishTime, event_time_of
 from airflow_provider_streams.model.grid import parse_grid
 from airflow_provider_streams.model.landing import Landed, Landing
 from airflow_provider_streams.model.payload import Json
+from airflow_provider_streams.model.plan import Plan
 from airflow_provider_streams.model.undecodable import Undecodable
 from airflow_provider_streams.spark import reading
 from airflow_provider_streams.systems.registry import declaration_of
@@ -49,6 +50,8 @@ class World:
     before: Callable[[Any], None] = lambda _spec: None
     """Called with each window's spec before it is read: raise in it to fail there."""
     tries: int = 0
+    shown: Plan | None = None
+    """By the last dry run of a read."""
 
     def hold(self, **truth: object) -> None:
         """From now on, the server holds this."""
@@ -101,7 +104,7 @@ class World:
         of_grid = parse_grid(grid) if grid else None
         ask = Ask(stream, reader, landing, read.basis, of_grid, event_time_of(read.question.basis))
         if dry_run:
-            plan_window(self.place(stream), ask, read, ids, done)
+            self.shown = plan_window(self.place(stream), ask, read, ids, done)
             return None
         return read_window(self.place(stream), ask, read, ids, done, planned=lambda _plan: None)[1]
 

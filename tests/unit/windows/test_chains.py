@@ -28,13 +28,13 @@ def chained(world, start, end, events, **how):
     return world.read(minutes(start, end), basis="chained", **how)
 
 
-def fail(world, start, end, events):
+def fail(world, start, end, events, **how):
     def die(_spec):
         raise SparkDied
 
     world.before = die
     with pytest.raises(SparkDied):
-        chained(world, start, end, events)
+        chained(world, start, end, events, **how)
     world.before = lambda _spec: None
 
 
@@ -65,12 +65,22 @@ def test_a_window_that_was_never_planned_is_read_with_the_next_one(world):
 def test_a_window_that_gave_up_its_place_is_read_with_the_next_one(world):
     chained(world, 0, 1, 60)
     fail(world, 1, 2, 120)
-    world.hold(events=180)
-    world.read(minutes(2, 3), basis="chained", replan=True, dry_run=True)
-    assert [item.state for item in coverage(world, 0, 3).windows] == ["covered", "failed", "missing"]
+    fail(world, 2, 3, 180, replan=True)
+    assert [item.state for item in coverage(world, 0, 3).windows] == ["covered", "failed", "failed"]
     chained(world, 2, 3, 180)
     assert coverage(world, 0, 3).is_complete
     assert (len(world.values()), once(world.values())) == (3 * MINUTE_OF_ROWS, True)
+
+
+def test_a_dry_run_takes_no_window_s_place(world):
+    chained(world, 0, 1, 60)
+    fail(world, 1, 2, 120)
+    plan = world.journal.pinned(KEY, "reader", minutes(1, 2))
+    world.hold(events=180)
+    world.read(minutes(2, 3), basis="chained", replan=True, dry_run=True)
+    assert (world.shown.window, world.shown.start_cut) == (minutes(2, 3), plan.start_cut)
+    assert world.journal.pinned(KEY, "reader", minutes(1, 2)) == plan
+    chained(world, 1, 2, 120)
 
 
 def test_nothing_is_taken_out_of_coverage_because_the_table_has_no_folder_of_it(world, caplog):

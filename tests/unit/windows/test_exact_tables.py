@@ -511,7 +511,7 @@ def test_a_refused_plan_that_another_run_reads_stays(world):
     world.hold(head=30)
     world.read(minutes(0, 1), on_loss="record", replan=True, dry_run=True)
     key = FakeSource("numbers").key
-    plan = world.journal.pinned(key, "reader", minutes(0, 1))
+    plan = world.journal.replan(key, world.shown)
     landing = world.journal.landing(key, "reader").id
     ids = {"dag_id": "d", "run_id": "r", "task_id": "t", "try_number": 1}
     started = world.journal.start_run(key, plan, **ids, landing_id=landing, replace_overlaps=False, accept_fewer=True)

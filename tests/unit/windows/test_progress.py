@@ -88,7 +88,7 @@ def test_a_first_window_that_was_planned_and_never_read_holds_everything(world):
 def test_a_window_that_was_planned_anew_and_not_read_since_breaks_the_row(world):
     world.read(minute(0))
     world.read(minute(1))
-    world.read(minute(1), dry_run=True, replan=True)
+    fail(world, 1, replan=True)
     assert end(world) == minute(0)
 
 

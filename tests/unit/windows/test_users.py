@@ -117,9 +117,9 @@ class Users(RuleBasedStateMachine):
     def read(self, moment, grid, basis, loss, acts, whose):
         self.attempt(*self.reading(moment, grid, basis, loss, acts, whose))
 
-    @rule(moment=MOMENTS, grid=GRIDS, basis=BASES, whose=WHOSE)
-    def look(self, moment, grid, basis, whose):
-        self.attempt(*self.reading(moment, grid, basis, "record", {}, whose, dry_run=True))
+    @rule(moment=MOMENTS, grid=GRIDS, basis=BASES, loss=LOSSES, acts=ACTS, whose=WHOSE)
+    def look(self, moment, grid, basis, loss, acts, whose):
+        self.attempt(*self.reading(moment, grid, basis, loss, acts, whose, dry_run=True))
 
     @rule(
         moment=MOMENTS,

@@ -179,7 +179,7 @@ def _bounds(type_: pa.DataType, statistics: list[Any]) -> _Bounds | None:
 
 
 def _is_inexact(type_: pa.DataType) -> bool:
-    """Of floats the footer passes over NaN, which is the largest for others; long decimals are no doubles."""
+    """Long decimals are no doubles; of floats, among which NaN may be, no file of ours has bounds or counts nulls."""
     return pa.types.is_floating(type_) or (pa.types.is_decimal(type_) and type_.precision > _EXACT_DIGITS)
 
 

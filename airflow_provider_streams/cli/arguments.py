@@ -26,7 +26,7 @@ from airflow_provider_streams.model.window import Window, length_of_seconds
 from airflow_provider_streams.systems.registry import declaration_of
 from airflow_provider_streams.systems.sources import decoded_source, payloads_of, source_from_json
 from airflow_provider_streams.windows.acts import Acts
-from airflow_provider_streams.windows.landing import basis_of, kept_landing
+from airflow_provider_streams.windows.kept_landing import basis_of, kept_landing
 from airflow_provider_streams.windows.planning import WindowRead
 from airflow_provider_streams.windows.readiness import WindowQuestion
 
@@ -45,7 +45,7 @@ class Reading:
     landing: Landing | None
     """None: as the reader landed so far."""
     basis: BasisLike | None
-    """As `windows.landing.basis_of` takes it."""
+    """As `windows.kept_landing.basis_of` takes it."""
     refined: Mapping[str, Any]
     """What is said of the basis beside its name."""
     on_loss: OnLoss

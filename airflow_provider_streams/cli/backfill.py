@@ -14,7 +14,7 @@ from airflow_provider_streams.model.backfill import Limits, Selection, parse_sel
 from airflow_provider_streams.model.landing import Landing
 from airflow_provider_streams.model.window import Window, parse_length, parse_moment
 from airflow_provider_streams.windows.backfilling import Backfill, Backfiller, Outcome, backfill_grid, summary
-from airflow_provider_streams.windows.landing import kept_landing
+from airflow_provider_streams.windows.kept_landing import kept_landing
 
 if TYPE_CHECKING:
     from airflow_provider_streams.journal.store import Journal

@@ -18,7 +18,7 @@ from airflow_provider_streams.model.grid import grid_through
 from airflow_provider_streams.model.timeline import draw
 from airflow_provider_streams.model.window import Window, parse_moment
 from airflow_provider_streams.windows.horizon import horizon_of, source_of_key
-from airflow_provider_streams.windows.landing import grid_of
+from airflow_provider_streams.windows.kept_landing import grid_of
 from airflow_provider_streams.windows.table import compare
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.model.window import Window, parse_moment
 from airflow_provider_streams.systems.registry import declaration_of
 from airflow_provider_streams.systems.sources import decoded_source, payloads_of
-from airflow_provider_streams.windows.landing import kept_landing
+from airflow_provider_streams.windows.kept_landing import kept_landing
 from airflow_provider_streams.windows.replaying import Replayed, Replayer, kept_aside, quarantine_of, receipt_of
 
 if TYPE_CHECKING:

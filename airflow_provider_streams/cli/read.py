@@ -15,7 +15,7 @@ from airflow_provider_streams.model.basis import event_time_of
 from airflow_provider_streams.model.plan import Plan
 from airflow_provider_streams.model.plan_table import plan_table
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.windows.landing import Ask
+from airflow_provider_streams.windows.ask import Ask
 from airflow_provider_streams.windows.planning import fresh_plan
 from airflow_provider_streams.windows.reading import read_window, summary, undecodable_sentence
 

@@ -31,7 +31,7 @@ class Landing:
     columns: tuple[str, ...] | None = None
     """None: the system's default ones."""
     value: Payload | None = None
-    """What values are decoded as, as the source says (see `windows.landing.Ask`); None: they are not."""
+    """What values are decoded as, as the source says (see `windows.ask.Ask`); None: they are not."""
     key: Payload | None = None
     """The same of keys."""
 

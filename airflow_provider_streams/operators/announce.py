@@ -15,7 +15,7 @@ from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.operators.announcing import announce, withhold
 from airflow_provider_streams.operators.base import add_assets
 from airflow_provider_streams.retry import terminal_errors
-from airflow_provider_streams.windows.landing import Ask
+from airflow_provider_streams.windows.ask import Ask
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

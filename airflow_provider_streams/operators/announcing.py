@@ -18,7 +18,8 @@ from airflow.sdk.definitions.mappedoperator import MappedOperator
 from airflow_provider_streams.model.partition_key import partition_key
 from airflow_provider_streams.model.sink import Sink
 from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.windows.landing import Ask, grid_of
+from airflow_provider_streams.windows.ask import Ask
+from airflow_provider_streams.windows.kept_landing import grid_of
 
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperator, Context

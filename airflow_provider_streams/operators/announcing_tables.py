@@ -16,7 +16,7 @@ from airflow.sdk import Asset
 from airflow_provider_streams.model.partition_key import partition_key
 from airflow_provider_streams.model.target import ANY
 from airflow_provider_streams.operators.announcing import MOST_EVENTS, announce, under_keys, withhold
-from airflow_provider_streams.windows.landing import grid_of
+from airflow_provider_streams.windows.kept_landing import grid_of
 
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperator, Context
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from airflow_provider_streams.model.placeholders import SourceTable
     from airflow_provider_streams.model.sink import Sink
     from airflow_provider_streams.model.window import Window
-    from airflow_provider_streams.windows.landing import Ask
+    from airflow_provider_streams.windows.ask import Ask
 
 Told = list[tuple["SourceTable", "Run"]]
 

@@ -12,9 +12,9 @@ from airflow_provider_streams.model.table_list import plans_text, summary
 from airflow_provider_streams.operators.announcing_tables import TablesAnnouncement, withhold_tables
 from airflow_provider_streams.operators.base import run_ids
 from airflow_provider_streams.operators.own_tries import OwnTries
+from airflow_provider_streams.windows.ask import Ask
 from airflow_provider_streams.windows.backfilling_tables import TablesBackfiller, grid_of_tables
 from airflow_provider_streams.windows.fan_out import Tables, failed
-from airflow_provider_streams.windows.landing import Ask
 from airflow_provider_streams.windows.reading import undecodable_sentence
 from airflow_provider_streams.windows.reading_tables import TablesReader, WholeRead
 

@@ -19,7 +19,7 @@ from airflow_provider_streams.operators.fan_out import TablesRun
 from airflow_provider_streams.operators.landing import rendered_landing
 from airflow_provider_streams.retry import terminal_errors
 from airflow_provider_streams.timetables import run_facts
-from airflow_provider_streams.windows.landing import Ask
+from airflow_provider_streams.windows.ask import Ask
 from airflow_provider_streams.windows.of_run import ResolvedWindow, resolve_window
 from airflow_provider_streams.windows.planning import WindowRead
 from airflow_provider_streams.windows.readiness import WindowQuestion

@@ -19,7 +19,8 @@ from airflow_provider_streams.spark.session_when_needed import SessionWhenNeeded
 from airflow_provider_streams.spark.spec import SMALL_PLAN_BYTES, JobSpec
 from airflow_provider_streams.systems.registry import load_system
 from airflow_provider_streams.windows.acts import Acts
-from airflow_provider_streams.windows.landing import Ask, enter
+from airflow_provider_streams.windows.ask import Ask
+from airflow_provider_streams.windows.landing import enter
 from airflow_provider_streams.windows.planning import WindowRead, pinned_plan
 from airflow_provider_streams.windows.readiness import WindowQuestion
 from airflow_provider_streams.windows.reading import Begin, Entry, RunIds, land

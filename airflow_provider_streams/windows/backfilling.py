@@ -45,20 +45,14 @@ from airflow_provider_streams.model.timeline import undecodable_words
 from airflow_provider_streams.model.undecodable import Undecodable
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.windows.acts import Acts
+from airflow_provider_streams.windows.ask import Ask
 from airflow_provider_streams.windows.fitting import Fitting, Outgrown, check_room
 from airflow_provider_streams.windows.horizon import horizon_of
 from airflow_provider_streams.windows.jobs import land_together
-from airflow_provider_streams.windows.landing import (
-    Ask,
-    Entered,
-    check,
-    enter,
-    fitting_foreseen,
-    fitting_of,
-    grid_of,
-    land_anew,
-)
+from airflow_provider_streams.windows.kept_landing import grid_of
+from airflow_provider_streams.windows.landing import check, enter, fitting_foreseen, fitting_of, land_anew
 from airflow_provider_streams.windows.lateness import Recount, plan_with_late_rows, recounts
+from airflow_provider_streams.windows.own_table import Entered
 from airflow_provider_streams.windows.planning import WindowRead, fresh_plan, pinned_plan
 from airflow_provider_streams.windows.readiness import WindowQuestion
 from airflow_provider_streams.windows.reading import Begin, Entry, RunIds, recorded_planning

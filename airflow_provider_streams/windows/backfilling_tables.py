@@ -19,7 +19,7 @@ from airflow_provider_streams.model.table_list import MOST_NAMED
 from airflow_provider_streams.windows.backfilling import Backfill, Backfiller, asked_grid
 from airflow_provider_streams.windows.expansion import Expansion, expand, is_new, vanished
 from airflow_provider_streams.windows.fan_out import Preparing, Tables, failed, land_jobs
-from airflow_provider_streams.windows.landing import grid_of
+from airflow_provider_streams.windows.kept_landing import grid_of
 from airflow_provider_streams.windows.readiness import WindowQuestion
 from airflow_provider_streams.windows.reading import recorded_planning
 from airflow_provider_streams.windows.sightings import look

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from airflow_provider_streams.model.plan import Plan
     from airflow_provider_streams.model.window import Window
     from airflow_provider_streams.systems.base import StreamSystem
-    from airflow_provider_streams.windows.landing import Ask
+    from airflow_provider_streams.windows.ask import Ask
 
 
 class Outgrown(Exception):

@@ -17,10 +17,9 @@ from airflow_provider_streams.model.sink import Sink
 from airflow_provider_streams.model.timeline import undecodable_words
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.windows.acts import Acts
+from airflow_provider_streams.windows.ask import Ask
 from airflow_provider_streams.windows.fitting import Outgrown, check_room
 from airflow_provider_streams.windows.landing import (
-    Ask,
-    Entered,
     check,
     enter,
     fitting_foreseen,
@@ -28,6 +27,7 @@ from airflow_provider_streams.windows.landing import (
     land_anew,
     refuse_overlaps,
 )
+from airflow_provider_streams.windows.own_table import Entered
 from airflow_provider_streams.windows.planning import WindowRead, fresh_plan, pinned_plan
 from airflow_provider_streams.windows.workplace import Workplace
 

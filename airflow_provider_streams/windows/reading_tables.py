@@ -12,9 +12,9 @@ from airflow_provider_streams.errors import StartTrimmed, StreamsError
 from airflow_provider_streams.model.coverage import RunRef
 from airflow_provider_streams.model.landing import Landing
 from airflow_provider_streams.windows.acts import Acts
+from airflow_provider_streams.windows.ask import Ask
 from airflow_provider_streams.windows.expansion import expand, is_new, vanished
 from airflow_provider_streams.windows.fan_out import Preparing, Tables, failed, land_tables
-from airflow_provider_streams.windows.landing import Ask
 from airflow_provider_streams.windows.planning import WindowRead
 from airflow_provider_streams.windows.reading import Entry, RunIds, plan_only, prepare, recorded_planning
 from airflow_provider_streams.windows.sightings import look

@@ -28,7 +28,8 @@ from airflow_provider_streams.model.source import Source
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.sources import payloads_of
 from airflow_provider_streams.windows.acts import Acts
-from airflow_provider_streams.windows.landing import Entered, kept_landing
+from airflow_provider_streams.windows.kept_landing import kept_landing
+from airflow_provider_streams.windows.own_table import Entered
 from airflow_provider_streams.windows.reading import Begin, RunIds, recorded_run
 from airflow_provider_streams.windows.redecoding import decoding_now, is_told, with_earlier
 from airflow_provider_streams.windows.workplace import Workplace

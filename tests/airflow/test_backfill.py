@@ -25,7 +25,8 @@ from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.operators.backfill import BackfillWindowsOperator
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource, FakeSystem
 from airflow_provider_streams.windows.acts import Acts
-from airflow_provider_streams.windows.landing import Ask, enter
+from airflow_provider_streams.windows.ask import Ask
+from airflow_provider_streams.windows.landing import enter
 
 pytestmark = pytest.mark.dagtest
 

@@ -24,8 +24,9 @@ from airflow_provider_streams.spark.batch_spec import WindowFailure
 from airflow_provider_streams.systems.registry import load_system
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource
 from airflow_provider_streams.windows.acts import Acts
+from airflow_provider_streams.windows.ask import Ask
 from airflow_provider_streams.windows.backfilling import Backfill, Backfiller
-from airflow_provider_streams.windows.landing import Ask, enter
+from airflow_provider_streams.windows.landing import enter
 from airflow_provider_streams.windows.planning import WindowRead, pinned_plan
 from airflow_provider_streams.windows.readiness import WindowQuestion
 from airflow_provider_streams.windows.reading import Begin, Entry, RunIds, land, recorded_planning

@@ -21,8 +21,8 @@ from airflow_provider_streams.model.undecodable import Undecodable
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.systems.sources import source_from_json, source_to_json
 from airflow_provider_streams.testing.landing import place_without_spark
+from airflow_provider_streams.windows.ask import Ask
 from airflow_provider_streams.windows.fan_out import Tables
-from airflow_provider_streams.windows.landing import Ask
 from airflow_provider_streams.windows.planning import WindowRead
 from airflow_provider_streams.windows.readiness import WindowQuestion
 from airflow_provider_streams.windows.reading import RunIds

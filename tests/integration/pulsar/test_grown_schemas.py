@@ -27,7 +27,7 @@ from airflow_provider_streams.spark.spec import SMALL_PLAN_BYTES
 from airflow_provider_streams.testing.landing import place_without_spark
 from airflow_provider_streams.testing.servers.waiting import wait_until
 from airflow_provider_streams.windows.acts import Acts
-from airflow_provider_streams.windows.landing import Ask
+from airflow_provider_streams.windows.ask import Ask
 from airflow_provider_streams.windows.planning import WindowRead
 from airflow_provider_streams.windows.readiness import WindowQuestion
 from airflow_provider_streams.windows.reading import RunIds, read_window

@@ -18,7 +18,8 @@ from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource
 from airflow_provider_streams.testing.landing import run_without_spark, without_transforms
 from airflow_provider_streams.windows.acts import Acts
-from airflow_provider_streams.windows.landing import Ask, enter
+from airflow_provider_streams.windows.ask import Ask
+from airflow_provider_streams.windows.landing import enter
 
 WINDOW = "2026-11-20T10:00Z/2026-11-20T10:00:10Z"
 

@@ -28,8 +28,8 @@ from airflow_provider_streams.systems.registry import declaration_of
 from airflow_provider_streams.testing.fake import FakeSource, FakeSystem
 from airflow_provider_streams.testing.landing import place_without_spark, run_without_spark, without_transforms
 from airflow_provider_streams.windows.acts import Acts
+from airflow_provider_streams.windows.ask import Ask
 from airflow_provider_streams.windows.backfilling import Backfill, Backfiller, Outcome, Preview, backfill_grid
-from airflow_provider_streams.windows.landing import Ask
 from airflow_provider_streams.windows.planning import WindowRead
 from airflow_provider_streams.windows.readiness import WindowQuestion
 from airflow_provider_streams.windows.reading import RunIds, plan_window, read_window

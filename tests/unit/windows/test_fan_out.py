@@ -31,10 +31,10 @@ from airflow_provider_streams.model.landing import Landing
 from airflow_provider_streams.model.payload import Json
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource, FakeSystem
 from airflow_provider_streams.windows.acts import Acts
+from airflow_provider_streams.windows.ask import Ask
 from airflow_provider_streams.windows.backfilling import Backfill
 from airflow_provider_streams.windows.backfilling_tables import TablesBackfiller, grid_of_tables
 from airflow_provider_streams.windows.fan_out import Tables
-from airflow_provider_streams.windows.landing import Ask
 from airflow_provider_streams.windows.planning import WindowRead
 from airflow_provider_streams.windows.readiness import WindowQuestion
 from airflow_provider_streams.windows.reading import RunIds

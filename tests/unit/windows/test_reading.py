@@ -10,7 +10,7 @@ from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.model.basis import RecordedCuts
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource, FakeSystem
-from airflow_provider_streams.windows.landing import Entered
+from airflow_provider_streams.windows.own_table import Entered
 from airflow_provider_streams.windows.planning import WindowRead, fresh_plan
 from airflow_provider_streams.windows.readiness import WindowQuestion
 from airflow_provider_streams.windows.reading import Begin, RunIds, noting_on, recorded_planning, recorded_run

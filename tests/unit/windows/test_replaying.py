@@ -36,7 +36,7 @@ from airflow_provider_streams.spark.replaying import ParquetReplay, Redecoding
 from airflow_provider_streams.spark.window_quarantine import WindowQuarantine
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource, FakeSystem
 from airflow_provider_streams.windows.backfilling import Outcome
-from airflow_provider_streams.windows.landing import kept_landing
+from airflow_provider_streams.windows.kept_landing import kept_landing
 from airflow_provider_streams.windows.reading import RunIds, summary, undecodable_sentence
 from airflow_provider_streams.windows.redecoding import decoding_now, with_earlier
 from airflow_provider_streams.windows.replaying import Replayer, kept_aside

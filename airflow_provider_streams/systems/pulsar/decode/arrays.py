@@ -38,7 +38,7 @@ def views(data: bytes | memoryview, starts: Ints, ends: Ints, valid: Flags | Non
     """
     sizes = ends - starts if valid is None else np.where(valid, ends - starts, 0)
     total = int(sizes.sum())
-    if total * 2 < len(data) or int(np.min(sizes, where=sizes > 0, initial=LONGEST_INLINE + 1)) <= LONGEST_INLINE:
+    if total * 2 <= len(data) or int(np.min(sizes, where=sizes > 0, initial=LONGEST_INLINE + 1)) <= LONGEST_INLINE:
         return binary(pa.binary(), data, starts, ends, valid).cast(pa.binary_view())
     held = sizes > 0
     kept = starts if held.all() else np.where(held, starts, 0)

@@ -78,6 +78,15 @@ def test_little_or_short_values_are_copied(values, gap):
     assert found.to_pylist() == values
 
 
+def test_empty_values_of_no_memory_at_all_are_empty():
+    nowhere = np.zeros(3, np.int64)
+
+    found = arrays.views(b"", nowhere, nowhere)
+
+    assert found.type == pa.binary_view()
+    assert found.to_pylist() == [b"", b"", b""]
+
+
 def test_views_keep_their_memory_alive():
     dice = random.Random(2)
     sent = [dice.randbytes(500) for _ in range(50)]

@@ -27,6 +27,9 @@ FILE_BYTES = 512 * 1024 * 1024
 """Of a file: beyond it, the next row group begins another one."""
 
 
+NULLS_KEY = "streams.nulls"
+"""In a file's own metadata: how many values are null, by column in JSON, where no statistics say so."""
+
 _FIRST_WITH_VIEWS = 21
 VIEWS = int(pa.__version__.split(".", 1)[0]) >= _FIRST_WITH_VIEWS
 """Whether this release of Arrow writes `binary_view` as it does `binary`."""
@@ -169,9 +172,12 @@ class WindowFiles:
         if not batches:
             return
         rows = stored_rows(pa.Table.from_batches(batches), self._target)
+        unbounded = _unbounded(rows)
+        if self._open is not None and not unbounded <= self._open.unbounded:
+            self._roll()
         try:
             if self._open is None:
-                self._open = _OpenFile(self._system, self._root, self._target, rows.schema)
+                self._open = _OpenFile(self._system, self._root, self._target, rows.schema, unbounded)
             self._open.write(rows)
             if self._open.bytes >= self._target.file_bytes:
                 self._roll()
@@ -189,20 +195,27 @@ class WindowFiles:
 
 
 class _OpenFile:
-    def __init__(self, system: Any, root: str, target: FileTarget, schema: pa.Schema) -> None:
+    def __init__(
+        self, system: Any, root: str, target: FileTarget, schema: pa.Schema, unbounded: frozenset[str]
+    ) -> None:
+        self.unbounded = unbounded
+        """Columns without statistics."""
         self._path = "/".join(filter(None, [target.folder, f"{target.prefix}{uuid.uuid4().hex}.parquet"]))
         self._sink = system.open_output_stream(f"{root}/{self._path}")
         flat = [one.name for one in schema if not pa.types.is_nested(one.type) and not _is_bytes(one.type)]
+        bounded = [one.name for one in schema if one.name not in unbounded]
         self._writer = pq.ParquetWriter(
             self._sink,
             schema,
             compression=target.compression,  # type: ignore[arg-type]  # refused by Arrow if it is none
             use_dictionary=flat,  # type: ignore[arg-type]  # the stubs know no lists
-            write_statistics=_bounded(flat, schema),  # the bytes of payloads bound nothing that anybody asks for
+            write_statistics=bounded,
             store_schema=False,
             store_decimal_as_integer=True,  # as Spark writes them
         )
         self._rows = 0
+        uncounted = [one.name for one in schema if one.name in unbounded and not pa.types.is_nested(one.type)]
+        self._nulls = dict.fromkeys(uncounted, 0)
 
     @property
     def bytes(self) -> int:
@@ -212,20 +225,36 @@ class _OpenFile:
     def write(self, rows: pa.Table) -> None:
         self._writer.write_table(rows, row_group_size=max(len(rows), 1))
         self._rows += len(rows)
+        for name in self._nulls:
+            self._nulls[name] += rows.column(name).null_count
 
     def close(self) -> DataFile:
+        if self._nulls:
+            self._writer.add_key_value_metadata({NULLS_KEY: json.dumps(self._nulls)})
         self._writer.close()
         size = self.bytes
         self._sink.close()
         return DataFile(self._path, self._rows, size)
 
 
-def _bounded(names: Sequence[str], schema: pa.Schema) -> list[str]:
-    """Those of these columns of which bounds tell what is within.
+def _unbounded(rows: pa.Table) -> frozenset[str]:
+    """Columns whose bounds would not tell what is within, or nobody asks for: those of payloads' bytes.
 
-    Arrow passes over NaN in them; whoever reads takes it for the greatest number, and would look for it elsewhere.
+    Arrow's pass over NaN; whoever reads takes it for the greatest number, and would look for it elsewhere.
     """
-    return [name for name in names if not pa.types.is_floating(schema.field(name).type)]
+    return frozenset(
+        one.name
+        for one in rows.schema
+        if pa.types.is_nested(one.type) or _is_bytes(one.type) or _may_have_nan(rows.column(one.name))
+    )
+
+
+def _may_have_nan(column: pa.ChunkedArray[Any]) -> bool:
+    kind = column.type
+    if pa.types.is_float32(kind) or pa.types.is_float64(kind):
+        return bool(pc.any(pc.is_nan(column)).as_py())
+    held = kind.value_type if isinstance(kind, pa.DictionaryType) else kind
+    return pa.types.is_floating(held)
 
 
 def stored_rows(rows: pa.Table, target: FileTarget) -> pa.Table:

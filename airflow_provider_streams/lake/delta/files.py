@@ -179,7 +179,7 @@ def _bounds(type_: pa.DataType, statistics: list[Any]) -> _Bounds | None:
 
 
 def _is_inexact(type_: pa.DataType) -> bool:
-    """Long decimals are no doubles; of floats, among which NaN may be, no file of ours has bounds or counts nulls."""
+    """Long decimals are no doubles; of floats, among which NaN may be, others' files have bounds that pass over it."""
     return pa.types.is_floating(type_) or (pa.types.is_decimal(type_) and type_.precision > _EXACT_DIGITS)
 
 

@@ -22,7 +22,7 @@ from airflow_provider_streams.errors import (
     TableUnavailable,
     WindowsOverlap,
 )
-from airflow_provider_streams.lake.iceberg import text_bounds
+from airflow_provider_streams.lake.iceberg import metrics
 from airflow_provider_streams.lake.iceberg.catalog import errors_of, words_of
 from airflow_provider_streams.lake.iceberg.table import (
     IcebergTable,
@@ -56,7 +56,7 @@ def _tells(record: logging.LogRecord) -> bool:
 
 
 logging.getLogger("pyiceberg.io.pyarrow").addFilter(_tells)
-text_bounds.make_right()
+metrics.make_right()
 
 
 @dataclass(frozen=True)

@@ -2,28 +2,44 @@
 
 from __future__ import annotations
 
-from math import nan
+from math import inf, nan
 
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as pads
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, QueryBuilder
-from pyiceberg.expressions import EqualTo, IsNaN, NotEqualTo
+from pyiceberg.expressions import EqualTo, IsNaN, IsNull, NotEqualTo
 
 from airflow_provider_streams import DeltaSink, IcebergSink, ParquetSink
 from airflow_provider_streams.lake.connections import given
+from airflow_provider_streams.lake.files import FileTarget, WindowFiles
+from airflow_provider_streams.lake.storage import Storage
+from tests.integration.lake import duck
 from tests.integration.lake.iceberg_reading import table_of
 from tests.integration.lake.landing import hour, land
 
-ROWS = {"one number": [1.0, nan, 1.0, 1.0], "both zeros": [0.0, -0.0, 0.0, nan]}
-QUESTIONS = ("f > 5", "f >= 5", "f <> 1", "f <> 0", "f = 0", "f = 1", "isnan(f)", "NOT (f <= 5)", "f <= 5")
+ROWS = {
+    "one number": [1.0, nan, 1.0, 1.0],
+    "both zeros": [0.0, -0.0, 0.0, nan],
+    "zeros alone": [-0.0, 0.0, -0.0, -0.0],
+    "nulls": [None, nan, 1.0, None],
+    "nothing": [None, None, None, None],
+    "no NaN": [None, inf, 1.0, -inf],
+    "no NaN, narrow": [None, 1.0, 2.0**20, inf],
+}
+QUESTIONS = (
+    *("f > 5", "f >= 5", "f <> 1", "f <> 0", "f = 0", "f = 1", "isnan(f)", "NOT (f <= 5)", "f <= 5"),
+    *("f IS NULL", "f IS NOT NULL", "f > 1e300", "f < -1e300"),
+)
 
 
 @pytest.fixture(params=ROWS)
 def rows(request):
-    return pa.table({"id": range(4), "f": pa.array(ROWS[request.param], pa.float64())})
+    kind = pa.float32() if "narrow" in request.param else pa.float64()
+    return pa.table({"id": range(4), "f": pa.array(ROWS[request.param], kind)})
 
 
 def asked(engine: duckdb.DuckDBPyConnection, table: str) -> list[list[int]]:
@@ -56,16 +72,50 @@ def test_in_delta_tables(rows, tmp_path):
     assert [one["id"].to_pylist() for one in found] == in_memory(rows)
 
 
-def test_in_iceberg_tables(rows, tmp_path):
+@pytest.fixture
+def iceberg(tmp_path):
     catalog = {"type": "sql", "uri": f"sqlite:///{tmp_path}/catalog.db", "warehouse": f"file://{tmp_path}/lake"}
     with given("iceberg_test", catalog):
-        sink = IcebergSink("shop.orders", conn_id="iceberg_test")
-        land(sink, hour(0), rows)
-        table = table_of(sink)
-        for question, meant in (
-            (IsNaN("f"), pc.is_nan(pads.field("f"))),
-            (NotEqualTo("f", 1.0), pads.field("f") != 1),
-            (NotEqualTo("f", 0.0), pads.field("f") != 0),
-            (EqualTo("f", 0.0), pads.field("f") == 0),
-        ):
-            assert table.scan(row_filter=question).to_arrow()["id"].to_pylist() == rows.filter(meant)["id"].to_pylist()
+        yield IcebergSink("shop.orders", conn_id="iceberg_test")
+
+
+def test_in_iceberg_tables(rows, iceberg):
+    land(iceberg, hour(0), rows)
+    table = table_of(iceberg)
+    for question, meant in (
+        (IsNaN("f"), pc.is_nan(pads.field("f"))),
+        (NotEqualTo("f", 1.0), pads.field("f") != 1),
+        (NotEqualTo("f", 0.0), pads.field("f") != 0),
+        (EqualTo("f", 0.0), pads.field("f") == 0),
+        (IsNull("f"), pads.field("f").is_null()),
+    ):
+        assert table.scan(row_filter=question).to_arrow()["id"].to_pylist() == rows.filter(meant)["id"].to_pylist()
+
+
+def test_in_iceberg_tables_by_duckdb(rows, iceberg):
+    land(iceberg, hour(0), rows)
+    with duck.connect(Storage("file:///"), "avro", "iceberg") as engine:
+        assert asked(engine, f"iceberg_scan('{table_of(iceberg).metadata_location}')") == in_memory(rows)
+
+
+def test_bytes_that_are_null_are_found_in_iceberg_tables(iceberg):
+    land(iceberg, hour(0), pa.table({"id": range(4), "f": pa.array([None, b"", b"one", None])}))
+    table = table_of(iceberg)
+    with duck.connect(Storage("file:///"), "avro", "iceberg") as engine:
+        found = f"SELECT id FROM iceberg_scan('{table.metadata_location}') WHERE f IS"  # noqa: S608
+        ids = [engine.execute(f"{found} {what} ORDER BY id").fetchall() for what in ("NULL", "NOT NULL")]
+    assert ids == [[(0,), (3,)], [(1,), (2,)]]
+    counts = [one["readable_metrics"]["f"] for one in table.inspect.files().to_pylist()]
+    assert [sum(one[name] for one in counts) for name in ("value_count", "null_value_count")] == [4, 2]
+
+
+def test_a_file_ends_where_nan_begins_and_only_those_behind_it_have_no_bounds(tmp_path):
+    target = FileTarget(Storage(f"file://{tmp_path}"), "", "a-", pa.schema([("f", pa.float64())]), row_group_bytes=1)
+    files = WindowFiles(target)
+    for value in (1.0, 2.0, nan, 3.0):
+        files.write(pa.record_batch({"f": [value]}))
+    written = [pq.ParquetFile(tmp_path / one.path) for one in files.finish()]
+
+    groups = [[file.metadata.row_group(n).column(0) for n in range(file.num_row_groups)] for file in written]
+    assert [[one.is_stats_set for one in file] for file in groups] == [[True, True], [False, False]]
+    assert [file.read()["f"].to_pylist()[0] for file in written] == [1.0, pytest.approx(nan, nan_ok=True)]

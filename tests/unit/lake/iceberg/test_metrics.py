@@ -1,4 +1,4 @@
-"""The upper bounds of texts that Iceberg's manifests have."""
+"""What Iceberg's manifests say of columns."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from pyiceberg.io import pyarrow as data_files
 
 from airflow_provider_streams.lake.iceberg import commit
-from airflow_provider_streams.lake.iceberg.text_bounds import upper_bound
+from airflow_provider_streams.lake.iceberg.metrics import upper_bound
 
 LETTERS = st.sampled_from("a\x00\x7f\u07ff\ud7ff\ue000\uffff\U00010000\U0010ffff")
 TEXTS = st.text(LETTERS, max_size=8) | st.text(max_size=8)
@@ -29,4 +29,4 @@ def test_short_texts_are_their_own_bound():
 
 
 def test_files_get_these_bounds():
-    assert commit.text_bounds.upper_bound is data_files.truncate_upper_bound_text_string
+    assert commit.metrics.upper_bound is data_files.truncate_upper_bound_text_string

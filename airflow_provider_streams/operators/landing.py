@@ -132,7 +132,8 @@ def _check_transform(transform: object) -> None:
 def _check_columns(source: Source, columns: tuple[str, ...] | None) -> None:
     declared = declaration_of(source.system)
     decoded = any(payloads_of(source).values())
-    known = [*([f"_{name}" for name in declared.columns] if decoded else declared.columns), *declared.peer_columns]
+    own = map(declared.metadata_name, declared.columns) if decoded else declared.columns
+    known = [*own, *declared.peer_columns]
     for name in columns or ():
         # which fields there are, the schema says when a window is planned
         if name not in known and (not decoded or name.startswith("_")):

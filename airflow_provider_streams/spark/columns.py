@@ -124,7 +124,7 @@ def _known(declared: Declaration, decoding: Decoding | None) -> dict[str, Origin
     peers: dict[str, Origin] = {name: Stored(own) for name, own in declared.peer_columns.items()}
     if decoding is None:
         return {**peers, **{name: Stored(name) for name in declared.columns}}
-    known: dict[str, Origin] = {**peers, **{f"_{name}": Stored(name) for name in declared.columns}}
+    known: dict[str, Origin] = {**peers, **{declared.metadata_name(name): Stored(name) for name in declared.columns}}
     if decoding.key is not None:
         known[KEY] = Key()
     fields = _fields(decoding)
@@ -155,7 +155,7 @@ def _defaults(declared: Declaration, decoding: Decoding | None) -> Sequence[str]
     if decoding is None:
         return stored
     payload = declared.payload_columns.value if declared.payload_columns else ""
-    beside = [f"_{name}" for name in stored if name != payload]
+    beside = [declared.metadata_name(name) for name in stored if name != payload]
     if decoding.key is not None and KEY not in beside:
         beside.insert(0, KEY)
     return [*_fields(decoding), *beside]

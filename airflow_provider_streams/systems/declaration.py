@@ -98,6 +98,8 @@ class Declaration:
     """Those that are alike in all rows of a shard."""
     payload_columns: ClassVar[PayloadColumns | None] = None
     """None: its events cannot be decoded."""
+    metadata_names: ClassVar[Mapping[str, str]] = {}
+    """Columns that are not called `_<column>` beside decoded fields, see `metadata_name`."""
     peer_columns: ClassVar[Mapping[str, str]] = {}
     """What other connectors call columns, and which of ours that is."""
     options: ClassVar[tuple[Option, ...]]
@@ -200,6 +202,10 @@ class Declaration:
             NotImplementedError: the system does not say.
         """
         raise NotImplementedError(self.name)
+
+    def metadata_name(self, column: str) -> str:
+        """What a column is called in rows that have the fields of a payload, too."""
+        return self.metadata_names.get(column, f"_{column}")
 
     def no_column(self, name: str, known: Iterable[str]) -> InvalidRequest:
         """The refusal of a column, with the nearest that there is."""

@@ -33,7 +33,7 @@ from airflow_provider_streams.lake.iceberg.table import (
 from airflow_provider_streams.lake.iceberg.types import (
     as_stored,
     check_same_columns,
-    columns_of_rows,
+    stored_columns,
     window_constants,
 )
 from airflow_provider_streams.model.landing import TableMark
@@ -68,7 +68,7 @@ class CompactableIceberg:
         with errors_of(self._sink):
             arrow = schema_to_pyarrow(schema, include_field_ids=False)
             rows = pa.schema([one for one in arrow if one.name not in WINDOW_COLUMNS])
-            columns = as_stored(columns_of_rows(str(self._sink), rows), schema)
+            columns = as_stored(stored_columns(str(self._sink), rows), schema)
             target = FileTarget(
                 storage_of(table),
                 f"window_start={moment_label(window.start)}",

@@ -12,7 +12,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.table.update.schema import UpdateSchema
 from pyiceberg.types import IcebergType, ListType, MapType, StructType
 
-from airflow_provider_streams.errors import TableUnavailable
+from airflow_provider_streams.errors import SinkError, TableUnavailable
 from airflow_provider_streams.lake import columns as lake_columns
 from airflow_provider_streams.lake.columns import WINDOW_COLUMNS
 from airflow_provider_streams.lake.types import MOMENT, list_of, stored_type
@@ -36,11 +36,36 @@ _BECOMES: Final[dict[pa.DataType, pa.DataType]] = {
 }
 
 
+_RESERVED: Final = frozenset(
+    ("_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number")
+)
+"""What each table has by itself, see "Reserved Field IDs" of the specification.
+
+Spark selects nothing from a table that has a column of such a name, nor does it delete there, or compact.
+"""
+
+
 def columns_of_rows(target: str, rows: pa.Schema) -> pa.Schema:
     """The columns that rows of a schema are in a table, all of which can be null; without those of the window.
 
     Raises:
         SinkError: Iceberg has no such type, or the name is taken.
+    """
+    taken = [name for name in rows.names if name.lower() in _RESERVED]
+    if taken:
+        raise SinkError(
+            target,
+            f"the rows have a column {taken[0]!r}, which Iceberg gives to every table: select other columns, or rename "
+            "it in a transform",
+        )
+    return stored_columns(target, rows)
+
+
+def stored_columns(target: str, rows: pa.Schema) -> pa.Schema:
+    """As `columns_of_rows`, for rows of a table that is there.
+
+    Raises:
+        SinkError: it has a column of a type that we do not write.
     """
     return lake_columns.columns_of_rows(target, rows, "Iceberg", lambda type_: _iceberg_type(stored_type(type_)))
 

@@ -39,6 +39,8 @@ class Pulsar(Declaration):
         "publish_time",
         "replicated_from",
     )
+    # `_partition` is a column that Iceberg gives to each table: Spark selects nothing from one that has its own
+    metadata_names: ClassVar[Mapping[str, str]] = {"partition": "_partition_index"}
     peer_columns: ClassVar[Mapping[str, str]] = {
         "__key": "key_bytes",
         "__topic": "topic",

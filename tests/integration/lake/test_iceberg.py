@@ -140,6 +140,7 @@ def test_nested_columns_keep_their_values(sink):
         (pa.schema([("n", pa.list_(pa.duration("s")))]), "'n' is list<.*duration"),
         (pa.schema([("Window_Start", pa.int64())]), "'Window_Start'"),
         (pa.schema([("A", pa.int64()), ("a", pa.int64())]), "more than one column 'a'"),
+        (pa.schema([("n", pa.int64()), ("_Pos", pa.int64())]), "'_Pos', which Iceberg gives"),
     ],
 )
 def test_what_no_table_holds_is_refused_before_there_is_one(sink, schema, said):

@@ -26,6 +26,7 @@ from airflow_provider_streams.spark.batch_job import run_chunk
 from airflow_provider_streams.spark.batch_spec import ChunkSpec
 from airflow_provider_streams.spark.spec import JobSpec
 from airflow_provider_streams.spark.tables.table import SparkTable
+from airflow_provider_streams.systems.registry import declaration_of
 from tests.spark.conftest import TERMS, WAYS
 from tests.spark.tables.landing import failing_overwrites
 
@@ -158,6 +159,19 @@ def test_a_table_that_somebody_made_is_taken_while_it_is_empty(spark, stream, si
     with pytest.raises(ForeignTable, match="whose"):
         job.run(stream.spec(sink=widens), spark)
     assert landed(spark, sink) == [("mine", 1)]
+
+
+@pytest.mark.parametrize("system", ["pulsar", "pravega"])
+def test_spark_selects_rows_with_all_metadata_columns(spark, sink, system):
+    declared = declaration_of(system)
+    names = [declared.metadata_name(name) for name in declared.columns]
+    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {sink.table.rpartition('.')[0]}")
+    spark.sql(f"CREATE TABLE {sink.table} ({', '.join(f'{name} INT' for name in names)})")
+    rows = spark.table(sink.table)
+    assert (rows.columns, rows.collect()) == (names, [])
+    spark.sql(f"ALTER TABLE {sink.table} ADD COLUMN _partition INT")
+    with pytest.raises(Exception, match="reserved for Iceberg metadata columns"):
+        spark.table(sink.table).collect()
 
 
 def test_a_table_that_is_gone_is_not_made_anew_unasked(spark, stream, sink):

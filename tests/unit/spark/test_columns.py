@@ -31,9 +31,9 @@ def test_without_decoding_the_layout_is_the_systems():
 
 
 def test_fields_come_first_and_metadata_have_an_underscore():
-    metadata = ["_key", "_publish_time", "_event_time", "_topic", "_partition", "_ledger", "_entry", "_batch_index"]
-    assert names(RECORDS) == ["id", "topic", *metadata]
-    assert names(KEYED) == ["value", *metadata]
+    beside = ["_key", "_publish_time", "_event_time", "_topic", "_partition_index", "_ledger", "_entry", "_batch_index"]
+    assert names(RECORDS) == ["id", "topic", *beside]
+    assert names(KEYED) == ["value", *beside]
     types = dict(zip(names(KEYED), Columns.of(PULSAR, KEYED, None).schema.types, strict=True))
     assert (types["value"], types["_key"]) == (pa.string(), pa.int32())
 

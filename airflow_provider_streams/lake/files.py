@@ -214,8 +214,7 @@ class _OpenFile:
             store_decimal_as_integer=True,  # as Spark writes them
         )
         self._rows = 0
-        uncounted = [one.name for one in schema if one.name in unbounded and not pa.types.is_nested(one.type)]
-        self._nulls = dict.fromkeys(uncounted, 0)
+        self._nulls = dict.fromkeys(sorted(unbounded), 0)
 
     @property
     def bytes(self) -> int:

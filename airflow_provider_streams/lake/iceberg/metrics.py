@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 from pyiceberg.io import pyarrow as data_files
 
 from airflow_provider_streams.lake.files import NULLS_KEY
+from airflow_provider_streams.lake.iceberg.types import FIELD_ID
 
 _HALVES = range(0xD800, 0xE000)
 """Of UTF-16's pairs: no letters."""
@@ -38,17 +39,26 @@ def upper_bound(text: str, length: int | None) -> str | None:
 
 
 def statistics(
-    parquet_metadata: pq.FileMetaData, stats_columns: Any, parquet_column_mapping: dict[str, int]
+    parquet_metadata: pq.FileMetaData, stats_columns: dict[int, Any], parquet_column_mapping: dict[str, int]
 ) -> data_files.DataFileStatistics:
-    """pyiceberg's, with the nulls of columns that have no statistics: DuckDB finds none where nobody counted them."""
+    """pyiceberg's, with the nulls of columns that have no statistics, whole structs, lists and maps among them.
+
+    DuckDB finds no nulls where nobody counted them, and of nested columns nothing at all.
+    """
     found = _statistics(parquet_metadata, stats_columns, parquet_column_mapping)
     said = (parquet_metadata.metadata or {}).get(NULLS_KEY.encode())
     nulls: dict[str, int] = json.loads(said) if said else {}
+    numbers = _numbers_of(parquet_metadata) if nulls else {}
     for name, count in nulls.items():
-        column = parquet_column_mapping[name]
-        if column in found.value_counts:  # else the table's properties want no counts of it
-            found.null_value_counts[column] = count
+        column = numbers[name]
+        if column in found.value_counts or column not in stats_columns:  # else the table's properties want no counts
+            found.value_counts[column], found.null_value_counts[column] = parquet_metadata.num_rows, count
     return found
+
+
+def _numbers_of(footer: pq.FileMetaData) -> dict[str, int]:
+    """The field ids of a file's columns."""
+    return {one.name: int((one.metadata or {})[FIELD_ID]) for one in footer.schema.to_arrow_schema()}
 
 
 def make_right() -> None:

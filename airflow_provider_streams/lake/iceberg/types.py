@@ -18,7 +18,8 @@ from airflow_provider_streams.lake.columns import WINDOW_COLUMNS
 from airflow_provider_streams.lake.types import MOMENT, list_of, stored_type
 from airflow_provider_streams.model.window import Window
 
-_FIELD_ID = b"PARQUET:field_id"
+FIELD_ID = b"PARQUET:field_id"
+"""In a field's metadata: its number in files and tables."""
 
 _SAME: Final = frozenset(
     (
@@ -197,7 +198,7 @@ def _paths(columns: pa.Schema) -> Iterator[str]:
 
 def _with_ids(columns: pa.Schema, next_id: Callable[[], int]) -> pa.Schema:
     def walk(field: pa.Field[Any]) -> pa.Field[Any]:
-        own = {_FIELD_ID: str(next_id()).encode()}
+        own = {FIELD_ID: str(next_id()).encode()}
         inner = [walk(one) for one in _inner(field.type)]
         return pa.field(field.name, _rebuilt(field.type, inner), field.nullable, metadata=own)
 

@@ -98,15 +98,28 @@ def test_in_iceberg_tables_by_duckdb(rows, iceberg):
         assert asked(engine, f"iceberg_scan('{table_of(iceberg).metadata_location}')") == in_memory(rows)
 
 
-def test_bytes_that_are_null_are_found_in_iceberg_tables(iceberg):
-    land(iceberg, hour(0), pa.table({"id": range(4), "f": pa.array([None, b"", b"one", None])}))
+UNBOUNDED = {
+    "bytes": pa.array([None, b"", b"one", None]),
+    "struct": pa.array([None, {"a": None}, {"a": 1}, None]),
+    "list": pa.array([None, [], [1.0], None], pa.list_(pa.float64())),
+    "map": pa.array([None, [], [("a", 1)], None], pa.map_(pa.string(), pa.int64())),
+}
+
+
+@pytest.mark.parametrize("values", UNBOUNDED.values(), ids=UNBOUNDED)
+def test_nulls_of_columns_without_bounds_are_found_in_iceberg_tables(iceberg, values):
+    land(iceberg, hour(0), pa.table({"id": range(4), "f": values}))
     table = table_of(iceberg)
     with duck.connect(Storage("file:///"), "avro", "iceberg") as engine:
         found = f"SELECT id FROM iceberg_scan('{table.metadata_location}') WHERE f IS"  # noqa: S608
         ids = [engine.execute(f"{found} {what} ORDER BY id").fetchall() for what in ("NULL", "NOT NULL")]
     assert ids == [[(0,), (3,)], [(1,), (2,)]]
-    counts = [one["readable_metrics"]["f"] for one in table.inspect.files().to_pylist()]
-    assert [sum(one[name] for one in counts) for name in ("value_count", "null_value_count")] == [4, 2]
+    number = table.schema().find_field("f").field_id
+    files = [one.file for one in table.scan().plan_files()]
+    assert [sum(one.value_counts[number] for one in files), sum(one.null_value_counts[number] for one in files)] == [
+        4,
+        2,
+    ]
 
 
 def test_a_file_ends_where_nan_begins_and_only_those_behind_it_have_no_bounds(tmp_path):

@@ -147,6 +147,25 @@ def test_a_file_that_was_moved_is_not_the_tables(table, tmp_path):
         table.expire(now())
 
 
+@pytest.mark.parametrize("whose", ["manifest", "list"])
+def test_where_metadata_were_cut_no_file_goes(iceberg, tmp_path, whose):
+    iceberg.land(hour(0), 0, 10)
+    iceberg.land(hour(1), 100, 10)
+    snapshot = table_of(iceberg.sink).current_snapshot()
+    (manifest, *_) = snapshot.manifests(table_of(iceberg.sink).io)
+    path = Path((manifest.manifest_path if whose == "manifest" else snapshot.manifest_list).removeprefix("file://"))
+    whole = path.read_bytes()
+    sync = whole[-16:]
+    path.write_bytes(whole[: whole.index(sync) + len(sync)])
+    files = iceberg.files()
+    with pytest.raises(SinkError, match=rf"{path.name} is not whole, it has .*0 .* in place of .* No file is removed"):
+        iceberg.expire(now())
+    assert iceberg.files() == files
+    path.write_bytes(whole)
+    iceberg.expire(now())
+    assert iceberg.ids() == {hour(0): list(range(10)), hour(1): list(range(100, 110))}
+
+
 @pytest.mark.parametrize("scheme", ["file:", ""])
 def test_files_are_the_tables_however_engines_write_their_place(iceberg, scheme):
     iceberg.land_in_pieces(hour(0), 0, 8, tasks=1)

@@ -18,7 +18,8 @@ from itertools import pairwise
 from typing import Any
 
 from pyiceberg.exceptions import CommitFailedException
-from pyiceberg.table import Table
+from pyiceberg.serializers import FromInputFile
+from pyiceberg.table import CommitTableResponse, Table
 from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.update import AssertRefSnapshotId, AssertTableUUID, RemoveSnapshotsUpdate
@@ -108,11 +109,33 @@ class ExpirableIceberg:
             if not doomed:
                 return table, forgotten
             try:
-                _commit(table, doomed)
+                done = _commit(table, doomed)
             except CommitFailedException:
                 continue  # others committed first: what is old may be the newest again
+            except ValueError:
+                if doomed <= {one.snapshot_id for one in self._ours().snapshots()}:
+                    raise
+                continue  # another expiry came first, and the catalog knows no error of its own for that
+            self._check_refs(table, done)
             forgotten += len(doomed)
         raise TableUnavailable(str(self._sink), f"other commits were first {_ROUNDS} times")
+
+    def _check_refs(self, seen: Table, done: CommitTableResponse) -> None:
+        """See that a commit took no branch or tag away: one that is made after the last look goes with its snapshot.
+
+        No catalog can be asked to refuse that, so what the commit was made on is compared with what it made.
+        """
+        log = done.metadata.metadata_log
+        if not log or log[-1].metadata_file == seen.metadata_location:
+            return
+        made_on = log[-1].metadata_file
+        before = FromInputFile.table_metadata(seen.io.new_input(made_on)).refs
+        if lost := sorted(before.keys() - done.metadata.refs.keys()):
+            raise SinkError(
+                str(self._sink),
+                f"others made {', '.join(lost)} while old snapshots were forgotten, and it went with them. No file is "
+                f"removed till the next expiry: {made_on} names what it named",
+            )
 
 
 def replaced_before(table: Table, before: datetime) -> set[int]:
@@ -146,12 +169,12 @@ def _referred_to(table: Table) -> set[int]:
     return needed
 
 
-def _commit(table: Table, doomed: Collection[int]) -> None:
-    head = table.metadata.refs[MAIN_BRANCH].snapshot_id if MAIN_BRANCH in table.metadata.refs else None
+def _commit(table: Table, doomed: Collection[int]) -> CommitTableResponse:
+    heads = {MAIN_BRANCH: None, **{name: ref.snapshot_id for name, ref in table.metadata.refs.items()}}
     same_table = AssertTableUUID(uuid=table.metadata.table_uuid)
-    same_head = AssertRefSnapshotId.model_validate({"ref": MAIN_BRANCH, "snapshot-id": head})
+    same_refs = (AssertRefSnapshotId.model_validate({"ref": name, "snapshot-id": at}) for name, at in heads.items())
     change = RemoveSnapshotsUpdate.model_validate({"snapshot-ids": sorted(doomed)})
-    table.catalog.commit_table(table, (same_table, same_head), (change,))
+    return table.catalog.commit_table(table, (same_table, *same_refs), (change,))
 
 
 def _folders(table: Table) -> list[str]:

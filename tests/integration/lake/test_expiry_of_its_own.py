@@ -12,6 +12,7 @@ from deltalake import DeltaTable, write_deltalake
 from airflow_provider_streams import IcebergSink
 from airflow_provider_streams.errors import ForeignTable, SinkError, TableUnavailable
 from airflow_provider_streams.lake.connections import given
+from airflow_provider_streams.lake.iceberg import expiry as iceberg_expiry
 from tests.integration.lake.fault_proxy import FaultProxy
 from tests.integration.lake.iceberg_reading import ids, table_of
 from tests.integration.lake.kept_tables import delta_in, iceberg_of, now, parquet_in, table_in
@@ -164,6 +165,58 @@ def test_where_metadata_were_cut_no_file_goes(iceberg, tmp_path, whose):
     path.write_bytes(whole)
     iceberg.expire(now())
     assert iceberg.ids() == {hour(0): list(range(10)), hour(1): list(range(100, 110))}
+
+
+def test_of_two_who_expire_at_once_both_are_done(iceberg, monkeypatch):
+    for turn in range(4):
+        iceberg.land(hour(0), turn * 100, 3)
+    others = [lambda: iceberg.expire(now())]
+    _before_the_commit(monkeypatch, others)
+    assert iceberg.expire(now()).snapshots == 0
+    assert not others
+    assert iceberg.ids() == {hour(0): [300, 301, 302]}
+    assert len(table_of(iceberg.sink).snapshots()) == 1
+
+
+def test_a_tag_that_is_made_meanwhile_keeps_its_files_and_is_told_of(iceberg, monkeypatch):
+    iceberg.land(hour(0), 0, 3)
+    first = table_of(iceberg.sink).current_snapshot().snapshot_id
+    for turn in range(1, 4):
+        iceberg.land(hour(0), turn * 100, 3)
+    files = iceberg.files()
+    _before_the_commit(
+        monkeypatch, [lambda: table_of(iceberg.sink).manage_snapshots().create_tag(first, "audit").commit()]
+    )
+    with pytest.raises(SinkError, match=r"others made audit while .* No file is removed .*metadata\.json names"):
+        iceberg.expire(now())
+    assert iceberg.files() == files
+
+
+def test_a_tag_that_is_moved_meanwhile_stays(iceberg, monkeypatch):
+    made = []
+    for turn in range(4):
+        iceberg.land(hour(0), turn * 100, 3)
+        made.append(table_of(iceberg.sink).current_snapshot().snapshot_id)
+    table_of(iceberg.sink).manage_snapshots().create_tag(made[0], "audit").commit()
+    _before_the_commit(
+        monkeypatch, [lambda: table_of(iceberg.sink).manage_snapshots().create_tag(made[1], "audit").commit()]
+    )
+    iceberg.expire(now())
+    stored = table_of(iceberg.sink)
+    assert stored.refs()["audit"].snapshot_id == made[1]
+    assert sorted(stored.scan(snapshot_id=made[1]).to_arrow()["id"].to_pylist()) == [100, 101, 102]
+
+
+def _before_the_commit(monkeypatch, others):
+    """Others do something between the last look at the table and the commit."""
+    commit = iceberg_expiry._commit
+
+    def after_others(*arguments):
+        if others:
+            others.pop()()
+        return commit(*arguments)
+
+    monkeypatch.setattr(iceberg_expiry, "_commit", after_others)
 
 
 @pytest.mark.parametrize("scheme", ["file:", ""])

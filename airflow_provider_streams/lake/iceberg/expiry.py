@@ -230,23 +230,21 @@ def _is_shared(table: Table, listed: Sequence[tuple[str, list[StoredFile]]]) -> 
         unknown = [file for file in files if file.name.endswith(_VERSION) and file.name not in known]
         system, _ = storage_at(table, folder).open()
         with ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
-            strange = next(
-                (one for one in pool.map(partial(_table_in, system), unknown) if one not in (None, own)), None
-            )
+            owners = zip(unknown, pool.map(partial(_table_in, system), unknown), strict=True)
+            strange = next(((file, owner) for file, owner in owners if owner not in (None, own)), None)
         if strange is not None:
-            _log.warning(
-                "%s: table %s has its metadata there, too: only files that expired snapshots name are removed",
-                *(folder, strange),
-            )
+            file, owner = strange
+            whose = f"is of table {owner}" if owner else "does not say of which table it is: remove it if it is of none"
+            _log.warning("%s: only files that expired snapshots name are removed, for %s %s", folder, file.path, whose)
             return True
     return False
 
 
 def _table_in(system: Any, metadata: StoredFile) -> str | None:
-    """The table that metadata are of; None: they are gone."""
+    """The table that metadata are of; empty: they do not say; None: they are gone."""
     with suppress(FileNotFoundError), system.open_input_stream(metadata.path) as stored:
         found = _UUID.search(stored.read())
-        return found[1].decode() if found else "that nobody can read"
+        return found[1].decode() if found else ""
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 from pathlib import Path
 
@@ -217,6 +218,18 @@ def _before_the_commit(monkeypatch, others):
         return commit(*arguments)
 
     monkeypatch.setattr(iceberg_expiry, "_commit", after_others)
+
+
+def test_metadata_that_say_nothing_are_named_with_what_to_do(iceberg, tmp_path, caplog):
+    iceberg.land(hour(0), 0, 10)
+    iceberg.attempt(hour(1), 100, 4)  # killed
+    (metadata,) = tmp_path.rglob("metadata")
+    (metadata / "00007-a.metadata.json").touch()
+    with caplog.at_level(logging.WARNING):
+        assert iceberg.expire(now()).files == ()
+    assert "00007-a.metadata.json does not say of which table it is: remove it if it is of none" in caplog.text
+    (metadata / "00007-a.metadata.json").unlink()
+    assert len(iceberg.expire(now()).files) == 2
 
 
 @pytest.mark.parametrize("scheme", ["file:", ""])

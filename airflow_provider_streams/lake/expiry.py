@@ -1,6 +1,8 @@
 """What no reader can need any more goes: earlier versions of a table, and files that no version names.
 
 A file goes if it was written before a moment, and no version names it that was the newest one at that moment or later.
+Its place in the folder says whether it may go at all: what a version named there, or what lies and is called as an
+attempt leaves it. A name alone keeps a file, and never takes one: copies have the same names.
 So attempts and reads that began after that moment find all they need. Files are listed before the table is asked:
 those of a commit that comes meanwhile are not among them. A kill leaves some files for the next time.
 """
@@ -18,8 +20,12 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from airflow_provider_streams.errors import SinkError
+from airflow_provider_streams.lake.folders import tables_in
 from airflow_provider_streams.lake.storage import Storage
 from airflow_provider_streams.model.landing import TableMark
+
+ATTEMPT_FILE = r"[0-9a-f]{32}-[0-9a-f]{32}\.parquet"
+"""How attempts and compaction call a file."""
 
 _AT_ONCE = 8
 _SECOND = timedelta(seconds=1)
@@ -34,6 +40,8 @@ class StoredFile:
     bytes: int
     written: datetime
     """At the latest: stores tell whole seconds."""
+    place: str = ""
+    """Its path in the folder that was listed."""
 
     @property
     def name(self) -> str:
@@ -78,8 +86,8 @@ class ExpirableTable(Protocol):
         """
 
 
-def files_below(storage: Storage, folder: str, is_ours: Callable[[str], bool]) -> list[StoredFile]:
-    """The files of a folder, and of those in it, whose path in it is one of ours.
+def files_below(storage: Storage, folder: str = "") -> list[StoredFile]:
+    """The files of a folder, and of those in it.
 
     Raises:
         SinkError: the store cannot be listed.
@@ -89,9 +97,9 @@ def files_below(storage: Storage, folder: str, is_ours: Callable[[str], bool]) -
         top = "/".join(filter(None, [root, folder]))
         found = system.get_file_info(pafs.FileSelector(top, recursive=True, allow_not_found=True))
     return [
-        StoredFile(one.path, one.size or 0, one.mtime + _SECOND)
+        StoredFile(one.path, one.size or 0, one.mtime + _SECOND, one.path.removeprefix(f"{top}/"))
         for one in found
-        if one.type == pafs.FileType.File and one.mtime is not None and is_ours(one.path.removeprefix(f"{top}/"))
+        if one.type == pafs.FileType.File and one.mtime is not None
     ]
 
 
@@ -103,29 +111,40 @@ def is_data_file(path: str) -> bool:
 def left_over(
     storage: Storage,
     listed: Sequence[StoredFile],
+    is_ours: Callable[[str], bool],
     *,
     current: Collection[str],
     needed: Collection[str],
     before: datetime,
 ) -> list[StoredFile]:
-    """Files that nobody needs.
+    """Files that nobody needs. Those in the folder of another table are not ours to judge.
 
     Args:
         storage: where they are.
-        listed: all.
-        current: the names of those that were the table before it was listed.
+        listed: all that its folder holds.
+        is_ours: whether the table, or an attempt, put a file at a place.
+        current: the places of those that were the table before it was listed.
         needed: the names of all that anybody may need.
         before: only files that were written earlier.
 
     Raises:
         SinkError: what is the table is not among what is listed, so this is not its folder.
     """
-    absent = set(current).difference(file.name for file in listed)
+    absent = set(current).difference(file.place for file in listed)
     if absent:
         raise SinkError(
             storage.root, f"{len(absent)} files of the table are not in it, like {min(absent)}: nothing is removed"
         )
-    return [file for file in listed if file.written < before and file.name not in needed]
+    others = tables_in(file.place for file in listed)
+    return [
+        file
+        for file in listed
+        if file.written < before and file.name not in needed and is_ours(file.place) and not _is_in(file.place, others)
+    ]
+
+
+def _is_in(place: str, folders: Collection[str]) -> bool:
+    return any(place.startswith(f"{folder}/") for folder in folders)
 
 
 def remove(storage: Storage, files: Sequence[StoredFile]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -26,11 +26,36 @@ def sign_around(system: pafs.FileSystem, root: str) -> str | None:
     return next((sign for folder in _above(root) for sign in _signs_in(system, folder)), None)
 
 
+def sign_of_owner_around(system: pafs.FileSystem, root: str) -> str | None:
+    """What says that a folder is a Delta or Parquet table's, or lies in one: these have theirs for themselves.
+
+    Tables of Iceberg have not: those of nested namespaces may lie in each other. The nearest folders come first: keys
+    may not open those above.
+    """
+    return next((sign for folder in (root, *_above(root)) for sign in _owners_signs_in(system, folder)), None)
+
+
+def tables_in(places: Iterable[str]) -> frozenset[str]:
+    """The folders in one that are other tables', by the paths in it of all that it holds."""
+    return frozenset(folder for place in places for folder in _signed(place) if folder)
+
+
+def _signed(place: str) -> Iterator[str]:
+    parts = place.split("/")
+    yield from ("/".join(parts[: parts.index(sign)]) for sign in _SIGNS if sign in parts)
+    if place.endswith(_METADATA_FILE) and parts[-2:-1] == [_METADATA]:
+        yield "/".join(parts[:-2])
+
+
 def _signs_in(system: pafs.FileSystem, folder: str) -> Iterator[str]:
-    named = system.get_file_info([f"{folder}/{sign}" for sign in _SIGNS])
-    yield from (one.path for one in named if one.type != pafs.FileType.NotFound)
+    yield from _owners_signs_in(system, folder)
     metadata = pafs.FileSelector(f"{folder}/{_METADATA}", allow_not_found=True)
     yield from (one.path for one in system.get_file_info(metadata) if one.base_name.endswith(_METADATA_FILE))
+
+
+def _owners_signs_in(system: pafs.FileSystem, folder: str) -> Iterator[str]:
+    named = system.get_file_info([f"{folder}/{sign}" for sign in _SIGNS])
+    yield from (one.path for one in named if one.type != pafs.FileType.NotFound)
 
 
 def _above(root: str) -> list[str]:

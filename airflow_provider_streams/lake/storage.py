@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -176,6 +177,24 @@ _SCHEMES: dict[str, Callable[[Mapping[str, str], str], pafs.FileSystem]] = {
     **dict.fromkeys(("abfs", "abfss"), _azure),
     "hdfs": _hdfs,
 }
+
+
+_ONE_KIND = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs"}
+_LOCATION = re.compile(r"(?:([A-Za-z][\w+.-]*):)?(?://([^/]*))?(.*)", re.DOTALL)
+
+
+def plain_location(location: str) -> str:
+    """A place as all engines' ways to write it come to: `file:/x` and `/x` are `file:///x`, `s3a://b/x` is `s3://b/x`."""
+    scheme, host, path = _LOCATION.fullmatch(location).groups()  # type: ignore[union-attr]  # matches all texts
+    if scheme in (None, "file"):
+        return f"file://{path}"  # the host is no part of it
+    return f"{_ONE_KIND.get(scheme, scheme)}://{host or ''}{path}"
+
+
+def place_in(folder: str, location: str) -> str | None:
+    """The path of a file below a folder, both as metadata write them; None: it lies elsewhere."""
+    path, top = plain_location(location), f"{plain_location(folder)}/"
+    return path.removeprefix(top) if path.startswith(top) else None
 
 
 def path_in(scheme: str, netloc: str, path: str) -> str:

@@ -36,6 +36,7 @@ from airflow_provider_streams.lake.iceberg.types import (
     stored_columns,
     window_constants,
 )
+from airflow_provider_streams.lake.storage import place_in
 from airflow_provider_streams.model.landing import TableMark
 from airflow_provider_streams.model.sink import IcebergSink
 from airflow_provider_streams.model.window import Window, moment_label
@@ -165,7 +166,7 @@ def _hindrance(table: Table, task: FileScanTask, window: Window | None) -> str |
         return "rows of a file are deleted by another one: the engine that did so compacts it"
     if window is None:
         return "a file has rows of other windows, too, or does not say so"
-    if not task.file.file_path.startswith(f"{data_location(table)}/"):
+    if place_in(data_location(table), task.file.file_path) is None:
         return f"a file lies outside of {data_location(table)}"
     return None
 
@@ -176,4 +177,5 @@ def _live(table: Table) -> dict[str, FileScanTask]:
 
 
 def _path_in(table: Table, task: FileScanTask) -> str:
-    return task.file.file_path.removeprefix(f"{data_location(table)}/")
+    path = task.file.file_path
+    return place_in(data_location(table), path) or path

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
@@ -18,17 +18,28 @@ from itertools import pairwise
 from typing import Any
 
 from pyiceberg.exceptions import CommitFailedException
-from pyiceberg.manifest import ManifestFile
-from pyiceberg.table import Table
+from pyiceberg.serializers import FromInputFile
+from pyiceberg.table import CommitTableResponse, Table
 from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.update import AssertRefSnapshotId, AssertTableUUID, RemoveSnapshotsUpdate
 
 from airflow_provider_streams.errors import SinkError, TableUnavailable
-from airflow_provider_streams.lake.expiry import Expired, StoredFile, files_below, is_data_file, left_over, remove
+from airflow_provider_streams.lake.columns import WINDOW_COLUMNS
+from airflow_provider_streams.lake.expiry import (
+    ATTEMPT_FILE,
+    Expired,
+    StoredFile,
+    files_below,
+    is_data_file,
+    left_over,
+    remove,
+)
 from airflow_provider_streams.lake.iceberg.catalog import errors_of
 from airflow_provider_streams.lake.iceberg.compaction import check_mark
+from airflow_provider_streams.lake.iceberg.snapshot_files import files_of_snapshots
 from airflow_provider_streams.lake.iceberg.table import IcebergTable, data_location, storage_at
+from airflow_provider_streams.lake.storage import place_in
 from airflow_provider_streams.model.landing import TableMark
 from airflow_provider_streams.model.sink import IcebergSink
 from airflow_provider_streams.model.window import moment_of_ms
@@ -39,7 +50,7 @@ _ROUNDS = 10
 _FILES_AT_ONCE = 8
 _VERSION = ".metadata.json"
 _METADATA = (".avro", _VERSION)
-_OF_AN_ATTEMPT = re.compile(r"window_start=[^/]+/[0-9a-f]{32}-[0-9a-f]{32}\.parquet")
+_OF_AN_ATTEMPT = re.compile(f"{WINDOW_COLUMNS[0]}=[^/]+/{ATTEMPT_FILE}")
 _UUID = re.compile(rb'"table-uuid"\s*:\s*"([0-9a-fA-F-]+)"')
 
 _log = logging.getLogger(__name__)
@@ -66,22 +77,21 @@ class ExpirableIceberg:
         if table.properties.get("gc.enabled", "true").lower() == "false":
             raise SinkError(str(self._sink), "its property gc.enabled is false: its files may be other tables', too")
         with errors_of(self._sink):
-            named = {_name(path) for path in _files(table, {one.snapshot_id for one in table.snapshots()})}
-            listed = [(folder, _listed(table, folder, named)) for folder in _folders(table)]
-            current = _files(table, {_newest(table)})
+            named = files_of_snapshots(table, {one.snapshot_id for one in table.snapshots()})
+            listed = [(folder, files_below(storage_at(table, folder))) for folder in _folders(table)]
+            current = files_of_snapshots(table, {_newest(table)})
             doomed = replaced_before(table, before)
-            known = {_name(path) for path in _files(table, doomed)} if _is_shared(table, listed) else None
+            known = files_of_snapshots(table, doomed) if _is_shared(table, listed) else None
             if not dry_run:
                 table, forgotten = self._forget(before)
             kept = {one.snapshot_id for one in table.snapshots()} - (doomed if dry_run else set())
-            needed = {_name(path) for path in _files(table, kept) | _metadata_files(table)}
+            needed = {_name(path) for path in files_of_snapshots(table, kept) | _metadata_files(table)}
         snapshots = len(doomed) if dry_run else forgotten
         gone: list[StoredFile] = []
         for folder, files in listed:
             storage = storage_at(table, folder)
-            here = {_name(path) for path in current if path.startswith(f"{folder}/")}
-            old = left_over(storage, files, current=here, needed=needed, before=before)
-            old = [file for file in old if known is None or file.name in known]
+            here, is_ours = _places(folder, current), _Ours(table, folder, named, known)
+            old = left_over(storage, files, is_ours, current=here, needed=needed, before=before)
             if not dry_run:
                 remove(storage, old)
             gone += old
@@ -99,11 +109,33 @@ class ExpirableIceberg:
             if not doomed:
                 return table, forgotten
             try:
-                _commit(table, doomed)
+                done = _commit(table, doomed)
             except CommitFailedException:
                 continue  # others committed first: what is old may be the newest again
+            except ValueError:
+                if doomed <= {one.snapshot_id for one in self._ours().snapshots()}:
+                    raise
+                continue  # another expiry came first, and the catalog knows no error of its own for that
+            self._check_refs(table, done)
             forgotten += len(doomed)
         raise TableUnavailable(str(self._sink), f"other commits were first {_ROUNDS} times")
+
+    def _check_refs(self, seen: Table, done: CommitTableResponse) -> None:
+        """See that a commit took no branch or tag away: one that is made after the last look goes with its snapshot.
+
+        No catalog can be asked to refuse that, so what the commit was made on is compared with what it made.
+        """
+        log = done.metadata.metadata_log
+        if not log or log[-1].metadata_file == seen.metadata_location:
+            return
+        made_on = log[-1].metadata_file
+        before = FromInputFile.table_metadata(seen.io.new_input(made_on)).refs
+        if lost := sorted(before.keys() - done.metadata.refs.keys()):
+            raise SinkError(
+                str(self._sink),
+                f"others made {', '.join(lost)} while old snapshots were forgotten, and it went with them. No file is "
+                f"removed till the next expiry: {made_on} names what it named",
+            )
 
 
 def replaced_before(table: Table, before: datetime) -> set[int]:
@@ -137,32 +169,54 @@ def _referred_to(table: Table) -> set[int]:
     return needed
 
 
-def _commit(table: Table, doomed: Collection[int]) -> None:
-    head = table.metadata.refs[MAIN_BRANCH].snapshot_id if MAIN_BRANCH in table.metadata.refs else None
+def _commit(table: Table, doomed: Collection[int]) -> CommitTableResponse:
+    heads = {MAIN_BRANCH: None, **{name: ref.snapshot_id for name, ref in table.metadata.refs.items()}}
     same_table = AssertTableUUID(uuid=table.metadata.table_uuid)
-    same_head = AssertRefSnapshotId.model_validate({"ref": MAIN_BRANCH, "snapshot-id": head})
+    same_refs = (AssertRefSnapshotId.model_validate({"ref": name, "snapshot-id": at}) for name, at in heads.items())
     change = RemoveSnapshotsUpdate.model_validate({"snapshot-ids": sorted(doomed)})
-    table.catalog.commit_table(table, (same_table, same_head), (change,))
+    return table.catalog.commit_table(table, (same_table, *same_refs), (change,))
 
 
 def _folders(table: Table) -> list[str]:
     """Those of its data and of its metadata that are inside of the table's own one."""
     own = table.location().rstrip("/")
-    metadata = (table.properties.get("write.metadata.path") or f"{own}/metadata").rstrip("/")
-    return [folder for folder in (data_location(table), metadata) if folder.startswith(f"{own}/")]
+    folders = dict.fromkeys((data_location(table), _metadata_location(table)))
+    return [folder for folder in folders if place_in(own, folder) is not None]
 
 
-def _listed(table: Table, folder: str, named: Collection[str]) -> list[StoredFile]:
-    """Metadata, files that snapshots name, and those that lie and are called as attempts at windows leave them.
+def _metadata_location(table: Table) -> str:
+    return (table.properties.get("write.metadata.path") or f"{table.location().rstrip('/')}/metadata").rstrip("/")
+
+
+class _Ours:
+    """Whether a table, or attempts at its windows, put a file at a place in one of its folders.
 
     Others are somebody's who put them there: another table's, whose `write.data.path` leads here, or a user's own.
+
+    Args:
+        table: the table.
+        folder: the folder.
+        named: what snapshots name.
+        only: where nothing is known to be its but what snapshots name that expire: that; else None.
     """
 
-    def is_ours(path: str) -> bool:
-        is_known = is_data_file(path) and _name(path) in named
-        return path.endswith(_METADATA) or is_known or _OF_AN_ATTEMPT.fullmatch(path) is not None
+    def __init__(self, table: Table, folder: str, named: Collection[str], only: Collection[str] | None) -> None:
+        self._named, self._is_alone = _places(folder, named if only is None else only), only is None
+        self._has_data, self._has_metadata = folder == data_location(table), folder == _metadata_location(table)
 
-    return files_below(storage_at(table, folder), "", is_ours)
+    def __call__(self, place: str) -> bool:
+        is_metadata = place.endswith(_METADATA)
+        if place in self._named:
+            return is_metadata or is_data_file(place)
+        if not self._is_alone:
+            return False
+        is_of_an_attempt = self._has_data and _OF_AN_ATTEMPT.fullmatch(place) is not None
+        return is_of_an_attempt or (self._has_metadata and is_metadata and "/" not in place)
+
+
+def _places(folder: str, locations: Iterable[str]) -> set[str]:
+    """Those below a folder, as paths in it."""
+    return {place for one in locations if (place := place_in(folder, one)) is not None}
 
 
 def _is_shared(table: Table, listed: Sequence[tuple[str, list[StoredFile]]]) -> bool:
@@ -176,43 +230,27 @@ def _is_shared(table: Table, listed: Sequence[tuple[str, list[StoredFile]]]) -> 
         unknown = [file for file in files if file.name.endswith(_VERSION) and file.name not in known]
         system, _ = storage_at(table, folder).open()
         with ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
-            strange = next(
-                (one for one in pool.map(partial(_table_in, system), unknown) if one not in (None, own)), None
-            )
+            owners = zip(unknown, pool.map(partial(_table_in, system), unknown), strict=True)
+            strange = next(((file, owner) for file, owner in owners if owner not in (None, own)), None)
         if strange is not None:
-            _log.warning(
-                "%s: table %s has its metadata there, too: only files that expired snapshots name are removed",
-                *(folder, strange),
-            )
+            file, owner = strange
+            whose = f"is of table {owner}" if owner else "does not say of which table it is: remove it if it is of none"
+            _log.warning("%s: only files that expired snapshots name are removed, for %s %s", folder, file.path, whose)
             return True
     return False
 
 
 def _table_in(system: Any, metadata: StoredFile) -> str | None:
-    """The table that metadata are of; None: they are gone."""
+    """The table that metadata are of; empty: they do not say; None: they are gone."""
     with suppress(FileNotFoundError), system.open_input_stream(metadata.path) as stored:
         found = _UUID.search(stored.read())
-        return found[1].decode() if found else "that nobody can read"
+        return found[1].decode() if found else ""
     return None
 
 
 def _newest(table: Table) -> int | None:
     newest = table.current_snapshot()
     return None if newest is None else newest.snapshot_id
-
-
-def _files(table: Table, snapshots: Collection[int | None]) -> set[str]:
-    """All that snapshots consist of, as the metadata write it."""
-    manifests: dict[str, ManifestFile] = {}
-    paths = set()
-    for one in table.snapshots():
-        if one.snapshot_id in snapshots:
-            paths.add(one.manifest_list)
-            manifests |= {manifest.manifest_path: manifest for manifest in one.manifests(table.io)}
-    with ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
-        entries = pool.map(lambda one: one.fetch_manifest_entry(table.io, discard_deleted=True), manifests.values())
-        paths |= {entry.data_file.file_path for found in entries for entry in found}
-    return paths | manifests.keys()
 
 
 def _metadata_files(table: Table) -> set[str]:

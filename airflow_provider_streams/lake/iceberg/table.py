@@ -27,9 +27,9 @@ from pyiceberg.table.metadata import SUPPORTED_TABLE_FORMAT_VERSION
 from pyiceberg.transforms import DayTransform, HourTransform, IdentityTransform, Transform
 from pyiceberg.types import TimestamptzType
 
-from airflow_provider_streams.errors import ForeignTable, SinkError, TableUnavailable
+from airflow_provider_streams.errors import CredentialsExpired, ForeignTable, SinkError, TableUnavailable
 from airflow_provider_streams.lake.columns import WINDOW_COLUMNS
-from airflow_provider_streams.lake.folders import sign_around
+from airflow_provider_streams.lake.folders import sign_around, sign_of_owner_around
 from airflow_provider_streams.lake.iceberg import lent
 from airflow_provider_streams.lake.iceberg.catalog import catalog_of, errors_of
 from airflow_provider_streams.lake.iceberg.types import (
@@ -39,7 +39,7 @@ from airflow_provider_streams.lake.iceberg.types import (
     replace_columns,
 )
 from airflow_provider_streams.lake.owner import check_owner, mark_in, properties_of, unowned
-from airflow_provider_streams.lake.storage import Storage
+from airflow_provider_streams.lake.storage import Storage, place_in
 from airflow_provider_streams.model.landing import TableMark, TableState, TableTerms
 from airflow_provider_streams.model.sink import IcebergSink, PartitionBy
 from airflow_provider_streams.model.source import in_uri
@@ -120,7 +120,7 @@ class IcebergTable:
         for _ in range(_ROUNDS):
             table = self.load() or self._made(columns, terms.mark)
             self._check_format(table)
-            self._check_data_folder(table)
+            self._check_folders(table)
             with errors_of(self._sink):
                 try:
                     if not self._is_claimed(table, terms) or not self._is_fit(table, columns, terms):
@@ -221,10 +221,12 @@ class IcebergTable:
                 f"{SUPPORTED_TABLE_FORMAT_VERSION}: land by Spark (TableSink), or in a table of that version",
             )
 
-    def _check_data_folder(self, table: Table) -> None:
-        """Its files lie in nobody else's folder: who cleans that one would take them for leftovers."""
+    def _check_folders(self, table: Table) -> None:
+        """Its files lie in nobody else's folder: who reads or cleans that one does so with them."""
         own, data = table.location().rstrip("/"), data_location(table)
-        if data.startswith(f"{own}/"):
+        if place_in(own, data) is not None:
+            if mark_of(table) is None or not table.snapshots():
+                self._check_location(table)
             return
         system, root = storage_of(table).open()
         with errors_of(self._sink):
@@ -233,6 +235,28 @@ class IcebergTable:
             raise ForeignTable(
                 str(self._sink),
                 f"its write.data.path {data} lies inside of another table, which has {around}: name a folder beside it",
+            )
+
+    def _check_location(self, table: Table) -> None:
+        """See that one in which nothing landed does not lie in the folder of a table that has its for itself.
+
+        Keys may be for the table's own folder alone, above all those that catalogs lend: then nobody can see around it.
+        """
+        storage = storage_of(table)
+        system, root = storage.open()
+        try:
+            around = sign_of_owner_around(system, root)
+        except OSError as error:
+            failure = storage.failure(f"the store fails: {error}", error)
+            # stores say of lent keys that open nothing there what they say of those that are over
+            if isinstance(failure, TableUnavailable) and not isinstance(failure, CredentialsExpired):
+                raise failure from error
+            return
+        if around is not None:
+            raise ForeignTable(
+                str(self._sink),
+                f"its location {table.location()} lies inside of another table, which has {around}: who reads or "
+                "cleans that would do so with this, too. Drop this one, and land in a table beside that",
             )
 
     def _check_partitions(self, table: Table) -> None:

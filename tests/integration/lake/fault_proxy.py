@@ -11,11 +11,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Literal, Self
 from urllib.parse import urlsplit
 
-Fault = Literal["refused", "spoiled", "lost", "late"]
+Fault = Literal["refused", "forbidden", "spoiled", "lost", "late"]
 """What becomes of a request.
 
-`refused`: 503, and the server never hears of it. `spoiled`: the server does it, the answer is 503. `lost`: the server
-does it, the connection breaks. `late`: the connection breaks, and the server does it when the test says so.
+`refused`: 503, and the server never hears of it; `forbidden`: 403. `spoiled`: the server does it, the answer is 503.
+`lost`: the server does it, the connection breaks. `late`: the connection breaks, and the server does it when the test
+says so.
 """
 
 
@@ -91,8 +92,8 @@ class FaultProxy:
             fault = self.fault(request)
             if fault is not None:
                 self.spoilt.append(request)
-        if fault == "refused":
-            return _answer(client, 503, [], b"")
+        if fault in _UNHEARD:
+            return _answer(client, _UNHEARD[fault], [], b"")
         if fault == "late":
             return _break(client)
         status, headers, body = self._forward(request)
@@ -118,6 +119,7 @@ class FaultProxy:
             connection.close()
 
 
+_UNHEARD: dict[Fault | None, int] = {"refused": 503, "forbidden": 403}
 _HOP = {"connection", "keep-alive", "transfer-encoding", "content-length", "expect"}
 
 

@@ -6,7 +6,7 @@ import pyarrow.fs as pafs
 import pytest
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.lake.storage import Storage
+from airflow_provider_streams.lake.storage import Storage, place_in
 
 SECRET = "canary-of-the-store"
 
@@ -52,3 +52,22 @@ def test_what_cannot_be_reached_is_said_without_keys():
     with pytest.raises(InvalidRequest, match="cannot be reached") as raised:
         Storage("s3://lake/orders", options).open()
     assert SECRET not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("folder", "location", "place"),
+    [
+        ("file:///lake/o/data", "file:/lake/o/data/a=1/x.parquet", "a=1/x.parquet"),
+        ("/lake/o/data", "file://localhost/lake/o/data/x.parquet", "x.parquet"),
+        ("file:/lake/o/data", "/lake/o/data/x#1?.parquet", "x#1?.parquet"),
+        ("s3://lake/o/data", "s3a://lake/o/data/a%20b/x.parquet", "a%20b/x.parquet"),
+        ("gs://lake/o", "gcs://lake/o/x.parquet", "x.parquet"),
+        ("abfs://lake@shop/o", "abfss://lake@shop/o/x.parquet", "x.parquet"),
+        ("s3://lake/o/data", "s3://other/o/data/x.parquet", None),
+        ("s3://lake/o/data", "gs://lake/o/data/x.parquet", None),
+        ("s3://lake/o/data", "s3://lake/o/data2/x.parquet", None),
+        ("hdfs://one/o", "hdfs://two/o/x.parquet", None),
+    ],
+)
+def test_a_file_is_in_a_folder_however_both_are_written(folder, location, place):
+    assert place_in(folder, location) == place

@@ -167,7 +167,7 @@ def test_what_a_run_may_need_that_has_not_ended_is_kept(world):
 
 def test_what_was_left_over_goes(world):
     world.read(minutes(0, 1))
-    stray = Path(files(world)[0]).with_name("stray.parquet")
+    stray = Path(files(world)[0]).with_name(f"{'0' * 32}-{'1' * 32}.parquet")
     shutil.copy(files(world)[0], stray)
     then = (datetime.now(UTC) - 2 * DAY).timestamp()
     os.utime(stray, (then, then))

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyiceberg.expressions import EqualTo
+from pyiceberg.expressions import AlwaysTrue, EqualTo
 from pyiceberg.types import StringType
 
 from airflow_provider_streams import IcebergSink
@@ -382,6 +382,27 @@ def test_compacted_files_are_taken_apart(sink):
     assert held(sink) == {hour(0): [0, 1, 2], hour(1): [20]}
     with pytest.raises(WindowsOverlap):
         land(sink, hour(0, 2), rows_of(30, 1))
+
+
+@pytest.mark.parametrize("partition_by", [None, "hour", "day"])
+def test_windows_that_share_a_partition_land_again_after_they_were_compacted_into_one_file(
+    catalog, tmp_path, partition_by
+):
+    sink = new_table(partition_by=partition_by)
+    first, second = hour(0, 0.5), hour(0.5, 0.5)
+    land(sink, first, rows_of(0, 3))
+    land(sink, second, rows_of(10, 2))
+    compacted = tmp_path / "compacted.parquet"
+    pq.write_table(table_of(sink).scan().to_arrow(), compacted)
+    with table_of(sink).transaction() as change:
+        change.delete(AlwaysTrue())
+        change.add_files([f"file://{compacted}"])
+    assert len(list(table_of(sink).scan().plan_files())) == 1
+    assert held(sink) == {first: [0, 1, 2], second: [10, 11]}
+    land(sink, first, rows_of(20, 4))
+    assert held(sink) == {first: [20, 21, 22, 23], second: [10, 11]}
+    land(sink, second, rows_of(30, 1))
+    assert held(sink) == {first: [20, 21, 22, 23], second: [30]}
 
 
 def test_a_table_partitioned_by_values_is_refused(sink):

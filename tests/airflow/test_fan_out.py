@@ -160,6 +160,18 @@ def test_a_dry_run_plans_each_and_lands_nothing(dag_test, fake, spark_stand_in, 
     assert not (tmp_path / "lake").exists()
 
 
+def test_a_dry_run_that_is_refused_does_not_say_that_it_landed_any(dag_test, fake, spark_stand_in, tmp_path, capfd):
+    fake(events=60, streams="orders,clicks,views")
+    somebodys = tmp_path / "lake" / "clicks"
+    somebodys.mkdir(parents=True)
+    (somebodys / "x.parquet").write_text("somebody's")
+    assert dag_test(reading("dry", tmp_path, dry_run=True)).state == DagRunState.FAILED
+    said = "".join(capfd.readouterr())
+    assert "10:01:00Z, 2 could be landed, 1 could not. clicks: ForeignTable" in said
+    assert "A dry run lands nothing" in said
+    assert "are landed" not in said
+
+
 def test_a_backfill_s_dry_run_pins_nothing(dag_test, fake, spark_stand_in, tmp_path):
     fake(events=120, streams="orders,clicks")
     span = {"window": None, "start": EPOCH, "end": EPOCH + 2 * MINUTE, "window_length": MINUTE}

@@ -297,6 +297,16 @@ def test_of_two_attempts_at_once_one_lands_and_the_other_says_so(sink, rows):
     assert held(sink) == {hour(0): [10, 11]}
 
 
+def test_what_is_in_the_way_of_an_attempt_is_the_same_window_or_another_one(sink):
+    for window, said in ((hour(0), "Is the same task running twice"), (hour(0, 2), r"another window that.*overlap='")):
+        attempt = Attempt(sink, hour(0), rows_of(0, 1)).write()
+        land(sink, window, rows_of(5, 2), replace_overlaps=True)
+        with pytest.raises(LandedMeanwhile, match=said) as raised:
+            attempt.commit()
+        assert ("running twice" in str(raised.value), str(window) in str(raised.value)) == (window == hour(0), True)
+        attempt.writer.discard()
+
+
 @on_both
 def test_between_the_judgement_and_the_commit_others_are_seen(sink, monkeypatch):
     """Both have judged before either commits: the catalog tells them apart, and the second one judges again."""

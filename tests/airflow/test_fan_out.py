@@ -132,6 +132,8 @@ def test_a_failure_fails_the_task_at_the_end_and_a_backfill_reads_what_is_missin
     told = xcom(run)
     assert (told["tables"], told["windows"], told["rows"]) == (3, 4, 480)
     assert all(len(windows(tmp_path, name)) == 2 for name in ("orders", "clicks", "views"))
+    told = xcom(dag_test(filling))
+    assert (told["windows"], told["rows"], told["written"]) == (0, 0, 0), "nothing is missing any more"
     found = events("lossy_fill")
     assert sum(extra["rows"] for key, extra in found if key) == 6 * 120, "also what the failed task had landed"
 

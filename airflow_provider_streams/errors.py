@@ -464,7 +464,8 @@ class BackfillIncomplete(StreamsError):
 
     def __init__(self, source: object, covered: int, failures: Mapping[str, str], *, retryable: bool) -> None:
         self.source, self.covered, self.failures, self.retryable = source, covered, dict(failures), retryable
-        shown = [f"{window}: {cause}" for window, cause in list(failures.items())[:_FAILURES_SHOWN]]
+        some = list(failures.items())[:_FAILURES_SHOWN]
+        shown = [f"{window}: {cause.removesuffix('.')}" for window, cause in some]
         if len(failures) > _FAILURES_SHOWN:
             shown.append(f"and {len(failures) - _FAILURES_SHOWN} more")
         super().__init__(
@@ -477,24 +478,38 @@ _FAILURES_SHOWN = 5
 
 
 class FanOutIncomplete(StreamsError):
-    """Some topics or streams of a source are not landed; the others are, each in its own table."""
+    """Some topics or streams of a source are not landed; the others are, each in its own table.
+
+    Of a dry run, which lands none: some could not be. `planned` are the others then.
+    """
 
     retryable = True
 
     def __init__(
-        self, source: object, span: object, landed: int, failures: Mapping[str, str], *, retryable: bool
+        self,
+        source: object,
+        span: object,
+        landed: int,
+        failures: Mapping[str, str],
+        *,
+        retryable: bool,
+        planned: int | None = None,
     ) -> None:
         self.source, self.span, self.landed, self.failures = source, span, landed, dict(failures)
-        self.retryable = retryable
+        self.retryable, self.planned = retryable, planned
+        if planned is None:
+            became, then = f"{landed} are landed, {len(failures)} are not", "Run the task again to try those alone"
+        else:
+            became, then = f"{planned} could be landed, {len(failures)} could not", "A dry run lands nothing"
         super().__init__(
-            f"{source}: of {span}, {landed} are landed, {len(failures)} are not. {causes_text(failures)}. Run the task "
-            "again to try those alone; accept what is lost with on_loss='record'."
+            f"{source}: of {span}, {became}. {causes_text(failures)}. {then}; accept what is lost with "
+            "on_loss='record'."
         )
 
 
 def causes_text(failures: Mapping[str, str]) -> str:
     """Many failures in one sentence: the first with their causes, further ones by their names."""
-    shown = [f"{one}: {cause}" for one, cause in list(failures.items())[:_TABLES_SHOWN]]
+    shown = [f"{one}: {cause.removesuffix('.')}" for one, cause in list(failures.items())[:_TABLES_SHOWN]]
     others = list(failures)[_TABLES_SHOWN:]
     if others:
         more = f" and {len(others) - _NAMES_SHOWN} more" if len(others) > _NAMES_SHOWN else ""
@@ -605,11 +620,15 @@ class LandedMeanwhile(SinkError):
 
     def __init__(self, target: str, window: object, landed: object) -> None:
         self.window, self.landed = window, landed
-        super().__init__(
-            target,
-            f"window {window} cannot be put in place: {landed} was landed by another run after this one began. Is the "
-            "same task running twice? Landing it once more settles it",
-        )
+        if str(landed) == str(window):
+            hint = "it was landed by another run after this one began. Is the same task running twice? Landing it once "
+            hint += "more settles it"
+        else:
+            hint = (
+                f"{landed}, another window that shares time with it, was landed by another run after this one began. "
+            )
+            hint += "Read one of the two; overlap='replace' takes the other one out of the table as a whole"
+        super().__init__(target, f"window {window} cannot be put in place: {hint}")
 
 
 class TableUnavailable(SinkError):

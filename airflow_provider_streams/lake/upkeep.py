@@ -35,6 +35,10 @@ LEAST_KEEP: Final = timedelta(hours=1)
 """So long may a read of a table take, or an attempt to change it."""
 
 
+MOST_KEEP: Final = timedelta(days=36500)
+"""So far back there are dates, and no table."""
+
+
 def compactable(sink: Sink, mark: TableMark) -> CompactableTable:
     """A sink's table, whose files can be rewritten.
 
@@ -57,12 +61,14 @@ def expirable(sink: Sink, mark: TableMark) -> ExpirableTable:
     return made
 
 
-def check_compaction(sink: Sink) -> None:
-    """See that a sink's table can be compacted.
+def check_compaction(sink: Sink, file_bytes: int = TARGET_FILE_BYTES) -> None:
+    """See that a sink's table can be compacted into files of a size.
 
     Raises:
         InvalidRequest: it cannot.
     """
+    if type(file_bytes) is not int or file_bytes < 1:
+        raise InvalidRequest(f"target_file_bytes is a number of bytes, not {file_bytes!r}")
     _check_one_table(sink)
     if sink.kind not in COMPACTABLE:
         raise InvalidRequest(
@@ -71,7 +77,7 @@ def check_compaction(sink: Sink) -> None:
         )
 
 
-def check_expiry(sink: Sink, keep: timedelta) -> None:
+def check_expiry(sink: Sink, keep: object) -> None:
     """See that what a sink's table replaced so long ago may go.
 
     Raises:
@@ -83,6 +89,10 @@ def check_expiry(sink: Sink, keep: timedelta) -> None:
             f"{sink.asset_uri}: nothing expires here of a table of kind {sink.kind!r}, but by who writes its files; "
             f"known: {', '.join(sorted(EXPIRABLE))}"
         )
+    if not isinstance(keep, timedelta):
+        raise InvalidRequest(f"keep is a time like timedelta(days=7), not {keep!r}")
+    if keep > MOST_KEEP:
+        raise InvalidRequest(f"keep={keep} is longer than any table has been there: {MOST_KEEP.days} days at most")
     if keep < LEAST_KEEP:
         raise InvalidRequest(
             f"keep={keep} is too short: a read of the table, or an attempt to change it, may need what was there when "

@@ -59,6 +59,24 @@ class LookingWriter(TableWriter, Protocol):
         """
 
 
+class ForeseeingWriter(TableWriter, Protocol):
+    """One that can say before a job runs which rows it would refuse: so does a dry run then."""
+
+    @classmethod
+    def check_rows(cls, sink: Any, schema: pa.Schema, terms: TableTerms | None) -> None:
+        """See that `open` would take rows of a schema; nothing is made or changed.
+
+        Args:
+            sink: where they are to go.
+            schema: theirs.
+            terms: whose the table would be, and with which columns; None: it cannot be looked at from here, so only
+                what holds for every table of this kind counts.
+
+        Raises:
+            SinkError: it would not.
+        """
+
+
 class ColumnKeepingWriter(TableWriter, Protocol):
     """One whose table keeps its columns also when all that it holds is set aside."""
 

@@ -32,15 +32,16 @@ def plans_text(plans: Sequence[tuple[SourceTable, Plan]]) -> str:
 
 
 def summary(reads: Sequence[Read]) -> dict[str, Any]:
-    """What a task returns of many tables as XCom: sums, and the largest ones."""
+    """What a task returns of many tables as XCom: sums, and the largest ones. Of what is planned only, no rows."""
     landed = [one for _, _, one in reads if one is not None]
     totals = [one.receipt.totals for one in landed]
+    is_planned = bool(reads) and not landed
     ordered = sorted(reads, key=lambda one: -(one[2].receipt.rows if one[2] else one[1].estimate.bytes))
     return {
         "tables": len({table.sink.asset_uri for table, _, _ in reads}),
         "windows": len(reads),
-        "rows": sum(one.receipt.rows for one in landed) if landed else None,
-        "written": sum(one.written or 0 for one in landed) if landed else None,
+        "rows": None if is_planned else sum(one.receipt.rows for one in landed),
+        "written": None if is_planned else sum(one.written or 0 for one in landed),
         "bytes": sum(one.receipt.bytes if one else plan.estimate.bytes for _, plan, one in reads),
         "splits": sum(len(plan.splits) for _, plan, _ in reads),
         "quarantined": sum(one["quarantined"] for one in totals),

@@ -51,7 +51,7 @@ class LandingOperator(BaseOperator):
         on_undecodable: what becomes of events that the source's `value` cannot decode: `fail`; `quarantine` lands them
             beside the table with position, cause and bytes; `drop` counts them and leaves them out.
         max_undecodable: of these two, which share of a window's events they may be, 0 to 1; more of them fail it.
-        dry_run: plan, say what would be read, and stop.
+        dry_run: plan, see whether the table takes the rows, say what would be read, and stop.
         replan: an explicit act: make a new plan, although one is pinned. A dry run only shows it.
         reland: an explicit act: land something else, elsewhere or on another grid than the reader did so far, or rows
             that its table cannot take. What that holds is set aside, and every window is missing again. Where nothing

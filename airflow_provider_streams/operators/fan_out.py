@@ -133,7 +133,7 @@ class TablesRun:
         plans = [(table, one) for table, one in found if not isinstance(one, StreamsError)]
         self._log.info("Plans\n%s", plans_text(plans))
         withhold_tables(self._task, self._task.table_sink, expansion.tables)
-        outcome.check(self._task.source, f"window {window}", names_windows=False)
+        outcome.check(self._task.source, f"window {window}", names_windows=False, planned=len(plans))
         self._task._tables = [(table, plan, None) for table, plan in plans]  # noqa: SLF001 - as above
         return outcome, self._summary(outcome) | {"verdict": "planned"}
 

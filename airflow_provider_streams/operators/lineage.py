@@ -102,9 +102,16 @@ def _table(sink: Sink, landed: Sequence[Landed]) -> OutputDataset:
         statistics["outputStatistics"] = facet(rowCount=rows)
     columns = next((one.schema for one in reversed(landed) if one.schema), None)
     if columns is not None:
-        fields = [schema_dataset.SchemaDatasetFacetFields(name=name, type=type_) for name, type_ in columns]
+        told = (*columns, *_EDGES) if sink.kind in _WITH_EDGES else columns
+        fields = [schema_dataset.SchemaDatasetFacetFields(name=name, type=type_) for name, type_ in told]
         facets["schema"] = schema_dataset.SchemaDatasetFacet(fields=fields)
     return OutputDataset(*table_name(sink), facets=facets, outputFacets=statistics)
+
+
+_WITH_EDGES = ("delta", "iceberg", "table")
+"""Kinds of sinks whose tables keep a window's edges as columns; a folder has them in the names of its folders."""
+
+_EDGES = (("window_start", "timestamp"), ("window_end", "timestamp"))
 
 
 def run_facets(reads: Reads, *, most: int | None = None) -> dict[str, Any]:

@@ -52,9 +52,7 @@ class CompactTableOperator(BaseOperator):
         self, *, sink: Sink, target_file_bytes: int = TARGET_FILE_BYTES, dry_run: bool = False, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
-        check_compaction(_checked(sink))
-        if target_file_bytes < 1:
-            raise InvalidRequest(f"target_file_bytes is a number of bytes, not {target_file_bytes!r}")
+        check_compaction(_checked(sink), target_file_bytes)
         self.sink = sink
         self.target_file_bytes = target_file_bytes
         self.dry_run_only = dry_run

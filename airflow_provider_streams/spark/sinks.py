@@ -127,6 +127,17 @@ def check_columns(sink: Sink, schema: pa.Schema) -> None:
         check(sink, schema)
 
 
+def check_rows(sink: Sink, schema: pa.Schema, terms: TableTerms | None) -> None:
+    """See that rows of a schema may land in a sink's table, where its kind can tell. See `ForeseeingWriter`.
+
+    Raises:
+        SinkError: they may not, or it cannot be looked at.
+    """
+    check = getattr(writer_type(sink.kind), "check_rows", None)
+    if check is not None:
+        check(sink, schema, terms)
+
+
 def sink_from_json(data: dict[str, Any]) -> Sink:
     """The reverse of `Sink.to_json`.
 

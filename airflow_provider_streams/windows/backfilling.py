@@ -50,7 +50,15 @@ from airflow_provider_streams.windows.fitting import Fitting, Outgrown, check_ro
 from airflow_provider_streams.windows.horizon import horizon_of
 from airflow_provider_streams.windows.jobs import land_together
 from airflow_provider_streams.windows.kept_landing import grid_of
-from airflow_provider_streams.windows.landing import check, enter, fitting_foreseen, fitting_of, land_anew
+from airflow_provider_streams.windows.landing import (
+    Foreseen,
+    check,
+    check_landable,
+    enter,
+    fitting_foreseen,
+    fitting_of,
+    land_anew,
+)
 from airflow_provider_streams.windows.lateness import Recount, plan_with_late_rows, recounts
 from airflow_provider_streams.windows.own_table import Entered
 from airflow_provider_streams.windows.planning import WindowRead, fresh_plan, pinned_plan
@@ -60,7 +68,6 @@ from airflow_provider_streams.windows.table import foresee
 from airflow_provider_streams.windows.workplace import Workplace
 
 if TYPE_CHECKING:
-    from airflow_provider_streams.journal.landings import KeptLanding
     from airflow_provider_streams.journal.store import Journal
     from airflow_provider_streams.spark.batch_spec import WindowFailure, WindowResult
     from airflow_provider_streams.systems.base import StreamSystem
@@ -235,12 +242,15 @@ class Backfiller:
         self._options: dict[str, str] | None = None
         self._entered: Entered | None = None
         self._fitting = Fitting(backfill.landing)
-        self._foreseen: KeptLanding | None = None
+        self._foreseen = Foreseen()
+        self._landable: set[str] = set()
 
     def coverage(self) -> Coverage:
         """What the journal knows of the span; after a preview that pins nothing, what it would know if that did."""
         one = self._backfill
-        return foresee(self._journal, one.source.key, one.reader, one.span, landing=self._foreseen, grid=one.grid)
+        return foresee(
+            self._journal, one.source.key, one.reader, one.span, landing=self._foreseen.landing, grid=one.grid
+        )
 
     def recount(self) -> int:
         """Count the late rows of the covered windows; how many there are in all. Nothing without `lookback`."""
@@ -368,7 +378,7 @@ class Backfiller:
 
     def _plan_one(self, system: StreamSystem, item: WindowState, *, pin: bool) -> PlannedWindow:
         try:
-            return PlannedWindow.of(item, self._plan(system, item, pin=pin))
+            plan = self._plan(system, item, pin=pin)
         except WindowNotReady as waiting:
             return PlannedWindow(item.window, item.state, "not ready", cause=waiting.reason)
         except (AccessError, JournalError):
@@ -384,6 +394,20 @@ class Backfiller:
                 error_type=type(error).__name__,
                 retryable=error.retryable,
             )
+        if not pin:
+            self._check_landable(system, plan)
+        return PlannedWindow.of(item, plan)
+
+    def _check_landable(self, system: StreamSystem, plan: Plan) -> None:
+        """Windows of the same columns are looked at once: what a table refuses of one ends the backfill of all.
+
+        With `reland` the table may be set aside, for whichever window comes first: nobody looks at it.
+        """
+        columns = "" if plan.decoding is None else f"{plan.decoding.value} {plan.decoding.key}"
+        if columns not in self._landable:
+            foreseen = replace(self._foreseen, terms=None) if self._backfill.acts.reland else self._foreseen
+            check_landable(self._journal, system, self._backfill.ask, foreseen, plan)
+            self._landable.add(columns)
 
     def _plan(self, system: StreamSystem, item: WindowState, *, pin: bool) -> Plan:
         read, replan = self._backfill.read_of(item.window), self._backfill.acts.replan

@@ -77,8 +77,14 @@ class Tables:
         failures = {**self.failures, **other.failures}
         return Tables((*self.landed, *other.landed), failures, self.before + other.before)
 
-    def check(self, source: object, what: str, *, names_windows: bool) -> None:
+    def check(self, source: object, what: str, *, names_windows: bool, planned: int | None = None) -> None:
         """Complain about what is not landed.
+
+        Args:
+            source: as a whole.
+            what: which windows.
+            names_windows: whether each failure says of which window it is.
+            planned: how many could be landed, of a dry run, which lands none.
 
         Raises:
             FanOutIncomplete: something is not.
@@ -87,7 +93,8 @@ class Tables:
             return
         causes = self._causes(names_windows=names_windows)
         retryable = any(one.retryable for one in self.failures.values())
-        raise FanOutIncomplete(source, what, len(self.landed) + self.before, causes, retryable=retryable)
+        landed = len(self.landed) + self.before
+        raise FanOutIncomplete(source, what, landed, causes, retryable=retryable, planned=planned)
 
     @contextmanager
     def named_by_what_ends_all(self) -> Iterator[None]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from airflow_provider_streams.errors import LandingMismatch
-from airflow_provider_streams.model.landing import Landing, Schema
+from airflow_provider_streams.errors import InvalidRequest, LandingMismatch, TableUnavailable
+from airflow_provider_streams.model.landing import Landing, Schema, TableTerms
 from airflow_provider_streams.windows.redecoding import plan_of_nothing
 
 if TYPE_CHECKING:
@@ -60,6 +61,14 @@ class Fitting:
                 raise Outgrown(plan) from None
             raise
 
+    def is_met(self, system: StreamSystem, plan: Plan, later: Collection[str]) -> bool:
+        """Whether `check` would pass."""
+        try:
+            self.check(system, plan, later)
+        except LandingMismatch:
+            return False
+        return True
+
 
 def check_room(system: StreamSystem, ask: Ask, window: Window) -> None:
     """See that rows of now can take the place of all that a table holds, before its reader lands otherwise.
@@ -81,6 +90,29 @@ def check_room(system: StreamSystem, ask: Ask, window: Window) -> None:
     landing = ask.landing
     if landing.sink is not None and landing.transform is None and keeps_columns(landing.sink):
         check_anew(system, plan_of_nothing(system, ask.source, ask.reader, window), landing)
+
+
+def check_rows(system: StreamSystem, plan: Plan, landing: Landing, terms: TableTerms | None) -> None:
+    """See that a plan's rows may land, before a job does. Which columns a transform's have, only that can see.
+
+    Args:
+        system: knows their columns.
+        plan: by which they are read.
+        landing: where they are to go.
+        terms: see `ForeseeingWriter`.
+
+    Raises:
+        InvalidRequest: an unknown column is asked for.
+        SinkError: no such table takes them, or the one that is there.
+    """
+    from airflow_provider_streams.spark import sinks  # noqa: PLC0415 - where a table is
+    from airflow_provider_streams.spark.split_reading import schema_of  # noqa: PLC0415 - Arrow
+
+    rows = schema_of(system, plan, landing.columns)
+    if landing.sink is None or landing.transform is not None:
+        return
+    with suppress(TableUnavailable, InvalidRequest):  # it cannot be asked from here: who lands there says why
+        sinks.check_rows(landing.sink, rows, terms)
 
 
 _NOT_PINNED: Final = "see that its events are decoded to all of these (its window was not planned, and is what it was)"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Literal
 
-from airflow_provider_streams.errors import InvalidRequest, WindowsOverlap
-from airflow_provider_streams.model.landing import TableTerms
+from airflow_provider_streams.errors import InvalidRequest, PlanMismatch, WindowsOverlap
+from airflow_provider_streams.model.landing import TableState, TableTerms
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.windows.acts import Acts
 from airflow_provider_streams.windows.ask import (
@@ -23,7 +23,7 @@ from airflow_provider_streams.windows.ask import (
     other_basis,
     other_landing,
 )
-from airflow_provider_streams.windows.fitting import Fitting
+from airflow_provider_streams.windows.fitting import Fitting, check_rows
 from airflow_provider_streams.windows.own_table import (
     Entered,
     check_mark,
@@ -34,13 +34,35 @@ from airflow_provider_streams.windows.own_table import (
     own_table,
     with_table,
 )
+from airflow_provider_streams.windows.redecoding import decoded_now
 from airflow_provider_streams.windows.table import foresee
 
 if TYPE_CHECKING:
     from airflow_provider_streams.journal.landings import KeptLanding
     from airflow_provider_streams.journal.store import Journal
+    from airflow_provider_streams.model.plan import Plan
+    from airflow_provider_streams.systems.base import StreamSystem
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """What a reader would land under, if a run began now."""
+
+    landing: KeptLanding | None = None
+    """None: it has none yet, or the read is only proven."""
+    terms: TableTerms | None = None
+    """What its table would be held to; None: there is none, or nobody can look at it from here."""
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether the journal has that landing already."""
+        return self.landing is not None and self.landing.id != _NOT_BEGUN
+
+    def anew(self, ask: Ask) -> Foreseen:
+        """The same where all windows would be landed anew."""
+        return Foreseen(None, None if self.terms is None else TableTerms(no_mark(ask), set_aside=True))
 
 
 def enter(
@@ -89,11 +111,8 @@ def enter(
 
 def check(
     journal: Journal, ask: Ask, windows: Sequence[Window], acts: Acts, before_anew: Callable[[], None]
-) -> KeptLanding | None:
+) -> Foreseen:
     """As `enter`, for who only looks: nothing is changed, and without a sink only basis and grid count.
-
-    Returns:
-        What would be the reader's landing; None: it has none yet, or the read is only proven.
 
     Raises:
         LandingMismatch, OffGrid: as `enter`.
@@ -103,8 +122,9 @@ def check(
     kept = journal.landing(ask.source.key, ask.reader)
     standing = own_table(ask)
     if kept is None:
-        check_mark(standing, ask, TableTerms(no_mark(ask), set_aside=acts.reland))
-        return None
+        terms = TableTerms(no_mark(ask), set_aside=acts.reland)
+        check_mark(standing, ask, terms)
+        return Foreseen(None, _where_seen(standing, terms))
     proves_only = _proves_only(kept, ask)
     asked = decoded_as_asked(kept, ask) if acts.replan else kept
     of_table = None if proves_only else other_landing(asked, ask)
@@ -117,11 +137,21 @@ def check(
             raise problem
         check_mark(standing, ask, TableTerms(mark_of(kept, ask), earlier=new.instead_of(kept).earlier))
     if proves_only:
-        return None
+        return Foreseen()
+    if problem is None and not is_gone(journal, kept, ask, acts, standing):
+        terms = TableTerms(mark_of(kept, ask), kept.columns, set_aside=acts.reland)
+        return Foreseen(replace(kept, grid=kept.grid or new.grid), _where_seen(standing, terms))
+    # a landing that is only corrected keeps its mark
+    mark = no_mark(ask) if problem is None or acts.reland else mark_of(kept, ask)
+    terms = TableTerms(mark, set_aside=acts.reland)
     if problem is None:
-        begun = _NOT_BEGUN if is_gone(journal, kept, ask, acts, standing) else kept.id
-        return replace(kept, id=begun, grid=kept.grid or new.grid)
-    return replace(kept, id=_NOT_BEGUN, landing=new.landing, columns=None, grid=new.grid, basis=new.basis)
+        return Foreseen(replace(kept, id=_NOT_BEGUN, grid=kept.grid or new.grid), _where_seen(standing, terms))
+    other = replace(kept, id=_NOT_BEGUN, landing=new.landing, columns=None, grid=new.grid, basis=new.basis)
+    return Foreseen(other, _where_seen(standing, terms))
+
+
+def _where_seen(standing: TableState | Literal["unseen"] | None, terms: TableTerms) -> TableTerms | None:
+    return None if standing == "unseen" else terms
 
 
 _NOT_BEGUN: Final = 0
@@ -149,15 +179,49 @@ def fitting_of(ask: Ask, entered: Entered, acts: Acts) -> Fitting:
     return Fitting(ask.landing, entered.terms.columns if entered.terms else None, acts.reland)
 
 
-def fitting_foreseen(ask: Ask, foreseen: KeptLanding | None, acts: Acts) -> Fitting:
+def fitting_foreseen(ask: Ask, foreseen: Foreseen, acts: Acts) -> Fitting:
     """As `fitting_of`, for who only looks, see `check`. Under a landing that is none yet any rows fit."""
-    columns = None if foreseen is None or foreseen.id == _NOT_BEGUN else foreseen.columns
+    columns = foreseen.landing.columns if foreseen.landing is not None and foreseen.is_begun else None
     return Fitting(ask.landing, columns, acts.reland)
 
 
-def refuse_overlaps(
-    journal: Journal, ask: Ask, window: Window, acts: Acts, foreseen: KeptLanding | None = None
-) -> None:
+def check_landable(journal: Journal, system: StreamSystem, ask: Ask, foreseen: Foreseen, plan: Plan) -> None:
+    """See that the job which reads a plan could land its rows, as far as plan and table tell. Nothing is changed.
+
+    Args:
+        journal: knows for which landing it was pinned.
+        system: knows its columns.
+        ask: what the reader is to land.
+        foreseen: under which landing.
+        plan: what was planned for that, or is pinned.
+
+    Raises:
+        InvalidRequest, SinkError: it could not.
+        StreamsError: the system does not tell how payloads become columns.
+    """
+    key = ask.source.key
+    if _is_pinned(journal, key, plan):
+        if _would_begin(ask, foreseen) or journal.is_of_earlier_landing(key, plan):
+            plan = decoded_now(system, ask.source, plan)  # as who reads it will
+        elif not fitting_foreseen(ask, foreseen, Acts()).is_met(system, plan, journal.later_columns(key, plan)):
+            return  # of such a window alone the job says so
+    check_rows(system, plan, ask.landing, foreseen.terms)
+
+
+def _is_pinned(journal: Journal, source_key: str, plan: Plan) -> bool:
+    try:
+        return plan == journal.pinned(source_key, plan.reader, plan.window)
+    except PlanMismatch:
+        return False  # what is pinned cannot be read any more, and is planned anew
+
+
+def _would_begin(ask: Ask, foreseen: Foreseen) -> bool:
+    """Whether a run would make its reader a new landing; one that only proved so far lands nowhere yet."""
+    lands = foreseen.is_begun and foreseen.landing is not None and foreseen.landing.target is not None
+    return ask.landing.sink is not None and not lands
+
+
+def refuse_overlaps(journal: Journal, ask: Ask, window: Window, acts: Acts, foreseen: Foreseen | None = None) -> None:
     """See before a window is planned that no covered one shares time with it; a run's start looks again.
 
     Args:
@@ -172,7 +236,8 @@ def refuse_overlaps(
     """
     if acts.overlap == "replace" or ask.landing.sink is None:
         return
-    known = foresee(journal, ask.source.key, ask.reader, window, landing=foreseen).select("covered")
+    landing = None if foreseen is None else foreseen.landing
+    known = foresee(journal, ask.source.key, ask.reader, window, landing=landing).select("covered")
     covered = [item.window for item in known if item.run is not None and item.window != window]
     if covered:
         raise WindowsOverlap(ask.source, window, covered)

@@ -21,6 +21,7 @@ from airflow_provider_streams.windows.ask import Ask
 from airflow_provider_streams.windows.fitting import Outgrown, check_room
 from airflow_provider_streams.windows.landing import (
     check,
+    check_landable,
     enter,
     fitting_foreseen,
     fitting_of,
@@ -164,6 +165,10 @@ def plan_only(journal: Journal, system: StreamSystem, ask: Ask, read: WindowRead
     """As `prepare`, for a dry run, which takes nothing away: a window keeps the plan that it has.
 
     So a plan with `replan`, or one that needs a new landing, is shown only: it is pinned by who reads it.
+
+    Raises:
+        SinkError: its rows could not be landed, see `check_landable`.
+        StreamsError: as `prepare`.
     """
     window = read.question.window
     foreseen = check(journal, ask, [window], acts, partial(check_room, system, ask, window))
@@ -171,11 +176,14 @@ def plan_only(journal: Journal, system: StreamSystem, ask: Ask, read: WindowRead
     fitting = fitting_foreseen(ask, foreseen, acts)
     try:
         if acts.replan:
-            return fresh_plan(journal, system, read, replan=True, fitting=fitting)
-        with recorded_planning(journal, read, ids):
-            return pinned_plan(journal, system, read, replan=False, fitting=fitting)
+            plan = fresh_plan(journal, system, read, replan=True, fitting=fitting)
+        else:
+            with recorded_planning(journal, read, ids):
+                plan = pinned_plan(journal, system, read, replan=False, fitting=fitting)
     except Outgrown as outgrown:
-        return outgrown.plan
+        plan, foreseen = outgrown.plan, foreseen.anew(ask)
+    check_landable(journal, system, ask, foreseen, plan)
+    return plan
 
 
 def land(place: Workplace, entry: Entry) -> Landed:

@@ -132,6 +132,8 @@ def test_a_failure_fails_the_task_at_the_end_and_a_backfill_reads_what_is_missin
     told = xcom(run)
     assert (told["tables"], told["windows"], told["rows"]) == (3, 4, 480)
     assert all(len(windows(tmp_path, name)) == 2 for name in ("orders", "clicks", "views"))
+    told = xcom(dag_test(filling))
+    assert (told["windows"], told["rows"], told["written"]) == (0, 0, 0), "nothing is missing any more"
     found = events("lossy_fill")
     assert sum(extra["rows"] for key, extra in found if key) == 6 * 120, "also what the failed task had landed"
 
@@ -158,6 +160,18 @@ def test_a_dry_run_plans_each_and_lands_nothing(dag_test, fake, spark_stand_in, 
     assert (xcom(run)["tables"], xcom(run)["verdict"], xcom(run)["rows"]) == (2, "planned", None)
     assert spark_stand_in.specs == []
     assert not (tmp_path / "lake").exists()
+
+
+def test_a_dry_run_that_is_refused_does_not_say_that_it_landed_any(dag_test, fake, spark_stand_in, tmp_path, capfd):
+    fake(events=60, streams="orders,clicks,views")
+    somebodys = tmp_path / "lake" / "clicks"
+    somebodys.mkdir(parents=True)
+    (somebodys / "x.parquet").write_text("somebody's")
+    assert dag_test(reading("dry", tmp_path, dry_run=True)).state == DagRunState.FAILED
+    said = "".join(capfd.readouterr())
+    assert "10:01:00Z, 2 could be landed, 1 could not. clicks: ForeignTable" in said
+    assert "A dry run lands nothing" in said
+    assert "are landed" not in said
 
 
 def test_a_backfill_s_dry_run_pins_nothing(dag_test, fake, spark_stand_in, tmp_path):

@@ -61,3 +61,14 @@ def test_every_error_comes_back_from_sparks_text_as_itself(kind: type[StreamsErr
     found = typed(RuntimeError(text), [])
     assert (type(found), str(found)) == (kind, str(spoken))
     assert found.retryable == kind.retryable  # type: ignore[attr-defined]
+
+
+def test_sentences_of_many_failures_end_once() -> None:
+    causes = {"orders": "DataLoss: gone. Accept it with on_loss='record'.", "clicks": "SinkError: no room"}
+    for told in (
+        errors.FanOutIncomplete("shop", "window w", 1, causes, retryable=False),
+        errors.BackfillIncomplete("shop", 1, causes, retryable=False),
+        errors.BackfillIncomplete("shop", 1, dict(reversed(causes.items())), retryable=False),
+    ):
+        assert ".." not in str(told)
+        assert ".;" not in str(told)

@@ -72,6 +72,17 @@ class DeltaWriter:
             raise unowned(sink.path)
         return None if version.mark is None else TableState(version.mark, version.windows())
 
+    @classmethod
+    def check_rows(cls, sink: DeltaSink, schema: pa.Schema, terms: TableTerms | None) -> None:
+        """See `ForeseeingWriter`. What is to be set aside takes its columns with it."""
+        columns = columns_of_rows(sink.path, schema)
+        if terms is None:
+            return
+        version = load(storage_of(sink))
+        if version is not None and version.mark in (None, terms.mark):
+            _check_writable(sink, version)
+            _columns_to_add(sink, version, columns, terms)
+
     def open(self, schema: pa.Schema) -> FileTarget:
         """See `TableWriter`."""
         self._columns = columns_of_rows(self._sink.path, schema)
@@ -120,7 +131,7 @@ class DeltaWriter:
             return True
         if not self._is_ours(version):
             return False
-        self._columns_to_add(version)
+        _columns_to_add(self._sink, version, self._columns, self._terms)
         return True
 
     def _is_ours(self, version: DeltaVersion) -> bool:
@@ -129,8 +140,7 @@ class DeltaWriter:
             self._refuse_foreign(version)
             self._take_over(version)
             return False
-        if version.hindrance:
-            raise SinkError(self._sink.path, f"the table cannot hold windows: {version.hindrance}")
+        _check_writable(self._sink, version)
         return True
 
     def _refuse_foreign(self, version: DeltaVersion) -> None:
@@ -149,7 +159,7 @@ class DeltaWriter:
 
     def _is_replaced(self, version: DeltaVersion, written: Stored, facts: dict[str, str]) -> bool:
         """Whether the files are in the window's place now. False: look again."""
-        new = self._columns_to_add(version)
+        new = _columns_to_add(self._sink, version, self._columns, self._terms)
         columns = columns_of_table(self._columns)
         if not version.may_have(columns if new is None else new):
             version.allow_local_times()
@@ -172,19 +182,6 @@ class DeltaWriter:
             raise
         return self._may_be_landed
 
-    def _columns_to_add(self, version: DeltaVersion) -> pa.Schema | None:
-        """What the table must get; None: its columns are those of runs that failed, and give way to the rows'.
-
-        Raises:
-            SinkError: it cannot hold the rows.
-        """
-        try:
-            return columns_to_add(self._sink.path, version.columns, self._columns, widen=self._sink.widen)
-        except SinkError:
-            if self._terms.columns is not None or not version.never_landed:
-                raise
-            return None
-
     def _file_without_rows(self) -> Sequence[DataFile]:
         files = WindowFiles(self._opened())
         try:
@@ -197,6 +194,25 @@ class DeltaWriter:
         if self._target is None:
             raise SinkError(self._sink.path, "commit comes after open")
         return self._target
+
+
+def _check_writable(sink: DeltaSink, version: DeltaVersion) -> None:
+    if version.hindrance:
+        raise SinkError(sink.path, f"the table cannot hold windows: {version.hindrance}")
+
+
+def _columns_to_add(sink: DeltaSink, version: DeltaVersion, columns: pa.Schema, terms: TableTerms) -> pa.Schema | None:
+    """What the table must get; None: its columns are those of runs that failed, and give way to the rows'.
+
+    Raises:
+        SinkError: it cannot hold the rows.
+    """
+    try:
+        return columns_to_add(sink.path, version.columns, columns, widen=sink.widen)
+    except SinkError:
+        if terms.columns is not None or not version.never_landed:
+            raise
+        return None
 
 
 def storage_of(sink: DeltaSink) -> Storage:

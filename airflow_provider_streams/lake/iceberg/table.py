@@ -147,9 +147,29 @@ class IcebergTable:
             with errors_of(self._sink):
                 self._lacking(table, columns)
 
-    def _made(self, columns: pa.Schema, mark: TableMark) -> Table:
+    def check_rows(self, columns: pa.Schema, terms: TableTerms) -> None:
+        """As `opened`, for who only looks, and knows that it may be the terms'.
+
+        Raises:
+            ForeignTable: its files would lie in another table's folder.
+            SinkError: as `opened`.
+        """
+        table = self.load()
+        if table is None:
+            self._new_schema(columns)
+            return
+        self._check_format(table)
+        self._check_data_folder(table)
         with errors_of(self._sink):
-            schema = pyarrow_to_schema(columns_of_table(columns))
+            self._to_get(table, columns, terms)
+        self._check_partitions(table)
+
+    def _new_schema(self, columns: pa.Schema) -> Schema:
+        with errors_of(self._sink):
+            return pyarrow_to_schema(columns_of_table(columns))
+
+    def _made(self, columns: pa.Schema, mark: TableMark) -> Table:
+        schema = self._new_schema(columns)
         spec = UNPARTITIONED_PARTITION_SPEC
         if self._sink.partition_by is not None:
             transform, name = _TRANSFORMS[self._sink.partition_by]
@@ -191,13 +211,15 @@ class IcebergTable:
 
     def _is_fit(self, table: Table, columns: pa.Schema, terms: TableTerms) -> bool:
         """Whether it has the columns, or will with its first window. It gets them, where it may. False: look again."""
-        if columns_give_way(self._sink, table, columns, terms):
-            return True
-        lacking = self._lacking(table, columns)
+        lacking = self._to_get(table, columns, terms)
         if lacking:
             with table.update_schema() as change:
                 change.union_by_name(addition(columns))
         return not lacking
+
+    def _to_get(self, table: Table, columns: pa.Schema, terms: TableTerms) -> list[str]:
+        """What it must get of the columns before rows of them land; nothing, where its own give way to them."""
+        return [] if columns_give_way(self._sink, table, columns, terms) else self._lacking(table, columns)
 
     def _lacking(self, table: Table, columns: pa.Schema) -> list[str]:
         """What it may get of the columns."""
@@ -261,7 +283,7 @@ class IcebergTable:
 
     def _check_partitions(self, table: Table) -> None:
         """Each of our files must lie in one partition."""
-        starts = {table.schema().find_field(name).field_id for name in WINDOW_COLUMNS}
+        starts = {one.field_id for one in table.schema().fields if one.name in WINDOW_COLUMNS}
         for field in table.spec().fields:
             if field.source_id not in starts or not field.transform.preserves_order:
                 raise SinkError(

@@ -61,6 +61,16 @@ class IcebergWriter:
 
         _table_of(sink).check_columns(columns_of_rows(str(sink), schema))
 
+    @classmethod
+    def check_rows(cls, sink: IcebergSink, schema: pa.Schema, terms: TableTerms | None) -> None:
+        """See `ForeseeingWriter`."""
+        table = _table_of(sink)
+        from airflow_provider_streams.lake.iceberg.types import columns_of_rows  # noqa: PLC0415 - optional
+
+        columns = columns_of_rows(str(sink), schema)
+        if terms is not None:
+            table.check_rows(columns, terms)
+
     def open(self, schema: pa.Schema) -> FileTarget:
         """See `TableWriter`."""
         from airflow_provider_streams.lake.iceberg import table as tables  # noqa: PLC0415 - optional

@@ -53,6 +53,13 @@ class ParquetWriter:
         """See `TableWriter`."""
         return ParquetTable(sink.path).state()
 
+    @classmethod
+    def check_rows(cls, sink: ParquetSink, schema: pa.Schema, terms: TableTerms | None) -> None:  # noqa: ARG003
+        """See `ForeseeingWriter`: any columns may lie beside any others."""
+        given = sorted({name.lower() for name in schema.names} & set(WINDOW_COLUMNS))
+        if given:
+            raise SinkError(sink.path, f"the rows have a column {given[0]!r}, which the table's folders already give")
+
     def open_quarantine(self) -> Path:
         """The folder where tasks write `QuarantineFile`s; those that the receipt names are committed with the window.
 
@@ -68,11 +75,7 @@ class ParquetWriter:
 
     def open(self, schema: pa.Schema) -> FileTarget:
         """See `TableWriter`; the folders' names give the window's columns."""
-        given = sorted({name.lower() for name in schema.names} & set(WINDOW_COLUMNS))
-        if given:
-            raise SinkError(
-                self._sink.path, f"the rows have a column {given[0]!r}, which the table's folders already give"
-            )
+        self.check_rows(self._sink, schema, self._terms)
         self._begin()
         try:
             self.staged.mkdir()

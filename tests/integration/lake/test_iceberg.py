@@ -10,7 +10,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyiceberg.expressions import EqualTo
+from pyiceberg.expressions import AlwaysTrue, EqualTo
 from pyiceberg.types import StringType
 
 from airflow_provider_streams import IcebergSink
@@ -298,6 +298,16 @@ def test_of_two_attempts_at_once_one_lands_and_the_other_says_so(sink, rows):
     assert held(sink) == {hour(0): [10, 11]}
 
 
+def test_what_is_in_the_way_of_an_attempt_is_the_same_window_or_another_one(sink):
+    for window, said in ((hour(0), "Is the same task running twice"), (hour(0, 2), r"another window that.*overlap='")):
+        attempt = Attempt(sink, hour(0), rows_of(0, 1)).write()
+        land(sink, window, rows_of(5, 2), replace_overlaps=True)
+        with pytest.raises(LandedMeanwhile, match=said) as raised:
+            attempt.commit()
+        assert ("running twice" in str(raised.value), str(window) in str(raised.value)) == (window == hour(0), True)
+        attempt.writer.discard()
+
+
 @on_both
 def test_between_the_judgement_and_the_commit_others_are_seen(sink, monkeypatch):
     """Both have judged before either commits: the catalog tells them apart, and the second one judges again."""
@@ -383,6 +393,27 @@ def test_compacted_files_are_taken_apart(sink):
     assert held(sink) == {hour(0): [0, 1, 2], hour(1): [20]}
     with pytest.raises(WindowsOverlap):
         land(sink, hour(0, 2), rows_of(30, 1))
+
+
+@pytest.mark.parametrize("partition_by", [None, "hour", "day"])
+def test_windows_that_share_a_partition_land_again_after_they_were_compacted_into_one_file(
+    catalog, tmp_path, partition_by
+):
+    sink = new_table(partition_by=partition_by)
+    first, second = hour(0, 0.5), hour(0.5, 0.5)
+    land(sink, first, rows_of(0, 3))
+    land(sink, second, rows_of(10, 2))
+    compacted = tmp_path / "compacted.parquet"
+    pq.write_table(table_of(sink).scan().to_arrow(), compacted)
+    with table_of(sink).transaction() as change:
+        change.delete(AlwaysTrue())
+        change.add_files([f"file://{compacted}"])
+    assert len(list(table_of(sink).scan().plan_files())) == 1
+    assert held(sink) == {first: [0, 1, 2], second: [10, 11]}
+    land(sink, first, rows_of(20, 4))
+    assert held(sink) == {first: [20, 21, 22, 23], second: [10, 11]}
+    land(sink, second, rows_of(30, 1))
+    assert held(sink) == {first: [20, 21, 22, 23], second: [30]}
 
 
 def test_a_table_partitioned_by_values_is_refused(sink):

@@ -10,12 +10,13 @@ import pytest
 from airflow.sdk import Asset
 from openlineage.client.serde import Serde
 
-from airflow_provider_streams import DeltaSink, ParquetSink, PulsarSource
+from airflow_provider_streams import DeltaSink, IcebergSink, ParquetSink, PulsarSource
 from airflow_provider_streams.model.cut import Cut
 from airflow_provider_streams.model.landing import Landed
 from airflow_provider_streams.model.plan import Estimate, Plan, Range, SourceRef, Split
 from airflow_provider_streams.model.position import Position
 from airflow_provider_streams.model.receipt import Receipt, SplitReceipt
+from airflow_provider_streams.model.table_sink import TableSink
 from airflow_provider_streams.model.window import Window
 from airflow_provider_streams.operators.lineage import dataset_of_asset, datasets, run_facets, table_name
 from airflow_provider_streams.operators.read import ReadWindowOperator
@@ -84,6 +85,18 @@ def test_the_table_tells_its_columns_and_the_rows_that_it_got():
     assert json.loads(Serde.to_json(table.outputFacets["outputStatistics"]))["rowCount"] == 6 + 2
     told = json.loads(Serde.to_json(table.facets["schema"]))["fields"]
     assert [(one["name"], one["type"]) for one in told] == [("value", "binary"), ("event_time", "timestamp")]
+
+
+@pytest.mark.parametrize(
+    "sink",
+    [DeltaSink("/lake/orders"), IcebergSink("shop.orders"), TableSink("prod.shop.orders")],
+    ids=lambda one: one.kind,
+)
+def test_a_table_that_keeps_the_edges_of_windows_tells_them_too(sink):
+    _, (table,) = datasets(SOURCE, make(), sink)
+    told = json.loads(Serde.to_json(table.facets["schema"]))["fields"]
+    edges = [("window_start", "timestamp"), ("window_end", "timestamp")]
+    assert [(one["name"], one["type"]) for one in told][-2:] == edges
 
 
 def test_a_dry_run_tells_what_it_would_read():

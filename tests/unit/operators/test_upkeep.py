@@ -35,8 +35,25 @@ def test_tables_of_many_topics_are_named_one_by_one():
             kind(task_id="keep", sink=IcebergSink("lake.{topic}"))
 
 
-def test_sizes_and_times_that_make_no_sense_are_refused():
-    with pytest.raises(InvalidRequest, match="target_file_bytes"):
-        CompactTableOperator(task_id="compact", sink=IcebergSink("shop.orders"), target_file_bytes=0)
-    with pytest.raises(InvalidRequest, match="too short"):
-        ExpireTableOperator(task_id="expire", sink=IcebergSink("shop.orders"), keep=timedelta(minutes=1))
+@pytest.mark.parametrize("size", [0, -1, 1.5, "512MB", None, True])
+def test_sizes_that_make_no_sense_are_refused(size):
+    with pytest.raises(InvalidRequest, match="target_file_bytes is a number of bytes"):
+        CompactTableOperator(task_id="compact", sink=IcebergSink("shop.orders"), target_file_bytes=size)
+
+
+@pytest.mark.parametrize(
+    ("keep", "why"),
+    [
+        (timedelta(minutes=1), "too short"),
+        *((keep, r"like timedelta\(days=7\)") for keep in (7, "7d", None)),
+        *((keep, "longer than any table") for keep in (timedelta.max, timedelta(days=365 * 3000))),
+    ],
+)
+def test_times_that_make_no_sense_are_refused(keep, why):
+    with pytest.raises(InvalidRequest, match=why):
+        ExpireTableOperator(task_id="expire", sink=IcebergSink("shop.orders"), keep=keep)
+
+
+def test_a_table_may_keep_its_past_for_a_hundred_years():
+    long = timedelta(days=36500)
+    assert ExpireTableOperator(task_id="expire", sink=IcebergSink("shop.orders"), keep=long).keep == long

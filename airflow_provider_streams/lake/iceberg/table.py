@@ -159,7 +159,7 @@ class IcebergTable:
             self._new_schema(columns)
             return
         self._check_format(table)
-        self._check_data_folder(table)
+        self._check_folders(table)
         with errors_of(self._sink):
             self._to_get(table, columns, terms)
         self._check_partitions(table)

@@ -16,6 +16,7 @@ from pyiceberg.types import LongType, NestedField, StringType, TimestamptzType
 
 from airflow_provider_streams import DeltaSink, IcebergSink
 from airflow_provider_streams.errors import InvalidRequest, SinkError, StreamsError
+from airflow_provider_streams.lake import connections
 from airflow_provider_streams.lake.connections import given
 from airflow_provider_streams.lake.delta.writer import DeltaWriter
 from airflow_provider_streams.lake.iceberg.catalog import catalog_of
@@ -290,7 +291,8 @@ def test_an_iceberg_table_without_windows_gets_them_too(world, put):
 
 
 @pytest.mark.parametrize("kind", ["delta", "iceberg"])
-def test_of_a_table_that_cannot_be_reached_only_its_kind_is_known(world, put, kind):
+def test_of_a_table_that_cannot_be_reached_only_its_kind_is_known(world, put, kind, monkeypatch):
+    monkeypatch.setattr(connections, "_resolvers", [])  # another test's Airflow would ask its own
     sink = replace(put(kind), conn_id="nobody_knows")
     world.sink = lambda _name="lake": sink
     world.read(minute(0), value=NUMBERS, dry_run=True)

@@ -620,15 +620,15 @@ class LandedMeanwhile(SinkError):
 
     def __init__(self, target: str, window: object, landed: object) -> None:
         self.window, self.landed = window, landed
-        if str(landed) == str(window):
-            hint = "it was landed by another run after this one began. Is the same task running twice? Landing it once "
-            hint += "more settles it"
-        else:
-            hint = (
-                f"{landed}, another window that shares time with it, was landed by another run after this one began. "
-            )
-            hint += "Read one of the two; overlap='replace' takes the other one out of the table as a whole"
-        super().__init__(target, f"window {window} cannot be put in place: {hint}")
+        what = "it"
+        hint = "Is the same task running twice? Landing it once more settles it"
+        if str(landed) != str(window):
+            what = f"{landed}, another window that shares time with it,"
+            hint = "Read one of the two; overlap='replace' takes the other one out of the table as a whole"
+        super().__init__(
+            target,
+            f"window {window} cannot be put in place: {what} was landed by another run after this one began. {hint}",
+        )
 
 
 class TableUnavailable(SinkError):

@@ -34,7 +34,6 @@ TARGET_FILE_BYTES: Final = 512 * 1024 * 1024
 LEAST_KEEP: Final = timedelta(hours=1)
 """So long may a read of a table take, or an attempt to change it."""
 
-
 MOST_KEEP: Final = timedelta(days=36500)
 """So far back there are dates, and no table."""
 

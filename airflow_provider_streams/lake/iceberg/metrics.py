@@ -48,17 +48,19 @@ def statistics(
     found = _statistics(parquet_metadata, stats_columns, parquet_column_mapping)
     said = (parquet_metadata.metadata or {}).get(NULLS_KEY.encode())
     nulls: dict[str, int] = json.loads(said) if said else {}
-    numbers = _numbers_of(parquet_metadata) if nulls else {}
+    numbers = {**parquet_column_mapping, **_numbers_of(parquet_metadata)} if nulls else {}
     for name, count in nulls.items():
-        column = numbers[name]
-        if column in found.value_counts or column not in stats_columns:  # else the table's properties want no counts
+        column = numbers.get(name)
+        # else it is nested in a file without field ids, or the table's properties want no counts of it
+        if column is not None and (column in found.value_counts or column not in stats_columns):
             found.value_counts[column], found.null_value_counts[column] = parquet_metadata.num_rows, count
     return found
 
 
 def _numbers_of(footer: pq.FileMetaData) -> dict[str, int]:
-    """The field ids of a file's columns."""
-    return {one.name: int((one.metadata or {})[FIELD_ID]) for one in footer.schema.to_arrow_schema()}
+    """The field ids of a file's columns; those of a `ParquetSink`, which somebody may add to a table, have none."""
+    own = {one.name: (one.metadata or {}).get(FIELD_ID) for one in footer.schema.to_arrow_schema()}
+    return {name: int(number) for name, number in own.items() if number is not None}
 
 
 def make_right() -> None:

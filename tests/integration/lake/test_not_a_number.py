@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf, nan
+from pathlib import Path
 
 import duckdb
 import pyarrow as pa
@@ -16,6 +18,7 @@ from pyiceberg.expressions import EqualTo, IsNaN, IsNull, NotEqualTo
 from airflow_provider_streams import DeltaSink, IcebergSink, ParquetSink
 from airflow_provider_streams.lake.connections import given
 from airflow_provider_streams.lake.files import FileTarget, WindowFiles
+from airflow_provider_streams.lake.iceberg.catalog import catalog_of
 from airflow_provider_streams.lake.storage import Storage
 from tests.integration.lake import duck
 from tests.integration.lake.iceberg_reading import table_of
@@ -132,3 +135,16 @@ def test_a_file_ends_where_nan_begins_and_only_those_behind_it_have_no_bounds(tm
     groups = [[file.metadata.row_group(n).column(0) for n in range(file.num_row_groups)] for file in written]
     assert [[one.is_stats_set for one in file] for file in groups] == [[True, True], [False, False]]
     assert [file.read()["f"].to_pylist()[0] for file in written] == [1.0, pytest.approx(nan, nan_ok=True)]
+
+
+def test_files_of_a_folder_can_be_added_to_a_table_by_hand(tmp_path, iceberg):
+    rows = pa.table({"id": range(3), "f": pa.array([None, b"one", b""])})
+    folder = ParquetSink(str(tmp_path / "orders"))
+    land(folder, hour(0), rows)
+    land(replace(iceberg, table="shop.others"), hour(0), rows)  # pyiceberg counts as we have it count from now on
+    catalog = catalog_of(iceberg)
+    table = catalog.create_table("shop.orders", schema=rows.schema)
+    table.add_files([f"file://{file}" for file in Path(folder.path).rglob("*.parquet")])
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [0, 1, 2]
+    number = table.schema().find_field("f").field_id
+    assert sum(one.file.null_value_counts[number] for one in table.scan().plan_files()) == 1

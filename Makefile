@@ -1,36 +1,46 @@
-# Every workflow from a fresh clone. Needs Python 3.11 or newer, and Java 17 or newer for Spark and the servers.
+# Every workflow from a fresh clone. Needs Python 3.11 or newer. A Java is part of the environment.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
+# Tests start hundreds of interpreters that import Airflow: each would compile it again.
+unexport PYTHONDONTWRITEBYTECODE
 MAKEFLAGS += --no-print-directory
 
 VENV := .venv
 PY := $(VENV)/bin/python
 # The version the lock file was proven with comes first. Another: make PYTHON=python3.13 env
 PYTHONS := $(PYTHON) python3.11 python3.12 python3.13 python3.14 python3
+# Where plain words are checked. docs/style/words.txt says which words are not, and why.
+PROSE := README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md CODE_OF_CONDUCT.md .github docs/pages \
+	airflow_provider_streams servers dags_examples tests
 EVENTS ?= 200000
 MINUTES ?= 1
+AIRFLOW ?= 3.1.8
 # More for pytest: make test ARGS="-k ledger -x"
 ARGS ?=
-# Two at a time: those that start nothing, behind them the real Airflow, which mostly waits, tables of other formats, and
-# where Spark runs, beside all others: each takes about as long. Where ten of the others fail, their cause is one, and
-# each may wait for minutes.
+# Three at a time, for most of them wait for servers; each of the three takes about as long: those that start nothing and
+# behind them Spark and the wheel; the real Airflow, and tables of other formats; all others. Where ten of these fail,
+# their cause is one, and each may wait for minutes.
 ALONE := tests/unit tests/fuzz
-STACK := tests/airflow/stack tests/integration/lake tests/spark/test_table_sink.py tests/spark/test_launch.py \
-	tests/spark/test_own_sink.py
-WITHOUT_SERVERS := not pulsar and not pravega and not spark and not stack and not postgres and not lake and not install
+STACK := tests/airflow/stack tests/integration/lake tests/spark/test_table_sink.py tests/spark/test_own_sink.py
+SPARK := tests/spark tests/install
+# A database and its connector, which is a large download: make pipeline.
+PIPELINE := tests/pipeline
+# Of the tests that start nothing, those that take as long as all the others.
+LONGEST := $(addprefix tests/unit/,windows cli journal triggers test_timetables.py)
+WITHOUT_SERVERS := not dagtest and not pulsar and not pravega and not spark and not stack and not postgres and not lake and not install
 
-.PHONY: help env servers lint format test test-fast bench fuzz demo demo-pulsar demo-pravega docs clean
+.PHONY: help env servers locks lint format test test-fast test-lowest test-lowest-part .venv-lowest tour pipeline bench fuzz demo demo-pulsar demo-pravega docs clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 env: ## .venv with everything the lock file names (again only when it changed)
 	@wanted=$$(cat uv.lock pyproject.toml | cksum | tr ' ' '-'); \
 	if [[ ! -x $(PY) || "$$(cat $(VENV)/.synced 2>/dev/null || true)" != "$$wanted" ]]; then \
 		$(MAKE) --silent $(VENV)/bin/uv; \
-		UV_PROJECT_ENVIRONMENT=$(VENV) $(VENV)/bin/uv sync --frozen --all-extras --no-extra mysql --python $(PY); \
+		UV_PROJECT_ENVIRONMENT=$(VENV) $(VENV)/bin/uv sync --frozen --all-extras --python $(PY); \
 		echo "$$wanted" > $(VENV)/.synced; \
 	fi
 
@@ -47,44 +57,103 @@ $(VENV)/bin/uv:
 	exit 1
 
 servers: env ## fetch the servers of tests and demo (once, into the user's cache)
-	@$(PY) -m airflow_provider_streams.testing.servers fetch
+	@$(PY) -m stream_servers fetch
 
-lint: env ## ruff, mypy, and the documentation built strictly
+locks: env ## write again which files the servers consist of (servers/stream_servers/locks); needs Maven
+	@$(PY) -m stream_servers lock
+
+lint: env ## ruff, mypy, plain words, and the documentation built strictly
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
+	$(VENV)/bin/codespell --config docs/style/codespell.cfg $(PROSE)
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs --quiet build --strict --config-file docs/mkdocs.yml --site-dir $(CURDIR)/site
 
 format: env ## let ruff repair what it can
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
 
-test: servers ## every test, with real servers, Spark and Airflow, two at a time
+test: servers ## every test, with real servers, Spark and Airflow, three at a time
 ifneq ($(ARGS),)
 	$(PY) -m pytest $(ARGS)
 else
-	@said=$$(mktemp); trap 'rm -f "$$said"' EXIT; \
+	@said=$$(mktemp -d); trap 'kill $$(jobs -pr) 2>/dev/null || true; rm -rf "$$said"' EXIT; \
 	{ ended=0; \
-		$(PY) -m pytest $(ALONE) > "$$said" 2>&1 || ended=$$?; \
-		$(PY) -m pytest --maxfail=5 $(STACK) >> "$$said" 2>&1 || ended=$$?; \
+		$(PY) -m pytest $(ALONE) || ended=$$?; \
+		$(PY) -m pytest --maxfail=5 $(addprefix --ignore=,$(STACK)) $(SPARK) || ended=$$?; \
+		exit $$ended; } > "$$said/spark" 2>&1 & spark=$$!; \
+	$(PY) -m pytest --maxfail=5 $(STACK) > "$$said/stack" 2>&1 & stack=$$!; \
+	failed=0; \
+	$(PY) -m pytest --maxfail=10 $(addprefix --ignore=,$(ALONE) $(STACK) $(SPARK) $(PIPELINE)) || failed=$$?; \
+	wait $$stack || failed=$$?; \
+	cat "$$said/stack"; \
+	wait $$spark || failed=$$?; \
+	cat "$$said/spark"; \
+	exit $$failed
+endif
+
+test-fast: env ## the tests that start nothing, two at a time
+ifneq ($(ARGS),)
+	$(PY) -m pytest -m "$(WITHOUT_SERVERS)" $(ARGS)
+else
+	@said=$$(mktemp); trap 'rm -f "$$said"' EXIT; \
+	{ ended=0; $(PY) -m pytest -m "$(WITHOUT_SERVERS)" $(LONGEST) > "$$said" 2>&1 || ended=$$?; \
 		cat "$$said"; exit $$ended; } & \
 	failed=0; \
-	$(PY) -m pytest --maxfail=10 $(addprefix --ignore=,$(ALONE) $(STACK)) || failed=$$?; \
+	$(PY) -m pytest -m "$(WITHOUT_SERVERS)" $(addprefix --ignore=,$(LONGEST) $(PIPELINE)) || failed=$$?; \
 	wait $$! || failed=$$?; \
 	exit $$failed
 endif
 
-test-fast: env ## the tests that start nothing
-	$(PY) -m pytest -m "$(WITHOUT_SERVERS)" $(ARGS)
+# The Airflow side: the rest of the package does not import Airflow.
+LOWEST := $(addprefix tests/unit/,airflow_runtime cli connections hooks operators plugin sensors triggers) \
+	$(wildcard tests/unit/test_*.py) tests/airflow tests/integration/pulsar/test_messages_without_shared_streams.py
+
+# Of it, what shows within minutes that an older Airflow still has all of it: imports, discovery, forms, triggers on a
+# broker, the page in a browser and its backfills, DAGs by `dag.test`, and that every example parses.
+LOWEST_PART := $(addprefix tests/unit/,test_provider_info.py test_airflow_features.py test_queues.py test_retry.py sensors \
+	plugin triggers/test_base.py triggers/test_watchers_stored.py) tests/airflow/test_backfill_actions.py \
+	tests/integration/pulsar/test_messages_without_shared_streams.py tests/airflow/test_events.py \
+	tests/airflow/ui/test_page.py::test_a_month_of_all_sources_is_counted_as_it_was_written \
+	tests/airflow/test_example_dags.py::test_every_example_is_a_dag_that_airflow_can_store
+
+# Airflow's own providers import deprecated names there
+LOWEST_PYTEST := .venv-lowest/bin/python -m pytest -W ignore::FutureWarning -W ignore::DeprecationWarning
+
+# Airflow 3.2 does not bound what its API server is made of, and starts with no newer ones
+LOWEST_BOUNDS := 'fastapi<0.137' 'cadwyn<8' 'starlette<1.4' 'svcs<26'
+
+.venv-lowest: env ## with one version of Airflow (again when another is asked for)
+	@wanted="$(AIRFLOW) $$(cksum < pyproject.toml | tr ' ' '-')"; \
+	if [[ "$$(cat .venv-lowest/.made 2>/dev/null || true)" != "$$wanted" ]]; then \
+		echo "Airflow $(AIRFLOW): making .venv-lowest"; \
+		$(VENV)/bin/uv venv --quiet --clear --python $(PY) .venv-lowest; \
+		$(VENV)/bin/uv pip install --quiet --python .venv-lowest/bin/python --group test -e '.[pulsar,pulsar-client,pravega,spark,formats,iceberg,delta,messaging,postgres,mysql,java]' \
+			-e servers ruff 'apache-airflow==$(AIRFLOW)' $(LOWEST_BOUNDS); \
+		echo "$$wanted" > .venv-lowest/.made; \
+	fi
+
+pipeline: env ## Postgres to Debezium to a stream to tables that equal the database's (450 MB are fetched)
+	$(PY) -m pytest $(PIPELINE) $(ARGS)
+
+test-lowest: servers .venv-lowest ## the tests of the Airflow side, on the oldest Airflow that is supported (AIRFLOW=3.1.8)
+	$(LOWEST_PYTEST) $(or $(ARGS),$(LOWEST))
+
+test-lowest-part: servers .venv-lowest ## of them, those that tell most in a few minutes
+	$(LOWEST_PYTEST) $(LOWEST_PART)
+
+tour: servers ## all commands of both pages "Get started", from wheels in empty environments (takes many minutes)
+	STREAMS_TOUR=whole $(PY) -m pytest tests/install/test_get_started.py $(ARGS)
 
 bench: servers ## side by side with the peers on this machine; prints the ratios
 	$(PY) -m tests.bench $(ARGS)
 
-fuzz: env ## damaged and unusual bytes through every decoder, for so long each (MINUTES=1)
+fuzz: env ## damaged and unusual bytes through every decoder, and many cron schedules, for so long each (MINUTES=1)
 	$(PY) -m tests.fuzz legal --minutes $(MINUTES)
 	$(PY) -m tests.fuzz damaged --minutes $(MINUTES)
 	$(PY) -m tests.fuzz.pravega --minutes $(MINUTES)
 	$(PY) -m tests.fuzz.formats --minutes $(MINUTES)
+	STREAMS_CRON_CASES=$$((120 * $(MINUTES))) $(PY) -m pytest --timeout 0 tests/unit/test_timetables.py
 
 demo: servers ## windows of real Pulsar and Pravega servers in an Iceberg table, queried by DuckDB (EVENTS=200000)
 	$(PY) dags_examples/run_demo.py --events $(EVENTS)
@@ -99,5 +168,5 @@ docs: env ## serve the documentation, rebuilt as it changes
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs serve --config-file docs/mkdocs.yml
 
 clean: ## remove what was built here, and .venv
-	rm -rf $(VENV) site dist .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log .demo
+	rm -rf $(VENV) .venv-lowest site dist .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log .demo
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 import json
+from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_streams.airflow_features import Feature, has
+from airflow_provider_streams.systems.connection.catalog_properties import FORM_OPTIONS
+from airflow_provider_streams.systems.declaration import ConnectionForm, ConnectionType
 from airflow_provider_streams.systems.registry import declaration_of, known
 
 if TYPE_CHECKING:
-    from airflow_provider_streams.systems.declaration import ConnectionType
-    from airflow_provider_streams.systems.option import Option
+    from airflow_provider_streams.systems.connection.option import Option
 
 INTEGRATION = "Apache Pulsar"
 PRAVEGA = "Pravega"
+ICEBERG = "Apache Iceberg"
+COMMANDS = "airflow_provider_streams.cli.parser.get_streams_cli_commands"
+APACHES_ICEBERG = "apache-airflow-providers-apache-iceberg"
+"""The package whose own form and hook serve connections to Iceberg, where it is installed."""
+_ICEBERG_CONNECTION = ConnectionType(
+    "iceberg",
+    "Apache Iceberg",
+    "airflow_provider_streams.hooks.iceberg:IcebergHook",
+    FORM_OPTIONS,
+    ConnectionForm(
+        labels={"host": "Catalog URI", "login": "Client ID", "password": "Client Secret"},
+        placeholders={"host": "https://catalog.example.com:8181", "login": "empty without authentication"},
+        hidden=("schema", "port"),
+    ),
+)
 _MAY_NAME = {
     "file": ", in a folder of [streams] credential_folders",
     "variable": ", if [streams] credential_variables has it",
@@ -24,6 +42,9 @@ _TYPES: dict[str, str] = {"flag": "boolean", "count": "number", "seconds": "numb
 def get_provider_info() -> dict[str, Any]:
     """Airflow's provider dictionary."""
     declared = [declaration_of(name) for name in known()]
+    connections = [one for system in declared for one in system.connections]
+    if not _is_installed(APACHES_ICEBERG):
+        connections.append(_ICEBERG_CONNECTION)
     return {
         "package-name": "airflow-provider-streams",
         "name": "Streams",
@@ -31,6 +52,7 @@ def get_provider_info() -> dict[str, Any]:
         "integrations": [
             {"integration-name": INTEGRATION, "external-doc-url": "https://pulsar.apache.org/", "tags": ["apache"]},
             {"integration-name": PRAVEGA, "external-doc-url": "https://cncf.pravega.io/", "tags": ["service"]},
+            {"integration-name": ICEBERG, "external-doc-url": "https://iceberg.apache.org/", "tags": ["apache"]},
         ],
         "hooks": [
             {"integration-name": INTEGRATION, "python-modules": ["airflow_provider_streams.hooks.pulsar"]},
@@ -41,6 +63,7 @@ def get_provider_info() -> dict[str, Any]:
                     "airflow_provider_streams.hooks.schema_registry",
                 ],
             },
+            {"integration-name": ICEBERG, "python-modules": ["airflow_provider_streams.hooks.iceberg"]},
         ],
         "operators": [
             {
@@ -48,7 +71,7 @@ def get_provider_info() -> dict[str, Any]:
                 "python-modules": [
                     "airflow_provider_streams.operators.read",
                     "airflow_provider_streams.operators.backfill",
-                    "airflow_provider_streams.operators.announce",
+                    "airflow_provider_streams.operators.asset_events",
                     "airflow_provider_streams.operators.retention",
                     "airflow_provider_streams.operators.holds",
                     "airflow_provider_streams.operators.schemas",
@@ -96,21 +119,39 @@ def get_provider_info() -> dict[str, Any]:
                 ],
             },
         ],
-        "connection-types": [_connection(one) for system in declared for one in system.connections],
+        "connection-types": [_connection(one) for one in connections],
         "asset-uris": [
             {
                 "schemes": [*(one.name for one in declared), "iceberg", "spark-table"],
                 "handler": "airflow_provider_streams.asset_uris.sanitize_stream_uri",
-                "to_openlineage_converter": "airflow_provider_streams.operators.lineage.dataset_of_asset",
+                "to_openlineage_converter": "airflow_provider_streams.airflow_runtime.openlineage.dataset_of_asset",
             },
         ],
         "queues": [
-            "airflow_provider_streams.queues.pulsar.PulsarMessageQueueProvider",
-            "airflow_provider_streams.queues.pravega.PravegaMessageQueueProvider",
+            "airflow_provider_streams.queues.message_queues.PulsarMessageQueueProvider",
+            "airflow_provider_streams.queues.message_queues.PravegaMessageQueueProvider",
         ],
-        "cli": ["airflow_provider_streams.cli.commands.get_streams_cli_commands"],
+        # older versions refuse what they do not know
+        **(
+            {"cli": ["airflow_provider_streams.cli.parser.get_streams_cli_commands"]}
+            if has(Feature.PROVIDER_COMMANDS)
+            else {}
+        ),
         "config": {"streams": _config()},
     }
+
+
+def _commands() -> dict[str, list[str]]:
+    """Older versions of Airflow refuse what they do not know."""
+    return {"cli": [COMMANDS]} if has(Feature.PROVIDER_COMMANDS) else {}
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        metadata.distribution(package)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
 
 
 def _connection(one: ConnectionType) -> dict[str, Any]:
@@ -122,7 +163,7 @@ def _connection(one: ConnectionType) -> dict[str, Any]:
         "hook-class-name": one.hook.replace(":", "."),
         "hook-name": one.title,
         "ui-field-behaviour": {
-            "hidden-fields": list(one.form.hidden),
+            "hidden-fields": [*one.form.hidden, *one.form.unused],
             "relabeling": dict(one.form.labels),
             "placeholders": {**one.form.placeholders, **placeholders},
         },

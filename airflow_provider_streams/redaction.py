@@ -1,7 +1,7 @@
 """The one place that keeps secrets out of texts: what this process has met, and every error's words without it.
 
-A token or password is concealed where it is read. From then on no `StreamsError` shows it, whoever wrote the words: our
-own code, a server that echoes it, or a library. Airflow's side listens, and masks it in its logs as well.
+A token or password is concealed where it is read. From then on no `StreamsError` shows it, whether its text
+comes from our own code, a server that echoes it, or a library. Airflow's side listens, and masks it in its logs.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _lock = threading.Lock()
 
 
 def on_secret(listener: Callable[[str], None]) -> None:
-    """Tell this function of every secret that `conceal` meets for the first time."""
+    """Tell this function of every secret that `register_secret` meets for the first time."""
     if listener not in _listeners:
         _listeners.append(listener)
 
 
-def conceal(secret: str) -> str:
+def register_secret(secret: str) -> str:
     """Show it in no error from now on, and tell who listens; returns it."""
     if remember(secret):
         for listener in tuple(_listeners):
@@ -46,7 +46,7 @@ def conceal(secret: str) -> str:
 
 
 def remember(secret: str) -> bool:
-    """As `conceal`, without telling: for tokens that live for minutes. Whether it was new."""
+    """As `register_secret`, without telling: for tokens that live for minutes. Whether it was new."""
     if len(secret) < SHORTEST:
         return False
     with _lock:

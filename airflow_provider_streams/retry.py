@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk.exceptions import AirflowFailException
+from airflow.providers.common.compat.sdk import AirflowFailException
 
+from airflow_provider_streams.airflow_features import Feature, has
 from airflow_provider_streams.errors import StreamsError
 
 if TYPE_CHECKING:
@@ -43,17 +44,22 @@ def terminal_errors() -> Iterator[None]:
     except AirflowFailException:
         raise
     except StreamsError as error:
-        if error.retryable:
+        if error.name_doctor().retryable:
             raise
         raise terminal(error) from error
 
 
-def stream_retry_policy(delay: timedelta | None = None) -> ExceptionRetryPolicy:
+def stream_retry_policy(delay: timedelta | None = None) -> ExceptionRetryPolicy | None:
     """A `retry_policy=` for any task that uses this package, built from `retryable` on its errors.
+
+    None before Airflow 3.3, which has no retry policies and ignores one in `default_args`. Tasks of this package stop
+    their retries there just the same.
 
     Args:
         delay: between retries of passing errors; None: the task's own `retry_delay`.
     """
+    if not has(Feature.RETRY_POLICIES):
+        return None
     from airflow.sdk.definitions.retry_policy import ExceptionRetryPolicy, RetryAction, RetryRule  # noqa: PLC0415
 
     rules = [

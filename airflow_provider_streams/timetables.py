@@ -9,21 +9,22 @@ from datetime import MAXYEAR, MINYEAR, UTC, datetime, timedelta
 from functools import cache, cached_property, lru_cache
 from typing import Any, NamedTuple
 
+from airflow_provider_streams.airflow_features import Feature, core_timetable, has
 from airflow_provider_streams.errors import InvalidWindow
-from airflow_provider_streams.model.grid import Calendar, Every, Grid, parse_grid
-from airflow_provider_streams.model.window import in_utc
-from airflow_provider_streams.windows.of_run import RunFacts
+from airflow_provider_streams.model.window.window import in_utc
+from airflow_provider_streams.model.window.window_schedule import Calendar, Every, WindowSchedule, parse_schedule
+from airflow_provider_streams.windows.plan.airflow_run_window import RunFacts
 
 _SEARCH = 2
 _LONGEST = timedelta(days=9 * 366)
 """Longer than that no cron expression waits for its next tick: a 29th of February on one weekday comes in 40 years."""
 _MOMENT = timedelta(microseconds=1)
 _MOST_TICKS = 5_000
-"""So many ticks of a grid are remembered: three days of minutes."""
+"""So many ticks of a window schedule are remembered: three days of minutes."""
 
 
 @dataclass(frozen=True)
-class CronGrid(Grid):
+class CronSchedule(WindowSchedule):
     """Cells between two ticks of a cron expression in a time zone, computed by Airflow's own rule.
 
     Args:
@@ -41,17 +42,17 @@ class CronGrid(Grid):
         try:
             self._timetable.validate()
         except Exception as error:
-            raise InvalidWindow(f"cron {self.expression!r} in {self.zone} is no grid: {error}") from error
+            raise InvalidWindow(f"cron {self.expression!r} in {self.zone} is no window schedule: {error}") from error
 
     def __str__(self) -> str:
         return f"cron {self.expression} {self.zone}"
 
     def before(self, moment: datetime) -> datetime:
-        """See `Grid`."""
+        """See `WindowSchedule`."""
         return _walk_of(self).before(in_utc(moment))
 
     def after(self, moment: datetime) -> datetime:
-        """See `Grid`."""
+        """See `WindowSchedule`."""
         return _walk_of(self).after(in_utc(moment))
 
     def _before(self, moment: datetime) -> datetime:
@@ -63,7 +64,7 @@ class CronGrid(Grid):
         return ticks[bisect_right(ticks, moment)] if ticks else self._next(moment)
 
     def _settling(self, moment: datetime) -> Sequence[datetime]:
-        """The ticks over a change of clocks, if the moment lies among those that only going from tick to tick finds."""
+        """The ticks over a change of clocks, if the moment is among those that only going from tick to tick finds."""
         for begin, end, change in _unsettled(self, moment.year):
             if begin <= moment < end and moment < (ticks := _ticks_over(self, change))[-1]:
                 return ticks
@@ -109,40 +110,42 @@ class CronGrid(Grid):
 
 
 class _Walk:
-    """The ticks of a grid that somebody went along last, one from the other: who goes on asks Airflow once for each.
+    """The ticks of a window schedule that were computed last, each from the one before.
+
+    Who goes on asks Airflow once for each.
 
     Args:
-        grid: whose cells are the same from wherever they are asked for.
+        window_schedule: whose cells are the same from wherever they are asked for.
     """
 
-    def __init__(self, grid: CronGrid) -> None:
-        self._grid = grid
+    def __init__(self, window_schedule: CronSchedule) -> None:
+        self._schedule = window_schedule
         self._ticks: tuple[datetime, ...] = ()
         """In a row. Replaced as a whole: threads that go different ways ask more often, and nothing else."""
 
     def before(self, moment: datetime) -> datetime:
-        """As `Grid.before`."""
+        """As `WindowSchedule.before`."""
         ticks = self._around(moment)
         if not ticks:
-            self._ticks = ticks = (self._grid._before(moment), self._grid._after(moment))  # noqa: SLF001 - its own module's
+            self._ticks = ticks = (self._schedule._before(moment), self._schedule._after(moment))  # noqa: SLF001 - its own module's
         return ticks[bisect_right(ticks, moment) - 1]
 
     def after(self, moment: datetime) -> datetime:
-        """As `Grid.after`."""
+        """As `WindowSchedule.after`."""
         ticks = self._around(moment)
         if not ticks or moment == ticks[-1]:
-            self._ticks = ticks = (*ticks[1 - _MOST_TICKS :], self._grid._after(moment))  # noqa: SLF001 - as above
+            self._ticks = ticks = (*ticks[1 - _MOST_TICKS :], self._schedule._after(moment))  # noqa: SLF001 - as above
         return ticks[bisect_right(ticks, moment)]
 
     def _around(self, moment: datetime) -> tuple[datetime, ...]:
-        """Those that are known, if the moment lies among them."""
+        """Those that are known, if the moment is among them."""
         ticks = self._ticks
         return ticks if ticks and ticks[0] <= moment <= ticks[-1] else ()
 
 
 @lru_cache(maxsize=16)
-def _walk_of(grid: CronGrid) -> _Walk:
-    return _Walk(grid)
+def _walk_of(window_schedule: CronSchedule) -> _Walk:
+    return _Walk(window_schedule)
 
 
 @cache
@@ -183,22 +186,44 @@ def _changes_of(zone: str, year: int) -> Sequence[Change]:
 
 
 @lru_cache(maxsize=256)
-def _unsettled(grid: CronGrid, year: int) -> Sequence[tuple[datetime, datetime, Change]]:
+def _unsettled(window_schedule: CronSchedule, year: int) -> Sequence[tuple[datetime, datetime, Change]]:
     """Where Airflow's next tick may hang on where it is asked from, in that year: from where, to where, and why."""
     found = []
-    for change in (one for near in (year - 1, year, year + 1) for one in _changes_of(grid.zone, near)):
-        behind = grid._next(change.at + change.jump)  # noqa: SLF001 - its own module's
-        found.append((change.at - change.jump, behind + change.jump, change))
+    for change in (one for near in (year - 1, year, year + 1) for one in _changes_of(window_schedule.zone, near)):
+        following = window_schedule._next(change.at + change.jump)  # noqa: SLF001 - its own module's
+        found.append((change.at - change.jump, following + change.jump, change))
     return found
 
 
 @lru_cache(maxsize=256)
-def _ticks_over(grid: CronGrid, change: Change) -> Sequence[datetime]:
+def _ticks_over(window_schedule: CronSchedule, change: Change) -> Sequence[datetime]:
     """What a scheduler ticks over a change, from the last one on before any time that comes twice or not at all."""
-    ticks = [grid._before(change.at - change.jump - _MOMENT)]  # noqa: SLF001 - its own module's
+    ticks = [window_schedule._before(change.at - change.jump - _MOMENT)]  # noqa: SLF001 - its own module's
     while ticks[-1] <= change.at + change.jump:
-        ticks.append(grid._next(ticks[-1]))  # noqa: SLF001 - its own module's
+        ticks.append(window_schedule._next(ticks[-1]))  # noqa: SLF001 - its own module's
     return ticks
+
+
+def window_timetable(cron: str, timezone: str = "UTC") -> Any:
+    """A DAG's `schedule=` whose runs each read one window, from one tick of a cron expression to the next one.
+
+    A run starts when its window has ended: the one from 10:00 to 11:00 at 11:00.
+
+    Args:
+        cron: five fields, or a preset such as `@hourly`.
+        timezone: its name, such as `Europe/Berlin`.
+
+    Returns:
+        A `CronPartitionTimetable`, whose runs are backfilled by partition date; before Airflow 3.3 a
+        `CronDataIntervalTimetable`, whose runs are backfilled by logical date. Both give the same windows.
+    """
+    if not has(Feature.PARTITIONED_RUNS):
+        from airflow.timetables.interval import CronDataIntervalTimetable  # noqa: PLC0415 - only where there is one
+
+        return CronDataIntervalTimetable(cron, timezone=timezone)
+    from airflow.sdk import CronPartitionTimetable  # noqa: PLC0415 - only where there is one
+
+    return CronPartitionTimetable(cron, timezone=timezone, run_offset=-1)
 
 
 def run_facts(context: Mapping[str, Any]) -> RunFacts:
@@ -215,12 +240,13 @@ def run_facts(context: Mapping[str, Any]) -> RunFacts:
         start,
         end,
         # where a manual run's interval starts says nothing of the others'
-        grid_of_timetable(timetable, None if is_manual else start),
+        schedule_of_timetable(timetable, None if is_manual else start),
         is_manual,
+        getattr(core_timetable(timetable), "partitioned", False) if timetable is not None else False,
     )
 
 
-def grid_of_timetable(timetable: Any, start: datetime | None = None) -> Grid | None:
+def schedule_of_timetable(timetable: Any, start: datetime | None = None) -> WindowSchedule | None:
     """How the runs of a timetable tile time; None: it does not tell.
 
     Args:
@@ -229,15 +255,13 @@ def grid_of_timetable(timetable: Any, start: datetime | None = None) -> Grid | N
     """
     if timetable is None:
         return None
-    from airflow.serialization.encoders import coerce_to_core_timetable  # noqa: PLC0415 - where a run is
-
-    core = coerce_to_core_timetable(timetable)
+    core = core_timetable(timetable)
     mapper = getattr(core, "default_partition_mapper", None) or getattr(core, "_default_partition_mapper", None)
     if mapper is not None:
-        return _grid_of_mapper(mapper)
+        return _schedule_of_mapper(mapper)
     told = core.serialize()
     if "expression" in told:
-        return CronGrid(told["expression"], str(told["timezone"]))
+        return CronSchedule(told["expression"], str(told["timezone"]))
     delta = getattr(timetable, "delta", None) or getattr(core, "_delta", None)
     if isinstance(delta, timedelta) and start is not None and delta > timedelta(0):
         return Every.through(delta, start)
@@ -249,19 +273,19 @@ _PERIODS = {"Hour": "1h", "Day": "1d", "Week": "1w", "Month": "1mo", "Quarter": 
 _INNER = ("upstream_mapper", "downstream_mapper")
 
 
-def _grid_of_mapper(mapper: Any) -> Grid | None:
+def _schedule_of_mapper(mapper: Any) -> WindowSchedule | None:
     """How the partitions tile time that a mapper makes of its assets' ones; None: it does not tell."""
     for inner in _INNER:
         if (found := getattr(mapper, inner, None)) is not None:
-            return _grid_of_mapper(found)
+            return _schedule_of_mapper(found)
     period = _PERIODS.get(type(mapper).__name__.removeprefix("StartOf").removesuffix("Mapper"))
     if period is None:
         return None
     told = mapper.serialize()
     zone = str(told.get("timezone", "UTC"))
     if period != "1h":
-        return parse_grid(f"{period} {zone}")
+        return parse_schedule(f"{period} {zone}")
     if zone == "UTC":
-        return parse_grid(period)
+        return parse_schedule(period)
     # by names without an offset, an hour that comes twice is one partition
-    return CronGrid("0 * * * *", zone) if "%z" in told.get("output_format", "") else Calendar(1, "h", zone)
+    return CronSchedule("0 * * * *", zone) if "%z" in told.get("output_format", "") else Calendar(1, "h", zone)

@@ -1,4 +1,6 @@
-"""Fill what is missing with one mapped task per window: each has its own log, retries and place in Airflow's grid.
+"""Fill what is missing with one mapped task per window.
+
+Each has its own log, retries and place in Airflow's window schedule.
 
 For many small windows `BackfillWindowsOperator` alone is far quicker, for it reads them in one Spark job.
 """

@@ -1,7 +1,7 @@
 """One window of time of one stream, given by the run: wait until its edges are recorded, then land it.
 
-Pravega's events carry no time: a window lies between two cuts that a recorder took on a clock. `make demo-pravega` runs
-this DAG beside such a recorder.
+Pravega's events carry no time: a window is between two cuts that a recorder took on a clock. `make demo-pravega` runs
+this DAG together with such a recorder.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from airflow.sdk import DAG, CronPartitionTimetable
+from airflow.sdk import DAG
 
 from airflow_provider_streams import (
     IcebergSink,
@@ -16,6 +16,7 @@ from airflow_provider_streams import (
     WindowReadySensor,
 )
 from airflow_provider_streams.retry import stream_retry_policy
+from airflow_provider_streams.timetables import window_timetable
 
 READINGS = PravegaSource("factory/readings", value=Json("sensor string, celsius double"), conn_id="pravega_default")
 CUTS = RecordedCuts(max_skew=timedelta(minutes=2))
@@ -31,7 +32,7 @@ with DAG(
 
 with DAG(
     "pravega_to_iceberg",
-    schedule=CronPartitionTimetable("*/15 * * * *", timezone="UTC", run_offset=-1),
+    schedule=window_timetable("*/15 * * * *"),
     start_date=datetime(2026, 11, 1, tzinfo=UTC),
     default_args={"retries": 3, "retry_policy": stream_retry_policy(timedelta(minutes=2))},
     doc_md=__doc__,

@@ -1,4 +1,4 @@
-"""A window that whoever triggers the DAG names: first shown, then, after a look at the log, read."""
+"""A window that the user names when triggering the DAG: it is shown first, and read after a look at the log."""
 
 from __future__ import annotations
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 from datetime import UTC, datetime, timedelta
 
-from airflow.sdk import DAG, CronPartitionTimetable
+from airflow.sdk import DAG
 
 from airflow_provider_streams import ParquetSink, PulsarSource, ReadWindowOperator, WindowReadySensor
 from airflow_provider_streams.retry import stream_retry_policy
+from airflow_provider_streams.timetables import window_timetable
 
 EVENTS = PulsarSource("shop/orders/events", conn_id="pulsar_default")
 
 with DAG(
     "pulsar_hourly",
-    # run_offset=-1: at 11:00 the partition that began at 10:00; it is backfilled by partition date
-    schedule=CronPartitionTimetable("@hourly", timezone="UTC", run_offset=-1),
+    # at 11:00, the window from 10:00 to 11:00
+    schedule=window_timetable("@hourly"),
     start_date=datetime(2026, 11, 1, tzinfo=UTC),
     default_args={"retries": 3, "retry_policy": stream_retry_policy(timedelta(minutes=2))},
     doc_md=__doc__,

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from airflow.sdk import DAG, CronPartitionTimetable
+from airflow.sdk import DAG
 
 from airflow_provider_streams import IcebergSink, PulsarSource, ReadWindowOperator, WindowReadySensor
 from airflow_provider_streams.retry import stream_retry_policy
+from airflow_provider_streams.timetables import window_timetable
 
 ORDERS = PulsarSource("shop/orders/events", value="auto", conn_id="pulsar_default")
 
 with DAG(
     "pulsar_to_iceberg",
-    schedule=CronPartitionTimetable("@hourly", timezone="UTC", run_offset=-1),
+    schedule=window_timetable("@hourly"),
     start_date=datetime(2026, 11, 1, tzinfo=UTC),
     default_args={"retries": 3, "retry_policy": stream_retry_policy(timedelta(minutes=2))},
     doc_md=__doc__,

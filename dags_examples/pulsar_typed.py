@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 from datetime import UTC, datetime, timedelta
 
-from airflow.sdk import DAG, CronPartitionTimetable
+from airflow.sdk import DAG
 
 from airflow_provider_streams import ParquetSink, PulsarSource, ReadWindowOperator, WindowReadySensor
 from airflow_provider_streams.retry import stream_retry_policy
+from airflow_provider_streams.timetables import window_timetable
 
 ORDERS = PulsarSource("shop/orders/events", value="auto", conn_id="pulsar_default")
 
 with DAG(
     "pulsar_typed",
-    schedule=CronPartitionTimetable("@hourly", timezone="UTC", run_offset=-1),
+    schedule=window_timetable("@hourly"),
     start_date=datetime(2026, 11, 1, tzinfo=UTC),
     default_args={"retries": 3, "retry_policy": stream_retry_policy(timedelta(minutes=2))},
     doc_md=__doc__,
@@ -24,7 +25,7 @@ with DAG(
         task_id="read",
         source=ORDERS,
         sink=ParquetSink(os.environ.get("LAKE", "/lake") + "/orders_typed"),
-        on_undecodable="quarantine",
-        max_undecodable=0.01,
+        on_decode_error="quarantine",
+        max_decode_error_rate=0.01,
     )
     complete >> read

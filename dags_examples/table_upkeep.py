@@ -1,10 +1,10 @@
-"""Each night: few files for each window of a table, and no past of it that nobody needs."""
+"""Each night: few files for each window of a table, and no old snapshots that nothing needs."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from airflow.sdk import DAG, CronTriggerTimetable
+from airflow.sdk import DAG
 
 from airflow_provider_streams import CompactTableOperator, ExpireTableOperator, IcebergSink
 from airflow_provider_streams.retry import stream_retry_policy
@@ -13,7 +13,7 @@ ORDERS = IcebergSink("shop.orders", conn_id="iceberg_default")
 
 with DAG(
     "table_upkeep",
-    schedule=CronTriggerTimetable("30 3 * * *", timezone="UTC"),
+    schedule="30 3 * * *",
     start_date=datetime(2026, 11, 1, tzinfo=UTC),
     catchup=False,
     max_active_runs=1,

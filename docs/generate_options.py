@@ -1,4 +1,4 @@
-"""Writes `pages/options.md` from the code: `python docs/generate_options.py`. A test compares them."""
+"""Writes `pages/reference/options.md` from the code: `python docs/generate_options.py`. A test compares them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from airflow_provider_streams.provider_info import get_provider_info
-from airflow_provider_streams.spark.options import READ_OPTIONS
-from airflow_provider_streams.systems.option import Option
+from airflow_provider_streams.spark.datasource.options import READ_OPTIONS
+from airflow_provider_streams.systems.connection.option import Option
 from airflow_provider_streams.systems.registry import SYSTEMS, declaration_of
 
-PAGE = Path(__file__).parent / "pages" / "options.md"
+PAGE = Path(__file__).parent / "pages" / "reference" / "options.md"
 
 
 def page() -> str:

@@ -19,6 +19,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from airflow_provider_streams import redaction
+from airflow_provider_streams.spark.launch.java import find_java
+from airflow_provider_streams.spark.launch.java_home import spark_java_home
 
 if TYPE_CHECKING:
     from tests.integration.lake.other_stores import AzuriteServer
@@ -54,8 +56,20 @@ os.environ |= {
     "AIRFLOW_HOME": str(_HOME),
     "AIRFLOW__CORE__DAGS_FOLDER": str(_HOME / "dags"),
     "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+    # a DAG runs as it is given, and not as another test gave it seconds ago
+    "AIRFLOW__CORE__MIN_SERIALIZED_DAG_UPDATE_INTERVAL": "0",
     "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
 }
+
+
+def _show_java() -> None:
+    """Tests that start Spark by its own scripts find a Java on any machine."""
+    found = find_java()
+    if found.origin not in {"JAVA_HOME", "PATH"}:
+        os.environ["JAVA_HOME"] = str(spark_java_home(found))
+
+
+_show_java()
 
 
 @pytest.fixture(scope="session")
@@ -161,6 +175,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure() -> None:
-    # Spark's connections are closed by the collector, and would log that where nobody listens any more
+    # Spark's connections are closed by the collector, and would log that where nothing listens any more
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     shutil.rmtree(_HOME, ignore_errors=True)

@@ -11,9 +11,10 @@ from argparse import Namespace
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from airflow_provider_streams.cli.output import answers_alone
+from airflow_provider_streams.cli.option_names import as_options, logs_as_options
+from airflow_provider_streams.cli.output import stdout_for_answers
 from airflow_provider_streams.errors import StreamsError
-from airflow_provider_streams.windows.reading import RunIds
+from airflow_provider_streams.journal.runs.run_records import TaskInstanceKey
 
 
 def command(action: Callable[[Namespace], None]) -> Callable[[Namespace], None]:
@@ -24,17 +25,17 @@ def command(action: Callable[[Namespace], None]) -> Callable[[Namespace], None]:
         # as `airflow connections get` does: without it only connections of the environment are found
         os.environ["_AIRFLOW_PROCESS_CONTEXT"] = "server"
         try:
-            with warnings.catch_warnings(), answers_alone():
+            with warnings.catch_warnings(), stdout_for_answers(), logs_as_options(args):
                 # Airflow prints Python's warnings to stdout, into what another program may be reading
                 warnings.simplefilter("ignore")
                 action(args)
         except StreamsError as error:
-            print(f"{type(error).__name__}: {error}", file=sys.stderr)
+            print(f"{type(error).__name__}: {as_options(str(error.name_doctor()), args)}", file=sys.stderr)
             raise SystemExit(1) from error
 
     return run
 
 
-def run_ids(task_id: str) -> RunIds:
+def task_instance_key(task_id: str) -> TaskInstanceKey:
     """Who reads by hand, as the journal records it."""
-    return RunIds("cli", f"{getpass.getuser()}@{datetime.now(UTC):%Y%m%dT%H%M%SZ}", task_id, 1)
+    return TaskInstanceKey("cli", f"{getpass.getuser()}@{datetime.now(UTC):%Y%m%dT%H%M%SZ}", task_id, 1)

@@ -8,27 +8,29 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from airflow_provider_streams.cli.pairs import pairs_of
-from airflow_provider_streams.cli.sinks import names_sink, sink_of
+from airflow_provider_streams.cli.sink_arguments import names_sink, pairs_of, sink_of, sink_options_of, sink_with
+from airflow_provider_streams.connections.journal import open_journal
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.base import hook_of
-from airflow_provider_streams.hooks.journal import open_journal
-from airflow_provider_streams.model.basis import Basis, BasisLike
-from airflow_provider_streams.model.grid import Grid
-from airflow_provider_streams.model.landing import Landing, columns_of
-from airflow_provider_streams.model.payload import Payload, payload_of_options
-from airflow_provider_streams.model.placeholders import is_fan_out, sink_for
-from airflow_provider_streams.model.plan import OnLoss, OnUnproven
-from airflow_provider_streams.model.sink import Sink
-from airflow_provider_streams.model.source import Source
-from airflow_provider_streams.model.undecodable import Undecodable
-from airflow_provider_streams.model.window import Window, length_of_seconds
+from airflow_provider_streams.journal.runs.run_records import TaskInstanceKey
+from airflow_provider_streams.model.plan.plan import OnLoss, OnUnproven
+from airflow_provider_streams.model.schema.decode_errors import DecodeErrorPolicy
+from airflow_provider_streams.model.schema.payload import Payload
+from airflow_provider_streams.model.schema.payload_options import PAYLOAD_PARTS, payload_of_options
+from airflow_provider_streams.model.sinks.landing import Landing, columns_of
+from airflow_provider_streams.model.sinks.placeholders import is_fan_out, sink_for
+from airflow_provider_streams.model.sinks.sink import Sink
+from airflow_provider_streams.model.stream.source import Source
+from airflow_provider_streams.model.window.basis import Basis, BasisLike
+from airflow_provider_streams.model.window.window import Window, length_of_seconds
+from airflow_provider_streams.model.window.window_schedule import WindowSchedule
 from airflow_provider_streams.systems.registry import declaration_of
-from airflow_provider_streams.systems.sources import decoded_source, payloads_of, source_from_json
-from airflow_provider_streams.windows.acts import Acts
-from airflow_provider_streams.windows.kept_landing import basis_of, kept_landing
-from airflow_provider_streams.windows.planning import WindowRead
-from airflow_provider_streams.windows.readiness import WindowQuestion
+from airflow_provider_streams.systems.source_json import decoded_source, payloads_of, source_from_json
+from airflow_provider_streams.windows.claim.landing_defaults import basis_of, stored_landing, stored_payloads
+from airflow_provider_streams.windows.claim.overrides import Overrides
+from airflow_provider_streams.windows.plan.planning import WindowRead
+from airflow_provider_streams.windows.plan.readiness import WindowQuestion
+from airflow_provider_streams.windows.run.request import OneWindow, ReadRequest, WindowsOfSpan
 
 if TYPE_CHECKING:
     from airflow_provider_streams.journal.store import Journal
@@ -45,44 +47,58 @@ class Reading:
     landing: Landing | None
     """None: as the reader landed so far."""
     basis: BasisLike | None
-    """As `windows.kept_landing.basis_of` takes it."""
+    """As `windows.claim.landing_defaults.basis_of` takes it."""
     refined: Mapping[str, Any]
-    """What is said of the basis beside its name."""
+    """Parameters of the basis, by name."""
     on_loss: OnLoss
     on_unproven: OnUnproven
     spark_conn_id: str | None
     spark: Mapping[str, Any] | None = field(default=None, repr=False)
-    """Spark's settings, see `spark.settings`; may hold secrets."""
-    grid: Grid | None = None
-    """How the DAG's runs tile time; None: it does not tell."""
-    undecodable: Undecodable = field(default_factory=Undecodable)
+    """Spark's settings, see `spark.launch.settings`; may hold secrets."""
+    window_schedule: WindowSchedule | None = None
+    """How the DAG's runs tile time; None: it is not known."""
+    undecodable: DecodeErrorPolicy = field(default_factory=DecodeErrorPolicy)
     whole: Source | None = None
-    """See `PlanRequest`: what a task reads that lands each topic or stream in its own table."""
+    """As `PlanRequest.whole`: the source of a task that lands each topic or stream in its own table."""
+    sink_options: Mapping[str, str] = field(default_factory=dict)
+    """Options that this command sets on the reader's own sink."""
+    is_of_task: bool = False
+    """Whether a DAG's task defines the read: how payloads are decoded, and where rows land."""
 
     def as_landed(self, journal: Journal) -> Reading:
-        """The same; of who says not where the rows go, values and keys are decoded as the reader's were so far."""
-        kept = None if self.landing or any(payloads_of(self.source).values()) else self._kept(journal)
-        if kept is None:
+        """The same, with the reader's stored choices for what the command leaves open.
+
+        Raises:
+            InvalidRequest: options of a sink, and the reader has none.
+        """
+        if self.is_of_task:
             return self
-        payloads = {"value": kept.value, "key": kept.key}
-        return replace(self, source=decoded_source(self.source, {name: one for name, one in payloads.items() if one}))
+        is_open = not any(payloads_of(self.source).values())
+        payloads = stored_payloads(journal, self.source.key, self.reader) if is_open else {}
+        landing = self._with_options(journal) if self.sink_options else self.landing
+        return replace(self, source=decoded_source(self.source, payloads), landing=landing)
+
+    def _with_options(self, journal: Journal) -> Landing:
+        kept = stored_landing(journal, self.source.key, self.reader)
+        if kept is None or kept.sink is None:
+            raise InvalidRequest(
+                f"--sink-option needs --sink: reader {self.reader!r} of {self.source} has landed nothing yet"
+            )
+        return replace(kept, sink=sink_with(kept.sink, self.sink_options))
 
     @classmethod
     def of(cls, args: Namespace) -> Reading:
-        """See `reading_of` and `as_landed`: what is read decides which connections are used, so it is known first."""
+        """By `reading_of` and `as_landed`; it comes first, as the source decides which connections are opened."""
         with open_journal() as journal:
             return reading_of(args).as_landed(journal)
-
-    def _kept(self, journal: Journal) -> Landing | None:
-        return kept_landing(journal, self.source.key, self.reader)
 
     def landing_in(self, journal: Journal) -> Landing:
         """Where the rows go.
 
         Raises:
-            InvalidRequest: nobody says it.
+            InvalidRequest: neither the command nor the journal names a table.
         """
-        found = self.landing or self._kept(journal)
+        found = self.landing or stored_landing(journal, self.source.key, self.reader)
         if found is None:
             raise InvalidRequest(
                 f"say where the rows go with --path or --sink: reader {self.reader!r} of {self.source} has landed "
@@ -94,9 +110,33 @@ class Reading:
         """How times become positions.
 
         Raises:
-            InvalidRequest: not a way of this system, or what is said of it belongs to another.
+            InvalidRequest: the system has no such basis, or a parameter belongs to another basis.
         """
         return basis_of(journal, self.source, self.reader, self.basis, self.refined)
+
+    def request(
+        self,
+        windows: OneWindow | WindowsOfSpan,
+        task: TaskInstanceKey,
+        landing: Landing,
+        basis: Basis,
+        overrides: Overrides,
+    ) -> ReadRequest:
+        """What a command reads and lands."""
+        return ReadRequest(
+            self.source,
+            self.reader,
+            windows,
+            task,
+            landing,
+            basis,
+            self.window_schedule,
+            self.on_loss,
+            self.on_unproven,
+            self.undecodable,
+            overrides=overrides,
+            whole=self.whole,
+        )
 
     def window(self, window: Window, journal: Journal) -> WindowRead:
         """One of its windows."""
@@ -120,18 +160,20 @@ def reading_of(args: Namespace) -> Reading:
         args.reader or "cli",
         _landing(args),
         args.basis,
-        _refined(args),
+        refined_of(args),
         args.on_loss,
         args.on_unproven,
         getattr(args, "spark_conn_id", None),
         spark_of(args),
-        undecodable=_undecodable(args, Undecodable()),
+        undecodable=_undecodable(args, DecodeErrorPolicy()),
+        sink_options={} if getattr(args, "sink", None) else sink_options_of(args),
     )
 
 
+_REFINED: Final = ("slack", "max_skew", "allowed_lateness", "event_time", "unit", "rows")
+"""Options that are parameters of a basis."""
 _UNASKED: Final = {
-    **dict.fromkeys(("basis", "slack", "max_skew", "max_lateness", "event_time", "unit", "rows")),
-    **dict.fromkeys(("on_undecodable", "max_undecodable")),
+    **dict.fromkeys(("basis", *_REFINED, "on_decode_error", "max_decode_error_rate")),
     "on_loss": "fail",
     "on_unproven": "land",
 }
@@ -147,40 +189,35 @@ def reader_of(args: Namespace) -> Reading:
     return reading_of(Namespace(**{**_UNASKED, **vars(args)}))
 
 
-def _undecodable(args: Namespace, otherwise: Undecodable) -> Undecodable:
-    then, most = args.on_undecodable, args.max_undecodable
+def _undecodable(args: Namespace, otherwise: DecodeErrorPolicy) -> DecodeErrorPolicy:
+    then, most = args.on_decode_error, args.max_decode_error_rate
     if then is None and most is None:
         return otherwise
-    return Undecodable(then or otherwise.then, otherwise.most if most is None else most)
+    return DecodeErrorPolicy(then or otherwise.then, otherwise.most if most is None else most)
 
 
-def _refined(args: Namespace) -> dict[str, Any]:
-    lengths = {"slack": args.slack, "max_skew": args.max_skew, "max_lateness": args.max_lateness}
-    texts = {"event_time": args.event_time, "unit": args.unit, "rows": args.rows}
-    given = {
-        name: _length(f"--{name.replace('_', '-')}", value) for name, value in lengths.items() if value is not None
-    }
-    return {**given, **{name: value for name, value in texts.items() if value is not None}}
+def refined_of(args: Namespace) -> dict[str, Any]:
+    """The parameters of the basis that a command's arguments say, by name.
+
+    Raises:
+        InvalidRequest: a length of time is negative.
+    """
+    given = {name: value for name in _REFINED if (value := getattr(args, name, None)) is not None}
+    return {name: _length(name, value) if isinstance(value, float) else value for name, value in given.items()}
 
 
-def _length(option: str, seconds: float) -> timedelta:
+def _length(name: str, seconds: float) -> timedelta:
+    option = f"--{name.replace('_', '-')}"
     length = length_of_seconds(option, seconds)
     if length < timedelta(0):
         raise InvalidRequest(f"{option} must not be negative, got {seconds}")
     return length
 
 
-_DETAILS = (
-    "pattern",
-    "scope",
-    "tags",
-    "partitions",
-    "keys",
-    "key_hash_ranges",
-    "routing_keys",
-    "event_time_unit",
+_DETAILS: Final = (
+    *("pattern", "scope", "tags", "partitions", "keys", "key_hash_ranges", "routing_keys", "event_time_unit"),
 )
-"""What a source has beside its names."""
+"""Options that are details of a source, next to its names."""
 
 
 def source_of_args(args: Namespace, **more: object) -> Source:
@@ -199,14 +236,17 @@ def source_of_args(args: Namespace, **more: object) -> Source:
     if not names and not args.pattern and not args.scope:
         raise InvalidRequest("name the source, for example: pulsar shop/orders/events")
     given = {name: getattr(args, name, None) for name in _DETAILS} | more
-    details = {name: value for name, value in given.items() if value}
+    details = {name: value for name, value in given.items() if value is not None}
+    for name, value in details.items():
+        if isinstance(value, str) and not value.strip():
+            raise InvalidRequest(f"--{name.replace('_', '-')} is empty: leave it out, if it should choose nothing")
     source = declaration_of(system).source(hook_of(system, conn_id).full_names(names), conn_id, details)
     return decoded_source(source, _payloads(args))
 
 
 def _payloads(args: Namespace) -> dict[str, Payload]:
     asked = {
-        what: payload_of_options(what, getattr(args, f"{what}_format", None), getattr(args, f"{what}_schema", None))
+        what: payload_of_options(what, {part: getattr(args, f"{what}_{part}", None) for part in PAYLOAD_PARTS})
         for what in ("value", "key")
     }
     return {what: payload for what, payload in asked.items() if payload is not None}
@@ -222,68 +262,79 @@ def spark_of(args: Namespace) -> dict[str, Any] | None:
     return {**pairs_of("--spark", getattr(args, "spark", ())), **({"conf": conf} if conf else {})} or None
 
 
-def acts_of(args: Namespace) -> Acts:
-    """What is done on purpose."""
-    return Acts(args.replan, args.reland, args.accept_fewer, "replace" if args.replace_overlaps else "refuse")
+def overrides_of(args: Namespace) -> Overrides:
+    """What the command does on purpose."""
+    return Overrides(
+        args.replan, args.full_refresh, args.allow_fewer_rows, "replace" if args.replace_overlaps else "refuse"
+    )
 
 
 def _landing(args: Namespace) -> Landing | None:
     sink, columns = sink_of(args), getattr(args, "columns", None)
     if sink is None and columns:
-        raise InvalidRequest("--columns belongs to --path or --sink: without it, rows land as the reader landed so far")
+        raise InvalidRequest(
+            "--columns belongs to --path or --sink: without it, rows land as the reader landed so far. If it landed "
+            "none yet, name its table again with other columns, or forget it with `airflow streams forget`"
+        )
     return None if sink is None else Landing(sink, None, columns_of(columns))
 
 
 def _of_task(args: Namespace) -> Reading:
     """As a DAG's task reads: its source, sink, transform and reader are written in the DAG alone."""
     from airflow_provider_streams.cli.dag_task import load_task  # noqa: PLC0415 - Airflow's DAG files when asked for
-    from airflow_provider_streams.timetables import grid_of_timetable  # noqa: PLC0415
+    from airflow_provider_streams.timetables import schedule_of_timetable  # noqa: PLC0415
 
     lands = names_sink(args) or getattr(args, "columns", None) or _payloads(args)
     if args.source or args.topic or lands or any(getattr(args, name, None) for name in _DETAILS):
         raise InvalidRequest(
-            "--dag-id and --task-id say what is read and where it lands: leave the source, --path, --sink and "
-            "--columns out"
+            "--dag-id and --task-id define what is read and where it lands: leave out the source, --path, --sink "
+            "and --columns"
         )
     if not args.dag_id or not args.task_id:
         raise InvalidRequest("--dag-id and --task-id belong together")
     loaded = load_task(args.dag_id, args.task_id, args.map_index)
     task: ReadWindowOperator | BackfillWindowsOperator = loaded.task
     reader = args.reader or loaded.rendered(task.reader) or f"{args.dag_id}.{args.task_id}"
-    source, sink = _one_table(task, reader, args.source_key)
+    whole, target = loaded.rendered(task.source), loaded.rendered(task.sink)
+    source, sink = _one_table(task, whole, target, reader, args.source_key)
     if args.source_key and args.source_key != source.key:
-        raise InvalidRequest(f"{args.dag_id}.{args.task_id} reads {task.source.key}, not {args.source_key}")
+        raise InvalidRequest(f"{args.dag_id}.{args.task_id} reads {whole.key}, not {args.source_key}")
     columns = columns_of(loaded.rendered(task.columns))
     return Reading(
         source,
         reader,
         Landing(sink, loaded.rendered(task.transform), columns),
         args.basis or task.basis,
-        _refined(args),
+        refined_of(args),
         task.on_loss if args.on_loss == "fail" else args.on_loss,
         task.on_unproven if args.on_unproven == "land" else args.on_unproven,
         getattr(args, "spark_conn_id", None) or loaded.rendered(task.spark_conn_id),
         {**(loaded.rendered(task.spark) or {}), **(spark_of(args) or {})} or None,
-        grid_of_timetable(loaded.timetable),
+        schedule_of_timetable(loaded.timetable),
         _undecodable(args, task.undecodable),
-        task.source if source != task.source else None,
+        whole if source != whole else None,
+        is_of_task=True,
     )
 
 
 def _one_table(
-    task: ReadWindowOperator | BackfillWindowsOperator, reader: str, source_key: str | None
+    task: ReadWindowOperator | BackfillWindowsOperator,
+    whole: Source,
+    target: Sink | None,
+    reader: str,
+    source_key: str | None,
 ) -> tuple[Source, Sink | None]:
     """What a task reads and where that lands; of a task that lands many, the topic or stream that is named."""
-    if not is_fan_out(task.sink):
-        return task.source, task.sink
-    many = f"{task.dag_id}.{task.task_id} lands each topic or stream of {task.source} in a table of its own"
+    if target is None or not is_fan_out(target):
+        return whole, target
+    many = f"{task.dag_id}.{task.task_id} lands each topic or stream of {whole} in a table of its own"
     if not source_key:
         raise InvalidRequest(f"{many}: say which one with --source-key, as `airflow streams coverage` shows it")
     with open_journal() as journal:
-        written, kept = journal.source(source_key), kept_landing(journal, source_key, reader)
+        written, kept = journal.source(source_key), stored_landing(journal, source_key, reader)
     if written is not None and kept is not None:
         source = source_from_json(written)
-        sink = sink_for(task.table_sink, declaration_of(source.system).placeholder_names(source))
+        sink = sink_for(target, declaration_of(source.system).placeholder_names(source))
         if kept.sink is not None and kept.sink.asset_uri == sink.asset_uri:
             return source, sink
-    raise InvalidRequest(f"{many}, and landed nothing of {source_key} there: its own run, or its backfill, finds that")
+    raise InvalidRequest(f"{many}, but has not landed {source_key} yet: run the task, or its backfill, first")

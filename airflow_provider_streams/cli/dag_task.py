@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.airflow_features import dag_bags
+from airflow_provider_streams.errors import InvalidRequest, as_clause
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +33,8 @@ class LoadedTask:
             return self.task.render_template(value, known, self.dag.get_template_env())
         except Exception as error:
             raise InvalidRequest(
-                f"{self.dag.dag_id}.{self.task.task_id}: {_shown(value)} can be rendered in a run only ({error}): "
-                "give it as an argument, like --reader"
+                f"{self.dag.dag_id}.{self.task.task_id}: {_shown(value)} can be rendered only in a run ({error}): "
+                "give it as an option, like --reader"
             ) from error
 
 
@@ -64,7 +65,6 @@ def load_task(dag_id: str, task_id: str, map_index: int | None) -> LoadedTask:
 
 def _load_dag(dag_id: str) -> Any:
     from airflow.dag_processing.bundles.manager import DagBundlesManager  # noqa: PLC0415 - Airflow's own side
-    from airflow.dag_processing.dagbag import BundleDagBag  # noqa: PLC0415
     from airflow.models.dag import DagModel  # noqa: PLC0415
     from airflow.sdk.definitions._internal.dag_parsing_context import (  # noqa: PLC0415
         _airflow_parsing_context_manager,
@@ -77,9 +77,12 @@ def _load_dag(dag_id: str) -> Any:
     bundle.initialize()
     file = bundle.path / model.relative_fileloc
     with _airflow_parsing_context_manager(dag_id=dag_id):
-        bag = BundleDagBag(dag_folder=str(file), bundle_path=bundle.path, bundle_name=bundle.name)
+        bag = dag_bags().BundleDagBag(dag_folder=str(file), bundle_path=bundle.path, bundle_name=bundle.name)
     if dag_id not in bag.dags:
-        causes = "; ".join(text.strip().splitlines()[-1] for text in bag.import_errors.values()) or "it is not in there"
+        causes = (
+            "; ".join(as_clause(text.strip().splitlines()[-1]) for text in bag.import_errors.values())
+            or "it is not in there"
+        )
         raise InvalidRequest(f"DAG {dag_id!r} cannot be loaded from {file}: {causes}")
     return bag.dags[dag_id]
 
@@ -94,7 +97,8 @@ def _unmapped(task: Any, map_index: int | None) -> Any:
         return task.unmap(dict(maps[map_index]))
     except (TypeError, IndexError, KeyError, AttributeError) as error:
         raise InvalidRequest(
-            f"{task.task_id} is mapped over what only a run knows, or not so often: name its source and --reader"
+            f"{task.task_id} has no such map index, or is mapped over values that only a run knows: "
+            "name its source and --reader instead"
         ) from error
 
 

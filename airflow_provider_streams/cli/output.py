@@ -24,6 +24,19 @@ def answer(text: str) -> None:
     print(text, file=_file(), flush=True)
 
 
+def drop_answers() -> None:
+    """The program that read the answers has closed them: drop the rest without a failure."""
+    sink = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(sink, _file().fileno())
+    os.close(sink)
+
+
+def terminal_width() -> int | None:
+    """How many cells a line of answers has; None: they do not go to a terminal."""
+    file = _file()
+    return os.get_terminal_size(file.fileno()).columns if file.isatty() else None
+
+
 def for_people(output: str) -> bool:
     """Whether `--output` asks for text, and not for what a program reads."""
     return output in ("table", "plain")
@@ -61,7 +74,7 @@ def _file() -> TextIO:
 
 
 @contextmanager
-def answers_alone() -> Iterator[None]:
+def stdout_for_answers() -> Iterator[None]:
     """Whatever else is written to stdout meanwhile, by loggers or by programs that are started, goes to stderr."""
     printed = sys.stdout
     if not _is_standard_output(printed):

@@ -1,4 +1,4 @@
-"""What compressed the bytes behind a registry's header, undone: never more bytes than `room` allows."""
+"""Decompresses the bytes after a registry's header, to no more bytes than `room` allows."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from typing import Final, TypeAlias
 
 import pyarrow as pa
 
-from airflow_provider_streams.errors import InvalidSchema
+from airflow_provider_streams.errors import InvalidSchema, as_clause
 
 Decompress: TypeAlias = Callable[[bytes, int], bytes]
-"""The data of compressed bytes; of more than so many: `TooMuch`. Anything that it raises makes the event a bad one."""
+"""The data of compressed bytes. It raises `TooMuch` for more bytes, and anything that it raises makes the event bad."""
 
 LEAST_ROOM: Final = 64 << 10
 MOST_ROOM: Final = 64 << 20
 MOST_RATIO: Final = 250
 
 
-class TooMuch(Exception):  # caught by those who call: a cause, no error of the package
-    """The data would be larger than it may be."""
+class TooMuch(Exception):  # callers catch it: a cause, no error of the package
+    """The data would be too large."""
 
 
 def room(size: int) -> int:
-    """Bytes that so many compressed ones may become: 250 times theirs, at least 64 KiB, at most 64 MiB."""
+    """The most bytes for some compressed bytes: 250 times as many, at least 64 KiB, at most 64 MiB."""
     return min(max(LEAST_ROOM, size * MOST_RATIO), MOST_ROOM)
 
 
 def codec(name: str) -> Decompress:
-    """The function of a codec: `gzip`, `snappy`, or one of `package.module:function`.
+    """The function of a codec: `gzip`, `snappy`, or `package.module:function`.
 
-    Such a function takes bytes and returns bytes, or takes bytes and the greatest number of bytes to return, if it has
-    an attribute `bounded` that is true. `airflow_provider_streams.formats.codecs:lz4` is one.
+    Such a function takes and returns bytes. If its attribute `bounded` is true, it also takes the most bytes to return,
+    as `airflow_provider_streams.formats.codecs:lz4` does.
 
     Raises:
         InvalidSchema: there is no such codec here.
@@ -46,13 +46,15 @@ def codec(name: str) -> Decompress:
         found = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
         raise InvalidSchema(
-            f"codec {name!r}", f"it cannot be imported ({error})", "Install it where Spark's tasks run, or send it."
+            f"codec {name!r}",
+            f"it cannot be imported ({as_clause(error)})",
+            "Install it where Spark's tasks run, or send it.",
         ) from error
     return found if getattr(found, "bounded", False) else _unbounded(found)
 
 
 def gzip(data: bytes, most: int) -> bytes:
-    """Of one or more gzip members, with nothing behind them."""
+    """Decompress one or more gzip members, and nothing after them."""
     pieces: list[bytes] = []
     left = most
     while True:
@@ -70,7 +72,7 @@ def gzip(data: bytes, most: int) -> bytes:
 
 
 def snappy(data: bytes, most: int) -> bytes:
-    """Of a raw block: its size as a varint, then its elements."""
+    """Decompress a raw block: its size as a varint, then its elements."""
     size = shift = 0
     for byte in data[:_SIZE_BYTES]:
         size |= (byte & 0x7F) << shift
@@ -85,7 +87,7 @@ def snappy(data: bytes, most: int) -> bytes:
 
 
 def lz4(data: bytes, most: int) -> bytes:
-    """Of LZ4's frame format."""
+    """Decompress LZ4's frame format."""
     if not data:
         raise ValueError("no frame at all")
     with pa.CompressedInputStream(pa.BufferReader(data), "lz4") as stream:

@@ -6,40 +6,51 @@ from collections.abc import Iterable
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, cast
 
-from airflow_provider_streams.hooks.pravega_connection import PravegaConnection
+from airflow_provider_streams.hooks.pravega_connection import PravegaConnection, lazy
 from airflow_provider_streams.hooks.schema_registry import SchemaRegistryHook
-from airflow_provider_streams.model.cut import Cut
-from airflow_provider_streams.systems.pravega.registry import questions as registry_questions
+from airflow_provider_streams.model.stream.cut import Cut
+from airflow_provider_streams.systems.pravega.metadata.stream_cut import StreamCut
+from airflow_provider_streams.systems.pravega.operations.stream_settings import IfExists, StreamSettings
+from airflow_provider_streams.systems.pravega.schema_registry import schemas as registry_questions
 from airflow_provider_streams.systems.pravega.source import PravegaSource
-from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
-from airflow_provider_streams.systems.pravega.stream_settings import IfExists, StreamSettings
 from airflow_provider_streams.systems.schemas import SchemaAvailable
 
 if TYPE_CHECKING:
-    from airflow_provider_streams.model.basis import CutText
-    from airflow_provider_streams.model.hold import Hold, HoldRequest
-    from airflow_provider_streams.model.readiness import Readiness
-    from airflow_provider_streams.model.source import Source
+    from airflow_provider_streams.model.stream.hold import Hold, HoldRequest
+    from airflow_provider_streams.model.stream.source import Source
+    from airflow_provider_streams.model.window.basis import CutText
+    from airflow_provider_streams.model.window.readiness import Readiness
     from airflow_provider_streams.systems.conditions import Condition
-    from airflow_provider_streams.systems.pravega.administration import Change, Made, Truncated
-    from airflow_provider_streams.systems.pravega.calls import KeyedSegment, Settings
-    from airflow_provider_streams.systems.pravega.conditions import PravegaCondition
-    from airflow_provider_streams.systems.pravega.questions import StreamState, Unread
-    from airflow_provider_streams.systems.pravega.scaling import Choice
-    from airflow_provider_streams.systems.pravega.steps import Steps
+    from airflow_provider_streams.systems.pravega.client import controller_calls
+    from airflow_provider_streams.systems.pravega.client.controller_call import KeyedSegment
+    from airflow_provider_streams.systems.pravega.client.stream_configuration import Settings
+    from airflow_provider_streams.systems.pravega.metadata import queries
+    from airflow_provider_streams.systems.pravega.metadata.queries import StreamState, Unread
+    from airflow_provider_streams.systems.pravega.operations import administration, hold, scaling
+    from airflow_provider_streams.systems.pravega.operations.administration import Change, CreateResult, Truncated
+    from airflow_provider_streams.systems.pravega.operations.conditions import PravegaCondition
+    from airflow_provider_streams.systems.pravega.operations.scaling import Choice
+    from airflow_provider_streams.systems.pravega.planning import cuts
     from airflow_provider_streams.systems.schemas import Check, Compatibility, OfferedSchema
+else:  # gRPC when used
+    controller_calls = lazy("client.controller_calls")
+    queries = lazy("metadata.queries")
+    administration = lazy("operations.administration")
+    hold = lazy("operations.hold")
+    scaling = lazy("operations.scaling")
+    cuts = lazy("planning.cuts")
 
 
 class PravegaHook(PravegaConnection):
     """A connection to Pravega: what streams hold, and their administration.
 
     Host and port are the controller, the schema is the scope of streams named without one, login and password are
-    those of the user; every option of `systems.pravega.options.OPTIONS` may be an extra. Streams are named
+    those of the user; every setting of `client.endpoint.Endpoint` may be an extra. Streams are named
     `scope/stream`, or by their name alone where the connection has a scope. No question creates anything; a typo in
     a name is `SourceNotFound`.
 
-    Everything is a rule that both edges run: `run` and `arun` take those of `systems.pravega.questions`, `.cuts`,
-    `.administration` and `.scaling`, and `call` and `acall` one call to the controller, of `systems.pravega.calls`.
+    `run` and `arun` take any rule of `systems.pravega` (`metadata.queries`, `planning.cuts`,
+    `operations.administration`, `operations.scaling`), and `call` and `acall` one call of `client.controller_calls`.
     The named methods are the most common of them.
 
     Args:
@@ -51,78 +62,54 @@ class PravegaHook(PravegaConnection):
 
     def scopes(self) -> tuple[str, ...]:
         """Every scope but Pravega's own; needs a permission of its own."""
-        from airflow_provider_streams.systems.pravega import questions  # noqa: PLC0415
-
-        return self.run(questions.scopes())
+        return self.run(queries.scopes())
 
     def streams(self, scope: str | None = None, *, tag: str = "") -> tuple[str, ...]:
         """Every `scope/stream` of a scope (default: the connection's), with a tag if one is given."""
-        from airflow_provider_streams.systems.pravega import questions  # noqa: PLC0415
-
-        return self.run(questions.streams(self.scope(scope), tag))
+        return self.run(queries.streams(self.scope(scope), tag))
 
     async def astreams(self, scope: str | None = None, *, tag: str = "") -> tuple[str, ...]:
         """As `streams`, for an event loop."""
-        from airflow_provider_streams.systems.pravega import questions  # noqa: PLC0415
-
-        return await self.arun(questions.streams(await self.ascope(scope), tag))
+        return await self.arun(queries.streams(await self.ascope(scope), tag))
 
     def exists(self, stream: str) -> bool:
         """Whether there is such a stream."""
-        from airflow_provider_streams.systems.pravega import calls  # noqa: PLC0415
-
-        return self.call(calls.stream_exists(self.stream(stream)))
+        return self.call(controller_calls.stream_exists(self.stream(stream)))
 
     async def aexists(self, stream: str) -> bool:
         """As `exists`, for an event loop."""
-        from airflow_provider_streams.systems.pravega import calls  # noqa: PLC0415
-
-        return await self.acall(calls.stream_exists(await self.astream(stream)))
+        return await self.acall(controller_calls.stream_exists(await self.astream(stream)))
 
     def describe(self, stream: str) -> StreamState:
         """Settings, tags, head, tail and open segments of a stream."""
-        from airflow_provider_streams.systems.pravega import questions  # noqa: PLC0415
-
-        return self.run(questions.describe(self.stream(stream)))
+        return self.run(queries.describe(self.stream(stream)))
 
     async def adescribe(self, stream: str) -> StreamState:
         """As `describe`, for an event loop."""
-        from airflow_provider_streams.systems.pravega import questions  # noqa: PLC0415
-
-        return await self.arun(questions.describe(await self.astream(stream)))
+        return await self.arun(queries.describe(await self.astream(stream)))
 
     def stream_settings(self, stream: str) -> Settings:
         """A stream's configuration: scaling, retention, tags."""
-        from airflow_provider_streams.systems.pravega import calls  # noqa: PLC0415
-
-        return self.call(calls.stream_settings(self.stream(stream)))
+        return self.call(controller_calls.stream_settings(self.stream(stream)))
 
     def head(self, stream: str) -> Cut:
         """The cut at the first event still held."""
-        from airflow_provider_streams.systems.pravega import cuts  # noqa: PLC0415
-
         return self.run(cuts.head(self.stream(stream))).to_model()
 
     def tail(self, stream: str) -> Cut:
         """A cut just after every event acknowledged before the call; of a sealed stream its end."""
-        from airflow_provider_streams.systems.pravega import cuts  # noqa: PLC0415
-
         return self.run(cuts.tail(self.stream(stream))).to_model()
 
     async def ahead(self, stream: str) -> Cut:
         """As `head`, for an event loop."""
-        from airflow_provider_streams.systems.pravega import cuts  # noqa: PLC0415
-
         return (await self.arun(cuts.head(await self.astream(stream)))).to_model()
 
     async def atail(self, stream: str) -> Cut:
         """As `tail`, for an event loop."""
-        from airflow_provider_streams.systems.pravega import cuts  # noqa: PLC0415
-
         return (await self.arun(cuts.tail(await self.astream(stream)))).to_model()
 
     def source(self, stream: str) -> PravegaSource:
-        """A stream as a source; without a scope, its name lies in the connection's."""
+        """A stream as a source; without a scope, it is in the connection's."""
         return PravegaSource(stream if "/" in stream else self.stream(stream), conn_id=self.conn_id)
 
     def cut(self, stream: str, cut: CutText) -> Cut:
@@ -139,21 +126,17 @@ class PravegaHook(PravegaConnection):
         return StreamCut.from_model(self.stream(stream), cut).to_text()
 
     def unread(self, stream: str, start: Cut | None = None) -> Unread:
-        """What lies between a cut (None: the head) and the tail, in stored bytes."""
-        from airflow_provider_streams.systems.pravega import questions  # noqa: PLC0415
-
+        """The stored bytes between a cut (None: the head) and the tail."""
         name = self.stream(stream)
-        return self.run(questions.unread(name, _stream_cut(name, start)))
+        return self.run(queries.unread(name, _stream_cut(name, start)))
 
     async def aunread(self, stream: str, start: Cut | None = None) -> Unread:
         """As `unread`, for an event loop."""
-        from airflow_provider_streams.systems.pravega import questions  # noqa: PLC0415
-
         name = await self.astream(stream)
-        return await self.arun(questions.unread(name, _stream_cut(name, start)))
+        return await self.arun(queries.unread(name, _stream_cut(name, start)))
 
     def check(self, source: Source, condition: Condition) -> Readiness:
-        """See `StreamHook`."""
+        """As `StreamHook`."""
         named = cast("PravegaSource", source)
         if isinstance(condition, SchemaAvailable):
             with closing(self.registry(named)) as registry:
@@ -162,12 +145,12 @@ class PravegaHook(PravegaConnection):
         return self.run(cast("PravegaCondition", condition).rule(named.stream))
 
     async def acheck(self, source: Source, condition: Condition) -> Readiness:
-        """See `StreamHook`; the channel to the controller belongs to the loop that asks first."""
+        """As `StreamHook`; the channel to the controller belongs to the loop that asks first."""
         named = cast("PravegaSource", source)
         if isinstance(condition, SchemaAvailable):
             registry, asked = self.registry(named), registry_questions.registry_of(named)
             try:
-                streams = named.streams or await self.arun(_chosen(named))
+                streams = named.streams or await self.arun(queries.streams_of(named))
                 return await registry.aask(registry_questions.available(asked, streams, condition))
             finally:
                 await registry.aclose()
@@ -186,48 +169,38 @@ class PravegaHook(PravegaConnection):
     def check_schema(
         self, source: Source, offered: OfferedSchema, check: Check = "write", policy: str | None = None
     ) -> Compatibility:
-        """See `StreamHook`: by the group's policy, or another one of the registry's."""
+        """As `StreamHook`: by the group's policy, or another one of the registry's."""
         named = cast("PravegaSource", source)
         with closing(self.registry(named)) as registry:
             asked = registry_questions.registry_of(named)
             return registry.ask(registry_questions.fits_all(asked, self._streams(named), offered, check, policy))
 
     def _streams(self, source: PravegaSource) -> tuple[str, ...]:
-        return source.streams or self.run(_chosen(source))
+        return source.streams or self.run(queries.streams_of(source))
 
     # Holds
 
     def place_hold(self, request: HoldRequest) -> dict[str, Any]:
-        """See `StreamHook`: a subscriber without readers; it starts at a cut, by default at the head."""
-        from airflow_provider_streams.systems.pravega import hold  # noqa: PLC0415
-
+        """As `StreamHook`: a subscriber without readers; it starts at a cut, by default at the head."""
         return self.run(hold.place_request(request))
 
     def move_hold(self, request: HoldRequest) -> dict[str, Any]:
-        """See `StreamHook`."""
-        from airflow_provider_streams.systems.pravega import hold  # noqa: PLC0415
-
+        """As `StreamHook`."""
         return self.run(hold.move_request(request))
 
-    def release_hold(self, source: Source, name: str, reader: str) -> dict[str, Any]:  # noqa: ARG002 - no room for it
-        """See `StreamHook`: a name is all that Pravega keeps of a hold."""
-        from airflow_provider_streams.systems.pravega import hold  # noqa: PLC0415
-
+    def release_hold(self, source: Source, name: str, reader: str) -> dict[str, Any]:  # noqa: ARG002 - Pravega does not keep it
+        """As `StreamHook`: a name is all that Pravega keeps of a hold."""
         return self.run(hold.release_named(source, name))
 
     def holds(self, source: Source, readers: Iterable[str] = ()) -> tuple[Hold, ...]:
-        """See `StreamHook`: every subscriber, also those of others; where it stands Pravega does not tell."""
-        from airflow_provider_streams.systems.pravega import hold  # noqa: PLC0415
-
+        """As `StreamHook`: every subscriber, also those of others; Pravega does not say where one stands."""
         return self.run(hold.holds(source, readers))
 
     # Administration
 
     def create_scope(self, scope: str | None = None) -> bool:
         """Make a scope (default: the connection's); False: it was there."""
-        from airflow_provider_streams.systems.pravega import calls  # noqa: PLC0415
-
-        return self.call(calls.create_scope(self.scope(scope)))
+        return self.call(controller_calls.create_scope(self.scope(scope)))
 
     def create_stream(
         self,
@@ -237,77 +210,55 @@ class PravegaHook(PravegaConnection):
         if_exists: IfExists = "keep",
         make_scope: bool = False,
         rescale: bool = False,
-    ) -> Made:
-        """Make a stream; see `systems.pravega.administration.create`.
+    ) -> CreateResult:
+        """Make a stream; see `systems.pravega.operations.administration.create`.
 
         Args:
             stream: its name.
-            change: `StreamSettings(..)` of `systems.pravega.stream_settings`, or a function of the default
+            change: `StreamSettings(..)` of `systems.pravega.operations.stream_settings`, or a function of the default
                 settings (one segment, no retention).
             if_exists: keep it as it is, update its settings, or fail.
             make_scope: make its scope as well.
             rescale: an update may scale it to the number of segments that its fixed policy says.
         """
-        from airflow_provider_streams.systems.pravega import administration  # noqa: PLC0415
-
-        rule = administration.create(
-            self.stream(stream),
-            change or StreamSettings(),
-            if_exists=if_exists,
-            make_scope=make_scope,
-            rescale=rescale,
+        name, change = self.stream(stream), change or StreamSettings()
+        return self.run(
+            administration.create(name, change, if_exists=if_exists, make_scope=make_scope, rescale=rescale)
         )
-        return self.run(rule)
 
-    def change_settings(self, stream: str, change: Change, *, rescale: bool = False) -> Made:
+    def change_settings(self, stream: str, change: Change, *, rescale: bool = False) -> CreateResult:
         """Change a stream's settings; what the change leaves alone stays.
 
         Raises:
             InvalidRequest: the update would scale the stream, and `rescale` does not allow it.
         """
-        from airflow_provider_streams.systems.pravega import administration  # noqa: PLC0415
-
         return self.run(administration.change_settings(self.stream(stream), change, rescale=rescale))
 
-    def set_tags(self, stream: str, tags: Iterable[str]) -> Made:
+    def set_tags(self, stream: str, tags: Iterable[str]) -> CreateResult:
         """Give a stream these tags, and no others."""
         return self.change_settings(stream, StreamSettings(tags=tuple(tags)))
 
     def truncate(self, stream: str, cut: Cut) -> Truncated:
         """Drop everything before a cut; nothing, if the stream starts there already."""
-        from airflow_provider_streams.systems.pravega import administration  # noqa: PLC0415
-
         name = self.stream(stream)
         return self.run(administration.truncate(name, StreamCut.from_model(name, cut)))
 
     def seal(self, stream: str) -> Cut:
         """End a stream for good; its end."""
-        from airflow_provider_streams.systems.pravega import administration  # noqa: PLC0415
-
         return self.run(administration.seal(self.stream(stream))).to_model()
 
     def delete_stream(self, stream: str) -> bool:
         """Remove a sealed stream; False: it was not there."""
-        from airflow_provider_streams.systems.pravega import calls  # noqa: PLC0415
-
-        return self.call(calls.delete_stream(self.stream(stream)))
+        return self.call(controller_calls.delete_stream(self.stream(stream)))
 
     def scale(self, stream: str, choose: Choice) -> tuple[KeyedSegment, ...]:
         """Scale a stream and wait for the end; its open segments afterwards.
 
         Args:
             stream: its name.
-            choose: `to_count(n)`, `split(segment)` or `merge(segments)` of `systems.pravega.scaling`.
+            choose: `to_count(n)`, `split(segment)` or `merge(segments)` of `systems.pravega.operations.scaling`.
         """
-        from airflow_provider_streams.systems.pravega import scaling  # noqa: PLC0415
-
         return self.run(scaling.scale(self.stream(stream), choose))
-
-
-def _chosen(source: PravegaSource) -> Steps[tuple[str, ...]]:
-    from airflow_provider_streams.systems.pravega.selection import streams_of  # noqa: PLC0415 - gRPC when used
-
-    return streams_of(source)
 
 
 def _stream_cut(stream: str, cut: Cut | None) -> StreamCut | None:

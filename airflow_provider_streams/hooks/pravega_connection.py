@@ -6,29 +6,49 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
 
-from airflow_provider_streams.errors import InvalidRequest, StreamsError
+from airflow_provider_streams.errors import InvalidRequest, NotAuthorized, StreamsError
 from airflow_provider_streams.hooks.base import Sampled, StreamHook
-from airflow_provider_streams.hooks.of_loop import OfLoop
+from airflow_provider_streams.hooks.connection_hook import SettingsHook, address_of, check_one_given
 from airflow_provider_streams.hooks.schema_registry import SchemaRegistryHook
-from airflow_provider_streams.model.payload import Registry
-from airflow_provider_streams.systems.pravega.endpoint import Endpoint
-from airflow_provider_streams.systems.pravega.registry.options import OF_PRAVEGA, PREFIX
+from airflow_provider_streams.model.lazy_module import LazyModule
+from airflow_provider_streams.model.name_suggestion import hint_for
+from airflow_provider_streams.model.schema.payload import Registry
+from airflow_provider_streams.systems.pravega.client.endpoint import Endpoint
 from airflow_provider_streams.systems.pravega.source import PravegaSource, scoped_stream_name
+
+
+def lazy(name: str) -> LazyModule:
+    """A module of Pravega's folder."""
+    return LazyModule(f"airflow_provider_streams.systems.pravega.{name}")
+
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection as AirflowConnection
 
-    from airflow_provider_streams.model.retention import Holding
-    from airflow_provider_streams.model.source import Source
-    from airflow_provider_streams.systems.pravega.calls import Call
-    from airflow_provider_streams.systems.pravega.client import AsyncClient, Client
-    from airflow_provider_streams.systems.pravega.steps import Steps
+    from airflow_provider_streams.model.stream.retention import Holding
+    from airflow_provider_streams.model.stream.source import Source
+    from airflow_provider_streams.systems.pravega.client import controller_calls, stream_client
+    from airflow_provider_streams.systems.pravega.client.controller_call import Call
+    from airflow_provider_streams.systems.pravega.client.coroutines import Steps
+    from airflow_provider_streams.systems.pravega.client.stream_client import AsyncClient, Client
+    from airflow_provider_streams.systems.pravega.metadata import queries
+    from airflow_provider_streams.systems.pravega.operations import health, retention
     from airflow_provider_streams.systems.pravega.system import PravegaSystem
+
+else:  # gRPC when used
+    controller_calls = lazy("client.controller_calls")
+    stream_client = lazy("client.stream_client")
+    queries = lazy("metadata.queries")
+    health = lazy("operations.health")
+    retention = lazy("operations.retention")
 
 T = TypeVar("T")
 
+_PREFIX = "registry_"
+"""How the options begin that are a Schema Registry's."""
 
-class PravegaConnection(StreamHook):
+
+class PravegaConnection(SettingsHook[Endpoint, "Client", "AsyncClient"], StreamHook):
     """What every question to Pravega goes through: `run` a rule, `call` the controller, blocking or in a loop.
 
     Args:
@@ -36,7 +56,7 @@ class PravegaConnection(StreamHook):
         options: settings that win over the connection's.
     """
 
-    conn_name_attr = "conn_id"
+    endpoint_class = Endpoint
     default_conn_name = "pravega_default"
     conn_type = "pravega"
     hook_name = "Pravega"
@@ -44,17 +64,15 @@ class PravegaConnection(StreamHook):
 
     def __init__(self, conn_id: str = default_conn_name, *, options: Mapping[str, str] | None = None) -> None:
         super().__init__(conn_id, system="pravega", options=options)
-        self._client: Client | None = None
-        self._of_loop = OfLoop(self._opened)
         self._registry: str | None = None
 
     def of_source(self, source: Source) -> None:
-        """See `StreamHook`: a source may name the connection of the registry that has its schemas."""
+        """As `StreamHook`: a source may name the connection of the registry that has its schemas."""
         value = cast("PravegaSource", source).value
         self._registry = value.conn_id if isinstance(value, Registry) else None
 
     def options(self) -> dict[str, str]:
-        """See `ConnectionHook`; without what only planning needs, the registry's settings."""
+        """As `ConnectionHook`, without the registry's settings, which only planning needs."""
         return _without_registry(super().options())
 
     async def aoptions(self) -> dict[str, str]:
@@ -62,7 +80,7 @@ class PravegaConnection(StreamHook):
         return _without_registry(await super().aoptions())
 
     def planning_options(self) -> dict[str, str]:
-        """See `StreamHook`: those of the source's registry win over the connection's own."""
+        """As `StreamHook`: those of the source's registry win over the connection's own."""
         if self._registry is None:
             return super().options()
         return {**self.options(), **_as_registrys(SchemaRegistryHook(self._registry).options())}
@@ -73,45 +91,20 @@ class PravegaConnection(StreamHook):
             return await super().aoptions()
         return {**await self.aoptions(), **_as_registrys(await SchemaRegistryHook(self._registry).aoptions())}
 
-    def endpoint(self) -> Endpoint:
-        """Where the cluster is and who we are there.
-
-        Raises:
-            InvalidRequest: a setting is missing or malformed.
-        """
-        return Endpoint.from_options(self.planning_options())
+    def _endpoint_options(self) -> dict[str, str]:
+        return self.planning_options()
 
     def system(self) -> PravegaSystem:
-        """The system behind the connection; close it. It connects when used."""
+        """As `StreamHook`; close it."""
         return cast("PravegaSystem", super().system())
 
     # Rules and calls, on both edges
 
-    @property
-    def client(self) -> Client:
-        """Asks the controller and the segment stores; not for several threads.
+    def _opened(self, endpoint: Endpoint) -> Client:
+        return stream_client.Client(endpoint)
 
-        Raises:
-            MissingDependency: grpcio is not installed.
-        """
-        if self._client is None:
-            from airflow_provider_streams.systems.pravega.client import Client  # noqa: PLC0415 - gRPC when used
-
-            self._client = Client(self.endpoint())
-        return self._client
-
-    def get_conn(self) -> Client:
-        """As `client`."""
-        return self.client
-
-    async def aclient(self) -> AsyncClient:
-        """The same for the running event loop; what another loop has opened cannot be used here."""
-        return await self._of_loop.get()
-
-    async def _opened(self) -> AsyncClient:
-        from airflow_provider_streams.systems.pravega.client import AsyncClient  # noqa: PLC0415 - gRPC when used
-
-        return AsyncClient(Endpoint.from_options(await self.aoptions()))
+    def _aclient_of(self, endpoint: Endpoint) -> AsyncClient:
+        return stream_client.AsyncClient(endpoint)
 
     def run(self, rule: Steps[T]) -> T:
         """The value of a rule."""
@@ -162,61 +155,53 @@ class PravegaConnection(StreamHook):
         Raises:
             InvalidRequest: a setting is missing or malformed.
         """
-        from airflow_provider_streams.systems.pravega.health import health  # noqa: PLC0415
+        return {service: str(answer) for service, answer in health.health(self.client).items()}
 
-        return {service: str(answer) for service, answer in health(self.client).items()}
+    def _test(self) -> str:
+        """Whether every service accepts us, and the connection's scope exists.
 
-    def test_connection(self) -> tuple[bool, str]:
-        """Whether the cluster accepts us; the message holds no secret."""
-        try:
-            return self._test()
-        except StreamsError as error:
-            return False, str(error)
-        except Exception as error:  # noqa: BLE001 - Airflow shows this text unmasked: foreign errors may quote secrets
-            return False, f"{type(error).__name__} while connecting; the API server's log has more"
-
-    def _test(self) -> tuple[bool, str]:
-        from airflow_provider_streams.systems.pravega.health import health  # noqa: PLC0415
-
-        answers = health(self.client)
+        Raises:
+            StreamsError: one does not.
+            InvalidRequest: no such scope; with the nearest name, where we may list scopes.
+        """
+        answers = health.health(self.client)
         for answer in answers.values():
             if isinstance(answer, StreamsError):
                 raise answer
+        self._check_scope(self.client.endpoint.scope)
         shown = ", ".join(f"{service} {answer}" for service, answer in answers.items())
-        return True, f"Pravega at {self.client.endpoint.controller} accepts us: {shown}."
+        return f"Pravega at {self.client.endpoint.controller} accepts us: {shown}."
+
+    def _check_scope(self, scope: str) -> None:
+        try:
+            if not scope or self.call(controller_calls.scope_exists(scope)):
+                return
+        except NotAuthorized:
+            return  # this user may not know
+        try:
+            hint = hint_for(scope, self.run(queries.scopes()))
+        except NotAuthorized:
+            hint = "this user may not list the others"
+        raise InvalidRequest(f"connection {self.conn_id!r}: there is no scope {scope!r}; {hint}")
 
     def holding(self, source: Source, reader: str | None, recorded: Callable[[], Sampled]) -> Holding:
-        """See `StreamHook`: recorded cuts tell."""
-        from airflow_provider_streams.systems.pravega import retention  # noqa: PLC0415 - gRPC when used
-
+        """As `StreamHook`, by recorded cuts."""
         return self.run(retention.holding(cast("PravegaSource", source), reader, recorded(), datetime.now(UTC)))
 
     async def aholding(self, source: Source, reader: str | None, recorded: Callable[[], Awaitable[Sampled]]) -> Holding:
         """As `holding`, for an event loop."""
-        from airflow_provider_streams.systems.pravega import retention  # noqa: PLC0415 - gRPC when used
-
         rule = retention.holding(cast("PravegaSource", source), reader, await recorded(), datetime.now(UTC))
         return await self.arun(rule)
 
-    def close(self) -> None:
-        """Close what blocking calls opened."""
-        if self._client is not None:
-            self._client.close()
-            self._client = None
-
-    async def aclose(self) -> None:
-        """Close what asynchronous calls opened."""
-        await self._of_loop.close()
-
     def full_names(self, names: list[str]) -> list[str]:
-        """As `StreamHook`: one name without a scope is of the connection's."""
+        """As `StreamHook`: one name without a scope is in the connection's scope."""
         if len(names) != 1 or "/" in names[0]:
             return names
         return [full_stream_name(names[0], self.settings()["scope"].value, self.conn_id)]
 
     def _fields(self, connection: AirflowConnection) -> Mapping[str, object]:
         return {
-            "controller": _controller(connection.host, connection.port),
+            "controller": address_of(connection, "tcp"),
             "scope": connection.schema,
             "username": connection.login,
             "password": connection.password,
@@ -224,14 +209,12 @@ class PravegaConnection(StreamHook):
 
 
 def _without_registry(options: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in options.items() if not name.startswith(PREFIX)}
+    return {name: value for name, value in options.items() if not name.startswith(_PREFIX)}
 
 
 def _as_registrys(options: Mapping[str, str]) -> dict[str, str]:
-    return {f"{PREFIX}{name}": value for name, value in options.items() if f"{PREFIX}{name}" in _REGISTRYS}
-
-
-_REGISTRYS = frozenset(option.name for option in OF_PRAVEGA)
+    known = {option.name for option in Endpoint.options()}
+    return {f"{_PREFIX}{name}": value for name, value in options.items() if f"{_PREFIX}{name}" in known}
 
 
 def full_stream_name(name: str, scope: str, conn_id: str) -> str:
@@ -245,13 +228,12 @@ def full_stream_name(name: str, scope: str, conn_id: str) -> str:
 
 
 def one_stream(owner: object, stream: str | None, source: PravegaSource | None, conn_id: str) -> tuple[str, str]:
-    """The name and the connection of a stream that an operator or a sensor is given in one of two ways.
+    """The name and the connection of a stream that an operator, a sensor or a trigger is given by name or as a source.
 
     Raises:
         InvalidRequest: both are given, or none.
     """
-    if (stream is None) == (source is None):
-        raise InvalidRequest(f"{type(owner).__name__} takes a stream or a source, one of them")
+    check_one_given(owner, "stream", stream, source)
     return (source.stream, source.conn_id) if source else (stream or "", conn_id)
 
 
@@ -263,14 +245,7 @@ def given_scope(scope: str, conn_id: str) -> str:
     """
     if not scope:
         raise InvalidRequest(
-            f"no scope: name streams 'scope/stream', or give connection {conn_id!r} one (its field Schema, or the "
+            f"no scope: name streams 'scope/stream', or set one in connection {conn_id!r} (its field Schema, or the "
             "environment variable PRAVEGA_SCOPE)"
         )
     return scope
-
-
-def _controller(host: str | None, port: int | None) -> str:
-    if not host:
-        return ""
-    address = host if "://" in host else f"tcp://{host}"
-    return f"{address}:{port}" if port and not address.rpartition(":")[2].isdigit() else address

@@ -10,43 +10,44 @@ from datetime import UTC, datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
-from airflow_provider_streams.errors import InvalidRequest, StreamsError, SystemUnavailable
+from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.base import Sampled, StreamHook
-from airflow_provider_streams.model.basis import Chained, EventTime, PublishTime
-from airflow_provider_streams.model.cut import Cut
-from airflow_provider_streams.model.readiness import Readiness
-from airflow_provider_streams.systems.pulsar import hold, retention
-from airflow_provider_streams.systems.pulsar import topics as topic_questions
-from airflow_provider_streams.systems.pulsar.admin import requests
-from airflow_provider_streams.systems.pulsar.admin.answers import InternalStats, MessageId, TopicStats
-from airflow_provider_streams.systems.pulsar.admin.client import AdminClient, AsyncAdminClient
-from airflow_provider_streams.systems.pulsar.admin.pool import acquire, release
-from airflow_provider_streams.systems.pulsar.backlog import Backlog
-from airflow_provider_streams.systems.pulsar.endpoint import Address, Endpoint
-from airflow_provider_streams.systems.pulsar.questions import Question, Topic, aask, ask, topics_in, topics_of
-from airflow_provider_streams.systems.pulsar.questions import topic as topic_named
-from airflow_provider_streams.systems.pulsar.schemas import fits
+from airflow_provider_streams.hooks.connection_hook import SettingsHook, address_of, check_one_given
+from airflow_provider_streams.model.stream.cut import Cut
+from airflow_provider_streams.model.window.basis import Chained, EventTime, PublishTime
+from airflow_provider_streams.model.window.readiness import Readiness
+from airflow_provider_streams.systems.pulsar.client.admin import requests
+from airflow_provider_streams.systems.pulsar.client.admin.client import AdminClient, AsyncAdminClient, acquire, release
+from airflow_provider_streams.systems.pulsar.client.admin.responses import EntryId, InternalStats, TopicStats
+from airflow_provider_streams.systems.pulsar.client.endpoint import Endpoint
+from airflow_provider_streams.systems.pulsar.client.queries import Question, Topic, aask, ask, topics_in, topics_of
+from airflow_provider_streams.systems.pulsar.client.queries import topic as topic_named
+from airflow_provider_streams.systems.pulsar.metadata import topics as topic_questions
+from airflow_provider_streams.systems.pulsar.metadata.schemas import fits
+from airflow_provider_streams.systems.pulsar.metadata.topics import Backlog
+from airflow_provider_streams.systems.pulsar.operations import hold, retention
+from airflow_provider_streams.systems.pulsar.operations.health import check_any_broker
 from airflow_provider_streams.systems.pulsar.source import PulsarSource, full_topic_name
-from airflow_provider_streams.windows.readiness import WindowQuestion, timed_request
+from airflow_provider_streams.windows.plan.readiness import WindowQuestion, timed_request
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection as AirflowConnection
 
-    from airflow_provider_streams.model.hold import Hold, HoldRequest
-    from airflow_provider_streams.model.retention import Holding
-    from airflow_provider_streams.model.sighting import Sighting
-    from airflow_provider_streams.model.source import Source
+    from airflow_provider_streams.model.stream.hold import Hold, HoldRequest
+    from airflow_provider_streams.model.stream.retention import Holding
+    from airflow_provider_streams.model.stream.source import Source
+    from airflow_provider_streams.model.stream.tail_observation import TailObservation
     from airflow_provider_streams.systems.conditions import Condition
-    from airflow_provider_streams.systems.pulsar.conditions import PulsarCondition
+    from airflow_provider_streams.systems.pulsar.operations.conditions import PulsarCondition
     from airflow_provider_streams.systems.schemas import Check, Compatibility, OfferedSchema
 
 T = TypeVar("T")
 
 
-class PulsarHook(StreamHook):
-    """A connection to Apache Pulsar, and what its admin API tells about topics. It changes nothing.
+class PulsarHook(SettingsHook[Endpoint, AdminClient, AsyncAdminClient], StreamHook):
+    """A connection to Apache Pulsar, and what its admin API says of topics. It changes nothing.
 
-    Host and port are the service URL, the password is the token; every option of `systems.pulsar.options.OPTIONS` may
+    Host and port are the service URL, the password is the token; every setting of `client.endpoint.Endpoint` may
     be an extra. Topics are named as in `PulsarSource`.
 
     Args:
@@ -54,7 +55,7 @@ class PulsarHook(StreamHook):
         options: settings that win over the connection's.
     """
 
-    conn_name_attr = "conn_id"
+    endpoint_class = Endpoint
     default_conn_name = "pulsar_default"
     conn_type = "pulsar"
     hook_name = "Apache Pulsar"
@@ -63,28 +64,16 @@ class PulsarHook(StreamHook):
 
     def __init__(self, conn_id: str = default_conn_name, *, options: Mapping[str, str] | None = None) -> None:
         super().__init__(conn_id, system="pulsar", options=options)
-        self._client: AdminClient | None = None
         self._borrowed: tuple[Endpoint, AsyncAdminClient] | None = None
         self._topics: dict[str, tuple[Topic, ...]] = {}
 
-    def endpoint(self) -> Endpoint:
-        """Where the cluster is and who we are there.
-
-        Raises:
-            InvalidRequest: a setting is missing or malformed.
-        """
-        return Endpoint.from_options(self.options())
-
     @property
     def admin(self) -> AdminClient:
-        """The client of the admin API: call it with one of `systems.pulsar.admin.requests`."""
-        if self._client is None:
-            self._client = AdminClient(self.endpoint())
-        return self._client
+        """The client of the admin API: call it with one of `systems.pulsar.client.admin.requests`."""
+        return self.client
 
-    def get_conn(self) -> AdminClient:
-        """As `admin`."""
-        return self.admin
+    def _opened(self, endpoint: Endpoint) -> AdminClient:
+        return AdminClient(endpoint)
 
     def topics(self, namespace: str) -> tuple[str, ...]:
         """Full names of the persistent topics of `tenant/namespace`, partitioned ones once."""
@@ -102,11 +91,11 @@ class PulsarHook(StreamHook):
 
     def internal_stats(self, topic: str) -> dict[str, InternalStats]:
         """The ledgers of each partition, by its full name."""
-        return self.answer(topic_questions.internal_stats(full_topic_name(topic)))
+        return self.answer(topic_questions.of_topic(full_topic_name(topic), requests.internal_stats))
 
-    def last_message_id(self, topic: str) -> dict[str, MessageId]:
+    def last_message_id(self, topic: str) -> dict[str, EntryId]:
         """The last stored entry of each partition; it may be a marker, aborted, or gone already."""
-        return self.answer(topic_questions.last_message_id(full_topic_name(topic)))
+        return self.answer(topic_questions.of_topic(full_topic_name(topic), requests.last_message_id))
 
     def position_at(self, topic: str, moment: datetime) -> Cut:
         """In each partition, the place before the first entry published at or after a moment.
@@ -128,42 +117,42 @@ class PulsarHook(StreamHook):
         return self.backlog_of(PulsarSource(topic, conn_id=self.conn_id), subscription)
 
     def backlog_of(self, source: PulsarSource, subscription: str) -> Backlog:
-        """The same over all topics of a source."""
+        """As `backlog`, over all topics of a source."""
         found = self.answer(topics_of(source))
         return self.answer(topic_questions.backlog(found, subscription))
 
     def check(self, source: Source, condition: Condition) -> Readiness:
-        """See `StreamHook`."""
+        """As `StreamHook`."""
         topics = self.answer(topics_of(cast("PulsarSource", source)))
         return self.answer(cast("PulsarCondition", condition).rule(topics))
 
     async def acheck(self, source: Source, condition: Condition) -> Readiness:
-        """See `StreamHook`: at most one request per partition and call, after the first."""
+        """As `StreamHook`: at most one request per partition and call, after the first."""
         topics = await self._known_topics(cast("PulsarSource", source))
         return await self.aanswer(cast("PulsarCondition", condition).rule(topics))
 
     def place_hold(self, request: HoldRequest) -> dict[str, Any]:
-        """See `StreamHook`."""
+        """As `StreamHook`."""
         return self.answer(hold.place(request))
 
     def move_hold(self, request: HoldRequest) -> dict[str, Any]:
-        """See `StreamHook`."""
+        """As `StreamHook`."""
         return self.answer(hold.move(request))
 
     def release_hold(self, source: Source, name: str, reader: str) -> dict[str, Any]:
-        """See `StreamHook`."""
+        """As `StreamHook`."""
         return self.answer(hold.release(cast("PulsarSource", source), name, reader))
 
     def holds(self, source: Source, readers: Iterable[str] = ()) -> tuple[Hold, ...]:  # noqa: ARG002 - it keeps them
-        """See `StreamHook`."""
+        """As `StreamHook`."""
         return self.answer(hold.holds(cast("PulsarSource", source)))
 
     def check_schema(
         self, source: Source, offered: OfferedSchema, check: Check = "write", policy: str | None = None
     ) -> Compatibility:
-        """See `StreamHook`: by the strategy of the topic, or of its namespace."""
+        """As `StreamHook`: by the strategy of the topic, or of its namespace."""
         if check == "read" or policy:
-            raise InvalidRequest("Pulsar checks schemas by its topics' strategies alone: leave check and policy out")
+            raise InvalidRequest("Pulsar checks schemas only by its topics' strategies: leave out check and policy")
         topics = self.answer(topics_of(cast("PulsarSource", source)))
         found = self.answer(fits(topics, offered))
         refused = {name: one for name, one in found.items() if not one.compatible}
@@ -181,12 +170,8 @@ class PulsarHook(StreamHook):
         found = await self.aanswer(topic_named(name))
         return (await self.aanswer(topic_questions.stats([found])))[name]
 
-    async def aposition_at(self, topic: str, moment: datetime) -> Cut:
-        """As `position_at`, for an event loop."""
-        return await self.aanswer(topic_questions.cut_at(full_topic_name(topic), moment))
-
     def _check_ready(self, question: WindowQuestion) -> None:
-        """By `Planner.check_ready`: what a plan would say, sooner."""
+        """By `Planner.check_ready`, which is faster than a plan and says the same."""
         from airflow_provider_streams.systems.pulsar.system import PulsarSystem  # noqa: PLC0415 - loads Arrow
 
         if not _is_asked_for(question):
@@ -197,7 +182,7 @@ class PulsarHook(StreamHook):
         """One request per topic and call, after the first, while nothing is open."""
         if not _is_asked_for(question):
             return await super()._acheck_ready(question)
-        admin = await self._aadmin()
+        admin = await self.aclient()
         topics = await self._known_topics(cast("PulsarSource", question.source))
         await self._load_system()
         from airflow_provider_streams.systems.pulsar.system import check_ready  # noqa: PLC0415
@@ -205,78 +190,70 @@ class PulsarHook(StreamHook):
         return await check_ready(admin, timed_request(question, "readiness"), topics)
 
     def holding(self, source: Source, reader: str | None, recorded: Callable[[], Sampled]) -> Holding:  # noqa: ARG002
-        """See `StreamHook`: publish times tell."""
+        """As `StreamHook`, by publish times."""
         return self.answer(retention.holding(cast("PulsarSource", source), reader, datetime.now(UTC)))
 
     async def aholding(
         self,
         source: Source,
         reader: str | None,
-        recorded: Callable[[], Awaitable[Sampled]],  # noqa: ARG002 - publish times tell
+        recorded: Callable[[], Awaitable[Sampled]],  # noqa: ARG002 - not needed
     ) -> Holding:
         """As `holding`, for an event loop."""
         return await self.aanswer(retention.holding(cast("PulsarSource", source), reader, datetime.now(UTC)))
 
-    async def _asighting(self, source: Source) -> Sighting:
+    async def _atail_observation(self, source: Source) -> TailObservation:
         """Two requests per topic, after the first, on the connections that all triggers share."""
-        admin = await self._aadmin()
+        admin = await self.aclient()
         topics = await self._known_topics(cast("PulsarSource", source))
         await self._load_system()
-        from airflow_provider_streams.systems.pulsar.system import look  # noqa: PLC0415
+        from airflow_provider_streams.systems.pulsar.system import observe_topics  # noqa: PLC0415
 
-        return await look(admin, topics)
+        return await observe_topics(admin, topics)
 
     @staticmethod
     async def _load_system() -> None:
-        if _SYSTEM not in sys.modules:  # its packages take a second to load, which the loop must not
+        if _SYSTEM not in sys.modules:  # its packages take a second to load, which would block the loop
             await asyncio.to_thread(import_module, _SYSTEM)
 
     def answer(self, question: Question[T]) -> T:
-        """The answer to a question, like those of `systems.pulsar.topics`."""
+        """The answer to a question, like those of `systems.pulsar.metadata.topics`."""
         return ask(self.admin, question)
 
     async def aanswer(self, question: Question[T]) -> T:
         """As `answer`, for an event loop; each call is sent once."""
-        return await aask(await self._aadmin(), question)
-
-    def test_connection(self) -> tuple[bool, str]:
-        """Whether the admin API and the brokers accept us; the message holds no secret."""
-        try:
-            return True, self._test()
-        except StreamsError as error:
-            return False, str(error)
-        except Exception as error:  # noqa: BLE001 - Airflow shows this text unmasked: foreign errors may quote secrets
-            return False, f"{type(error).__name__} while connecting; the API server's log has more"
+        return await aask(await self.aclient(), question)
 
     def _test(self) -> str:
+        """Whether the admin API and a broker accept us."""
         endpoint = self.endpoint()
-        brokers = f"The broker at {greet(endpoint)} accepts us"
+        brokers = f"The broker at {check_any_broker(endpoint)} accepts us"
         if not endpoint.admin_url:
-            return f"{brokers}. Without the extra admin_url, windows cannot be planned."
+            raise InvalidRequest(
+                f"{brokers}, but planning windows needs the admin API: add the extra admin_url, like http://host:8080"
+            )
         version = self.admin(requests.brokers_version())
         return f"Pulsar {version} answers at {endpoint.admin_url}. {brokers}."
 
-    def close(self) -> None:
-        """Close what blocking calls opened."""
-        if self._client is not None:
-            self._client.close()
-            self._client = None
+    async def aclient(self) -> AsyncAdminClient:
+        """The client that all triggers of the running event loop share."""
+        if self._borrowed is None:
+            endpoint = Endpoint.from_options(await self.aoptions())
+            self._borrowed = endpoint, self._aclient_of(endpoint)
+        return self._borrowed[1]
 
     async def aclose(self) -> None:
-        """Close what asynchronous calls opened."""
+        """Give the shared client back."""
         if self._borrowed is not None:
             endpoint, _ = self._borrowed
             self._borrowed = None
             await release(endpoint)
 
-    def _fields(self, connection: AirflowConnection) -> Mapping[str, object]:
-        return {"service_url": _service_url(connection.host, connection.port), "token": connection.password}
+    def _aclient_of(self, endpoint: Endpoint) -> AsyncAdminClient:
+        return acquire(endpoint)
 
-    async def _aadmin(self) -> AsyncAdminClient:
-        if self._borrowed is None:
-            endpoint = Endpoint.from_options(await self.aoptions())
-            self._borrowed = endpoint, acquire(endpoint)
-        return self._borrowed[1]
+    def _fields(self, connection: AirflowConnection) -> Mapping[str, object]:
+        return {"service_url": address_of(connection, "pulsar"), "token": connection.password}
 
     async def _known_topics(self, source: PulsarSource) -> tuple[Topic, ...]:
         """A pattern is resolved at every call, as new topics may match; names only once."""
@@ -289,58 +266,25 @@ _SYSTEM = "airflow_provider_streams.systems.pulsar.system"
 
 
 def one_topic(owner: object, topic: str | None, source: PulsarSource | None, conn_id: str) -> tuple[str, str]:
-    """The name and the connection of a topic that an operator is given in one of two ways.
+    """The name and the connection of a topic that an operator is given by its name or as a source.
 
     Raises:
         InvalidRequest: both are given, or none; or a source of several topics.
     """
-    if (topic is None) == (source is None):
-        raise InvalidRequest(f"{type(owner).__name__} takes a topic or a source, one of them")
+    check_one_given(owner, "topic", topic, source)
     if source is None:
         return topic or "", conn_id
     if source.pattern or len(source.topics) != 1:
-        raise InvalidRequest(f"{type(owner).__name__} takes one topic, and {source} may be several")
+        raise InvalidRequest(f"{type(owner).__name__} takes one topic, but {source} may be several")
     return source.topics[0], source.conn_id
 
 
 def one_source(owner: object, topic: str | None, source: PulsarSource | None, conn_id: str) -> PulsarSource:
-    """The source that an operator or a sensor is given in one of two ways.
-
-    Raises:
-        InvalidRequest: both are given, or none.
-    """
-    if (topic is None) == (source is None):
-        raise InvalidRequest(f"{type(owner).__name__} takes a topic or a source, one of them")
+    """As `one_topic`, as a source; of any number of topics."""
+    check_one_given(owner, "topic", topic, source)
     return source or PulsarSource(topic or (), conn_id=conn_id)
 
 
 def _is_asked_for(question: WindowQuestion) -> bool:
-    """The bases whose windows have no cuts of somebody else."""
+    """Whether a window's end is looked up in the topics, and not in recorded cuts or a user's own."""
     return isinstance(question.basis, PublishTime | EventTime | Chained)
-
-
-def greet(endpoint: Endpoint) -> Address:
-    """The first broker of an endpoint that accepts a connection and our credentials; it is closed again.
-
-    Raises:
-        AuthenticationFailed: the credentials are refused.
-        SystemUnavailable: none of the brokers answers.
-    """
-    from airflow_provider_streams.systems.pulsar.wire.connection import Connection  # noqa: PLC0415 - loads Arrow
-
-    silent: list[str] = []
-    for address in endpoint.addresses:
-        try:
-            Connection(address, endpoint).close()
-        except SystemUnavailable as error:
-            silent.append(str(error))
-        else:
-            return address
-    raise SystemUnavailable(endpoint.service_url, "; ".join(silent))
-
-
-def _service_url(host: str | None, port: int | None) -> str:
-    if not host:
-        return ""
-    url = host if "://" in host else f"pulsar://{host}"
-    return f"{url}:{port}" if port and not url.rpartition(":")[2].isdigit() else url

@@ -22,14 +22,21 @@ from sqlalchemy.exc import (
     SQLAlchemyError,
 )
 
-from airflow_provider_streams.errors import JournalError, JournalUnavailable, MissingDependency
+from airflow_provider_streams.errors import JournalError, JournalUnavailable, as_sentence
+from airflow_provider_streams.errors.databases import Meaning, meaning_of
 from airflow_provider_streams.journal import migrate
+from airflow_provider_streams.model.extras import importing
 from airflow_provider_streams.redaction import redact
 
 BUSY_SECONDS: Final = 30
 CONNECT_SECONDS: Final = 10
 
-_DRIVERS = {"postgres": "postgresql+psycopg", "postgresql": "postgresql+psycopg", "mysql": "mysql+mysqldb"}
+_DRIVERS = {
+    "postgres": "postgresql+psycopg",
+    "postgresql": "postgresql+psycopg",
+    "mysql": "mysql+pymysql",
+    "mariadb": "mariadb+pymysql",
+}
 """The driver our extras install, for URLs that name none."""
 _EXTRAS = {"postgresql": "postgres", "mysql": "mysql", "mariadb": "mysql"}
 _CONNECT_TIMEOUT = {"psycopg", "psycopg2", "mysqldb", "pymysql"}
@@ -47,7 +54,7 @@ class Database:
         url: a SQLAlchemy URL; `sqlite:///<path>`, `postgresql://..`, `mysql://..`.
 
     Raises:
-        JournalError: a URL that is none, of an asynchronous driver, or of a database in memory.
+        JournalError: not a URL, one of an asynchronous driver, or one of a database in memory.
         MissingDependency: its driver is not installed.
     """
 
@@ -63,7 +70,7 @@ class Database:
         return f"Database({self.name!r})"
 
     def close(self) -> None:
-        """Nothing stays open."""
+        """Close every connection."""
         self._engine.dispose()
 
     def prepare(self) -> None:
@@ -90,6 +97,12 @@ class Database:
             connection.close()
 
     @contextmanager
+    def looking(self) -> Iterator[Connection]:
+        """As `reading`, of tables as they are: nothing is made or migrated, so they may be missing."""
+        with self._translated(), self._engine.connect() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A transaction that only reads."""
         self.prepare()
@@ -106,7 +119,7 @@ class Database:
     def insert_once(self, *statements: Insert | Update) -> bool:
         """Insert a row in a transaction of its own; False if a unique constraint says it is there already.
 
-        What changes with it comes before it: MySQL would find two of these in each other's way otherwise.
+        Updates come before the insertion: on MySQL, two of these would deadlock otherwise.
         """
         self.prepare()
         with self._translated():
@@ -121,9 +134,9 @@ class Database:
     def winner(
         self, read: Callable[[Connection], T | None], insert: Callable[[], Insert], *, change: Update | None = None
     ) -> T:
-        """What `read` finds, or finds after inserting: everyone who asks gets the row of whoever came first.
+        """What `read` finds, or finds after inserting: every caller gets the row of the first one.
 
-        With `change`, what is inserted is a change of something else, too.
+        `change` is executed before the insertion, in the same transaction.
         """
         with self.reading() as connection:
             found = read(connection)
@@ -132,7 +145,7 @@ class Database:
             with self.reading() as connection:
                 found = read(connection)
         if found is None:
-            raise JournalError(f"{self.name}: a row was refused although none is in its way. Check the database.")
+            raise JournalError(f"{self.name}: a row was refused although no other row conflicts. Check the database.")
         return found
 
     @contextmanager
@@ -153,14 +166,17 @@ class Database:
         try:
             yield
         except SQLAlchemyError as error:
-            passing = isinstance(error, OperationalError | InterfaceError)
-            kind = JournalUnavailable if passing else JournalError
-            hint = "Check the database and the journal's connection, or retry later." if passing else "Check it."
-            raise kind(f"{self.name}: {self._cause(error)}. {hint}") from None
+            raise self._error(error) from None
 
-    def _cause(self, error: SQLAlchemyError) -> str:
+    def _error(self, error: SQLAlchemyError) -> JournalError:
         cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
-        return f"{type(cause).__name__}: {redact(' '.join(str(cause).split()), _secrets(self._url))}"
+        meaning = meaning_of(cause, self._url.database or "")
+        if meaning is None:
+            passes = isinstance(error, OperationalError | InterfaceError)
+            meaning = Meaning(passes, "Check the database and the journal's connection." if passes else "Check it.")
+        said = f"{type(cause).__name__}: {redact(' '.join(str(cause).split()), _secrets(self._url))}"
+        kind = JournalUnavailable if meaning.passes else JournalError
+        return kind(f"{self.name}: {as_sentence(f'{said}: {meaning.why}' if meaning.why else said)} {meaning.advice}")
 
 
 def _secrets(url: URL) -> Iterator[str]:
@@ -178,7 +194,7 @@ def _parse(text: str) -> URL:
     except (ArgumentError, ValueError, TypeError):
         # its own message may hold the text, and that a password
         raise JournalError(
-            "the journal's URL is none: write 'sqlite:////path/journal.db' or 'postgresql://user@host/database'"
+            "the journal's URL is not valid: write 'sqlite:////path/journal.db' or 'postgresql://user@host/database'"
         ) from None
     return url.set(drivername=_DRIVERS.get(url.drivername, url.drivername))
 
@@ -191,16 +207,15 @@ def _engine(url: URL) -> Engine:
             raise JournalError(f"the journal needs a blocking driver, {url.drivername} is asynchronous. Name another.")
         if backend == "sqlite" and _in_memory(url):
             raise JournalError("a journal in memory forgets what it pinned: write 'sqlite:////path/journal.db'")
-        engine = create_engine(
-            url,
-            poolclass=NullPool,
-            hide_parameters=True,
-            connect_args=_timeout(url, backend, driver),
-            # MySQL's own default would go on showing a transaction what was there before it waited for a lock
-            **({} if backend == "sqlite" else {"isolation_level": "READ COMMITTED"}),
-        )
-    except ModuleNotFoundError as error:
-        raise MissingDependency(error.name or url.drivername, _EXTRAS.get(url.get_backend_name(), "postgres")) from None
+        with importing(_EXTRAS.get(backend, "postgres")):
+            engine = create_engine(
+                url,
+                poolclass=NullPool,
+                hide_parameters=True,
+                connect_args=_timeout(url, backend, driver),
+                # MySQL's own default would go on showing a transaction what was there before it waited for a lock
+                **({} if backend == "sqlite" else {"isolation_level": "READ COMMITTED"}),
+            )
     except (NoSuchModuleError, ArgumentError) as error:
         raise JournalError(f"the journal cannot live in {url.drivername!r}: {error}") from None
     if backend == "sqlite":

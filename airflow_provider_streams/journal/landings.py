@@ -2,89 +2,159 @@
 
 from __future__ import annotations
 
-import json
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, Insert, RowMapping, exists, func, insert, select, update
+from sqlalchemy import Connection, Insert, Row, and_, exists, func, insert, or_, select, update
 
+from airflow_provider_streams.journal import row_ids
+from airflow_provider_streams.journal.row_ids import JournalPart
 from airflow_provider_streams.journal.tables import landings, pins, runs
-from airflow_provider_streams.model.landing import Schema, grown, new_columns
+from airflow_provider_streams.model.sinks.landing import Schema, grown, new_columns
 
 _EARLIER: Final = "earlier"
-"""Beside what `Landing.to_json` says: see `KeptLanding.earlier`."""
+"""A key in addition to those of `Landing.to_json`: see `StoredLanding.earlier`."""
 
 
 @dataclass(frozen=True, slots=True)
-class KeptLanding:
+class StoredLanding:
     """A reader's landing as the journal keeps it."""
 
     id: int
     generation: int
-    landing: Mapping[str, Any] | None
-    """`Landing.to_json`; None: from before landings were noted."""
+    landing: Mapping[str, Any]
+    """`Landing.to_json`."""
     table_id: str
-    """What the table must have been marked with."""
+    """The mark that is written into the table."""
     columns: Schema | None = None
-    """Of the table's rows; None: nothing was landed yet, or nobody said."""
-    grid: str | None = None
-    """How its windows tile time, as `parse_grid` takes it; None: not known."""
+    """Of the table's rows; None: none have landed, or their columns are not known."""
+    window_schedule: str | None = None
+    """How its windows tile time, as `parse_schedule` takes it; None: not known."""
     basis: str | None = None
-    """How times become cuts; None: not known."""
+    """How times become cuts; None: not known, for windows between a person's own cuts do not show it."""
 
     @property
     def target(self) -> str | None:
         """The table; None: there is none."""
-        return None if self.landing is None else self.landing["target"]
+        target: str | None = self.landing["target"]
+        return target
 
     @property
     def earlier(self) -> tuple[str, ...]:
-        """What its table may be marked with until a window lands: the marks of landings that it takes the place of."""
-        return tuple((self.landing or {}).get(_EARLIER, ()))
+        """What its table may be marked with until a window lands: the marks of the landings that it replaces."""
+        return tuple(self.landing.get(_EARLIER, ()))
+
+    def filled(self, new: NewLanding) -> StoredLanding:
+        """With the window schedule and the basis, where they were not known."""
+        return replace(self, window_schedule=self.window_schedule or new.window_schedule, basis=self.basis or new.basis)
 
 
 @dataclass(frozen=True, slots=True)
 class NewLanding:
-    """What is to become a reader's landing."""
+    """What is to become a reader's landing; see `StoredLanding`."""
 
     landing: Mapping[str, Any]
-    """`Landing.to_json`."""
-    grid: str | None = None
+    window_schedule: str | None = None
     basis: str | None = None
 
-    @property
-    def earlier(self) -> tuple[str, ...]:
-        """See `KeptLanding.earlier`."""
-        return tuple(self.landing.get(_EARLIER, ()))
-
-    def in_place_of(self, kept: KeptLanding) -> NewLanding:
-        """The same, before whose first window makes room what the reader landed so far."""
+    def in_place_of(self, kept: StoredLanding) -> NewLanding:
+        """The same, whose first window sets aside what the reader has landed so far."""
         return self._after([kept.table_id, *kept.earlier])
 
-    def instead_of(self, kept: KeptLanding) -> NewLanding:
-        """The same, corrected before anything landed: in that table, the same makes room as was to make room before."""
+    def instead_of(self, kept: StoredLanding) -> NewLanding:
+        """The same, as a correction of a landing without rows: in its table, the same marks may be set aside."""
         return self._after(kept.earlier if kept.target == self.landing["target"] else ())
 
     def _after(self, table_ids: Sequence[str]) -> NewLanding:
         return replace(self, landing={**self.landing, _EARLIER: list(table_ids)}) if table_ids else self
 
 
-def current(connection: Connection, reader_id: int | None) -> KeptLanding | None:
+class Landings(JournalPart):
+    """What each reader lands."""
+
+    def landing(self, source_key: str, reader: str) -> StoredLanding | None:
+        """What a reader lands; None: nothing yet."""
+        with self._reading(source_key, reader) as (connection, reader_id):
+            return current(connection, reader_id)
+
+    def land_as(self, source_key: str, reader: str, new: NewLanding, *, after: StoredLanding | None) -> StoredLanding:
+        """Make this the reader's landing, in place of the one it is known to have; windows are missing from then on.
+
+        Of several at the same moment one wins, and all return it.
+        """
+        reader_id = row_ids.ensure_reader(self._database, source_key, reader)
+        generation = after.generation + 1 if after else 1
+
+        def replacement(connection: Connection) -> StoredLanding | None:
+            kept = current(connection, reader_id)
+            return kept if kept and kept.generation >= generation else None
+
+        inserted = insertion(reader_id, new, generation)
+        return self._database.winner(replacement, lambda: inserted, change=row_ids.change(reader_id))
+
+    def correct_landing(
+        self, source_key: str, reader: str, kept: StoredLanding, new: NewLanding
+    ) -> StoredLanding | None:
+        """As `land_as`, under the same mark; None: a window is covered, or being read, under the one kept."""
+        return self._replace(source_key, reader, kept, new, unless=_is_used, table_id=kept.table_id)
+
+    def replace_empty_landing(
+        self, source_key: str, reader: str, kept: StoredLanding, new: NewLanding
+    ) -> StoredLanding | None:
+        """As `land_as`, in place of a landing without rows; None: it has some, or a run may still land some."""
+        return self._replace(source_key, reader, kept, new, unless=_holds_rows)
+
+    def _replace(
+        self,
+        source_key: str,
+        reader: str,
+        kept: StoredLanding,
+        new: NewLanding,
+        *,
+        unless: Callable[[Connection, int], bool],
+        table_id: str | None = None,
+    ) -> StoredLanding | None:
+        with self._changing(source_key, reader) as (connection, reader_id):
+            if reader_id is None or current(connection, reader_id) != kept or unless(connection, kept.id):
+                return None
+            connection.execute(insertion(reader_id, new, kept.generation + 1, table_id))
+            return current(connection, reader_id)
+
+    def holds_rows(self, kept: StoredLanding) -> bool:
+        """Whether a run landed rows under a landing, or may still do so."""
+        with self._database.reading() as connection:
+            return _holds_rows(connection, kept.id)
+
+    def is_landed(self, kept: StoredLanding) -> bool:
+        """Whether a window is covered, or being read, under a landing."""
+        with self._database.reading() as connection:
+            return _is_used(connection, kept.id)
+
+    def adopt_landing(self, source_key: str, reader: str, new: NewLanding) -> StoredLanding | None:
+        """Fill in the window schedule and the basis of the reader's landing, if not known; None: it has no landing."""
+        with self._changing(source_key, reader) as (connection, reader_id):
+            if (kept := current(connection, reader_id)) is None:
+                return None
+            if (filled := kept.filled(new)) != kept:
+                _update(connection, kept.id, window_schedule=filled.window_schedule, basis=filled.basis)
+            return filled
+
+
+def current(connection: Connection, reader_id: int | None) -> StoredLanding | None:
     """The landing that counts; None: the reader never landed or proved anything."""
     of_reader = select(landings).where(landings.c.reader_id == reader_id)
-    row = connection.execute(of_reader.order_by(landings.c.generation.desc()).limit(1)).mappings().first()
-    return None if row is None else _kept(row)
+    row = connection.execute(of_reader.order_by(landings.c.generation.desc()).limit(1)).first()
+    return None if row is None else _stored(row)
 
 
-def all_current(connection: Connection) -> dict[int, KeptLanding]:
+def all_current(connection: Connection) -> dict[int, StoredLanding]:
     """The landing of each reader that has one, by the reader's number."""
     newer = landings.alias()
     is_replaced = exists().where(newer.c.reader_id == landings.c.reader_id, newer.c.generation > landings.c.generation)
-    rows = connection.execute(select(landings).where(~is_replaced)).mappings()
-    return {row["reader_id"]: _kept(row) for row in rows}
+    return {row.reader_id: _stored(row) for row in connection.execute(select(landings).where(~is_replaced))}
 
 
 def insertion(reader_id: int, new: NewLanding, generation: int, table_id: str | None = None) -> Insert:
@@ -95,70 +165,39 @@ def insertion(reader_id: int, new: NewLanding, generation: int, table_id: str | 
     return insert(landings).values(
         reader_id=reader_id,
         generation=generation,
-        landing=json.dumps(new.landing, sort_keys=True),
+        landing=new.landing,
         table_id=table_id or uuid.uuid4().hex,
-        grid=new.grid,
+        window_schedule=new.window_schedule,
         basis=new.basis,
         made_at=datetime.now(UTC),
     )
 
 
-def is_used(connection: Connection, landing_id: int) -> bool:
-    """Whether a run covered its window under a landing, or may still do so."""
-    used = exists().where(runs.c.landing_id == landing_id, runs.c.state.in_(("covered", "running")))
-    return bool(connection.execute(select(used)).scalar())
-
-
-def correct(connection: Connection, reader_id: int, kept: KeptLanding, new: NewLanding) -> KeptLanding | None:
-    """Put another landing in place of the one that counts, with the same mark; None: something lies under it.
-
-    The caller holds the reader's lock.
-    """
-    if current(connection, reader_id) != kept or is_used(connection, kept.id):
-        return None
-    connection.execute(insertion(reader_id, new, kept.generation + 1, kept.table_id))
-    return current(connection, reader_id)
-
-
-def adopt(connection: Connection, kept: KeptLanding, new: NewLanding) -> KeptLanding:
-    """Fill in what was not known of a landing: all of one from before landings were noted, else grid and basis."""
-    landing = kept.landing if kept.landing is not None else new.landing
-    filled = replace(kept, landing=landing, grid=kept.grid or new.grid, basis=kept.basis or new.basis)
-    if filled != kept:
-        values = {"landing": json.dumps(landing, sort_keys=True), "grid": filled.grid, "basis": filled.basis}
-        connection.execute(update(landings).where(landings.c.id == kept.id).values(values))
-    return filled
-
-
-def redecode(connection: Connection, kept: KeptLanding, payloads: Mapping[str, Any]) -> None:
+def redecode(connection: Connection, kept: StoredLanding, payloads: Mapping[str, Any]) -> None:
     """From now on, the same rows land with values and keys decoded as these say, in JSON."""
-    if kept.landing is None or dict(kept.landing) == (after := {**kept.landing, **payloads}):
-        return
-    written = json.dumps(after, sort_keys=True)
-    connection.execute(update(landings).where(landings.c.id == kept.id).values(landing=written))
+    if (after := {**kept.landing, **payloads}) != kept.landing:
+        _update(connection, kept.id, landing=after)
 
 
 def note_columns(connection: Connection, landing_id: int, columns: Schema) -> None:
-    """What rows the table has now; columns, and fields of structs, are only ever added."""
+    """Note which columns the table has now; columns, and fields of structs, are only ever added."""
     before = _columns(connection, landing_id)
     reader = select(landings.c.reader_id).where(landings.c.id == landing_id).scalar_subquery()
-    # of the reader's own plans, for the newest one of a window is kept as long as the reader: SQLite gives free numbers
-    # to others again
-    newest = connection.execute(select(func.max(pins.c.id)).where(pins.c.reader_id == reader)).scalar()
+    # of the reader's own plans, as the newest one of a window is never pruned: SQLite gives free numbers to new rows
+    newest = connection.execute(select(func.max(pins.c.id)).where(pins.c.reader_id == reader)).scalar_one()
     held = tuple((one.name, one.kind) for one in before.values())
     new = dict.fromkeys(new_columns(held, columns), newest)
     merged = {
         name: before.get(name, _Column(name, kind, newest)).grown(kind, new) for name, kind in grown(held, columns)
     }
     if merged != before:
-        written = json.dumps([one.to_json() for one in merged.values()])
-        connection.execute(update(landings).where(landings.c.id == landing_id).values(columns=written))
+        _update(connection, landing_id, columns=[one.to_json() for one in merged.values()])
 
 
 def columns_since(connection: Connection, landing_id: int, pin_id: int) -> tuple[str, ...]:
     """What the table got after a plan was pinned, as `new_columns` names it; plans are numbered in order."""
     marks = [mark for one in _columns(connection, landing_id).values() for mark in one.marks()]
-    return tuple(name for name, newest in marks if newest is not None and pin_id <= newest)
+    return tuple(name for name, newest in marks if pin_id <= newest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,18 +206,18 @@ class _Column:
 
     name: str
     kind: str
-    newest: int | None = None
-    """The newest plan of the reader when the table got it; None: that was not noted."""
-    fields: Mapping[str, int | None] = field(default_factory=dict)
+    newest: int
+    """The newest plan of the reader when the table got it."""
+    fields: Mapping[str, int] = field(default_factory=dict)
     """The same of what its structs got later, as `new_columns` names it."""
 
-    def grown(self, kind: str, new: Mapping[str, int | None]) -> _Column:
-        """Of a type that may hold more, as of now; what is new in the table."""
+    def grown(self, kind: str, new: Mapping[str, int]) -> _Column:
+        """Of a type that may hold more, given what is new in the table."""
         inside = {name: newest for name, newest in new.items() if name.startswith(f"{self.name}.")}
         return replace(self, kind=kind, fields={**self.fields, **inside})
 
-    def marks(self) -> list[tuple[str, int | None]]:
-        """Since when what is there."""
+    def marks(self) -> list[tuple[str, int]]:
+        """The column and its later fields, each with its newest plan."""
         return [(self.name, self.newest), *self.fields.items()]
 
     def to_json(self) -> list[Any]:
@@ -186,20 +225,29 @@ class _Column:
         return [self.name, self.kind, self.newest, dict(self.fields)]
 
 
-def _columns(connection: Connection, landing_id: int) -> dict[str, _Column]:
-    """By name. Earlier versions noted less of them."""
-    kept = connection.execute(select(landings.c.columns).where(landings.c.id == landing_id)).scalar()
-    return {name: _Column(name, *rest) for name, *rest in json.loads(kept)} if kept else {}
+def _is_used(connection: Connection, landing_id: int) -> bool:
+    used = exists().where(runs.c.landing_id == landing_id, runs.c.state.in_(("covered", "running")))
+    return bool(connection.execute(select(used)).scalar())
 
 
-def _kept(row: RowMapping) -> KeptLanding:
-    columns = json.loads(row["columns"]) if row["columns"] else None
-    return KeptLanding(
-        row["id"],
-        row["generation"],
-        json.loads(row["landing"]) if row["landing"] else None,
-        row["table_id"],
-        None if columns is None else tuple((name, kind) for name, kind, *_ in columns),
-        row["grid"],
-        row["basis"],
+def _holds_rows(connection: Connection, landing_id: int) -> bool:
+    landed = exists().where(
+        runs.c.landing_id == landing_id,
+        or_(runs.c.state == "running", and_(runs.c.state == "covered", or_(runs.c.rows > 0, runs.c.quarantined > 0))),
     )
+    return bool(connection.execute(select(landed)).scalar())
+
+
+def _update(connection: Connection, landing_id: int, **values: Any) -> None:
+    connection.execute(update(landings).where(landings.c.id == landing_id).values(values))
+
+
+def _columns(connection: Connection, landing_id: int) -> dict[str, _Column]:
+    """By name."""
+    kept = connection.execute(select(landings.c.columns).where(landings.c.id == landing_id)).scalar()
+    return {name: _Column(name, *rest) for name, *rest in kept or ()}
+
+
+def _stored(row: Row[Any]) -> StoredLanding:
+    columns = None if row.columns is None else tuple((name, kind) for name, kind, *_ in row.columns)
+    return StoredLanding(row.id, row.generation, row.landing, row.table_id, columns, row.window_schedule, row.basis)

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, inspect, text
 
 from airflow_provider_streams.errors import JournalError
 
-HEAD: Final = "0008"
+HEAD: Final = "0001"
 """The newest revision in `migrations/versions`."""
 
 VERSION_TABLE: Final = "streams_alembic_version"
@@ -65,14 +65,18 @@ def upgrade(connection: Connection) -> None:
 
 @contextmanager
 def _in_silence() -> Iterator[None]:
-    """Alembic tells each revision to who only asked the journal something; what goes wrong it raises."""
-    told = logging.getLogger("alembic.runtime.migration")
-    level = told.level
-    told.setLevel(logging.WARNING)
+    """Without Alembic's line for each revision; it raises what goes wrong. Other threads' migrations are logged."""
+    own = threading.get_ident()
+
+    def is_kept(record: logging.LogRecord) -> bool:
+        return record.thread != own or record.levelno >= logging.WARNING
+
+    logger = logging.getLogger("alembic.runtime.migration")
+    logger.addFilter(is_kept)
     try:
         yield
     finally:
-        told.setLevel(level)
+        logger.removeFilter(is_kept)
 
 
 def _lock(connection: Connection) -> None:

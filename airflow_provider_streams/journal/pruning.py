@@ -1,18 +1,18 @@
-"""What of the journal's past decides nothing any more, and may be forgotten.
+"""Which runs and plans no longer decide anything, and may be forgotten.
 
-These stay, however old they are, so that all that is told of a window is what it was:
+These stay, however old they are, so that every answer about a window stays the same:
 
-| what stays | as it says |
+| what stays | what it decides |
 |---|---|
 | of each window and landing the last run, the last without a plan, and the last that covered | what is covered |
-| of each window's newest plan the last covered run that counted late rows | what its next run is told |
+| of each window's newest plan the last covered run that counted late rows | the late rows of its next run |
 | runs that have not ended, and covered ones whose asset event was not sent | what is to be done |
 | the last runs in order of their windows | which tasks read, and how their windows tile time |
 | of each window the newest plan | what a retry reads |
 | plans of runs that stay, and those where a chain's plan goes on | what a table holds, how a chain tiles |
 
-So what goes are tries that a later one of their window has outdone, and plans that were replaced. Recorded cuts are not
-history: `cuts.prune` forgets those.
+So pruning deletes runs that a later one of their window made irrelevant, and plans that were replaced. Recorded cuts
+are not history: `Journal.prune_cuts` forgets those.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Connection, Row, delete, or_, select, update
 
 from airflow_provider_streams.errors import InvalidRequest, JournalError
-from airflow_provider_streams.journal import names
+from airflow_provider_streams.journal import row_ids
 from airflow_provider_streams.journal.database import Database
-from airflow_provider_streams.journal.overview import RECENT
+from airflow_provider_streams.journal.reader_overview import RECENT
 from airflow_provider_streams.journal.tables import pins, readers, runs, sources
-from airflow_provider_streams.model.window import EPOCH
+from airflow_provider_streams.model.window.window import EPOCH
 
 LEAST_AGE: Final = timedelta(days=1)
 """A run that looks dead may still end."""
 EVERY: Final = timedelta(days=1)
-"""How often a reader is pruned by itself."""
+"""How often a reader's history is pruned."""
 
 _AT_ONCE = 500
 _log = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """What was forgotten of a reader, or would be."""
+    """How much of a reader's history was forgotten, or would be."""
 
     source_key: str
     reader: str
@@ -63,7 +63,7 @@ def check_age(keep: timedelta) -> timedelta:
 
 
 def prune(database: Database, keep: timedelta, *, dry_run: bool) -> list[Pruned]:
-    """Prune every reader; what of each, where there was anything. See `Journal.prune`."""
+    """Prune every reader; see `Journal.prune`."""
     before = _since(check_age(keep))
     known = select(readers.c.id, sources.c.source_key, readers.c.reader).join(sources)
     with database.reading() as connection:
@@ -73,7 +73,7 @@ def prune(database: Database, keep: timedelta, *, dry_run: bool) -> list[Pruned]
 
 
 def prune_once_a_day(database: Database, reader_id: int, keep: timedelta) -> None:
-    """Prune a reader, unless that was done lately. What does not succeed is tried again another day."""
+    """Prune a reader, unless that was done today. A failed attempt is made again another day."""
     try:
         with database.reading() as connection:
             is_due = connection.execute(select(readers.c.id).where(*_due(reader_id))).first() is not None
@@ -81,7 +81,7 @@ def prune_once_a_day(database: Database, reader_id: int, keep: timedelta) -> Non
             return
         with database.writing() as connection:
             mine = update(readers).where(*_due(reader_id)).values(pruned_at=datetime.now(UTC))
-            is_due = connection.execute(mine).rowcount == 1  # nobody else was quicker
+            is_due = connection.execute(mine).rowcount == 1  # otherwise another task was quicker
         if is_due:
             _prune_reader(database, reader_id, _since(keep))
     except JournalError as error:
@@ -100,7 +100,7 @@ def _prune_reader(database: Database, reader_id: int, before: datetime, dry_run:
         old_runs, old_plans = superfluous(connection, reader_id, before)
     if (old_runs or old_plans) and not dry_run:
         with database.writing() as connection:
-            connection.execute(names.change(reader_id))  # nobody begins or ends a run meanwhile
+            connection.execute(row_ids.change(reader_id))  # no run begins or ends meanwhile
             old_runs, old_plans = superfluous(connection, reader_id, before)
             for table, numbers in ((runs, old_runs), (pins, old_plans)):  # runs point to their plans
                 for at in range(0, len(numbers), _AT_ONCE):
@@ -133,7 +133,7 @@ def _kept_runs(tries: Sequence[Row[Any]], newest: dict[tuple[datetime, datetime]
     for row in tries:
         window = (row.window_start, row.window_end)
         last["tried", *window, row.landing_id] = row
-        if row.pin_id is None:  # decides, while nobody has begun with the newest plan
+        if row.pin_id is None:  # decides, while no run has begun with the newest plan
             last["unplanned", *window, row.landing_id] = row
         if row.state == "covered":
             last["covered", *window, row.landing_id] = row

@@ -1,22 +1,24 @@
 """The journal's tables, the same on SQLite, Postgres and MySQL.
 
-- Times are whole microseconds since 1970 in UTC: exact and ordered alike everywhere, whatever a database thinks of
-  time zones or fractions of a second.
-- Names can be longer than an index allows (a source may list a thousand topics) and some collations take `a` for
-  `A`: unique constraints are over SHA-256 digests in hex, the names stand beside them.
+- Times are whole microseconds since 1970 in UTC. They are exact and in the same order on every database.
+- A name can be longer than an index allows, and some collations take `a` for `A`. So unique constraints cover SHA-256
+  digests in hex; the names are in columns of their own.
 - Every table's name starts with `streams_`, so the journal may share a database with others.
 """
 
 from __future__ import annotations
 
 import hashlib
-from datetime import UTC, datetime, timedelta
+import json
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
     BigInteger,
     Column,
+    ColumnElement,
     ForeignKey,
+    FromClause,
     Index,
     Integer,
     MetaData,
@@ -25,21 +27,21 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
     UniqueConstraint,
+    and_,
 )
 from sqlalchemy.dialects import mysql
 from sqlalchemy.engine import Dialect
 
+from airflow_provider_streams.model.window.window import Window, microseconds_of, moment_of_us
+
 DIGEST_LENGTH = 64
 STATE_LENGTH = 16
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
-
 Id = BigInteger().with_variant(Integer(), "sqlite")
-"""SQLite numbers rows by itself only in a column of exactly this type."""
+"""SQLite numbers rows itself only in a column of exactly this type."""
 
 LargeText = Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb")
-"""JSON of plans, receipts and cuts: MySQL's TEXT ends at 64 KB, a plan may take megabytes."""
+"""Text of any length: MySQL's TEXT ends at 64 KB, and a plan may take megabytes."""
 
 
 class Moment(TypeDecorator[datetime]):
@@ -50,21 +52,43 @@ class Moment(TypeDecorator[datetime]):
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> int | None:  # noqa: ARG002
         """Exact integers, never floats."""
-        return None if value is None else (value - _EPOCH) // _MICROSECOND
+        return None if value is None else microseconds_of(value)
 
     def process_result_value(self, value: Any | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
         """The reverse of `process_bind_param`."""
-        return None if value is None else moment_of(value)
+        return None if value is None else moment_of_us(value)
 
 
-def moment_of(microseconds: int) -> datetime:
-    """A stored moment."""
-    return _EPOCH + timedelta(microseconds=microseconds)
+class Json(TypeDecorator[Any]):
+    """Plain JSON values, stored as compact text that keeps the order of keys."""
+
+    impl = LargeText
+    cache_ok = True
+
+    def process_bind_param(self, value: Any | None, dialect: Dialect) -> str | None:  # noqa: ARG002
+        """None becomes null."""
+        return None if value is None else json.dumps(value, separators=(",", ":"))
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Any | None:  # noqa: ARG002
+        """The reverse of `process_bind_param`."""
+        return None if value is None else json.loads(value)
 
 
 def digest(text: str) -> str:
     """64 hex digits that stand for a name in indexes."""
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def is_window(table: FromClause, reader_id: int | None, window: Window) -> ColumnElement[bool]:
+    """Whether a row of `pins` or `runs` belongs to exactly this window of a reader; no reader has none."""
+    columns = table.c
+    return and_(columns.reader_id == reader_id, columns.window_start == window.start, columns.window_end == window.end)
+
+
+def shares_time(table: FromClause, reader_id: int | None, span: Window) -> ColumnElement[bool]:
+    """Whether a row of `pins` or `runs` belongs to a window of a reader that shares time with a span."""
+    columns = table.c
+    return and_(columns.reader_id == reader_id, columns.window_start < span.end, columns.window_end > span.start)
 
 
 metadata = MetaData()
@@ -82,11 +106,11 @@ sources = Table(
     Column("id", Id, primary_key=True),
     Column("digest", String(DIGEST_LENGTH), nullable=False),
     Column("source_key", LargeText, nullable=False),
-    Column("source", LargeText),
+    Column("source", Json),
     UniqueConstraint("digest", name="streams_sources_once"),
     **_MYSQL,
 )
-"""What is read: `Source.key`, and the source itself as JSON; null: nobody who knew it wrote yet."""
+"""What is read: `Source.key`, and the source itself as JSON; null: so far only its key was given."""
 
 readers = Table(
     "streams_readers",
@@ -96,16 +120,16 @@ readers = Table(
     Column("digest", String(DIGEST_LENGTH), nullable=False),
     Column("reader", Text, nullable=False),
     Column("watched_from", Moment),
-    Column("version", BigInteger),
+    Column("version", BigInteger, nullable=False, default=0),
     Column("pruned_at", Moment),
     UniqueConstraint("source_id", "digest", name="streams_readers_once"),
     **_MYSQL,
 )
 """Under which name a source's windows are covered.
 
-`watched_from`: the first window that was complete when somebody first watched for this reader; null: nobody did.
-`version`: another one, greater, after each change of what is known of the reader's windows; null: as after none.
-`pruned_at`: when its history was last pruned by `[streams] journal_keep`; null: never.
+`watched_from`: the first window that was complete when a trigger first watched for this reader; null: none did.
+`version`: greater after each change of what the journal knows of the reader's windows.
+`pruned_at`: when `[streams] journal_keep` last pruned its history; null: never.
 """
 
 landings = Table(
@@ -114,20 +138,20 @@ landings = Table(
     Column("id", Id, primary_key=True),
     Column("reader_id", Id, ForeignKey("streams_readers.id"), nullable=False),
     Column("generation", Integer, nullable=False),
-    Column("landing", LargeText),
+    Column("landing", Json, nullable=False),
     Column("table_id", String(DIGEST_LENGTH), nullable=False),
-    Column("columns", LargeText),
-    Column("grid", Text),
+    Column("columns", Json),
+    Column("window_schedule", Text),
     Column("basis", String(STATE_LENGTH)),
     Column("made_at", Moment, nullable=False),
     UniqueConstraint("reader_id", "generation", name="streams_landings_once"),
     **_MYSQL,
 )
-"""What a reader lands; the greatest generation counts, and only runs under it cover windows.
+"""What a reader lands. The greatest generation counts, and only runs under it cover windows.
 
-`landing` is its JSON; null: runs from before landings were noted, which the next run makes its own. `table_id` is
-written into the table. `columns` are those of its rows, `grid` how its windows tile time: null while nobody knows. A
-column has a name, a type, and the greatest number of the reader's pins when the table got it; no number: not noted.
+`landing` is its JSON. `table_id` is written into the table. `columns` are the table's: name, type, and the greatest
+number of the reader's pins when the table got it; null: nothing has landed. `window_schedule` says how its windows
+tile time, and `basis` how times become cuts; null: not known.
 """
 
 pins = Table(
@@ -149,12 +173,12 @@ pins = Table(
     Index("streams_pins_by_end", "reader_id", "window_end"),
     **_MYSQL,
 )
-"""Pinned plans; the greatest generation of a window counts, the others are history.
+"""Pinned plans. The greatest generation of a window counts, the others are history.
 
-Of the basis `chained`, `follows_id` is the pin where this one goes on. A pin with `void_at` counts no more: a later
+Basis `chained`: `follows_id` is the pin after which this one goes on. A pin with `void_at` no longer counts: a later
 window of its chain took its place.
 
-The skews say how much later than the window's edges its recorded cuts were sampled; no basis but `append` has them.
+Basis `append`: the skews say how much later than the window's edges its cuts were recorded. Other bases have none.
 """
 
 runs = Table(
@@ -178,22 +202,22 @@ runs = Table(
     Column("verdict", Text),
     Column("error_type", Text),
     Column("error_message", Text),
-    Column("receipt", LargeText),
+    Column("receipt", Json),
     Column("late_rows", BigInteger),
     Column("landing_id", Id),
     Column("written", BigInteger),
     Column("announced_at", Moment),
-    Column("quarantined", BigInteger),
-    Column("dropped", BigInteger),
+    Column("quarantined", BigInteger, nullable=False, default=0),
+    Column("dropped", BigInteger, nullable=False, default=0),
     Index("streams_runs_by_window", "reader_id", "window_start", "window_end"),
     Index("streams_runs_by_pin", "pin_id", "state"),
     **_MYSQL,
 )
 """Every try to cover a window: `running`, `covered`, `failed` or `lost`. No pin: it failed before it had a plan.
 
-`late_rows` of a covered one: rows of its window that appeared after it was read; null: not counted. No landing:
-what was read was proven only. `written`: rows in the table; null: not counted. `announced_at`: when its
-asset event was sent. `quarantined`, `dropped`: events of a covered one that could not be decoded; null: none was.
+Of covered runs: `late_rows` counts rows of its window that appeared after it was read; null: not counted. `written`
+counts rows in the table; null: not counted. `announced_at` is when its asset event was sent. `quarantined` and
+`dropped` count events that could not be decoded. No `landing_id`: what it read was proven only.
 """
 
 cuts = Table(
@@ -204,18 +228,18 @@ cuts = Table(
     Column("sampled_from", Moment, nullable=False),
     Column("sampled_to", Moment, nullable=False),
     Column("recorder", Text, nullable=False),
-    Column("cut", LargeText, nullable=False),
-    Column("sequence", BigInteger),
-    Column("identity", LargeText),
+    Column("cut", Json, nullable=False),
+    Column("sequence", BigInteger, nullable=False),
+    Column("incarnation", Json),
     Index("streams_cuts_by_time", "source_id", "sampled_from"),
     Index("streams_cuts_in_order", "source_id", "sequence", unique=True),
     **_MYSQL,
 )
 """Recorded tails of sources, for the basis `append`.
 
-A source's entries are numbered 1, 2, 3, .. in `sequence`, without a gap but for pruned ones. Each was sampled later
-than the one before it, and lies at or behind it in every shard. `identity`: which life of the source it is a cut of,
-as JSON; null: not known.
+`sequence` numbers a source's entries 1, 2, 3, .. without a gap, except for pruned ones. Each was sampled later than
+the one before it, and is not before it in any shard. `incarnation`: which incarnation of the source it is a cut of;
+null: not known.
 """
 
 edges = Table(
@@ -229,16 +253,16 @@ edges = Table(
     Index("streams_edges_by_cut", "cut_id"),
     **_MYSQL,
 )
-"""Which recorded cut a moment got when first asked for: the two windows beside it must get the same one."""
+"""The recorded cut that a moment got when a window first needed it: both windows that meet there must get the same."""
 
-sightings = Table(
-    "streams_sightings",
+tail_observations = Table(
+    "streams_tail_observations",
     metadata,
     Column("id", Id, primary_key=True),
     Column("source_id", Id, ForeignKey("streams_sources.id"), nullable=False),
     Column("seen_at", Moment, nullable=False),
-    Column("sighting", LargeText, nullable=False),
-    UniqueConstraint("source_id", "seen_at", name="streams_sightings_once"),
+    Column("tail_observation", Json, nullable=False),
+    UniqueConstraint("source_id", "seen_at", name="streams_tail_observations_once"),
     **_MYSQL,
 )
-"""Where sources ended when somebody looked at them, as `Sighting`'s JSON: the first time, and now and then since."""
+"""Where sources ended at some moments, as `TailObservation`'s JSON: the first time, and now and then since."""

@@ -1,4 +1,4 @@
-"""What a table's connection says. Airflow tells what its connections hold; a Spark job has it in its spec."""
+"""The properties of a table's connection: Airflow resolves them in a task, and a Spark job has them in its spec."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.model.sinks.sink import Sink
 
 Properties = Mapping[str, str]
 """By the names of Iceberg's catalogs and file IO: `uri`, `warehouse`, `s3.endpoint`, ..; secrets among them."""
@@ -17,7 +18,7 @@ _resolvers: list[Callable[[str], Properties]] = []
 
 @contextmanager
 def given(conn_id: str | None, properties: Properties) -> Iterator[None]:
-    """What a connection says meanwhile: of a job, which may run where nobody can ask Airflow."""
+    """Give a connection these properties meanwhile: a job may run without Airflow."""
     before = dict(_given)
     if conn_id is not None:
         _given[conn_id] = properties
@@ -29,16 +30,12 @@ def given(conn_id: str | None, properties: Properties) -> Iterator[None]:
 
 
 def resolve_by(resolver: Callable[[str], Properties]) -> None:
-    """Who can be asked in this process."""
+    """Resolve connections in this process by this function."""
     _resolvers[:] = [resolver]
 
 
 def properties_of(conn_id: str | None) -> Properties:
-    """What a connection says; nothing of none.
-
-    Raises:
-        InvalidRequest: nobody here knows it.
-    """
+    """The properties of a connection; empty without one. `InvalidRequest`: it is not known in this process."""
     if conn_id is None:
         return {}
     if conn_id in _given:
@@ -46,6 +43,17 @@ def properties_of(conn_id: str | None) -> Properties:
     if not _resolvers:
         raise InvalidRequest(f"the connection {conn_id!r} of a table is not known here")
     return _resolvers[0](conn_id)
+
+
+def connection_of(sink: Sink | None) -> str | None:
+    """The connection that a sink names; None: none."""
+    return None if sink is None else sink.conn_id
+
+
+def check_connection(conn_id: str | None) -> None:
+    """Raise `InvalidRequest` if a connection is no table's, in a process that can resolve connections."""
+    if _resolvers:
+        properties_of(conn_id)
 
 
 def secrets_of(properties: Properties) -> list[str]:
@@ -57,6 +65,6 @@ def secrets_of(properties: Properties) -> list[str]:
 _SECRET = re.compile(
     "secret|token|password|credential|authorization|cookie|(access|account|sas|api)[-_.]?key", re.IGNORECASE
 )
-"""How the ecosystem's names of secrets look: `s3.secret-access-key`, `credential`, `header.X-Api-Key`, .."""
+"""In names of secrets: `s3.secret-access-key`, `credential`, `header.X-Api-Key`, .."""
 _PASSWORD = re.compile(r":/{1,3}[^/\s:@]*:([^/\s@]+)@")
-"""That of an address, also of one that is written wrongly."""
+"""The password in an address, even in a malformed one."""

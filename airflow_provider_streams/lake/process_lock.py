@@ -1,7 +1,7 @@
-"""Who is alive, however it may end: the system lets go of a file's lock when the process that holds it is gone.
+"""Whether a process lives, however it may end: the system releases a file's lock when the process that holds it ends.
 
-A job ends with the task that wants it: a killed task's job must not land late. And what a live attempt has staged is
-told from what a dead one left. A file system without locks tells everybody to be dead.
+A job ends with its task, for the job of a killed task must not land late. And cleanup tells what a live attempt staged
+from what a dead one left. On a file system without locks, every process counts as dead.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ EXIT_CODE = 70
 _log = logging.getLogger(__name__)
 
 
-class Life:
-    """A file's lock, held while its process lives. Programs that this process starts do not inherit it."""
+class ProcessLock:
+    """A file's lock, held while this process lives. Programs that it starts do not inherit the lock."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -41,7 +41,7 @@ class Life:
             self._descriptor = None
 
     @contextmanager
-    def lived(self) -> Iterator[None]:
+    def held(self) -> Iterator[None]:
         """Alive meanwhile."""
         self.begin()
         try:
@@ -51,7 +51,7 @@ class Life:
 
 
 def is_alive(file: Path) -> bool:
-    """Whether somebody holds a file's lock."""
+    """Whether a process holds a file's lock."""
     try:
         descriptor = os.open(file, os.O_RDWR)
     except OSError:
@@ -67,17 +67,13 @@ def is_alive(file: Path) -> bool:
     return False
 
 
-def end_with(file: Path) -> None:
-    """From now on, this process ends at once when nobody holds the file's lock any more.
-
-    Raises:
-        OSError: there is no such file.
-    """
+def exit_when_released(file: Path) -> None:
+    """End this process as soon as no other holds the file's lock; `OSError`: there is no such file."""
     descriptor = os.open(file, os.O_RDWR)
-    threading.Thread(target=_wait, args=(descriptor,), name="streams-lifeline", daemon=True).start()
 
+    def wait() -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        _log.error("the task that wanted this job is gone: the job ends, and lands nothing")
+        os._exit(EXIT_CODE)
 
-def _wait(descriptor: int) -> None:
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
-    _log.error("the task that wanted this job is gone: the job ends, and lands nothing")
-    os._exit(EXIT_CODE)
+    threading.Thread(target=wait, name="streams-lifeline", daemon=True).start()

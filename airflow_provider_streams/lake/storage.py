@@ -1,10 +1,11 @@
-"""Where a table's files are: a folder of some file system, reached with what the table's connection says."""
+"""Where a table's files are: a folder of some file system, reached with the properties of the table's connection."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Self
@@ -15,8 +16,8 @@ import pyarrow.fs as pafs
 
 from airflow_provider_streams.errors import CredentialsExpired, InvalidRequest, SinkError
 from airflow_provider_streams.lake.connections import secrets_of
-from airflow_provider_streams.lake.store_failures import failure_of, have_expired
-from airflow_provider_streams.redaction import conceal
+from airflow_provider_streams.lake.storage_errors import failure_of, have_expired
+from airflow_provider_streams.redaction import register_secret
 
 
 @dataclass(frozen=True)
@@ -27,21 +28,22 @@ class Storage:
         root: `file:///lake/orders`, `s3://bucket/orders`, ..
         options: how to reach it, by the names of Iceberg's file IO (`s3.endpoint`, `s3.access-key-id`, ..); may hold
             secrets.
-        lent: whether a catalog lent the credentials among them, for a while.
+        is_vended: whether a catalog vended the credentials among them. They expire.
     """
 
     root: str
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
-    lent: bool = False
+    is_vended: bool = False
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is a path: only paths need folders to be made."""
+        return self.root.startswith("file:")
 
     def open(self) -> tuple[pafs.FileSystem, str]:
-        """The file system, and the folder's path in it.
-
-        Raises:
-            InvalidRequest: nobody knows this kind of file system, or the options are not what it takes.
-        """
+        """The file system, and the folder's path in it. `InvalidRequest`: none takes this address and these options."""
         for secret in secrets_of(self.options):
-            conceal(secret)
+            register_secret(secret)
         url = urlsplit(self.root)
         known = _SCHEMES.get(url.scheme)
         if known is None:
@@ -52,15 +54,30 @@ class Storage:
             raise InvalidRequest(f"{self.root} cannot be reached with what its connection says: {error}") from error
         return system, path_in(url.scheme, url.netloc, unquote(url.path)).rstrip("/")
 
+    def make_folder(self, folder: str) -> None:
+        """Make a folder below this one, if it is a path; raises `SinkError`."""
+        if self.is_local:
+            with self.errors():
+                system, root = self.open()
+                system.create_dir(f"{root}/{folder}", recursive=True)
+
     def failure(self, words: str, cause: BaseException) -> SinkError:
-        """What a file system's error means: whether it may pass by itself, and if not, who can help."""
-        if self.lent and have_expired(self.options):
+        """What a file system's error means: whether it may pass by itself, and if not, what helps."""
+        if self.is_vended and have_expired(self.options):
             return CredentialsExpired(self.root, words)
-        return failure_of(self.root, words, cause, is_lent=self.lent)
+        return failure_of(self.root, words, cause, uses_vended_credentials=self.is_vended)
+
+    @contextmanager
+    def errors(self, what: str = "the store fails") -> Iterator[None]:
+        """Raise errors of the file system as `TableUnavailable` if they may pass, else as `SinkError`."""
+        try:
+            yield
+        except (OSError, pa.ArrowException) as error:
+            raise self.failure(f"{what}: {error}", error) from error
 
     def to_json(self) -> str:
-        """All of it, secrets included: never to be shown."""
-        return json.dumps({"root": self.root, "options": dict(self.options), "lent": self.lent})
+        """All of it with its secrets, so never show it."""
+        return json.dumps({"root": self.root, "options": dict(self.options), "is_vended": self.is_vended})
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -68,15 +85,11 @@ class Storage:
         return cls(**json.loads(text))
 
 
-def _local(_options: Mapping[str, str], _host: str) -> pafs.FileSystem:
-    return pafs.LocalFileSystem()
-
-
 def _s3(options: Mapping[str, str], _host: str) -> pafs.FileSystem:
-    given = _given(options, _S3_NAMES)
+    given = _given(options, "client.", "s3.")
     if "region" not in given and "endpoint_override" in given:
-        given["region"] = "us-east-1"  # of a store of one's own; asking for a bucket's region asks AWS
-    # path-style, as stores of one's own want it, unless it is asked for otherwise
+        given["region"] = "us-east-1"  # of a store that is not Amazon's; looking a bucket's region up asks AWS
+    # path-style by default, as stores that are not Amazon's want it
     if virtual := options.get("s3.force-virtual-addressing"):
         given["force_virtual_addressing"] = is_true(virtual)
     if is_true(options.get("s3.anonymous", "")):
@@ -88,12 +101,10 @@ def _s3(options: Mapping[str, str], _host: str) -> pafs.FileSystem:
 
 
 def _gcs(options: Mapping[str, str], _host: str) -> pafs.FileSystem:
-    given = _given(
-        options, {"gcs.oauth2.token": "access_token", "gcs.default-bucket-location": "default_bucket_location"}
-    )
+    given = _given(options, "gcs.")
     if "access_token" in given:
         expires = options.get("gcs.oauth2.token-expires-at")
-        # Arrow wants to know the end of a token; if nobody says it, the store tells when it is over
+        # Arrow needs the token's end; where it is not given, the store refuses the token in time
         end = datetime.fromtimestamp(int(expires) / 1000, UTC) if expires else datetime.now(UTC) + _NO_END
         given["credential_token_expiration"] = end
     if service := options.get("gcs.service.host"):
@@ -106,72 +117,78 @@ _NO_END = timedelta(days=7)
 
 
 def _azure(options: Mapping[str, str], host: str) -> pafs.FileSystem:
-    given = _given(options, _AZURE_NAMES)
+    given = _given(options, "adls.")
     _, _, account = host.rpartition("@")
     if account and "account_name" not in given:
         given["account_name"] = account.partition(".")[0]
     for name in (account, given.get("account_name")):
-        if token := options.get(f"adls.sas-token.{name}"):  # as catalogs lend them
+        if token := options.get(f"adls.sas-token.{name}"):  # as catalogs vend them
             given["sas_token"] = token
     if token := given.get("sas_token"):
-        given["sas_token"] = f"?{token.removeprefix('?')}"  # Arrow puts it behind addresses as it is
+        given["sas_token"] = f"?{token.removeprefix('?')}"  # Arrow appends it to addresses as it is
     return pafs.AzureFileSystem(**given)
 
 
 def _hdfs(options: Mapping[str, str], host: str) -> pafs.FileSystem:
-    given = _given(options, {"hdfs.user": "user", "hdfs.kerberos_ticket": "kerb_ticket"})
+    given = _given(options, "hdfs.")
     name, _, port = host.partition(":")
     return pafs.HadoopFileSystem(
         name or options.get("hdfs.host", "default"), int(port or options.get("hdfs.port", "0")), **given
     )
 
 
-def _given(options: Mapping[str, str], names: Mapping[str, str]) -> dict[str, Any]:
-    """What options say, by pyarrow's names; of two for one thing, the later."""
-    return {name: options[key] for key, name in names.items() if options.get(key)}
+def _given(options: Mapping[str, str], *families: str) -> dict[str, Any]:
+    """The options of some families by pyarrow's names."""
+    known = ((key, arrow) for key, (arrow, _) in STORE_OPTIONS.items() if arrow and key.startswith(families))
+    return {arrow: options[key] for key, arrow in known if options.get(key)}
 
 
 def is_true(text: str) -> bool:
-    """What a property says that is one of two."""
+    """The truth value of a property."""
     return text.strip().lower() in ("1", "true", "yes", "on")
 
 
-_S3_NAMES = {
-    "client.access-key-id": "access_key",
-    "client.secret-access-key": "secret_key",
-    "client.session-token": "session_token",
-    "client.region": "region",
-    "client.role-arn": "role_arn",
-    "client.role-session-name": "session_name",
-    "s3.endpoint": "endpoint_override",
-    "s3.access-key-id": "access_key",
-    "s3.secret-access-key": "secret_key",
-    "s3.session-token": "session_token",
-    "s3.region": "region",
-    "s3.role-arn": "role_arn",
-    "s3.role-session-name": "session_name",
-    "s3.proxy-uri": "proxy_options",
-    "s3.connect-timeout": "connect_timeout",
-    "s3.request-timeout": "request_timeout",
-    "s3.tls-ca-file": "tls_ca_file_path",  # the one name that is not Iceberg's: it has none
+STORE_OPTIONS = {
+    "client.access-key-id": ("access_key", "AWS_ACCESS_KEY_ID"),
+    "client.secret-access-key": ("secret_key", "AWS_SECRET_ACCESS_KEY"),
+    "client.session-token": ("session_token", "AWS_SESSION_TOKEN"),
+    "client.region": ("region", "AWS_REGION"),
+    "client.role-arn": ("role_arn", ""),
+    "client.role-session-name": ("session_name", ""),
+    "s3.endpoint": ("endpoint_override", "AWS_ENDPOINT_URL"),
+    "s3.access-key-id": ("access_key", "AWS_ACCESS_KEY_ID"),
+    "s3.secret-access-key": ("secret_key", "AWS_SECRET_ACCESS_KEY"),
+    "s3.session-token": ("session_token", "AWS_SESSION_TOKEN"),
+    "s3.region": ("region", "AWS_REGION"),
+    "s3.role-arn": ("role_arn", ""),
+    "s3.role-session-name": ("session_name", ""),
+    "s3.force-virtual-addressing": ("", "AWS_VIRTUAL_HOSTED_STYLE_REQUEST"),
+    "s3.anonymous": ("", "AWS_SKIP_SIGNATURE"),
+    "s3.proxy-uri": ("proxy_options", "proxy_url"),
+    "s3.connect-timeout": ("connect_timeout", "connect_timeout"),
+    "s3.request-timeout": ("request_timeout", "timeout"),
+    "s3.tls-ca-file": ("tls_ca_file_path", ""),  # the one name that is not Iceberg's: it has none
+    "gcs.oauth2.token": ("access_token", ""),
+    "gcs.default-bucket-location": ("default_bucket_location", ""),
+    "adls.account-name": ("account_name", ""),
+    "adls.account-key": ("account_key", "AZURE_STORAGE_ACCOUNT_KEY"),
+    "adls.sas-token": ("sas_token", "AZURE_STORAGE_SAS_TOKEN"),
+    "adls.tenant-id": ("tenant_id", "AZURE_STORAGE_TENANT_ID"),
+    "adls.client-id": ("client_id", "AZURE_STORAGE_CLIENT_ID"),
+    "adls.client-secret": ("client_secret", "AZURE_STORAGE_CLIENT_SECRET"),
+    "adls.blob-storage-authority": ("blob_storage_authority", ""),
+    "adls.dfs-storage-authority": ("dfs_storage_authority", ""),
+    "adls.blob-storage-scheme": ("blob_storage_scheme", ""),
+    "adls.dfs-storage-scheme": ("dfs_storage_scheme", ""),
+    "hdfs.user": ("user", ""),
+    "hdfs.kerberos_ticket": ("kerb_ticket", ""),
 }
-_AZURE_NAMES = {
-    "adls.account-name": "account_name",
-    "adls.account-key": "account_key",
-    "adls.sas-token": "sas_token",
-    "adls.tenant-id": "tenant_id",
-    "adls.client-id": "client_id",
-    "adls.client-secret": "client_secret",
-    "adls.blob-storage-authority": "blob_storage_authority",
-    "adls.dfs-storage-authority": "dfs_storage_authority",
-    "adls.blob-storage-scheme": "blob_storage_scheme",
-    "adls.dfs-storage-scheme": "dfs_storage_scheme",
-}
+"""Names of pyarrow and of delta-rs, by Iceberg's; empty: it has no such option. If two mean one, the later counts."""
 
 BUCKET_SCHEMES = frozenset(("s3", "s3a", "s3n", "gs", "gcs", "abfs", "abfss"))
 
 _SCHEMES: dict[str, Callable[[Mapping[str, str], str], pafs.FileSystem]] = {
-    "file": _local,
+    "file": lambda _options, _host: pafs.LocalFileSystem(),
     **dict.fromkeys(("s3", "s3a", "s3n"), _s3),
     **dict.fromkeys(("gs", "gcs"), _gcs),
     **dict.fromkeys(("abfs", "abfss"), _azure),
@@ -184,7 +201,7 @@ _LOCATION = re.compile(r"(?:([A-Za-z][\w+.-]*):)?(?://([^/]*))?(.*)", re.DOTALL)
 
 
 def plain_location(location: str) -> str:
-    """A place as all engines' ways to write it come to: `file:/x` and `/x` are `file:///x`, `s3a://b/x` is `s3://b/x`."""
+    """One spelling for all that engines use: `file:/x` and `/x` are `file:///x`, `s3a://b/x` is `s3://b/x`."""
     scheme, host, path = _LOCATION.fullmatch(location).groups()  # type: ignore[union-attr]  # matches all texts
     if scheme in (None, "file"):
         return f"file://{path}"  # the host is no part of it
@@ -192,7 +209,7 @@ def plain_location(location: str) -> str:
 
 
 def place_in(folder: str, location: str) -> str | None:
-    """The path of a file below a folder, both as metadata write them; None: it lies elsewhere."""
+    """The path of a file below a folder, both as metadata write them; None: the file is elsewhere."""
     path, top = plain_location(location), f"{plain_location(folder)}/"
     return path.removeprefix(top) if path.startswith(top) else None
 

@@ -1,89 +1,187 @@
-"""What puts a window's files in its place: one class per kind of table."""
+"""What a kind of table can do, and how windows get into it: one class per kind, found by `lake.registry`.
+
+SinkWriter                what any table may be able to do; every method has a default
+├── TableWriter           tasks write the window's files, and one commit puts them in place
+└── DataFrameSinkWriter   Spark writes the window from a DataFrame
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-import pyarrow as pa
+from airflow_provider_streams.model.sinks.custom_sink import CustomSink
+from airflow_provider_streams.model.sinks.sink import Sink
 
-from airflow_provider_streams.lake.files import DataFile, FileTarget
-from airflow_provider_streams.model.landing import TableState, TableTerms
-from airflow_provider_streams.model.receipt import Receipt
-from airflow_provider_streams.model.window import Window
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+    from pathlib import Path
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+    from airflow_provider_streams.lake.compaction import CompactableTable
+    from airflow_provider_streams.lake.data_files import DataFile, FileTarget
+    from airflow_provider_streams.lake.snapshot_expiry import Expired
+    from airflow_provider_streams.lake.storage import Storage
+    from airflow_provider_streams.model.plan.receipt import Receipt
+    from airflow_provider_streams.model.sinks.landing import TableMark, TableState, TableTerms
+    from airflow_provider_streams.model.window.window import Window
+
+Unseen = Literal["unseen"]
+"""A table that cannot say what it holds."""
 
 
-@runtime_checkable
-class TableWriter(Protocol):
-    """One attempt at one window of one table: files where no reader sees them, then one commit after the proof.
+class SinkWriter(ABC):
+    """A kind of table. Class methods are about the table of any sink; an object is one attempt at one window.
 
-    A sink of your own is a class like this one, or like `FrameWriter`, and a line that names it: an `OwnSink`.
+    Inherit from `TableWriter` or `DataFrameSinkWriter`. Override what your tables can do: the defaults promise nothing.
     """
 
-    def __init__(self, sink: Any, window: Window, terms: TableTerms) -> None:
-        """Nothing is touched yet."""
+    sink_type: ClassVar[type[Sink]] = CustomSink
+    """The class of the sinks that name such tables."""
+    keeps_columns: ClassVar[bool] = False
+    """Whether a table keeps its columns even if a full refresh sets all its rows aside: `check_rows` knows them."""
 
-    def open(self, schema: pa.Schema) -> FileTarget:
-        """Make the table, or see that rows of a schema may go into it; where the window's files go.
+    @abstractmethod
+    def __init__(self, sink: Any, window: Window, terms: TableTerms) -> None:
+        """Touch nothing yet."""
+
+    @classmethod
+    def read_state(cls, sink: Any) -> TableState | Unseen | None:  # noqa: ARG003
+        """Whose a table is, and which windows it holds; None: there is none, or an empty one without an owner.
+
+        Windows that others removed from a table are missing again, unless it is "unseen".
 
         Raises:
-            ForeignTable: it is another reader's, or holds data and nobody knows whose.
+            TableOwnedByOther: it holds data, and names no owner.
+            SinkError: it cannot be read.
+        """
+        return "unseen"
+
+    @classmethod
+    def why_catalog_is_read_only(cls, sink: Any) -> str:  # noqa: ARG003
+        """Why this user cannot change the catalog of tables, if that is known without a change; otherwise empty.
+
+        Raises:
+            SinkError: the catalog cannot be opened.
+        """
+        return ""
+
+    @classmethod  # noqa: B027 - by default nothing is refused
+    def check_rows(cls, sink: Any, schema: pa.Schema, terms: TableTerms | None) -> None:
+        """Refuse rows that `open` or `stage` would refuse, and change nothing. A dry run calls this.
+
+        If the class `keeps_columns`, a full refresh also calls this, with a mark that no table has.
+
+        Args:
+            sink: where the rows are to go.
+            schema: of the rows.
+            terms: whose the table would be, and with which columns; None: the table cannot be reached from here, so
+                check only what holds for every table of this kind.
+
+        Raises:
+            SinkError: the rows cannot go in, or the table cannot be read.
+        """
+
+    @classmethod
+    def storage(cls, sink: Any) -> Storage | None:  # noqa: ARG003
+        """Where a table's files are, or would be; None: it cannot be known from here, or not before it is made.
+
+        Raises:
+            SinkError: the table cannot be read.
+        """
+        return None
+
+    @classmethod
+    def compactable(cls, sink: Any, mark: TableMark) -> CompactableTable:
+        """A table whose files can be rewritten; only where `TableFormat.compacts`."""
+        raise NotImplementedError
+
+    @classmethod
+    def expire(cls, sink: Any, mark: TableMark, before: datetime, *, dry_run: bool = False) -> Expired:
+        """Remove what no read or write needs that begins at a moment or later; only where `TableFormat.expires`.
+
+        Args:
+            sink: names the table.
+            mark: whose the table must be.
+            before: the moment.
+            dry_run: say what would go, and do nothing.
+
+        Raises:
+            TableOwnedByOther: the table does not bear the mark.
+            SinkError: it cannot be read, or what it needs is unknown. Some of what is not needed may be gone.
+        """
+        raise NotImplementedError
+
+    def open_quarantine(self) -> Path | None:
+        """The folder where tasks write events that cannot be decoded; None: this kind of table keeps none.
+
+        `commit` puts the files that the receipt names in place, with the window.
+
+        Raises:
+            SinkError: it cannot be made.
+        """
+        return None
+
+    @abstractmethod
+    def discard(self) -> None:
+        """Remove what this attempt wrote and did not commit. Called last in any case; never raises."""
+
+
+class TableWriter(SinkWriter):
+    """Tasks write a window's files where no reader sees them; after the proof, one commit puts them in place."""
+
+    @abstractmethod
+    def open(self, schema: pa.Schema) -> FileTarget:
+        """Make the table, or check that rows of a schema may go into it. Return where the window's files go.
+
+        Raises:
+            TableOwnedByOther: it is another reader's, or holds data and names no owner.
             SinkError: it cannot be reached or made; the rows have columns that it cannot hold.
         """
 
+    @abstractmethod
     def commit(self, files: Sequence[DataFile], receipt: Receipt) -> None:
-        """Replace the window by these files, in one step; no files: it is empty from now on.
+        """Replace the window by these files, in one step; without files, the window is empty from now on.
 
-        Files and receipt agree: whoever calls has counted.
+        The caller has checked that the files have as many rows as the receipt.
 
         Raises:
             SinkError: the table holds what it held before.
-            ForeignTable: it became somebody else's meanwhile.
-            WindowsOverlap: other windows of the table share time with it, and shall stay.
+            TableOwnedByOther: it became another reader's meanwhile.
+            WindowsOverlap: other windows of the table share time with it, and must stay.
         """
 
-    def discard(self) -> None:
-        """Called last, whatever happened: remove what this attempt left and did not commit; never raises."""
 
+class DataFrameSinkWriter(SinkWriter):
+    """Spark writes a window from a DataFrame where no reader sees it; a commit after the proof puts it in place."""
 
-class LookingWriter(TableWriter, Protocol):
-    """One whose table can be asked what it holds: windows that somebody took out of it are missing again."""
-
-    @classmethod
-    def look(cls, sink: Any) -> TableState | None:
-        """What a table says of itself; None: there is none, or an empty one of nobody.
+    @abstractmethod
+    def stage(self, df: DataFrame) -> None:
+        """Write the rows where no reader sees them; exactly one Spark action.
 
         Raises:
-            ForeignTable: it holds data, and does not say whose.
-            SinkError: it cannot be looked at.
+            SinkError: they cannot be written.
         """
 
-
-class ForeseeingWriter(TableWriter, Protocol):
-    """One that can say before a job runs which rows it would refuse: so does a dry run then."""
-
-    @classmethod
-    def check_rows(cls, sink: Any, schema: pa.Schema, terms: TableTerms | None) -> None:
-        """See that `open` would take rows of a schema; nothing is made or changed.
+    @abstractmethod
+    def commit(self, receipt: Receipt, rows: int | None) -> int | None:
+        """Replace the window by what was staged; a receipt exists only for a read that agrees with its plan.
 
         Args:
-            sink: where they are to go.
-            schema: theirs.
-            terms: whose the table would be, and with which columns; None: it cannot be looked at from here, so only
-                what holds for every table of this kind counts.
+            receipt: of the rows before the transform.
+            rows: how many rows there must be; None: not known, because a transform changed them and Spark did not
+                count.
+
+        Returns:
+            How many rows of the window the table holds now; None: not counted.
 
         Raises:
-            SinkError: it would not.
+            SinkError: the table holds what it held before.
+            WindowsOverlap: other windows of the table share time with it, and must stay.
         """
 
 
-class ColumnKeepingWriter(TableWriter, Protocol):
-    """One whose table keeps its columns also when all that it holds is set aside."""
-
-    @classmethod
-    def check_columns(cls, sink: Any, schema: pa.Schema) -> None:
-        """See that rows of a schema may go into the table, before all windows are landed anew; nothing is changed.
-
-        Raises:
-            SinkError: they may not, or it cannot be looked at.
-        """
+Writer = TableWriter | DataFrameSinkWriter

@@ -1,4 +1,4 @@
-"""Packing: things in order, as many together as fit."""
+"""Packing: items in order, as many together as fit."""
 
 from __future__ import annotations
 
@@ -9,13 +9,9 @@ T = TypeVar("T")
 
 
 def packed(items: Iterable[T], size: Callable[[T], int], most: int, count: int | None = None) -> Iterator[list[T]]:
-    """Lists of things whose sizes add up to at most `most`, in order; one that is larger has a list of its own.
+    """Lists of items whose sizes add up to at most `most`, in order. A larger item has a list of its own.
 
-    Args:
-        items: the things.
-        size: of one of them.
-        most: the limit of a list's sizes.
-        count: how many may be in a list; None: any number.
+    A list has at most `count` items; None: any number.
     """
     pack: list[T] = []
     total = 0

@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_streams.hooks.workplace import workplace
-from airflow_provider_streams.model.backfill import MAX_BYTES, MAX_WINDOWS, Limits, Selection, parse_select
-from airflow_provider_streams.model.coverage import RunRef
-from airflow_provider_streams.model.grid import Grid, parse_grid
-from airflow_provider_streams.model.partition_key import KEY_FORMAT
-from airflow_provider_streams.model.timeline import draw
-from airflow_provider_streams.model.window import Window, utc_moment
-from airflow_provider_streams.operators.announcing import announce
-from airflow_provider_streams.operators.base import LandingOperator, reader_name, run_ids
-from airflow_provider_streams.operators.fan_out import TablesFill
-from airflow_provider_streams.operators.landing import rendered_landing
-from airflow_provider_streams.operators.own_tries import OwnTries
+from airflow_provider_streams.model.plan.plan import DEFAULT_SPLIT_BYTES, OnLoss, OnUnproven
+from airflow_provider_streams.model.schema.decode_errors import OnDecodeError
+from airflow_provider_streams.model.sinks.sink import Sink
+from airflow_provider_streams.model.stream.source import Source
+from airflow_provider_streams.model.window.backfill import MAX_BYTES, MAX_WINDOWS, Limits, Selection, parse_select
+from airflow_provider_streams.model.window.basis import BasisLike
+from airflow_provider_streams.model.window.coverage import RunRef
+from airflow_provider_streams.model.window.missing_rows import OnMissing
+from airflow_provider_streams.model.window.partition_key import KEY_FORMAT
+from airflow_provider_streams.model.window.window import Window, utc_moment
+from airflow_provider_streams.model.window.window_schedule import parse_schedule
+from airflow_provider_streams.operators.base import LandingOperator
+from airflow_provider_streams.operators.landing_arguments import UNSAID
+from airflow_provider_streams.operators.previous_attempts import PreviousAttempts
 from airflow_provider_streams.retry import terminal_errors
-from airflow_provider_streams.windows.backfilling import (
-    Backfill,
-    Backfiller,
-    Outcome,
-    backfill_grid,
-    check_any_order,
-    summary,
-)
+from airflow_provider_streams.windows.claim.overrides import Overlap
+from airflow_provider_streams.windows.run.request import WindowsOfSpan, check_any_order
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
-
-    from airflow_provider_streams.journal.store import Journal
 
 _AT_WORK = {"running", "deferred", "queued", "scheduled", "up_for_retry", "up_for_reschedule", "restarting"}
 """States of a task instance that may yet cover its window."""
@@ -40,16 +34,16 @@ _AT_WORK = {"running", "deferred", "queued", "scheduled", "up_for_retry", "up_fo
 class BackfillWindowsOperator(LandingOperator):
     """Reads the windows of a span of time that are not covered yet, many in one Spark job, each proven on its own.
 
-    First it previews: which windows, how many bytes, tasks and minutes, and what lies beyond the retention horizon.
-    Then every plan is pinned, and jobs of at most `max_bytes` are read one after the other. A window is recorded as
-    covered as soon as its job's receipts agree; one that fails or is lost does not hold up the others, and fails the
-    task at the end. A retry, after a failure or a kill, goes on with what is not covered.
+    First it previews: which windows, how many bytes, tasks and minutes, and what is beyond the retention horizon.
+    Then it pins every plan, and reads jobs of at most `max_bytes` one after the other. A window is recorded as covered
+    as soon as its job's receipts agree. One that fails or is lost does not hold up the others, and fails the task at
+    the end. A retry, after a failure or a kill, goes on with what is not covered.
 
     Args:
         start: where the first window starts: an aware datetime, or its ISO 8601 text (templated).
         end: where the last window ends, at the latest (templated).
-        window_length: the length of a window, or its text (`1h`, `1d Europe/Berlin`, see `model.grid`). Default: the
-            reader's own grid.
+        window_length: the length of a window, or its text (`1h`, `1d Europe/Berlin`, see `parse_schedule`). Default:
+            the reader's own window schedule.
         select: `missing` (all that are not covered), `failed`, `lost`, `late`, `all`; one or several. Windows that
             another task is reading are left to it.
         lookback: how long after a window's end its late rows may be stored: covered windows are recounted, the late
@@ -58,17 +52,17 @@ class BackfillWindowsOperator(LandingOperator):
         max_windows: windows that one Spark job reads.
         partition_key_format: how a window's start becomes the partition key of its asset event, as the reading DAG's
             `CronPartitionTimetable` writes it; None: no events under keys.
-        kwargs: as `LandingOperator` takes them. `reader` is that of the task which reads the windows otherwise; `basis`
-            is one whose windows need no order. With `on_loss="record"`, windows that are lost are read for what is
-            left of them; with `on_unproven="fail"`, such windows are left out as lost ones are. A `dry_run` pins
-            nothing.
+
+    The other arguments are those of `LandingOperator`. `reader` names the reader of the task that reads the windows on
+    schedule; `basis` is one whose windows need no order. With `on_loss="record"`, the rest of lost windows is read;
+    with `on_unproven="fail"`, unproven windows are left out like lost ones. A `dry_run` pins nothing.
 
     With placeholders in the sink, the windows of each topic or stream of the source are chosen, planned and recorded on
-    their own, and jobs read windows of many of them. One that appeared later has its earlier windows filled, too.
+    their own, and jobs read windows of many of them. The earlier windows of a topic that appeared later are filled.
 
-    Each landed window is told: one asset event for all of them, and one under the partition key of each. A task that
-    fails can tell nothing; what it landed is told by the next of its reader's tasks that succeeds, or at once by
-    `AnnounceWindowsOperator` as a teardown.
+    Every landed window is announced: one asset event for all of them, and one under the partition key of each. A failed
+    task sends no events; the next task of its reader that succeeds sends them, or `AnnounceWindowsOperator` as a
+    teardown at once.
 
     Returns (XCom):
         `windows, bytes, tasks, jobs, minutes, horizon, beyond_horizon, not_ready, verdict, covered, rows, failures,
@@ -89,12 +83,52 @@ class BackfillWindowsOperator(LandingOperator):
         max_bytes: int = MAX_BYTES,
         max_windows: int = MAX_WINDOWS,
         partition_key_format: str | None = KEY_FORMAT,
+        source: Source,
+        basis: BasisLike | None = None,
+        sink: Sink | None = UNSAID,
+        transform: str | None = None,
+        columns: Sequence[str] | None = None,
+        spark_conn_id: str | None = None,
+        spark: Mapping[str, Any] | None = None,
+        reader: str | None = None,
+        on_loss: OnLoss = "fail",
+        on_unproven: OnUnproven = "land",
+        on_decode_error: OnDecodeError = "fail",
+        max_decode_error_rate: float | None = None,
+        dry_run: bool = False,
+        replan: bool = False,
+        full_refresh: bool = False,
+        allow_fewer_rows: bool = False,
+        overlap: Overlap = "refuse",
+        target_split_bytes: int = DEFAULT_SPLIT_BYTES,
+        on_missing: OnMissing | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
+        super().__init__(
+            source=source,
+            basis=basis,
+            sink=sink,
+            transform=transform,
+            columns=columns,
+            spark_conn_id=spark_conn_id,
+            spark=spark,
+            reader=reader,
+            on_loss=on_loss,
+            on_unproven=on_unproven,
+            on_decode_error=on_decode_error,
+            max_decode_error_rate=max_decode_error_rate,
+            dry_run=dry_run,
+            replan=replan,
+            full_refresh=full_refresh,
+            allow_fewer_rows=allow_fewer_rows,
+            overlap=overlap,
+            target_split_bytes=target_split_bytes,
+            on_missing=on_missing,
+            **kwargs,
+        )
         check_any_order(self.basis)
         if window_length is not None:
-            parse_grid(window_length)
+            parse_schedule(window_length)
         self.start, self.end, self.window_length = start, end, window_length
         self.select = select
         self.lookback = lookback
@@ -108,76 +142,19 @@ class BackfillWindowsOperator(LandingOperator):
             BackfillIncomplete: some windows are not covered; retried only if some failure may pass by itself.
             StreamsError: what concerns all windows alike.
         """
-        with terminal_errors(), workplace(self.source, self.spark_conn_id, self.spark) as place:
-            if self.is_fan_out:
-                with place.journal.kept_open():
-                    return TablesFill(self, place, context)()
-            backfill = self._backfill(place.journal, context)
-            backfiller = Backfiller(place, backfill, run_ids(context))
-            late_rows = backfiller.recount()
-            preview = backfiller.preview(pin=not self.dry_run_only)
-            self.log.info("Preview\n%s", preview.as_text())
-            if self.dry_run_only:
-                self._withhold()
-                return summary(preview, None, late_rows)
-            outcome = backfiller.run(preview, done=self._log_job)
-            self._planned = outcome.landed
-            self.log.info("Coverage\n%s", draw(backfiller.coverage(), str(self.source), horizon=preview.horizon))
-            backfiller.check(outcome)
-            left = self._announce(place.journal, context, backfill)
-        return summary(preview, outcome, late_rows) | {"unannounced": left}
-
-    def _announce(self, journal: Journal, context: Context, backfill: Backfill) -> int:
-        """Tell what was landed; how many windows are left to tell. What landed nothing tells nothing."""
-        if self.sink is None:
-            return 0
-        if not journal.unannounced(self.source.key, backfill.reader):
-            self._withhold()
-            return 0
-        return announce(journal, context, backfill.ask, self.sink, self.partition_key_format)
-
-    def _backfill(self, journal: Journal, context: Context) -> Backfill:
-        def grid(reader: str, span: Window) -> Grid:
-            return backfill_grid(journal, self.source.key, reader, self.window_length, span)
-
-        return self.backfill(context, grid)
-
-    def backfill(self, context: Context, grid: Callable[[str, Window], Grid]) -> Backfill:
-        """What this task is to fill.
-
-        Args:
-            context: the run's.
-            grid: how windows tile time, given the reader and the span.
-        """
-        ti, reader = context["ti"], reader_name(self.reader, context)
-        span = Window(utc_moment(self.start), utc_moment(self.end))
-        return Backfill(
-            source=self.source,
-            span=span,
-            grid=grid(reader, span),
-            reader=reader,
-            landing=rendered_landing(self),
-            selection=Selection(
+        with terminal_errors():
+            selection = Selection(
                 parse_select(self.select),
                 accepts_loss=self.on_loss == "record",
-                is_own=OwnTries.of(self, context).__contains__,
-                is_alive=_AtWork(ti).__contains__,
-            ),
-            basis=self.basis,
-            on_loss=self.on_loss,
-            on_unproven=self.on_unproven,
-            undecodable=self.undecodable,
-            target_split_bytes=self.target_split_bytes,
-            lookback=self.lookback,
-            limits=self.limits,
-            acts=self.acts,
-        )
-
-    def _log_job(self, number: int, outcome: Outcome) -> None:
-        self.log.info("Job %d: %s", number, outcome.words)
+                is_own=PreviousAttempts.of(self, context).__contains__,
+                is_alive=_RunningTasks(context["ti"]).__contains__,
+            )
+            span = Window(utc_moment(self.start), utc_moment(self.end))
+            windows = WindowsOfSpan(span, selection, self.window_length, self.lookback, self.limits)
+            return self._run(context, windows, self.partition_key_format)
 
 
-class _AtWork:
+class _RunningTasks:
     """The runs whose task instance Airflow still sees at work."""
 
     def __init__(self, ti: Any) -> None:

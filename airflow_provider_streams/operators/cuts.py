@@ -7,17 +7,18 @@ from contextlib import ExitStack, closing
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from airflow.providers.common.compat.sdk import conf
 from airflow.sdk import BaseOperator
-from airflow.sdk.configuration import conf
 
+from airflow_provider_streams.connections.journal import open_journal
 from airflow_provider_streams.errors import InvalidRequest, StreamsError
 from airflow_provider_streams.hooks.base import hook_for
-from airflow_provider_streams.hooks.journal import open_journal
-from airflow_provider_streams.model.source import Source
+from airflow_provider_streams.model.stream.source import Source
 from airflow_provider_streams.retry import error_from_event, terminal_errors
-from airflow_provider_streams.systems.sources import source_to_json
+from airflow_provider_streams.systems.source_json import source_to_json
+from airflow_provider_streams.template_rendering import RendersValues
 from airflow_provider_streams.triggers.cuts import RecordCutsTrigger
-from airflow_provider_streams.windows.recording import Recorded, record, utc_now
+from airflow_provider_streams.windows.plan.cut_recording import RecordOutcome, record, utc_now
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from airflow_provider_streams.systems.base import StreamSystem
 
 
-class RecordCutsOperator(BaseOperator):
+class RecordCutsOperator(RendersValues, BaseOperator):
     """Samples the tails of sources and stores them in the journal: windows of basis `append` are read between them.
 
     Two ways to run it:
@@ -35,22 +36,22 @@ class RecordCutsOperator(BaseOperator):
       `schedule="@continuous"` that is all the time.
 
     A recorder is not a reader: keep it in a DAG of its own. Any number of recorders may run for one source. One that
-    stops loses nothing: edges that fall into the gap move to its end, for both windows beside them, and are read only
-    by who allows so great a `max_skew`.
+    stops loses nothing: edges in the gap move to its end, for the windows before and after them. Such windows are read
+    only if `max_skew` allows so great a move.
 
     Args:
-        sources: what to sample; one or several.
+        sources: what to sample, one or several; their texts are templated.
         every: the interval of the clock, at full multiples since 1970.
         duration: how long to go on; with `every`.
         keep: forget cuts older than this; None: keep all. Longer than the oldest window still to be read.
-        recorder: the name to leave beside the entries; default `dag_id.task_id`.
+        recorder: the name to store with the entries; default `dag_id.task_id`.
         deferrable: with `every`, run in the triggerer; default `[operators] default_deferrable`.
 
     Returns (XCom):
         once: for each source `source, sequence, sampled_from, sampled_to`; on a clock: `ticks, stored, failing`.
     """
 
-    template_fields: Sequence[str] = ("recorder",)
+    template_fields: Sequence[str] = ("sources", "recorder")
     ui_color = "#efe3f5"
 
     def __init__(
@@ -69,12 +70,12 @@ class RecordCutsOperator(BaseOperator):
         if not self.sources or not all(isinstance(source, Source) for source in self.sources):
             raise InvalidRequest("RecordCutsOperator takes one source or several, like PravegaSource('scope/stream')")
         if (every is None) != (duration is None) or (every is not None and every <= timedelta(0)):
-            raise InvalidRequest("every and duration belong together, and must be positive")
+            raise InvalidRequest("give both every and duration, or none; every must be positive")
         self.every, self.duration, self.keep, self.recorder = every, duration, keep, recorder
         if deferrable is None:
             deferrable = conf.getboolean("operators", "default_deferrable", fallback=False)
         if every is not None and not deferrable:
-            raise InvalidRequest("a clock runs in the triggerer: add deferrable=True, or leave every out")
+            raise InvalidRequest("every needs the triggerer: add deferrable=True, or leave out every and duration")
         self.deferrable = deferrable
 
     def execute(self, context: Context) -> list[dict[str, Any]]:
@@ -106,7 +107,7 @@ class RecordCutsOperator(BaseOperator):
         return {name: value for name, value in event.items() if name != "status"}
 
     def _system(self, source: Source, stack: ExitStack) -> StreamSystem | StreamsError:
-        """A connection that is wrong keeps none of the others' sources from being recorded."""
+        """The system of a source; if its connection is wrong, the error: other sources are recorded all the same."""
         try:
             return stack.enter_context(closing(hook_for(source).system()))
         except StreamsError as error:
@@ -123,7 +124,7 @@ class RecordCutsOperator(BaseOperator):
         )
         self.defer(trigger=trigger, method_name="execute_complete")
 
-    def _report(self, results: list[Recorded]) -> None:
+    def _report(self, results: list[RecordOutcome]) -> None:
         errors: list[StreamsError] = []
         for result in results:
             if result.error is not None:
@@ -133,6 +134,6 @@ class RecordCutsOperator(BaseOperator):
                 self.log.info("Another recorder of %s was quicker", result.source)
             else:
                 self.log.info("Recorded cut %d of %s", result.sequence, result.source)
-        # a passing one first: a retry may help it, and does no harm to the others
+        # a retryable one first: a retry may help it, and does no harm to the others
         for error in sorted(errors, key=lambda one: not one.retryable):
             raise error

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 from airflow.sdk import BaseOperator
 
+from airflow_provider_streams.connections.journal import open_journal
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.base import hook_for
-from airflow_provider_streams.hooks.journal import open_journal
-from airflow_provider_streams.model.window import utc_moment
+from airflow_provider_streams.model.window.window import utc_moment
 from airflow_provider_streams.retry import terminal_errors
 from airflow_provider_streams.systems.pravega.source import PravegaSource
-from airflow_provider_streams.windows.rolling import roll_epoch
+from airflow_provider_streams.template_rendering import RendersValues
+from airflow_provider_streams.windows.plan.pravega_epoch import roll_epoch
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -23,25 +24,25 @@ if TYPE_CHECKING:
     from airflow_provider_streams.systems.pravega.system import PravegaSystem
 
 
-class PravegaRollEpochOperator(BaseOperator):
+class PravegaRollEpochOperator(RendersValues, BaseOperator):
     """Ends all open segments of a stream at a tick, one to one, and records that boundary as the tick's cut.
 
-    An opt-in that takes the place of a recorder: windows of basis `append` between two ticks then are sets of sealed
-    segments, whose bytes and lengths never change. It changes the stream: write permission is needed, each tick makes
-    as many segments as there are, and a fixed scaling policy is wanted, as auto-scaling ends segments, too. Repeating
-    a tick does no harm. Writers go on; acknowledgements wait for some tenths of a second.
+    It replaces a recorder: windows of basis `append` between two ticks are sets of sealed segments, whose bytes and
+    lengths never change. It changes the stream: it needs write permission, each tick makes as many segments as there
+    are, and the scaling policy should be fixed, as auto-scaling also ends segments. Repeating a tick does no harm.
+    Writers go on; acknowledgements wait for some tenths of a second.
 
     Args:
         source: the stream; one.
         moment: the tick (aware, or ISO 8601; templated); default: the time the run was due, `dag_run.run_after`.
-        recorder: the name to leave beside the entry; default `dag_id.task_id`.
+        recorder: the name to store with the entry; default `dag_id.task_id`.
 
     Returns (XCom):
         `cut, cut_text, segments, sequence, is_edge`: the boundary, by segment and as text that the Java client reads,
-        and the segments that ended; `is_edge` is false where another recorder's cut stands for the tick.
+        and the segments that ended; `is_edge` is false if another recorder's cut stands for the tick.
     """
 
-    template_fields: Sequence[str] = ("moment", "recorder")
+    template_fields: Sequence[str] = ("source", "moment", "recorder")
     ui_color = "#efe3f5"
 
     def __init__(
@@ -51,7 +52,7 @@ class PravegaRollEpochOperator(BaseOperator):
         if not isinstance(source, PravegaSource):
             raise InvalidRequest(f"source must be a PravegaSource, got {type(source).__name__}")
         if not source.is_one:
-            raise InvalidRequest(f"{source}: an epoch is rolled in one stream: take an operator for each of several")
+            raise InvalidRequest(f"{source}: an epoch is rolled in one stream: use one operator for each stream")
         self.source, self.moment, self.recorder = source, moment, recorder
 
     def execute(self, context: Context) -> dict[str, Any]:

@@ -10,37 +10,38 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
 
+from airflow_provider_streams.connections.journal import open_journal
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.base import StreamHook, hook_for
-from airflow_provider_streams.hooks.journal import open_journal
-from airflow_provider_streams.model.basis import SLACK, BasisLike, EventTime
-from airflow_provider_streams.model.hold import HoldRequest
-from airflow_provider_streams.model.source import Source, check_source
-from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.model.stream.hold import HoldRequest
+from airflow_provider_streams.model.stream.source import Source, check_source
+from airflow_provider_streams.model.window.basis import SLACK, BasisLike, EventTime
+from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.retry import terminal_errors
 from airflow_provider_streams.systems.registry import declaration_of
+from airflow_provider_streams.template_rendering import RendersValues
 from airflow_provider_streams.timetables import run_facts
-from airflow_provider_streams.windows.of_run import resolve_window
-from airflow_provider_streams.windows.progress import covered_end
+from airflow_provider_streams.windows.after.covered_end import covered_end
+from airflow_provider_streams.windows.plan.airflow_run_window import resolve_window
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from airflow_provider_streams.model.basis import CutText
+    from airflow_provider_streams.model.window.basis import CutText
 
 
-class _HoldOperator(BaseOperator):
+class _HoldOperator(RendersValues, BaseOperator):
     """What the operators on a hold share.
 
     Args:
-        source: the topics, or the stream.
+        source: the topics, or the stream; its texts are templated.
         reader: whom the hold serves: the `reader` of `ReadWindowOperator`, by default `dag_id.task_id` of that task
             (templated).
         name: the hold's name (templated); default: the reader's. One hold serves windows that are read in order; runs
             side by side take a name each, like `orders-{{ run_id }}`.
     """
 
-    template_fields: Sequence[str] = ("reader", "name")
+    template_fields: Sequence[str] = ("source", "reader", "name")
     ui_color = "#e9e3f5"
 
     def __init__(self, *, source: Source, reader: str, name: str | None = None, **kwargs: Any) -> None:
@@ -56,7 +57,7 @@ class _HoldOperator(BaseOperator):
 
     @abstractmethod
     def change(self, hook: StreamHook, context: Context) -> dict[str, Any]:
-        """Do it once more, or for the first time."""
+        """Change the hold; repeating it does no harm."""
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Change it, and return what was done.
@@ -77,18 +78,18 @@ class HoldRetentionOperator(_HoldOperator):
     first task of every run, with `MoveHoldOperator` after the read. A hold that is there already stays where it stands.
 
     **What a hold cannot do**: in Pulsar, a TTL and a backlog quota of the policy `consumer_backlog_eviction` remove
-    data in spite of it, and the quota's other policies stop producers when a forgotten hold has grown to the limit; in
-    Pravega, a policy with a maximum may truncate beyond it. `CheckRetentionOperator` tells; `airflow streams holds`
-    shows all holds.
+    data in spite of it. The quota's other policies stop producers when a forgotten hold has grown to the limit. In
+    Pravega, a policy with a maximum may truncate beyond it. `CheckRetentionOperator` reports this; `airflow streams
+    holds` shows all holds.
 
     Args:
-        source: the topics, or the stream.
+        source: the topics, or the stream; its texts are templated.
         reader: whom the hold serves: the `reader` of `ReadWindowOperator`, by default `dag_id.task_id` of that task
             (templated).
         name: the hold's name (templated); default: the reader's.
         at: from where on data is kept (templated): `earliest`, everything still stored; a cut in one of the system's
-            notations; for Pulsar a time (ISO 8601), too. A hold that stands at no time keeps no window: of those before
-            the first that the reader ever planned nobody knows, and a move passes them. Default for Pulsar: the start
+            notations; for Pulsar also a time (ISO 8601). A hold without a time keeps no window: the journal does not
+            know windows before the first that the reader planned, so a move passes them. Default for Pulsar: the start
             of the run's window, less the slack; for Pravega, whose events carry no time: `earliest`.
         window: an explicit window, as the read's (templated).
         window_length: the length of the run's partition, as the read's.
@@ -102,7 +103,7 @@ class HoldRetentionOperator(_HoldOperator):
         StartTrimmed: data vanished before or while the hold was placed.
     """
 
-    template_fields: Sequence[str] = ("reader", "name", "at", "window")
+    template_fields: Sequence[str] = ("source", "reader", "name", "at", "window")
 
     def __init__(
         self,
@@ -111,16 +112,19 @@ class HoldRetentionOperator(_HoldOperator):
         window: Window | str | None = None,
         window_length: timedelta | str | None = None,
         basis: BasisLike | None = None,
+        source: Source,
+        reader: str,
+        name: str | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
+        super().__init__(source=source, reader=reader, name=name, **kwargs)
         self.at = at
         self.window = window
         self.window_length = window_length
         self.slack = _slack(self.source, basis)
 
     def change(self, hook: StreamHook, context: Context) -> dict[str, Any]:
-        """See `_HoldOperator`."""
+        """As `_HoldOperator`."""
         request = HoldRequest(self.source, self.hold, self.reader, **self._place(hook, context), slack=self.slack)
         return hook.place_hold(request)
 
@@ -133,14 +137,14 @@ class HoldRetentionOperator(_HoldOperator):
 
 
 class MoveHoldOperator(_HoldOperator):
-    """Moves a hold up to the first window that is not covered yet; what lies before it may be removed.
+    """Moves a hold up to the first window that is not covered yet; the stream may remove what is before it.
 
-    Run it after a read. It asks the journal, so it may run twice, late, or beside others: a window that failed or was
-    never read keeps its data, whatever was covered later. A hold never moves back. One that stands at no time
-    (`earliest`, a cut) knows no first window: windows before the first that the reader ever planned are passed.
+    Run it after a read. It asks the journal, so it may run twice, late, or at the same time as others: a window that
+    failed or was never read keeps its data, whatever was covered later. A hold never moves back. One without a time
+    (`earliest`, a cut) knows no first window: it passes windows before the first that the reader planned.
 
     Args:
-        source: the topics, or the stream.
+        source: the topics, or the stream; its texts are templated.
         reader: whose windows the hold is for (templated).
         name: the hold's name (templated); default: the reader's.
         at: move it here instead (templated), as `HoldRetentionOperator` takes it.
@@ -152,18 +156,27 @@ class MoveHoldOperator(_HoldOperator):
 
     Raises:
         SourceNotFound: a window is covered, and there is no such hold to move.
-        InvalidRequest: the hold of this name is that of another reader or source (Pravega does not keep whose it is).
+        InvalidRequest: the hold of this name belongs to another reader or source (Pravega does not keep whose it is).
     """
 
-    template_fields: Sequence[str] = ("reader", "name", "at")
+    template_fields: Sequence[str] = ("source", "reader", "name", "at")
 
-    def __init__(self, *, at: CutText | None = None, basis: BasisLike | None = None, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+    def __init__(
+        self,
+        *,
+        at: CutText | None = None,
+        basis: BasisLike | None = None,
+        source: Source,
+        reader: str,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(source=source, reader=reader, name=name, **kwargs)
         self.at = at
         self.slack = _slack(self.source, basis)
 
     def change(self, hook: StreamHook, context: Context) -> dict[str, Any]:  # noqa: ARG002 - all hold operators' shape
-        """See `_HoldOperator`."""
+        """As `_HoldOperator`."""
         place = _place_at(hook, self.source, self.at) if self.at else self._covered(hook)
         if place is None:
             return {"hold": self.hold, "moved": [], "reason": "the first window it holds is not covered"}
@@ -171,7 +184,7 @@ class MoveHoldOperator(_HoldOperator):
         return {**moved, "since": place["since"].isoformat()} if "since" in place else moved
 
     def _covered(self, hook: StreamHook) -> dict[str, Any] | None:
-        """Where the covered windows end, from the first that the hold keeps; None: not even that one is covered."""
+        """Where the covered windows end, from the first that the hold keeps; None: that one is not covered."""
         since = min((one.since for one in hook.holds(self.source) if one.name == self.hold and one.since), default=None)
         with open_journal() as journal:
             done = covered_end(journal, self.source.key, self.reader, since)
@@ -186,7 +199,7 @@ class ReleaseHoldOperator(_HoldOperator):
     """
 
     def change(self, hook: StreamHook, context: Context) -> dict[str, Any]:  # noqa: ARG002 - all hold operators' shape
-        """See `_HoldOperator`."""
+        """As `_HoldOperator`."""
         return hook.release_hold(self.source, self.hold, self.reader)
 
 

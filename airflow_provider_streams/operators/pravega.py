@@ -1,4 +1,4 @@
-"""Administer Pravega streams from a DAG. Every operator looks first: a retry after a failure does no harm."""
+"""Administer Pravega streams from a DAG. Each task may run twice without harm."""
 
 from __future__ import annotations
 
@@ -11,20 +11,25 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseOperator
 
 from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.errors.counted import counted
 from airflow_provider_streams.hooks.pravega import PravegaHook
 from airflow_provider_streams.hooks.pravega_connection import one_stream
 from airflow_provider_streams.retry import terminal_errors
+from airflow_provider_streams.systems.pravega.metadata.stream_cut import StreamCut
+from airflow_provider_streams.systems.pravega.operations.stream_settings import (
+    IfExists,
+    StreamSettings,
+    check_if_exists,
+)
 from airflow_provider_streams.systems.pravega.source import PravegaSource
-from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
-from airflow_provider_streams.systems.pravega.stream_settings import IfExists, StreamSettings, check_if_exists
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from airflow_provider_streams.model.basis import CutText
-    from airflow_provider_streams.model.cut import Cut
-    from airflow_provider_streams.systems.pravega.calls import KeyedSegment
-    from airflow_provider_streams.systems.pravega.scaling import Choice
+    from airflow_provider_streams.model.stream.cut import Cut
+    from airflow_provider_streams.model.window.basis import CutText
+    from airflow_provider_streams.systems.pravega.client.controller_call import KeyedSegment
+    from airflow_provider_streams.systems.pravega.operations.scaling import Choice
 
 
 class _StreamOperator(BaseOperator):
@@ -95,9 +100,12 @@ class PravegaCreateStreamOperator(_StreamOperator):
         if_exists: IfExists = "keep",
         make_scope: bool = False,
         rescale: bool = False,
+        stream: str | None = None,
+        source: PravegaSource | None = None,
+        conn_id: str = PravegaHook.default_conn_name,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
+        super().__init__(stream=stream, source=source, conn_id=conn_id, **kwargs)
         check_if_exists(if_exists)
         self.settings = StreamSettings(
             segments,
@@ -150,8 +158,16 @@ class PravegaTruncateStreamOperator(_StreamOperator):
 
     template_fields: Sequence[str] = ("stream", "cut")
 
-    def __init__(self, *, cut: CutText, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+    def __init__(
+        self,
+        *,
+        cut: CutText,
+        stream: str | None = None,
+        source: PravegaSource | None = None,
+        conn_id: str = PravegaHook.default_conn_name,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(stream=stream, source=source, conn_id=conn_id, **kwargs)
         self.cut = cut
 
     def execute(self, context: Context) -> dict[str, Any]:  # noqa: ARG002 - Airflow's shape
@@ -162,7 +178,7 @@ class PravegaTruncateStreamOperator(_StreamOperator):
         """
         with self.connected() as hook:
             done = hook.truncate(self.stream, hook.cut(self.stream, self.cut))
-        self.log.info("Dropped %s bytes of %s", done.bytes, done.head.stream)
+        self.log.info("Dropped %s of %s", counted(done.bytes, "byte"), done.head.stream)
         return {"bytes": done.bytes, **_cut_facts(done.head)}
 
 
@@ -185,6 +201,50 @@ class PravegaSealStreamOperator(_StreamOperator):
             name = hook.stream(self.stream)
         self.log.info("%s ends at %s", name, end)
         return _cut_facts(StreamCut.from_model(name, end))
+
+
+class PravegaDeleteStreamOperator(_StreamOperator):
+    """Removes a stream and its events for good; succeeds if there is none. Its scope stays.
+
+    Without `seal` and `force`, only a stream goes that has ended and that nothing waits for.
+
+    Args:
+        stream: the stream (templated), `scope/stream` or a name in the connection's scope; or give `source`.
+        source: instead of `stream`.
+        seal: seal the stream first, if it is still open.
+        force: although subscribers (holds, or reader groups that retention respects) have not released its data.
+        conn_id: the Airflow connection, with `stream`.
+
+    Returns (XCom):
+        `stream, deleted`.
+    """
+
+    def __init__(
+        self,
+        *,
+        seal: bool = False,
+        force: bool = False,
+        stream: str | None = None,
+        source: PravegaSource | None = None,
+        conn_id: str = PravegaHook.default_conn_name,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(stream=stream, source=source, conn_id=conn_id, **kwargs)
+        self.seal, self.force = seal, force
+
+    def execute(self, context: Context) -> dict[str, Any]:  # noqa: ARG002 - Airflow's shape
+        """Delete.
+
+        Raises:
+            InvalidRequest: the stream is open, or its data is held; nothing was changed.
+        """
+        from airflow_provider_streams.systems.pravega.operations import administration  # noqa: PLC0415 - gRPC when used
+
+        with self.connected() as hook:
+            name = hook.stream(self.stream)
+            deleted = hook.run(administration.delete(name, seal_first=self.seal, force=self.force))
+        self.log.info("%s %s", name, "is deleted" if deleted else "was not there")
+        return {"stream": name, "deleted": deleted}
 
 
 class PravegaScaleStreamOperator(_StreamOperator):
@@ -215,11 +275,14 @@ class PravegaScaleStreamOperator(_StreamOperator):
         split: str | None = None,
         parts: int = 2,
         merge: Sequence[str] | None = None,
+        stream: str | None = None,
+        source: PravegaSource | None = None,
+        conn_id: str = PravegaHook.default_conn_name,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
+        super().__init__(stream=stream, source=source, conn_id=conn_id, **kwargs)
         if sum(choice is not None for choice in (segments, split, merge)) != 1:
-            raise InvalidRequest("PravegaScaleStreamOperator takes segments, split or merge, one of them")
+            raise InvalidRequest("PravegaScaleStreamOperator takes segments, split or merge: give one of them")
         self.segments, self.split, self.parts, self.merge = segments, split, parts, merge
 
     def execute(self, context: Context) -> dict[str, Any]:  # noqa: ARG002 - Airflow's shape
@@ -237,26 +300,27 @@ class PravegaScaleStreamOperator(_StreamOperator):
         return {"stream": name, "segments": [_segment_facts(name, one) for one in after]}
 
     def _choice(self, stream: str) -> Choice:
-        from airflow_provider_streams.systems.pravega import questions, scaling  # noqa: PLC0415 - gRPC when used
+        from airflow_provider_streams.systems.pravega.metadata import queries  # noqa: PLC0415 - gRPC when used
+        from airflow_provider_streams.systems.pravega.operations import scaling  # noqa: PLC0415 - gRPC when used
 
         if self.segments is not None:
             return scaling.to_count(self.segments)
         if self.split is not None:
-            (segment,) = questions.segments_named(stream, [self.split])
+            (segment,) = queries.segments_named(stream, [self.split])
             return scaling.split(segment.id, self.parts)
-        return scaling.merge([segment.id for segment in questions.segments_named(stream, self.merge or ())])
+        return scaling.merge([segment.id for segment in queries.segments_named(stream, self.merge or ())])
 
     def _report(
         self, hook: PravegaHook, stream: str, before: Sequence[KeyedSegment], after: Sequence[KeyedSegment]
     ) -> None:
-        self.log.info("%s has %d open segments, it had %d", stream, len(after), len(before))
+        self.log.info("%s has %s, it had %d", stream, counted(len(after), "open segment"), len(before))
         scaling = hook.stream_settings(stream).scaling
         if scaling.kind == 0 and scaling.min_segments != len(after):
             self.log.warning(
-                "The fixed scaling policy of %s says %d segments: the next update of its settings scales it back. "
+                "The fixed scaling policy of %s says %s: the next update of its settings scales it back. "
                 "PravegaCreateStreamOperator(segments=%d, if_exists='update') changes the policy.",
                 stream,
-                scaling.min_segments,
+                counted(scaling.min_segments, "segment"),
                 len(after),
             )
 
@@ -266,6 +330,6 @@ def _cut_facts(cut: StreamCut) -> dict[str, Any]:
 
 
 def _segment_facts(stream: str, one: KeyedSegment) -> dict[str, Any]:
-    from airflow_provider_streams.systems.pravega.names import Segment  # noqa: PLC0415
+    from airflow_provider_streams.systems.pravega.metadata.segment_names import Segment  # noqa: PLC0415
 
     return {"name": Segment(stream, one.segment_id).name, "low": one.low, "high": one.high}

@@ -1,4 +1,4 @@
-"""Change topics and subscriptions of a Pulsar cluster. Each task may run twice: a retry finds its work done."""
+"""Change topics and subscriptions of a Pulsar cluster. Each task may run twice without harm."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from airflow.sdk import BaseOperator
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.pulsar import PulsarHook, one_topic
 from airflow_provider_streams.retry import terminal_errors
-from airflow_provider_streams.systems.pulsar import administration
-from airflow_provider_streams.systems.pulsar.questions import Question, ask
+from airflow_provider_streams.systems.pulsar.client.queries import Question, ask
+from airflow_provider_streams.systems.pulsar.operations import administration
 from airflow_provider_streams.systems.pulsar.source import PulsarSource, full_topic_name
 
 if TYPE_CHECKING:
@@ -73,14 +73,22 @@ class PulsarCreateTopicOperator(_TopicOperator):
         `topic, partitions, created`.
     """
 
-    def __init__(self, *, partitions: int = 0, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+    def __init__(
+        self,
+        *,
+        partitions: int = 0,
+        topic: str | None = None,
+        source: PulsarSource | None = None,
+        conn_id: str = PulsarHook.default_conn_name,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(topic=topic, source=source, conn_id=conn_id, **kwargs)
         if partitions < 0:
             raise InvalidRequest(f"partitions must not be negative, got {partitions}")
         self.partitions = partitions
 
     def change(self, topic: str) -> Question[dict[str, Any]]:
-        """See `_TopicOperator`."""
+        """As `_TopicOperator`."""
         return administration.create_topic(topic, self.partitions)
 
 
@@ -88,20 +96,28 @@ class PulsarUpdatePartitionsOperator(_TopicOperator):
     """Gives a partitioned topic more partitions; Pulsar cannot take any away.
 
     Args:
-        partitions: how many there shall be.
+        partitions: how many there will be.
 
     Returns (XCom):
         `topic, partitions, added`.
     """
 
-    def __init__(self, *, partitions: int, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+    def __init__(
+        self,
+        *,
+        partitions: int,
+        topic: str | None = None,
+        source: PulsarSource | None = None,
+        conn_id: str = PulsarHook.default_conn_name,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(topic=topic, source=source, conn_id=conn_id, **kwargs)
         if partitions < 1:
             raise InvalidRequest(f"partitions must be positive, got {partitions}")
         self.partitions = partitions
 
     def change(self, topic: str) -> Question[dict[str, Any]]:
-        """See `_TopicOperator`."""
+        """As `_TopicOperator`."""
         return administration.update_partitions(topic, self.partitions)
 
 
@@ -115,12 +131,20 @@ class PulsarDeleteTopicOperator(_TopicOperator):
         `topic, deleted`.
     """
 
-    def __init__(self, *, force: bool = False, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+    def __init__(
+        self,
+        *,
+        force: bool = False,
+        topic: str | None = None,
+        source: PulsarSource | None = None,
+        conn_id: str = PulsarHook.default_conn_name,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(topic=topic, source=source, conn_id=conn_id, **kwargs)
         self.force = force
 
     def change(self, topic: str) -> Question[dict[str, Any]]:
-        """See `_TopicOperator`."""
+        """As `_TopicOperator`."""
         return administration.delete_topic(topic, force=self.force)
 
 
@@ -132,7 +156,7 @@ class PulsarTerminateTopicOperator(_TopicOperator):
     """
 
     def change(self, topic: str) -> Question[dict[str, Any]]:
-        """See `_TopicOperator`."""
+        """As `_TopicOperator`."""
         return administration.terminate(topic)
 
 
@@ -144,7 +168,7 @@ class PulsarCompactTopicOperator(_TopicOperator):
     """
 
     def change(self, topic: str) -> Question[dict[str, Any]]:
-        """See `_TopicOperator`."""
+        """As `_TopicOperator`."""
         return administration.compact(topic)
 
 
@@ -158,14 +182,22 @@ class PulsarOffloadTopicOperator(_TopicOperator):
         `topic, started, up_to`.
     """
 
-    def __init__(self, *, keep_bytes: int = 0, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+    def __init__(
+        self,
+        *,
+        keep_bytes: int = 0,
+        topic: str | None = None,
+        source: PulsarSource | None = None,
+        conn_id: str = PulsarHook.default_conn_name,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(topic=topic, source=source, conn_id=conn_id, **kwargs)
         if keep_bytes < 0:
             raise InvalidRequest(f"keep_bytes must not be negative, got {keep_bytes}")
         self.keep_bytes = keep_bytes
 
     def change(self, topic: str) -> Question[dict[str, Any]]:
-        """See `_TopicOperator`."""
+        """As `_TopicOperator`."""
         return administration.offload(topic, self.keep_bytes)
 
 
@@ -177,7 +209,7 @@ class PulsarTrimTopicOperator(_TopicOperator):
     """
 
     def change(self, topic: str) -> Question[dict[str, Any]]:
-        """See `_TopicOperator`."""
+        """As `_TopicOperator`."""
         return administration.trim(topic)
 
 
@@ -201,9 +233,12 @@ class PulsarSetRetentionOperator(_TopicOperator):
         retention: timedelta | None = None,
         retention_bytes: int | None = None,
         inherit: bool = False,
+        topic: str | None = None,
+        source: PulsarSource | None = None,
+        conn_id: str = PulsarHook.default_conn_name,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
+        super().__init__(topic=topic, source=source, conn_id=conn_id, **kwargs)
         if inherit and (retention is not None or retention_bytes is not None):
             raise InvalidRequest("inherit=True takes the namespace's retention: give no limits with it")
         minutes = _whole(retention, _MINUTE, "retention")
@@ -211,7 +246,7 @@ class PulsarSetRetentionOperator(_TopicOperator):
         self.retention = None if inherit else (minutes, megabytes)
 
     def change(self, topic: str) -> Question[dict[str, Any]]:
-        """See `_TopicOperator`."""
+        """As `_TopicOperator`."""
         return administration.set_retention(topic, self.retention)
 
 
@@ -240,14 +275,23 @@ class PulsarCreateSubscriptionOperator(_TopicOperator):
 
     template_fields: Sequence[str] = ("topic", "subscription")
 
-    def __init__(self, *, subscription: str, at: Literal["earliest", "latest"] = "earliest", **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+    def __init__(
+        self,
+        *,
+        subscription: str,
+        at: Literal["earliest", "latest"] = "earliest",
+        topic: str | None = None,
+        source: PulsarSource | None = None,
+        conn_id: str = PulsarHook.default_conn_name,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(topic=topic, source=source, conn_id=conn_id, **kwargs)
         if at not in ("earliest", "latest"):
             raise InvalidRequest(f"at must be 'earliest' or 'latest', got {at!r}")
         self.subscription, self.at = subscription, at
 
     def change(self, topic: str) -> Question[dict[str, Any]]:
-        """See `_TopicOperator`."""
+        """As `_TopicOperator`."""
         return administration.create_subscription(topic, self.subscription, self.at)
 
 
@@ -264,10 +308,19 @@ class PulsarDropSubscriptionOperator(_TopicOperator):
 
     template_fields: Sequence[str] = ("topic", "subscription")
 
-    def __init__(self, *, subscription: str, force: bool = False, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+    def __init__(
+        self,
+        *,
+        subscription: str,
+        force: bool = False,
+        topic: str | None = None,
+        source: PulsarSource | None = None,
+        conn_id: str = PulsarHook.default_conn_name,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(topic=topic, source=source, conn_id=conn_id, **kwargs)
         self.subscription, self.force = subscription, force
 
     def change(self, topic: str) -> Question[dict[str, Any]]:
-        """See `_TopicOperator`."""
+        """As `_TopicOperator`."""
         return administration.drop_subscription(topic, self.subscription, force=self.force)

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_streams.hooks.workplace import workplace
-from airflow_provider_streams.model.basis import event_time_of
-from airflow_provider_streams.model.landing import Landed, Landing
-from airflow_provider_streams.model.partition_key import KEY_FORMAT
-from airflow_provider_streams.model.plan import Plan
-from airflow_provider_streams.model.plan_table import plan_table
-from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.operators.announcing import announce
-from airflow_provider_streams.operators.base import LandingOperator, reader_name, run_ids
-from airflow_provider_streams.operators.fan_out import TablesRun
-from airflow_provider_streams.operators.landing import rendered_landing
+from airflow_provider_streams.model.plan.plan import DEFAULT_SPLIT_BYTES, OnLoss, OnUnproven
+from airflow_provider_streams.model.schema.decode_errors import OnDecodeError
+from airflow_provider_streams.model.sinks.sink import Sink
+from airflow_provider_streams.model.stream.source import Source
+from airflow_provider_streams.model.window.basis import BasisLike
+from airflow_provider_streams.model.window.missing_rows import OnMissing
+from airflow_provider_streams.model.window.partition_key import KEY_FORMAT
+from airflow_provider_streams.model.window.window import Window
+from airflow_provider_streams.operators.base import LandingOperator
+from airflow_provider_streams.operators.landing_arguments import UNSAID
+from airflow_provider_streams.operators.previous_attempts import PreviousAttempts
 from airflow_provider_streams.retry import terminal_errors
 from airflow_provider_streams.timetables import run_facts
-from airflow_provider_streams.windows.ask import Ask
-from airflow_provider_streams.windows.of_run import ResolvedWindow, resolve_window
-from airflow_provider_streams.windows.planning import WindowRead
-from airflow_provider_streams.windows.readiness import WindowQuestion
-from airflow_provider_streams.windows.reading import plan_window, read_window, summary, undecodable_sentence
+from airflow_provider_streams.windows.claim.overrides import Overlap
+from airflow_provider_streams.windows.plan.airflow_run_window import resolve_window
+from airflow_provider_streams.windows.run.request import OneWindow
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -43,23 +41,69 @@ class ReadWindowOperator(LandingOperator):
         window: an explicit window, or its text `start/end` (templated). Default: the run's partition, then its
             data interval.
         window_length: the length of the run's partition, where the DAG's timetable does not tell where the next one
-            starts, as when assets trigger it: a time, or its text (`1h`, `1d Europe/Berlin`, see `model.grid`).
-        kwargs: as `LandingOperator` takes them. With `dry_run`, the plan is pinned, logged and returned; with `replan`
-            beside it, a fresh one is only shown, and the window keeps the plan that it has.
+            starts, as when assets trigger it: a time, or its text (`1h`, `1d Europe/Berlin`, see `parse_schedule`).
+
+    The other arguments, `source`, `sink` and `reader` among them, are those of `LandingOperator`. With `dry_run`, the
+    plan is pinned, logged and returned. With `replan` as well, a fresh one is only shown, and the window keeps the plan
+    that it has.
 
     Returns (XCom):
         Of a sink with placeholders: `tables, rows, written, bytes, splits, largest, window, reader, by_earlier_tries`
         and more, of bounded size. Else
         `fingerprint, reader, window, start_cut, end_cut, rows, written, bytes, splits, verdict, window_rule, seconds,
-        target, quarantined, dropped` and more.
+        target, quarantined, dropped, unannounced` and more.
     """
 
     template_fields: Sequence[str] = ("window", *LandingOperator.template_fields)
 
     def __init__(
-        self, *, window: Window | str | None = None, window_length: timedelta | str | None = None, **kwargs: Any
+        self,
+        *,
+        window: Window | str | None = None,
+        window_length: timedelta | str | None = None,
+        source: Source,
+        basis: BasisLike | None = None,
+        sink: Sink | None = UNSAID,
+        transform: str | None = None,
+        columns: Sequence[str] | None = None,
+        spark_conn_id: str | None = None,
+        spark: Mapping[str, Any] | None = None,
+        reader: str | None = None,
+        on_loss: OnLoss = "fail",
+        on_unproven: OnUnproven = "land",
+        on_decode_error: OnDecodeError = "fail",
+        max_decode_error_rate: float | None = None,
+        dry_run: bool = False,
+        replan: bool = False,
+        full_refresh: bool = False,
+        allow_fewer_rows: bool = False,
+        overlap: Overlap = "refuse",
+        target_split_bytes: int = DEFAULT_SPLIT_BYTES,
+        on_missing: OnMissing | None = None,
+        **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
+        super().__init__(
+            source=source,
+            basis=basis,
+            sink=sink,
+            transform=transform,
+            columns=columns,
+            spark_conn_id=spark_conn_id,
+            spark=spark,
+            reader=reader,
+            on_loss=on_loss,
+            on_unproven=on_unproven,
+            on_decode_error=on_decode_error,
+            max_decode_error_rate=max_decode_error_rate,
+            dry_run=dry_run,
+            replan=replan,
+            full_refresh=full_refresh,
+            allow_fewer_rows=allow_fewer_rows,
+            overlap=overlap,
+            target_split_bytes=target_split_bytes,
+            on_missing=on_missing,
+            **kwargs,
+        )
         self.window = window
         self.window_length = window_length
 
@@ -70,40 +114,9 @@ class ReadWindowOperator(LandingOperator):
             StreamsError: typed; a terminal one also is an `AirflowFailException`, so that no retry is spent on it.
         """
         with terminal_errors():
-            landing = rendered_landing(self)
             resolved = resolve_window(self.window, self.window_length, run_facts(context))
             self.log.info("Window %s, from the run's %s", resolved.window, resolved.rule)
-            if self.is_fan_out:
-                read = self._window_read(resolved, context)
-                _, told = TablesRun(self, read, landing, resolved, context)()
-                return told | {"window_rule": resolved.rule}
-            plan, landed = self._read(resolved, landing, context)
-        self._planned = [(plan, landed)]
-        return summary(plan, landed, self.sink) | {"window_rule": resolved.rule}
-
-    def _read(self, resolved: ResolvedWindow, landing: Landing, context: Context) -> tuple[Plan, Landed | None]:
-        read, ids = self._window_read(resolved, context), run_ids(context)
-        ask = Ask(self.source, read.reader, landing, read.basis, resolved.grid, event_time_of(self.basis))
-        with workplace(self.source, self.spark_conn_id, self.spark) as place:
-            if self.dry_run_only:
-                plan = plan_window(place, ask, read, ids, self.acts)
-                self.log.info("Plan\n%s", plan_table(plan))
-                self._withhold()
-                return plan, None
-            plan, landed = read_window(place, ask, read, ids, self.acts, planned=self._log_plan)
-            if self.sink is not None:
-                key_format = KEY_FORMAT if context.get("partition_key") else None
-                announce(place.journal, context, ask, self.sink, key_format)
-        receipt = landed.receipt
-        self.log.info("Covered %s: %s rows in %.1f s, %s", plan.window, receipt.rows, receipt.seconds, receipt.verdict)
-        if said := undecodable_sentence(plan.window, receipt, self.sink):
-            self.log.warning("%s", said)
-        return plan, landed
-
-    def _log_plan(self, plan: Plan) -> None:
-        self.log.info("Pinned plan\n%s", plan_table(plan))
-
-    def _window_read(self, resolved: ResolvedWindow, context: Context) -> WindowRead:
-        question = WindowQuestion(self.source, resolved.window, self.basis)
-        reader = reader_name(self.reader, context)
-        return WindowRead(question, reader, self.on_loss, self.target_split_bytes, self.on_unproven, self.undecodable)
+            is_own = PreviousAttempts.of(self, context).__contains__ if self.is_fan_out else None
+            key_format = KEY_FORMAT if context.get("partition_key") else None
+            told = self._run(context, OneWindow(resolved.window, is_own), key_format, resolved.window_schedule)
+        return told | {"window_rule": resolved.rule}

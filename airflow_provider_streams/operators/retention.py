@@ -8,23 +8,24 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from airflow.sdk import BaseOperator
 
+from airflow_provider_streams.airflow_runtime import metrics
+from airflow_provider_streams.airflow_runtime.retention import check_retention
 from airflow_provider_streams.errors import InvalidRequest, RetentionAtRisk
-from airflow_provider_streams.hooks import metrics
-from airflow_provider_streams.hooks.retention import check_retention
-from airflow_provider_streams.model.retention import Schedule
-from airflow_provider_streams.model.source import Source, check_source
+from airflow_provider_streams.model.stream.retention import Schedule
+from airflow_provider_streams.model.stream.source import Source, check_source
 from airflow_provider_streams.retry import terminal_errors
-from airflow_provider_streams.windows.retention import RetentionQuestion, verdict_facts
+from airflow_provider_streams.template_rendering import RendersValues
+from airflow_provider_streams.windows.after.retention import RetentionQuestion, verdict_facts
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
 
-class CheckRetentionOperator(BaseOperator):
+class CheckRetentionOperator(RendersValues, BaseOperator):
     """Compares how long the source keeps events with when they are read at the latest.
 
-    Looked at are retention by time and by size (at the rate the topic grows), and for data that a hold keeps the TTL
-    and the backlog quotas; with `reader` also the oldest window that is not covered yet. Nothing is changed.
+    It looks at retention by time and by size (at the rate the topic grows), and for data that a hold keeps at the TTL
+    and the backlog quotas; with `reader` also at the oldest window that is not covered yet. It changes nothing.
 
     Args:
         source: what is read.
@@ -42,7 +43,7 @@ class CheckRetentionOperator(BaseOperator):
         RetentionAtRisk: `on_risk="fail"`, and there is less room than the margin.
     """
 
-    template_fields: Sequence[str] = ("reader",)
+    template_fields: Sequence[str] = ("source", "reader")
     ui_color = "#f3e6cf"
 
     def __init__(

@@ -12,21 +12,22 @@ from airflow_provider_streams.errors import InvalidRequest, SchemaRefused
 from airflow_provider_streams.hooks.base import hook_for
 from airflow_provider_streams.retry import terminal_errors
 from airflow_provider_streams.systems.schemas import OfferedSchema
+from airflow_provider_streams.template_rendering import RendersValues
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from airflow_provider_streams.model.source import Source
+    from airflow_provider_streams.model.stream.source import Source
     from airflow_provider_streams.systems.schemas import Check
 
 
-class CheckSchemaCompatibilityOperator(BaseOperator):
+class CheckSchemaCompatibilityOperator(RendersValues, BaseOperator):
     """Fails if a schema does not fit those of a source: of a Pulsar topic, or of a group of Pravega's Schema Registry.
 
     Args:
         source: `PulsarSource(..)`; or `PravegaSource(.., value=Registry(..))`, whose registry and group are asked.
-        schema: the schema's own text (templated): Avro's JSON; of `json` what the system keeps for it (Pulsar: Avro's
-            JSON, too; a registry: JSON Schema); of `protobuf` the descriptor set as base64 (Pulsar: with its JSON
+        schema: the schema's own text (templated): Avro's JSON; of `json` what the system keeps for it (Pulsar: also
+            Avro's JSON; a registry: JSON Schema); of `protobuf` the descriptor set as base64 (Pulsar: with its JSON
             around it).
         schema_type: `avro`, `json` or `protobuf`, or the system's own word.
         schema_name: registry: the name of the type (templated), where the text does not say it.
@@ -42,7 +43,7 @@ class CheckSchemaCompatibilityOperator(BaseOperator):
         `compatible, policy`.
     """
 
-    template_fields: Sequence[str] = ("schema", "schema_name")
+    template_fields: Sequence[str] = ("source", "schema", "schema_name")
     ui_color = "#e9e3f5"
 
     def __init__(
@@ -74,5 +75,5 @@ class CheckSchemaCompatibilityOperator(BaseOperator):
             found = hook.check_schema(self.source, offered, self.check, self.policy)
             if not found.compatible:
                 raise SchemaRefused(self.source, offered.shown, found.policy, found.reason)
-        self.log.info("%s: schema %s fits (%s)", self.source, offered.shown, found.policy or "no policy told")
+        self.log.info("%s: schema %s fits (%s)", self.source, offered.shown, found.policy or "policy not known")
         return {"compatible": True, "policy": found.policy}

@@ -14,7 +14,7 @@ from airflow.configuration import conf
 from airflow.models.dag import DagModel
 from fastapi import Depends
 
-from airflow_provider_streams.journal.overview import ReaderOverview
+from airflow_provider_streams.journal.reader_overview import ReaderOverview
 
 
 class Access:
@@ -57,8 +57,8 @@ class Access:
         manager = get_auth_manager()
         wanted = set(dag_ids)
         allowed = wanted & manager.get_authorized_dag_ids(user=self._user, method=method)
-        if conf.getboolean("core", "multi_team"):
-            # whose team a DAG belonged to that is no more, nobody knows
+        if conf.getboolean("core", "multi_team", fallback=False):
+            # the team of a deleted DAG is not known
             return allowed
         gone = {dag_id for dag_id in wanted - allowed if DagModel.get_current(dag_id) is None}
         return allowed | set(manager.filter_authorized_dag_ids(dag_ids=gone, user=self._user, method=method))
@@ -75,7 +75,7 @@ def _own_dag(one: ReaderOverview) -> str:
 
 
 def access_of(user: GetUserDep) -> Access:
-    """The dependency behind `AccessDep`."""
+    """The dependency of `AccessDep`."""
     return Access(user)
 
 

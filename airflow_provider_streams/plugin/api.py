@@ -18,23 +18,36 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from airflow_provider_streams.errors import InvalidWindow
-from airflow_provider_streams.journal import names, pins, runs
-from airflow_provider_streams.journal.overview import Activity, ReaderOverview, activities, grid_of, overviews
-from airflow_provider_streams.journal.runs import Run
-from airflow_provider_streams.model.backfill import Select
-from airflow_provider_streams.model.hold import Hold
-from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.journal import pinned_plans, row_ids
+from airflow_provider_streams.journal.reader_overview import (
+    Activity,
+    ReaderOverview,
+    activities,
+    overviews,
+    schedule_of,
+)
+from airflow_provider_streams.journal.runs import run_records
+from airflow_provider_streams.journal.runs.run_records import Run
+from airflow_provider_streams.model.stream.hold import Hold
+from airflow_provider_streams.model.window.backfill import Select
+from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.plugin.access import AccessDep
-from airflow_provider_streams.plugin.answers import plan_json, reader_json, run_json, source_json, unless_known
-from airflow_provider_streams.plugin.command import of_quarantine
-from airflow_provider_streams.plugin.database import JournalDoor
-from airflow_provider_streams.plugin.filling import Gap, how_to_fill
-from airflow_provider_streams.plugin.horizon import Horizons, ask_system
-from airflow_provider_streams.plugin.preview import around, preview
-from airflow_provider_streams.plugin.remembered import Remembered
-from airflow_provider_streams.plugin.tables import table_view
-from airflow_provider_streams.plugin.ticks import snap
-from airflow_provider_streams.plugin.timeline import Asked, columns, grid_json, next_due, timeline
+from airflow_provider_streams.plugin.backfill_actions import Gap, how_to_fill
+from airflow_provider_streams.plugin.backfill_command import of_quarantine
+from airflow_provider_streams.plugin.backfill_preview import around, preview
+from airflow_provider_streams.plugin.database import JournalTransactions
+from airflow_provider_streams.plugin.responses import (
+    ResponseCache,
+    plan_json,
+    reader_json,
+    run_json,
+    source_json,
+    unless_known,
+)
+from airflow_provider_streams.plugin.retention_horizon import Horizons, ask_system
+from airflow_provider_streams.plugin.table_states import table_view
+from airflow_provider_streams.plugin.timeline import TimelineRequest, columns, next_due, schedule_json, timeline
+from airflow_provider_streams.plugin.window_edges import snap
 from airflow_provider_streams.redaction import redact
 
 STATIC: Final = Path(__file__).parent / "static"
@@ -42,10 +55,10 @@ MOST_PIXELS: Final = 8_000
 PREVIEW_PIXELS: Final = 1_000
 
 log = logging.getLogger(__name__)
-door = JournalDoor()
+door = JournalTransactions()
 horizons = Horizons(ask_system)
-_done: Remembered[tuple[int, int, int | None], dict[str, Activity]] = Remembered(10_000)
-_drawn: Remembered[str, dict[str, Any]] = Remembered(200)
+_done: ResponseCache[tuple[int, int, int | None], dict[str, Activity]] = ResponseCache(10_000)
+_drawn: ResponseCache[str, dict[str, Any]] = ResponseCache(200)
 
 routes = APIRouter(prefix="/api", dependencies=[Depends(requires_access_dag("GET"))])
 
@@ -99,7 +112,7 @@ Width = Annotated[int, Query(ge=50, le=MOST_PIXELS)]
 
 @routes.get("/sources")
 def sources(request: Request, access: AccessDep, connection: JournalDep) -> Response:
-    """Every reader the user may see, with what has happened; `version` changes whenever its windows do."""
+    """Every reader that the user may see, with its history; `version` changes whenever its windows do."""
     found = access.visible(overviews(connection, done=_activities))
     body = {"sources": [source_json(one) for one in found]}
     return unless_known(request, body, lambda: body)
@@ -119,15 +132,15 @@ def windows(
 
     The windows of other people's DAGs are left out.
     """
-    grid = grid_of(connection, one)
-    due = next_due(grid, now)
-    # what time alone makes missing: a cell when it ends, without a grid a window that was planned ahead
+    window_schedule = schedule_of(connection, one)
+    due = next_due(window_schedule, now)
+    # windows become missing as time passes: each cell when it ends; without a window schedule, those planned ahead
     until = due if due is not None else now.timestamp() // 60
     key = [one.id, one.version, sorted(one.by_dag), *span.to_json().values(), width, until]
 
     def found() -> dict[str, Any]:
-        seen = timeline(connection, one, grid, Asked(span, width, now))
-        body = {"version": str(one.version), "due": due, "grid": grid_json(grid, seen.beat)}
+        seen = timeline(connection, one, window_schedule, TimelineRequest(span, width, now))
+        body = {"version": str(one.version), "due": due, "window_schedule": schedule_json(window_schedule, seen.cells)}
         return {**body, **columns(seen, span)}
 
     return unless_known(request, key, lambda: _drawn.get(repr(key), found))
@@ -136,11 +149,11 @@ def windows(
 @routes.get("/window/{reader_id}")  # noqa: FAST003 - reader_of takes it
 def window(one: ReaderDep, span: SpanDep, access: AccessDep, connection: JournalDep) -> dict[str, Any]:
     """Everything about one window: its plan, and every run with its receipt or error."""
-    tries = runs.of_window(connection, one.id, span)
+    tries = run_records.of_window(connection, one.id, span)
     readable = access.readable({run.ref.dag_id for run in tries})
     if tries and not readable:
         raise HTTPException(HTTPStatus.NOT_FOUND, "None of the DAGs that read this window is yours to read.")
-    pin = pins.newest(connection, one.id, span)
+    pin = pinned_plans.newest(connection, one.id, span)
     return {
         **span.to_json(),
         **reader_json(one),
@@ -167,32 +180,32 @@ def backfill_preview(
     select: Select = "missing",
 ) -> dict[str, Any]:
     """What a backfill of the span, widened to whole windows, would read, and how to start it; changes nothing."""
-    grid = grid_of(connection, one)
-    wide = snap(grid, span)
-    seen = timeline(connection, one, grid, Asked(wide, PREVIEW_PIXELS, now, whole=True))
-    # covered neighbours tell how much the windows of a blank stretch may hold
-    beside = timeline(connection, one, grid, Asked(around(wide), PREVIEW_PIXELS, now))
-    made = preview(seen.pieces, beside.pieces, select, horizons.known(one.source_key))
-    gap = Gap(one, wide, made.pieces, seen.is_exact, select, grid)
+    window_schedule = schedule_of(connection, one)
+    wide = snap(window_schedule, span)
+    seen = timeline(connection, one, window_schedule, TimelineRequest(wide, PREVIEW_PIXELS, now, whole=True))
+    # covered neighbors show how much the windows of a blank stretch may hold
+    nearby = timeline(connection, one, window_schedule, TimelineRequest(around(wide), PREVIEW_PIXELS, now))
+    made = preview(seen.pieces, nearby.pieces, select, horizons.known(one.source_key))
+    gap = Gap(one, wide, made.pieces, seen.is_exact, select, window_schedule)
     return {**wide.to_json(), **reader_json(one), **made.to_json(), **how_to_fill(connection, gap, access)}
 
 
 @routes.get("/reader/{reader_id}")  # noqa: FAST003 - reader_of takes it
 def reader(one: ReaderDep, access: AccessDep, connection: JournalDep) -> dict[str, Any]:
     """What a reader lands, and whether the user may have it forgotten."""
-    # other people's DAGs may read for it, too
+    # other people's DAGs may also read for it
     (whole,) = overviews(connection, one.id, done=_activities)
     return {**reader_json(one), "may_forget": access.may_edit(whole)}
 
 
 @routes.get("/table/{reader_id}")  # noqa: FAST003 - reader_of takes it
 def table(one: ReaderDep, span: SpanDep, connection: JournalDep) -> dict[str, Any]:
-    """How the reader's table stands, and which covered windows of the span are no longer in it."""
+    """The status of the reader's table, and which covered windows of the span are no longer in it."""
     seen = table_view(connection, one, span)
     if seen is None:
-        return {"standing": None, "cause": "", "gone": []}
+        return {"status": None, "cause": "", "gone": []}
     gone = [window.to_json() for window in seen.gone]
-    return {"standing": seen.standing, "cause": redact(seen.cause), "gone": gone}
+    return {"status": seen.status, "cause": redact(seen.cause), "gone": gone}
 
 
 @routes.get("/horizon/{reader_id}")  # noqa: FAST003 - reader_of takes it
@@ -214,17 +227,17 @@ def _hold_json(hold: Hold) -> dict[str, Any]:
     }
 
 
-class Forget(BaseModel):
-    """A reader, named by who wants it forgotten: nobody does so by a slip of a number."""
+class ForgetRequest(BaseModel):
+    """A reader to forget. Its name must be given, so that no mistyped number deletes another one."""
 
     model_config = ConfigDict(extra="forbid")
 
     reader: str
     version: str
-    """As it was seen: what changed meanwhile is looked at again first."""
+    """As the page showed it: the user must first look again at what changed since."""
 
 
-def only_the_page(request: Request) -> None:
+def same_origin_only(request: Request) -> None:
     """Only a script of this very site can send JSON with the user's cookie.
 
     Raises:
@@ -238,9 +251,9 @@ def only_the_page(request: Request) -> None:
 
 @routes.post(
     "/forget/{reader_id}",
-    dependencies=[Depends(only_the_page), Depends(action_logging(event="streams_forget_reader"))],
+    dependencies=[Depends(same_origin_only), Depends(action_logging(event="streams_forget_reader"))],
 )
-def forget(reader_id: int, named: Forget, access: AccessDep) -> dict[str, Any]:
+def forget(reader_id: int, named: ForgetRequest, access: AccessDep) -> dict[str, Any]:
     """The journal forgets a reader: its windows, plans and runs. Its table and its stream stay as they are.
 
     Raises:
@@ -252,19 +265,19 @@ def forget(reader_id: int, named: Forget, access: AccessDep) -> dict[str, Any]:
             raise HTTPException(HTTPStatus.NOT_FOUND, "No such reader, or none of its DAGs is yours to read.")
         if not access.may_edit(whole[0]):
             raise HTTPException(
-                HTTPStatus.FORBIDDEN, "Who forgets a reader must be allowed to edit every DAG that read for it."
+                HTTPStatus.FORBIDDEN, "To forget a reader, you must be allowed to edit every DAG that read for it."
             )
         one = visible[0]
         seen = (named.reader, named.version) == (one.reader, str(one.version))
-        if not seen or not names.claim(connection, one.id, one.version):
+        if not seen or not row_ids.claim(connection, one.id, one.version):
             raise HTTPException(HTTPStatus.CONFLICT, "The reader has changed meanwhile: look at it again.")
-        names.forget_reader(connection, one.id)
+        row_ids.forget_reader(connection, one.id)
     log.info("%s forgot reader %r of %s", access.name, one.reader, one.source_key)
     return {"forgotten": one.reader}
 
 
 class Script(StaticFiles):
-    """The page's own files: asked again each time, so that an upgrade is seen at once."""
+    """The page's own files: browsers ask for them each time, so that they see an upgrade at once."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         """As its parent; the browser keeps files, but asks whether they are still current."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import islice
 from typing import Any, Final
 
@@ -17,13 +17,13 @@ from airflow.utils.session import create_session
 from sqlalchemy import select
 
 from airflow_provider_streams.errors import InvalidWindow
-from airflow_provider_streams.journal.overview import ReadingTask
-from airflow_provider_streams.model.grid import Grid
-from airflow_provider_streams.model.window import Window, in_utc
-from airflow_provider_streams.timetables import grid_of_timetable
+from airflow_provider_streams.journal.reader_overview import ReadingTask
+from airflow_provider_streams.model.window.window import Window, in_utc
+from airflow_provider_streams.model.window.window_schedule import WindowSchedule
+from airflow_provider_streams.timetables import schedule_of_timetable
 
 MOST_RUNS: Final = 5_000
-_MARGIN = timedelta(days=1)
+_MARGIN, _DAY = timedelta(hours=1), timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,19 +65,19 @@ class KnownTask:
         text = str(getattr(self.task, name, ""))
         return f"params.{name}" in text.replace(f"params['{name}']", f"params.{name}") and name in self.dag.params
 
-    def runs(self, span: Window, grid: Grid | None) -> list[ScheduledRun]:
-        """Those of its schedule whose windows lie in a span, in order; empty, too, where it says itself what it reads.
+    def runs(self, span: Window, window_schedule: WindowSchedule | None) -> list[ScheduledRun]:
+        """The runs of its schedule whose windows are in a span, in order; none if the task itself names its window.
 
         Args:
             span: of time.
-            grid: how its windows tile time, where the schedule does not tell.
+            window_schedule: how its windows tile time, where the DAG's schedule does not show it.
         """
         if getattr(self.task, "window", None) is not None or not self.dag.timetable.periodic:
             return []
-        cells = grid_of_timetable(self.dag.timetable) or grid
-        around = Window(_back(span.start), span.end)
-        made = (_scheduled(info, cells) for info in islice(self._infos(around.start, around.end), MOST_RUNS))
-        return [run for run in made if run and span.start <= run.window.start and run.window.end <= span.end]
+        cells = schedule_of_timetable(self.dag.timetable) or window_schedule
+        around = Window(_back(span.start, self._zone), span.end)
+        made = (_scheduled(info, cells) for info in self._infos(around.start, around.end))
+        return list(islice((run for run in made if run and span.holds(run.window)), MOST_RUNS))
 
     def bounds(self, runs: Sequence[ScheduledRun]) -> tuple[datetime, datetime] | None:
         """Between which dates Airflow's backfill makes just these runs and those between them; None: it would not."""
@@ -97,7 +97,8 @@ class KnownTask:
 
     def states(self, runs: Sequence[ScheduledRun]) -> dict[datetime, str]:
         """The state of each of these runs that was made."""
-        date = DagRun.partition_date if self.dag.timetable.partitioned else DagRun.logical_date
+        is_partitioned = getattr(self.dag.timetable, "partitioned", False)  # Airflow 3.1 has no partitions
+        date = DagRun.partition_date if is_partitioned else DagRun.logical_date
         asked = select(date, DagRun.state).where(
             DagRun.dag_id == self.ref.dag_id, date >= runs[0].moment, date <= runs[-1].moment
         )
@@ -108,8 +109,12 @@ class KnownTask:
         return self.dag.iter_dagrun_infos_between(start, end)  # type: ignore[no-any-return]  # Airflow's
 
     def _by_clock(self, moment: datetime) -> datetime:
-        zone = getattr(self.dag.timetable, "_timezone", UTC)
-        return moment.astimezone(zone).replace(tzinfo=UTC)
+        return moment.astimezone(self._zone).replace(tzinfo=UTC)
+
+    @property
+    def _zone(self) -> tzinfo:
+        zone: tzinfo = getattr(self.dag.timetable, "_timezone", UTC)
+        return zone
 
 
 def known_tasks(tasks: Iterable[ReadingTask]) -> Iterator[KnownTask]:
@@ -145,21 +150,24 @@ def _plain(task: Any) -> Any:
     return given
 
 
-def _scheduled(info: Any, grid: Grid | None) -> ScheduledRun | None:
-    """None: it has no window, or nobody can say where it ends."""
+def _scheduled(info: Any, window_schedule: WindowSchedule | None) -> ScheduledRun | None:
+    """None: it has no window, or one without a known end."""
     moment, due = _moment(info), in_utc(info.run_after)
     try:
-        if info.partition_date is not None:
-            return None if grid is None else ScheduledRun(moment, Window(moment, grid.after(moment)), due)
+        if getattr(info, "partition_date", None) is not None:
+            after = None if window_schedule is None else window_schedule.after(moment)
+            return None if after is None else ScheduledRun(moment, Window(moment, after), due)
         return ScheduledRun(moment, Window(info.data_interval.start, info.data_interval.end), due)
     except InvalidWindow:
         return None  # an empty interval
 
 
 def _moment(info: Any) -> datetime:
-    return in_utc(info.partition_date if info.partition_date is not None else info.logical_date)
+    return in_utc(getattr(info, "partition_date", None) or info.logical_date)
 
 
-def _back(moment: datetime) -> datetime:
-    """Schedules that name a run by its end have it later, none has it more than a zone's difference earlier."""
-    return max(moment, datetime.min.replace(tzinfo=UTC) + _MARGIN) - _MARGIN
+def _back(moment: datetime, zone: tzinfo) -> datetime:
+    """Schedules that name a run by its end have it later, none has it earlier than by their zone's difference."""
+    first, last = datetime.min.replace(tzinfo=UTC) + 2 * _DAY, datetime.max.replace(tzinfo=UTC) - _DAY
+    ahead = min(max(moment, first), last).astimezone(zone).utcoffset() or timedelta(0)
+    return max(moment, first) - abs(ahead) - _MARGIN

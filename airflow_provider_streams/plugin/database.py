@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Final
 
-from airflow.sdk.configuration import conf
+from airflow.providers.common.compat.sdk import conf
 from fastapi import HTTPException
 from sqlalchemy import Connection
 
+from airflow_provider_streams.connections.journal import DEFAULT_CONN_ID, journal_url
 from airflow_provider_streams.errors import JournalUnavailable, StreamsError
-from airflow_provider_streams.hooks.journal import DEFAULT_CONN_ID, journal_url
 from airflow_provider_streams.journal.database import Database
 
 LOOKUP_SECONDS: Final = 60.0
@@ -24,7 +24,7 @@ LOOKUP_SECONDS: Final = 60.0
 log = logging.getLogger(__name__)
 
 
-class JournalDoor:
+class JournalTransactions:
     """Transactions on the journal of `[streams] journal_conn_id`. Safe to share between threads."""
 
     def __init__(self) -> None:

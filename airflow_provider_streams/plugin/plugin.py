@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from airflow.plugins_manager import AirflowPlugin
+from airflow.providers.common.compat.sdk import conf
 
 from airflow_provider_streams.version import __version__
 
@@ -39,6 +41,15 @@ def _load() -> Any:
     return app
 
 
+def script_url() -> str:
+    """Where a browser finds the page's script: below the path of `[api] base_url`, as all of Airflow.
+
+    Airflow 3.1 and 3.2 import it from a script of their own, so a path that does not begin with `/` leads nowhere.
+    """
+    root = urlsplit(conf.get("api", "base_url", fallback="")).path.rstrip("/")
+    return f"{root}{URL_PREFIX}/static/main.js?v={__version__}"
+
+
 class StreamsPlugin(AirflowPlugin):
     """The page `Streams` under Browse."""
 
@@ -48,8 +59,7 @@ class StreamsPlugin(AirflowPlugin):
     react_apps: list[Any] = [  # noqa: RUF012
         {
             "name": "Streams",
-            # relative: it must work wherever a proxy puts Airflow
-            "bundle_url": f"streams/static/main.js?v={__version__}",
+            "bundle_url": script_url(),
             "destination": "nav",
             "url_route": "streams",
             "category": "browse",

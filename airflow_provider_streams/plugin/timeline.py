@@ -6,8 +6,7 @@ piece: a single failed window between a thousand covered ones is a piece of its 
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -15,19 +14,19 @@ from typing import Any, Final
 from sqlalchemy import Connection
 
 from airflow_provider_streams.errors import InvalidWindow
-from airflow_provider_streams.journal import history
-from airflow_provider_streams.journal import pieces as summed
-from airflow_provider_streams.journal.overview import ReaderOverview
-from airflow_provider_streams.journal.pieces import Look, Piece
-from airflow_provider_streams.model.coverage import STATES, Coverage, WindowState
-from airflow_provider_streams.model.grid import Every, Grid
-from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.plugin.ticks import Beat, beat, ended, of_us, to_us
+from airflow_provider_streams.journal import coverage_rollup as summed
+from airflow_provider_streams.journal.coverage_rollup import Piece, RollupQuery
+from airflow_provider_streams.journal.reader_overview import ReaderOverview
+from airflow_provider_streams.journal.runs import window_states
+from airflow_provider_streams.model.window.coverage import STATES, Coverage, WindowState, held_by
+from airflow_provider_streams.model.window.window import Window, microseconds_of, moment_of_us
+from airflow_provider_streams.model.window.window_schedule import Every, WindowSchedule
+from airflow_provider_streams.plugin.window_edges import Cells, cells_of, ended
 
 MOST_WINDOWS: Final = 2_000
-"""So many windows are told one by one."""
+"""So many windows are shown one by one."""
 PIXELS: Final = 2
-"""So many are the least that a piece takes."""
+"""A piece is at least so wide."""
 GRAINS: Final = (
     *(1, 2, 5, 10, 15, 30),
     *(60 * minutes for minutes in (1, 2, 5, 10, 15, 30)),
@@ -48,37 +47,38 @@ class Timeline:
     pieces: tuple[Piece, ...]
     is_exact: bool
     """Each piece is one window."""
-    beat: Beat | None = None
+    cells: Cells | None = None
     """How the cells of the span that have ended tile it; None: there is none."""
     grain: int | None = None
     """Seconds in which windows of one state are one piece."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What is looked at."""
+class TimelineRequest:
+    """What the page shows."""
 
     span: Window
     width: int
-    """Pixels it is drawn on."""
+    """In pixels."""
     now: datetime
     whole: bool = False
-    """Only windows that lie in the span as a whole."""
+    """Only windows that are wholly in the span."""
 
 
-def timeline(connection: Connection, one: ReaderOverview, grid: Grid | None, asked: Asked) -> Timeline:
+def timeline(
+    connection: Connection, one: ReaderOverview, window_schedule: WindowSchedule | None, asked: TimelineRequest
+) -> Timeline:
     """What became of a span; windows that have not ended are not missing.
 
     Windows of DAGs that the reader's overview does not name are left out, and not called missing.
     """
-    beats = _beat(one, grid, asked)
+    cells = _ended_cells(one, window_schedule, asked)
     known = summed.count(connection, one.id, asked.span)
-    if max(known, beats.cells if beats else 0) <= MOST_WINDOWS:
-        items = _one_by_one(connection, one, beats, asked)
-        return Timeline(tuple(_piece(item, overlapped) for item, overlapped in items), is_exact=True, beat=beats)
+    if max(known, cells.count if cells else 0) <= MOST_WINDOWS:
+        found = tuple(_one_by_one(connection, one, cells, asked))
+        return Timeline(found, is_exact=True, cells=cells)
     grain = grain_of(asked.span.length, asked.width)
-    found = tuple(_summed(connection, one, beats, asked, grain))
-    return Timeline(found, is_exact=False, beat=beats, grain=grain)
+    return Timeline(tuple(_summed(connection, one, cells, asked, grain)), is_exact=False, cells=cells, grain=grain)
 
 
 def grain_of(length: timedelta, width: int) -> int:
@@ -87,40 +87,41 @@ def grain_of(length: timedelta, width: int) -> int:
     return next((grain for grain in GRAINS if grain >= least), int(GRAINS[-1]))
 
 
-def _beat(one: ReaderOverview, grid: Grid | None, asked: Asked) -> Beat | None:
-    if grid is None or one.first_start is None:
+def _ended_cells(one: ReaderOverview, window_schedule: WindowSchedule | None, asked: TimelineRequest) -> Cells | None:
+    if window_schedule is None or one.first_start is None:
         return None
     try:
-        stretch = ended(grid, asked.span, one.first_start, asked.now)
-        return None if stretch is None else beat(grid, stretch)
+        stretch = ended(window_schedule, asked.span, one.first_start, asked.now)
+        return None if stretch is None else cells_of(window_schedule, stretch)
     except InvalidWindow:
         return None  # it does not reach so far, so nothing is missing there
 
 
 def _one_by_one(
-    connection: Connection, one: ReaderOverview, beats: Beat | None, asked: Asked
-) -> Iterator[tuple[WindowState, bool]]:
-    """Each window, and whether it shares time with an earlier one."""
-    known = list(history.window_states(connection, one.id, asked.span))
-    items = [item for item in _with_missing(known, beats, one, asked) if _is_ended(item, asked.now)]
-    # left out last: a window of somebody else's DAG is not missing
-    mine = [item for item in items if item.run is None or item.run.dag_id in one.by_dag]
+    connection: Connection, one: ReaderOverview, cells: Cells | None, asked: TimelineRequest
+) -> Iterator[Piece]:
+    known = list(window_states.window_states(connection, one.id, asked.span))
     reached: datetime | None = None
-    for item in mine:
-        if asked.whole and not _is_within(item.window, asked.span):
+    for item in _with_missing(known, cells, one, asked):
+        is_ahead = item.state == "missing" and item.window.end > asked.now
+        # left out last: a window of another DAG is not missing
+        is_visible = item.run is None or item.run.dag_id in one.by_dag
+        if is_ahead or not is_visible or (asked.whole and not asked.span.holds(item.window)):
             continue
         is_read = item.state in ("covered", "running")
-        yield item, is_read and reached is not None and item.window.start < reached
+        yield _piece(item, overlaps=is_read and reached is not None and item.window.start < reached)
         reached = max(reached or item.window.end, item.window.end) if is_read else reached
 
 
-def _with_missing(known: list[WindowState], beats: Beat | None, one: ReaderOverview, asked: Asked) -> list[WindowState]:
-    """What still counts of the known windows, and the cells of the grid that none of them touches."""
+def _with_missing(
+    known: list[WindowState], cells: Cells | None, one: ReaderOverview, asked: TimelineRequest
+) -> list[WindowState]:
+    """The known windows that still count, and the cells of the window schedule that none of them touches."""
     windows = {item.window for item in known}
     counting = Coverage.of(known, asked.span.start, asked.span.end).windows
     found = [item for item in counting if item.window in windows]
-    if beats is not None:
-        seen = Coverage.of(known, beats.stretch.start, beats.stretch.end, beats.grid)
+    if cells is not None:
+        seen = Coverage.of(known, cells.stretch.start, cells.stretch.end, cells.window_schedule)
         blank = (item for item in seen.select("missing") if item.window not in windows)
         found += [item for item in blank if item.window.overlaps(asked.span) and _follows(item.window, one)]
     return sorted(found, key=lambda item: item.window)
@@ -130,104 +131,82 @@ def _follows(window: Window, one: ReaderOverview) -> bool:
     return one.first_start is not None and window.start >= one.first_start
 
 
-def _is_ended(item: WindowState, now: datetime) -> bool:
-    """What is planned ahead is not missing yet."""
-    return item.state != "missing" or item.window.end <= now
-
-
-def _is_within(window: Window, span: Window) -> bool:
-    return span.start <= window.start and window.end <= span.end
-
-
-def _piece(item: WindowState, overlapped: bool) -> Piece:  # noqa: FBT001 - one of its values
+def _piece(item: WindowState, *, overlaps: bool = False) -> Piece:
     return Piece(
         item.window,
         item.state,
-        1,
-        item.rows,
-        item.bytes,
-        item.window.length.total_seconds(),
-        item.late_rows or 0,
-        int(bool(item.late_rows)),
-        item.attempts,
-        int(item.state == "missing" and bool(item.fingerprint)),
-        int(overlapped),
-        int(item.state == "covered" and item.cause == "unproven"),
-        item.quarantined,
-        item.dropped,
-        int(bool(item.quarantined or item.dropped)),
-        item.cause,
-        item.fingerprint,
+        rows=item.rows,
+        bytes=item.bytes,
+        seconds=item.window.length.total_seconds(),
+        late_rows=item.late_rows or 0,
+        late=int(bool(item.late_rows)),
+        attempts=item.attempts,
+        planned=int(item.state == "missing" and bool(item.fingerprint)),
+        overlaps=int(overlaps),
+        unproven=int(item.state == "covered" and item.cause == "unproven"),
+        quarantined=item.quarantined,
+        dropped=item.dropped,
+        undecodable=int(bool(item.quarantined or item.dropped)),
+        cause=item.cause,
+        fingerprint=item.fingerprint,
     )
 
 
-def _summed(connection: Connection, one: ReaderOverview, beats: Beat | None, asked: Asked, grain: int) -> list[Piece]:
-    look = Look(asked.span, grain * _SECOND_US, asked.now, one.by_dag, whole=asked.whole)
-    known = list(summed.pieces(connection, one.id, look))
-    links = [
-        _piece(item, overlapped=False) for item in history.between_links(connection, one.id, one.landing, asked.span)
-    ]
+def _summed(
+    connection: Connection, one: ReaderOverview, cells: Cells | None, asked: TimelineRequest, grain: int
+) -> list[Piece]:
+    query = RollupQuery(asked.span, grain * _SECOND_US, asked.now, one.by_dag, whole=asked.whole)
+    known = list(summed.pieces(connection, one.id, query))
+    links = list(map(_piece, window_states.between_links(connection, one.id, one.landing, asked.span)))
     found = _still_open([*known, *links])
-    if beats is not None:
-        free = _without(summed.gaps(connection, one.id, beats.stretch), [link.window for link in links])
-        blank = _blank(free, beats, grain, max(beats.stretch.start, one.first_start or asked.span.start))
-        found += [piece for piece in blank if not asked.whole or _is_within(piece.window, asked.span)]
+    if cells is not None:
+        free = _without(summed.gaps(connection, one.id, cells.stretch), [link.window for link in links])
+        blank = _blank(free, cells, grain, max(cells.stretch.start, one.first_start or asked.span.start))
+        found += [piece for piece in blank if not asked.whole or asked.span.holds(piece.window)]
     return sorted(found, key=lambda piece: piece.window)
 
 
 def _still_open(found: list[Piece]) -> list[Piece]:
-    """Without those that were not read, and whose time covered ones hold altogether."""
-    covered = sorted(piece.window for piece in found if piece.state == "covered" and piece.is_whole)
-    if not covered:
-        return found
-    last = max(window.end for window in covered)
-    stretches = Coverage.of([WindowState(window, "covered") for window in covered], covered[0].start, last).covered
-    starts = [stretch.start for stretch in stretches]
-
-    def is_held(window: Window) -> bool:
-        at = bisect_right(starts, window.start) - 1
-        return at >= 0 and stretches[at].end >= window.end
-
+    """Without those that were not read, and whose time is all in covered ones."""
+    is_held = held_by(piece.window for piece in found if piece.state == "covered" and piece.is_whole)
     return [piece for piece in found if piece.state in ("covered", "running") or not is_held(piece.window)]
 
 
 def _without(gaps: Iterable[Window], held: list[Window]) -> Iterator[Window]:
-    """Time that links of a chain hold beside their own windows is not blank."""
+    """Time that links of a chain hold in addition to their own windows is not blank."""
     taken = [WindowState(window, "covered") for window in held]
     for gap in gaps:
         yield from Coverage.of(taken, gap.start, gap.end).gaps if taken else (gap,)
 
 
-def _blank(gaps: Iterable[Window], beats: Beat, grain: int, since: datetime) -> Iterator[Piece]:
-    """Cells of the grid that lie in gaps, those that start in one grain as one piece."""
+def _blank(gaps: Iterable[Window], cells: Cells, grain: int, since: datetime) -> Iterator[Piece]:
+    """Cells of the window schedule that are in gaps, those that start in one grain as one piece."""
+    grain_us, until = grain * _SECOND_US, microseconds_of(cells.stretch.end)
     found: dict[int, list[tuple[int, int, int]]] = {}
-    begin, until = to_us(since), to_us(beats.stretch.end)
     for gap in gaps:
-        left, right = max(to_us(gap.start), begin), min(to_us(gap.end), until)
-        for start, end, windows in _cells(left, right, beats, grain * _SECOND_US):
-            found.setdefault(start // (grain * _SECOND_US), []).append((start, end, windows))
-    for cells in found.values():
-        window = Window(of_us(cells[0][0]), of_us(cells[-1][1]))
-        seconds = sum(end - start for start, end, _ in cells) / _SECOND_US
-        yield Piece(window, "missing", sum(windows for _, _, windows in cells), seconds=seconds)
+        left, right = max(gap.start_us, microseconds_of(since)), min(gap.end_us, until)
+        for one in _blank_cells(left, right, cells, grain_us):
+            found.setdefault(one[0] // grain_us, []).append(one)
+    for blank in found.values():
+        window = Window(moment_of_us(blank[0][0]), moment_of_us(blank[-1][1]))
+        seconds = sum(end - start for start, end, _ in blank) / _SECOND_US
+        yield Piece(window, "missing", sum(windows for _, _, windows in blank), seconds=seconds)
 
 
-def _cells(left: int, right: int, beats: Beat, grain_us: int) -> Iterator[tuple[int, int, int]]:
+def _blank_cells(left: int, right: int, cells: Cells, grain_us: int) -> Iterator[tuple[int, int, int]]:
     """Start, end and number of the cells in a gap that start in each grain; what a known window left of one is one."""
-    ticks = beats.ticks
-    at = left
-    if left < right and beats.is_exact and ticks.at(ticks.first(left)) != left:
-        cut = min(ticks.at(ticks.first(left)), right)
-        yield left, cut, 1
-        at = cut
+    ticks, at = cells.ticks, left
+    if left < right and cells.is_exact and ticks[cells.first(left)] != left:
+        at = min(ticks[cells.first(left)], right)
+        yield left, at, 1
     while at < right:
-        first = ticks.first(at)
-        start = ticks.at(first)
+        first = cells.first(at)
+        start = ticks[first]
         if start >= right:
             return
-        behind = ticks.first(min((start // grain_us + 1) * grain_us, right))
-        end = min(ticks.at(behind), right)
-        yield start, end, max(1, behind - first)
+        after = cells.first(min((start // grain_us + 1) * grain_us, right))
+        end = min(ticks[after], right)
+        yield start, end, max(1, after - first)
         at = max(end, start + 1)
 
 
@@ -245,46 +224,38 @@ def columns(seen: Timeline, span: Window) -> dict[str, Any]:
         "states": STATES,
         "causes": list(causes),
         "exact": seen.is_exact,
-        "about": seen.beat is not None and not seen.beat.is_exact,
+        "about": seen.cells is not None and not seen.cells.is_exact,
         "grain": seen.grain,
         "start": [_seconds(piece.window.start - span.start) for piece in found],
         "length": [_seconds(piece.window.length) for piece in found],
         "state": [STATES.index(piece.state) for piece in found],
         "cause": cause,
         "fingerprint": [piece.fingerprint[:FINGERPRINT_LENGTH] for piece in found],
-        **{name: [get(piece) for piece in found] for name, get in _NUMBERS.items()},
+        "late": [piece.late_rows for piece in found],
+        **{name: [getattr(piece, name) for piece in found] for name in _NUMBERS},
     }
 
 
-_NUMBERS: Final[dict[str, Callable[[Piece], int]]] = {
-    "windows": lambda piece: piece.windows,
-    "rows": lambda piece: piece.rows,
-    "bytes": lambda piece: piece.bytes,
-    "late": lambda piece: piece.late_rows,
-    "attempts": lambda piece: piece.attempts,
-    "planned": lambda piece: piece.planned,
-    "overlaps": lambda piece: piece.overlaps,
-    "unproven": lambda piece: piece.unproven,
-    "quarantined": lambda piece: piece.quarantined,
-    "dropped": lambda piece: piece.dropped,
-    "undecodable": lambda piece: piece.undecodable,
-}
+_NUMBERS: Final = (
+    *("windows", "rows", "bytes", "attempts", "planned", "overlaps"),
+    *("unproven", "quarantined", "dropped", "undecodable"),
+)
 
 
-def grid_json(grid: Grid | None, beats: Beat | None) -> dict[str, Any] | None:
-    """What a browser needs to snap to a grid: its length and shift, or its edges where they are few."""
-    if grid is None:
+def schedule_json(window_schedule: WindowSchedule | None, cells: Cells | None) -> dict[str, Any] | None:
+    """What a browser needs to snap to a window schedule: its length and shift, or its edges where they are few."""
+    if window_schedule is None:
         return None
-    if isinstance(grid, Every):
-        return {"every": grid.length.total_seconds(), "shift": grid.shift.total_seconds()}
-    edges = beats.edges() if beats is not None else None
+    if isinstance(window_schedule, Every):
+        return {"every": window_schedule.length.total_seconds(), "shift": window_schedule.shift.total_seconds()}
+    edges = cells.edges() if cells is not None else None
     return {"edges": [edge.timestamp() for edge in edges]} if edges else {}
 
 
-def next_due(grid: Grid | None, now: datetime) -> float | None:
-    """When the next window ends, in seconds since 1970; until then time alone makes none missing."""
+def next_due(window_schedule: WindowSchedule | None, now: datetime) -> float | None:
+    """When the next window ends, in seconds since 1970; until then, no more windows become missing by themselves."""
     try:
-        return None if grid is None else grid.after(now).astimezone(UTC).timestamp()
+        return None if window_schedule is None else window_schedule.after(now).astimezone(UTC).timestamp()
     except InvalidWindow:
         return None
 

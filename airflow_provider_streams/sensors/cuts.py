@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_streams.hooks.journal import open_journal
-from airflow_provider_streams.model.source import Source, check_source
-from airflow_provider_streams.model.window import utc_moment
-from airflow_provider_streams.sensors.state import StateSensor
-from airflow_provider_streams.systems.sources import source_to_json
+from airflow_provider_streams.model.stream.source import Source, check_source
+from airflow_provider_streams.model.window.window import utc_moment
+from airflow_provider_streams.sensors.base import StateSensor
+from airflow_provider_streams.systems.source_json import source_to_json
 from airflow_provider_streams.triggers.cuts import CutAvailableTrigger
-from airflow_provider_streams.windows.readiness import cut_recorded
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
-
-    from airflow_provider_streams.model.readiness import Readiness
 
 
 class CutAvailableSensor(StateSensor):
@@ -34,19 +30,22 @@ class CutAvailableSensor(StateSensor):
         `cut, sampled_from, sampled_to, skew_seconds, recorder`.
     """
 
-    template_fields: Sequence[str] = ("moment",)
+    template_fields: Sequence[str] = ("source", "moment")
     ui_color = "#e3f1d8"
 
-    def __init__(self, *, source: Source, moment: datetime | str, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+    def __init__(
+        self,
+        *,
+        source: Source,
+        moment: datetime | str,
+        deferrable: bool | None = None,
+        poke_interval: timedelta | float | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(deferrable=deferrable, poke_interval=poke_interval, **kwargs)
         self.source, self.moment = check_source(source), moment
 
-    def ask(self, context: Context) -> Readiness:  # noqa: ARG002 - all sensors' shape
-        """Poll once."""
-        with open_journal() as journal:
-            return cut_recorded(journal, self.source, utc_moment(self.moment))
-
     def trigger(self, context: Context) -> CutAvailableTrigger:  # noqa: ARG002 - all sensors' shape
-        """The trigger that goes on asking."""
+        """As `StateSensor`."""
         moment = utc_moment(self.moment).isoformat()
         return CutAvailableTrigger(source_to_json(self.source), moment, self.poke_interval)

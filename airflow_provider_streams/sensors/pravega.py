@@ -5,16 +5,17 @@ None of these sensors reads events, creates anything, or needs more than permiss
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Sequence
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.pravega import PravegaHook
 from airflow_provider_streams.hooks.pravega_connection import one_stream
-from airflow_provider_streams.model.window import utc_moment
-from airflow_provider_streams.sensors.condition import ConditionSensor
-from airflow_provider_streams.systems.pravega.conditions import (
+from airflow_provider_streams.model.window.window import utc_moment
+from airflow_provider_streams.sensors.base import ConditionSensor
+from airflow_provider_streams.systems.pravega.operations.conditions import (
     BacklogReached,
     SegmentsSealed,
     StreamSealed,
@@ -23,8 +24,7 @@ from airflow_provider_streams.systems.pravega.conditions import (
 from airflow_provider_streams.systems.pravega.source import EventTimeUnit, PravegaSource
 
 if TYPE_CHECKING:
-    from airflow_provider_streams.hooks.base import StreamHook
-    from airflow_provider_streams.model.basis import CutText
+    from airflow_provider_streams.model.window.basis import CutText
     from airflow_provider_streams.systems.conditions import Condition, Direction
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -41,18 +41,17 @@ class _PravegaSensor(ConditionSensor):
         stream: str | None = None,
         source: PravegaSource | None = None,
         conn_id: str = PravegaHook.default_conn_name,
+        deferrable: bool | None = None,
+        poke_interval: timedelta | float | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
+        super().__init__(deferrable=deferrable, poke_interval=poke_interval, **kwargs)
         self.stream, self.conn_id = one_stream(self, stream, source, conn_id)
 
-    def hook(self) -> PravegaHook:
-        """The hook of its connection."""
-        return PravegaHook(self.conn_id)
-
-    def asked(self, hook: StreamHook) -> PravegaSource:
-        """The stream; a name without scope lies in the connection's."""
-        return cast("PravegaHook", hook).source(self.stream)
+    def target(self) -> PravegaSource:
+        """The stream; a name without a scope is of the connection's."""
+        with closing(PravegaHook(self.conn_id)) as hook:
+            return hook.source(self.stream)
 
 
 class PravegaSegmentSealedSensor(_PravegaSensor):
@@ -73,12 +72,24 @@ class PravegaSegmentSealedSensor(_PravegaSensor):
 
     template_fields: Sequence[str] = ("stream", "segments")
 
-    def __init__(self, *, segments: str | Sequence[str], **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+    def __init__(
+        self,
+        *,
+        segments: str | Sequence[str],
+        deferrable: bool | None = None,
+        poke_interval: timedelta | float | None = None,
+        stream: str | None = None,
+        source: PravegaSource | None = None,
+        conn_id: str = PravegaHook.default_conn_name,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            deferrable=deferrable, poke_interval=poke_interval, stream=stream, source=source, conn_id=conn_id, **kwargs
+        )
         self.segments = segments
 
-    def condition(self, hook: StreamHook) -> Condition:  # noqa: ARG002 - all conditions' shape
-        """Every segment has ended."""
+    def condition(self) -> Condition:
+        """As `ConditionSensor`."""
         return SegmentsSealed((self.segments,) if isinstance(self.segments, str) else tuple(self.segments))
 
 
@@ -94,13 +105,13 @@ class PravegaStreamSealedSensor(_PravegaSensor):
         `stream, cut, cut_text`: the stream's end, by segment and as Pravega's clients write it.
     """
 
-    def condition(self, hook: StreamHook) -> Condition:  # noqa: ARG002 - all conditions' shape
-        """The stream has ended."""
+    def condition(self) -> Condition:
+        """As `ConditionSensor`."""
         return StreamSealed()
 
 
 class PravegaBacklogSensor(_PravegaSensor):
-    """Waits until so many bytes lie between a cut and the tail, or until no more than so many do.
+    """Waits until there are so many bytes between a cut and the tail, or no more than so many.
 
     The bytes are stored ones: each event takes 8 more than its payload. Nothing is read to count them.
 
@@ -127,18 +138,26 @@ class PravegaBacklogSensor(_PravegaSensor):
         bytes: int,  # noqa: A002 - the unit is the name
         cut: CutText | None = None,
         direction: Direction = "at_least",
+        deferrable: bool | None = None,
+        poke_interval: timedelta | float | None = None,
+        stream: str | None = None,
+        source: PravegaSource | None = None,
+        conn_id: str = PravegaHook.default_conn_name,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
+        super().__init__(
+            deferrable=deferrable, poke_interval=poke_interval, stream=stream, source=source, conn_id=conn_id, **kwargs
+        )
         BacklogReached(None, bytes, direction)  # refuses when the DAG is parsed
         self.cut, self.bytes, self.direction = cut, bytes, direction
-        self._from: Mapping[str, str] | None = None
 
-    def condition(self, hook: StreamHook) -> Condition:
-        """So many bytes; `latest` is resolved once."""
-        if self.cut is not None and self._from is None:
-            self._from = cast("PravegaHook", hook).cut(self.stream, self.cut).to_json() or None
-        return BacklogReached(self._from, self.bytes, self.direction)
+    def condition(self) -> Condition:
+        """As `ConditionSensor`."""
+        if self.cut is None:
+            return BacklogReached(None, self.bytes, self.direction)
+        with closing(PravegaHook(self.conn_id)) as hook:
+            start = hook.cut(self.stream, self.cut)
+        return BacklogReached(start.to_json() or None, self.bytes, self.direction)
 
 
 class PravegaWatermarkSensor(_PravegaSensor):
@@ -149,7 +168,7 @@ class PravegaWatermarkSensor(_PravegaSensor):
 
     Args:
         stream: the stream (templated), `scope/stream` or a name in the connection's scope; or give `source`.
-        source: instead of `stream`; its `event_time_unit` is that of the writers' times.
+        source: instead of `stream`; its `event_time_unit` is the unit of the writers' times.
         event_time_unit: with `stream`: the unit of the times that its writers note, `s`, `ms` (default) or `us`.
         moment: the time (templated), aware, or its text in ISO 8601 with an offset.
         conn_id: the Airflow connection, with `stream`.
@@ -166,15 +185,21 @@ class PravegaWatermarkSensor(_PravegaSensor):
         moment: datetime | str,
         source: PravegaSource | None = None,
         event_time_unit: EventTimeUnit | None = None,
+        deferrable: bool | None = None,
+        poke_interval: timedelta | float | None = None,
+        stream: str | None = None,
+        conn_id: str = PravegaHook.default_conn_name,
         **kwargs: Any,
     ) -> None:
-        super().__init__(source=source, **kwargs)
+        super().__init__(
+            source=source, deferrable=deferrable, poke_interval=poke_interval, stream=stream, conn_id=conn_id, **kwargs
+        )
         if source is not None and event_time_unit is not None:
-            raise InvalidRequest("the source says its event_time_unit: give event_time_unit only with stream")
+            raise InvalidRequest("the source has an event_time_unit of its own: give event_time_unit only with stream")
         self.moment = moment
         self.unit = (source or PravegaSource("any/stream", event_time_unit=event_time_unit or "ms")).unit
 
-    def condition(self, hook: StreamHook) -> Condition:  # noqa: ARG002 - all conditions' shape
-        """The newest watermark is not before the time."""
+    def condition(self) -> Condition:
+        """As `ConditionSensor`."""
         since = utc_moment(self.moment) - _EPOCH
         return WatermarkReached(-(-since // self.unit))

@@ -7,17 +7,17 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_streams.hooks.pulsar import PulsarHook, one_source
-from airflow_provider_streams.sensors.condition import ConditionSensor
-from airflow_provider_streams.systems.pulsar.conditions import (
+from airflow_provider_streams.sensors.base import ConditionSensor
+from airflow_provider_streams.systems.pulsar.operations.conditions import (
     BacklogReached,
     Finished,
     NoOldTransactions,
     Terminated,
 )
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
+from airflow_provider_streams.template_rendering import is_late
 
 if TYPE_CHECKING:
-    from airflow_provider_streams.hooks.base import StreamHook
     from airflow_provider_streams.systems.conditions import Condition, Direction
 
 
@@ -25,10 +25,12 @@ class _PulsarSensor(ConditionSensor):
     """What the sensors of Pulsar share: topics on a connection.
 
     Args:
-        topic: the topic, named as in `PulsarSource`; or give `source`.
-        source: instead of `topic`, several topics or a pattern; the condition must be met by all of them.
+        topic: the topic, named as in `PulsarSource` (templated); or give `source`.
+        source: instead of `topic`, several topics or a pattern (templated); the condition must be met by all of them.
         conn_id: the Airflow connection, with `topic`.
     """
+
+    template_fields: Sequence[str] = ("topic", "source")
 
     def __init__(
         self,
@@ -36,29 +38,29 @@ class _PulsarSensor(ConditionSensor):
         topic: str | None = None,
         source: PulsarSource | None = None,
         conn_id: str = PulsarHook.default_conn_name,
+        deferrable: bool | None = None,
+        poke_interval: timedelta | float | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
-        self.source = one_source(self, topic, source, conn_id)
+        super().__init__(deferrable=deferrable, poke_interval=poke_interval, **kwargs)
+        self.topic, self.source, self.conn_id = topic, source, conn_id
+        if not is_late(topic):
+            self.target()  # refuses when the DAG is parsed
 
-    def hook(self) -> PulsarHook:
-        """The hook of its connection."""
-        return PulsarHook(self.source.conn_id)
-
-    def asked(self, hook: StreamHook) -> PulsarSource:  # noqa: ARG002 - all sensors' shape
+    def target(self) -> PulsarSource:
         """The topics."""
-        return self.source
+        return one_source(self, self.topic, self.source, self.conn_id)
 
 
 class PulsarBacklogSensor(_PulsarSensor):
     """Waits until the backlog of a durable subscription meets a limit. Nothing is consumed or acknowledged.
 
     **Entries are not messages**: a batch of 1,000 messages is one entry, and Pulsar counts backlogs in entries. The
-    age is that of the oldest unacknowledged entry, by its producer's clock and ours.
+    age is the age of the oldest unacknowledged entry, by its producer's clock and ours.
 
     Args:
-        topic: the topic, named as in `PulsarSource`; or give `source`.
-        source: instead of `topic`, several topics or a pattern; their backlogs are summed.
+        topic: the topic, named as in `PulsarSource` (templated); or give `source`.
+        source: instead of `topic`, several topics or a pattern (templated); their backlogs are summed.
         subscription: its name (templated).
         entries: a limit in entries.
         bytes: a limit in stored bytes.
@@ -71,7 +73,7 @@ class PulsarBacklogSensor(_PulsarSensor):
         `entries, bytes, oldest, age_seconds`.
     """
 
-    template_fields: Sequence[str] = ("subscription",)
+    template_fields: Sequence[str] = ("topic", "source", "subscription")
 
     def __init__(
         self,
@@ -81,15 +83,22 @@ class PulsarBacklogSensor(_PulsarSensor):
         bytes: int | None = None,  # noqa: A002 - the unit is the name
         age: timedelta | None = None,
         direction: Direction = "at_least",
+        deferrable: bool | None = None,
+        poke_interval: timedelta | float | None = None,
+        topic: str | None = None,
+        source: PulsarSource | None = None,
+        conn_id: str = PulsarHook.default_conn_name,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
+        super().__init__(
+            deferrable=deferrable, poke_interval=poke_interval, topic=topic, source=source, conn_id=conn_id, **kwargs
+        )
         self.subscription = subscription
         self.entries, self.bytes, self.age, self.direction = entries, bytes, age, direction
         self.condition()  # refuses when the DAG is parsed
 
-    def condition(self, hook: StreamHook | None = None) -> Condition:  # noqa: ARG002 - all conditions' shape
-        """The backlog meets the limits."""
+    def condition(self) -> Condition:
+        """As `ConditionSensor`."""
         age = None if self.age is None else self.age.total_seconds()
         return BacklogReached(self.subscription, self.entries, self.bytes, age, self.direction)
 
@@ -98,8 +107,8 @@ class PulsarCaughtUpSensor(PulsarBacklogSensor):
     """Waits until a durable subscription has acknowledged everything, or all but a little.
 
     Args:
-        topic: the topic, named as in `PulsarSource`; or give `source`.
-        source: instead of `topic`, several topics or a pattern; their backlogs are summed.
+        topic: the topic, named as in `PulsarSource` (templated); or give `source`.
+        source: instead of `topic`, several topics or a pattern (templated); their backlogs are summed.
         subscription: its name (templated).
         entries: so many unread entries (not messages) count as caught up.
         age: the oldest unread entry may be so old; None: of any age.
@@ -109,8 +118,31 @@ class PulsarCaughtUpSensor(PulsarBacklogSensor):
         `entries, bytes, oldest, age_seconds`.
     """
 
-    def __init__(self, *, subscription: str, entries: int = 0, age: timedelta | None = None, **kwargs: Any) -> None:
-        super().__init__(subscription=subscription, entries=entries, age=age, direction="at_most", **kwargs)
+    def __init__(
+        self,
+        *,
+        subscription: str,
+        entries: int = 0,
+        age: timedelta | None = None,
+        deferrable: bool | None = None,
+        poke_interval: timedelta | float | None = None,
+        topic: str | None = None,
+        source: PulsarSource | None = None,
+        conn_id: str = PulsarHook.default_conn_name,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            subscription=subscription,
+            entries=entries,
+            age=age,
+            direction="at_most",
+            deferrable=deferrable,
+            poke_interval=poke_interval,
+            topic=topic,
+            source=source,
+            conn_id=conn_id,
+            **kwargs,
+        )
 
 
 class PulsarTerminatedSensor(_PulsarSensor):
@@ -120,8 +152,8 @@ class PulsarTerminatedSensor(_PulsarSensor):
         `last`: each partition's last entry.
     """
 
-    def condition(self, hook: StreamHook | None = None) -> Condition:  # noqa: ARG002 - all conditions' shape
-        """What is waited for."""
+    def condition(self) -> Condition:
+        """As `ConditionSensor`."""
         return Terminated()
 
 
@@ -134,8 +166,8 @@ class PulsarCompactionSensor(_PulsarSensor):
         `process, shards`.
     """
 
-    def condition(self, hook: StreamHook | None = None) -> Condition:  # noqa: ARG002 - all conditions' shape
-        """What is waited for."""
+    def condition(self) -> Condition:
+        """As `ConditionSensor`."""
         return Finished("compaction")
 
 
@@ -146,8 +178,8 @@ class PulsarOffloadSensor(_PulsarSensor):
         `process, shards`.
     """
 
-    def condition(self, hook: StreamHook | None = None) -> Condition:  # noqa: ARG002 - all conditions' shape
-        """What is waited for."""
+    def condition(self) -> Condition:
+        """As `ConditionSensor`."""
         return Finished("offload")
 
 
@@ -163,11 +195,23 @@ class PulsarTransactionsSensor(_PulsarSensor):
         `open`, an empty list.
     """
 
-    def __init__(self, *, older_than: timedelta = timedelta(0), **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+    def __init__(
+        self,
+        *,
+        older_than: timedelta = timedelta(0),
+        deferrable: bool | None = None,
+        poke_interval: timedelta | float | None = None,
+        topic: str | None = None,
+        source: PulsarSource | None = None,
+        conn_id: str = PulsarHook.default_conn_name,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            deferrable=deferrable, poke_interval=poke_interval, topic=topic, source=source, conn_id=conn_id, **kwargs
+        )
         self.older_than = older_than
-        self.condition()
+        self.condition()  # refuses when the DAG is parsed
 
-    def condition(self, hook: StreamHook | None = None) -> Condition:  # noqa: ARG002 - all conditions' shape
-        """What is waited for."""
+    def condition(self) -> Condition:
+        """As `ConditionSensor`."""
         return NoOldTransactions(self.older_than.total_seconds())

@@ -6,21 +6,18 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_streams.hooks.retention import check_retention
-from airflow_provider_streams.model.retention import Schedule
-from airflow_provider_streams.model.source import Source, check_source
-from airflow_provider_streams.sensors.state import StateSensor
-from airflow_provider_streams.systems.sources import source_to_json
+from airflow_provider_streams.model.stream.retention import Schedule
+from airflow_provider_streams.model.stream.source import Source, check_source
+from airflow_provider_streams.sensors.base import StateSensor
+from airflow_provider_streams.systems.source_json import source_to_json
 from airflow_provider_streams.triggers.retention import RetentionRiskTrigger
-from airflow_provider_streams.windows.retention import RetentionQuestion, risk_found
+from airflow_provider_streams.windows.after.retention import RetentionQuestion
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from airflow_provider_streams.model.readiness import Readiness
 
-
-class RetentionGuardSensor(StateSensor):
+class RetentionRiskSensor(StateSensor):
     """Waits until there is too little room between a schedule and the source's retention: then tasks after it alert.
 
     It succeeds when something should be done, and goes on waiting while all is well. To check once, use
@@ -37,7 +34,7 @@ class RetentionGuardSensor(StateSensor):
         `risk, needed_seconds, held_seconds, room_seconds, causes, horizon, bytes_per_second, unread_bytes`.
     """
 
-    template_fields: Sequence[str] = ("reader",)
+    template_fields: Sequence[str] = ("source", "reader")
     ui_color = "#f3e6cf"
 
     def __init__(
@@ -48,21 +45,17 @@ class RetentionGuardSensor(StateSensor):
         max_delay: timedelta,
         margin: timedelta | None = None,
         reader: str | None = None,
+        deferrable: bool | None = None,
+        poke_interval: timedelta | float | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
+        super().__init__(deferrable=deferrable, poke_interval=poke_interval, **kwargs)
         check_source(source)
         self.source = source
         self.schedule = Schedule.of(window_length, max_delay, margin)
         self.reader = reader
 
-    def ask(self, context: Context) -> Readiness:  # noqa: ARG002 - all sensors' shape
-        """Poll once."""
-        return risk_found(*check_retention(self._question()))
-
     def trigger(self, context: Context) -> RetentionRiskTrigger:  # noqa: ARG002 - all sensors' shape
-        """The trigger that goes on asking."""
-        return RetentionRiskTrigger(source_to_json(self.source), self._question().to_json(), self.poke_interval)
-
-    def _question(self) -> RetentionQuestion:
-        return RetentionQuestion(self.source, self.schedule, self.reader)
+        """As `StateSensor`."""
+        question = RetentionQuestion(self.source, self.schedule, self.reader)
+        return RetentionRiskTrigger(source_to_json(self.source), question.to_json(), self.poke_interval)

@@ -1,4 +1,4 @@
-"""What runs on the cluster: PySpark Data Sources, the job, the sinks. Never imports Airflow."""
+"""What runs on the cluster: PySpark Data Sources, the job, and tables of Spark's catalogs. Never imports Airflow."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ if TYPE_CHECKING:
 
 
 def register(spark: SparkSession) -> None:
-    """Make every system, like `spark.read.format("pulsar")` and `format("pravega")`, known to this session.
+    """Register the formats of all systems, like `pulsar` and `pravega`, with this session, for use without Airflow.
 
-    The sources then also stand alone, without Airflow. A StreamNative jar on the same session owns the name `pulsar`
-    as well: use one of them.
+    A StreamNative jar on the same session also registers the name `pulsar`: use one of them.
     """
-    from airflow_provider_streams.spark.source import data_source  # noqa: PLC0415 - the package imports without PySpark
+    from airflow_provider_streams.spark.datasource.source import data_source  # noqa: PLC0415 - the package imports without PySpark
 
     for system in known():
         spark.dataSource.register(data_source(system))

@@ -1,4 +1,4 @@
-"""A setting of a session, which is the user's, for a while."""
+"""Sets a setting of a user's session for a while."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
-from airflow_provider_streams.model.decoding import Decoding
-from airflow_provider_streams.model.row_type import Simple, leaves
+from airflow_provider_streams.model.schema.decoding import Decoding
+from airflow_provider_streams.model.schema.types import Simple, leaves
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -19,7 +19,7 @@ _TIME_TYPE = "spark.sql.timeType.enabled"
 
 @contextmanager
 def setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
-    """It has this value meanwhile."""
+    """Give a setting this value meanwhile."""
     before = spark.conf.get(name, None)
     spark.conf.set(name, value)
     try:
@@ -32,7 +32,7 @@ def setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
 
 
 def with_times_of_day(spark: SparkSession, decodings: Iterable[Decoding | None]) -> AbstractContextManager[None]:
-    """Spark 4.2 has columns of a time of day only where that is said; it is said where payloads have some."""
+    """Enable Spark 4.2's type for times of day meanwhile, if payloads have some."""
     kinds = (kind for one in decodings if one for kind in (one.value, one.key) if kind)
     if any(isinstance(leaf, Simple) and leaf.word == "time" for kind in kinds for leaf in leaves(kind)):
         return setting(spark, _TIME_TYPE, "true")

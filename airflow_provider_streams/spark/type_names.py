@@ -1,4 +1,4 @@
-"""Arrow's types as Spark names them (`simpleString`), where there is no Spark."""
+"""Spark's names of Arrow's types, without Spark. Field names have backticks where they need them."""
 
 from __future__ import annotations
 
@@ -6,26 +6,16 @@ from typing import Final
 
 import pyarrow as pa
 
-from airflow_provider_streams.model.landing import Schema
+from airflow_provider_streams.formats.arrow.arrow_types import SIMPLE
+from airflow_provider_streams.model.schema.type_table import SPARK_NAMES
+from airflow_provider_streams.model.schema.types import quoted
+from airflow_provider_streams.model.sinks.landing import Schema
 
-_NAMES: Final[dict[pa.DataType, str]] = {
-    pa.bool_(): "boolean",
-    pa.int8(): "tinyint",
-    pa.int16(): "smallint",
-    pa.int32(): "int",
-    pa.int64(): "bigint",
-    pa.float32(): "float",
-    pa.float64(): "double",
-    pa.string(): "string",
-    pa.binary(): "binary",
-    pa.date32(): "date",
-    pa.time64("ns"): "time(6)",
-    pa.timestamp("us"): "timestamp_ntz",
-}
+_NAMES: Final = {SIMPLE[word]: name for word, name in SPARK_NAMES.items()}
 
 
 def spark_name(type_: pa.DataType) -> str:
-    """Of a type that reads give."""
+    """The name of a type that reads give."""
     name = _NAMES.get(type_)
     match type_:
         case pa.TimestampType() if type_.tz is not None:
@@ -37,7 +27,7 @@ def spark_name(type_: pa.DataType) -> str:
         case pa.ListType():
             name = f"array<{spark_name(type_.value_type)}>"
         case pa.StructType():
-            name = f"struct<{','.join(f'{one.name}:{spark_name(one.type)}' for one in type_)}>"
+            name = f"struct<{','.join(f'{quoted(one.name)}:{spark_name(one.type)}' for one in type_)}>"
         case pa.DictionaryType():
             name = spark_name(type_.value_type)
     if name is None:
@@ -46,5 +36,5 @@ def spark_name(type_: pa.DataType) -> str:
 
 
 def spark_names(rows: pa.Schema) -> Schema:
-    """Of all columns."""
+    """The columns with Spark's names of their types."""
     return tuple((one.name, spark_name(one.type)) for one in rows)

@@ -1,4 +1,4 @@
-"""How a stream system answers: the protocol every folder beside this file fulfils."""
+"""How a stream system answers: the protocol that every system's folder implements."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar, Protocol, Self, runtime_checkable
 
-from airflow_provider_streams.errors import OtherCluster
-from airflow_provider_streams.model.cut import Cut
-from airflow_provider_streams.model.plan import OnLoss, Plan, PlanRequest, Split
-from airflow_provider_streams.model.receipt import SplitReceipt
-from airflow_provider_streams.model.sighting import Identity, Sighting
-from airflow_provider_streams.model.source import Source
+from airflow_provider_streams.errors import SourceReplaced
+from airflow_provider_streams.model.plan.plan import OnLoss, Plan, PlanRequest, Split
+from airflow_provider_streams.model.plan.receipt import SplitReceipt
+from airflow_provider_streams.model.stream.cut import Cut
+from airflow_provider_streams.model.stream.source import Source
+from airflow_provider_streams.model.stream.tail_observation import Incarnation, TailObservation
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Recorded = Callable[[], Iterable[tuple[datetime, Cut, Identity]]]
-"""Recorded cuts with the time their sampling began, and the source's life then; oldest first."""
+Recorded = Callable[[], Iterable[tuple[datetime, Cut, Incarnation]]]
+"""Recorded cuts with the time their sampling began, and the source's incarnation then; oldest first."""
 
 
 class SplitReader(Protocol):
@@ -37,18 +37,18 @@ class SplitReader(Protocol):
         """What was read; complete once the iteration has ended."""
 
     def close(self) -> None:
-        """Leave nothing behind, at any moment."""
+        """Close what is open, at any moment."""
 
 
 @runtime_checkable
-class Lending(Protocol):
+class ZeroCopyReader(Protocol):
     """A reader that need not copy what it received."""
 
     def lend(self) -> None:
-        """Before the first batch: give binary values as `binary_view`, where they lie.
+        """Before the first batch: give binary values as `binary_view` of the received memory.
 
-        Batches come in groups that share their memory, at most twice as much as the values of the group have: held is
-        all of it, as long as one of them is.
+        Batches come in groups that share their memory, at most twice the size of the group's values. All of it is held
+        as long as one of them is.
         """
 
 
@@ -57,12 +57,7 @@ class FanningOut(Protocol):
     """A system whose sources may be several topics or streams, each of which can be a source of its own."""
 
     def singles(self, source: Source) -> Sequence[Source]:
-        """The topics or streams that a source is now, each as a source of its own, read as it is.
-
-        Raises:
-            SourceNotFound: there is none.
-            AccessError, SystemUnavailable: the system refuses or does not answer.
-        """
+        """The topics or streams that a source is now, each as a source of its own, read as it is."""
 
 
 @runtime_checkable
@@ -70,11 +65,15 @@ class StartsByShard(Protocol):
     """A system in whose cuts `earliest` may be said of single shards."""
 
     def parse_start(self, source: Source, text: str | Mapping[str, str]) -> Cut:
-        """A user's cut as the start of a window, without the shards at `earliest`: the planner finds their heads."""
+        """A user's cut as the start of a window, without shards at `earliest`: the planner finds their heads."""
 
 
 class StreamSystem(Protocol):
-    """A reachable stream system: plans windows, reads splits. Connects when used, not when built."""
+    """A reachable stream system: plans windows, reads splits. Connects when used, not when built.
+
+    Whatever asks the system raises `AccessError` or `SystemUnavailable` if it refuses or does not answer, and
+    `SourceNotFound` if there is no such source.
+    """
 
     name: ClassVar[str]
 
@@ -97,30 +96,22 @@ class StreamSystem(Protocol):
         """A user's cut: `earliest`, `latest`, or per shard a position in one of the system's notations."""
 
     def tail(self, source: Source) -> Cut:
-        """A cut just after every event that was acknowledged before the call; later ones may lie before it, too.
+        """A cut just after every event that was acknowledged before the call; later ones may also be before it.
 
-        Shards are asked one after the other. Never before an earlier tail, while the source is not made anew.
-
-        Raises:
-            SourceNotFound: no such source.
-            AccessError, SystemUnavailable: the system refuses or does not answer.
+        Shards are asked one after the other. It is never before an earlier tail of the same incarnation.
         """
 
     def go_on(self, earlier: Cut, tail: Cut) -> Cut | None:
-        """The cut to record after an earlier one, given a tail; None: the tail lies before it in some shard. Pure."""
+        """The cut to record after an earlier one, given a tail; None: the tail is before it in some shard. Pure."""
 
     def horizon(self, source: Source, recorded: Recorded | None = None) -> datetime | None:
-        """The retention horizon: windows that start after it, by more than slack, are surely still held whole.
+        """The retention horizon: windows that start after it by more than the slack are still held whole.
 
-        None: nothing was ever removed, or it cannot be told.
+        None: nothing was ever removed, or the system cannot say.
 
         Args:
             source: the source.
             recorded: its recorded cuts, oldest first, for systems whose events carry no time; asked only by these.
-
-        Raises:
-            SourceNotFound: no such source.
-            AccessError, SystemUnavailable: the system refuses or does not answer.
         """
 
     def plan(self, request: PlanRequest) -> Plan:
@@ -129,39 +120,25 @@ class StreamSystem(Protocol):
         Raises:
             WindowNotReady: its end is not certain yet.
             StartTrimmed: its start is no longer held, and loss is not accepted.
-            StartUnproven: nobody can say whether it is held whole, and that is not accepted.
-            AccessError, SystemUnavailable: the system refuses or does not answer.
+            StartUnproven: nothing proves that it is held whole, and that is not accepted.
         """
 
-    def look(self, source: Source) -> Sighting:
-        """Where the source's shards end now; kept by whoever looks first, it proves later what was removed since.
+    def observe_tail(self, source: Source) -> TailObservation:
+        """Where the source's shards end now. Kept in the journal, it later proves what was removed since."""
 
-        Raises:
-            SourceNotFound: no such source.
-            AccessError, SystemUnavailable: the system refuses or does not answer.
-        """
+    def incarnation(self, source: Source) -> Incarnation:
+        """Which incarnation of the source is there now; empty: the system does not say."""
 
-    def identity(self, source: Source) -> Identity:
-        """Which life of the source is there now; empty: the system does not tell.
-
-        Raises:
-            SourceNotFound: no such source.
-            AccessError, SystemUnavailable: the system refuses or does not answer.
-        """
-
-    def other_life(self, source: Source, identity: Identity) -> OtherCluster | None:
-        """Why cuts cannot go on behind one of this life of the source; None: they can, or nobody can tell.
-
-        Raises:
-            AccessError, SystemUnavailable: the system refuses or does not answer.
-        """
+    def other_incarnation(self, source: Source, incarnation: Incarnation) -> SourceReplaced | None:
+        """Why cuts cannot follow one of this incarnation of the source; None: they can, or it is not known."""
 
     def check_origin(self, plan: Plan) -> None:
-        """Refuse a plan of another cluster, or of an earlier life of its source; asked once before a plan is read.
+        """Refuse a plan of another cluster, or of an earlier incarnation of its source.
+
+        Asked once before a plan is read.
 
         Raises:
-            OtherCluster: what answers is not what the plan was made of, by `plan.source`.
-            AccessError, SystemUnavailable: the system refuses or does not answer.
+            SourceReplaced: `plan.source` is now on another cluster, or another incarnation.
         """
 
     def schema(self, columns: Sequence[str] | None) -> pa.Schema:
@@ -174,7 +151,7 @@ class StreamSystem(Protocol):
     def read(
         self, plan: Plan, split: Split, columns: Sequence[str] | None = None, *, on_loss: OnLoss = "fail"
     ) -> SplitReader:
-        """A reader of one split. With `on_loss="record"` it reads what is left of it, where events are gone."""
+        """A reader of one split. With `on_loss="record"` it reads what is left of it."""
 
     def explain(self, plan: Plan, receipts: Iterable[SplitReceipt], *, on_loss: OnLoss) -> tuple[SplitReceipt, ...]:
         """The receipts with their gaps explained by asking the system what those units were.

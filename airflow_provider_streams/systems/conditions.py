@@ -1,4 +1,4 @@
-"""Conditions that sensors and triggers wait for: values of a system's `conditions.py`, with one JSON form for all."""
+"""Conditions that sensors and triggers wait for, with one JSON form for all systems."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def condition_from_json(system: str, data: Mapping[str, Any]) -> Condition:
 
 
 def check_limit(direction: str, limits: Mapping[str, float | None]) -> None:
-    """Refuse a limit of a backlog that says nothing, or nonsense.
+    """Check the limits of a backlog.
 
     Raises:
         InvalidRequest: an unknown direction, no limit, or a negative one.
@@ -52,6 +52,6 @@ def check_limit(direction: str, limits: Mapping[str, float | None]) -> None:
         raise InvalidRequest(f"direction must be 'at_least' or 'at_most', got {direction!r}")
     given = [limit for limit in limits.values() if limit is not None]
     if not given:
-        raise InvalidRequest(f"give a limit: {', '.join(limits)}")
+        raise InvalidRequest(f"give at least one limit: {', '.join(limits)}")
     if not all(limit >= 0 for limit in given):
         raise InvalidRequest("a backlog's limits must not be negative")

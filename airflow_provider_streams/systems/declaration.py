@@ -1,20 +1,22 @@
-"""What a system says of itself, free of its clients, of Arrow and of Airflow: all that others need to know of it."""
+"""What a system declares, without its clients, Arrow or Airflow: all that other packages need to know of it."""
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, ClassVar
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.model.basis import Basis, BasisLike, BasisName, EventTime, basis_from, class_name
-from airflow_provider_streams.model.cut import Cut
-from airflow_provider_streams.model.position import Position
-from airflow_provider_streams.model.source import Source
-from airflow_provider_streams.systems.option import Option
-from airflow_provider_streams.systems.written import write
+from airflow_provider_streams.model.name_suggestion import nearest_name
+from airflow_provider_streams.model.schema.decoding import Decoding
+from airflow_provider_streams.model.schema.types import StructOf
+from airflow_provider_streams.model.stream.cut import Cut
+from airflow_provider_streams.model.stream.position import Position
+from airflow_provider_streams.model.stream.source import Source
+from airflow_provider_streams.model.window.basis import Basis, BasisLike, BasisName, EventTime, basis_from, class_name
+from airflow_provider_streams.systems.connection.list_options import write
+from airflow_provider_streams.systems.connection.option import Option
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,21 +26,15 @@ class ConnectionForm:
     labels: Mapping[str, str] = field(default_factory=dict)
     placeholders: Mapping[str, str] = field(default_factory=dict)
     hidden: tuple[str, ...] = ()
+    unused: Mapping[str, str] = field(default_factory=dict)
+    """Fields that mean nothing to the system, with where their content belongs. They are hidden, and refused if set."""
     holds: frozenset[str] = frozenset()
     """The options that they hold: these need no field of their own."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionType:
-    """A type of Airflow's connections.
-
-    Args:
-        name: of the type.
-        title: as its users write it.
-        hook: `package.module:Class`.
-        options: every setting of such a connection.
-        form: what Airflow's own fields mean.
-    """
+    """A type of Airflow's connections: its name and title, its hook (`package.module:Class`), settings and form."""
 
     name: str
     title: str
@@ -56,17 +52,17 @@ class PayloadColumns:
     key: str = ""
     """The key's bytes; none: events have no keys."""
     version: str = ""
-    """Which schema version wrote it; none: the metadata do not say."""
+    """The schema version that wrote it; none: the metadata have no such column."""
     position: tuple[str, ...] = ()
     """Where an event is, in its shard."""
     stored_unit: tuple[str, ...] = ()
-    """The run and the stored unit where an event begins, as a plan's `Span` counts them; none: no columns say it."""
+    """The run and the stored unit where an event begins, as a plan's `Span` counts them; none: there are no columns."""
     broker_time: str = ""
-    """When it was stored, by the clock that versions are registered by; null, or none: nobody noted it."""
+    """When it was stored, by the clock that versions are registered by; null or none: not recorded."""
     publish_time: str = ""
-    """When it was written, by its producer's clock; none: nobody noted it."""
+    """When it was written, by its producer's clock; none: not recorded."""
     replicated_from: str = ""
-    """The cluster that it was published in, where that is another one: it was written before it came here."""
+    """The other cluster that it was published in, if there is one: it was written before it came here."""
 
     @property
     def times(self) -> tuple[str, ...]:
@@ -74,12 +70,14 @@ class PayloadColumns:
         return tuple(name for name in (self.broker_time, self.publish_time, self.replicated_from) if name)
 
 
+KEY = "_key"
+"""The column of decoded keys."""
 _ASIDE = frozenset({"conn_id", "value", "key_payload"})
-"""Fields of sources that have words of their own on the command line."""
+"""Fields of sources that have other options on the command line."""
 
 
 class Declaration:
-    """One system. What a subclass leaves alone is as most systems have it."""
+    """One system. The defaults are what most systems have."""
 
     name: ClassVar[str]
     title: ClassVar[str]
@@ -87,7 +85,7 @@ class Declaration:
     system: ClassVar[str]
     """`package.module:Class` of its `systems.base.StreamSystem`, imported when used."""
     source_class: ClassVar[type[Any]]
-    """A frozen dataclass, see `model.source.Source`: first its name or names, then `conn_id` and details."""
+    """A frozen dataclass, see `model.stream.source.Source`: first its name or names, then `conn_id` and details."""
     bases: ClassVar[tuple[BasisName, ...]]
     """How a time can become a cut, its default first."""
     columns: ClassVar[tuple[str, ...]]
@@ -95,11 +93,11 @@ class Declaration:
     default_columns: ClassVar[tuple[str, ...]] = ()
     """Those of a read that names none; none: all of them."""
     shard_columns: ClassVar[frozenset[str]] = frozenset()
-    """Those that are alike in all rows of a shard."""
+    """Those with one value for all rows of a shard."""
     payload_columns: ClassVar[PayloadColumns | None] = None
     """None: its events cannot be decoded."""
     metadata_names: ClassVar[Mapping[str, str]] = {}
-    """Columns that are not called `_<column>` beside decoded fields, see `metadata_name`."""
+    """Columns whose name next to decoded fields is not `_<column>`, see `metadata_name`."""
     peer_columns: ClassVar[Mapping[str, str]] = {}
     """What other connectors call columns, and which of ours that is."""
     options: ClassVar[tuple[Option, ...]]
@@ -107,16 +105,22 @@ class Declaration:
     source_options: ClassVar[tuple[Option, ...]] = ()
     """What names a source in `spark.read.format(..)`, see `StreamSystem.source`."""
     placeholders: ClassVar[tuple[str, ...]] = ()
-    """What a table's name may have of a topic or stream, see `model.placeholders`; none: a source is always one."""
+    """What a table's name may hold, see `model.sinks.placeholders`; none: a source is always one topic or stream."""
     passed_over: ClassVar[frozenset[str]] = frozenset()
     """Options of other connectors about creating and writing. A read does neither."""
     hook: ClassVar[str | None] = None
     """`package.module:Class` of its hook; None: options are taken from a connection's extras."""
     conditions: ClassVar[str | None] = None
     """`package.module:name` of what can be waited for, by kind, see `systems.conditions`; None: nothing but windows."""
+    starts_at_units: ClassVar[bool] = False
+    """Whether a read may start at any stored unit, see `position_of`; otherwise only at known places between events."""
+    ended: ClassVar[str | None] = None
+    """The kind of the condition that nothing more can be written; None: nothing tells."""
+    diagnosis: ClassVar[str | None] = None
+    """`package.module:Class` of its `systems.diagnosis.Diagnosis`; None: doctor only tests the hook's connection."""
     form: ClassVar[ConnectionForm] = ConnectionForm()
     services: ClassVar[tuple[ConnectionType, ...]] = ()
-    """Connections to what stands beside the system."""
+    """Connections to services next to the system."""
 
     @property
     def connections(self) -> tuple[ConnectionType, ...]:
@@ -125,20 +129,15 @@ class Declaration:
         return (*own, *self.services)
 
     def source(self, names: Sequence[str], conn_id: str, details: Mapping[str, Any] | None = None) -> Source:
-        """A source by its own names, as a person gives them.
-
-        Args:
-            names: of the source.
-            conn_id: its connection.
-            details: other fields of it, like `pattern`.
+        """A source by its names and other fields (`details`), as a person writes them.
 
         Raises:
-            InvalidRequest: not a name or a detail that it can have.
+            InvalidRequest: it cannot have such a name or detail.
         """
         known = {one.name for one in fields(self.source_class)}
         for detail in details or {}:
             if detail not in known:
-                raise InvalidRequest(f"--{detail.replace('_', '-')} is nothing that a source of {self.name} has")
+                raise InvalidRequest(f"--{detail.replace('_', '-')} does not belong to a source of {self.name}")
         return self._source(names, conn_id, details or {})
 
     def names_of(self, source: Source) -> tuple[list[str], dict[str, str]]:
@@ -164,14 +163,10 @@ class Declaration:
         return names[0]
 
     def placeholder_names(self, single: Source) -> Mapping[str, str]:
-        """What there is for each placeholder, of a source that is one topic or stream.
-
-        Raises:
-            NotImplementedError: it has no placeholders.
-        """
+        """The text of each placeholder, for a source that is one topic or stream."""
         raise NotImplementedError(self.name)
 
-    def named_singles(self, source: Source) -> tuple[Source, ...] | None:  # noqa: ARG002 - for those that name some
+    def named_singles(self, source: Source) -> tuple[Source, ...] | None:  # noqa: ARG002 - for systems that can
         """The topics or streams that a source names, each as a source of its own; None: its system must be asked.
 
         Raises:
@@ -180,38 +175,43 @@ class Declaration:
         return None
 
     def single_of(self, source: Source, shard: str) -> Source:
-        """The topic or stream that a shard of a source is of, as a source of its own.
-
-        Raises:
-            NotImplementedError: it has no placeholders.
-        """
+        """The topic or stream of a shard, as a source of its own; only for systems with placeholders."""
         raise NotImplementedError(self.name)
 
     def has_shard(self, single: Source, shard: str) -> bool:
-        """Whether a shard of a source is one of this topic or stream of it; asked where there are placeholders.
-
-        Raises:
-            NotImplementedError: it has no placeholders.
-        """
+        """Whether a shard belongs to this topic or stream; only for systems with placeholders."""
         raise NotImplementedError(self.name)
 
     def position_of(self, run: int, unit: int) -> Position:
-        """Where a stored unit of a run begins, as a plan's `Span` counts them; asked where `stored_unit` is declared.
-
-        Raises:
-            NotImplementedError: the system does not say.
-        """
+        """Where a stored unit of a run begins, as a plan's `Span` counts them; only for systems with `stored_unit`."""
         raise NotImplementedError(self.name)
 
     def metadata_name(self, column: str) -> str:
-        """What a column is called in rows that have the fields of a payload, too."""
+        """The name of a column in rows that also have the fields of a payload."""
         return self.metadata_names.get(column, f"_{column}")
+
+    def check_fields(self, decoding: Decoding) -> None:
+        """See that no field of the decoded values has the name of a column that rows have besides.
+
+        Raises:
+            InvalidRequest: one has.
+        """
+        if not isinstance(decoding.value, StructOf):
+            return
+        besides = [*self.peer_columns, *map(self.metadata_name, self.columns), *([KEY] if decoding.key else [])]
+        taken = {name.lower(): name for name in besides}  # by default, Spark ignores upper and lower case
+        for name in (one.name for one in decoding.value.fields):
+            if other := taken.get(name.lower()):
+                raise InvalidRequest(
+                    f"the values have a field {name!r}, which is also the name of a metadata column ({other}; upper "
+                    "and lower case are the same): read bytes with value=Bytes(), and decode them in a transform"
+                )
 
     def no_column(self, name: str, known: Iterable[str]) -> InvalidRequest:
         """The refusal of a column, with the nearest that there is."""
         own = [one for one in known if one not in self.peer_columns]
-        near = difflib.get_close_matches(name, own, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(own)}"
+        near = nearest_name(name, own)
+        hint = f"did you mean {near!r}?" if near else f"known: {', '.join(own)}"
         return InvalidRequest(f"{self.name} has no column {name!r}; {hint}")
 
     def cut_text(self, source: Source, cut: Cut) -> str:  # noqa: ARG002 - for systems with a notation of their own
@@ -224,17 +224,13 @@ class Declaration:
         Raises:
             InvalidRequest: it has none, or this is not one.
         """
-        raise InvalidRequest(f"{self.name} has no notation of its own: its cuts are JSON")
+        raise InvalidRequest(f"{self.name} has no notation to decode: its cuts are JSON")
 
     def basis(self, given: BasisLike | None = None, refined: Mapping[str, Any] | None = None) -> Basis:
-        """What a user wrote, as a value; None: the system's default.
-
-        Args:
-            given: a basis, or its name.
-            refined: what is said of it beside its name.
+        """The basis that a user wrote, or named, with these parameters; None: the system's default.
 
         Raises:
-            InvalidRequest: it cannot serve it, naming those it can; or what is said belongs to another.
+            InvalidRequest: the system has no such basis, or a parameter belongs to another one.
         """
         basis = basis_from(given, self.bases)
         if basis is None:
@@ -250,13 +246,15 @@ class Declaration:
         return basis
 
     def check_basis(self, basis: Basis) -> None:
-        """Whether the system can serve all that a basis says.
+        """Check that the system can serve every parameter of a basis.
 
         Raises:
             InvalidRequest: it cannot.
         """
         if isinstance(basis, EventTime) and basis.rows == "superset":
-            raise InvalidRequest(f"a window of a {self.name} source by event time holds its own rows: leave rows out")
+            raise InvalidRequest(
+                f"a window of a {self.name} source by event time holds only its own rows: leave out rows"
+            )
 
     def _source(self, names: Sequence[str], conn_id: str, details: Mapping[str, Any]) -> Source:
         source: Source = self.source_class("/".join(names), conn_id=conn_id, **details)

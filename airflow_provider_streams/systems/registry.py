@@ -32,10 +32,10 @@ _registered: dict[str, str] = {}
 
 
 def register(name: str, path: str) -> None:
-    """Make a system known to this process; Spark's processes get to know those that their windows are of.
+    """Make a system known to this process, and to the Spark processes that read its windows.
 
     Args:
-        name: as its sources' `system` says.
+        name: the `system` of its sources.
         path: `package.module:Class` of its `Declaration`. The module's folder is sent to Spark with ours.
     """
     _registered[name] = path

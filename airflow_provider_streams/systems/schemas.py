@@ -7,12 +7,22 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import ClassVar, Literal, Protocol, runtime_checkable
 
-from airflow_provider_streams.errors import InvalidRequest, InvalidSchema, SchemasDiffer
-from airflow_provider_streams.formats.row_types import key_type_of, type_of
-from airflow_provider_streams.model.decoding import WriterSchema
-from airflow_provider_streams.model.readiness import Readiness
-from airflow_provider_streams.model.row_type import ArrayOf, MapOf, StructOf, Type
-from airflow_provider_streams.model.source import Source
+from airflow_provider_streams.errors import IncompatibleSchemas, InvalidRequest, InvalidSchema, MultipleRecordTypes
+from airflow_provider_streams.formats.schema.row_types import key_type_of, type_of
+from airflow_provider_streams.model.schema import avro_schema
+from airflow_provider_streams.model.schema.decoding import WriterSchema
+from airflow_provider_streams.model.schema.payload import Auto, Payload, Registry
+from airflow_provider_streams.model.schema.record_types import (
+    NO_NAME,
+    ONE_TYPE,
+    ReadTypes,
+    RecordName,
+    read_types,
+    types_of_versions,
+)
+from airflow_provider_streams.model.schema.types import ArrayOf, MapOf, StructOf, Type
+from airflow_provider_streams.model.stream.source import Source
+from airflow_provider_streams.model.window.readiness import Readiness
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +35,11 @@ class SchemaVersion:
         text: the schema itself, as the system keeps it.
         writer: what payloads of it were written with; None: nothing can read them.
         problem: why nothing can.
-        made: when it was registered, where the system tells.
-        number: what counts the system's schemas; by default the version.
-        details: what else it says, for a person: the codec, the type's name.
+        made: when it was registered, if the system says it.
+        number: its place in the order of versions; by default the version.
+        details: more for a person: the codec, the type's name.
+        record: the name of its values' record.
+        key_record: the name of its keys' record, if it describes keys.
     """
 
     version: str
@@ -38,6 +50,8 @@ class SchemaVersion:
     made: datetime | None = None
     number: int = -1
     details: Mapping[str, str] = field(default_factory=dict)
+    record: RecordName = NO_NAME
+    key_record: RecordName = NO_NAME
 
     def __post_init__(self) -> None:
         if self.number < 0 and self.version.isdigit():
@@ -45,27 +59,23 @@ class SchemaVersion:
 
     @property
     def row_type(self) -> Type:
-        """What values become.
+        """The type of decoded values.
 
         Raises:
-            InvalidSchema: nothing.
+            InvalidSchema: they cannot be decoded.
         """
         return type_of(self._writer())
 
     @property
     def key_type(self) -> Type | None:
-        """What keys become; None: it says nothing of keys.
-
-        Raises:
-            InvalidSchema: nothing.
-        """
+        """As `row_type`, of keys; None: it does not describe keys."""
         return key_type_of(self._writer())
 
     def check(self) -> WriterSchema:
-        """What payloads of it were written with, if columns can be made of them.
+        """What payloads of it were written with.
 
         Raises:
-            InvalidSchema: they cannot.
+            InvalidSchema: no columns can be made of them.
         """
         _ = self.row_type, self.key_type
         return self._writer()
@@ -78,7 +88,7 @@ class SchemaVersion:
 
 @dataclass(frozen=True, slots=True)
 class OfferedSchema:
-    """A schema that somebody would like to write or read with.
+    """A schema that a producer or a reader would use.
 
     Args:
         kind: `avro`, `json` or `protobuf`, or the system's own word.
@@ -100,7 +110,7 @@ class OfferedSchema:
 
 @dataclass(frozen=True, slots=True)
 class Compatibility:
-    """Whether a schema fits; policy and reason are empty where the system does not tell them."""
+    """Whether a schema fits; policy and reason are empty if the system does not say them."""
 
     compatible: bool
     policy: str = ""
@@ -108,7 +118,7 @@ class Compatibility:
 
 
 Check = Literal["write", "read"]
-"""Whether events of a schema may be written, or events that are written can be read with it."""
+"""Whether events of a schema may be written, or it can read the events that are written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +127,8 @@ class SchemaAvailable:
 
     Args:
         version: of Pulsar the schema's version, of a registry the schema's id in its group.
-        columns: names of columns, or of fields within them, `customer.city`, that the newest schema must have.
+        columns: names of columns, or of fields within them (`customer.city`), that the newest schema must have; if
+            there are several record types, the newest schema of one of them.
 
     Raises:
         InvalidRequest: a negative version.
@@ -146,9 +157,18 @@ class SchemaAvailable:
         newest = max(one.number for one in versions)
         if newest < self.version:
             return f"has version {newest}"
-        there = set(_names(versions[-1].row_type))
-        lacking = [name for name in self.columns if name not in there]
+        lacking = min((self._lacking(one) for one in _newest_of_each_type(versions)), key=len)
         return f"lacks {', '.join(lacking)}" if lacking else ""
+
+    def _lacking(self, version: SchemaVersion) -> list[str]:
+        there = set(_names(version.row_type)) if self.columns else set()
+        return [name for name in self.columns if name not in there]
+
+
+def _newest_of_each_type(versions: Sequence[SchemaVersion]) -> list[SchemaVersion]:
+    """The newest of all first."""
+    types = types_of_versions({one.version: one.record for one in versions})
+    return list({types[one.version]: one for one in versions}.values())[::-1]
 
 
 def _names(type_: Type, path: str = "") -> Iterator[str]:
@@ -180,20 +200,59 @@ class SchemaKeeper(Protocol):
         """
 
 
-def known_of(found: Versions) -> dict[str, dict[str, WriterSchema]]:
-    """What is known of each name's payloads, for `formats.resolve`.
-
-    A version that nothing can read is left out, unless it is the newest one: its payloads are bad when they come.
+def types_of(found: Versions, value: Auto | Registry, key: Payload | None = None) -> ReadTypes:
+    """The record types of each name's payloads, and which of them a source reads.
 
     Raises:
-        InvalidSchema: the newest version of a name is of no use.
-        SchemasDiffer: some names have schemas, and others none.
+        MultipleRecordTypes: a name has several, of values or of keys, and the source does not say which to read.
+        InvalidSchema: a type that it names is not there, or may be several.
+    """
+    names = {name: {one.version: one.record for one in versions} for name, versions in found.items()}
+    types = read_types(names, value.type, all_types=value.types == "all")
+    if key is None or isinstance(key, Auto):
+        for name, versions in found.items():
+            of_keys = {one.version: one.key_record for one in versions if types.reads(name, one.version)}
+            if len(kinds := list(dict.fromkeys(types_of_versions(of_keys).values()))) > 1:
+                raise MultipleRecordTypes(name, kinds, of_keys=True)
+    return types
+
+
+def known_of(found: Versions, types: ReadTypes = ONE_TYPE) -> dict[str, dict[str, WriterSchema]]:
+    """What is known of each name's payloads, for `formats.schema.payload_resolution`: of the types that are read.
+
+    A version that nothing can read is left out, unless it is the newest one of its type: its payloads are bad when they
+    come.
+
+    Raises:
+        InvalidSchema: the newest version of a type is of no use.
+        IncompatibleSchemas: some names have schemas, and others none.
     """
     if lacking := sorted(name for name, versions in found.items() if not versions):
         having = sorted(found.keys() - set(lacking))
         if having:
-            raise SchemasDiffer([f"{', '.join(lacking)} has no schema, {', '.join(having)} has"])
-    return {name: _readable(name, versions) for name, versions in found.items()}
+            raise IncompatibleSchemas([f"{', '.join(lacking)} has no schema, {', '.join(having)} has"])
+    return {name: _readable(name, versions, types) for name, versions in found.items()}
+
+
+def record_name(schema: str) -> RecordName:
+    """The name of an Avro schema, or of a JSON record that is described like one; other texts have none."""
+    try:
+        return _name_of(avro_schema.parse(schema))
+    except InvalidSchema:
+        return NO_NAME
+
+
+def _name_of(schema: avro_schema.Schema) -> RecordName:
+    """A union of null and a record has the record's name."""
+    match schema:
+        case avro_schema.Record():
+            return RecordName(schema.name, schema.aliases)
+        case avro_schema.Union(branches):
+            records = [one for one in branches if isinstance(one, avro_schema.Record)]
+            return _name_of(records[0]) if len(records) == 1 else RecordName("union", is_record=False)
+        case avro_schema.Primitive(kind):
+            return RecordName(kind, is_record=False)
+    return RecordName(type(schema).__name__.lower(), is_record=False)
 
 
 def made_of(found: Versions) -> dict[str, dict[str, int]]:
@@ -205,13 +264,15 @@ def made_of(found: Versions) -> dict[str, dict[str, int]]:
     return {name: times for name, times in made.items() if times}
 
 
-def _readable(name: str, versions: Sequence[SchemaVersion]) -> dict[str, WriterSchema]:
+def _readable(name: str, versions: Sequence[SchemaVersion], types: ReadTypes) -> dict[str, WriterSchema]:
     readable: dict[str, WriterSchema] = {}
-    for one in versions:
+    read = [one for one in versions if types.reads(name, one.version)]
+    newest = {types.type_of(name, one.version): one for one in read}
+    for one in read:
         try:
             readable[one.version] = one.check()
         except InvalidSchema as error:
-            if one is versions[-1]:
+            if one is newest[types.type_of(name, one.version)]:
                 what = f"{name}, version {one.version}: {error.what}"
                 raise InvalidSchema(what, error.reason, error.hint) from error
     return readable

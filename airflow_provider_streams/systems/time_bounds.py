@@ -1,4 +1,4 @@
-"""Notes between which times the events of a split lie, piece by piece, while it is read."""
+"""Collects the earliest and latest event time of each piece of a split while it is read."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from airflow_provider_streams.model.plan import Span, Split
-from airflow_provider_streams.model.seen_times import SeenTimes
+from airflow_provider_streams.model.plan.plan import Span, Split
+from airflow_provider_streams.model.plan.time_statistics import TimeStatistics
 
 Ints = npt.NDArray[np.int64]
 
 MOST_PIECES: Final = 32
 FEWEST_PIECES: Final = 4
 PIECE_BYTES: Final = 512 * 1024
-"""Of each split so many pieces are told apart: a receipt stays small, and a piece is worth skipping."""
+"""How many pieces a split has: a receipt stays small, and a piece is worth skipping."""
 
 
 @dataclass(slots=True)
@@ -32,7 +32,7 @@ class _Piece:
     first: int
     end: int
     begin: int | None = None
-    """Where the first event of it that was met begins."""
+    """Where its first event begins."""
     earliest: int | None = None
     latest: int | None = None
     unknown: int = 0
@@ -60,8 +60,8 @@ class Times:
 class TimeBounds:
     """Times of one split's events; in any order, by one thread.
 
-    Pieces are laid out ahead, from what the plan says is stored. Each then begins where its first event was met, so
-    that no event lies in two of them. Of a split whose stored units cannot be counted nothing is kept.
+    Pieces are laid out ahead, from what the plan says is stored. Each then begins at the first event that was read, so
+    no event is in two of them. If the stored units of a split cannot be counted, nothing is kept.
     """
 
     def __init__(self, split: Split) -> None:
@@ -70,17 +70,17 @@ class TimeBounds:
         self._current = _Piece(-1, 0, 0)
 
     def add(self, run: int, unit: int, time_us: int) -> None:
-        """Note one event, or several of one time that begin there."""
+        """Add an event, or several of one time that begin there."""
         if piece := self._piece_at(run, unit):
             piece.add(unit, time_us, time_us)
 
     def add_unknown(self, run: int, unit: int) -> None:
-        """Note an event whose time nobody knows."""
+        """Add an event whose time is not known."""
         if piece := self._piece_at(run, unit):
             piece.add(unit, None, None, 1)
 
     def add_all(self, runs: Ints, units: Ints, times: Times | None) -> None:
-        """Note many events, in the order in which they are stored; None: nobody knows their times."""
+        """Add many events, in the order in which they are stored; None: their times are not known."""
         if not self._pieces or not len(units):
             return
         edges = [0, *(np.flatnonzero(np.diff(runs)) + 1).tolist(), len(runs)]
@@ -89,15 +89,15 @@ class TimeBounds:
             self._add_run(int(runs[begin]), units[begin:end], part)
 
     def merge(self, other: TimeBounds) -> None:
-        """Take over what was noted elsewhere of the same split."""
+        """Add what was collected elsewhere of the same split."""
         for piece, more in zip(self._pieces, other._pieces, strict=True):
             if more.begin is not None:
                 piece.add(more.begin, more.earliest, more.latest, more.unknown)
 
-    def seen(self) -> tuple[SeenTimes, ...]:
+    def seen(self) -> tuple[TimeStatistics, ...]:
         """What is known of each piece, once all was read."""
         return tuple(
-            SeenTimes(Span(piece.run, piece.first, piece.end), piece.earliest, piece.latest, piece.unknown)
+            TimeStatistics(Span(piece.run, piece.first, piece.end), piece.earliest, piece.latest, piece.unknown)
             for piece in _between_events(self._pieces)
         )
 
@@ -135,7 +135,7 @@ def _laid_out(split: Split) -> Iterator[_Piece]:
 
 
 def _between_events(pieces: list[_Piece]) -> Iterator[_Piece]:
-    """Pieces that begin and end between two events: each at its first one, those without any with what is before."""
+    """Pieces that begin and end between two events; those without events join the piece before."""
     last: _Piece | None = None
     for piece in pieces:
         if last is not None and (piece.run, piece.first) == (last.run, last.end):

@@ -6,57 +6,57 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from airflow_provider_streams.errors import PreflightFailed
-from airflow_provider_streams.model.basis import Basis, PublishTime
-from airflow_provider_streams.model.landing import Landed, Landing
-from airflow_provider_streams.model.undecodable import Undecodable
-from airflow_provider_streams.spark.batch_job import run_chunk
-from airflow_provider_streams.spark.batch_spec import ChunkSpec
-from airflow_provider_streams.spark.job import run
-from airflow_provider_streams.spark.session_when_needed import SessionWhenNeeded
-from airflow_provider_streams.spark.spec import SMALL_PLAN_BYTES, JobSpec
+from airflow_provider_streams.journal.runs.run_records import TaskInstanceKey
+from airflow_provider_streams.model.schema.decode_errors import DecodeErrorPolicy
+from airflow_provider_streams.model.sinks.landing import Landed, Landing
+from airflow_provider_streams.model.window.basis import Basis, PublishTime
+from airflow_provider_streams.spark.job.job import run
+from airflow_provider_streams.spark.job.job_spec import JobSpec
+from airflow_provider_streams.spark.job.outcomes import landed_of
+from airflow_provider_streams.spark.launch.lazy_session import LazySession
+from airflow_provider_streams.spark.launch.settings import SMALL_PLAN_BYTES
 from airflow_provider_streams.systems.registry import load_system
-from airflow_provider_streams.windows.acts import Acts
-from airflow_provider_streams.windows.ask import Ask
-from airflow_provider_streams.windows.landing import enter
-from airflow_provider_streams.windows.planning import WindowRead, pinned_plan
-from airflow_provider_streams.windows.readiness import WindowQuestion
-from airflow_provider_streams.windows.reading import Begin, Entry, RunIds, land
-from airflow_provider_streams.windows.workplace import Workplace
+from airflow_provider_streams.windows.claim.claim import claim_table
+from airflow_provider_streams.windows.claim.landing_request import LandingRequest
+from airflow_provider_streams.windows.claim.overrides import Overrides
+from airflow_provider_streams.windows.plan.planning import WindowRead, pinned_plan
+from airflow_provider_streams.windows.plan.readiness import WindowQuestion
+from airflow_provider_streams.windows.run.job_landing import PinnedWindow, land_together
+from airflow_provider_streams.windows.run.recording import RunStart
+from airflow_provider_streams.windows.run.unplanned_columns import land_unplanned
+from airflow_provider_streams.windows.run.window_context import WindowContext
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from airflow_provider_streams.journal.store import Journal
-    from airflow_provider_streams.model.plan import Plan
-    from airflow_provider_streams.model.receipt import Receipt
-    from airflow_provider_streams.model.sink import Sink
-    from airflow_provider_streams.model.source import Source
-    from airflow_provider_streams.model.window import Window
+    from airflow_provider_streams.model.plan.plan import Plan
+    from airflow_provider_streams.model.sinks.sink import Sink
+    from airflow_provider_streams.model.stream.source import Source
+    from airflow_provider_streams.model.window.window import Window
+    from airflow_provider_streams.spark.job.outcomes import WindowResult
     from airflow_provider_streams.systems.base import StreamSystem
 
-FAIL = Undecodable()
+FAIL = DecodeErrorPolicy()
 NO_SLACK = PublishTime(timedelta(0))
 
 
-def run_without_spark(work: JobSpec | ChunkSpec) -> Any:
-    """As `Workplace.spark`: the job itself, in this process, on work that needs no Spark.
+def run_without_spark(job: JobSpec) -> list[WindowResult]:
+    """As `WindowContext.spark`: the job itself, in this process, on work that needs no Spark.
 
     Raises:
         PreflightFailed: it needs one.
-        StreamsError: as `spark.job.run` and `spark.batch_job.run_chunk`.
+        StreamsError: as `spark.job.job.run`.
     """
-    session = cast("SparkSession", SessionWhenNeeded(_no_session))
-    return run_chunk(work, session) if isinstance(work, ChunkSpec) else run(work, session)
+    return run(job, cast("SparkSession", LazySession(_no_session)))
 
 
-def without_transforms(work: JobSpec | ChunkSpec) -> JobSpec | ChunkSpec:
+def without_transforms(job: JobSpec) -> JobSpec:
     """The same work on the rows as they are read: a transform needs Spark, however small the window."""
-    if isinstance(work, ChunkSpec):
-        return replace(work, specs=tuple(replace(spec, transform=None) for spec in work.specs))
-    return replace(work, transform=None)
+    return replace(job, specs=tuple(replace(spec, transform=None) for spec in job.specs))
 
 
 def _no_session() -> SparkSession:
@@ -78,18 +78,20 @@ class _Stream:
 
 
 class _Figures:
-    """Nobody looks at them."""
+    """Metrics that no test reads."""
 
-    def covered(self, source_key: str, plan: Plan, receipt: Receipt) -> None: ...
+    def covered(self, source_key: str, plan: Plan, landed: Landed) -> None: ...
 
     def recounted(self, source: Source, reader: str, late_rows: int) -> None: ...
 
     def replayed(self, source: Source, reader: str, rows: int) -> None: ...
 
+    def missing(self, source: Source, reader: str, windows: int) -> None: ...
 
-def place_without_spark(journal: Journal, system: str, options: Mapping[str, str]) -> Workplace:
+
+def context_without_spark(journal: Journal, system: str, options: Mapping[str, str]) -> WindowContext:
     """Where windows of a system are worked on, by nothing but its settings."""
-    return Workplace(journal, _Stream(system, options), run_without_spark, _Figures(), SMALL_PLAN_BYTES)
+    return WindowContext(journal, _Stream(system, options), run_without_spark, _Figures(), SMALL_PLAN_BYTES)
 
 
 def cover_without_spark(
@@ -100,7 +102,7 @@ def cover_without_spark(
     options: Mapping[str, str],
     *,
     sink: Sink | None = None,
-    undecodable: Undecodable = FAIL,
+    undecodable: DecodeErrorPolicy = FAIL,
     basis: Basis = NO_SLACK,
 ) -> Landed:
     """Plan, pin, read, land and record a window: as an earlier task of its reader.
@@ -117,10 +119,12 @@ def cover_without_spark(
     """
     landing = Landing(sink)
     question = WindowQuestion(source, window, basis)
-    read = WindowRead(question, reader, undecodable=undecodable)
-    entered = enter(journal, Ask(source, reader, landing, read.basis), [window], Acts())
-    begin = Begin(entered, RunIds("earlier", "earlier", "read", 1))
-    place = place_without_spark(journal, source.system, options)
-    with closing(place.stream.system()) as system:
+    read = WindowRead(question, reader, undecodable=undecodable, landing=landing)
+    claim = claim_table(journal, LandingRequest(source, reader, landing, read.basis), [window], Overrides())
+    begin = RunStart(claim, TaskInstanceKey("earlier", "earlier", "read", 1))
+    window_context = context_without_spark(journal, source.system, options)
+    with closing(window_context.stream.system()) as system:
         plan = pinned_plan(journal, system, read, replan=False)
-    return land(place, Entry(read, plan, landing, begin))
+    entries = [PinnedWindow(read, plan, begin)]
+    ((_, result),) = land_unplanned(window_context, entries, land_together(window_context, entries))
+    return landed_of([result])

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from airflow_provider_streams.model.cut import Cut
-from airflow_provider_streams.model.plan import Estimate, Plan, Range, SourceRef, Split
-from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.model.plan.plan import Estimate, Plan, Range, SourceRef, Split
+from airflow_provider_streams.model.stream.cut import Cut
+from airflow_provider_streams.model.window.window import Window
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 

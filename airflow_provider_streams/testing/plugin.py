@@ -1,6 +1,6 @@
 """Fixtures for pytest: real servers on loopback, started once per session on first use.
 
-A project's tests ask for them in the `conftest.py` of its root; who does not ask has nothing of them:
+A project enables them in the `conftest.py` of its root; without this line, they do not exist:
 
     pytest_plugins = ["airflow_provider_streams.testing.plugin"]
 
@@ -18,7 +18,7 @@ import pytest
 from airflow_provider_streams.systems.registry import register
 
 if TYPE_CHECKING:
-    from airflow_provider_streams.testing.servers import (
+    from stream_servers import (
         PravegaServer,
         PulsarServer,
         SchemaRegistryServer,
@@ -37,7 +37,7 @@ def pytest_configure() -> None:
 @pytest.fixture(scope="session")
 def pulsar_server() -> Iterator[PulsarServer]:
     """A Pulsar broker with small ledgers, transactions and infinite retention; topics must be created."""
-    from airflow_provider_streams.testing.servers import QUICK_START, PulsarServer
+    from stream_servers import QUICK_START, PulsarServer
 
     with PulsarServer(ledger_entries=LEDGER_ENTRIES, jvm=QUICK_START, transactions=True) as server:
         yield server
@@ -45,8 +45,8 @@ def pulsar_server() -> Iterator[PulsarServer]:
 
 @pytest.fixture(scope="session")
 def pulsar_auth_server() -> Iterator[PulsarServer]:
-    """A Pulsar broker that asks for tokens (`server.token(role)`) and permissions (`server.grant`); with TLS, too."""
-    from airflow_provider_streams.testing.servers import QUICK_START, PulsarServer
+    """A Pulsar broker with TLS that demands tokens (`server.token(role)`) and permissions (`server.grant`)."""
+    from stream_servers import QUICK_START, PulsarServer
 
     with PulsarServer(ledger_entries=LEDGER_ENTRIES, jvm=QUICK_START, token_auth=True, tls=True) as server:
         yield server
@@ -73,7 +73,7 @@ def pulsar_unchanged(pulsar_server: PulsarServer) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def pravega_server() -> Iterator[PravegaServer]:
     """A Pravega server without authentication; scopes and streams must be created."""
-    from airflow_provider_streams.testing.servers import QUICK_START, PravegaServer
+    from stream_servers import QUICK_START, PravegaServer
 
     with PravegaServer(jvm=QUICK_START) as server:
         yield server
@@ -90,7 +90,7 @@ def pravega_scope(pravega_server: PravegaServer) -> str:
 @pytest.fixture(scope="session")
 def schema_registry_server() -> Iterator[SchemaRegistryServer]:
     """A Pravega Schema Registry that keeps its groups in memory."""
-    from airflow_provider_streams.testing.servers import SchemaRegistryServer
+    from stream_servers import SchemaRegistryServer
 
     with SchemaRegistryServer() as server:
         yield server
@@ -99,16 +99,25 @@ def schema_registry_server() -> Iterator[SchemaRegistryServer]:
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
     """SQLAlchemy's address of an empty database in a fresh Postgres cluster."""
-    from airflow_provider_streams.testing.servers import PostgresServer
+    from stream_servers import PostgresServer
 
     with PostgresServer() as server:
         yield server.url
 
 
 @pytest.fixture(scope="session")
+def mariadb_url() -> Iterator[str]:
+    """SQLAlchemy's address of an empty database in a fresh MariaDB, which stands for MySQL."""
+    from stream_servers import MariaDBServer
+
+    with MariaDBServer() as server:
+        yield server.url
+
+
+@pytest.fixture(scope="session")
 def seaweed_server() -> Iterator[SeaweedServer]:
     """An S3 store and an Iceberg REST catalog, with one account; see its `catalog_properties`, `storage_options`."""
-    from airflow_provider_streams.testing.servers import SeaweedServer
+    from stream_servers import SeaweedServer
 
     with SeaweedServer() as server:
         yield server

@@ -14,12 +14,14 @@ from typing import Self
 from uuid import UUID, uuid4
 
 from airflow_provider_streams.errors import ProtocolError
-from airflow_provider_streams.systems.pravega import calls, wire
-from airflow_provider_streams.systems.pravega.calls import Access, KeyedSegment, TransactionState
-from airflow_provider_streams.systems.pravega.client import Client
-from airflow_provider_streams.systems.pravega.connection import Connection
-from airflow_provider_streams.systems.pravega.endpoint import Endpoint
-from airflow_provider_streams.systems.pravega.names import Segment
+from airflow_provider_streams.systems.pravega.client import controller_calls, transaction_calls, wire_protocol
+from airflow_provider_streams.systems.pravega.client import controller_pb2 as pb
+from airflow_provider_streams.systems.pravega.client.controller_call import KeyedSegment
+from airflow_provider_streams.systems.pravega.client.endpoint import Endpoint
+from airflow_provider_streams.systems.pravega.client.segment_store_connection import Connection
+from airflow_provider_streams.systems.pravega.client.stream_client import Client
+from airflow_provider_streams.systems.pravega.client.transaction_calls import TransactionState
+from airflow_provider_streams.systems.pravega.metadata.segment_names import Segment
 
 Event = tuple[str, bytes]
 """Routing key and payload."""
@@ -50,7 +52,7 @@ class PravegaWriter:
         """
         left = list(events)
         while left:
-            self._current = self._current or self._client.call(calls.current_segments(self._stream))
+            self._current = self._current or self._client.call(controller_calls.current_segments(self._stream))
             if not self._current:
                 raise Sealed(f"{self._stream} takes no more events")
             refused: list[Event] = []
@@ -65,7 +67,7 @@ class PravegaWriter:
         events: Iterable[Event],
         before_commit: Callable[[], object] = lambda: None,
         *,
-        noted_time: int = calls.NO_TIME,
+        noted_time: int = transaction_calls.NO_TIME,
     ) -> None:
         """Write events in a transaction, and return when it is committed.
 
@@ -74,19 +76,21 @@ class PravegaWriter:
             before_commit: done when all are written, and before they count.
             noted_time: the time that the writer notes with it, for watermarks.
         """
-        made = self._client.call(calls.begin_transaction(self._stream, _LEASE_MS))
+        made = self._client.call(transaction_calls.begin_transaction(self._stream, _LEASE_MS))
         for key, part in _routed(list(events), made.segments):
             parent = Segment(self._stream, key)
             with _Appender(self._client, parent, parent.transaction(made.high, made.low)) as appender:
                 for block in _blocks(part):
                     appender.append(block)
         before_commit()
-        self._client.call(calls.commit_transaction(self._stream, made.high, made.low, self._name, noted_time))
+        self._client.call(
+            transaction_calls.commit_transaction(self._stream, made.high, made.low, self._name, noted_time)
+        )
         while self._state(made.high, made.low) is not TransactionState.COMMITTED:
             time.sleep(0.02)
 
     def _state(self, high: int, low: int) -> TransactionState:
-        state = self._client.call(calls.transaction_state(self._stream, high, low))
+        state = self._client.call(transaction_calls.transaction_state(self._stream, high, low))
         if state in (TransactionState.ABORTING, TransactionState.ABORTED, TransactionState.UNKNOWN):
             raise ProtocolError(f"{self._stream}: the transaction was not committed, it is {state.name}")
         return state
@@ -137,12 +141,12 @@ class _Appender:
         self._name, self._timeout = name, client.endpoint.request_timeout_seconds
         self._writer: UUID = uuid4()
         self._number = 0
-        token = client.call(calls.delegation_token(segment.stream, Access.READ_WRITE))
+        token = client.call(controller_calls.delegation_token(segment.stream, pb.ACCESS_READ_WRITE))
         with ExitStack() as failed:
             self._connection: Connection = client.connect(segment)
             failed.callback(self._connection.close)
-            self._connection.send(wire.SetupAppend(1, self._writer, name, token))
-            self._expect(wire.AppendSetup)
+            self._connection.send(wire_protocol.SetupAppend(1, self._writer, name, token))
+            self._expect(wire_protocol.AppendSetup)
             failed.pop_all()
 
     def append(self, block: Sequence[Event]) -> None:
@@ -153,13 +157,13 @@ class _Appender:
         """
         data = b"".join(struct.pack(">ii", 0, len(payload)) + payload for _, payload in block)
         self._number += len(block)
-        end = wire.AppendBlockEnd(self._writer, len(data), b"", len(block), self._number, self._number)
-        self._connection.send(wire.AppendBlock(self._writer, data), end)
-        self._expect(wire.DataAppended)
+        end = wire_protocol.AppendBlockEnd(self._writer, len(data), b"", len(block), self._number, self._number)
+        self._connection.send(wire_protocol.AppendBlock(self._writer, data), end)
+        self._expect(wire_protocol.DataAppended)
 
-    def _expect(self, kind: type[wire.Message]) -> None:
+    def _expect(self, kind: type[wire_protocol.Message]) -> None:
         answer = self._connection.receive(self._timeout)
-        if isinstance(answer, wire.SegmentIsSealed | wire.NoSuchSegment):
+        if isinstance(answer, wire_protocol.SegmentIsSealed | wire_protocol.NoSuchSegment):
             raise Sealed(f"{self._name} takes no more events")
         if not isinstance(answer, kind):
             raise ProtocolError(f"{self._name}: {type(answer).__name__} instead of {kind.__name__}")

@@ -11,36 +11,38 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
+from airflow_provider_streams.connections.journal import aopen_journal, open_journal
 from airflow_provider_streams.errors import StreamsError
 from airflow_provider_streams.hooks.base import hook_for
-from airflow_provider_streams.hooks.journal import aopen_journal
-from airflow_provider_streams.model.readiness import Readiness
-from airflow_provider_streams.model.source import Source
-from airflow_provider_streams.model.window import parse_moment, utc_moment
-from airflow_provider_streams.systems.sources import source_from_json, source_to_json
-from airflow_provider_streams.triggers.state import SourceTrigger
-from airflow_provider_streams.windows.readiness import cut_recorded
-from airflow_provider_streams.windows.recording import Recorded, next_tick, record, utc_now
+from airflow_provider_streams.model.stream.source import Source
+from airflow_provider_streams.model.window.readiness import Readiness
+from airflow_provider_streams.model.window.window import utc_moment
+from airflow_provider_streams.systems.source_json import source_from_json, source_to_json
+from airflow_provider_streams.triggers.base import SourceTrigger, StoredTrigger
+from airflow_provider_streams.windows.plan.cut_recording import RecordOutcome, next_tick, record, utc_now
+from airflow_provider_streams.windows.plan.readiness import cut_recorded
 
 if TYPE_CHECKING:
     from airflow_provider_streams.systems.base import StreamSystem
 
 
-class RecordCutsTrigger(BaseEventTrigger):
+class RecordCutsTrigger(StoredTrigger, BaseEventTrigger):
     """Samples the tails of sources at every full multiple of an interval, and stores them in the journal.
 
-    Without an end it runs for ever and fires nothing, not even when a source fails: that is logged once, and tried
-    again at the next tick. So it can be the watcher of an asset (`AssetWatcher(name, trigger)`), which Airflow keeps
-    running as long as the DAG that names the asset is active; or `RecordCutsOperator` waits for its end.
-    Any number of recorders may run for the same source.
+    Without an end it runs for ever and fires nothing. If a source fails, it logs that once and tries again at the next
+    tick. So it can be the watcher of an asset (`AssetWatcher(name, trigger)`), which Airflow runs as long as the DAG
+    that names the asset is active; or `RecordCutsOperator` waits for its end. Any number of recorders may run for one
+    source.
 
     Args:
-        sources: what to sample; each may be as `systems.sources.source_to_json` gives it, or that as JSON text.
+        sources: what to sample; each may be as `systems.source_json.source_to_json` gives it, or that as JSON text.
         every_seconds: the interval; about the greatest skew of a window's edge.
-        recorder: the name to leave beside the entries.
+        recorder: the name to store with the entries.
         until: when to end (ISO 8601); None: never.
         keep_seconds: forget entries older than this; None: keep all.
     """
+
+    stored = ("sources", "every_seconds", "recorder", "until", "keep_seconds")
 
     def __init__(
         self,
@@ -56,24 +58,15 @@ class RecordCutsTrigger(BaseEventTrigger):
         self.until, self.keep_seconds = until, keep_seconds
         self._failing: dict[str, str] = {}
 
-    def serialize(self) -> tuple[str, dict[str, Any]]:
-        """Class path and arguments; no secret."""
-        return (
-            "airflow_provider_streams.triggers.cuts.RecordCutsTrigger",
-            {
-                # texts: a watcher with dictionaries in a list is another one to Airflow 3.3 at each parse of its DAG
-                "sources": [json.dumps(one, sort_keys=True) for one in self.sources],
-                "every_seconds": self.every_seconds,
-                "recorder": self.recorder,
-                "until": self.until,
-                "keep_seconds": self.keep_seconds,
-            },
-        )
+    def arguments(self) -> dict[str, Any]:
+        """As `StoredTrigger`."""
+        # texts: a watcher with dictionaries in a list is another one to Airflow 3.3 at each parse of its DAG
+        return super().arguments() | {"sources": [json.dumps(one, sort_keys=True) for one in self.sources]}
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Record until the end; then fires once, with the number of entries stored and refused."""
         sources = [source_from_json(data) for data in self.sources]
-        end = parse_moment(self.until) if self.until else None
+        end = utc_moment(self.until) if self.until else None
         every = timedelta(seconds=self.every_seconds)
         stored = ticks = 0
         while end is None or utc_now() < end:
@@ -95,9 +88,9 @@ class RecordCutsTrigger(BaseEventTrigger):
             self._note(result)
         return sum(result.sequence is not None for result in results)
 
-    async def _record(self, sources: list[Source]) -> list[Recorded]:
+    async def _record(self, sources: list[Source]) -> list[RecordOutcome]:
         async with AsyncExitStack() as stack:
-            # opened anew each time: credentials may change, and a minute is long for an idle connection
+            # opened again each time: credentials may change, and a minute is long for an idle connection
             systems: dict[str, StreamSystem | StreamsError] = {}
             for source in sources:
                 if source.conn_id not in systems:
@@ -110,7 +103,7 @@ class RecordCutsTrigger(BaseEventTrigger):
                     await asyncio.to_thread(journal.prune_cuts, before, source.key)
         return results
 
-    def _note(self, result: Recorded) -> None:
+    def _note(self, result: RecordOutcome) -> None:
         """A failure is logged when it begins and when it ends, not at every tick."""
         key, failing = result.source.key, self._failing
         if result.error is None:
@@ -126,27 +119,30 @@ class CutAvailableTrigger(SourceTrigger):
     """Fires when the journal holds a cut of a source sampled at or after a time; the source itself is not asked.
 
     Args:
-        source: as `systems.sources.source_to_json` gives it.
+        source: as `systems.source_json.source_to_json` gives it.
         moment: the time, ISO 8601 with an offset.
         poll_interval: seconds between two polls.
     """
 
+    stored = ("source", "moment", "poll_interval")
+
     def __init__(self, source: dict[str, Any], moment: str, poll_interval: float = 60.0) -> None:
         super().__init__(source, poll_interval)
         self.moment = moment
-
-    def arguments(self) -> dict[str, Any]:
-        """See `SourceTrigger`."""
-        return {"moment": self.moment}
 
     async def ask(self) -> Readiness:
         """One poll."""
         with closing(await aopen_journal()) as journal:
             return await asyncio.to_thread(cut_recorded, journal, self.read_source(), utc_moment(self.moment))
 
+    def ask_blocking(self) -> Readiness:
+        """As `ask`, in a worker."""
+        with open_journal() as journal:
+            return cut_recorded(journal, self.read_source(), utc_moment(self.moment))
+
 
 async def _system(source: Source, stack: AsyncExitStack) -> StreamSystem | StreamsError:
-    """A connection that is wrong keeps none of the others' sources from being recorded."""
+    """The system of a source; if its connection is wrong, the error: other sources are recorded all the same."""
     try:
         return stack.enter_context(closing(await hook_for(source).asystem()))
     except StreamsError as error:

@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_streams.connections.journal import aopen_journal
 from airflow_provider_streams.errors import InvalidRequest, InvalidWindow
-from airflow_provider_streams.hooks.base import StreamHook, hook_for
-from airflow_provider_streams.hooks.journal import aopen_journal
-from airflow_provider_streams.model.basis import BasisLike, Cuts, basis_from_json, basis_to_json
-from airflow_provider_streams.model.coverage import Coverage, WindowState
-from airflow_provider_streams.model.grid import Every, Grid, parse_grid
-from airflow_provider_streams.model.partition_key import KEY_FORMAT, partition_key
-from airflow_provider_streams.model.source import Source, check_source
-from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.model.stream.source import Source, check_source
+from airflow_provider_streams.model.window.basis import BasisLike, Cuts, basis_from_json, basis_to_json
+from airflow_provider_streams.model.window.coverage import Coverage, WindowState
+from airflow_provider_streams.model.window.partition_key import KEY_FORMAT, partition_key
+from airflow_provider_streams.model.window.window import Window
+from airflow_provider_streams.model.window.window_schedule import Every, WindowSchedule, parse_schedule
 from airflow_provider_streams.systems.registry import declaration_of
-from airflow_provider_streams.systems.sources import source_from_json, source_to_json
-from airflow_provider_streams.triggers.watching import REPEAT_SECONDS, News, WatchTrigger
-from airflow_provider_streams.windows.readiness import WindowQuestion
+from airflow_provider_streams.systems.source_json import source_from_json, source_to_json
+from airflow_provider_streams.triggers.base import HookedTrigger, stored_value
+from airflow_provider_streams.triggers.watcher_base import REPEAT_SECONDS, News, WatchTrigger
+from airflow_provider_streams.windows.plan.readiness import WindowQuestion
 
 if TYPE_CHECKING:
     from airflow_provider_streams.journal.store import Journal
@@ -42,8 +42,8 @@ class Announcement:
 def to_announce(coverage: Coverage) -> Announcement:
     """The complete windows that are not covered, the oldest first; those never tried before those that failed.
 
-    What the stream no longer holds is left out: it cannot be read, and must not keep the others from being named. So
-    must not those that fail again and again.
+    What the stream no longer holds is left out, as it cannot be read. Neither that nor windows that fail again and
+    again keep others from being named.
     """
     wanted = [item for item in coverage.windows if item.state not in ("covered", "lost")]
     chosen = sorted(wanted, key=_urgency)[:MOST_WINDOWS]
@@ -54,7 +54,7 @@ def _urgency(item: WindowState) -> tuple[int, datetime]:
     return item.attempts, item.window.start
 
 
-class NewWindowsTrigger(WatchTrigger):
+class NewWindowsTrigger(HookedTrigger, WatchTrigger):
     """For `AssetWatcher`: an event when windows of a source are complete and not covered yet.
 
     Complete is what `WindowReadySensor` waits for. With a `reader`, the event names all complete windows that the
@@ -66,19 +66,23 @@ class NewWindowsTrigger(WatchTrigger):
     `outlet_events[asset].add_partitions(keys)`.
 
     Args:
-        source: what is read, or as `systems.sources.source_to_json` gives it.
-        window_length: the length of windows: a time, its seconds, or its text (`1h`, `1d Europe/Berlin`, `model.grid`).
+        source: what is read, or as `systems.source_json.source_to_json` gives it, or that as JSON text.
+        window_length: the length of windows: a time, its seconds, or its text (`1h`, `1d Europe/Berlin`,
+            `parse_schedule`).
         reader: who covers the windows.
-        basis: as the read's, without a user's cuts; or as `model.basis.basis_to_json` gives it.
+        basis: as the read's, without a user's cuts; or as `model.window.basis.basis_to_json` gives it, or that as
+            JSON text.
         offset: of the edges of windows of one length from midnight (UTC), or its seconds.
-        key_format: how a window's start is written as partition key, in the time zone of its grid.
+        key_format: how a window's start is written as partition key, in the time zone of its window schedule.
         poll_interval: seconds between two looks.
         repeat_seconds: how often windows are announced again while they are not covered.
     """
 
+    stored = ("source", "reader", "key_format", "poll_interval", "repeat_seconds")
+
     def __init__(
         self,
-        source: Source | dict[str, Any],
+        source: Source | dict[str, Any] | str,
         window_length: timedelta | float | str,
         *,
         reader: str | None = None,
@@ -89,78 +93,68 @@ class NewWindowsTrigger(WatchTrigger):
         repeat_seconds: float = REPEAT_SECONDS,
     ) -> None:
         super().__init__(poll_interval, repeat_seconds)
+        source, basis = stored_value(source), stored_value(basis)
         self.source: Source = check_source(source_from_json(source) if isinstance(source, dict) else source)
         given = basis_from_json(basis) if isinstance(basis, Mapping) else basis
         self.basis = declaration_of(self.source.system).basis(given)
         if isinstance(self.basis, Cuts):
-            raise InvalidRequest("windows that come by themselves cannot have the user's own cuts")
-        self.grid = _grid(window_length, _span(offset))
+            raise InvalidRequest("this trigger finds windows by time, so basis cannot be Cuts(start, end)")
+        self.window_schedule = _schedule(window_length, _span(offset))
         self.reader, self.key_format = reader, key_format
-        self._hook: StreamHook | None = None
         self._complete_until: datetime | None = None
         self._is_introduced = False
 
-    def serialize(self) -> tuple[str, dict[str, Any]]:
-        """Class path and arguments; no secret."""
-        return (
-            "airflow_provider_streams.triggers.new_windows.NewWindowsTrigger",
-            {
-                "source": source_to_json(self.source),
-                "window_length": str(self.grid),
-                "reader": self.reader,
-                "basis": basis_to_json(self.basis),
-                "key_format": self.key_format,
-                "poll_interval": self.poll_interval,
-                "repeat_seconds": self.repeat_seconds,
-            },
-        )
+    def arguments(self) -> dict[str, Any]:
+        """As `StoredTrigger`."""
+        return super().arguments() | {
+            "window_length": str(self.window_schedule),
+            "basis": basis_to_json(self.basis),
+        }
 
-    async def look(self) -> News | None:
+    def read_source(self) -> Source:
+        """As `HookedTrigger`."""
+        return self.source
+
+    async def poll(self) -> News | None:
         """The complete windows that are not covered yet."""
         until = await self._ready_until(datetime.now(UTC))
         if until is None:
             return None
-        newest = self.grid.cell(until - timedelta(microseconds=1))
+        newest = self.window_schedule.cell(until - timedelta(microseconds=1))
         if self.reader is None:
             return self._news(Announcement((newest,), more=False))
         with closing(await aopen_journal()) as journal:
             return self._news(await asyncio.to_thread(self._uncovered, journal, self.reader, newest))
 
-    async def cleanup(self) -> None:
-        """Close local connections; there is nothing to undo at the server."""
-        if self._hook is not None:
-            await self._hook.aclose()
-
     async def _ready_until(self, now: datetime) -> datetime | None:
         """The end of the newest complete window; None: neither of the last two is known to be."""
-        newest = self.grid.before(now)
+        newest = self.window_schedule.before(now)
         if self._complete_until == newest:
             return newest
-        self._hook = self._hook or hook_for(self.source)
-        last = self.grid.cell(newest - timedelta(microseconds=1))
-        for window in (last, self.grid.cell(last.start - timedelta(microseconds=1))):
+        last = self.window_schedule.cell(newest - timedelta(microseconds=1))
+        for window in (last, self.window_schedule.cell(last.start - timedelta(microseconds=1))):
             if window.end == self._complete_until:
                 break
             question = WindowQuestion(self.source, window, self.basis)
-            if (await self._hook.areadiness(question)).ready:
+            if (await self.hook().areadiness(question)).ready:
                 self._complete_until = window.end
-                await self._hook.alook(self.source)
+                await self.hook().aobserve_tail(self.source)
                 break
         return self._complete_until
 
     def _uncovered(self, journal: Journal, reader: str, newest: Window) -> Announcement:
-        """Since the first window that the reader knows, or that was complete when somebody first watched for it."""
+        """Since the first window that the reader knows, or that was complete when the first watcher asked."""
         if not self._is_introduced:
-            journal.introduce(self.source.key, source_to_json(self.source))
+            journal.store_source(self.source.key, source_to_json(self.source))
             self._is_introduced = True
         since = journal.watched_from(self.source.key, reader, newest.start)
-        return to_announce(journal.stretches(self.source.key, reader, since, newest.end, self.grid))
+        return to_announce(journal.stretches(self.source.key, reader, since, newest.end, self.window_schedule))
 
     def _news(self, found: Announcement) -> News | None:
         windows = found.windows
         if not windows:
             return None
-        keys = [partition_key(window, self.grid, self.key_format) for window in windows]
+        keys = [partition_key(window, self.window_schedule, self.key_format) for window in windows]
         named = [{**window.to_json(), "partition_key": key} for window, key in zip(windows, keys, strict=True)]
         payload = {
             "source": str(self.source),
@@ -174,13 +168,15 @@ class NewWindowsTrigger(WatchTrigger):
         return News(windows, payload, again=self.reader is not None)
 
 
-def _grid(length: timedelta | float | str, offset: timedelta) -> Grid:
-    grid = parse_grid(timedelta(seconds=length) if isinstance(length, int | float) else length)
+def _schedule(length: timedelta | float | str, offset: timedelta) -> WindowSchedule:
+    window_schedule = parse_schedule(timedelta(seconds=length) if isinstance(length, int | float) else length)
     if not offset:
-        return grid
-    if not isinstance(grid, Every):
-        raise InvalidWindow(f"windows of {grid} begin where the calendar says: offset is for those of one length")
-    return Every(grid.length, offset)
+        return window_schedule
+    if not isinstance(window_schedule, Every):
+        raise InvalidWindow(
+            f"windows of {window_schedule} follow the calendar: offset is only for windows of one length"
+        )
+    return Every(window_schedule.length, offset)
 
 
 def _span(length: timedelta | float) -> timedelta:

@@ -6,19 +6,21 @@ import asyncio
 from contextlib import closing
 from typing import Any, cast
 
+from airflow_provider_streams.connections.journal import aopen_journal
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.hooks.journal import aopen_journal
 from airflow_provider_streams.hooks.pravega import PravegaHook
 from airflow_provider_streams.hooks.pravega_connection import one_stream
-from airflow_provider_streams.model.cut import Cut
+from airflow_provider_streams.model.stream.cut import Cut
+from airflow_provider_streams.model.stream.source import Source
+from airflow_provider_streams.systems.pravega.metadata.stream_cut import StreamCut
 from airflow_provider_streams.systems.pravega.source import PravegaSource
-from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
-from airflow_provider_streams.systems.sources import source_from_json, source_to_json
-from airflow_provider_streams.triggers.watching import REPEAT_SECONDS, News, WatchTrigger
+from airflow_provider_streams.systems.source_json import source_from_json
+from airflow_provider_streams.triggers.base import HookedTrigger, stored_value
+from airflow_provider_streams.triggers.watcher_base import REPEAT_SECONDS, News, WatchTrigger
 
 
-class PravegaUnreadTrigger(WatchTrigger):
-    """An event while a stream holds at least so many bytes behind the last window that its reader has covered.
+class PravegaUnreadTrigger(HookedTrigger, WatchTrigger):
+    """An event while a stream holds at least so many bytes after the last window that its reader has covered.
 
     The journal is the reader's position, so nothing is consumed or acknowledged, and the event is repeated until the
     reader has moved. Read the events with `ReadWindowOperator(basis="chained", reader=..)`.
@@ -27,7 +29,7 @@ class PravegaUnreadTrigger(WatchTrigger):
 
     Args:
         stream: `scope/stream`; or give `source`.
-        source: instead of `stream`, or that as `systems.sources.source_to_json` gives it.
+        source: instead of `stream`, or that as `systems.source_json.source_to_json` gives it, or its JSON text.
         reader: whose covered windows count.
         conn_id: the Airflow connection, with `stream`.
         min_bytes: less than this is no news; each event has 8 bytes more than its payload.
@@ -35,11 +37,13 @@ class PravegaUnreadTrigger(WatchTrigger):
         repeat_seconds: how often the same is announced while the reader has not moved.
     """
 
+    stored = ("source", "reader", "min_bytes", "poll_interval", "repeat_seconds")
+
     def __init__(
         self,
         *,
         stream: str | None = None,
-        source: PravegaSource | dict[str, Any] | None = None,
+        source: PravegaSource | dict[str, Any] | str | None = None,
         reader: str,
         conn_id: str = PravegaHook.default_conn_name,
         min_bytes: int = 1,
@@ -47,32 +51,24 @@ class PravegaUnreadTrigger(WatchTrigger):
         repeat_seconds: float = REPEAT_SECONDS,
     ) -> None:
         super().__init__(poll_interval, repeat_seconds)
-        given = cast("PravegaSource", source_from_json(source)) if isinstance(source, dict) else source
+        stored = stored_value(source)
+        given = cast("PravegaSource", source_from_json(stored) if isinstance(stored, dict) else stored)
         name, of = one_stream(self, stream, given, conn_id)
         self.source = given or PravegaSource(name, conn_id=of)
         if not isinstance(min_bytes, int):
             raise InvalidRequest(f"min_bytes is a whole number, got {min_bytes!r}")
         self.reader, self.min_bytes = reader, min_bytes
-        self._hook: PravegaHook | None = None
 
-    def serialize(self) -> tuple[str, dict[str, Any]]:
-        """Class path and arguments; no secret."""
-        return (
-            "airflow_provider_streams.triggers.pravega_unread.PravegaUnreadTrigger",
-            {
-                "source": source_to_json(self.source),
-                "reader": self.reader,
-                "min_bytes": self.min_bytes,
-                "poll_interval": self.poll_interval,
-                "repeat_seconds": self.repeat_seconds,
-            },
-        )
+    def read_source(self) -> Source:
+        """As `HookedTrigger`."""
+        return self.source
 
-    async def look(self) -> News | None:
-        """What lies behind the last covered window."""
-        start = await self._covered()
-        self._hook = self._hook or PravegaHook(self.source.conn_id)
-        unread = await self._hook.aunread(self.source.stream, start)
+    async def poll(self) -> News | None:
+        """The bytes after the last covered window."""
+        with closing(await aopen_journal()) as journal:
+            last = await asyncio.to_thread(journal.last_covered, self.source.key, self.reader)
+        start = None if last is None else last.end_cut
+        unread = await cast("PravegaHook", self.hook()).aunread(self.source.stream, start)
         if unread.bytes < max(self.min_bytes, 1):
             return None
         payload = {
@@ -84,16 +80,6 @@ class PravegaUnreadTrigger(WatchTrigger):
             "tail": unread.tail.to_text(),
         }
         return News((payload["start"], payload["tail"]), payload, again=True)
-
-    async def cleanup(self) -> None:
-        """Close local connections; there is nothing to undo at the server."""
-        if self._hook is not None:
-            await self._hook.aclose()
-
-    async def _covered(self) -> Cut | None:
-        with closing(await aopen_journal()) as journal:
-            last = await asyncio.to_thread(journal.last_covered, self.source.key, self.reader)
-        return None if last is None else last.end_cut
 
 
 def _text(stream: str, cut: Cut | None) -> str | None:

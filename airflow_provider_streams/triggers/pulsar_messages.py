@@ -8,16 +8,17 @@ import logging
 from collections.abc import AsyncIterator, Hashable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
-from airflow.triggers.shared_stream import AdvanceItem, SharedStreamProducer
 
+from airflow_provider_streams.airflow_features import shared_stream_producer
 from airflow_provider_streams.errors import InvalidRequest, StreamsError
 from airflow_provider_streams.hooks.pulsar import PulsarHook, one_source
-from airflow_provider_streams.systems.pulsar.admin.answers import EntryId
-from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
-from airflow_provider_streams.systems.pulsar.messages import (
+from airflow_provider_streams.systems.pulsar.client.admin.responses import EntryId
+from airflow_provider_streams.systems.pulsar.client.endpoint import Endpoint
+from airflow_provider_streams.systems.pulsar.client.queries import topics_of
+from airflow_provider_streams.systems.pulsar.operations.subscription_messages import (
     Messages,
     Unread,
     acknowledge,
@@ -26,35 +27,42 @@ from airflow_provider_streams.systems.pulsar.messages import (
     read_next,
     unread,
 )
-from airflow_provider_streams.systems.pulsar.questions import topics_of
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
-from airflow_provider_streams.systems.sources import source_from_json, source_to_json
-from airflow_provider_streams.triggers.state import backoff_seconds
-from airflow_provider_streams.triggers.watching import QUIET_SECONDS
+from airflow_provider_streams.systems.source_json import source_from_json
+from airflow_provider_streams.triggers.base import StoredTrigger, backoff_seconds, stored_value
+from airflow_provider_streams.triggers.watcher_base import QUIET_SECONDS
+
+if TYPE_CHECKING:
+    from airflow.triggers.shared_stream import AdvanceItem, SharedStreamProducer
+else:
+    SharedStreamProducer = shared_stream_producer()
 
 log = logging.getLogger(__name__)
 
 _COMMIT_ATTEMPTS = 5
 _MARK_LOOKS, _MARK_SECONDS = 50, 0.1
+_HANDED_OVER: dict[int | None, tuple[Hashable, Mapping[str, EntryId]]] = {}
+"""What ended triggers of this process handed over: of whom, and up to where, by their ids. For `run` alone."""
 
 
-class PulsarMessagesTrigger(BaseEventTrigger):
+class PulsarMessagesTrigger(StoredTrigger, BaseEventTrigger):
     """An event for what comes next on a durable subscription, which must exist and have no other consumer.
 
     The next messages are read only when Airflow has stored the event with the last ones; then those are acknowledged.
     A triggerer that dies in between delivers them again: at least once, in each partition in order. Triggers of the
-    same subscription and bounds share one stream.
+    same subscription and bounds share one stream. Before Airflow 3.3, a subscription may have one trigger only.
 
     Events are notices for small topics, at most one in five seconds. To process a stream, read windows of it.
 
     The event's payload: `subscription`, and `messages`, each with `shard, ledger, entry, batch_index, publish_time,
-    key` and `text` (or `base64` where it is no UTF-8; `bytes` alone where it is too long). In the place of what cannot
-    be shown stands why: `hidden` is `encrypted`, `part` (of a message in chunks), `more` (a batch has so many
-    `messages` more than fit), or `unreadable`, with its `cause`: the subscription moves on behind it.
+    key` and `text` (or `base64` where it is no UTF-8; `bytes` alone where it is too long). What cannot be shown has
+    a reason instead: `hidden` is `encrypted`, `part` (of a message in chunks), `more` (a batch has so many `messages`
+    more than fit), or `unreadable`, with its `cause`: the subscription moves on past it.
 
     Args:
         topic: the topic, named as in `PulsarSource`; or give `source`.
-        source: instead of `topic`, several topics or a pattern, or that as `systems.sources.source_to_json` gives it.
+        source: instead of `topic`, several topics or a pattern, or that as `systems.source_json.source_to_json` gives
+            it, or its JSON text.
         subscription: its name on all of them.
         conn_id: the Airflow connection, with `topic`.
         max_entries: an event holds the messages of so many stored entries (batches) at most.
@@ -63,11 +71,13 @@ class PulsarMessagesTrigger(BaseEventTrigger):
         poll_interval: seconds between two looks while nothing comes; one small request per partition each.
     """
 
+    stored = ("source", "subscription", "max_entries", "max_messages", "max_value_bytes", "poll_interval")
+
     def __init__(
         self,
         *,
         topic: str | None = None,
-        source: PulsarSource | dict[str, Any] | None = None,
+        source: PulsarSource | dict[str, Any] | str | None = None,
         subscription: str,
         conn_id: str = PulsarHook.default_conn_name,
         max_entries: int = 100,
@@ -78,34 +88,52 @@ class PulsarMessagesTrigger(BaseEventTrigger):
         super().__init__()  # type: ignore[no-untyped-call]  # Airflow's is not annotated
         if min(max_entries, max_messages) < 1:
             raise InvalidRequest(f"max_entries and max_messages must be positive, got {max_entries} and {max_messages}")
-        given = cast("PulsarSource", source_from_json(source)) if isinstance(source, dict) else source
+        stored = stored_value(source)
+        given = cast("PulsarSource", source_from_json(stored) if isinstance(stored, dict) else stored)
         self.source = one_source(self, topic, given, conn_id)
         self.subscription = subscription
         self.max_entries, self.max_messages, self.max_value_bytes = max_entries, max_messages, max_value_bytes
         self.poll_interval = poll_interval
 
-    def serialize(self) -> tuple[str, dict[str, Any]]:
-        """Class path and arguments; no secret."""
-        return (
-            "airflow_provider_streams.triggers.pulsar_messages.PulsarMessagesTrigger",
-            {
-                "source": source_to_json(self.source),
-                "subscription": self.subscription,
-                "max_entries": self.max_entries,
-                "max_messages": self.max_messages,
-                "max_value_bytes": self.max_value_bytes,
-                "poll_interval": self.poll_interval,
-            },
-        )
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        """The next event of a triggerer without shared streams; later ones never call this.
 
-    def run(self) -> AsyncIterator[TriggerEvent]:
-        """Never used: every triggerer that this package supports shares streams."""
-        raise NotImplementedError("acknowledgement needs Airflow's shared streams")
+        Such a triggerer never says that it stored an event. But it starts a watcher that has ended again, and only
+        after it stored the events from before. So this ends after each event, and the next start in the same process
+        acknowledges its messages. A triggerer that died has forgotten them: they come again. A watcher that is removed
+        meanwhile may have had no asset for its event: it is cancelled while it waits, and remembers nothing.
+        """
+        producer = PulsarProducer(self)
+        try:
+            await self._acknowledge_stored(producer)
+            async for payload, ends in producer.open_stream():
+                if payload["messages"]:
+                    yield TriggerEvent(payload)  # type: ignore[no-untyped-call]  # Airflow's is not annotated
+                    await asyncio.sleep(QUIET_SECONDS)
+                    _HANDED_OVER[self.trigger_id] = self.shared_stream_key(), ends
+                    return
+                await producer.acknowledge(ends)
+        finally:
+            await producer.aclose()
+
+    async def _acknowledge_stored(self, producer: PulsarProducer) -> None:
+        """Acknowledge what the trigger before this one handed over; a failure is waited out."""
+        whose, ends = _HANDED_OVER.get(self.trigger_id, (None, {}))
+        waits = whose == self.shared_stream_key()  # SQLite gives the id of a removed trigger to the next one
+        failures = 0
+        while waits:
+            try:
+                await producer.acknowledge(ends)
+                waits = False
+            except StreamsError as error:
+                failures += 1
+                log.warning("Acknowledging again in a while: %s", error)
+                await asyncio.sleep(backoff_seconds(failures, self.poll_interval))
+        _HANDED_OVER.pop(self.trigger_id, None)
 
     def shared_stream_key(self) -> Hashable | None:
         """Triggers of the same subscription and bounds share a stream."""
-        _, arguments = self.serialize()
-        return ("pulsar", tuple(sorted((name, str(value)) for name, value in arguments.items())))
+        return ("pulsar", tuple(sorted((name, str(value)) for name, value in self.arguments().items())))
 
     @classmethod
     def create_shared_stream_producer(cls, kwargs: dict[str, Any]) -> SharedStreamProducer:
@@ -113,7 +141,7 @@ class PulsarMessagesTrigger(BaseEventTrigger):
         return PulsarProducer(cls(**kwargs))
 
     async def filter_shared_stream(self, shared_stream: AsyncIterator[Any]) -> AsyncIterator[TriggerEvent]:
-        """Every event is for everyone."""
+        """Every event is for every trigger."""
         async for payload in shared_stream:
             if payload["messages"]:
                 yield TriggerEvent(payload)  # type: ignore[no-untyped-call]  # Airflow's is not annotated
@@ -141,7 +169,9 @@ class PulsarProducer(SharedStreamProducer):
     async def open_stream(self) -> AsyncIterator[tuple[Any, Any]]:
         """Payload, and up to where it is to be acknowledged, for ever; a failure is waited out."""
         # loads Arrow: that must not stop the loop
-        await asyncio.to_thread(importlib.import_module, "airflow_provider_streams.systems.pulsar.next_messages")
+        await asyncio.to_thread(
+            importlib.import_module, "airflow_provider_streams.systems.pulsar.operations.next_messages"
+        )
         failures = 0
         while True:
             await self._settled.wait()
@@ -164,13 +194,22 @@ class PulsarProducer(SharedStreamProducer):
         """Acknowledge what was stored; what was not is read again.
 
         Raises:
-            StreamsError: the cluster does not take it; the stream starts anew, from what was acknowledged.
+            StreamsError: the cluster refuses; the stream starts again, after what was acknowledged.
         """
         for item in batch:
             if item.outcome.is_clean:
                 await self._commit(item.broker_payload)
             else:
                 log.warning("An event was not stored (%s): its messages are read again", item.outcome)
+        self._settled.set()
+
+    async def acknowledge(self, ends: Mapping[str, EntryId]) -> None:
+        """Acknowledge the messages of the last event; the next ones are read from there.
+
+        Raises:
+            StreamsError: the cluster does not take it.
+        """
+        await self._commit(ends)
         self._settled.set()
 
     async def aclose(self) -> None:
@@ -191,7 +230,7 @@ class PulsarProducer(SharedStreamProducer):
         return found if found.ends else None
 
     async def _read(self, stored: Unread) -> Messages:
-        from airflow_provider_streams.systems.pulsar.next_messages import MessageLimits, NextMessages  # noqa: PLC0415
+        from airflow_provider_streams.systems.pulsar.operations.next_messages import MessageLimits, NextMessages  # noqa: PLC0415
 
         bounds = MessageLimits(self._asked.max_entries, self._asked.max_messages, self._asked.max_value_bytes)
         reader = NextMessages(Endpoint.from_options(await self._hook.aoptions()))

@@ -1,1 +1,1 @@
-"""The demos behind `make demo`; no DAGs."""
+"""The demos of `make demo`; no DAGs."""

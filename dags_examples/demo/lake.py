@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-    from airflow_provider_streams.testing.servers import SeaweedServer
+    from stream_servers import SeaweedServer
 
 CONN_ID = "lake_demo"
 TABLE = "demo.orders"
@@ -26,7 +26,7 @@ _SALES = f"SELECT country, count(*), sum(cents)::BIGINT FROM lake.{TABLE} GROUP 
 @contextmanager
 def lake() -> Iterator[Lake]:
     """A store with a catalog, both gone at the end."""
-    from airflow_provider_streams.testing.servers import SeaweedServer
+    from stream_servers import SeaweedServer
 
     with step("SeaweedFS on loopback: an S3 store with an Iceberg REST catalog"):
         server = SeaweedServer()

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 STREAM = "demo/orders"
 PART = timedelta(seconds=7)
-"""How long each of two parts of the events is written; a silent window lies between them."""
+"""How long each of two parts of the events is written; a silent window is between them."""
 TICK = timedelta(seconds=1)
 """The recorder's clock."""
 TRANSACTIONS = 15
@@ -53,7 +53,7 @@ Times = npt.NDArray[np.float64]
 
 def demo_pravega(folder: Path, events: int) -> None:
     """The whole story on Pravega."""
-    from airflow_provider_streams.testing.servers.pravega import PravegaServer
+    from stream_servers.pravega import PravegaServer
 
     with step("a real Pravega server on loopback"):
         server = PravegaServer()
@@ -70,7 +70,7 @@ def demo_pravega(folder: Path, events: int) -> None:
 
 
 def land_and_prove(dag: Any, table: Lake, events: int) -> None:
-    """Write beside a recorder, land window by window, and look at the table."""
+    """Write while a recorder runs, land window by window, and look at the table."""
     from airflow_provider_streams import Json, PravegaSource
     from airflow_provider_streams.hooks.pravega import PravegaHook
 
@@ -90,7 +90,7 @@ def land_and_prove(dag: Any, table: Lake, events: int) -> None:
 def recording(source: PravegaSource) -> Iterator[None]:
     """The recorder that otherwise runs in Airflow's triggerer, on a loop of its own; a stopped one does no harm."""
     from airflow_provider_streams import RecordCutsTrigger
-    from airflow_provider_streams.systems.sources import source_to_json
+    from airflow_provider_streams.systems.source_json import source_to_json
 
     trigger = RecordCutsTrigger([source_to_json(source)], TICK.total_seconds(), "demo-recorder")
     loop = asyncio.new_event_loop()
@@ -134,8 +134,8 @@ def write(source: PravegaSource, hook: PravegaHook, acknowledged: Times) -> Writ
 
 def wait_until_recorded(source: PravegaSource, moment: datetime) -> None:
     """Until the recorder has taken the cut of a time: what is written before that may lie before the cut."""
-    from airflow_provider_streams.hooks.journal import open_journal
-    from airflow_provider_streams.testing.servers.waiting import wait_until as wait_until_true
+    from airflow_provider_streams.connections.journal import open_journal
+    from stream_servers.waiting import wait_until as wait_until_true
 
     wait_until(moment)
     with open_journal() as journal:
@@ -221,7 +221,7 @@ def event(number: int) -> tuple[str, bytes]:
 
 def split(hook: PravegaHook) -> None:
     """Three segments instead of one."""
-    from airflow_provider_streams.systems.pravega import scaling
+    from airflow_provider_streams.systems.pravega.operations import scaling
 
     before = open_segments(hook)
     hook.scale(STREAM, scaling.to_count(3))
@@ -230,7 +230,7 @@ def split(hook: PravegaHook) -> None:
 
 def merge(hook: PravegaHook) -> None:
     """Merge the two segments with the lowest keys."""
-    from airflow_provider_streams.systems.pravega import scaling
+    from airflow_provider_streams.systems.pravega.operations import scaling
 
     before = hook.describe(STREAM).segments
     lowest = sorted(before, key=lambda one: one.low)[:2]

@@ -32,12 +32,12 @@ from demo.steps import (
 if TYPE_CHECKING:
     import pulsar
 
-    from airflow_provider_streams.testing.servers.pulsar import PulsarServer
+    from stream_servers.pulsar import PulsarServer
 
 TOPIC = "persistent://public/demo/orders"
 PARTITIONS = 3
 PART = timedelta(seconds=7)
-"""How long each of two parts of the events is published; a silent window lies between them."""
+"""How long each of two parts of the events is published; a silent window is between them."""
 BATCH_SIZES = (1, 7, 100, 1000)
 """One producer for each; 1 is an unbatched one. Its share of the events is small, as single entries are slow."""
 SHARES = (2, 13, 35, 50)
@@ -46,7 +46,7 @@ SHARES = (2, 13, 35, 50)
 def demo_pulsar(folder: Path, events: int) -> None:
     """The whole story on Pulsar."""
     from airflow_provider_streams import PulsarSource
-    from airflow_provider_streams.testing.servers.pulsar import PulsarServer
+    from stream_servers.pulsar import PulsarServer
 
     with step("a real Pulsar broker on loopback"):
         server = PulsarServer()

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from airflow_provider_streams.model.source import Source
+    from airflow_provider_streams.model.stream.source import Source
 
 HERE = Path(__file__).parent.parent
 """Where the example DAGs are."""
@@ -107,18 +107,19 @@ def airflow_home(folder: Path, connections: Mapping[str, Mapping[str, Any]]) -> 
 
 def load_dag(name: str) -> Any:
     """An example DAG, stored where Airflow's task runner looks for it; its file has its name."""
-    from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db
     from airflow.models.dagbundle import DagBundleModel
     from airflow.utils.db import initdb
     from airflow.utils.session import create_session
 
+    from airflow_provider_streams.airflow_features import dag_bags
+
     initdb()
     with create_session() as session:
         session.merge(DagBundleModel(name="demo"))
-    bag = DagBag(dag_folder=str(HERE / f"{name}.py"), bundle_name="demo")
+    bag = dag_bags().DagBag(dag_folder=str(HERE / f"{name}.py"), bundle_name="demo")
     if bag.import_errors:
         sys.exit(str(bag.import_errors))
-    sync_bag_to_db(bag, "demo", None)
+    dag_bags().sync_bag_to_db(bag, "demo", None)
     return bag.dags[name]
 
 
@@ -155,8 +156,8 @@ def run_window(dag: Any, source: Source, start: datetime, end: datetime) -> dict
 def show_plan(source: Source, start: datetime, end: datetime) -> None:
     """The pinned plan as a person checks it."""
     from airflow_provider_streams import Window
-    from airflow_provider_streams.hooks.journal import open_journal
-    from airflow_provider_streams.model.plan_table import plan_table
+    from airflow_provider_streams.connections.journal import open_journal
+    from airflow_provider_streams.model.plan.plan_summary import plan_table
 
     with open_journal() as journal:
         plan = journal.pinned(source.key, READER, Window(start, end))
@@ -176,8 +177,8 @@ def show_receipt(number: int, receipt: dict[str, Any]) -> None:
 
 def show_coverage(source: Source, written: Written) -> None:
     """What the journal knows now."""
-    from airflow_provider_streams.hooks.journal import open_journal
-    from airflow_provider_streams.model.timeline import draw
+    from airflow_provider_streams.connections.journal import open_journal
+    from airflow_provider_streams.model.window.coverage_timeline import draw
 
     with open_journal() as journal:
         start, end = written.start, written.window(written.windows - 1)[1]
@@ -185,7 +186,7 @@ def show_coverage(source: Source, written: Written) -> None:
 
 
 def rows_by_window(table: pa.Table, written: Written) -> Iterator[tuple[int, pa.Table]]:
-    """The rows of each window, by its number; the silent one is empty, and on a slow machine others may be, too.
+    """The rows of each window, by its number; the silent one is empty, and on a slow machine others may be as well.
 
     Raises:
         SystemExit: it is not.

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import subprocess
-import sys
+import sqlite3
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +16,11 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_streams.airflow_features import Feature, dag_bags, has
+from airflow_provider_streams.systems.rest.server_date import ServerClock
 from airflow_provider_streams.testing.landing import run_without_spark
+from airflow_provider_streams.timetables import schedule_of_timetable
+from tests.airflow.shop import AHEAD, PUBLISHED, TO_BE_PUBLISHED, TORN, Topic, open_shop, take_orders
 
 BUNDLE = "testing"
 
@@ -26,34 +28,119 @@ BUNDLE = "testing"
 @pytest.fixture(scope="session")
 def migrated_database(airflow_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A freshly migrated SQLite metadata database: copy it, do not use it."""
-    subprocess.run([sys.executable, "-m", "airflow", "db", "migrate"], check=True, capture_output=True)
+    from airflow.utils.db import initdb
+
+    initdb()  # what `airflow db migrate` does to a new database, without another interpreter that imports Airflow
     template = tmp_path_factory.mktemp("metadata") / "airflow.db"
-    shutil.copy(airflow_home / "airflow.db", template)
+    with closing(sqlite3.connect(airflow_home / "airflow.db")) as made, closing(sqlite3.connect(template)) as copy:
+        made.backup(copy)
     return template
 
 
+def forget_older_versions(dag_id: str) -> None:
+    """What Airflow stored of a DAG for other tests: `dag.test` cannot replace a run of a DAG that has two versions."""
+    from airflow.models.serialized_dag import SerializedDagModel
+    from airflow.utils.session import create_session
+    from sqlalchemy import delete
+
+    with create_session() as session:
+        latest = SerializedDagModel.get(dag_id, session=session)
+        older = (SerializedDagModel.dag_id == dag_id, SerializedDagModel.id != latest.id)
+        session.execute(delete(SerializedDagModel).where(*older))
+
+
 @pytest.fixture
-def dag_test(migrated_database: Path) -> Callable[..., Any]:
-    """Runs a DAG in this process: `dag_test(dag, **arguments of dag.test)` gives the run."""
-    from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db
+def dag_test(migrated_database: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """Runs a DAG in this process: `dag_test(dag, **arguments of dag.test)` gives the run.
+
+    With `partition=<its start>`, the run belongs to a partition, as the scheduler makes it.
+    """
+    from airflow.models import dagrun
     from airflow.models.dagbundle import DagBundleModel
     from airflow.utils.session import create_session
 
-    def run(dag: Any, **arguments: Any) -> Any:
+    make = dagrun.get_or_create_dagrun
+
+    def run(dag: Any, *, partition: datetime | None = None, **arguments: Any) -> Any:
         with create_session() as session:
             if session.get(DagBundleModel, BUNDLE) is None:
                 session.add(DagBundleModel(name=BUNDLE))
-        bag = DagBag(dag_folder="/dev/null")
+        bag = dag_bags().DagBag(dag_folder="/dev/null")
         bag.bag_dag(dag)
-        sync_bag_to_db(bag, BUNDLE, None)
-        return dag.test(**{"logical_date": datetime.now(UTC), **arguments})
+        dag_bags().sync_bag_to_db(bag, BUNDLE, None)
+        forget_older_versions(dag.dag_id)
+        if partition is None:
+            return dag.test(**{"logical_date": datetime.now(UTC), **arguments})
+        if not has(Feature.PARTITIONED_RUNS):
+            # the run that the scheduler makes at the end of that data interval
+            cells = schedule_of_timetable(dag.timetable)
+            assert cells is not None
+            return dag.test(logical_date=cells.after(partition), **arguments)
+
+        def of_partition(*, session: Any, **how: Any) -> Any:
+            made = make(session=session, **how)
+            made.partition_date, made.partition_key = partition, f"{partition:%Y-%m-%dT%H:%M:%S}"
+            session.commit()
+            return made
+
+        monkeypatch.setattr(dagrun, "get_or_create_dagrun", of_partition)
+        try:
+            return dag.test(logical_date=None, **arguments)
+        finally:
+            monkeypatch.setattr(dagrun, "get_or_create_dagrun", make)
 
     return run
 
 
+@pytest.fixture(scope="module")
+def shop_orders(request: pytest.FixtureRequest, pulsar_server: Any) -> Iterator[Topic]:
+    """`shop/orders/events`, the topic of the examples: orders of a day, or of hours to come, see `clock_ahead`."""
+    open_shop(pulsar_server, "shop/orders")
+    past = "airflow_stack" in request.fixturenames
+    torn = {} if past else {"torn": TORN}
+    yield take_orders(pulsar_server, "shop/orders/events", PUBLISHED if past else TO_BE_PUBLISHED, **torn)
+    pulsar_server.delete_namespace("shop/orders")
+
+
+@pytest.fixture
+def clock_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What decides whether a window is over takes it to be some hours later."""
+    from airflow_provider_streams.hooks import base
+    from airflow_provider_streams.systems.pulsar.planning import planner
+
+    class Later(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> datetime:
+            return datetime.now(tz) + AHEAD
+
+    for module in (base, planner):
+        monkeypatch.setattr(module, "datetime", Later)
+    monkeypatch.setattr(ServerClock, "latest", lambda _: Later.now(UTC))
+
+
+@pytest.fixture
+def pulsar(pulsar_server: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Where the examples' Pulsar connections lead; the journal is empty. The folder of their tables."""
+    extra = {"service_url": pulsar_server.service_url, "admin_url": pulsar_server.admin_url}
+    for name in ("DEFAULT", "DEMO"):
+        monkeypatch.setenv(f"AIRFLOW_CONN_PULSAR_{name}", json.dumps({"conn_type": "pulsar", "extra": extra}))
+    journal = {"conn_type": "sqlite", "host": str(tmp_path / "journal.db")}
+    monkeypatch.setenv("AIRFLOW_CONN_STREAMS_JOURNAL", json.dumps(journal))
+    monkeypatch.setenv("LAKE", str(tmp_path / "lake"))
+    return tmp_path / "lake"
+
+
+@pytest.fixture
+def pravega(pravega_server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the examples' Pravega connections lead."""
+    told = {"conn_type": "pravega", "extra": {"controller": pravega_server.controller_uri}}
+    for name in ("DEFAULT", "DEMO"):
+        monkeypatch.setenv(f"AIRFLOW_CONN_PRAVEGA_{name}", json.dumps(told))
+
+
 @pytest.fixture
 def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
-    """Sets what the fake server behind the connection `fake_default` holds: `fake(events=10, ..)`."""
+    """Sets what the fake server of the connection `fake_default` holds: `fake(events=10, ..)`."""
     from airflow_provider_streams.testing.fake import dump
 
     truth = tmp_path / "truth.json"
@@ -76,7 +163,7 @@ class Launches:
 
     specs: list[Any] = field(default_factory=list)
     tables: list[list[dict[str, Any]]] = field(default_factory=list)
-    chunks: list[Any] = field(default_factory=list)
+    jobs: list[Any] = field(default_factory=list)
     cancelled: int = 0
     settings: list[tuple[Any, ...]] = field(default_factory=list)
     """Connection, and the user's settings, of each launch."""
@@ -88,31 +175,25 @@ class Launches:
 @pytest.fixture
 def spark_stand_in(monkeypatch: pytest.MonkeyPatch) -> Launches:
     """Runs each job in this process, without Spark, and keeps what it was told and has read."""
-    from airflow_provider_streams.hooks import spark
-    from airflow_provider_streams.spark import reading
+    from airflow_provider_streams.airflow_runtime import spark_launch
+    from airflow_provider_streams.spark.job import plan_reading
 
-    launches, read_table = Launches(), reading.read_table
+    launches, read_table = Launches(), plan_reading.read_table
 
-    def launch(spec: Any, *spark: Any) -> Any:
+    def launch(job: Any, *spark: Any) -> Any:
         launches.settings.append(spark)
-        launches.specs.append(spec)
-        return run_without_spark(spec)
+        launches.jobs.append(job)
+        launches.specs.extend(job.specs)
+        return run_without_spark(job)
 
-    def launch_chunk(chunk: Any, *spark: Any) -> Any:
-        launches.settings.append(spark)
-        launches.chunks.append(chunk)
-        launches.specs.extend(chunk.specs)
-        return run_without_spark(chunk)
-
-    def read(spec: Any) -> Any:
+    def read(spec: Any, systems: Any, progress: Any = None) -> Any:
         launches.before(spec)
-        table, receipts = read_table(spec)
+        table, receipts = read_table(spec, systems, progress)
         launches.tables.append(table.to_pylist())
         return table, launches.tamper(receipts)
 
-    monkeypatch.setattr(spark, "launch", launch)
-    monkeypatch.setattr(spark, "launch_chunk", launch_chunk)
-    monkeypatch.setattr(reading, "read_table", read)
+    monkeypatch.setattr(spark_launch, "launch", launch)
+    monkeypatch.setattr(plan_reading, "read_table", read)
     return launches
 
 

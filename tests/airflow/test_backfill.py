@@ -14,19 +14,20 @@ from airflow.utils.state import DagRunState
 from openlineage.client.serde import Serde
 
 from airflow_provider_streams import ParquetSink, PublishTime
+from airflow_provider_streams.connections.journal import open_journal
 from airflow_provider_streams.errors import InvalidRequest, InvalidWindow, SystemUnavailable
-from airflow_provider_streams.hooks.journal import open_journal
-from airflow_provider_streams.model.grid import Every
-from airflow_provider_streams.model.landing import Landed, Landing
-from airflow_provider_streams.model.plan import PlanRequest
-from airflow_provider_streams.model.receipt import Receipt
-from airflow_provider_streams.model.timeline import draw
-from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.journal.runs.run_records import TaskInstanceKey
+from airflow_provider_streams.model.plan.plan import PlanRequest
+from airflow_provider_streams.model.plan.receipt import Receipt
+from airflow_provider_streams.model.sinks.landing import Landed, Landing
+from airflow_provider_streams.model.window.coverage_timeline import draw
+from airflow_provider_streams.model.window.window import Window
+from airflow_provider_streams.model.window.window_schedule import Every
 from airflow_provider_streams.operators.backfill import BackfillWindowsOperator
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource, FakeSystem
-from airflow_provider_streams.windows.acts import Acts
-from airflow_provider_streams.windows.ask import Ask
-from airflow_provider_streams.windows.landing import enter
+from airflow_provider_streams.windows.claim.claim import claim_table
+from airflow_provider_streams.windows.claim.landing_request import LandingRequest
+from airflow_provider_streams.windows.claim.overrides import Overrides
 
 pytestmark = pytest.mark.dagtest
 
@@ -73,10 +74,10 @@ def note(window: Window, state: str, dag_id: str = "another", try_number: int = 
     plan = FakeSystem.from_options({"events": "3600", **truth}).plan(
         PlanRequest(SOURCE, window, READER, slack=timedelta(0))
     )
-    ids = {"dag_id": dag_id, "run_id": "r", "task_id": "read", "try_number": try_number}
+    task = TaskInstanceKey(dag_id, "r", "read", try_number)
     with open_journal() as journal:
-        entered = enter(journal, Ask(SOURCE, READER, Landing(), "publish"), [window], Acts())
-        run = journal.start_run(SOURCE.key, journal.pin(SOURCE.key, plan), **ids, landing_id=entered.landing_id).run
+        claim = claim_table(journal, LandingRequest(SOURCE, READER, Landing(), "publish"), [window], Overrides())
+        run = journal.start_run(SOURCE.key, journal.pin(SOURCE.key, plan), task, landing_id=claim.landing_id).run
         if state == "covered":
             journal.finish_run(run, Landed(Receipt(plan.fingerprint, (), 1.0, "complete")))
         elif state != "running":
@@ -91,7 +92,7 @@ def an_hour(fake):
 def test_what_is_missing_is_read_in_one_job_and_recorded_window_by_window(dag_test, spark_stand_in):
     note(MINUTES[3], "covered")
     got = result(dag_test(filling("missing")))
-    (chunk,) = spark_stand_in.chunks
+    (chunk,) = spark_stand_in.jobs
     assert read([chunk]) == [window for window in MINUTES if window != MINUTES[3]]
     assert states() == ["covered"] * 10
     assert (got["rows"], got["verdict"], got["jobs"], len(got["covered"])) == (9 * 120, "complete", 1, 9)
@@ -99,13 +100,13 @@ def test_what_is_missing_is_read_in_one_job_and_recorded_window_by_window(dag_te
     assert runs == {"another", "missing"}
     again = result(dag_test(filling("missing")))
     assert (again["windows"], again["verdict"]) == ([], "complete")
-    assert len(spark_stand_in.chunks) == 1
+    assert len(spark_stand_in.jobs) == 1
 
 
 def test_a_dry_run_previews_and_neither_pins_nor_reads(dag_test, fake, spark_stand_in, capfd):
     fake(events=480, head=120)
     got = result(dag_test(filling("preview", dry_run=True)))
-    assert spark_stand_in.chunks == []
+    assert spark_stand_in.jobs == []
     assert got["windows"] == [str(window) for window in MINUTES[2:8]]
     assert got["beyond_horizon"] == [str(window) for window in MINUTES[:2]]
     assert got["not_ready"] == [str(window) for window in MINUTES[8:]]
@@ -172,7 +173,7 @@ def test_a_lost_window_does_not_hold_up_the_others_and_fails_the_task_at_the_end
     assert run.state == DagRunState.FAILED
     assert run.get_task_instance("fill").try_number == 1, "what is lost stays lost: no retry is spent on it"
     assert states() == ["lost"] * 3 + ["covered"] * 7
-    assert "7 windows are covered, 3 are not" in capfd.readouterr().out
+    assert "windows covered: 7, not covered: 3" in capfd.readouterr().out
     # once known as lost they do not fail the next one
     assert result(dag_test(filling("lossy_again")))["windows"] == []
 
@@ -209,58 +210,58 @@ def test_the_selection_decides(dag_test, spark_stand_in, select, chosen):
     for window, state in zip(MINUTES, ("covered", "failed", "lost", "running"), strict=False):
         note(window, state)
     dag_test(filling(f"select_{'_'.join(select)}", select=select, end=MINUTES[4].end))
-    assert read(spark_stand_in.chunks) == [MINUTES[number] for number in chosen]
+    assert read(spark_stand_in.jobs) == [MINUTES[number] for number in chosen]
 
 
 def test_jobs_are_bounded_in_bytes_and_in_windows(dag_test, spark_stand_in):
     result(dag_test(filling("bytes", max_bytes=120 * 16 * 4)))
-    assert [len(chunk.specs) for chunk in spark_stand_in.chunks] == [4, 4, 2]
-    spark_stand_in.chunks.clear()
+    assert [len(chunk.specs) for chunk in spark_stand_in.jobs] == [4, 4, 2]
+    spark_stand_in.jobs.clear()
     result(dag_test(filling("windows", select="all", max_windows=3)))
-    assert [len(chunk.specs) for chunk in spark_stand_in.chunks] == [3, 3, 3, 1]
-    spark_stand_in.chunks.clear()
+    assert [len(chunk.specs) for chunk in spark_stand_in.jobs] == [3, 3, 3, 1]
+    spark_stand_in.jobs.clear()
     result(dag_test(filling("tiny", select="all", max_bytes=1)))
-    assert [len(chunk.specs) for chunk in spark_stand_in.chunks] == [1] * 10
+    assert [len(chunk.specs) for chunk in spark_stand_in.jobs] == [1] * 10
 
 
 def test_a_system_that_goes_away_in_the_middle_keeps_what_was_covered(dag_test, fake, spark_stand_in, monkeypatch):
-    from airflow_provider_streams.hooks import spark
+    from airflow_provider_streams.airflow_runtime import spark_launch
 
-    launch_chunk = spark.launch_chunk
+    launch = spark_launch.launch
 
     def once_then_gone(chunk, *spark):
-        if spark_stand_in.chunks:
+        if spark_stand_in.jobs:
             raise SystemUnavailable("the fake server", "it was switched off")
-        return launch_chunk(chunk, *spark)
+        return launch(chunk, *spark)
 
-    monkeypatch.setattr(spark, "launch_chunk", once_then_gone)
+    monkeypatch.setattr(spark_launch, "launch", once_then_gone)
     assert dag_test(filling("halfway", max_windows=4)).state == DagRunState.FAILED
     assert states() == ["covered"] * 4 + ["failed"] * 4 + ["missing"] * 2
-    monkeypatch.setattr(spark, "launch_chunk", launch_chunk)
+    monkeypatch.setattr(spark_launch, "launch", launch)
     result(dag_test(filling("halfway", max_windows=4)))
-    assert read(spark_stand_in.chunks) == list(MINUTES), "nothing is read twice"
+    assert read(spark_stand_in.jobs) == list(MINUTES), "nothing is read twice"
 
 
 def test_a_retry_goes_on_where_the_killed_try_stopped(dag_test, spark_stand_in, monkeypatch):
     """Select `all`: only the run's own earlier tries tell what it has done already."""
-    from airflow_provider_streams.hooks import spark
+    from airflow_provider_streams.airflow_runtime import spark_launch
 
-    launch_chunk = spark.launch_chunk
+    launch = spark_launch.launch
 
     def killed_in_the_second_job(chunk, *spark):
-        if len(spark_stand_in.chunks) == 1 and not killed:
+        if len(spark_stand_in.jobs) == 1 and not killed:
             killed.append(True)
             raise SystemUnavailable("worker", "killed")
-        return launch_chunk(chunk, *spark)
+        return launch(chunk, *spark)
 
     killed: list[bool] = []
-    monkeypatch.setattr(spark, "launch_chunk", killed_in_the_second_job)
+    monkeypatch.setattr(spark_launch, "launch", killed_in_the_second_job)
     for window in MINUTES:
         note(window, "covered")
     dag = filling("retry", select="all", max_windows=5, retries=1, retry_delay=timedelta(0))
     result(dag_test(dag))
     assert killed
-    assert read(spark_stand_in.chunks) == list(MINUTES)
+    assert read(spark_stand_in.jobs) == list(MINUTES)
 
 
 def test_late_rows_are_counted_shown_and_read_again(dag_test, fake, spark_stand_in):
@@ -273,25 +274,25 @@ def test_late_rows_are_counted_shown_and_read_again(dag_test, fake, spark_stand_
     expected = [2 * sum(window.start <= moment < window.end for moment in published) for window in MINUTES]
     assert first["rows"] < sum(expected)
     recounted = result(dag_test(filling("late_shown", select="late", lookback=lookback, dry_run=True)))
-    behind = [item.late_rows for item in coverage().windows]
+    late = [item.late_rows for item in coverage().windows]
     assert [item.rows + item.late_rows for item in coverage().windows] == expected
-    assert recounted["late_rows"] == coverage().late_rows == sum(behind) > 0
+    assert recounted["late_rows"] == coverage().totals["late_rows"] == sum(late) > 0
     assert "rows appeared after it was read" in draw(coverage())
-    spark_stand_in.chunks.clear()
+    spark_stand_in.jobs.clear()
     got = result(dag_test(filling("late_read", select="late", lookback=lookback)))
-    assert got["windows"] == [str(window) for window, rows in zip(MINUTES, behind, strict=True) if rows]
+    assert got["windows"] == [str(window) for window, rows in zip(MINUTES, late, strict=True) if rows]
     assert [item.rows for item in coverage().windows] == expected
     assert result(dag_test(filling("late_again", select="late", lookback=lookback)))["windows"] == []
 
 
 def test_windows_that_another_task_is_reading_are_left_to_it(dag_test, spark_stand_in, monkeypatch):
-    from airflow_provider_streams.operators.backfill import _AtWork
+    from airflow_provider_streams.operators.backfill import _RunningTasks
 
     note(MINUTES[0], "running", dag_id="alive")
     note(MINUTES[1], "running", dag_id="killed")
-    monkeypatch.setattr(_AtWork, "__contains__", lambda _, run: run.dag_id == "alive")
-    result(dag_test(filling("beside", end=MINUTES[2].end)))
-    assert read(spark_stand_in.chunks) == [MINUTES[1], MINUTES[2]]
+    monkeypatch.setattr(_RunningTasks, "__contains__", lambda _, run: run.dag_id == "alive")
+    result(dag_test(filling("next_to", end=MINUTES[2].end)))
+    assert read(spark_stand_in.jobs) == [MINUTES[1], MINUTES[2]]
 
 
 @pytest.mark.parametrize(

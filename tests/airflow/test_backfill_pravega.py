@@ -16,17 +16,17 @@ from airflow.sdk import DAG
 from airflow.utils.state import DagRunState
 
 from airflow_provider_streams import ParquetSink, PravegaSource
-from airflow_provider_streams.hooks.journal import open_journal
+from airflow_provider_streams.connections.journal import open_journal
 from airflow_provider_streams.hooks.pravega import PravegaHook
-from airflow_provider_streams.model.grid import Every
+from airflow_provider_streams.model.window.window_schedule import Every
 from airflow_provider_streams.operators.backfill import BackfillWindowsOperator
 from airflow_provider_streams.operators.cuts import RecordCutsOperator
 from airflow_provider_streams.operators.read import ReadWindowOperator
-from airflow_provider_streams.systems.pravega import scaling
+from airflow_provider_streams.systems.pravega.operations import scaling
 from airflow_provider_streams.testing.pravega_writer import PravegaWriter
-from airflow_provider_streams.testing.servers.waiting import wait_until
+from stream_servers.waiting import wait_until
 
-pytestmark = [pytest.mark.pravega, pytest.mark.dagtest, pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.pravega, pytest.mark.dagtest, pytest.mark.spark, pytest.mark.timeout(1800)]
 
 WINDOWS = 8
 READER = "orders"
@@ -40,7 +40,7 @@ def one_task(dag_id: str, operator: type, **arguments: Any) -> DAG:
 
 
 class Writing(threading.Thread):
-    """Writes numbered events one after the other, and splits the stream in the middle, until it is told to end."""
+    """Writes numbered events one after the other, and splits the stream in the middle, until it must end."""
 
     def __init__(self, hook: PravegaHook, stream: str) -> None:
         super().__init__(daemon=True)
@@ -80,7 +80,7 @@ class Recorded:
         writing.start()
         often = {"every": timedelta(seconds=0.1), "duration": timedelta(seconds=2), "deferrable": True}
         self._record("meanwhile", **often)
-        wait_until(lambda: writing.count > 80, "events behind the split")
+        wait_until(lambda: writing.count > 80, "events after the split")
         writing.ended.set()
         writing.join(120)
         assert not writing.is_alive()

@@ -16,15 +16,15 @@ from airflow.sdk import DAG
 from airflow.utils.state import DagRunState
 
 from airflow_provider_streams import ParquetSink, PublishTime, PulsarSource, Window
-from airflow_provider_streams.hooks.journal import open_journal
-from airflow_provider_streams.lake.parquet.table import WINDOW_COLUMNS
-from airflow_provider_streams.model.grid import Every
-from airflow_provider_streams.model.window import moment_label
+from airflow_provider_streams.connections.journal import open_journal
+from airflow_provider_streams.lake.columns import WINDOW_COLUMNS
+from airflow_provider_streams.model.window.window import moment_label
+from airflow_provider_streams.model.window.window_schedule import Every
 from airflow_provider_streams.operators.backfill import BackfillWindowsOperator
 from airflow_provider_streams.operators.read import ReadWindowOperator
-from airflow_provider_streams.testing.servers.waiting import wait_until
+from stream_servers.waiting import wait_until
 
-pytestmark = [pytest.mark.pulsar, pytest.mark.dagtest, pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.pulsar, pytest.mark.dagtest, pytest.mark.spark, pytest.mark.timeout(1800)]
 
 LENGTH = timedelta(milliseconds=300)
 WINDOWS = 8
@@ -42,7 +42,7 @@ class Published:
         self.at: dict[int, datetime] = {}
 
     def numbers(self, *windows: Window) -> list[int]:
-        """What lies in some windows, by the messages' own times."""
+        """What is in some windows, by the messages' own times."""
         return sorted(
             number for number, at in self.at.items() if any(window.start <= at < window.end for window in windows)
         )

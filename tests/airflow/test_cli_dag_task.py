@@ -6,6 +6,7 @@ import argparse
 import io
 import json
 import os
+import shutil
 import textwrap
 from datetime import timedelta
 from pathlib import Path
@@ -14,8 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from airflow_provider_streams import ParquetSink, Window
-from airflow_provider_streams.cli.commands import get_streams_cli_commands
-from airflow_provider_streams.hooks.journal import open_journal
+from airflow_provider_streams.airflow_features import dag_bags
+from airflow_provider_streams.cli.parser import get_streams_cli_commands
+from airflow_provider_streams.connections.journal import open_journal
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource
 from airflow_provider_streams.testing.landing import cover_without_spark, run_without_spark
 
@@ -27,8 +29,10 @@ from airflow.sdk import DAG
 from airflow_provider_streams import ParquetSink, PublishTime
 from airflow_provider_streams.operators.read import ReadWindowOperator
 from airflow_provider_streams.testing.fake import FakeSource
+from airflow_provider_streams.airflow_features import dag_bags
 
-with DAG("by_hand", schedule=None, start_date=datetime(2026, 11, 1, tzinfo=UTC), params={{"who": "orders"}}):
+PARAMS = {{"who": "orders", "numbers": "numbers"}}
+with DAG("by_hand", schedule=None, start_date=datetime(2026, 11, 1, tzinfo=UTC), params=PARAMS):
     common = {{"window_length": timedelta(minutes=1), "basis": PublishTime(timedelta(0))}}
     ReadWindowOperator(
         task_id="read",
@@ -42,6 +46,12 @@ with DAG("by_hand", schedule=None, start_date=datetime(2026, 11, 1, tzinfo=UTC),
         [{{"source": FakeSource(name), "sink": ParquetSink("{lake}-" + name)}} for name in ("a", "b")]
     )
     ReadWindowOperator(task_id="many", source=FakeSource("*"), sink=ParquetSink("{lake}/{{topic}}"), **common)
+    ReadWindowOperator(
+        task_id="named",
+        source=FakeSource("{{{{ params.numbers }}}}"),
+        sink=ParquetSink("{lake}-{{{{ params.who }}}}"),
+        **common,
+    )
     ReadWindowOperator(task_id="of_run", source=FakeSource("numbers"), sink=None, reader="{{{{ run_id }}}}", **common)
 """
 SPAN = ["--start", "2026-11-20T10:00Z", "--end", "2026-11-20T10:03Z", "--window-length", "1m"]
@@ -49,13 +59,12 @@ SPAN = ["--start", "2026-11-20T10:00Z", "--end", "2026-11-20T10:03Z", "--window-
 
 @pytest.fixture
 def streams(fake, dag_test, tmp_path, monkeypatch, airflow_home):
-    """Runs `airflow streams ..` beside a DAG file that Airflow knows."""
+    """Runs `airflow streams ..` with a DAG file that Airflow knows."""
     from airflow.cli.cli_parser import _add_command
-    from airflow.dag_processing.dagbag import BundleDagBag, sync_bag_to_db
     from airflow.models.dagbundle import DagBundleModel
     from airflow.utils.session import create_session
 
-    from airflow_provider_streams.hooks import spark
+    from airflow_provider_streams.airflow_runtime import spark_launch
 
     fake(events=3600)
     folder = Path(os.environ["AIRFLOW__CORE__DAGS_FOLDER"])
@@ -64,11 +73,10 @@ def streams(fake, dag_test, tmp_path, monkeypatch, airflow_home):
     with create_session() as session:
         if session.get(DagBundleModel, "dags-folder") is None:
             session.add(DagBundleModel(name="dags-folder"))
-    bag = BundleDagBag(dag_folder=str(folder), bundle_path=folder, bundle_name="dags-folder")
+    bag = dag_bags().BundleDagBag(dag_folder=str(folder), bundle_path=folder, bundle_name="dags-folder")
     assert bag.import_errors == {}
-    sync_bag_to_db(bag, "dags-folder", None)
-    monkeypatch.setattr(spark, "launch", lambda work, _conn_id, _settings: run_without_spark(work))
-    monkeypatch.setattr(spark, "launch_chunk", lambda work, _conn_id, _settings: run_without_spark(work))
+    dag_bags().sync_bag_to_db(bag, "dags-folder", None)
+    monkeypatch.setattr(spark_launch, "launch", lambda work, _conn_id, _settings: run_without_spark(work))
 
     monkeypatch.setenv("_AIRFLOW_PROCESS_CONTEXT", "")
     parser = argparse.ArgumentParser(prog="airflow")
@@ -82,6 +90,8 @@ def streams(fake, dag_test, tmp_path, monkeypatch, airflow_home):
 
     yield run
     file.unlink()
+    # the next test's file may have the same size and second: Python would take it for the same code
+    shutil.rmtree(folder / "__pycache__", ignore_errors=True)
 
 
 def covered(reader: str, source: str = "numbers") -> int:
@@ -94,6 +104,12 @@ def test_source_table_columns_and_reader_are_the_tasks(streams, tmp_path):
     files = list((tmp_path / "lake").glob("window_start=*/window_end=*/*.parquet"))
     assert {tuple(pq.ParquetFile(file).schema_arrow.names) for file in files} == {("value", "number")}
     assert covered("orders") == 3
+
+
+def test_templates_of_source_and_sink_are_rendered_as_far_as_the_dag_tells(streams, tmp_path):
+    streams("backfill", "--dag-id", "by_hand", "--task-id", "named", *SPAN)
+    assert covered("by_hand.named") == 3
+    assert len(list((tmp_path / "lake-orders").glob("window_start=*"))) == 3
 
 
 def test_a_window_is_planned_and_read_as_the_task_does(streams, tmp_path, capsys):
@@ -123,17 +139,17 @@ def test_one_of_a_mapped_task_is_named_by_its_index(streams, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--dag-id", "by_hand", "--task-id", "of_run"], "can be rendered in a run only"),
-        (["--dag-id", "by_hand", "--task-id", "nope"], "it has each, many, of_run, read"),
+        (["--dag-id", "by_hand", "--task-id", "of_run"], "can be rendered only in a run"),
+        (["--dag-id", "by_hand", "--task-id", "nope"], "it has each, many, named, of_run, read"),
         (["--dag-id", "nobodys", "--task-id", "read"], "knows no DAG 'nobodys'"),
         (["--dag-id", "by_hand"], "belong together"),
         (
             ["pulsar", "x", "--dag-id", "by_hand", "--task-id", "read"],
-            "leave the source, --path, --sink and --columns out",
+            "leave out the source, --path, --sink and --columns",
         ),
         (
             ["--dag-id", "by_hand", "--task-id", "read", "--columns", "key"],
-            "leave the source, --path, --sink and --columns out",
+            "leave out the source, --path, --sink and --columns",
         ),
     ],
 )
@@ -165,7 +181,7 @@ def test_one_table_of_many_is_named_by_its_source(streams, tmp_path, capsys):
         )
     for words, message in (
         ((), "say which one with --source-key"),
-        (("--source-key", FakeSource("clicks").key), "landed nothing of fake:fake_default:clicks there"),
+        (("--source-key", FakeSource("clicks").key), "has not landed fake:fake_default:clicks yet"),
     ):
         with pytest.raises(SystemExit):
             streams("backfill", *many, *SPAN, *words)
@@ -197,7 +213,7 @@ def test_of_readers_with_one_name_the_source_says_which(streams, capsys):
         streams("forget", "by_hand.each", "--yes")
     assert "say which one with --source-key" in capsys.readouterr().err
     with pytest.raises(SystemExit):
-        streams("forget", "nobody", "--yes")
+        streams("forget", "stranger", "--yes")
     streams("forget", "by_hand.each", "--yes", "--source-key", FakeSource("a").key)
     assert (covered("by_hand.each", "a"), covered("by_hand.each", "b")) == (0, 3)
 
@@ -208,4 +224,4 @@ def test_a_table_of_a_forgotten_reader_is_nobodys(streams, capsys):
     streams("forget", "orders", "--yes")
     with pytest.raises(SystemExit):
         streams(*words)
-    assert "ForeignTable" in capsys.readouterr().err
+    assert "TableOwnedByOther" in capsys.readouterr().err

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import select
 
+from airflow_provider_streams.airflow_features import dag_bags
 from airflow_provider_streams.triggers.new_windows import KEY_FORMAT
 from tests.airflow.test_example_dags import EXAMPLES, example
 
@@ -19,7 +20,6 @@ HOURS = [(DAY + timedelta(hours=hour)).strftime(KEY_FORMAT) for hour in range(24
 @pytest.fixture
 def stored(migrated_database):
     """Both DAGs in the metadata database, and a scheduler that has not started."""
-    from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db
     from airflow.jobs.job import Job
     from airflow.jobs.scheduler_job_runner import SchedulerJobRunner
     from airflow.models.dag import DagModel
@@ -29,9 +29,9 @@ def stored(migrated_database):
     with create_session() as session:
         if session.get(DagBundleModel, "testing") is None:
             session.add(DagBundleModel(name="testing"))
-    bag = DagBag(dag_folder=str(EXAMPLES / "daily_from_hours.py"))
+    bag = dag_bags().DagBag(dag_folder=str(EXAMPLES / "daily_from_hours.py"))
     assert sorted(bag.dags) == ["covered_hours", "daily_from_hours"]
-    sync_bag_to_db(bag, "testing", None)
+    dag_bags().sync_bag_to_db(bag, "testing", None)
     with create_session() as session:
         # a paused DAG collects no partitions
         session.get(DagModel, "daily_from_hours").is_paused = False

@@ -1,105 +1,77 @@
-"""The example DAGs, run as they are, on the fake system: only the source and the sink's folder are replaced."""
+"""The example DAGs, run as they are, on real servers; what they land, as other engines read it.
+
+Those that need Airflow's own processes run in `stack`: `backfill_approved`, `daily_from_hours`, `pulsar_new_windows`.
+"""
 
 from __future__ import annotations
 
 import importlib.util
 import json
-from datetime import timedelta
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from airflow.utils.state import DagRunState
 
-from airflow_provider_streams import Json, ParquetSink, PublishTime, Window
-from airflow_provider_streams.lake.parquet.table import ParquetTable
-from airflow_provider_streams.model.undecodable import Undecodable
-from airflow_provider_streams.testing.fake import EPOCH, FakeSource
+from airflow_provider_streams import Window
+from airflow_provider_streams.operators.cuts import RecordCutsOperator
+from tests.airflow import shop
+from tests.airflow.shop import HOURS, PLACE, TO_BE_PUBLISHED, TORN, Topic, in_folder, places, succeeded
+from tests.airflow_versions import RUN_RULE, serialized
 
-pytestmark = pytest.mark.dagtest
+pytestmark = [pytest.mark.dagtest, pytest.mark.usefixtures("clock_ahead")]
 
 EXAMPLES = Path(__file__).parents[2] / "dags_examples"
-EVERY = sorted([*EXAMPLES.glob("pulsar_*.py"), *EXAMPLES.glob("backfill_*.py")])
-HOUR = Window(EPOCH, EPOCH + timedelta(hours=1))
+README = EXAMPLES.parent / "README.md"
 
 
-@pytest.fixture(autouse=True)
-def lake(tmp_path, monkeypatch) -> Path:
-    """The folder of the examples' tables."""
-    monkeypatch.setenv("LAKE", str(tmp_path / "lake"))
-    return tmp_path / "lake"
-
-
-def example(name: str) -> Any:
+def example(name: str, dag: str = "dag") -> Any:
     spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.dag
+    return getattr(module, dag)
 
 
-def on_the_fake_system(dag: Any, **settings: Any) -> Any:
-    for task in dag.tasks:
-        task.source, task.inlets = FakeSource("numbers"), []
-        for name, value in settings.items():
-            setattr(task, name, value)
-    return dag
+@pytest.mark.pulsar
+def test_the_hourly_example_reads_its_partition_and_the_mapped_one_fills_the_others(dag_test, pulsar, shop_orders):
+    got = succeeded(dag_test(example("pulsar_hourly"), partition=HOURS[0].start))
+    assert (got["rows"], got["window_rule"], got["verdict"]) == (12, RUN_RULE, "complete")
+    assert got["window"] == HOURS[0].to_json()
+    assert sorted(in_folder(pulsar / "orders", *PLACE)) == places(shop_orders.published(HOURS[0]))
+
+    span = {"start": HOURS[0].start.isoformat(), "end": HOURS[-1].end.isoformat()}
+    filled = dag_test(example("backfill_mapped"), run_conf=span)
+    assert succeeded(filled, "preview")["windows"] == [str(hour) for hour in HOURS[1:]]
+    assert sorted(in_folder(pulsar / "orders", *PLACE)) == places(shop_orders.published(*HOURS)), "each message once"
 
 
-def test_the_hourly_example_waits_and_reads(dag_test, fake, spark_stand_in, lake):
-    fake(events=100, interval_ms=60_000)
-    # a partition cannot be given to dag.test(): the window is named instead
-    run = dag_test(on_the_fake_system(example("pulsar_hourly"), window=HOUR))
-    assert run.state == DagRunState.SUCCESS
-    assert run.get_task_instance("read").xcom_pull(task_ids="read")["rows"] == 120
-    (spec,) = spark_stand_in.specs
-    assert spec.sink == ParquetSink(f"{lake}/orders")
-    assert ParquetTable(spec.sink.path).state().windows == {HOUR}
+def test_the_readme_shows_the_example_that_runs():
+    shown = README.read_text().split("```python\n")[1].split("```")[0]
+    assert shown == (EXAMPLES / "pulsar_hourly.py").read_text()
 
 
-def test_the_explicit_example_shows_and_then_reads_the_same_plan(dag_test, fake, spark_stand_in):
-    fake(events=100, interval_ms=60_000)
-    dag = on_the_fake_system(example("pulsar_explicit_window"), columns=None)
-    run = dag_test(dag, run_conf={"window": str(HOUR)})
-    assert run.state == DagRunState.SUCCESS
-    shown, read = (run.get_task_instance(name).xcom_pull(task_ids=name) for name in ("show", "read"))
+@pytest.mark.pulsar
+def test_the_explicit_example_shows_and_then_reads_the_same_plan(dag_test, pulsar, shop_orders):
+    run = dag_test(example("pulsar_explicit_window"), run_conf={"window": str(HOURS[1])})
+    shown, read = (succeeded(run, name) for name in ("show", "read"))
     assert (shown["verdict"], read["verdict"]) == ("planned", "complete")
     assert shown["fingerprint"] == read["fingerprint"]
+    assert sorted(in_folder(pulsar / "orders-by-hand", *PLACE)) == places(shop_orders.published(HOURS[1]))
 
 
-DAY = {"start": "2026-11-20T10:00Z", "end": "2026-11-20T14:00Z"}
+@pytest.mark.pulsar
+def test_the_typed_example_lands_fields_and_keeps_what_is_none_aside(dag_test, pulsar, shop_orders):
+    got = succeeded(dag_test(example("pulsar_typed"), partition=HOURS[-1].start))
+    wanted = [one.number for one in shop_orders.published(HOURS[-1]) if one.number != TORN]
+    assert got["rows"] == len(wanted)
+    assert sorted(in_folder(pulsar / "orders_typed", "number")) == [(number,) for number in wanted]
 
 
-def test_the_mapped_backfill_reads_each_missing_window_in_a_task_of_its_own(dag_test, fake, spark_stand_in):
-    fake(events=300, interval_ms=60_000, head=60)
-    dag = example("backfill_mapped")
-    for task in (dag.get_task("preview"), dag.get_task("read")):
-        settings = task.partial_kwargs if task.task_id == "read" else vars(task)
-        settings["source"] = FakeSource("numbers")
-        task.inlets = []
-    run = dag_test(dag, run_conf=DAY)
-    assert run.state == DagRunState.SUCCESS
-    assert sorted(spec.plan.window.start.hour for spec in spark_stand_in.specs) == [11, 12, 13]  # in any order
-    assert {spec.plan.reader for spec in spark_stand_in.specs} == {"pulsar_hourly.read"}
-
-
-def test_the_approved_backfill_previews_before_it_asks(dag_test, fake, spark_stand_in):
-    """Its question, from the preview's XCom; a person's answer needs the real stack."""
-    from jinja2 import Template
-
-    fake(events=300, interval_ms=60_000, head=30)
-    dag = example("backfill_approved")
-    assert [task.task_id for task in dag.topological_sort()] == ["preview", "approve", "fill"]
-    body = dag.get_task("approve").body
-    asking = on_the_fake_system(dag.partial_subset(task_ids=["preview"], include_upstream=False))
-    asking.dag_id = "backfill_preview"
-    run = dag_test(asking, run_conf=DAY)
-    assert run.state == DagRunState.SUCCESS
-    preview = run.get_task_instance("preview").xcom_pull(task_ids="preview")
-    assert spark_stand_in.chunks == []
-    question = Template(body).render(ti=SimpleNamespace(xcom_pull=lambda **_: preview))
-    assert f"4 windows, {preview['bytes']} bytes in 1 Spark jobs" in question
-    assert "no longer holds all of: 2026-11-20T10:00:00Z/2026-11-20T11:00:00Z." in question
+@pytest.mark.pulsar
+def test_the_hours_of_a_day_are_landed_by_the_example_of_a_daily_report(dag_test, pulsar, shop_orders):
+    """That the day then starts: in `stack`, and by the scheduler's rule in `test_daily_from_hours`."""
+    got = succeeded(dag_test(example("daily_from_hours", "hourly"), partition=HOURS[2].start))
+    assert (got["rows"], got["window"]) == (12, HOURS[2].to_json())
 
 
 @pytest.mark.parametrize(
@@ -108,90 +80,80 @@ def test_the_approved_backfill_previews_before_it_asks(dag_test, fake, spark_sta
     ids=lambda path: path.stem,
 )
 def test_every_example_is_a_dag_that_airflow_can_store(path):
-    from airflow.serialization.serialized_objects import DagSerialization
-
-    assert DagSerialization.to_dict(example(path.stem))["dag"]["dag_id"] == path.stem
-
-
-def test_the_typed_example_lands_fields_and_keeps_what_is_none_aside(dag_test, fake, spark_stand_in, lake):
-    fake(events=100, interval_ms=60_000, records=1, torn_every=100)
-    dag = on_the_fake_system(example("pulsar_typed"), window=HOUR)
-    for task in dag.tasks:
-        task.source = FakeSource("numbers", value=Json("n long, shard string"))
-    assert dag.get_task("read").undecodable == Undecodable("quarantine", 0.01)
-    run = dag_test(dag)
-    assert run.state == DagRunState.SUCCESS
-    (spec,) = spark_stand_in.specs
-    assert ParquetTable(spec.sink.path).state().windows == {HOUR}
-    assert spec.plan.decoding is not None
+    assert serialized(example(path.stem))["dag"]["dag_id"] == path.stem
 
 
 @pytest.fixture
-def store(seaweed_server, lake_folder, monkeypatch) -> Any:
-    """A store and a catalog, where the examples' connections lead."""
+def store(pulsar, seaweed_server, lake_folder, monkeypatch) -> Any:
+    """A store and a catalog, where the examples' connections lead; the catalog, as another reader opens it."""
+    from pyiceberg.catalog import load_catalog
+
     catalog = {"conn_type": "iceberg", "extra": seaweed_server.catalog_properties}
-    monkeypatch.setenv("AIRFLOW_CONN_ICEBERG_DEFAULT", json.dumps(catalog))
+    for name in ("ICEBERG_DEFAULT", "LAKE_DEMO"):
+        monkeypatch.setenv(f"AIRFLOW_CONN_{name}", json.dumps(catalog))
     extra = {"endpoint_url": seaweed_server.url, "region_name": "us-east-1"}
     keys = {"login": seaweed_server.access_key, "password": seaweed_server.secret_key}
     monkeypatch.setenv("AIRFLOW_CONN_AWS_DEFAULT", json.dumps({"conn_type": "aws", **keys, "extra": extra}))
     monkeypatch.setenv("LAKE", lake_folder)
-    return seaweed_server
+    return load_catalog("another", **seaweed_server.catalog_properties)
+
+
+def numbers_in(catalog: Any, table: str, column: str = "number") -> list[Any]:
+    return sorted(catalog.load_table(table).scan().to_arrow()[column].to_pylist())
 
 
 @pytest.mark.lake
-@pytest.mark.parametrize("name", ["pulsar_to_iceberg", "pravega_to_iceberg"])
-def test_an_iceberg_example_lands_rows_that_another_reader_finds(dag_test, fake, spark_stand_in, store, name: str):
-    from pyiceberg.catalog import load_catalog
-
-    fake(events=100, interval_ms=60_000, records=1)
-    dag = on_the_fake_system(example(name), window=HOUR, basis=PublishTime())
-    for task in dag.tasks:
-        task.source = FakeSource("numbers", value=Json("n long, shard string"))
-    assert dag_test(dag).state == DagRunState.SUCCESS
-    (spec,) = spark_stand_in.specs
-    rows = load_catalog("another", **store.catalog_properties).load_table(spec.sink.table).scan().to_arrow()
-    assert sorted(rows["n"].to_pylist()) == sorted([*range(60), *range(60)])
-    assert set(rows["window_start"].to_pylist()) == {HOUR.start}
+@pytest.mark.pulsar
+def test_the_iceberg_example_lands_hours_and_the_upkeep_example_keeps_their_table(dag_test, store, shop_orders):
+    dag = example("pulsar_to_iceberg")
+    for hour in HOURS[:2]:
+        assert succeeded(dag_test(dag, partition=hour.start))["rows"] == 12
+    wanted = [one.number for one in shop_orders.published(*HOURS[:2])]
+    assert numbers_in(store, "shop.orders") == wanted
+    compacted = succeeded(dag_test(example("table_upkeep")), "compact")
+    assert compacted["windows"] == 0, "each hour is one small file already"
+    assert numbers_in(store, "shop.orders") == wanted
 
 
 @pytest.mark.lake
-def test_the_example_of_many_tables_lands_each_topic_in_its_own(dag_test, fake, spark_stand_in, store):
-    from pyiceberg.catalog import load_catalog
-
-    fake(events=100, interval_ms=60_000, records=1, streams="Some.Orders,clicks")
-    dag = on_the_fake_system(example("pulsar_to_tables"), window=HOUR, basis=PublishTime())
-    for task in dag.tasks:
-        task.source = FakeSource("*", value=Json("n long, shard string"))
-    assert dag_test(dag).state == DagRunState.SUCCESS
-    catalog = load_catalog("another", **store.catalog_properties)
-    for table in ("orders.some_orders", "orders.clicks"):
-        rows = catalog.load_table(table).scan().to_arrow()
-        assert sorted(rows["n"].to_pylist()) == sorted([*range(60), *range(60)])
+@pytest.mark.pulsar
+def test_the_example_of_many_tables_lands_each_topic_in_its_own(dag_test, store, shop_orders, pulsar_server):
+    other = shop.take_orders(pulsar_server, "shop/orders/Some.Returns", TO_BE_PUBLISHED[::2])
+    assert dag_test(example("pulsar_to_tables"), partition=HOURS[0].start).state == DagRunState.SUCCESS
+    for topic, table in ((shop_orders, "orders.events"), (other, "orders.some_returns")):
+        assert numbers_in(store, table) == [one.number for one in topic.published(HOURS[0])]
 
 
 @pytest.mark.lake
-def test_the_delta_example_lands_rows_that_another_reader_finds(dag_test, fake, spark_stand_in, store):
-    from deltalake import DeltaTable
+@pytest.mark.pulsar
+def test_the_example_of_a_database_gives_each_of_its_tables_whatever_hour_runs_first(dag_test, store, pulsar_server):
+    orders = [(0, "c", 1, "a"), (0, "c", 2, "a"), (1, "u", 1, "b"), (1, "d", 2, None), (1, "c", 3, "a")]
+    with shop.database(pulsar_server, "shop/dbz", {"orders": orders, "customers": [(0, "c", 1, "Ann")]}):
+        for hour in (HOURS[1], HOURS[0], HOURS[1]):
+            run = dag_test(example("cdc_database"), partition=hour.start)
+            assert run.state == DagRunState.SUCCESS
+    for table, wanted in (("orders", {1: "b", 3: "a"}), ("customers", {1: "Ann"})):
+        rows = store.load_table(f"database.{table}").scan().to_arrow()
+        assert dict(zip(rows["id"].to_pylist(), rows["name"].to_pylist(), strict=True)) == wanted
 
-    fake(events=100, interval_ms=60_000, records=1)
-    dag = on_the_fake_system(example("pulsar_to_delta"), window=HOUR)
-    for task in dag.tasks:
-        task.source = FakeSource("numbers", value=Json("n long, shard string"))
-    assert dag_test(dag).state == DagRunState.SUCCESS
+
+@pytest.mark.lake
+@pytest.mark.pulsar
+def test_the_delta_example_lands_rows_that_another_reader_finds(
+    dag_test, store, shop_orders, lake_folder, seaweed_server
+):
     options = {
-        "AWS_ENDPOINT_URL": store.url,
-        "AWS_ACCESS_KEY_ID": store.access_key,
-        "AWS_SECRET_ACCESS_KEY": store.secret_key,
+        "AWS_ENDPOINT_URL": seaweed_server.url,
+        "AWS_ACCESS_KEY_ID": seaweed_server.access_key,
+        "AWS_SECRET_ACCESS_KEY": seaweed_server.secret_key,
         "AWS_REGION": "us-east-1",
         "AWS_ALLOW_HTTP": "true",
     }
-    (spec,) = spark_stand_in.specs
-    rows = DeltaTable(spec.sink.path, storage_options=options).to_pyarrow_table()
-    assert sorted(rows["n"].to_pylist()) == sorted([*range(60), *range(60)])
+    lands_in_delta(dag_test, shop_orders, f"{lake_folder}/orders", options)
 
 
 @pytest.fixture
-def container(azurite, monkeypatch) -> Any:
+def container(pulsar, azurite, monkeypatch) -> Any:
     """A store of Azure, where the example's connection leads."""
     told = {"conn_type": "wasb", "login": "shop", "password": azurite.key, "extra": azurite.address}
     monkeypatch.setenv("AIRFLOW_CONN_AWS_DEFAULT", json.dumps(told))
@@ -200,21 +162,66 @@ def container(azurite, monkeypatch) -> Any:
 
 
 @pytest.mark.lake
-def test_the_delta_example_lands_in_an_azure_container(dag_test, fake, spark_stand_in, container, caplog):
-    from deltalake import DeltaTable
-
-    fake(events=100, interval_ms=60_000, records=1)
-    dag = on_the_fake_system(example("pulsar_to_delta"), window=HOUR)
-    for task in dag.tasks:
-        task.source = FakeSource("numbers", value=Json("n long, shard string"))
-    assert dag_test(dag).state == DagRunState.SUCCESS
-    assert container.key not in caplog.text
+@pytest.mark.pulsar
+def test_the_delta_example_lands_in_an_azure_container(dag_test, shop_orders, container, caplog):
     options = {
         "AZURE_STORAGE_ACCOUNT_NAME": "shop",
         "AZURE_STORAGE_ACCOUNT_KEY": container.key,
         "AZURE_STORAGE_ENDPOINT": container.url,
         "AZURE_ALLOW_HTTP": "true",
     }
-    (spec,) = spark_stand_in.specs
-    rows = DeltaTable(spec.sink.path, storage_options=options).to_pyarrow_table()
-    assert sorted(rows["n"].to_pylist()) == sorted([*range(60), *range(60)])
+    lands_in_delta(dag_test, shop_orders, f"{container.folder}/by-airflow/orders", options)
+    assert container.key not in caplog.text
+
+
+def lands_in_delta(dag_test: Any, shop_orders: Topic, path: str, options: dict[str, str]) -> None:
+    from deltalake import DeltaTable
+
+    assert succeeded(dag_test(example("pulsar_to_delta"), partition=HOURS[0].start))["rows"] == 12
+    rows = DeltaTable(path, storage_options=options).to_pyarrow_table()
+    assert sorted(rows["number"].to_pylist()) == [one.number for one in shop_orders.published(HOURS[0])]
+
+
+@pytest.mark.lake
+@pytest.mark.pulsar
+def test_the_demo_of_pulsar_lands_the_window_of_its_run(dag_test, store, pulsar_server):
+    pulsar_server.create_namespace("public/demo")
+    topic = shop.take_orders(pulsar_server, "public/demo/orders", TO_BE_PUBLISHED)
+    succeeded(dag_test(example("pulsar_demo"), run_conf={"window": str(HOURS[0])}))
+    assert numbers_in(store, "demo.orders") == [one.number for one in topic.published(HOURS[0])]
+    store.drop_table("demo.orders")
+    pulsar_server.delete_namespace("public/demo")
+
+
+@pytest.mark.lake
+@pytest.mark.pravega
+def test_the_pravega_example_lands_what_lies_between_the_cuts_that_its_recorder_took(
+    dag_test, store, pravega_server, pravega
+):
+    pravega_server.create_scope("factory")
+    stream = pravega_server.create_stream("factory", "readings")
+    recorder = example("pravega_to_iceberg", "recorder")
+    shop.write_between_cuts(
+        dag_test, recorder, pravega_server, stream, lambda n: b'{"sensor": "s%02d", "celsius": %d.5}' % (n, n)
+    )
+    for number, edge in enumerate(shop.EDGES[:2]):
+        got = succeeded(dag_test(example("pravega_to_iceberg"), partition=edge))
+        assert (got["rows"], got["basis"], got["window_rule"]) == (shop.EACH, "append", RUN_RULE)
+        names = [f"s{n:02}" for n in range(shop.EACH * (number + 1))]
+        assert numbers_in(store, "factory.readings", "sensor") == names
+
+
+@pytest.mark.lake
+@pytest.mark.pravega
+def test_the_demo_of_pravega_lands_the_window_of_its_run(dag_test, store, pravega_server, pravega):
+    from airflow.sdk import DAG
+
+    pravega_server.create_scope("demo")
+    stream = pravega_server.create_stream("demo", "orders")
+    with DAG("demo_recorder", schedule=None) as recorder:  # `make demo-pravega` records from another thread
+        RecordCutsOperator(task_id="record", sources=example("pravega_demo").get_task("read").source)
+    order = b'{"number": %d, "customer": "c", "country": "NL", "cents": 5, "note": ""}'
+    shop.write_between_cuts(dag_test, recorder, pravega_server, stream, lambda n: order % n)
+    succeeded(dag_test(example("pravega_demo"), run_conf={"window": str(Window(*shop.EDGES[1:3]))}))
+    assert numbers_in(store, "demo.orders") == list(range(shop.EACH, 2 * shop.EACH))
+    store.drop_table("demo.orders")

@@ -14,10 +14,10 @@ from airflow.utils.state import DagRunState
 from openlineage.client.serde import Serde
 
 from airflow_provider_streams import IcebergSink, ParquetSink, PublishTime, PulsarSource, Window
+from airflow_provider_streams.airflow_runtime.asset_events import MOST_EVENTS
+from airflow_provider_streams.connections.journal import open_journal
 from airflow_provider_streams.errors import EventsLost, InvalidRequest, PreflightFailed
-from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.lake.parquet.table import ParquetTable
-from airflow_provider_streams.operators.announcing import MOST_EVENTS
 from airflow_provider_streams.operators.backfill import BackfillWindowsOperator
 from airflow_provider_streams.operators.read import ReadWindowOperator
 from airflow_provider_streams.sensors.window import WindowReadySensor
@@ -57,7 +57,7 @@ def test_hundreds_of_streams_are_one_job_and_an_xcom_of_bounded_size(dag_test, f
     fake(events=60, streams=",".join(NAMES))
     run = dag_test(reading("many", tmp_path))
     assert run.state == DagRunState.SUCCESS
-    assert len(spark_stand_in.chunks) == 1
+    assert len(spark_stand_in.jobs) == 1
     assert all(windows(tmp_path, name) == {WINDOW} for name in NAMES)
     told = xcom(run)
     assert (told["tables"], told["rows"], told["written"], told["verdict"]) == (250, 250 * 120, 250 * 120, "complete")
@@ -104,13 +104,13 @@ def test_a_failure_fails_the_task_at_the_end_and_a_backfill_reads_what_is_missin
 
     def lose(spec: Any) -> None:
         if spec.plan.source.names == ("clicks",):
-            raise EventsLost("clicks-0", 1, 2, "1 entry", "somebody took it")
+            raise EventsLost("clicks-0", 1, 2, "1 entry", "a user removed it")
 
     spark_stand_in.before = lose
     run = dag_test(reading("lossy", tmp_path))
     assert run.state == DagRunState.FAILED
     said = "".join(capfd.readouterr())
-    assert "10:01:00Z, 2 are landed, 1 are not. clicks: EventsLost" in said
+    assert "10:01:00Z, 2 landed, 1 did not. clicks: EventsLost" in said
     assert events("lossy") == []
     spark_stand_in.before = lambda _spec: None
     del spark_stand_in.specs[:]
@@ -169,9 +169,9 @@ def test_a_dry_run_that_is_refused_does_not_say_that_it_landed_any(dag_test, fak
     (somebodys / "x.parquet").write_text("somebody's")
     assert dag_test(reading("dry", tmp_path, dry_run=True)).state == DagRunState.FAILED
     said = "".join(capfd.readouterr())
-    assert "10:01:00Z, 2 could be landed, 1 could not. clicks: ForeignTable" in said
+    assert "10:01:00Z, 2 could be landed, 1 could not. clicks: TableOwnedByOther" in said
     assert "A dry run lands nothing" in said
-    assert "are landed" not in said
+    assert "did not" not in said
 
 
 def test_a_backfill_s_dry_run_pins_nothing(dag_test, fake, spark_stand_in, tmp_path):

@@ -14,10 +14,10 @@ from airflow.sdk import DAG
 from airflow.utils.state import DagRunState, TaskInstanceState
 
 from airflow_provider_streams import PravegaSource, Window
+from airflow_provider_streams.connections.journal import open_journal
 from airflow_provider_streams.errors import EventsLost, RetentionAtRisk, StartTrimmed
-from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.hooks.pravega import PravegaHook
-from airflow_provider_streams.model.basis import RecordedCuts
+from airflow_provider_streams.model.window.basis import RecordedCuts
 from airflow_provider_streams.operators.holds import (
     HoldRetentionOperator,
     MoveHoldOperator,
@@ -25,19 +25,19 @@ from airflow_provider_streams.operators.holds import (
 )
 from airflow_provider_streams.operators.read import ReadWindowOperator
 from airflow_provider_streams.operators.retention import CheckRetentionOperator
-from airflow_provider_streams.sensors.retention import RetentionGuardSensor
-from airflow_provider_streams.systems.pravega import calls
-from airflow_provider_streams.systems.pravega.calls import Retention, RetentionKind, Settings
-from airflow_provider_streams.systems.pravega.hold import name_for
-from airflow_provider_streams.systems.pravega.stream_settings import StreamSettings
+from airflow_provider_streams.sensors.retention import RetentionRiskSensor
+from airflow_provider_streams.systems.pravega.client import controller_calls, hold_calls
+from airflow_provider_streams.systems.pravega.client.stream_configuration import Retention, RetentionKind, Settings
+from airflow_provider_streams.systems.pravega.operations.hold import name_for
+from airflow_provider_streams.systems.pravega.operations.stream_settings import StreamSettings
 from airflow_provider_streams.testing.plans import plan_of
 from airflow_provider_streams.testing.pravega_writer import PravegaWriter
-from airflow_provider_streams.testing.servers import QUICK_START, PravegaServer
-from airflow_provider_streams.testing.servers.waiting import wait_until
-from airflow_provider_streams.windows.recording import record
+from airflow_provider_streams.windows.plan.cut_recording import record
+from stream_servers import QUICK_START, PravegaServer
+from stream_servers.waiting import wait_until
 from tests.unit.cli.conftest import streams  # noqa: F401 - a fixture
 
-pytestmark = [pytest.mark.pravega, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.pravega, pytest.mark.timeout(1800)]
 
 HOUR = timedelta(hours=1)
 STORED_BYTES = 100 + 8
@@ -85,7 +85,7 @@ class Shop:
         return offset // STORED_BYTES
 
     def holds(self, source: PravegaSource) -> list[str]:
-        return [name.partition("/")[2] for name in self.hook.call(calls.list_holds(source.stream))]
+        return [name.partition("/")[2] for name in self.hook.call(hold_calls.list_holds(source.stream))]
 
     def write_until_gone(self, events: int, source: PravegaSource, *others: PravegaSource) -> None:
         """Until retention has dropped so many events of a stream."""
@@ -161,8 +161,8 @@ def test_a_policy_with_a_maximum_goes_beyond_a_hold_and_the_next_window_says_so(
     shop.write(source, count=10)
     assert shop.head(source) == 0
     shop.write_until_gone(10, source)
-    from airflow_provider_streams.windows.planning import WindowRead, fresh_plan
-    from airflow_provider_streams.windows.readiness import WindowQuestion
+    from airflow_provider_streams.windows.plan.planning import WindowRead, fresh_plan
+    from airflow_provider_streams.windows.plan.readiness import WindowQuestion
 
     question = WindowQuestion(source, Window(edge, shop.edge(source)), RecordedCuts())
     with open_journal() as journal, closing(shop.hook.system()) as system, pytest.raises(StartTrimmed):
@@ -183,7 +183,7 @@ def test_the_command_shows_whose_holds_are_on_a_stream(shop, streams, capsys):  
 
 
 def _keeping(stream: str, policy: Retention) -> Any:
-    answer = yield calls.update_stream(stream, Settings(retention=policy))
+    answer = yield controller_calls.update_stream(stream, Settings(retention=policy))
     assert answer
 
 
@@ -194,10 +194,10 @@ def _keeping(stream: str, policy: Retention) -> Any:
 @pytest.mark.parametrize("outcome", ["success", "failure"])
 def test_a_hold_lives_as_long_as_the_run_that_reads(dag_test, spark_stand_in, shop, monkeypatch, outcome):
     """The window is read after a stream without a hold has lost as many events."""
-    from airflow_provider_streams.hooks import spark
+    from airflow_provider_streams.airflow_runtime import spark_launch
 
     held, free = (shop.make(name, **KEEPING_LITTLE["time"]) for name in ("held", "free"))
-    launch = spark.launch
+    launch = spark_launch.launch
     seen: list[list[str]] = []
 
     def launch_late(spec: Any, *spark: Any) -> Any:
@@ -207,7 +207,7 @@ def test_a_hold_lives_as_long_as_the_run_that_reads(dag_test, spark_stand_in, sh
             raise EventsLost("shard", 0, 1, "1 byte", "a test wants it")
         return launch(spec, *spark)
 
-    monkeypatch.setattr(spark, "launch", launch_late)
+    monkeypatch.setattr(spark_launch, "launch", launch_late)
     reader = f"hold_{outcome}.read"
     with DAG(f"hold_{outcome}", schedule=None, start_date=datetime(2026, 11, 1, tzinfo=UTC)) as dag:
         hold = HoldRetentionOperator(task_id="hold", source=held, reader=reader)
@@ -251,14 +251,14 @@ async def test_the_guard_knows_a_policy_by_time_and_the_readers_hold(shop):
     asked = {"source": source, **HOURLY}
     found = run(CheckRetentionOperator, **asked)
     assert (found["risk"], found["held_seconds"], found["room_seconds"]) == ("loss", 3 * 3600, 0)
-    with pytest.raises(RetentionAtRisk, match="retention keeps 3:00:00"):
+    with pytest.raises(RetentionAtRisk, match="retention keeps 3h"):
         run(CheckRetentionOperator, **asked, on_risk="fail")
-    guard = RetentionGuardSensor(task_id="guard", poke_interval=0.1, **asked, reader="d.read")
+    guard = RetentionRiskSensor(task_id="guard", poke_interval=0.1, **asked, reader="d.read")
     assert guard.poke({}).xcom_value == await _fired(guard)
     run(HoldRetentionOperator, source=source, reader="d.read")
     assert run(CheckRetentionOperator, **asked, reader="d.read")["risk"] == "safe"
     assert run(CheckRetentionOperator, **asked)["risk"] == "safe"
-    assert run(CheckRetentionOperator, **asked, reader="somebody.else")["risk"] == "loss"
+    assert run(CheckRetentionOperator, **asked, reader="another.reader")["risk"] == "loss"
     assert not guard.poke({}).is_done
     shop.hook.run(_keeping(source.stream, Retention(RetentionKind.TIME, 60_000, 5 * 3_600_000)))
     found = run(CheckRetentionOperator, **asked, reader="d.read")
@@ -282,7 +282,7 @@ async def test_the_guard_judges_a_policy_by_size_by_how_fast_the_stream_grows(sh
     assert 100 * STORED_BYTES / most - 0.1 <= found["bytes_per_second"] <= 100 * STORED_BYTES / least + 0.1
     assert (1 << 20) / (100 * STORED_BYTES) * least <= found["held_seconds"] <= (1 << 20) / (100 * STORED_BYTES) * most
     assert (found["risk"], found["horizon"]) == ("loss", since.isoformat())
-    guard = RetentionGuardSensor(task_id="guard", poke_interval=0.1, **asked)
+    guard = RetentionRiskSensor(task_id="guard", poke_interval=0.1, **asked)
     assert (await _fired(guard))["risk"] == "loss"
     roomy = shop.make("roomy", retention_bytes=1 << 50)
     shop.edge(roomy)

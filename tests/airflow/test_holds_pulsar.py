@@ -18,9 +18,9 @@ from airflow_provider_streams.hooks.pulsar import PulsarHook
 from airflow_provider_streams.operators.holds import HoldRetentionOperator, ReleaseHoldOperator
 from airflow_provider_streams.operators.read import ReadWindowOperator
 from airflow_provider_streams.sensors.pulsar import PulsarTransactionsSensor
-from airflow_provider_streams.systems.pulsar.admin import changes
-from airflow_provider_streams.testing.servers.java import start_java
-from airflow_provider_streams.testing.servers.waiting import wait_until
+from airflow_provider_streams.systems.pulsar.client.admin import changes
+from stream_servers.java import start_java
+from stream_servers.waiting import wait_until
 
 pytestmark = pytest.mark.pulsar
 
@@ -80,15 +80,15 @@ class Reading:
 def test_a_hold_lives_as_long_as_the_run_that_reads(  # noqa: PLR0917 - fixtures
     dag_test, spark_stand_in, hook, write, pulsar_server, pulsar_namespace, monkeypatch, fails
 ):
-    from airflow_provider_streams.hooks import spark
+    from airflow_provider_streams.airflow_runtime import spark_launch
 
     topic = pulsar_server.create_topic(f"{pulsar_namespace}/orders")
     source = PulsarSource(topic)
     start = datetime.now(UTC) - timedelta(seconds=1)
     write(topic, EVENTS)
     window = Window(start, datetime.now(UTC) + timedelta(milliseconds=20))
-    reading = Reading(hook, topic, spark.launch, fails=fails)
-    monkeypatch.setattr(spark, "launch", reading)
+    reading = Reading(hook, topic, spark_launch.launch, fails=fails)
+    monkeypatch.setattr(spark_launch, "launch", reading)
     slack = timedelta(milliseconds=100)
     common = {"basis": PublishTime(slack), "window": window}
     wait_until(lambda: datetime.now(UTC) > window.end + slack, "the window to be complete")

@@ -1,4 +1,4 @@
-"""A real Pravega server behind Airflow's names: hook, sensors, triggers and operators."""
+"""A real Pravega server through Airflow's classes: hook, sensors, triggers and operators."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from airflow.providers.common.compat.sdk import AirflowFailException, TaskDeferred
 from airflow.sdk import DAG
-from airflow.sdk.exceptions import AirflowFailException, TaskDeferred
 from airflow.utils.state import DagRunState
 
 from airflow_provider_streams import Cuts, PravegaSource, Window
+from airflow_provider_streams.connections.journal import open_journal
 from airflow_provider_streams.errors import InvalidRequest, SourceNotFound
-from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.hooks.pravega import PravegaHook
+from airflow_provider_streams.model.stream.hold import HoldRequest
 from airflow_provider_streams.operators.pravega import (
     PravegaCreateStreamOperator,
+    PravegaDeleteStreamOperator,
     PravegaScaleStreamOperator,
     PravegaSealStreamOperator,
     PravegaTruncateStreamOperator,
@@ -32,9 +34,9 @@ from airflow_provider_streams.sensors.pravega import (
     PravegaStreamSealedSensor,
     PravegaWatermarkSensor,
 )
-from airflow_provider_streams.systems.pravega import scaling
-from airflow_provider_streams.systems.pravega.calls import RetentionKind
-from airflow_provider_streams.systems.pravega.stream_settings import StreamSettings
+from airflow_provider_streams.systems.pravega.client.stream_configuration import RetentionKind
+from airflow_provider_streams.systems.pravega.operations import scaling
+from airflow_provider_streams.systems.pravega.operations.stream_settings import StreamSettings
 from airflow_provider_streams.testing.pravega_writer import PravegaWriter
 
 pytestmark = pytest.mark.pravega
@@ -134,13 +136,17 @@ def test_a_hook_asks_from_one_loop_after_the_other_and_from_many_tasks_at_once(h
         return found
 
     assert asyncio.run(closing_it()) == asyncio.run(closing_it()) == {str(hook.tail("s")), str(hook.unread("s"))}
-    assert asyncio.run(hook.ahead("s")) == asyncio.run(hook.ahead("s")), "also where nobody closed it"
+    assert asyncio.run(hook.ahead("s")) == asyncio.run(hook.ahead("s")), "also where no code closed it"
 
 
-def test_the_connection_test_asks_every_service(hook, pravega_server, monkeypatch):
+def test_the_connection_test_asks_every_service(hook, pravega_scope):
     ok, message = hook.test_connection()
     assert ok, message
     assert hook.health() == {"controller": "up", "segment store": "up", "REST API": "up"}
+    with closing(PravegaHook(options={"scope": f"{pravega_scope}s"})) as mistyped:
+        ok, message = mistyped.test_connection()
+    assert not ok
+    assert message.endswith(f"there is no scope '{pravega_scope}s'; did you mean {pravega_scope!r}?")
     wrong = PravegaHook(options={"controller": "tcp://127.0.0.1:1", "request_timeout_seconds": "2"})
     ok, message = wrong.test_connection()
     assert not ok
@@ -234,6 +240,31 @@ async def test_a_sealed_stream_is_waited_for_and_has_an_end(hook, stream, write)
     assert wait(PravegaStreamSealedSensor, stream="s").execute({}) == sealed
 
 
+def test_only_a_stream_that_has_ended_and_that_nothing_holds_is_deleted(hook, stream, write):
+    def delete(**how: bool) -> bool:
+        done = PravegaDeleteStreamOperator(task_id="delete", stream="s", **how).execute({})
+        assert done["stream"] == stream
+        return bool(done["deleted"])
+
+    write(3)
+    with pytest.raises(AirflowFailException, match="is open: seal it first, or let seal=True do so"):
+        delete()
+    hook.place_hold(HoldRequest(hook.source("s"), "kept", "kept"))
+    for how in ({}, {"seal": True}):
+        with pytest.raises(AirflowFailException, match=r"is held for .*/kept.*force=True"):
+            delete(**how)
+    assert hook.unread("s").bytes == 3 * STORED_BYTES
+    assert not hook.describe("s").is_sealed, "what was refused changed nothing"
+    hook.release_hold(hook.source("s"), "kept", "kept")
+    assert delete(seal=True)
+    assert not hook.exists("s")
+    assert not delete(), "a retry does no harm"
+    assert hook.create_stream("s").created
+    hook.place_hold(HoldRequest(hook.source("s"), "kept", "kept"))
+    hook.seal("s")
+    assert delete(force=True)
+
+
 async def test_sealed_segments_are_waited_for(hook, stream, write):
     write(4)
     sensor = wait(PravegaSegmentSealedSensor, stream="s", segments="0.#epoch.0")
@@ -245,7 +276,7 @@ async def test_sealed_segments_are_waited_for(hook, stream, write):
     waiting = wait(PravegaSegmentSealedSensor, stream="s", segments=["0.#epoch.0", "1.#epoch.1"])
     assert not waiting.poke({}).is_done
     hook.truncate("s", hook.tail("s"))
-    assert sensor.execute({}) == {"stream": stream, "ends": {}}, "dropped segments have ended, too"
+    assert sensor.execute({}) == {"stream": stream, "ends": {}}, "dropped segments have ended as well"
     with pytest.raises(InvalidRequest, match="never had one"):
         wait(PravegaSegmentSealedSensor, stream="s", segments="7.#epoch.0").execute({})
     with pytest.raises(SourceNotFound):

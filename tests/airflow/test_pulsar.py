@@ -1,4 +1,4 @@
-"""A real broker behind Airflow's names: hook, sensors, trigger, and windows read with Spark and landed."""
+"""A real broker through Airflow's classes: hook, sensors, trigger, and windows read with Spark and landed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow.dataset as ds
 import pytest
-from airflow.sdk import DAG
+from airflow.sdk import DAG, task
 from airflow.utils.state import DagRunState
 
 from airflow_provider_streams import ParquetSink, PublishTime, PulsarSource, Window
@@ -20,8 +20,8 @@ from airflow_provider_streams.operators.read import ReadWindowOperator
 from airflow_provider_streams.sensors.pulsar import PulsarBacklogSensor
 from airflow_provider_streams.sensors.window import WindowReadySensor
 from airflow_provider_streams.systems.conditions import condition_to_json
-from airflow_provider_streams.systems.pulsar.conditions import BacklogReached
-from airflow_provider_streams.systems.sources import source_to_json
+from airflow_provider_streams.systems.pulsar.operations.conditions import BacklogReached
+from airflow_provider_streams.systems.source_json import source_to_json
 from airflow_provider_streams.triggers.condition import ConditionTrigger
 
 pytestmark = [pytest.mark.pulsar, pytest.mark.dagtest]
@@ -100,6 +100,46 @@ def test_a_backlog_is_counted_in_entries_bytes_and_age(hook, published, pulsar_u
     assert backlog.entries < EVENTS, "entries are not messages"
     assert backlog.bytes > 0
     assert published.start <= backlog.oldest <= published.middle
+
+
+def test_names_of_sources_sinks_and_topics_are_rendered_in_each_run(published, dag_test, tmp_path):
+    window = str(Window(published.start, published.end))
+    common = {"window": window, "basis": PublishTime(SLACK), "columns": ["value"]}
+    named = PulsarSource("{{ ti.xcom_pull(task_ids='pick')['topic'] }}")
+    with DAG("rendered", schedule=None, params={"lake": str(tmp_path)}) as dag:
+
+        @task(multiple_outputs=True)
+        def pick() -> dict[str, str]:
+            return {"topic": published.topic.removeprefix("persistent://")}
+
+        picked = pick()
+        waits = [
+            PulsarBacklogSensor(task_id="backlog", topic=picked["topic"], subscription="unread", entries=1),
+            WindowReadySensor(task_id="ready", source=named, window=window, basis=PublishTime(SLACK)),
+        ]
+        whole = ReadWindowOperator(
+            task_id="whole", source=named, sink=ParquetSink("{{ params.lake }}/{{ task.task_id }}"), **common
+        )
+        apart = [PulsarSource(published.topic, partitions=one) for one in ([0], [1, 2])]
+        parts = ReadWindowOperator.partial(
+            task_id="parts",
+            sink=ParquetSink("{{ params.lake }}/{{ task.task_id }}-{{ ti.map_index }}"),
+            reader="parts-{{ ti.map_index }}",
+            **common,
+        ).expand(source=apart)
+        picked >> waits >> whole
+        waits >> parts
+    assert (named.key, whole.sink.path) == (PulsarSource(named.topics[0]).key, whole.sink.path), (
+        "values stay as they are"
+    )
+    run = dag_test(dag)
+    assert run.state == DagRunState.SUCCESS
+    found = {name: ds.dataset(tmp_path / name).to_table() for name in ("whole", "parts-0", "parts-1")}
+    sent = sorted(b"%d" % number for number in range(EVENTS))
+    assert sorted(found["whole"]["value"].to_pylist()) == sent
+    assert sorted([*found["parts-0"]["value"].to_pylist(), *found["parts-1"]["value"].to_pylist()]) == sent
+    told = run.get_task_instance("whole").xcom_pull(task_ids="whole")
+    assert (told["rows"], told["target"]) == (EVENTS, f"file://{tmp_path}/whole")
 
 
 def test_the_connection_test_succeeds(hook):

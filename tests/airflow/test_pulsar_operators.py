@@ -9,13 +9,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from airflow.sdk.exceptions import AirflowFailException
+from airflow.providers.common.compat.sdk import AirflowFailException
 
 from airflow_provider_streams import PublishTime, PulsarSource, Window
+from airflow_provider_streams.connections.journal import open_journal
 from airflow_provider_streams.errors import InvalidRequest, ProcessFailed, RetentionAtRisk, SourceNotFound
-from airflow_provider_streams.hooks.journal import open_journal
 from airflow_provider_streams.hooks.pulsar import PulsarHook
-from airflow_provider_streams.model.hold import HoldRequest
+from airflow_provider_streams.model.stream.hold import HoldRequest
 from airflow_provider_streams.operators.holds import HoldRetentionOperator, MoveHoldOperator, ReleaseHoldOperator
 from airflow_provider_streams.operators.pulsar import (
     PulsarCompactTopicOperator,
@@ -37,10 +37,10 @@ from airflow_provider_streams.sensors.pulsar import (
     PulsarTerminatedSensor,
     PulsarTransactionsSensor,
 )
-from airflow_provider_streams.sensors.retention import RetentionGuardSensor
+from airflow_provider_streams.sensors.retention import RetentionRiskSensor
 from airflow_provider_streams.systems.conditions import condition_to_json
-from airflow_provider_streams.systems.pulsar.conditions import BacklogReached, Terminated
-from airflow_provider_streams.systems.sources import source_to_json
+from airflow_provider_streams.systems.pulsar.operations.conditions import BacklogReached, Terminated
+from airflow_provider_streams.systems.source_json import source_to_json
 from airflow_provider_streams.testing.landing import cover_without_spark
 from airflow_provider_streams.triggers.condition import ConditionTrigger
 
@@ -170,7 +170,7 @@ def test_retention_is_set_trimmed_by_and_inherited_again(topic, written, hook):
 
 
 def _retention(topic):
-    from airflow_provider_streams.systems.pulsar.admin import requests
+    from airflow_provider_streams.systems.pulsar.client.admin import requests
 
     (found,) = yield [requests.retention(topic)]
     return found
@@ -266,9 +266,9 @@ def test_a_hold_starts_at_a_cut_of_the_users(topic, hook, written):
 
 
 def _no_retention(topic):
-    from airflow_provider_streams.systems.pulsar.admin import changes
+    from airflow_provider_streams.systems.pulsar.client.admin import changes
 
-    return changes.set_retention(topic, 0, 0)
+    return changes.set_retention(topic, (0, 0))
 
 
 def test_the_guard_tells_before_data_goes(topic, written, pulsar_server, pulsar_namespace):
@@ -277,16 +277,20 @@ def test_the_guard_tells_before_data_goes(topic, written, pulsar_server, pulsar_
     source = PulsarSource(topic)
     asked = {"source": source, "window_length": HOUR, "max_delay": 2 * HOUR}
     assert run(CheckRetentionOperator, **asked)["risk"] == "safe"
-    assert not RetentionGuardSensor(task_id="g", **asked).poke({}).is_done
+    assert not RetentionRiskSensor(task_id="g", **asked).poke({}).is_done
+    # a broker that was asked for the quotas in effect would refuse retention below its default quota now
+    pulsar_server.set_retention(pulsar_namespace, minutes=5, megabytes=5)
     pulsar_server.set_retention(pulsar_namespace, minutes=180, megabytes=-1)
     risk = run(CheckRetentionOperator, **asked)
     assert (risk["risk"], risk["held_seconds"], risk["room_seconds"]) == ("loss", 10800, 0)
-    assert RetentionGuardSensor(task_id="g2", **asked).poke({}).is_done
-    with pytest.raises(RetentionAtRisk, match="room 0:00:00") as caught:
+    partition = run(CheckRetentionOperator, **asked | {"source": PulsarSource(f"{topic}-partition-1")})
+    assert (partition["risk"], partition["held_seconds"]) == ("loss", 10800)
+    assert RetentionRiskSensor(task_id="g2", **asked).poke({}).is_done
+    with pytest.raises(RetentionAtRisk, match="room 0s") as caught:
         run(CheckRetentionOperator, **asked, on_risk="fail")
     assert isinstance(caught.value, AirflowFailException)
     # a hold keeps it
     run(HoldRetentionOperator, source=source, reader="d.read", at="earliest")
     assert run(CheckRetentionOperator, **asked, reader="d.read")["risk"] == "safe"
-    assert run(CheckRetentionOperator, **asked, reader="somebody.else")["risk"] == "loss"
+    assert run(CheckRetentionOperator, **asked, reader="another.reader")["risk"] == "loss"
     run(ReleaseHoldOperator, source=source, reader="d.read")

@@ -8,15 +8,19 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from airflow.sdk import DAG, Asset, CronPartitionTimetable
+from airflow.sdk import DAG, Asset
 from airflow.utils.state import DagRunState, TaskInstanceState
 
 from airflow_provider_streams import Cuts, ParquetSink, PublishTime, Window
-from airflow_provider_streams.hooks.journal import open_journal
+from airflow_provider_streams.airflow_features import Feature
+from airflow_provider_streams.connections.journal import open_journal
 from airflow_provider_streams.lake.parquet.table import ParquetTable
 from airflow_provider_streams.operators.backfill import BackfillWindowsOperator
 from airflow_provider_streams.operators.read import ReadWindowOperator
+from airflow_provider_streams.spark.launch.settings import SparkSettings
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource
+from airflow_provider_streams.timetables import window_timetable
+from tests.airflow_versions import needs
 
 pytestmark = pytest.mark.dagtest
 
@@ -58,7 +62,7 @@ def test_a_tasks_settings_of_spark_arrive_at_its_launch(dag_test, fake, spark_st
     with DAG("settings_of_spark", schedule=None, start_date=EPOCH, params={"memory": "700m"}) as dag:
         kind(task_id="read", source=FakeSource("numbers"), sink=None, basis=NO_SLACK, spark=spark, **how)
     assert dag_test(dag).state == DagRunState.SUCCESS
-    assert spark_stand_in.settings == [(None, {**spark, "driver_memory": "700m"})]
+    assert spark_stand_in.settings == [(None, SparkSettings.of({**spark, "driver_memory": "700m"}))]
 
 
 def test_a_read_returns_its_plan_and_receipt_in_short(dag_test, fake, spark_stand_in):
@@ -89,12 +93,12 @@ def test_a_rerun_reads_the_pinned_positions_although_the_stream_has_grown(dag_te
 
 def test_replan_makes_a_new_plan(dag_test, fake, spark_stand_in):
     fake(events=30)
-    first = result(dag_test(reading("anew", basis="chained")))
+    first = result(dag_test(reading("again", basis="chained")))
     fake(events=50)
-    second = result(dag_test(reading("anew", basis="chained", replan=True)))
+    second = result(dag_test(reading("again", basis="chained", replan=True)))
     assert first["rows"] == 60
     assert second["rows"] == 100
-    assert result(dag_test(reading("anew", basis="chained")))["fingerprint"] == second["fingerprint"]
+    assert result(dag_test(reading("again", basis="chained")))["fingerprint"] == second["fingerprint"]
 
 
 def test_chained_windows_meet_at_one_cut(dag_test, fake, spark_stand_in):
@@ -111,7 +115,7 @@ def test_chained_windows_out_of_order_are_refused(dag_test, fake, spark_stand_in
     earlier = Window(WINDOW.start - timedelta(seconds=10), WINDOW.start)
     result(dag_test(reading("disorder", basis="chained")))
     assert dag_test(reading("disorder", basis="chained", window=earlier)).state == DagRunState.FAILED
-    assert "ChainOrder" in capfd.readouterr().out
+    assert "ChainOutOfOrder" in capfd.readouterr().out
     assert len(spark_stand_in.specs) == 1
     assert states("disorder.read", earlier) == ["failed"]
 
@@ -145,7 +149,7 @@ def test_losses_that_were_accepted_once_are_not_accepted_again_by_silence(dag_te
     fake(head=15)
     result(dag_test(reading("accepted", on_loss="record", dry_run=True)))
     assert dag_test(reading("accepted")).state == DagRunState.FAILED
-    assert "TermsChanged" in capfd.readouterr().out
+    assert "PlanOptionsChanged" in capfd.readouterr().out
     assert spark_stand_in.specs == []
     assert result(dag_test(reading("accepted", on_loss="record")))["verdict"] == "loss recorded"
 
@@ -173,12 +177,12 @@ def test_a_dry_run_pins_and_shows_but_reads_nothing(dag_test, fake, spark_stand_
 
 
 def test_a_dry_run_that_plans_anew_leaves_a_covered_window_as_it_is(dag_test, fake, spark_stand_in):
-    read = result(dag_test(reading("anew")))
+    read = result(dag_test(reading("again")))
     fake(head=15)
-    got = result(dag_test(reading("anew", dry_run=True, replan=True, on_loss="record")))
+    got = result(dag_test(reading("again", dry_run=True, replan=True, on_loss="record")))
     assert (got["verdict"], bool(got["losses"])) == ("planned", True)
     assert got["fingerprint"] != read["fingerprint"]
-    assert states("anew.read") == ["covered"]
+    assert states("again.read") == ["covered"]
 
 
 def test_a_template_can_give_the_window(dag_test, fake, spark_stand_in):
@@ -188,7 +192,7 @@ def test_a_template_can_give_the_window(dag_test, fake, spark_stand_in):
 
 
 def test_a_data_interval_is_the_window(dag_test, fake, spark_stand_in):
-    from airflow.sdk import CronDataIntervalTimetable
+    from airflow.timetables.interval import CronDataIntervalTimetable
 
     fake(events=100, interval_ms=60_000)
     dag = reading("interval", CronDataIntervalTimetable("@hourly", timezone="UTC"), window=None)
@@ -199,7 +203,7 @@ def test_a_data_interval_is_the_window(dag_test, fake, spark_stand_in):
 def test_an_empty_data_interval_is_refused_with_the_fix(dag_test, fake, spark_stand_in, capfd):
     run = dag_test(reading("empty_interval", "@hourly", window=None), logical_date=EPOCH)
     assert run.state == DagRunState.FAILED
-    assert "CronPartitionTimetable" in capfd.readouterr().out
+    assert "window_timetable('@hourly')" in capfd.readouterr().out
 
 
 def test_an_empty_window_is_covered_with_no_rows(dag_test, fake, spark_stand_in):
@@ -281,9 +285,11 @@ def test_no_secret_leaves_the_connection(dag_test, fake, spark_stand_in, monkeyp
     assert secret.encode() not in (tmp_path / "journal.db").read_bytes()
 
 
-def test_a_run_by_hand_of_a_partitioned_dag_has_no_window_of_its_own(dag_test, fake, spark_stand_in, capfd):
-    dag = reading("no_partition", CronPartitionTimetable("@hourly", timezone="UTC", run_offset=-1), window=None)
-    assert dag_test(dag).state == DagRunState.FAILED
-    shown = capfd.readouterr().out
-    assert "data interval is empty" in shown
-    assert "started by hand, start it with the key of one" in shown
+@needs(Feature.PARTITIONED_RUNS)
+def test_a_run_by_hand_of_a_partitioned_dag_reads_the_last_full_window(dag_test, fake, spark_stand_in, monkeypatch):
+    """As `airflow dags test` starts it."""
+    monkeypatch.setenv("AIRFLOW_CONN_FAKE_DEFAULT", json.dumps({"conn_type": "fake", "extra": {"events": 3 * 3600}}))
+    dag = reading("no_partition", window_timetable("@hourly"), window=None)
+    got = result(dag_test(dag, logical_date=EPOCH + timedelta(minutes=150)))
+    assert Window.from_json(got["window"]) == Window(EPOCH + timedelta(hours=1), EPOCH + timedelta(hours=2))
+    assert got["rows"] == 7200

@@ -11,16 +11,16 @@ from airflow.sdk import DAG
 from airflow.utils.state import DagRunState, TaskInstanceState
 
 from airflow_provider_streams import PravegaSource, RecordedCuts, Window
+from airflow_provider_streams.connections.journal import open_journal
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.hooks.journal import open_journal
-from airflow_provider_streams.model.timeline import draw
+from airflow_provider_streams.model.window.coverage_timeline import draw
 from airflow_provider_streams.operators.cuts import RecordCutsOperator
 from airflow_provider_streams.operators.epoch import PravegaRollEpochOperator
 from airflow_provider_streams.operators.holds import HoldRetentionOperator, MoveHoldOperator, ReleaseHoldOperator
 from airflow_provider_streams.operators.read import ReadWindowOperator
 from airflow_provider_streams.sensors.window import WindowReadySensor
-from airflow_provider_streams.systems.pravega.hold import name_for
-from airflow_provider_streams.systems.sources import source_to_json
+from airflow_provider_streams.systems.pravega.operations.hold import name_for
+from airflow_provider_streams.systems.source_json import source_to_json
 from airflow_provider_streams.testing.fake import FakeSource
 from airflow_provider_streams.triggers.cuts import RecordCutsTrigger
 

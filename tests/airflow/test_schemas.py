@@ -6,10 +6,13 @@ import argparse
 import json
 import secrets
 from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pyarrow.dataset as ds
 import pytest
-from airflow.sdk.exceptions import AirflowFailException
+from airflow.providers.common.compat.sdk import AirflowFailException
 
 from airflow_provider_streams import (
     CheckSchemaCompatibilityOperator,
@@ -18,11 +21,11 @@ from airflow_provider_streams import (
     Registry,
     SchemaAvailableSensor,
 )
-from airflow_provider_streams.cli.commands import get_streams_cli_commands
+from airflow_provider_streams.cli.parser import get_streams_cli_commands
 from airflow_provider_streams.errors import InvalidRequest, InvalidSchema, SourceNotFound
 from airflow_provider_streams.hooks.base import hook_for
 from airflow_provider_streams.hooks.schema_registry import SchemaRegistryHook
-from airflow_provider_streams.systems.pravega.registry.answers import SchemaInfo
+from airflow_provider_streams.systems.pravega.schema_registry.requests import SchemaInfo
 
 SECRET = "canary-of-a-registry"
 
@@ -128,6 +131,49 @@ async def test_a_topics_schema_is_waited_for_and_checked(topic, pulsar_server):
     assert (await polled(with_at)).ready
     lacking = SchemaAvailableSensor(task_id="w3", source=source, columns=["at.x", "nothing"])
     assert lacking.ask({}).because == f"{topic} lacks nothing"
+
+
+@pytest.fixture
+def logs(capsys, caplog):
+    """What is printed, and what is logged."""
+    return capsys, caplog
+
+
+@pytest.mark.pulsar
+@pytest.mark.usefixtures("airflow_home")
+def test_a_plan_and_a_first_read_say_that_the_schema_is_known(topic, pulsar_server, streams, logs, tmp_path):
+    capsys, caplog = logs
+    pulsar = pytest.importorskip("pulsar")
+    from pulsar.schema import AvroSchema, Long, Record
+
+    class Row(Record):  # type: ignore[misc]  # pulsar-client is not annotated
+        id = Long()
+
+    client = pulsar.Client(pulsar_server.service_url, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error))
+    start = datetime.now(UTC) - timedelta(seconds=1)
+    with closing(client):
+        client.create_producer(topic, schema=AvroSchema(Row)).send(Row(id=7))
+    window = f"{start.isoformat()}/{datetime.now(UTC).isoformat()}"
+    read = ("read", "pulsar", topic, "--window", window, "--slack", "0", "--path", str(tmp_path / "lake"))
+    note = f"The schema is known of {topic} (AVRO, version 0), but values land as bytes. --value-format auto decodes"
+    streams("plan", *read[1:-2], "--output", "json")
+    told = capsys.readouterr()
+    assert (json.loads(told.out)["window"]["start"][:19], note in told.err) == (start.isoformat()[:19], True)
+    for format_ in ("auto", "bytes"):
+        streams("plan", *read[1:-2], "--value-format", format_)
+        assert note not in capsys.readouterr().err
+    streams(*read)
+    assert len([one for one in caplog.messages if note in one]) == 1
+    assert not [line for line in capsys.readouterr().err.splitlines() if line.startswith(note)], "only in the log"
+    with pytest.raises(SystemExit):
+        streams(*read, "--value-format", "auto")
+    said = capsys.readouterr().err
+    assert "values auto instead of none. Reader 'cli' lands in" in said
+    assert "--full-refresh" in said
+    assert "--replan" not in said, "rows of bytes have no column of decoded ones"
+    streams(*read, "--value-format", "auto", "--full-refresh")
+    assert ds.dataset(tmp_path / "lake").to_table()["id"].to_pylist() == [7]
+    assert note not in capsys.readouterr().err
 
 
 @pytest.mark.pulsar

@@ -14,7 +14,7 @@ from airflow_provider_streams import PublishTime, Window
 from airflow_provider_streams.operators.read import ReadWindowOperator
 from airflow_provider_streams.sensors.window import WindowReadySensor
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource
-from airflow_provider_streams.triggers import state as trigger_state
+from airflow_provider_streams.triggers import base as trigger_state
 
 pytestmark = pytest.mark.dagtest
 

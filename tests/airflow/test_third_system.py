@@ -17,10 +17,10 @@ from files_system.source import FilesSource
 
 import airflow_provider_streams
 from airflow_provider_streams import ParquetSink, PublishTime, Window
+from airflow_provider_streams.connections.journal import open_journal
 from airflow_provider_streams.errors import WindowNotReady
 from airflow_provider_streams.hooks.base import hook_for
-from airflow_provider_streams.hooks.journal import open_journal
-from airflow_provider_streams.model.plan import PlanRequest
+from airflow_provider_streams.model.plan.plan import PlanRequest
 from airflow_provider_streams.operators.read import ReadWindowOperator
 
 pytestmark = [
@@ -39,14 +39,14 @@ TESTS = Path(__file__).parents[1]
 @pytest.fixture(scope="module", autouse=True)
 def _spark() -> Iterator[None]:
     yield
-    from airflow_provider_streams.spark.embedded import embedded_session
+    from airflow_provider_streams.spark.launch.embedded import embedded_session
 
     embedded_session().stop()
 
 
 @pytest.fixture
 def orders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An hour of events, one a minute, behind the connection `files_default`."""
+    """An hour of events, one a minute, of the connection `files_default`."""
     folder = tmp_path / "streams" / "orders"
     folder.mkdir(parents=True)
     for number in range(60):

@@ -6,6 +6,7 @@ import argparse
 
 from tests.bench import (
     backfill_bench,
+    cdc_bench,
     decode_formats,
     journal_bench,
     landing_bench,
@@ -24,6 +25,7 @@ BENCHES = {
     "formats": decode_formats.run,
     "journal": journal_bench.run,
     "page": page_bench.run,
+    "cdc": cdc_bench.run,
 }
 
 

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
-from airflow_provider_streams.model.grid import Every
-from airflow_provider_streams.model.plan import Plan, PlanRequest
+from airflow_provider_streams.model.plan.plan import Plan, PlanRequest
+from airflow_provider_streams.model.window.window_schedule import Every
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource, FakeSystem
 
 WINDOWS = 168
@@ -68,18 +68,16 @@ def _seconds(plans: Sequence[Plan], options: dict[str, str], *, small_plan_bytes
 
 
 def _job(spec_file: str) -> None:
-    from airflow_provider_streams.model.landing import Landed, TableMark, TableTerms
-    from airflow_provider_streams.model.sink import ParquetSink
-    from airflow_provider_streams.spark.batch_job import run_chunk
-    from airflow_provider_streams.spark.batch_spec import ChunkSpec
-    from airflow_provider_streams.spark.embedded import embedded_session
-    from airflow_provider_streams.spark.job import run as run_job
-    from airflow_provider_streams.spark.settings import SparkSettings
-    from airflow_provider_streams.spark.spec import JobSpec
+    from airflow_provider_streams.model.sinks.landing import Landed, TableMark, TableTerms
+    from airflow_provider_streams.model.sinks.sink import ParquetSink
+    from airflow_provider_streams.spark.job.job import run
+    from airflow_provider_streams.spark.job.job_spec import JobSpec, WindowSpec
+    from airflow_provider_streams.spark.launch.embedded import embedded_session
+    from airflow_provider_streams.spark.launch.settings import SparkSettings
 
     data = json.loads(Path(spec_file).read_text())
     plans = [Plan.from_json(plan) for plan in data["plans"]]
-    how = JobSpec(
+    how = WindowSpec(
         plans[0],
         ParquetSink(data["lake"]),
         options=data["options"],
@@ -87,7 +85,7 @@ def _job(spec_file: str) -> None:
         terms=TableTerms(TableMark("bench", "fake", "bench")),
     )
     spark = embedded_session(SparkSettings({"spark.log.level": "OFF"}), quick_start=True)
-    results = [run_job(how, spark)] if len(plans) == 1 else run_chunk(ChunkSpec.of(plans, how), spark)
+    results = run(JobSpec.of(plans, how), spark)
     assert all(isinstance(result, Landed) for result in results)
     spark.stop()
 

@@ -1,4 +1,4 @@
-"""How fast entries become record batches, with nothing before or behind: `python tests/bench/decode.py`.
+"""How fast entries become record batches, with nothing before or after: `python tests/bench/decode.py`.
 
 CPU seconds, so that other work on the machine counts as little as possible; best of several rounds.
 """
@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from airflow_provider_streams.systems.pulsar.decode.decoder import Decoder
-from airflow_provider_streams.systems.pulsar.decode.metadata import parse_metadata
-from airflow_provider_streams.systems.pulsar.protobuf import write_varint
+from airflow_provider_streams.systems.pulsar.client.protobuf import write_varint
+from airflow_provider_streams.systems.pulsar.reading.decode.decoder import Decoder
+from airflow_provider_streams.systems.pulsar.reading.decode.headers.message_metadata import parse_metadata
 
 FLUSH_BYTES, FLUSH_ENTRIES = 16 << 20, 4096
 """As the split reader flushes."""

@@ -1,4 +1,4 @@
-"""How fast payloads become columns, with nothing before or behind, beside the plain way of its library and Spark's.
+"""How fast payloads become columns, with nothing before or after, against the plain way of its library and Spark's.
 
 CPU seconds of one core, so that other work on the machine counts little; the best of several rounds, ours and the
 library's in turn. All read the same records of seven fields (37 bytes as Avro, 122 as JSON), in batches of 10,000. The
@@ -21,10 +21,10 @@ import pyarrow as pa
 from google.protobuf import descriptor_pb2, message_factory
 from google.protobuf.descriptor_pool import DescriptorPool
 
-from airflow_provider_streams.formats.arrow_types import arrow_type
+from airflow_provider_streams.formats.arrow.arrow_types import arrow_type
 from airflow_provider_streams.formats.decoder import Decoder, Payloads
-from airflow_provider_streams.formats.resolve import decoding_of
-from airflow_provider_streams.model.payload import Avro, Json, Payload, Protobuf, Utf8
+from airflow_provider_streams.formats.schema.payload_resolution import decoding_of
+from airflow_provider_streams.model.schema.payload import Avro, Json, Payload, Protobuf, Utf8
 from tests.bench.spark_functions import session
 
 EVENTS = 100_000
@@ -78,8 +78,8 @@ def run(scale: float = 1.0) -> None:
             ours, theirs = _rates(case)
             size = sum(map(len, case.payloads)) / len(case.payloads)
             sparks = spark_rate(case.payloads, case.spark) if case.spark else 0
-            beside = "".join(f"{rate:>12,.0f}{ours / rate:>8.1f}" if rate else " " * 20 for rate in (theirs, sparks))
-            print(f"  {case.name:<34}{ours:>12,.0f}{ours * size / 1e6:>8.0f}{beside}".rstrip(), flush=True)
+            others = "".join(f"{rate:>12,.0f}{ours / rate:>8.1f}" if rate else " " * 20 for rate in (theirs, sparks))
+            print(f"  {case.name:<34}{ours:>12,.0f}{ours * size / 1e6:>8.0f}{others}".rstrip(), flush=True)
 
 
 def cases(count: int) -> Iterator[Case]:

@@ -1,4 +1,4 @@
-"""The journal: what its calls cost with many windows, beside what they cost with few."""
+"""The journal: what its calls cost with many windows, against what they cost with few."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from datetime import timedelta
 from pathlib import Path
 
 from airflow_provider_streams.journal.landings import NewLanding
+from airflow_provider_streams.journal.runs.run_records import TaskInstanceKey
 from airflow_provider_streams.journal.store import Journal
-from airflow_provider_streams.model.landing import Landed
-from airflow_provider_streams.model.plan import Plan, PlanRequest
-from airflow_provider_streams.model.receipt import Receipt
-from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.model.plan.plan import Plan, PlanRequest
+from airflow_provider_streams.model.plan.receipt import Receipt
+from airflow_provider_streams.model.sinks.landing import Landed
+from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource, FakeSystem
-from airflow_provider_streams.windows.progress import covered_end
+from airflow_provider_streams.windows.after.covered_end import covered_end
 
 WINDOWS = (1_000, 100_000)
 ROUNDS = 5
 SOURCE, READER = FakeSource("numbers"), "reader"
 MINUTE = timedelta(minutes=1)
-_RUN = {"dag_id": "d", "run_id": "r", "task_id": "t", "try_number": 1}
+_TASK = TaskInstanceKey("d", "r", "t", 1)
 _LANDING = NewLanding({"target": "file:///lake", "sink": None, "columns": None, "transform": None}, "1m", "publish")
 
 
@@ -47,7 +48,7 @@ def _filled(folder: Path, windows: int) -> Journal:
     kept = journal.land_as(SOURCE.key, READER, _LANDING, after=None)
     for number in (0, windows - 1):
         plan = journal.pin(SOURCE.key, _plan(number))
-        started = journal.start_run(SOURCE.key, plan, **_RUN, landing_id=kept.id)
+        started = journal.start_run(SOURCE.key, plan, _TASK, landing_id=kept.id)
         journal.finish_run(started.run, Landed(Receipt(plan.fingerprint, (), 1.0, "complete")))
         journal.announce([started.run])
     with sqlite3.connect(path) as database:
@@ -82,7 +83,7 @@ def _costs(journal: Journal, windows: int) -> Iterator[tuple[str, float]]:
         "chain around a window": lambda: journal.chain(key, READER, _window(windows)),
         "unannounced": lambda: journal.unannounced(key, READER),
         "pin": lambda: journal.pin(key, next(new)),
-        "start_run": lambda: journal.start_run(key, journal.pin(key, next(new)), **_RUN),
+        "start_run": lambda: journal.start_run(key, journal.pin(key, next(new)), _TASK),
     }
     for name, call in calls.items():
         yield name, statistics.median(_seconds(call) for _ in range(ROUNDS))

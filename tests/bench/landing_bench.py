@@ -1,4 +1,4 @@
-"""Landing a window: files that tasks write, beside rows that cross into Spark, and what reading alone takes.
+"""Landing a window: files that tasks write, against rows that cross into Spark, and what reading alone takes.
 
 Each in a JVM that is started as the product starts it for such work: tasks that write leave it nothing to compile well.
 """
@@ -16,22 +16,25 @@ from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow_provider_streams import DeltaSink, IcebergSink, ParquetSink
-from airflow_provider_streams.model.landing import TableMark, TableTerms
-from airflow_provider_streams.spark import job, reading, register
-from airflow_provider_streams.spark.embedded import embedded_session
-from airflow_provider_streams.spark.settings import SparkSettings
-from airflow_provider_streams.spark.spec import JobSpec
-from airflow_provider_streams.testing.servers.pravega import PravegaServer
+from airflow_provider_streams.model.sinks.landing import TableMark, TableTerms
+from airflow_provider_streams.spark import register
+from airflow_provider_streams.spark.datasource.windows_source import NUMBER_COLUMN
+from airflow_provider_streams.spark.job.job_spec import WindowSpec
+from airflow_provider_streams.spark.job.scan import Scan
+from airflow_provider_streams.spark.launch.embedded import embedded_session
+from airflow_provider_streams.spark.launch.settings import SparkSettings
+from stream_servers.pravega import PravegaServer
 from tests.bench import pravega_reads, pulsar_load, pulsar_reads
 from tests.bench.processes import cpu_seconds
 from tests.bench.report import race, show
+from tests.spark.running import run_window
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from airflow_provider_streams.model.sink import Sink
+    from airflow_provider_streams.model.sinks.sink import Sink
 
 
 _TERMS = TableTerms(TableMark("bench", "bench", "bench"))
@@ -63,7 +66,7 @@ class _Other:
     def __init__(self, pid: int, pipe: Connection) -> None:
         self.pid, self._pipe = pid, pipe
 
-    def land(self, spec: JobSpec, sink_in: SinkIn) -> int:
+    def land(self, spec: WindowSpec, sink_in: SinkIn) -> int:
         """How many rows."""
         self._pipe.send((spec, sink_in))
         rows: int = self._pipe.recv()
@@ -79,7 +82,7 @@ class _Sessions(NamedTuple):
 
 @contextmanager
 def _other_process() -> Iterator[_Other]:
-    fresh = get_context("spawn")  # a JVM of this process would be the fork's, too
+    fresh = get_context("spawn")  # a JVM of this process would be the fork's as well
     here, there = fresh.Pipe()
     process = fresh.Process(target=_serve, args=(there,))
     process.start()
@@ -115,7 +118,7 @@ def _pulsar(sessions: _Sessions, scale: float) -> None:
             halves = pulsar_reads.plan_all(server, load, split_bytes=whole.estimate.bytes // 2 + 1)
             read = partial(pulsar_reads.read_ours, server, whole)
             title = f"Pulsar, {load.name}: {load.events:,} events of {load.event_bytes} B"
-            spec = JobSpec(halves, options=pulsar_reads.options(server), small_plan_bytes=0)
+            spec = WindowSpec(halves, options=pulsar_reads.options(server), small_plan_bytes=0)
             _race(title, sessions, spec, read, load.event_bytes)
 
 
@@ -134,14 +137,14 @@ def _pravega(sessions: _Sessions, scale: float) -> None:
             plan = pravega_reads.plan_all(server, load)
             read = partial(pravega_reads.read_ours, server, plan)
             title = f"Pravega, {load.name}: {load.events:,} events of {load.event_bytes} B"
-            spec = JobSpec(plan, options=pravega_reads.options(server), small_plan_bytes=0)
+            spec = WindowSpec(plan, options=pravega_reads.options(server), small_plan_bytes=0)
             _race(title, sessions, spec, read, load.event_bytes)
 
 
 def _race(
     title: str,
     sessions: _Sessions,
-    spec: JobSpec,
+    spec: WindowSpec,
     read: Callable[[], int],
     event_bytes: int,
 ) -> None:
@@ -161,7 +164,7 @@ def _race(
     show(
         title,
         figures,
-        beside={"x row by row": _ROW_BY_ROW, "x blocks": _IN_BLOCKS},
+        against={"x row by row": _ROW_BY_ROW, "x blocks": _IN_BLOCKS},
         event_bytes=event_bytes,
         cpu_of="all",
     )
@@ -173,7 +176,7 @@ def _cpu_seconds(sessions: _Sessions) -> float:
     return time.process_time() + cpu_seconds(gateway.proc.pid) + cpu_seconds(sessions.other.pid)
 
 
-def _row_by_row(spark: SparkSession, spec: JobSpec) -> int:
+def _row_by_row(spark: SparkSession, spec: WindowSpec) -> int:
     """As Spark's own writer lands what a Data Source reads, with receipts among the rows."""
     from pyspark.sql import Observation
     from pyspark.sql import functions as F  # noqa: N812
@@ -186,11 +189,11 @@ def _row_by_row(spark: SparkSession, spec: JobSpec) -> int:
     return sum(json.loads(text)["rows"] for text in seen.get["receipts"])
 
 
-def _in_blocks(spark: SparkSession, spec: JobSpec) -> int:
+def _in_blocks(spark: SparkSession, spec: WindowSpec) -> int:
     """As our jobs hand rows to Spark's writer."""
-    read = reading.read(spec, spark)
-    _write(read.df)
-    return sum(one.rows for one in read.receipts())
+    scan = Scan((spec,), spark)
+    _write(scan.df.drop(NUMBER_COLUMN))
+    return sum(one.rows for one in scan.receipts()[0])
 
 
 def _write(rows: DataFrame) -> None:
@@ -198,10 +201,10 @@ def _write(rows: DataFrame) -> None:
         rows.write.option("compression", "zstd").parquet(f"file://{folder}/rows")
 
 
-def _by_tasks(spark: SparkSession, spec: JobSpec, sink_in: SinkIn) -> int:
+def _by_tasks(spark: SparkSession, spec: WindowSpec, sink_in: SinkIn) -> int:
     with tempfile.TemporaryDirectory() as folder:
         sink, table = sink_in(folder)
-        return job.run(replace(spec, sink=sink, terms=_TERMS, table=table), spark).receipt.rows
+        return run_window(replace(spec, sink=sink, terms=_TERMS, table=table), spark).receipt.rows
 
 
 def _parquet(folder: str) -> tuple[Sink, dict[str, str]]:
@@ -217,5 +220,5 @@ def _iceberg(folder: str) -> tuple[Sink, dict[str, str]]:
     return IcebergSink("bench.events", conn_id="bench"), catalog
 
 
-def _noop(spark: SparkSession, spec: JobSpec) -> int:
-    return job.run(spec, spark).receipt.rows
+def _noop(spark: SparkSession, spec: WindowSpec) -> int:
+    return run_window(spec, spark).receipt.rows

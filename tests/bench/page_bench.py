@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from airflow_provider_streams.testing.browser import headless_chromium
+from tests.airflow.browser import headless_chromium
 from tests.airflow.ui import story
 from tests.airflow.ui.pictures import SIZE, own_api_server
 

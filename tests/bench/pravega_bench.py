@@ -1,15 +1,15 @@
-"""Pravega: to Arrow and through Spark, beside Pravega's own batch client and the bare bytes."""
+"""Pravega: to Arrow and through Spark, against Pravega's own batch client and the bare bytes."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING
 
-from airflow_provider_streams.spark import job, register
-from airflow_provider_streams.spark.embedded import embedded_session
-from airflow_provider_streams.spark.settings import SparkSettings
-from airflow_provider_streams.spark.spec import JobSpec
-from airflow_provider_streams.testing.servers.pravega import PravegaServer
+from airflow_provider_streams.spark import register
+from airflow_provider_streams.spark.job.job_spec import WindowSpec
+from airflow_provider_streams.spark.launch.embedded import embedded_session
+from airflow_provider_streams.spark.launch.settings import SparkSettings
+from stream_servers.pravega import PravegaServer
 from tests.bench.pravega_reads import (
     Load,
     options,
@@ -22,11 +22,12 @@ from tests.bench.pravega_reads import (
     started_peer,
 )
 from tests.bench.report import race, show
+from tests.spark.running import run_window
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from airflow_provider_streams.model.plan import Plan
+    from airflow_provider_streams.model.plan.plan import Plan
     from tests.integration.pravega.conftest import Peer
 
 _WARM_UPS = 3
@@ -71,11 +72,11 @@ def _race(server: PravegaServer, peer: Peer, spark: SparkSession, load: Load) ->
     figures = race(warm, rounds=7) | race({"Java batch client, new JVM": partial(read_java_cold, server, load, plan)})
     assert {figure.events for figure in figures.values()} == {load.events}
     title = f"{load.name}: {load.events:,} events of {load.event_bytes} B, {load.segments} segment(s)"
-    beside = {"x Java": _JAVA, "x raw": "raw socket (nothing decoded)"}
-    show(title, figures, beside=beside, event_bytes=load.event_bytes)
+    against = {"x Java": _JAVA, "x raw": "raw socket (nothing decoded)"}
+    show(title, figures, against=against, event_bytes=load.event_bytes)
 
 
 def _spark_noop(server: PravegaServer, spark: SparkSession, load: Load, plan: Plan) -> int:
-    spec = JobSpec(plan, options=options(server), small_plan_bytes=0)
-    assert job.run(spec, spark).receipt.rows == load.events
+    spec = WindowSpec(plan, options=options(server), small_plan_bytes=0)
+    assert run_window(spec, spark).receipt.rows == load.events
     return load.events

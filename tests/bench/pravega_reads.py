@@ -11,18 +11,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from airflow_provider_streams import PravegaSource, Window
-from airflow_provider_streams.model.plan import Plan, PlanRequest, Split
-from airflow_provider_streams.systems.pravega import calls, wire
-from airflow_provider_streams.systems.pravega.names import Segment
-from airflow_provider_streams.systems.pravega.reader import REQUEST_BYTES
-from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
+from airflow_provider_streams.model.plan.plan import Plan, PlanRequest, Split
+from airflow_provider_streams.systems.pravega.client import controller_calls, wire_protocol
+from airflow_provider_streams.systems.pravega.metadata.segment_names import Segment
+from airflow_provider_streams.systems.pravega.metadata.stream_cut import StreamCut
+from airflow_provider_streams.systems.pravega.reading.reader import REQUEST_BYTES
 from airflow_provider_streams.systems.pravega.system import PravegaSystem
-from airflow_provider_streams.testing.servers.pravega import PravegaServer
+from stream_servers.pravega import PravegaServer
 from tests.integration.pravega.conftest import Peer
 
 _SOME_WINDOW = Window(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC))
 _KEYS = 1000
-_HELLO_BYTES = len(wire.encode(wire.Hello()))
+_HELLO_BYTES = len(wire_protocol.encode(wire_protocol.Hello()))
 
 
 @dataclass(frozen=True)
@@ -98,8 +98,10 @@ def read_raw(server: PravegaServer, load: Load, plan: Plan) -> int:
     with contextlib.closing(PravegaSystem.from_options(options(server))) as system:
         for split in plan.splits:
             segment = Segment.parse(split.shard)
-            with socket.create_connection(system.client.call(calls.store_of(segment.stream, segment.id))) as store:
-                store.sendall(wire.encode(wire.Hello()))
+            with socket.create_connection(
+                system.client.call(controller_calls.store_of(segment.stream, segment.id))
+            ) as store:
+                store.sendall(wire_protocol.encode(wire_protocol.Hello()))
                 store.recv(_HELLO_BYTES, socket.MSG_WAITALL)
                 _receive_all(store, segment, split)
     return load.events
@@ -107,20 +109,23 @@ def read_raw(server: PravegaServer, load: Load, plan: Plan) -> int:
 
 def _receive_all(store: socket.socket, segment: Segment, split: Split) -> None:
     memory = memoryview(bytearray(REQUEST_BYTES + 4096))
-    around = len(wire.encode(wire.SegmentRead(segment.name, 0, False, False, b""))) - wire.HEADER.size
+    around = (
+        len(wire_protocol.encode(wire_protocol.SegmentRead(segment.name, 0, False, False, b"")))
+        - wire_protocol.HEADER.size
+    )
     asked, end = split.start.parts[0], split.end.parts[0]
     waiting: list[tuple[int, int]] = []
 
     def ask(offset: int, length: int) -> None:
-        store.sendall(wire.encode(wire.ReadSegment(segment.name, offset, length, "", 0)))
+        store.sendall(wire_protocol.encode(wire_protocol.ReadSegment(segment.name, offset, length, "", 0)))
         waiting.append((offset, length))
 
     while asked < end or waiting:
         while asked < end and len(waiting) < 2:
             ask(asked, min(REQUEST_BYTES, end - asked))
             asked += waiting[-1][1]
-        store.recv_into(memory, wire.HEADER.size, socket.MSG_WAITALL)
-        _, size = wire.frame_size(memory[: wire.HEADER.size])
+        store.recv_into(memory, wire_protocol.HEADER.size, socket.MSG_WAITALL)
+        _, size = wire_protocol.frame_size(memory[: wire_protocol.HEADER.size])
         store.recv_into(memory, size, socket.MSG_WAITALL)
         offset, length = waiting.pop(0)
         got = min(size - around, length)

@@ -8,20 +8,21 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from airflow_provider_streams import ParquetSink
-from airflow_provider_streams.model.landing import TableMark, TableTerms
-from airflow_provider_streams.spark import job, register
-from airflow_provider_streams.spark.embedded import embedded_session
-from airflow_provider_streams.spark.settings import SparkSettings
-from airflow_provider_streams.spark.spec import JobSpec
-from airflow_provider_streams.testing.servers.pulsar import PulsarServer
+from airflow_provider_streams.model.sinks.landing import TableMark, TableTerms
+from airflow_provider_streams.spark import register
+from airflow_provider_streams.spark.job.job_spec import WindowSpec
+from airflow_provider_streams.spark.launch.embedded import embedded_session
+from airflow_provider_streams.spark.launch.settings import SparkSettings
+from stream_servers.pulsar import PulsarServer
 from tests.bench.pulsar_load import Load, publish, roomy_server
 from tests.bench.pulsar_reads import options, plan_all, read_client, read_ours, read_raw
 from tests.bench.report import race, show
+from tests.spark.running import run_window
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from airflow_provider_streams.model.plan import Plan
+    from airflow_provider_streams.model.plan.plan import Plan
 
 
 def loads(scale: float) -> tuple[Load, ...]:
@@ -61,8 +62,8 @@ def _to_arrow(server: PulsarServer, load: Load) -> None:
         "raw socket (nothing decoded)": partial(read_raw, server, load, plan),
     }
     title = f"{load.name}: {load.events:,} events of {load.event_bytes} B, {load.batch} per entry"
-    beside = {"x client": "pulsar-client to Arrow", "x raw": "raw socket (nothing decoded)"}
-    show(title, race(contenders), beside=beside, event_bytes=load.event_bytes)
+    against = {"x client": "pulsar-client to Arrow", "x raw": "raw socket (nothing decoded)"}
+    show(title, race(contenders), against=against, event_bytes=load.event_bytes)
 
 
 def _through_spark(server: PulsarServer, spark: SparkSession, load: Load) -> None:
@@ -76,15 +77,15 @@ def _through_spark(server: PulsarServer, spark: SparkSession, load: Load) -> Non
     show(
         f"{load.name} through Spark local[2]",
         race(contenders),
-        beside={"x 1 task": one_task},
+        against={"x 1 task": one_task},
         event_bytes=load.event_bytes,
         cpu_of="driver",  # the tasks' processes are not counted
     )
 
 
 def _spark_noop(server: PulsarServer, spark: SparkSession, load: Load, plan: Plan) -> int:
-    spec = JobSpec(plan, options=options(server), small_plan_bytes=0)
-    assert job.run(spec, spark).receipt.rows == load.events
+    spec = WindowSpec(plan, options=options(server), small_plan_bytes=0)
+    assert run_window(spec, spark).receipt.rows == load.events
     return load.events
 
 
@@ -99,13 +100,13 @@ def _tiny_window(server: PulsarServer, spark: SparkSession) -> None:
     for way, limit in (("in the driver", 1 << 30), ("Data Source", 0)):
         with tempfile.TemporaryDirectory() as folder:
             began = time.perf_counter()
-            spec = JobSpec(plan, options=options(server), small_plan_bytes=limit)
-            job.run(spec, spark)
+            spec = WindowSpec(plan, options=options(server), small_plan_bytes=limit)
+            run_window(spec, spark)
             phases[f"read and prove, {way}"] = time.perf_counter() - began
             began = time.perf_counter()
             terms = TableTerms(TableMark("bench", "tiny", "bench"))
-            how = JobSpec(plan, ParquetSink(folder), options=options(server), small_plan_bytes=limit, terms=terms)
-            job.run(how, spark)
+            how = WindowSpec(plan, ParquetSink(folder), options=options(server), small_plan_bytes=limit, terms=terms)
+            run_window(how, spark)
             phases[f"read, prove and land, {way}"] = time.perf_counter() - began
     print("\ntiny window: 2,000 events, Spark session warm")
     for phase, seconds in phases.items():

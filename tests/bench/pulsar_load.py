@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pulsar
 
-from airflow_provider_streams.testing.servers.pulsar import PulsarServer
+from stream_servers.pulsar import PulsarServer
 
 BATCH = 1000
 
@@ -15,7 +15,7 @@ def roomy_server() -> PulsarServer:
     """A broker whose bookie reads ahead as one of a cluster does, into a quarter of its direct memory.
 
     With the little that `pulsar standalone` gives it, two readers of a ledger push each other's entries out: the broker
-    works four times as much, and so long waits whoever reads.
+    works four times as much, and readers wait so long.
     """
     ahead = {"dbStorage_readAheadCacheMaxSizeMb": "512"}
     return PulsarServer(ahead, heap="2g", jvm=("-XX:+UseG1GC", "-XX:MaxDirectMemorySize=2g"))

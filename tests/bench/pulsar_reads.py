@@ -8,12 +8,12 @@ import pulsar
 import pyarrow as pa
 
 from airflow_provider_streams import PulsarSource, Window
-from airflow_provider_streams.model.plan import Plan, PlanRequest
-from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
+from airflow_provider_streams.model.plan.plan import Plan, PlanRequest
+from airflow_provider_streams.systems.pulsar.client.endpoint import Endpoint
+from airflow_provider_streams.systems.pulsar.client.wire import commands_pb2 as pb
+from airflow_provider_streams.systems.pulsar.client.wire.broker_client import BrokerClient
 from airflow_provider_streams.systems.pulsar.system import PulsarSystem
-from airflow_provider_streams.systems.pulsar.wire.broker import BrokerClient
-from airflow_provider_streams.systems.pulsar.wire.commands import Flow, MessageIdData
-from airflow_provider_streams.testing.servers.pulsar import PulsarServer
+from stream_servers.pulsar import PulsarServer
 from tests.bench.pulsar_load import Load
 
 _SOME_WINDOW = Window(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC))
@@ -65,10 +65,9 @@ def read_raw(server: PulsarServer, load: Load, plan: Plan) -> int:
     """The bytes of the topic received from a socket, nothing looked at: the floor."""
     entries = plan.splits[0].entries
     assert entries is not None
-    earliest = MessageIdData((1 << 64) - 1, (1 << 64) - 1)
     with BrokerClient(Endpoint.from_options(options(server))) as client:
-        connection, consumer = client.subscribe(load.topic, earliest)
-        connection.send(Flow(consumer, 1_000_000_000))
+        connection, consumer = client.subscribe(load.topic, (-1, -1))
+        connection.send(pb.CommandFlow(consumer_id=consumer, messagePermits=1_000_000_000))
         seen = 0
         while seen < entries:
             seen += len(connection.receive(10))

@@ -1,4 +1,4 @@
-"""What a benchmark prints: medians of rounds in turn, and the speed of each contender beside some of them.
+"""What a benchmark prints: medians of rounds in turn, and the speed of each contender against some of them.
 
 Where others use the machine too, `nice` alone does not help: Linux weighs sessions first, and a server started here has
 one of its own. Give each a weight in /proc/<pid>/autogroup, or believe the CPU seconds rather than the wall.
@@ -37,7 +37,7 @@ def race(
     """Run the contenders in turn, so that whatever else the machine does meets all of them.
 
     One round before is not measured: it warms servers, caches and imports for all. In each round another contender
-    begins, so that none always comes behind the same one.
+    begins, so that none always follows the same one.
     """
     walls: dict[str, list[float]] = {name: [] for name in contenders}
     cpus: dict[str, list[float]] = {name: [] for name in contenders}
@@ -56,14 +56,14 @@ def race(
 
 
 def show(
-    title: str, figures: Mapping[str, Figure], *, beside: Mapping[str, str], event_bytes: int, cpu_of: str = "reader"
+    title: str, figures: Mapping[str, Figure], *, against: Mapping[str, str], event_bytes: int, cpu_of: str = "reader"
 ) -> None:
     """A table. `beside`: columns of ratios, and whose speed is 1 in each; `cpu_of`: what this process is."""
     print(f"\n{title}")
-    columns = "".join(f"{column:>14}" for column in beside)
+    columns = "".join(f"{column:>14}" for column in against)
     print(f"  {'':<34}{'events/s':>12}{'MB/s':>8}{'wall s':>8}{cpu_of + ' cpu s':>14}{columns}")
     for name, figure in figures.items():
-        ratios = "".join(f"{figure.rate / figures[other].rate:>14.2f}" for other in beside.values())
+        ratios = "".join(f"{figure.rate / figures[other].rate:>14.2f}" for other in against.values())
         print(
             f"  {name:<34}{figure.rate:>12,.0f}{figure.rate * event_bytes / 1e6:>8.0f}{figure.seconds:>8.2f}"
             f"{figure.cpu_seconds:>14.2f}{ratios}",

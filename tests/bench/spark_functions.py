@@ -1,6 +1,6 @@
 """Spark's own functions over the same payloads, in one thread of a JVM: what a transform would do instead of us.
 
-Its processor time is that of the whole JVM, so that the compiler's and the collector's share is in it; the best round
+Its processor time is the whole JVM's, so that the compiler's and the collector's share is in it; the best round
 of several, when all is compiled. What it costs to scan the cached payloads without decoding them is taken off.
 """
 
@@ -13,18 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyspark
 
-from airflow_provider_streams.testing.servers.fetch import Artifact, Bundle, FetchFailed, fetch
-
-VERSIONS = (pyspark.__version__, "4.1.1")
-"""Of its functions of Avro and Protobuf, which are jars of their own, not all of them published: the first there is."""
+from airflow_provider_streams.spark.launch.java import find_java
+from airflow_provider_streams.spark.launch.java_home import spark_java_home
+from stream_servers.bundles import SPARK_AVRO
+from stream_servers.fetch import jars
 
 ROUNDS = 6
 TIMES = 10
 """How often the payloads are repeated: Spark is not fast with few."""
-
-_PROVIDED = (("org.apache.spark", "*"), ("org.scala-lang", "*"), ("org.scala-lang.modules", "*"))
 
 Rate = Callable[[list[bytes], Callable[[Any], Any]], float]
 """Records in a CPU second, of payloads and what Spark makes of their column; 0: its function is not there."""
@@ -35,10 +32,11 @@ def session() -> Iterator[Rate]:
     """A session of one thread, and what measures in it."""
     from pyspark.sql import SparkSession  # only where it is asked for
 
-    jars = ",".join(str(jar) for name in ("avro", "protobuf") for jar in _jars(name))
+    functions = ",".join(jars(SPARK_AVRO))  # Protobuf's is not published
+    os.environ["JAVA_HOME"] = str(spark_java_home(find_java()))
     spark = (
         SparkSession.builder.master("local[1]")
-        .config("spark.jars", jars)
+        .config("spark.jars", functions)
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.memory", "3g")
@@ -50,16 +48,6 @@ def session() -> Iterator[Rate]:
         yield lambda payloads, decode: _rate(spark, pid, payloads, decode)
     finally:
         spark.stop()
-
-
-def _jars(name: str) -> list[Path]:
-    for version in VERSIONS:
-        artifact = Artifact("org.apache.spark", f"spark-{name}_2.13", version)
-        try:
-            return [*fetch(Bundle(f"Spark's functions of {name}", (artifact,), _PROVIDED)).rglob("*.jar")]
-        except FetchFailed:
-            print(f"  Spark's functions of {name} {version} cannot be fetched", flush=True)
-    return []
 
 
 def _rate(spark: Any, pid: int, payloads: list[bytes], decode: Callable[[Any], Any]) -> float:

@@ -1,4 +1,4 @@
-"""A typed window beside an untyped one: the same topic of flat records, to Arrow, by our reader."""
+"""A typed window against an untyped one: the same topic of flat records, to Arrow, by our reader."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ import pulsar
 from pulsar.schema import AvroSchema, Boolean, Double, JsonSchema, Long, Record, String
 
 from airflow_provider_streams import PulsarSource
-from airflow_provider_streams.model.plan import Plan
-from airflow_provider_streams.spark.manner import Manner
-from airflow_provider_streams.spark.split_reading import open_split
+from airflow_provider_streams.model.plan.plan import Plan
+from airflow_provider_streams.spark.datasource.read_options import SplitReadOptions
+from airflow_provider_streams.spark.datasource.split_reading import open_split
 from airflow_provider_streams.systems.pulsar.system import PulsarSystem
-from airflow_provider_streams.testing.servers.pulsar import PulsarServer
+from stream_servers.pulsar import PulsarServer
 from tests.bench.pulsar_load import BATCH, roomy_server
 from tests.bench.pulsar_reads import options, plan_source
 from tests.bench.report import race, show
@@ -51,12 +51,12 @@ def run(scale: float) -> None:
             _publish(server, topic, schema, payloads, events)
             plan = plan_source(server, PulsarSource(topic, value="auto"))
             contenders = {
-                "untyped": partial(_read, server, replace(plan, decoding=None), Manner(), events),
-                "typed": partial(_read, server, plan, Manner(), events),
+                "untyped": partial(_read, server, replace(plan, decoding=None), SplitReadOptions(), events),
+                "typed": partial(_read, server, plan, SplitReadOptions(), events),
             }
             size = sum(map(len, payloads)) // len(payloads)
             title = f"typed rows, {name}: {events:,} records of {size} B and 7 fields"
-            show(title, race(contenders), beside={"x untyped": "untyped"}, event_bytes=size)
+            show(title, race(contenders), against={"x untyped": "untyped"}, event_bytes=size)
 
 
 def orders() -> list[dict[str, Any]]:
@@ -126,11 +126,11 @@ def _publish(server: PulsarServer, topic: str, schema: Any, payloads: list[bytes
     client.close()
 
 
-def _read(server: PulsarServer, plan: Plan, manner: Manner, events: int) -> int:
+def _read(server: PulsarServer, plan: Plan, split_read_options: SplitReadOptions, events: int) -> int:
     with closing(PulsarSystem.from_options(options(server))) as system:
         rows = 0
         for split in plan.splits:
-            with closing(open_split(system, plan, split, manner)) as reader:
+            with closing(open_split(system, plan, split, split_read_options)) as reader:
                 rows += sum(batch.num_rows for batch in reader)
     assert rows == events
     return rows

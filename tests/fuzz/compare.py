@@ -11,10 +11,11 @@ import numpy as np
 import pyarrow as pa
 
 from airflow_provider_streams.errors import CorruptFrame
-from airflow_provider_streams.systems.pulsar.decode import memory, message_offsets
-from airflow_provider_streams.systems.pulsar.decode.columns import COLUMNS
-from airflow_provider_streams.systems.pulsar.decode.decoder import Decoder
-from airflow_provider_streams.systems.pulsar.decode.metadata import parse_metadata
+from airflow_provider_streams.systems.pulsar.reading.decode import memory
+from airflow_provider_streams.systems.pulsar.reading.decode.batches import message_offsets
+from airflow_provider_streams.systems.pulsar.reading.decode.columns import COLUMNS
+from airflow_provider_streams.systems.pulsar.reading.decode.decoder import Decoder
+from airflow_provider_streams.systems.pulsar.reading.decode.headers.message_metadata import parse_metadata
 from tests.fuzz.plain import RefusedError, Stored, columns_of
 
 TOPIC, PARTITION = "persistent://shop/orders/events", 3
@@ -61,8 +62,8 @@ def received(payloads: Sequence[bytes]) -> Iterator[memoryview]:
     """Payloads as they lie in the block that they were received into, with something else around each."""
     dice = random.Random(sum(map(len, payloads)))
     around = [dice.randbytes(dice.randint(0, 60)) for _ in payloads]
-    behind = dice.randbytes(dice.choice([0, 511, 512, 700]))
-    block = np.frombuffer(bytearray(b"".join([*chain(*zip(around, payloads, strict=True)), behind])), np.uint8)
+    trailing = dice.randbytes(dice.choice([0, 511, 512, 700]))
+    block = np.frombuffer(bytearray(b"".join([*chain(*zip(around, payloads, strict=True)), trailing])), np.uint8)
     end = 0
     for before, payload in zip(around, payloads, strict=True):
         begin = end + len(before)
@@ -119,7 +120,7 @@ def check_refused(entry: Stored, among: Sequence[Stored], decoder: Decoder) -> C
     try:
         ours([*among[:half], entry, *among[half:]], decoder)
     except CorruptFrame as error:
-        # what is no metadata is named by whoever received it
+        # what is no metadata is named by its receiver
         if error.place != (entry.ledger, entry.entry) and not str(error).startswith("its metadata ("):
             raise DifferentError(f"another entry is named: {error}") from error
         return error

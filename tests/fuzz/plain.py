@@ -1,6 +1,6 @@
 """A second decoder of Pulsar's entries, by another hand: written to be obviously right, and for nothing else.
 
-It knows nothing of the package. Bytes are cut out before they are read, so that nothing can be read from beside them.
+It knows nothing of the package. Bytes are cut out before they are read, so that nothing can be read from around them.
 Varints may have ten bytes, tags must fit 32 bits; otherwise it takes what the protobuf library takes
 (`test_plain_decoder.py` holds the two against each other).
 """
@@ -47,7 +47,7 @@ class Stored:
 
 
 def varint(data: bytes, at: int) -> tuple[int, int]:
-    """The number at a place, and the place behind it."""
+    """The number at a place, and the place after it."""
     number = 0
     for index, byte in enumerate(data[at : at + 10]):
         number += (byte % 128) * 128**index
@@ -88,7 +88,7 @@ def message(data: bytes, at: int, group: int | None, depth: int) -> tuple[Fields
 
 
 def simple(data: bytes, at: int, wire: int) -> tuple[Value, int]:
-    """The value at a place, and the place behind it."""
+    """The value at a place, and the place after it."""
     if wire == VARINT:
         return varint(data, at)
     if wire == BYTES:
@@ -268,7 +268,7 @@ def unpacked(block: bytes) -> bytes:
 
 
 def lz4_length(block: bytes, at: int, length: int) -> tuple[int, int]:
-    """The length, which goes on in more bytes if it is 15, and the place behind it."""
+    """The length, which goes on in more bytes if it is 15, and the place after it."""
     if length == 15:
         while block[at] == 255:
             length, at = length + 255, at + 1
@@ -294,7 +294,16 @@ def columns_of(stored: Stored, asked: frozenset[str], first: int = 0, end: int =
             for header, _, _ in messages:
                 properties(header.raw_properties)
     messages = [each for each in messages if not each[0].compacted_out and (first <= each[2] < end or each[2] < 0)]
-    return of_entry(stored, head, len(messages), asked) | of_messages(messages, asked)
+    columns = of_entry(stored, head, len(messages), asked) | of_messages(messages, asked)
+    if "broker_index" in asked:
+        columns["broker_index"] = [broker_index(stored, head, index) for *_, index in messages]
+    return columns
+
+
+def broker_index(stored: Stored, head: Row, index: int) -> int | None:
+    """The broker notes the one of a batch's last message."""
+    noted = stored.broker[1] if stored.broker else None
+    return noted if noted is None or index < 0 else noted - (head["num_messages"] - 1 - index)
 
 
 def batch_indexes(head: Row, payload: bytes) -> list[int] | range:
@@ -309,7 +318,7 @@ def batch_indexes(head: Row, payload: bytes) -> list[int] | range:
 
 
 def batch(payload: bytes, indexes: Iterable[int]) -> Messages:
-    """The messages of a batch, one behind the other: length of the header, header, value."""
+    """The messages of a batch, one after the other: length of the header, header, value."""
     found, at = [], 0
     for index in indexes:
         header_end = at + 4 + int.from_bytes(payload[at : at + 4], "big")
@@ -334,7 +343,6 @@ def of_entry(stored: Stored, head: Row, count: int, asked: frozenset[str]) -> Co
         "entry": stored.entry,
         "producer": head["producer"],
         "schema_version": head["schema_version"],
-        "broker_index": broker[1],
         "replicated_from": head["replicated_from"],
         **{name: micros(millis) for name, millis in times.items() if count and name in asked},
     }

@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
-from airflow_provider_streams.systems.pulsar.decode.decoder import Decoder
+from airflow_provider_streams.systems.pulsar.reading.decode.decoder import Decoder
 from tests.fuzz.compare import COMPARED, check_equal, check_refused, is_legal
 from tests.fuzz.mutations import mutated
 from tests.fuzz.plain import Stored

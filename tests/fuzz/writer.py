@@ -86,7 +86,7 @@ class Writer:
         return b"".join(data for _, data in fields)
 
     def unknown(self, schema: Schema, depth: int = 0) -> bytes:
-        """A field that nobody knows, of any wire type; perhaps a known number with a foreign one."""
+        """An unknown field, of any wire type; perhaps a known number with a foreign one."""
         wire = self.dice.choice((VARINT, FIXED64, BYTES, GROUP, FIXED32))
         number = self.dice.choice(
             [number for number in (*_UNKNOWN, 1, 2, 3, 5, 8) if _is_foreign(number, wire, schema)]

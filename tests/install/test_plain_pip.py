@@ -13,24 +13,21 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_streams.testing.servers.waiting import wait_until
+from stream_servers.waiting import wait_until
+from tests.install.conftest import ROOT, Wheels, run_script
 from tests.integration.pulsar.conftest import Workbench
 
 pytestmark = [pytest.mark.install, pytest.mark.pulsar, pytest.mark.timeout(1800)]
 
-ROOT = Path(__file__).parents[2]
 EVENTS = 300
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The wheel, and an environment with nothing but what plain pip makes of it."""
-    folder = tmp_path_factory.mktemp("install")
-    uv = Path(sys.executable).with_name("uv")
-    subprocess.run([uv, "build", "--quiet", "--wheel", "--out-dir", folder], cwd=ROOT, check=True)
-    (wheel,) = folder.glob("*.whl")
-    subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
-    return wheel, folder / "venv"
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with nothing but what plain pip makes of it."""
+    folder = tmp_path_factory.mktemp("install") / "venv"
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    return folder
 
 
 @pytest.fixture
@@ -38,7 +35,7 @@ def orders(pulsar_server):
     """The README's topic, with events of this minute, and the span they were published in."""
     import pulsar
 
-    from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
+    from airflow_provider_streams.systems.pulsar.client.endpoint import Endpoint
 
     namespace = f"public/readme-{secrets.token_hex(4)}"
     pulsar_server.create_namespace(namespace)
@@ -61,11 +58,12 @@ def use_it() -> list[str]:
     return [command for block in blocks for command in re.split(r"\n(?!\s)", block.strip())]
 
 
-def test_the_readmes_use_it_works_line_by_line(installed, orders, pulsar_server, tmp_path: Path) -> None:
-    wheel, environment = installed
+def test_the_readmes_use_it_works_line_by_line(
+    environment: Path, wheels: Wheels, orders, pulsar_server, tmp_path: Path
+) -> None:
     topic, window = orders
     mine = {
-        "airflow-provider-streams[": f"{wheel}[",
+        "airflow-provider-streams[": f"{wheels.provider}[",
         "pulsar://broker:6650": pulsar_server.service_url,
         "http://broker:8080": pulsar_server.admin_url,
         "shop/orders/events": topic,
@@ -76,10 +74,10 @@ def test_the_readmes_use_it_works_line_by_line(installed, orders, pulsar_server,
     for theirs, ours in mine.items():
         assert theirs in script
         script = script.replace(theirs, ours)
-    said = run_script(script, environment, tmp_path)
+    said = run(script, environment, tmp_path)
     assert f"{EVENTS} rows, complete" in said.stdout, "the read"
     assert f"overlap none   {EVENTS} rows" in said.stdout, "the coverage"
-    versions = run_script("pip list --format json", environment, tmp_path).stdout
+    versions = run("pip list --format json", environment, tmp_path).stdout
     found = {one["name"]: one["version"] for one in json.loads(versions)}
     assert found["pyspark"] == found["pyspark-client"]
     assert not {"pytest", "ruff", "uv"} & found.keys(), "nothing of the developer's"
@@ -95,12 +93,30 @@ def test_the_readmes_use_it_works_line_by_line(installed, orders, pulsar_server,
         check=False,
     )
     assert checked.stdout.strip() == "True", checked.stderr
+    for name, table in TABLES.items():
+        lands = f"--reader {name} {table.format(folder=tmp_path)}"
+        command = f"airflow streams read --topic {topic} --window {window} --slack 0.5 {lands}"
+        said = run(f"{_connection(script)}\n{_catalog(tmp_path)}\n{command}", environment, tmp_path)
+        assert f"{EVENTS} rows, complete" in said.stdout, "the README's install line is enough for every table it names"
     typed = (
         f"airflow streams read --topic {topic} --window {window} --slack 0.5 --reader typed --path {tmp_path / 'typed'}"
     )
-    said = run_script(f"{_connection(script)}\n{typed} --value-format utf8", environment, tmp_path)
+    said = run(f"{_connection(script)}\n{typed} --value-format utf8", environment, tmp_path)
     assert f"{EVENTS} rows, complete" in said.stdout, "rows of text"
-    assert run_script(f"python -c '{DECODES}'", environment, tmp_path).stdout.split() == ["7", "7", "False"]
+    assert run(f"python -c '{DECODES}'", environment, tmp_path).stdout.split() == ["7", "7", "False"]
+
+
+TABLES = {
+    "iceberg": "--sink iceberg:shop.orders --sink-option conn_id=iceberg_default",
+}
+"""Where rows land according to the README, other than in a folder."""
+
+
+def _catalog(folder: Path) -> str:
+    """The connection of the Iceberg table."""
+    where = {"type": "sql", "uri": f"sqlite:///{folder}/catalog.db", "warehouse": f"file://{folder}/ware"}
+    told = json.dumps({"conn_type": "iceberg", "extra": where})
+    return f"export AIRFLOW_CONN_ICEBERG_DEFAULT='{told}'"
 
 
 DECODES = """
@@ -108,7 +124,7 @@ import importlib.util
 import pyarrow as pa
 from airflow_provider_streams import Avro, Json
 from airflow_provider_streams.formats.decoder import Decoder, Payloads
-from airflow_provider_streams.formats.resolve import decoding_of
+from airflow_provider_streams.formats.schema.payload_resolution import decoding_of
 schema = {"type": "record", "name": "R", "fields": [{"name": "id", "type": "long"}]}
 for payload, data in ((Avro(schema), bytes([14])), (Json("id long"), b"{\\"id\\": 7}")):
     decoded = Decoder(decoding_of(payload, None, {}), "t").decode(Payloads(pa.array([data])))
@@ -124,11 +140,7 @@ def _connection(script: str) -> str:
     return str(line)
 
 
-def run_script(script: str, environment: Path, folder: Path) -> subprocess.CompletedProcess[str]:
-    """In a shell of its own, which sees of this one only what a person's has."""
-    kept = ("PATH", "HOME", "JAVA_HOME", "LANG", "TMPDIR", "XDG_CACHE_HOME")
-    seen = {name: value for name, value in os.environ.items() if name in kept or name.startswith("PIP_")}
-    seen |= {"PATH": f"{environment / 'bin'}:{seen['PATH']}", "AIRFLOW_HOME": str(folder / "airflow")}
-    done = subprocess.run(["bash", "-c", script], env=seen, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
-    return done
+def run(script: str, environment: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    """A script with the environment's programs."""
+    path = f"{environment / 'bin'}:{os.environ['PATH']}"
+    return run_script(script, folder, {"PATH": path, "AIRFLOW_HOME": str(folder / "airflow")})

@@ -11,13 +11,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from airflow_provider_streams.model.plan import Plan, Split
-from airflow_provider_streams.model.receipt import Receipt, check_split, compare
-from airflow_provider_streams.model.row_filter import FieldFilter
-from airflow_provider_streams.model.undecodable import Undecodable
-from airflow_provider_streams.spark.event_filter import keep, place_column
-from airflow_provider_streams.spark.manner import Manner
-from airflow_provider_streams.spark.split_reading import open_split
+from airflow_provider_streams.model.plan.plan import Plan, Split
+from airflow_provider_streams.model.plan.receipt import Receipt, check_split, compare
+from airflow_provider_streams.model.plan.row_filter import FieldFilter
+from airflow_provider_streams.model.schema.decode_errors import DecodeErrorPolicy
+from airflow_provider_streams.spark.datasource.event_time_filter import keep, place_column
+from airflow_provider_streams.spark.datasource.read_options import SplitReadOptions
+from airflow_provider_streams.spark.datasource.split_reading import open_split
 from airflow_provider_streams.systems.base import StreamSystem
 
 Decode = Callable[[bytes], dict[str, Any] | None]
@@ -67,7 +67,7 @@ def typed(system: StreamSystem, plan: Plan, column: str) -> tuple[Counter[Any], 
     receipts = []
     for split in plan.splits:
         with contextlib.closing(
-            open_split(system, plan, split, Manner((column,), undecodable=Undecodable("drop")))
+            open_split(system, plan, split, SplitReadOptions((column,), undecodable=DecodeErrorPolicy("drop")))
         ) as reader:
             rows.update(value for batch in reader for value in batch.column(0).to_pylist())
         receipts.append(reader.receipt)

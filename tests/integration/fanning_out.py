@@ -12,21 +12,18 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from airflow_provider_streams.hooks.spark import launch_chunk
+from airflow_provider_streams.airflow_runtime.spark_launch import launch
+from airflow_provider_streams.journal.runs.run_records import TaskInstanceKey
 from airflow_provider_streams.journal.store import Journal
-from airflow_provider_streams.model.basis import basis_from_json, basis_to_json
-from airflow_provider_streams.model.landing import Landing
-from airflow_provider_streams.model.sink import ParquetSink
-from airflow_provider_streams.model.undecodable import Undecodable
-from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.systems.sources import source_from_json, source_to_json
-from airflow_provider_streams.testing.landing import place_without_spark
-from airflow_provider_streams.windows.ask import Ask
-from airflow_provider_streams.windows.fan_out import Tables
-from airflow_provider_streams.windows.planning import WindowRead
-from airflow_provider_streams.windows.readiness import WindowQuestion
-from airflow_provider_streams.windows.reading import RunIds
-from airflow_provider_streams.windows.reading_tables import TablesReader, WholeRead
+from airflow_provider_streams.model.schema.decode_errors import DecodeErrorPolicy
+from airflow_provider_streams.model.sinks.sink import ParquetSink
+from airflow_provider_streams.model.window.basis import basis_from_json, basis_to_json
+from airflow_provider_streams.model.window.window import Window
+from airflow_provider_streams.systems.source_json import source_from_json, source_to_json
+from airflow_provider_streams.testing.landing import context_without_spark
+from airflow_provider_streams.windows.run.outcome import Outcome
+from airflow_provider_streams.windows.run.request import OneWindow, ReadRequest
+from airflow_provider_streams.windows.run.window_run import WindowRun
 
 READER = "tests"
 
@@ -49,22 +46,29 @@ class FanOut:
     def place(self, journal: Journal) -> Any:
         def spark(work: Any) -> Any:
             self.jobs += 1
-            return launch_chunk(work)
+            return launch(work)
 
-        return replace(place_without_spark(journal, self.source.system, self.options), spark=spark)
+        return replace(context_without_spark(journal, self.source.system, self.options), spark=spark)
 
-    def read(self, window: Window, run: str = "run", attempt: int = 1, **how: Any) -> Tables:
+    def read(self, window: Window, run: str = "run", attempt: int = 1, **how: Any) -> Outcome:
         """One try of a task that reads a window."""
         with Journal.open(self.journal_url) as journal, journal.kept_open():
-            question = WindowQuestion(self.source, window, self.basis)
-            read = WindowRead(question, READER, how.get("on_loss", "fail"), undecodable=how.get("then", Undecodable()))
-            ask = Ask(self.source, READER, Landing(), read.basis)
-            ids = RunIds("dag", run, "read", attempt)
-            whole = WholeRead(read, ask, self.sink, ids, is_own=lambda other: other.run_id == run)
-            reader = TablesReader(self.place(journal), whole)
-            expansion, refused = reader.expand()
-            entries, outcome = reader.prepare(expansion)
-            return refused.and_then(outcome).and_then(reader.land(entries, lambda *_: None))
+            request = ReadRequest(
+                self.source,
+                READER,
+                OneWindow(window, lambda other: other.run_id == run),
+                TaskInstanceKey("dag", run, "read", attempt),
+                basis=self.basis,
+                on_loss=how.get("on_loss", "fail"),
+                undecodable=how.get("then", DecodeErrorPolicy()),
+                tables=self.sink,
+            )
+            return self.run(journal, request)
+
+    def run(self, journal: Journal, request: ReadRequest) -> Outcome:
+        """One run of any task."""
+        run = WindowRun(self.place(journal), request)
+        return run.land(run.prepare(), lambda *_: None)
 
     def start(self, window: Window, run: str = "run") -> subprocess.Popen[bytes]:
         """The same in a process of its own."""
@@ -80,7 +84,9 @@ class FanOut:
 
     def landed(self) -> set[str]:
         """The tables that have a window."""
-        return {path.parent.name for path in self.folder.glob("lake/*/window_start=*")}
+        # not the folders of an exchange, which may vanish meanwhile
+        tables = (path for path in self.folder.glob("lake/*") if not path.name.startswith("."))
+        return {table.name for table in tables if any(table.glob("window_start=*"))}
 
     def rows(self, table: str) -> list[dict[str, Any]]:
         files = sorted((self.folder / "lake" / table).glob("window_start=*/window_end=*/*.parquet"))

@@ -12,20 +12,20 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from airflow_provider_streams.journal.store import Journal
-from airflow_provider_streams.model.basis import RecordedCuts
-from airflow_provider_streams.model.plan import Plan
-from airflow_provider_streams.model.source import Source
-from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.model.plan.plan import Plan
+from airflow_provider_streams.model.stream.source import Source
+from airflow_provider_streams.model.window.basis import RecordedCuts
+from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.systems.registry import load_system
-from airflow_provider_streams.systems.sources import source_to_json
-from airflow_provider_streams.windows.planning import WindowRead, fresh_plan
-from airflow_provider_streams.windows.readiness import WindowQuestion
-from airflow_provider_streams.windows.recording import record
+from airflow_provider_streams.systems.source_json import source_to_json
+from airflow_provider_streams.windows.plan.cut_recording import record
+from airflow_provider_streams.windows.plan.planning import WindowRead, fresh_plan
+from airflow_provider_streams.windows.plan.readiness import WindowQuestion
 
 _KILLED = """
 import json, os, signal, sys
-from airflow_provider_streams.systems.sources import source_from_json
-from airflow_provider_streams.windows.recording import record
+from airflow_provider_streams.systems.source_json import source_from_json
+from airflow_provider_streams.windows.plan.cut_recording import record
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.systems.registry import load_system
 

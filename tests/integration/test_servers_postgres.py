@@ -9,7 +9,7 @@ import psycopg
 import pytest
 import sqlalchemy
 
-from airflow_provider_streams.testing.servers import PostgresMissing, PostgresServer, postgres
+from stream_servers import PackageMissing, PostgresServer, postgres
 
 pytestmark = pytest.mark.postgres
 
@@ -49,5 +49,5 @@ def test_data_outlives_a_crash_and_root_does_not_run_it():
 def test_without_postgres_the_message_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(postgres, "_PACKAGED", tmp_path)
-    with pytest.raises(PostgresMissing, match=r"no initdb on PATH.*apt-get install postgresql"):
+    with pytest.raises(PackageMissing, match=r"Postgres is needed here.*apt-get install postgresql"):
         postgres.find_postgres("initdb")

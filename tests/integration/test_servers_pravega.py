@@ -6,8 +6,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from airflow_provider_streams.testing.servers import QUICK_START, PravegaServer
-from airflow_provider_streams.testing.servers.java import run_java
+from stream_servers import QUICK_START, PravegaServer
+from stream_servers.java import run_java
 
 pytestmark = pytest.mark.pravega
 

@@ -8,8 +8,8 @@ import pulsar
 import pytest
 
 from airflow_provider_streams.testing.plugin import LEDGER_ENTRIES
-from airflow_provider_streams.testing.servers import QUICK_START, PulsarServer, wait_until
-from airflow_provider_streams.testing.servers.java import run_java
+from stream_servers import QUICK_START, PulsarServer, wait_until
+from stream_servers.java import run_java
 
 pytestmark = pytest.mark.pulsar
 

@@ -9,7 +9,7 @@ import pytest
 from pyiceberg.catalog import load_catalog
 
 from airflow_provider_streams.lake.storage import Storage
-from airflow_provider_streams.testing.servers import SeaweedMissing, SeaweedServer, seaweed
+from stream_servers import SeaweedMissing, SeaweedServer, seaweed
 
 pytestmark = pytest.mark.lake
 

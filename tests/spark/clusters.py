@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pyspark
 
-from airflow_provider_streams.testing.servers.waiting import wait_until
+from stream_servers.waiting import wait_until
 
 SPARK_HOME = Path(pyspark.__file__).parent
 SHIPPED_SEPARATELY = {"pyspark", "airflow_provider_streams"}
@@ -54,7 +54,7 @@ def clean_python(folder: Path) -> Path:
 @contextmanager
 def process(arguments: list[str], environment: dict[str, str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
     with log.open("wb") as out:
-        # a Python finds packages in its folder, too: not in this checkout
+        # a Python finds packages in its folder as well: not in this checkout
         started = subprocess.Popen(arguments, env=environment, stdout=out, stderr=subprocess.STDOUT, cwd=log.parent)
         try:
             yield started

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -11,11 +13,18 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_streams.model.landing import TableMark, TableTerms
-from airflow_provider_streams.model.plan import Plan, PlanRequest
-from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.spark.spec import JobSpec
+from airflow_provider_streams.model.circuit_breaker import CircuitBreaker
+from airflow_provider_streams.model.plan.plan import Plan, PlanRequest
+from airflow_provider_streams.model.plan.receipt import SplitReceipt
+from airflow_provider_streams.model.sinks.landing import TableMark, TableTerms
+from airflow_provider_streams.model.window.window import Window
+from airflow_provider_streams.spark.datasource.windows_source import NUMBER_COLUMN
+from airflow_provider_streams.spark.job.job_spec import JobSpec, WindowSpec
+from airflow_provider_streams.spark.job.open_systems import OpenSystems
+from airflow_provider_streams.spark.job.plan_reading import TablesRead, frame_of_tables
+from airflow_provider_streams.spark.job.scan import Scan
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource, FakeSystem, dump
+from tests.spark import acknowledged
 
 # PySpark 4.2 warns about pandas 3, which no test here uses; py4j leaves its sockets to the collector.
 _IGNORED = ("ignore:PySpark does not yet fully support pandas:FutureWarning", "ignore::ResourceWarning")
@@ -33,8 +42,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def spark():
     from pyspark import SparkContext
 
-    from airflow_provider_streams.spark.embedded import embedded_session
-    from airflow_provider_streams.spark.settings import SparkSettings
+    from airflow_provider_streams.spark.launch.embedded import embedded_session
+    from airflow_provider_streams.spark.launch.settings import SparkSettings
 
     # tests import their transforms from here, and so must the workers
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(Path(__file__).parent)]))
@@ -81,10 +90,10 @@ class Stream:
         self.set(events=540, now="2026-11-20T11:00:00+00:00")
         return self.plan()
 
-    def spec(self, plan: Plan | None = None, **how: Any) -> JobSpec:
+    def spec(self, plan: Plan | None = None, **how: Any) -> WindowSpec:
         if how.get("sink") is not None:
             how = {"terms": TERMS, **how}
-        return JobSpec(plan or self.plan(), options=self.options, **how)
+        return WindowSpec(plan or self.plan(), options=self.options, **how)
 
     @property
     def numbers(self) -> list[tuple[str, int]]:
@@ -98,6 +107,28 @@ def stream(tmp_path: Path) -> Stream:
     made = Stream(tmp_path / "truth.json")
     made.set(events=3000)
     return made
+
+
+@pytest.fixture(scope="session")
+def real_streams(pulsar_server, pravega_server) -> Iterator[dict[str, acknowledged.Acknowledged]]:
+    """A window of each system, and what its server acknowledged of it."""
+    pulsar_server.create_namespace(namespace := f"public/{acknowledged.fresh('spark')}")
+    yield {
+        "pulsar": acknowledged.of_pulsar(pulsar_server, namespace),
+        "pravega": acknowledged.of_pravega(pravega_server, acknowledged.fresh("spark")),
+    }
+    pulsar_server.delete_namespace(namespace)
+
+
+def read_of(spec: WindowSpec, spark: Any) -> tuple[Any, Callable[[], list[SplitReceipt]]]:
+    """The rows of a window as a job without a transform reads them, and its receipts after the first action."""
+    job = JobSpec((spec,))
+    if not job.is_small:
+        scan = Scan(job.specs, spark)
+        return scan.df.drop(NUMBER_COLUMN), lambda: scan.receipts()[0]
+    with closing(OpenSystems.of(spec)) as systems:
+        read = TablesRead(job.specs, systems, CircuitBreaker(several=False))
+    return frame_of_tables(job, read.tables, spark), lambda: read.receipts[0]
 
 
 WAYS = {"driver": 1 << 25, "tasks": 0}

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from airflow_provider_streams.testing.servers.waiting import wait_until
+from stream_servers.waiting import wait_until
 
 STACKS = signal.SIGUSR1
 """What `launching.py` answers with the stacks of its threads, into its output."""

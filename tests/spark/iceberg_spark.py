@@ -7,24 +7,20 @@ import subprocess
 import sys
 from pathlib import Path
 
-from airflow_provider_streams.testing.servers.cache import cached
-from airflow_provider_streams.testing.servers.fetch import Artifact, Bundle, fetch
+from stream_servers.bundles import ICEBERG_SPARK
+from stream_servers.cache import cached
+from stream_servers.fetch import jars
 
 PYSPARK = ("pyspark==4.1.3", "pyspark-client==4.1.3")
-RUNTIME = Bundle(
-    title="Iceberg 1.12.0 for Spark 4.1",
-    artifacts=(Artifact("org.apache.iceberg", "iceberg-spark-runtime-4.1_2.13", "1.12.0"),),
-    excludes=(("*", "*"),),
-)
 JAR = "STREAMS_TEST_ICEBERG_JAR"
 """The variable that names the runtime to tests that run on that Spark."""
 
 
 def environment() -> dict[str, str]:
     """Of a Python whose PySpark is that one."""
-    (jar,) = fetch(RUNTIME).glob("*.jar")
+    (jar,) = jars(ICEBERG_SPARK)
     python_path = os.pathsep.join(filter(None, [str(_pyspark()), os.environ.get("PYTHONPATH")]))
-    found = {**os.environ, "PYTHONPATH": python_path, JAR: str(jar)}
+    found = {**os.environ, "PYTHONPATH": python_path, JAR: jar}
     found.pop("SPARK_HOME", None)
     return found
 

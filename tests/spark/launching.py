@@ -32,10 +32,11 @@ import sys  # noqa: E402
 from dataclasses import replace  # noqa: E402
 from pathlib import Path  # noqa: E402
 
-from airflow_provider_streams.hooks.spark import cancel, launch, launch_chunk  # noqa: E402
+from airflow_provider_streams.airflow_runtime.spark_launch import cancel, launch  # noqa: E402
 from airflow_provider_streams.lake.parquet.writer import ParquetWriter  # noqa: E402
-from airflow_provider_streams.spark.batch_spec import ChunkSpec, results_to_json  # noqa: E402
-from airflow_provider_streams.spark.spec import JobSpec  # noqa: E402
+from airflow_provider_streams.spark.job.job_spec import JobSpec  # noqa: E402
+from airflow_provider_streams.spark.job.outcomes import landed_of, results_to_json  # noqa: E402
+from airflow_provider_streams.spark.launch.settings import SparkSettings  # noqa: E402
 
 if row_group := os.environ.pop("TEST_ROW_GROUP_BYTES", ""):  # so that tasks write before they have read all
     ROOMY = ParquetWriter._target_of
@@ -50,11 +51,8 @@ if __name__ == "__main__":
     settings = json.loads(os.environ.pop("TEST_SPARK_SETTINGS", "null"))
     told = json.loads(Path(spec_file).read_text())
     try:
-        if "plans" in told:
-            chunk = ChunkSpec.from_json(told, os.environ)
-            result = {"results": results_to_json(launch_chunk(chunk, conn_id, settings))}
-        else:
-            result = launch(JobSpec.from_json(told, os.environ), conn_id, settings).to_json()
+        results = launch(JobSpec.from_json(told, os.environ), conn_id, SparkSettings.of(settings))
+        result = landed_of(results).to_json() if len(results) == 1 else {"results": results_to_json(results)}
     except Exception as error:  # noqa: BLE001 - tests look at what it is
         result = {"error": type(error).__name__, "message": str(error)}
     Path(result_file).write_text(json.dumps(result))

@@ -6,12 +6,13 @@ import json
 import uuid
 from pathlib import Path
 
-from airflow_provider_streams.lake.files import FileTarget
+from airflow_provider_streams import TableWriter
+from airflow_provider_streams.lake.data_files import FileTarget
 from airflow_provider_streams.lake.storage import Storage
 
 
-class ListedFiles:
-    """A folder of Parquet files; `<window>.json` lists those that are a window's rows, and nobody reads others."""
+class ListedFiles(TableWriter):
+    """A folder of Parquet files; `<window>.json` lists those that are a window's rows, and no reader takes others."""
 
     def __init__(self, sink, window, terms):
         self.sink, self.root, self.window = sink, Path(sink.target), window

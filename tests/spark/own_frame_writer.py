@@ -6,8 +6,10 @@ import shutil
 import uuid
 from pathlib import Path
 
+from airflow_provider_streams import DataFrameSinkWriter
 
-class JsonLines:
+
+class JsonLines(DataFrameSinkWriter):
     """Folders of JSON lines; the text `<window>.folder` names the one that holds a window now."""
 
     def __init__(self, sink, window, terms):
@@ -16,7 +18,7 @@ class JsonLines:
         self.is_committed = False
 
     def stage(self, df):
-        """The one Spark action: rows go where nobody looks."""
+        """The one Spark action: rows go where no reader looks."""
         df.write.json(str(self.folder))
 
     def commit(self, receipt, rows):

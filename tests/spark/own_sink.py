@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from airflow_provider_streams.model.landing import TableTerms
-from airflow_provider_streams.model.receipt import Receipt
-from airflow_provider_streams.model.window import Window
+from airflow_provider_streams import DataFrameSinkWriter
+from airflow_provider_streams.model.plan.receipt import Receipt
+from airflow_provider_streams.model.sinks.landing import TableTerms
+from airflow_provider_streams.model.sinks.sink import Sink
+from airflow_provider_streams.model.window.window import Window
 
 
 @dataclass(frozen=True)
-class JsonSink:
+class JsonSink(Sink):
     """What a DAG names."""
 
     kind: ClassVar[str] = "tests.spark.own_sink:JsonWriter"
@@ -32,7 +34,7 @@ class JsonSink:
         return cls(data["path"])
 
 
-class JsonWriter:
+class JsonWriter(DataFrameSinkWriter):
     """What lands one window of it, in Spark's driver program."""
 
     sink_type = JsonSink

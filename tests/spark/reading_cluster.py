@@ -9,7 +9,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from airflow_provider_streams.spark import register
-from airflow_provider_streams.spark.py_files import ring_archive
+from airflow_provider_streams.spark.launch.py_files import ring_archive
 
 if __name__ == "__main__":
     master, options, answer = sys.argv[1:]

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 # each starts Airflow, two start Spark: half a minute on a quiet machine, many on a busy one
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(1800)
 
 AIRFLOW = Path(sys.executable).parent / "airflow"
 NUMBERS = ("fake", "numbers")

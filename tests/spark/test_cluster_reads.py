@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_streams.systems.pravega import administration
-from airflow_provider_streams.systems.pravega.stream_settings import StreamSettings
+from airflow_provider_streams.systems.pravega.operations import administration
+from airflow_provider_streams.systems.pravega.operations.stream_settings import StreamSettings
 from airflow_provider_streams.systems.pravega.system import PravegaSystem
-from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
+from airflow_provider_streams.systems.pulsar.client.endpoint import Endpoint
 from airflow_provider_streams.testing.pravega_writer import PravegaWriter
 from tests.integration.pulsar.conftest import Workbench
 from tests.spark import clusters
 
 # a master, a worker, a driver and its executors: half a minute on a quiet machine, many on a busy one
-pytestmark = [pytest.mark.pulsar, pytest.mark.pravega, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.pulsar, pytest.mark.pravega, pytest.mark.timeout(1800)]
 
 NUMBERS = list(range(300))
 

@@ -12,7 +12,7 @@ from airflow_provider_streams import DeltaSink
 from airflow_provider_streams.lake import connections
 from airflow_provider_streams.lake.delta.storage import object_store_options
 from airflow_provider_streams.lake.delta.writer import DeltaWriter, storage_of
-from airflow_provider_streams.spark import job
+from tests.spark.running import run_window
 
 pytestmark = pytest.mark.lake
 
@@ -36,12 +36,12 @@ def read(sink):
 def test_a_window_lands_is_replaced_and_emptied(spark, stream, way, sink, transform):
     def run(plan):
         spec = stream.spec(plan, sink=sink, small_plan_bytes=way, transform=transform)
-        return job.run(replace(spec, table=storage_of(sink).options), spark)
+        return run_window(replace(spec, table=storage_of(sink).options), spark)
 
     windows = [run(plan) for plan in (stream.plan(10, 20), stream.plan(20, 30), stream.plan(10, 20))]
     assert [landed.written for landed in windows] == [landed.receipt.rows for landed in windows] == [1200] * 3
     assert (read(sink).num_rows, len(set(read(sink)["number"].to_pylist()))) == (2400, 1200)
-    assert len(DeltaWriter.look(sink).windows) == 2
+    assert len(DeltaWriter.read_state(sink).windows) == 2
     assert run(stream.empty_plan()).written == 0
     assert read(sink).num_rows == 1200
-    assert len(DeltaWriter.look(sink).windows) == 2
+    assert len(DeltaWriter.read_state(sink).windows) == 2

@@ -12,16 +12,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from airflow_provider_streams import Json, Window
+from airflow_provider_streams.airflow_runtime.spark_session_launchers import EmbeddedLauncher
 from airflow_provider_streams.errors import LandingMismatch, SystemUnavailable
-from airflow_provider_streams.hooks.spark import EmbeddedLauncher
-from airflow_provider_streams.model.landing import Landed, TableMark, TableTerms
-from airflow_provider_streams.model.plan import PlanRequest
-from airflow_provider_streams.model.sink import ParquetSink
-from airflow_provider_streams.model.undecodable import Undecodable
-from airflow_provider_streams.spark import batch_job, reading, staging
-from airflow_provider_streams.spark.batch_spec import ChunkSpec
-from airflow_provider_streams.spark.settings import SparkSettings
-from airflow_provider_streams.spark.spec import JobSpec
+from airflow_provider_streams.model.plan.plan import PlanRequest
+from airflow_provider_streams.model.schema.decode_errors import DecodeErrorPolicy
+from airflow_provider_streams.model.sinks.landing import Landed, TableMark, TableTerms
+from airflow_provider_streams.model.sinks.sink import ParquetSink
+from airflow_provider_streams.spark.job import job, plan_reading, staging
+from airflow_provider_streams.spark.job.job_spec import JobSpec, WindowSpec
+from airflow_provider_streams.spark.launch.settings import SparkSettings
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource
 
 NAMES = ("orders", "clicks", "views", "carts")
@@ -34,8 +33,8 @@ def chunk(stream, tmp_path: Path) -> Any:
     """A window of each of four streams, whose rows have other columns each."""
     stream.set(events=3000, records=1)
 
-    def make(small_plan_bytes: int = 1 << 25, names: tuple[str, ...] = NAMES, **how: Any) -> ChunkSpec:
-        return ChunkSpec(
+    def make(small_plan_bytes: int = 1 << 25, names: tuple[str, ...] = NAMES, **how: Any) -> JobSpec:
+        return JobSpec(
             tuple(spec_of(stream, name, tmp_path, small_plan_bytes=small_plan_bytes, **how) for name in names),
             fans_out=True,
         )
@@ -43,13 +42,13 @@ def chunk(stream, tmp_path: Path) -> Any:
     return make
 
 
-def spec_of(stream: Any, name: str, lake: Path, **how: Any) -> JobSpec:
+def spec_of(stream: Any, name: str, lake: Path, **how: Any) -> WindowSpec:
     source = FakeSource(name, value=Json(ROWS[name]) if name in ROWS else None)
     window = Window(EPOCH + timedelta(minutes=1), EPOCH + timedelta(minutes=2))
     plan = stream.system.plan(PlanRequest(source, window, "tests", target_split_bytes=4000))
     terms = TableTerms(TableMark(f"table-{name}", source.key, "tests"))
     sink = ParquetSink(str(lake / "lake" / name))
-    return JobSpec(plan, sink, options=stream.options, terms=terms, **how)
+    return WindowSpec(plan, sink, options=stream.options, terms=terms, **how)
 
 
 def table(lake: Path, name: str) -> list[dict[str, Any]]:
@@ -66,7 +65,7 @@ TRUTH = sorted([*range(60, 120)] * 2)
 
 def test_each_lands_in_its_own_table_with_its_own_columns(spark, chunk, way: int, tmp_path: Path) -> None:
     made = chunk(way)
-    results = batch_job.run_chunk(made, spark)
+    results = job.run(made, spark)
     assert [getattr(one, "receipt", one).rows for one in results] == [120] * 4
     assert [one.receipt.fingerprint for one in results] == [spec.plan.fingerprint for spec in made.specs]
     for name in NAMES:
@@ -87,17 +86,17 @@ def test_all_are_read_in_one_pass_of_tasks(spark, chunk, monkeypatch: pytest.Mon
         return stage(specs, *rest)
 
     monkeypatch.setattr(staging, "stage_by_tasks", counted)
-    batch_job.run_chunk(chunk(small_plan_bytes=0), spark)
+    job.run(chunk(small_plan_bytes=0), spark)
     assert passes == [4]
 
 
 def test_one_of_an_earlier_life_fails_alone(spark, chunk, tmp_path: Path) -> None:
     made = chunk()
     plan = made.specs[2].plan
-    earlier = replace(plan, source=replace(plan.source, identity=(("views", "0"),)))
+    earlier = replace(plan, source=replace(plan.source, incarnation=(("views", "0"),)))
     specs = replace(made, specs=(*made.specs[:2], replace(made.specs[2], plan=earlier), made.specs[3]))
-    results = batch_job.run_chunk(specs, spark)
-    assert [getattr(one, "error_type", "") for one in results] == ["", "", "OtherCluster", ""]
+    results = job.run(specs, spark)
+    assert [getattr(one, "error_type", "") for one in results] == ["", "", "SourceReplaced", ""]
     assert numbers(table(tmp_path, "orders")) == TRUTH
     assert table(tmp_path, "views") == []
 
@@ -110,7 +109,7 @@ def test_what_cannot_be_read_or_written_of_one_is_no_matter_of_the_others(
     (tmp_path / "lake" / "clicks").write_text("no folder")
     columns = replace(made.specs[0].terms, columns=(("gone", "bigint"),))
     specs = replace(made, specs=(replace(made.specs[0], terms=columns), *made.specs[1:]))
-    results = batch_job.run_chunk(specs, spark)
+    results = job.run(specs, spark)
     assert [getattr(one, "error_type", "") for one in results] == ["LandingMismatch", "SinkError", "", ""]
     assert numbers(table(tmp_path, "views")) == TRUTH
     assert numbers(table(tmp_path, "carts")) == TRUTH
@@ -120,22 +119,22 @@ def test_what_is_wrong_with_the_one_that_is_left_is_still_its_own_matter(spark, 
     made = chunk(way, names=("orders",))
     columns = replace(made.how.terms, columns=(("gone", "bigint"),))
     alone = replace(made, specs=(replace(made.how, terms=columns),))
-    assert [one.error_type for one in batch_job.run_chunk(alone, spark)] == ["LandingMismatch"]
+    assert [one.error_type for one in job.run(alone, spark)] == ["LandingMismatch"]
     with pytest.raises(LandingMismatch):
-        batch_job.run_chunk(replace(alone, fans_out=False), spark)
+        job.run(replace(alone, fans_out=False), spark)
 
 
 def test_undecodable_events_are_told_of_each(spark, chunk, way: int, stream) -> None:
     stream.set(torn_every=10)
-    results = batch_job.run_chunk(chunk(way, undecodable=Undecodable("quarantine")), spark)
+    results = job.run(chunk(way, undecodable=DecodeErrorPolicy("quarantine")), spark)
     assert [one.receipt.totals["quarantined"] for one in results] == [12, 12, 12, 0]
-    failing = batch_job.run_chunk(chunk(way, undecodable=Undecodable()), spark)
-    assert [getattr(one, "error_type", "") for one in failing] == ["UndecodableEvent"] * 3 + [""]
+    failing = job.run(chunk(way, undecodable=DecodeErrorPolicy()), spark)
+    assert [getattr(one, "error_type", "") for one in failing] == ["DecodeError"] * 3 + [""]
 
 
 def test_a_transform_sees_each_of_them(spark, chunk, tmp_path: Path) -> None:
     made = chunk(transform="transforms:per_shard", names=("carts", "views"))
-    results = batch_job.run_chunk(made, spark)
+    results = job.run(made, spark)
     assert [getattr(one, "rows", None) or getattr(one, "receipt", one).rows for one in results] == [120, 120]
     assert sorted(row["count"] for row in table(tmp_path, "carts")) == [60, 60]
     assert sorted(row["count"] for row in table(tmp_path, "views")) == [60, 60]
@@ -143,30 +142,30 @@ def test_a_transform_sees_each_of_them(spark, chunk, tmp_path: Path) -> None:
 
 def test_a_chunk_is_the_same_after_its_json(chunk) -> None:
     made = chunk()
-    read = ChunkSpec.from_json(json.loads(json.dumps(made.to_json())), made.secret_environment())
+    read = JobSpec.from_json(json.loads(json.dumps(made.to_json())), made.how.secret_environment())
     assert (read.specs, read.fans_out) == (made.specs, True)
     assert len(made.to_json()["tables"]) == 4
-    alike = ChunkSpec.of([made.how.plan] * 3, made.how)
+    alike = JobSpec.of([made.how.plan] * 3, made.how)
     assert len(alike.to_json()["tables"]) == 1
 
 
 def test_three_that_nobody_answers_for_are_enough(spark, chunk, stream, tmp_path: Path, monkeypatch) -> None:
     asked = []
 
-    def silent(spec: JobSpec) -> Any:
+    def silent(spec: WindowSpec, *_: Any) -> Any:
         asked.append(spec)
         raise SystemUnavailable("fake", "it says nothing")
 
     names = tuple(f"s{number}" for number in range(30))
-    monkeypatch.setattr(reading, "read_table", silent)
-    results = batch_job.run_chunk(chunk(small_plan_bytes=1 << 25, names=names), spark)
+    monkeypatch.setattr(plan_reading, "read_table", silent)
+    results = job.run(chunk(small_plan_bytes=1 << 25, names=names), spark)
     assert {one.error_type for one in results} == {"SystemUnavailable"}
     assert all(one.retryable for one in results)
     assert len(asked) <= 3 + 4
 
 
 def test_small_ones_need_no_session(chunk, monkeypatch: pytest.MonkeyPatch) -> None:
-    from airflow_provider_streams.spark import embedded
+    from airflow_provider_streams.spark.launch import embedded
 
     started = []
     monkeypatch.setattr(embedded, "embedded_session", lambda *_, **__: started.append(1))
@@ -176,7 +175,7 @@ def test_small_ones_need_no_session(chunk, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_small_ones_that_are_not_start_one(spark, chunk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "MOST_BYTES", 1000)
+    monkeypatch.setattr(plan_reading, "MOST_BYTES", 1000)
     results = EmbeddedLauncher(SparkSettings({})).run(chunk(small_plan_bytes=1 << 25))
     assert all(isinstance(one, Landed) for one in results)
     assert numbers(table(tmp_path, "views")) == TRUTH

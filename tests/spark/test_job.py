@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,17 +18,21 @@ from airflow_provider_streams.errors import (
     StreamsError,
     SystemUnavailable,
 )
-from airflow_provider_streams.model.sink import ParquetSink
-from airflow_provider_streams.spark import job, staging
-from airflow_provider_streams.spark.split_tasks import Staged
+from airflow_provider_streams.lake.data_files import DataFile
+from airflow_provider_streams.model.sinks.sink import ParquetSink
+from airflow_provider_streams.spark.job import staging, window_checks
+from airflow_provider_streams.spark.job.job_spec import JobSpec, WindowSpec
+from airflow_provider_streams.spark.job.open_systems import OpenSystems
+from airflow_provider_streams.spark.job.split_tasks import Staged
 from tests.spark.conftest import TERMS
+from tests.spark.running import run_window
 
 CANARY = "canary-5f1c9a7e"
 
 
 def run(spec, spark):
     """The receipt of a job."""
-    return job.run(spec, spark).receipt
+    return run_window(spec, spark).receipt
 
 
 def rows_of(spark, lake: Path) -> list[tuple[str, int]]:
@@ -118,7 +123,8 @@ def test_the_receipt_is_of_the_read_whatever_the_transform_keeps(
     sink = ParquetSink(str(tmp_path / "lake"))
     plan = stream.plan(target_split_bytes=1 << 20)
     spec = stream.spec(plan, sink=sink, transform=f"transforms:{transform}", small_plan_bytes=way)
-    assert run(spec, spark).rows == 1200
+    landed = run_window(spec, spark)
+    assert (landed.receipt.rows, landed.written) == (1200, rows)
     assert spark.read.parquet(sink.path).count() == rows
 
 
@@ -131,12 +137,12 @@ def test_a_column_that_the_folders_give_is_refused(spark, stream, tmp_path: Path
 def test_rows_that_did_not_reach_this_machine_are_missed(
     spark, stream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def stage_and_lose(*given: Any, stage=staging.stage) -> Staged:
-        staged = stage(*given)
-        next((tmp_path / "lake" / "_staging").glob("*/*.parquet")).unlink()
-        return staged
+    def write_and_lose(*given: Any, write=staging.write_table) -> list[DataFile]:
+        files = write(*given)
+        next((tmp_path / "lake" / "_staging").glob("*/part-*")).unlink()
+        return files
 
-    monkeypatch.setattr(staging, "stage", stage_and_lose)
+    monkeypatch.setattr(staging, "write_table", write_and_lose)
     with pytest.raises(SinkError, match="is not here"):
         run(stream.spec(sink=ParquetSink(str(tmp_path / "lake"))), spark)
 
@@ -146,13 +152,12 @@ def test_rows_that_were_not_written_are_missed(
 ) -> None:
     """What the files hold is compared with what was read."""
 
-    def lose(*given: Any, stage=staging.stage) -> Staged:
-        staged = stage(*given)
-        return Staged(staged.receipts, staged.files[1:])
+    def lose(spec: WindowSpec, staged: Staged, *given: Any, commit=window_checks.commit) -> int | None:
+        return commit(spec, Staged(staged.receipts, staged.files[1:]), *given)
 
-    monkeypatch.setattr(staging, "stage", lose)
+    monkeypatch.setattr(window_checks, "commit", lose)
     lake = tmp_path / "lake"
-    with pytest.raises(SinkError, match="1200 rows were read and proven, but 0 were written"):
+    with pytest.raises(SinkError, match="1,200 rows read and proven, but 0 written"):
         run(stream.spec(sink=ParquetSink(str(lake)), small_plan_bytes=way), spark)
     assert not list(lake.glob("window_start=*"))
 
@@ -165,15 +170,23 @@ def test_a_tables_columns_may_only_grow(spark, stream, way: int, tmp_path: Path,
     transform, said = case
     plan, sink = stream.plan(), ParquetSink(str(tmp_path / "lake"))
     how = {"sink": sink, "small_plan_bytes": way}
-    terms = replace(TERMS, columns=job.run(stream.spec(plan, **how), spark).schema)
+    terms = replace(TERMS, columns=run_window(stream.spec(plan, **how), spark).schema)
     before = rows_of(spark, tmp_path / "lake")
     older = replace(terms, later=("shard", "number"))  # than these; but the transform's code may have changed since
     for other, of_table in ((plan, terms), (stream.plan(20, 30), terms), (plan, older)):
         with pytest.raises(LandingMismatch, match=f"{said}.*have the transform give all of these") as caught:
             run(stream.spec(other, terms=of_table, transform=f"transforms:{transform}", **how), spark)
-        assert "reland" not in str(caught.value), "columns are known too late for that"
+        assert "full_refresh" not in str(caught.value), "columns are known too late for that"
     assert rows_of(spark, tmp_path / "lake") == before
-    more = job.run(stream.spec(plan, terms=terms, transform="transforms:with_a_column_more", **how), spark)
+    given = tuple(column for column in terms.columns if column[0] != "shard")
+    lacking = stream.spec(
+        plan, terms=older, transform="transforms:first_three", columns=[name for name, _ in given], **how
+    )
+    with closing(OpenSystems.of(lacking)) as systems:
+        assert (
+            window_checks.check_schema(lacking, given, systems) == given
+        )  # it was not given the column, and dropped nothing
+    more = run_window(stream.spec(plan, terms=terms, transform="transforms:with_a_column_more", **how), spark)
     assert more.schema == (*terms.columns, ("twice", "bigint"))
     assert rows_of(spark, tmp_path / "lake") == before
 
@@ -185,7 +198,7 @@ def test_a_secret_reaches_the_readers_and_nothing_else(spark, stream, way: int, 
     assert run(spec, spark).rows == 1200
     shown = [
         repr(spec),
-        str(spec.to_json()),
+        str(JobSpec((spec,)).to_json()),
         str(spec.plan.to_json()),
         str(spark.sparkContext.getConf().getAll()),
         environment_page(spark),

@@ -8,28 +8,29 @@ from pathlib import Path
 import pyarrow.dataset as ds
 import pytest
 
-from airflow_provider_streams.model.landing import Landed
-from airflow_provider_streams.model.sink import ParquetSink
-from airflow_provider_streams.spark.batch_spec import ChunkSpec, WindowFailure, results_from_json
+from airflow_provider_streams.model.sinks.landing import Landed
+from airflow_provider_streams.model.sinks.sink import ParquetSink
+from airflow_provider_streams.spark.job.job_spec import JobSpec
+from airflow_provider_streams.spark.job.outcomes import WindowFailure, results_from_json
 from tests.spark import clusters, watching
 from tests.spark.test_launch import CANARY, Launched, start
 
 # each starts several JVMs: a minute on a quiet machine, many on a busy one
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(1800)
 
 MINUTES = 6
 
 
 @pytest.fixture
-def chunk(stream, tmp_path: Path) -> ChunkSpec:
+def chunk(stream, tmp_path: Path) -> JobSpec:
     """The stream's first six minutes, read by Spark's tasks; the stream asks for a password, and drops an event."""
     stream.set(password=CANARY, fault="drop:1:150")
     stream.token = CANARY
     plans = [stream.plan(minute, minute + 1, slack=timedelta(0)) for minute in range(MINUTES)]
-    return ChunkSpec.of(plans, stream.spec(plans[0], sink=ParquetSink(str(tmp_path / "lake")), small_plan_bytes=0))
+    return JobSpec.of(plans, stream.spec(plans[0], sink=ParquetSink(str(tmp_path / "lake")), small_plan_bytes=0))
 
 
-def assert_each_window_has_its_result(launched: Launched, chunk: ChunkSpec, lake: Path) -> None:
+def assert_each_window_has_its_result(launched: Launched, chunk: JobSpec, lake: Path) -> None:
     assert "results" in launched.result, f"{launched.result}\n{launched.output}"
     results = results_from_json(launched.result["results"])
     failed = [number for number, result in enumerate(results) if isinstance(result, WindowFailure)]

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from airflow_provider_streams.model.sink import ParquetSink
+from airflow_provider_streams.model.sinks.sink import ParquetSink
+from airflow_provider_streams.spark.launch.java import find_java
 from tests.spark.test_launch import KEY, settings_in, start
 
 # each starts a JVM: half a minute on a quiet machine, many on a busy one
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(1800)
 
 CONF = {"spark.hadoop.fs.s3a.secret.key": KEY, "spark.sql.shuffle.partitions": 7}
 
@@ -53,8 +53,8 @@ def test_submitted_jobs_get_them_from_the_connection_and_the_task(spec, tmp_path
 
 def test_a_session_that_runs_already_is_not_silently_another(spark) -> None:
     from airflow_provider_streams.errors import PreflightFailed
-    from airflow_provider_streams.spark.embedded import embedded_session
-    from airflow_provider_streams.spark.settings import SparkSettings
+    from airflow_provider_streams.spark.launch.embedded import embedded_session
+    from airflow_provider_streams.spark.launch.settings import SparkSettings
 
     before = spark.conf.get("spark.sql.shuffle.partitions")
     try:
@@ -64,7 +64,7 @@ def test_a_session_that_runs_already_is_not_silently_another(spark) -> None:
         spark.conf.set("spark.sql.shuffle.partitions", before)
     had = SparkSettings({"spark.driver.memory": spark.conf.get("spark.driver.memory")})
     assert embedded_session(had) is spark, "what it has already is no change"
-    with pytest.raises(PreflightFailed, match=r"takes no longer spark\.driver\.memory"):
+    with pytest.raises(PreflightFailed, match=r"no longer takes spark\.driver\.memory"):
         embedded_session(SparkSettings({"spark.driver.memory": "9g"}))
 
 
@@ -74,8 +74,8 @@ import zipfile
 from threading import Thread
 
 from airflow_provider_streams.errors import PreflightFailed
-from airflow_provider_streams.spark.embedded import embedded_session
-from airflow_provider_streams.spark.settings import SparkSettings
+from airflow_provider_streams.spark.launch.embedded import embedded_session
+from airflow_provider_streams.spark.launch.settings import SparkSettings
 
 
 def refused(**conf):
@@ -99,15 +99,15 @@ begun = {"spark.driver.memory": "700m", "spark.jars": jar}
 first = embedded_session(SparkSettings(begun), quick_start=True)
 assert first.conf.get("spark.jars") != jar, "Spark tells it otherwise"
 assert embedded_session(SparkSettings(begun)).sparkContext is first.sparkContext
-assert "takes no longer spark.jars:" in refused(**begun | {"spark.jars": jar + ",/other.jar"})
+assert "no longer takes spark.jars:" in refused(**begun | {"spark.jars": jar + ",/other.jar"})
 thread = Thread(target=in_a_thread)
 thread.start()
 thread.join()
-assert "takes no longer spark.driver.memory:" in problems[0], problems
+assert "no longer takes spark.driver.memory:" in problems[0], problems
 
 first.stop()
 problem = refused(**{"spark.driver.memory": "9g", "spark.jars.packages": "a:b:1", "spark.app.name": "mine"})
-assert "takes no longer spark.driver.memory, spark.jars.packages:" in problem, problem
+assert "no longer takes spark.driver.memory, spark.jars.packages:" in problem, problem
 
 asked = {"spark.driver.memory": "700m", "spark.hadoop.secret.key": "k", "spark.ui.retainedJobs": "5"}
 second = embedded_session(SparkSettings(asked))
@@ -128,7 +128,7 @@ def test_a_later_session_of_a_jvm_gets_its_settings_or_is_refused(tmp_path: Path
 
 
 SESSION = """
-from airflow_provider_streams.spark.embedded import embedded_session
+from airflow_provider_streams.spark.launch.embedded import embedded_session
 
 print(embedded_session(quick_start=True).range(3).count())
 """
@@ -136,13 +136,14 @@ print(embedded_session(quick_start=True).range(3).count())
 
 @pytest.mark.parametrize(("deaths", "said"), [(1, "3"), (2, "")], ids=["once", "each time"])
 def test_a_jvm_that_dies_as_it_starts_is_started_once_more(tmp_path: Path, deaths: int, said: str) -> None:
-    """As one does whose process was forked beside gRPC's threads."""
-    java = Path(os.environ.get("JAVA_HOME") or Path(shutil.which("java") or "").resolve().parents[1])
+    """As a process does that was forked while gRPC's threads ran."""
+    java = find_java().home
     counted, program = tmp_path / "deaths", tmp_path / "session.py"
     dying = tmp_path / "home" / "bin" / "java"
     dying.parent.mkdir(parents=True)
     dying.write_text(
-        f'#!/bin/sh\nif [ "$(cat {counted} 2>/dev/null | wc -c)" -lt {deaths} ]\n'
+        f'#!/bin/sh\ncase "$*" in *-version*) exec {java}/bin/java "$@";; esac\n'
+        f'if [ "$(cat {counted} 2>/dev/null | wc -c)" -lt {deaths} ]\n'
         f'then printf x >> {counted}; kill -ABRT $$\nfi\nexec {java}/bin/java "$@"\n'
     )
     dying.chmod(0o755)

@@ -15,17 +15,16 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from airflow_provider_streams import FrameWriter, OwnSink, TableWriter
+from airflow_provider_streams import CustomSink, DataFrameSinkWriter, TableWriter
 from airflow_provider_streams.errors import InvalidRequest, ReceiptMismatch
-from airflow_provider_streams.model.landing import Landed
-from airflow_provider_streams.model.sink import Sink
-from airflow_provider_streams.spark.batch_job import run_chunk
-from airflow_provider_streams.spark.batch_spec import ChunkSpec
-from airflow_provider_streams.spark.job import run
-from airflow_provider_streams.spark.spec import JobSpec
-from airflow_provider_streams.testing.servers.waiting import wait_until
+from airflow_provider_streams.model.sinks.landing import Landed
+from airflow_provider_streams.model.sinks.sink import Sink
+from airflow_provider_streams.spark.job.job import run
+from airflow_provider_streams.spark.job.job_spec import JobSpec, WindowSpec
+from stream_servers.waiting import wait_until
 from tests.spark.conftest import WAYS
 from tests.spark.own_sink import JsonSink
+from tests.spark.running import run_window
 
 pytestmark = pytest.mark.spark
 
@@ -35,8 +34,8 @@ NAMED = {
     "ListedFiles": "tests.spark.own_files_writer:ListedFiles",
 }
 SINKS: dict[str, Callable[[Path], Sink]] = {
-    "JsonLines": lambda folder: OwnSink(NAMED["JsonLines"], str(folder)),
-    "ListedFiles": lambda folder: OwnSink(NAMED["ListedFiles"], str(folder)),
+    "JsonLines": lambda folder: CustomSink(NAMED["JsonLines"], str(folder)),
+    "ListedFiles": lambda folder: CustomSink(NAMED["ListedFiles"], str(folder)),
     "a class for its values": lambda folder: JsonSink(str(folder)),
 }
 
@@ -59,9 +58,9 @@ def landed(root: Path) -> list[tuple[str, int]]:
 def test_it_lands_a_proven_window_and_lands_it_again(spark, stream, way: int, sink, tmp_path: Path) -> None:
     assert isinstance(sink, Sink)
     spec = stream.spec(sink=sink, small_plan_bytes=way)
-    assert JobSpec.from_json(spec.to_json(), spec.secret_environment()).sink == sink
+    assert JobSpec.from_json(JobSpec((spec,)).to_json(), spec.secret_environment()).how.sink == sink
     for _ in range(2):
-        assert run(spec, spark).written == len(stream.numbers)
+        assert run_window(spec, spark).written == len(stream.numbers)
         assert landed(tmp_path / "lake") == stream.numbers
 
 
@@ -69,35 +68,35 @@ def test_an_unproven_read_commits_nothing_and_leaves_nothing(spark, stream, way:
     plan = stream.plan()
     stream.set(fault="drop:1:700")
     with pytest.raises(ReceiptMismatch):
-        run(stream.spec(plan, sink=sink, small_plan_bytes=way), spark)
+        run_window(stream.spec(plan, sink=sink, small_plan_bytes=way), spark)
     assert [file for file in tmp_path.glob("lake/**/*") if file.is_file()] == []
 
 
 def test_many_windows_land_one_by_one(spark, stream, way: int, sink, tmp_path: Path) -> None:
     plans = [stream.plan(minute, minute + 5) for minute in (10, 15)]
     how = stream.spec(plans[0], sink=sink, small_plan_bytes=way)
-    results = run_chunk(ChunkSpec(tuple(replace(how, plan=plan) for plan in plans)), spark)
+    results = run(JobSpec(tuple(replace(how, plan=plan) for plan in plans)), spark)
     assert [one.written for one in results if isinstance(one, Landed)] == [600, 600]
     assert landed(tmp_path / "lake") == stream.numbers
 
 
 @pytest.mark.parametrize("name", list(NAMED))
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(1800)
 def test_one_whose_job_is_killed_keeps_the_old_window_and_the_retry_lands(spark, stream, name, tmp_path: Path) -> None:
     spec = stream.spec(sink=SINKS[name](tmp_path / "lake"), small_plan_bytes=WAYS["driver"])
-    run(spec, spark)
+    run_window(spec, spark)
     killed(stream, spec, tmp_path)
     assert landed(tmp_path / "lake") == stream.numbers
-    assert run(spec, spark).written == len(stream.numbers)
+    assert run_window(spec, spark).written == len(stream.numbers)
     assert landed(tmp_path / "lake") == stream.numbers
 
 
-def killed(stream, spec: JobSpec, folder: Path) -> None:
+def killed(stream, spec: WindowSpec, folder: Path) -> None:
     """A job of its own process that is killed while it reads."""
     hold, files = Path(f"{stream.truth}.hold"), [str(folder / name) for name in ("spec.json", "result.json")]
     hold.touch()
     stream.set(fault="hold:0")
-    Path(files[0]).write_text(json.dumps(spec.to_json()))
+    Path(files[0]).write_text(json.dumps(JobSpec((spec,)).to_json()))
     environment = {**os.environ, **spec.secret_environment(), "AIRFLOW_HOME": str(folder / "airflow")}
     with (folder / "output").open("wb") as output:
         child = subprocess.Popen(
@@ -117,8 +116,8 @@ def killed(stream, spec: JobSpec, folder: Path) -> None:
 
 
 def test_both_kinds_are_public_and_what_no_sink_can_be_is_refused() -> None:
-    assert {one.__name__ for one in (FrameWriter, TableWriter)} == {"FrameWriter", "TableWriter"}
+    assert {one.__name__ for one in (DataFrameSinkWriter, TableWriter)} == {"DataFrameSinkWriter", "TableWriter"}
     for kind, target in (("own", "/lake"), ("a.b:C", "lake"), ("a.b:C", "s3://key:canary@b/x")):
         with pytest.raises(InvalidRequest) as caught:
-            OwnSink(kind, target)
+            CustomSink(kind, target)
         assert "canary" not in str(caught.value)

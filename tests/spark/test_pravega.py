@@ -12,19 +12,22 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from airflow_provider_streams.errors import EventsLost
-from airflow_provider_streams.model.landing import TableMark, TableTerms
-from airflow_provider_streams.model.plan import PlanRequest
-from airflow_provider_streams.model.sink import ParquetSink
-from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.spark import job, register
-from airflow_provider_streams.spark.spec import JobSpec
-from airflow_provider_streams.systems.pravega import administration, cuts, questions, scaling
-from airflow_provider_streams.systems.pravega.pointer import EventPointer
+from airflow_provider_streams.model.plan.plan import PlanRequest
+from airflow_provider_streams.model.sinks.landing import TableMark, TableTerms
+from airflow_provider_streams.model.sinks.sink import ParquetSink
+from airflow_provider_streams.model.window.window import Window
+from airflow_provider_streams.spark import register
+from airflow_provider_streams.spark.job.job_spec import WindowSpec
+from airflow_provider_streams.systems.pravega.metadata import queries
+from airflow_provider_streams.systems.pravega.metadata.event_pointer import EventPointer
+from airflow_provider_streams.systems.pravega.operations import administration, scaling
+from airflow_provider_streams.systems.pravega.operations.stream_settings import StreamSettings
+from airflow_provider_streams.systems.pravega.planning import cuts
 from airflow_provider_streams.systems.pravega.source import PravegaSource
-from airflow_provider_streams.systems.pravega.stream_settings import StreamSettings
 from airflow_provider_streams.systems.pravega.system import PravegaSystem
 from airflow_provider_streams.testing.pravega_writer import PravegaWriter
 from tests.integration.pravega.conftest import Peer
+from tests.spark.running import run_window
 
 TERMS = TableTerms(TableMark("spark-tests", "orders", "tests"))
 
@@ -35,7 +38,7 @@ FIRST, SECOND = range(40), range(40, 140)
 
 def run(spec, spark):
     """The receipt of a job."""
-    return job.run(spec, spark).receipt
+    return run_window(spec, spark).receipt
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +93,20 @@ def test_it_stands_alone_in_the_jvm_connectors_words(load, written):
 @pytest.mark.parametrize(("start", "end"), [("earliest", "latest"), ("unbounded", "unbounded")])
 def test_open_ends_are_resolved_once(load, start, end):
     assert numbers(load(start_stream_cut=start, end_stream_cut=end)) == [*FIRST, *SECOND]
+
+
+def test_without_bounds_the_stream_is_read_to_the_end_it_had_when_it_was_loaded(load, written):
+    system, *_ = written
+    client = system.client
+    client.run(administration.create("spark-tests/growing", StreamSettings(), make_scope=True))
+    with PravegaWriter(client.endpoint, "spark-tests/growing") as writer:
+        writer.write((f"k{number}", b"%d" % number) for number in FIRST)
+        df = load(stream="growing")
+        assert numbers(df) == list(FIRST)
+        writer.write((f"k{number}", b"%d" % number) for number in SECOND)
+        assert numbers(df) == list(FIRST), "another action reads the same"
+        assert df.filter("event is not null").count() == len(FIRST)
+        assert numbers(load(stream="growing")) == [*FIRST, *SECOND]
 
 
 def test_a_plan_says_what_to_read(load, written, pravega_server, spark):
@@ -191,7 +208,7 @@ def test_a_truncation_under_the_tasks_is_a_typed_error_in_its_place(load, spark,
     assert len(lines) < 8
     sink = ParquetSink(str(tmp_path / "lake"))
     with pytest.raises(EventsLost, match="doomed"):
-        run(JobSpec(plan, sink, options=options, small_plan_bytes=0, terms=TERMS), spark)
+        run(WindowSpec(plan, sink, options=options, small_plan_bytes=0, terms=TERMS), spark)
     assert not list((tmp_path / "lake").glob("window_start=*"))
 
 
@@ -202,7 +219,8 @@ def test_a_truncation_under_the_tasks_is_a_typed_error_in_its_place(load, spark,
         ({"scope": "typo", "start_cut": "earliest"}, "scope typo does not exist"),
         ({"start_stream_cut": "earliest", "start_cut": "latest"}, "given twice"),
         ({"start_stream_cut": "H4sI"}, "is not a stream cut"),
-        ({}, "say what to read"),
+        ({"window_start": "2026-11-20T10:00Z"}, "say what to read"),
+        ({"basis": "append"}, "say what to read"),
         ({"window_start": "2026-11-20T10:00Z", "window_end": "2026-11-20T11:00Z"}, "cannot be read"),
         ({"metadata": "StreamInfo"}, "no option 'metadata'"),
     ],
@@ -213,5 +231,5 @@ def test_what_cannot_be_read_is_refused_and_makes_nothing(load, written, options
     system, *_ = written
     with pytest.raises(AnalysisException, match=message):
         load(**options)
-    assert system.client.run(questions.streams("spark-tests")) == ("spark-tests/orders",)
-    assert "typo" not in system.client.run(questions.scopes())
+    assert "spark-tests/typo" not in system.client.run(queries.streams("spark-tests"))
+    assert "typo" not in system.client.run(queries.scopes())

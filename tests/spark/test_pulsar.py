@@ -12,17 +12,18 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from airflow_provider_streams.errors import EventsLost
-from airflow_provider_streams.model.landing import TableMark, TableTerms
-from airflow_provider_streams.model.plan import PlanRequest
-from airflow_provider_streams.model.sink import ParquetSink
-from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.spark import job, register
-from airflow_provider_streams.spark.spec import JobSpec
-from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
+from airflow_provider_streams.model.plan.plan import PlanRequest
+from airflow_provider_streams.model.sinks.landing import TableMark, TableTerms
+from airflow_provider_streams.model.sinks.sink import ParquetSink
+from airflow_provider_streams.model.window.window import Window
+from airflow_provider_streams.spark import register
+from airflow_provider_streams.spark.job.job_spec import WindowSpec
+from airflow_provider_streams.systems.pulsar.client.endpoint import Endpoint
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.systems.pulsar.system import PulsarSystem
-from airflow_provider_streams.testing.servers.waiting import wait_until
+from stream_servers.waiting import wait_until
 from tests.integration.pulsar.conftest import Workbench, milliseconds
+from tests.spark.running import run_window
 
 TERMS = TableTerms(TableMark("spark-tests", "orders", "tests"))
 
@@ -37,7 +38,7 @@ PLACE = ("topic", "ledger", "entry", "batch_index")
 
 def run(spec, spark):
     """The receipt of a job."""
-    return job.run(spec, spark).receipt
+    return run_window(spec, spark).receipt
 
 
 @pytest.fixture(scope="module")
@@ -91,10 +92,10 @@ def ms(moment: datetime) -> str:
     return str(milliseconds(moment))
 
 
-def peer_rows(bench: Workbench, topic: str) -> dict[tuple, tuple]:
+def peer_rows(bench: Workbench, topic: str, partitions: int = PARTITIONS) -> dict[tuple, tuple]:
     """Place to value, key and publish time, by the official client."""
     rows = {}
-    for partition in range(PARTITIONS):
+    for partition in range(partitions):
         shard = f"{topic}-partition-{partition}"
         for place, value, key, _, publish_ms, _, message_id in bench.peer(shard):
             rows[partition, *place] = value, key, publish_ms, message_id
@@ -151,6 +152,18 @@ def test_adjacent_cuts_share_no_message_and_miss_none(load, written) -> None:
     assert not before.keys() & after.keys(), f"seed {seed}"
     assert before | after == {place: row[:3] for place, row in peer.items()}, f"seed {seed}"
     assert all(place < places[place[0]] for place in before), f"seed {seed}"
+
+
+def test_without_bounds_a_topic_is_read_to_the_end_it_had_when_it_was_loaded(load, written) -> None:
+    bench, *_ = written
+    topic = bench.topic("growing", 2)
+    write(bench, topic, range(40))
+    df, before = load(topic=topic), {place: row[:3] for place, row in peer_rows(bench, topic, 2).items()}
+    assert our_rows(df) == before
+    write(bench, topic, range(40, 60))
+    assert our_rows(df) == before, "another action reads the same"
+    assert df.filter("value is not null").count() == len(before) == 40
+    assert our_rows(load(topic=topic)) == {place: row[:3] for place, row in peer_rows(bench, topic, 2).items()}
 
 
 def plan_of(bench: Workbench, topic: str, start: datetime, end: datetime, **more):
@@ -220,7 +233,7 @@ def test_a_partition_that_vanishes_while_tasks_read_is_a_typed_error_in_its_plac
     assert len(lines) < 8
     sink = ParquetSink(str(tmp_path / "lake"))
     with pytest.raises(EventsLost, match="partition-1") as typed:
-        run(JobSpec(plan, sink, options=options_of(bench), small_plan_bytes=0, terms=TERMS), spark)
+        run(WindowSpec(plan, sink, options=options_of(bench), small_plan_bytes=0, terms=TERMS), spark)
     assert typed.value.__cause__ is None
     assert len(str(typed.value).splitlines()) == 1
 
@@ -229,6 +242,6 @@ def test_a_job_of_tasks_lands_what_the_official_client_sees(spark, written, tmp_
     bench, topic, (first, edge, _) = written
     sink = ParquetSink(str(tmp_path / "lake"))
     plan = plan_of(bench, topic, first, edge, target_split_bytes=2000)
-    receipt = run(JobSpec(plan, sink, options=options_of(bench), small_plan_bytes=0, terms=TERMS), spark)
+    receipt = run(WindowSpec(plan, sink, options=options_of(bench), small_plan_bytes=0, terms=TERMS), spark)
     assert (receipt.rows, receipt.verdict) == (MESSAGES, "complete")
     assert our_rows(spark.read.parquet(sink.path)) == inside(peer_rows(bench, topic), first, edge)

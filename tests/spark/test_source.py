@@ -61,7 +61,7 @@ def test_what_was_resolved_stays_while_the_stream_moves(load, stream) -> None:
         ({"window_start": START}, "say what to read"),
         ({"window_start": START, "startingTime": END, "window_end": END}, "given twice"),
         ({"window_start": "2026-11-20T10:00", "window_end": END}, "time zone"),
-        ({"window_start": START, "window_end": END, "columns": "valu"}, "no column 'valu'"),
+        ({"window_start": START, "window_end": END, "columns": "valuex"}, "no column 'valuex'"),
         ({"window_start": START, "window_end": END, "receipt": "maybe"}, "true or false"),
         ({"window_start": START, "window_end": "2027-11-20T10:00Z"}, "cannot be read yet"),
         ({"plan": "/no/such/plan.json"}, "cannot be read from its file"),
@@ -120,7 +120,7 @@ def test_a_plan_of_another_life_of_the_source_is_refused(load, stream) -> None:
 
     text = json.dumps(stream.plan().to_json())
     stream.set(life="7")
-    with pytest.raises(AnalysisException, match=r"errors\.OtherCluster: numbers"):
+    with pytest.raises(AnalysisException, match=r"errors\.SourceReplaced: numbers"):
         load(plan=text)
 
 

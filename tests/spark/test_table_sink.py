@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.spark.acknowledged import ADDRESSES
 from tests.spark.iceberg_spark import environment
 
 HERE = Path(__file__).parent
 
 
-@pytest.mark.timeout(900)
-def test_windows_of_an_iceberg_table() -> None:
+@pytest.mark.pulsar
+@pytest.mark.pravega
+@pytest.mark.timeout(1800)
+def test_windows_of_an_iceberg_table(real_streams, tmp_path: Path) -> None:
+    told = tmp_path / "streams.json"
+    told.write_text(json.dumps({system: one.to_json() for system, one in real_streams.items()}))
     arguments = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-x", str(HERE / "tables")]
-    ended = subprocess.run(
-        arguments, env=environment(), cwd=HERE.parents[1], capture_output=True, text=True, check=False
-    )
+    given = {**environment(), ADDRESSES: str(told)}
+    ended = subprocess.run(arguments, env=given, cwd=HERE.parents[1], capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stdout[-20_000:] + ended.stderr[-4000:]

@@ -8,30 +8,31 @@ import pyarrow.dataset as ds
 import pytest
 
 from airflow_provider_streams.errors import InvalidRequest, StreamsError, TransformFailed
-from airflow_provider_streams.model.sink import ParquetSink
-from airflow_provider_streams.spark import batch_job, job, reading
-from airflow_provider_streams.spark.batch_spec import ChunkSpec
+from airflow_provider_streams.model.sinks.sink import ParquetSink
+from airflow_provider_streams.spark.job import job, job_pass, plan_reading
+from airflow_provider_streams.spark.job.job_spec import JobSpec
+from tests.spark.running import run_window
 
 
 def run(spec, spark):
     """The receipt of a job."""
-    return job.run(spec, spark).receipt
+    return run_window(spec, spark).receipt
 
 
 @pytest.fixture
 def nothing_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "read", lambda *_: pytest.fail("the stream is read"))
-    monkeypatch.setattr(reading, "read_table", lambda *_: pytest.fail("the stream is read"))
+    monkeypatch.setattr(job_pass, "Scan", lambda *_: pytest.fail("the stream is read"))
+    monkeypatch.setattr(plan_reading, "read_table", lambda *_: pytest.fail("the stream is read"))
 
 
-def run_chunk(chunk: ChunkSpec, spark):
+def run_chunk(chunk: JobSpec, spark):
     """The receipts of the windows that landed."""
-    return [getattr(result, "receipt", result) for result in batch_job.run_chunk(chunk, spark)]
+    return [getattr(result, "receipt", result) for result in job.run(chunk, spark)]
 
 
-def of_minutes(stream, minutes: int, **how) -> ChunkSpec:
+def of_minutes(stream, minutes: int, **how) -> JobSpec:
     plans = [stream.plan(minute, minute + 1) for minute in range(minutes)]
-    return ChunkSpec.of(plans, stream.spec(plans[0], **how))
+    return JobSpec.of(plans, stream.spec(plans[0], **how))
 
 
 WAYS = {"driver": 1 << 25, "tasks": 0}
@@ -59,7 +60,7 @@ def test_an_action_is_refused_before_it_wrote_or_read_anything(
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 def test_columns_have_whichever_names_it_gives_them(spark, stream, way: int, tmp_path: Path) -> None:
     sink = ParquetSink(str(tmp_path / "lake"))
-    landed = job.run(stream.spec(sink=sink, transform="transforms:awkward_names", small_plan_bytes=way), spark)
+    landed = run_window(stream.spec(sink=sink, transform="transforms:awkward_names", small_plan_bytes=way), spark)
     rows = ds.dataset(tmp_path / "lake", format="parquet", exclude_invalid_files=True).to_table()
     assert rows.column_names[:4] == ["a.b", "c`d", "Größe", "e f"]
     found = sorted(zip(rows["c`d"].to_pylist(), rows["a.b"].to_pylist(), strict=True))

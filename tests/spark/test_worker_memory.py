@@ -6,7 +6,7 @@ import gc
 
 from pyspark.sql.datasource import DataSource
 
-from airflow_provider_streams.spark.worker_memory import keep_imports
+from airflow_provider_streams.spark.datasource.worker_memory import keep_imports
 
 
 def frozen(_):

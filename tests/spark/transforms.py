@@ -167,3 +167,20 @@ def doubled(df):
 
 def awkward_names(df):
     return df.selectExpr("number as `a.b`", "shard as `c``d`", "shard as `Größe`", "number as `e f`")
+
+
+def held(df):
+    """Its tasks wait while the file exists that `TEST_HOLD` names where the driver runs, and say so by another file."""
+    hold = os.environ.get("TEST_HOLD", "")
+
+    def passed_on(batches):
+        import time
+        from pathlib import Path
+
+        for batch in batches:
+            while hold and Path(hold).exists():
+                Path(f"{hold}.reached").touch()
+                time.sleep(0.05)
+            yield batch
+
+    return df.mapInArrow(passed_on, df.schema)

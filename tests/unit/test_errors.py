@@ -1,18 +1,20 @@
-"""The tree of errors: every one lives in one module, and its drawing is true."""
+"""The tree of errors: every one lives in one folder, and its drawing is true."""
 
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import airflow_provider_streams
 from airflow_provider_streams import errors
 from airflow_provider_streams.errors import StreamsError
-from airflow_provider_streams.spark.failures import one_line, typed
+from airflow_provider_streams.spark.error_transport import one_line, typed
 
 ROOT = Path(airflow_provider_streams.__file__).parent
 
@@ -46,7 +48,7 @@ def test_no_error_of_this_package_is_defined_elsewhere() -> None:
     wrong = [
         f"{file.relative_to(ROOT)}: {node.name}"
         for file in ROOT.rglob("*.py")
-        if file != ROOT / "errors.py"
+        if file.parent != ROOT / "errors"
         for node in ast.walk(ast.parse(file.read_text()))
         if isinstance(node, ast.ClassDef) and {ast.unparse(base).rpartition(".")[2] for base in node.bases} & ours
     ]
@@ -72,3 +74,63 @@ def test_sentences_of_many_failures_end_once() -> None:
     ):
         assert ".." not in str(told)
         assert ".;" not in str(told)
+
+
+TEXTS = {"detail", "reason", "cause", "why", "lost", "differences", "problems", "changes", "failed", "failures"}
+"""Parameters with words of others: of a server, a library, or another error."""
+
+
+def made_with(kind: type[StreamsError], text: str) -> StreamsError | None:
+    """An error of this class, with a text wherever it takes words of others; None: it takes none."""
+    parameters = inspect.signature(kind).parameters
+    if not TEXTS & parameters.keys():
+        return None
+
+    def value(name: str, annotation: str) -> Any:
+        found: Any = text if name in TEXTS else name
+        if annotation.startswith("Mapping"):
+            return {"one": found, "two": found}
+        if annotation.startswith(("Sequence", "list")):
+            return [found, found]
+        return 3 if annotation.startswith(("int", "float")) else found
+
+    needed = {name: one for name, one in parameters.items() if one.default is one.empty or name in TEXTS}
+    return kind(**{name: value(name, str(one.annotation)) for name, one in needed.items()})
+
+
+@pytest.mark.parametrize("text", ["it said so", "it said so.", "it said so. ", "it said so...", "did it say so?"])
+@pytest.mark.parametrize("kind", list(family()), ids=lambda kind: kind.__name__)
+def test_the_words_of_others_end_with_one_mark(kind: type[StreamsError], text: str) -> None:
+    error = made_with(kind, text)
+    if error is not None:
+        said = str(error.name_doctor())
+        assert text.strip(". ") in said
+        assert not re.search(r"\.{2}|\.[;,)]|[?!]\.", said.removesuffix(text)), said
+
+
+def test_what_is_left_out_stays_marked() -> None:
+    assert errors.as_sentence("http://..") == "http://..."
+    assert errors.as_clause("known: a, b, ..") == "known: a, b, .."
+
+
+def test_accepting_a_loss_is_advised_only_where_something_is_lost() -> None:
+    causes = {"10:00": "RowCountDecreased: 3 rows instead of 5; accept them with allow_fewer_rows=True"}
+    assert "on_loss" not in str(errors.BackfillIncomplete("shop", 1, causes, retryable=False))
+    assert "on_loss" not in str(errors.FanOutIncomplete("shop", "window w", 1, causes, retryable=False))
+
+
+@pytest.mark.parametrize("cause", [f"its schema version 0 {errors.UNFIT}: v is ..", f"v: {errors.NO_BRANCH} long"])
+def test_an_event_that_no_column_holds_names_the_ways_out(cause: str) -> None:
+    text = str(errors.DecodeError("t", "1:2", "0", cause))
+    assert all(way in text for way in ("value=Auto(version='0')", "value=Auto(as_text=True)", "on_decode_error='drop'"))
+    assert "or correct the schema" in str(errors.DecodeError("t", "1:2", "0", "v: ends early"))
+
+
+def test_an_error_that_doctor_foresees_names_it_once_where_it_leaves_the_package() -> None:
+    error = errors.AuthenticationFailed("broker")
+    assert errors.DOCTOR_HINT not in str(error), "messages quote each other"
+    assert str(error.name_doctor().name_doctor()) == f"{errors.AuthenticationFailed('broker')} {errors.DOCTOR_HINT}"
+
+
+def test_an_error_that_nothing_could_foresee_does_not_name_doctor() -> None:
+    assert errors.DOCTOR_HINT not in str(errors.ReceiptMismatch("f", ["x"]).name_doctor())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,13 +19,15 @@ import pytest
 from airflow.sdk import Asset
 
 from airflow_provider_streams import ParquetSink, PulsarSource
+from airflow_provider_streams.hooks.iceberg import IcebergHook
 from airflow_provider_streams.hooks.pravega import PravegaHook
 from airflow_provider_streams.hooks.pulsar import PulsarHook
 from airflow_provider_streams.hooks.schema_registry import SchemaRegistryHook
-from airflow_provider_streams.provider_info import get_provider_info
-from airflow_provider_streams.systems.pravega.options import OPTIONS as PRAVEGA_OPTIONS
-from airflow_provider_streams.systems.pravega.registry.options import OPTIONS as REGISTRY_OPTIONS
-from airflow_provider_streams.systems.pulsar.options import OPTIONS as PULSAR_OPTIONS
+from airflow_provider_streams.provider_info import APACHES_ICEBERG, get_provider_info
+from airflow_provider_streams.systems.connection.catalog_properties import FORM_OPTIONS
+from airflow_provider_streams.systems.pravega.client.endpoint import Endpoint as PravegaEndpoint
+from airflow_provider_streams.systems.pravega.schema_registry.endpoint import RegistryEndpoint
+from airflow_provider_streams.systems.pulsar.client.endpoint import Endpoint as PulsarEndpoint
 
 INFO = get_provider_info()
 FORMS = {form["connection-type"]: form for form in INFO["connection-types"]}
@@ -32,12 +35,14 @@ FIELDS = {
     "pulsar": {"token"},
     "pravega": {"scope", "username", "password"},
     "schema_registry": {"namespace", "username", "password"},
+    "iceberg": set(),
 }
 """Options that Airflow's own fields hold: password, schema, login."""
 SYSTEMS = [
-    ("pulsar", PulsarHook, PULSAR_OPTIONS),
-    ("pravega", PravegaHook, PRAVEGA_OPTIONS),
-    ("schema_registry", SchemaRegistryHook, REGISTRY_OPTIONS),
+    ("pulsar", PulsarHook, PulsarEndpoint.options()),
+    ("pravega", PravegaHook, PravegaEndpoint.options()),
+    ("schema_registry", SchemaRegistryHook, RegistryEndpoint.options()),
+    ("iceberg", IcebergHook, FORM_OPTIONS),
 ]
 
 
@@ -118,6 +123,15 @@ def test_airflow_masks_every_secret_option_by_its_name(_system, _hook, options):
         assert not option.secret or should_hide_value_for_key(option.name)
 
 
+def test_apaches_form_of_iceberg_stays_where_its_provider_is_installed(monkeypatch):
+    find = metadata.distribution
+    ours = find("airflow-provider-streams")
+    monkeypatch.setattr(metadata, "distribution", lambda name: ours if name == APACHES_ICEBERG else find(name))
+    assert [one["connection-type"] for one in get_provider_info()["connection-types"]] == [
+        one for one in FORMS if one != "iceberg"
+    ]
+
+
 def test_modules_and_integrations_fit():
     known = {integration["integration-name"] for integration in INFO["integrations"]}
     for kind in ("hooks", "operators", "sensors", "triggers"):
@@ -156,6 +170,7 @@ def test_airflow_lists_the_provider_without_a_warning():
         check=True,
         capture_output=True,
         text=True,
+        env={**os.environ, "PYTHONWARNINGS": "ignore::FutureWarning,ignore::DeprecationWarning"},
     )
     assert "hooks.pulsar.PulsarHook" in ran.stdout
     assert "hooks.pravega.PravegaHook" in ran.stdout
@@ -165,5 +180,7 @@ def test_airflow_lists_the_provider_without_a_warning():
 @pytest.mark.parametrize("option", INFO["config"]["streams"]["options"])
 def test_settings_have_defaults_that_airflow_knows(option):
     from airflow.configuration import conf
+    from airflow.providers_manager import ProvidersManager
 
+    ProvidersManager().initialize_providers_configuration()
     assert conf.get("streams", option) == INFO["config"]["streams"]["options"][option]["default"]

@@ -1,4 +1,4 @@
-"""Secrets stay out of every error's words, whoever wrote them."""
+"""Secrets stay out of every error's words, even if a server or a library wrote them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SECRET = 'hid"den/tok\\en ä'
 
 
 def test_an_error_shows_no_known_secret_however_it_is_written() -> None:
-    redaction.conceal(SECRET)
+    redaction.register_secret(SECRET)
     forms = (SECRET, repr(SECRET), "hid%22den%2Ftok%5Cen%20%C3%A4", 'hid\\"den/tok\\\\en \\u00e4')
     for form in forms:
         error = SystemUnavailable("broker", f"it said <{form}>")
@@ -32,13 +32,13 @@ def test_an_error_shows_no_known_secret_however_it_is_written() -> None:
 
 def test_a_secret_that_holds_another_is_replaced_whole() -> None:
     for secret in ("hidden", "hidden-and-more"):
-        redaction.conceal(secret)
+        redaction.register_secret(secret)
     assert str(InvalidRequest("got hidden-and-more, hidden")) == "got ***, ***"
 
 
 @pytest.mark.parametrize("word", ["", "a", "the"])
 def test_words_are_left(word: str) -> None:
-    redaction.conceal(word)
+    redaction.register_secret(word)
     assert str(InvalidRequest("the text")) == "the text"
 
 
@@ -47,7 +47,7 @@ def test_who_listens_hears_of_each_secret_once() -> None:
     redaction.on_secret(heard.append)
     try:
         for secret in ("hidden-1", "hidden-2", "hidden-1"):
-            redaction.conceal(secret)
+            redaction.register_secret(secret)
         redaction.remember("hidden-3")
     finally:
         redaction._listeners.remove(heard.append)
@@ -67,7 +67,7 @@ def test_the_longer_of_two_others_is_replaced_whole() -> None:
 
 @st.composite
 def echoes(draw: st.DrawFn) -> tuple[str, str, str]:
-    """A secret, how a server writes it, and the words before and behind it."""
+    """A secret, how a server writes it, and the words before and after it."""
     secret = draw(
         st.text(
             st.characters(exclude_categories=["Cs"], exclude_characters="<>"), min_size=redaction.SHORTEST, max_size=80
@@ -129,7 +129,7 @@ def test_shorter_pieces_are_words() -> None:
 
 def test_a_token_that_is_cut_stays_out_of_errors() -> None:
     token = "eyJhbGciOiJIUzI1NiJ9." + "".join(map(str, range(200)))
-    redaction.conceal(token)
+    redaction.register_secret(token)
     assert str(SystemUnavailable("broker", f"refused {token[:100]}..")).startswith(
         "broker is not available: refused ***..."
     )

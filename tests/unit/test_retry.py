@@ -4,9 +4,10 @@ import pickle
 from datetime import timedelta
 
 import pytest
-from airflow.sdk.exceptions import AirflowFailException
+from airflow.providers.common.compat.sdk import AirflowFailException
 
 from airflow_provider_streams import errors
+from airflow_provider_streams.airflow_features import Feature, has
 from airflow_provider_streams.errors import StartTrimmed, StreamsError, SystemUnavailable, WindowNotReady
 from airflow_provider_streams.retry import (
     error_event,
@@ -15,6 +16,7 @@ from airflow_provider_streams.retry import (
     terminal,
     terminal_errors,
 )
+from tests.airflow_versions import needs
 
 TRIMMED = StartTrimmed("orders-0", "3:0", "5:0")
 KINDS = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, StreamsError)]
@@ -69,6 +71,7 @@ def test_an_event_of_another_release_is_still_an_error():
     assert isinstance(error_from_event({**event, "error_type": "annotations"}), StreamsError)
 
 
+@needs(Feature.RETRY_POLICIES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_retry_policy_says_of_every_error_what_its_class_says(kind):
     from airflow.sdk.definitions.retry_policy import RetryAction
@@ -80,14 +83,21 @@ def test_the_retry_policy_says_of_every_error_what_its_class_says(kind):
     assert decision.retry_delay == (timedelta(minutes=2) if kind.retryable else None)
 
 
+@needs(Feature.RETRY_POLICIES)
 def test_the_retry_policy_leaves_other_errors_to_the_task():
     from airflow.sdk.definitions.retry_policy import RetryAction
 
     assert stream_retry_policy().evaluate(ZeroDivisionError(), 1, 3).action == RetryAction.DEFAULT
 
 
+@needs(Feature.RETRY_POLICIES)
 def test_the_retry_policy_survives_dag_serialization():
     from airflow.sdk.definitions.retry_policy import ExceptionRetryPolicy, RetryAction
 
     again = ExceptionRetryPolicy.deserialize(stream_retry_policy().serialize())
     assert again.evaluate(WindowNotReady("s", "w", "r"), 1, 3).action == RetryAction.RETRY
+
+
+@pytest.mark.skipif(has(Feature.RETRY_POLICIES), reason="this Airflow has retry policies")
+def test_without_retry_policies_there_is_none():
+    assert stream_retry_policy(timedelta(minutes=1)) is None

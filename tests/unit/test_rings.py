@@ -12,41 +12,46 @@ from pathlib import Path
 import pytest
 
 import airflow_provider_streams
-from airflow_provider_streams.spark.py_files import RING
+from airflow_provider_streams.spark.launch.py_files import RING
 from airflow_provider_streams.systems.registry import SYSTEMS
 
 PACKAGE = "airflow_provider_streams"
 ROOT = Path(airflow_provider_streams.__file__).parent
 
 INNER = {
-    "ahead": set(),
+    "prefetch": set(),
     "redaction": set(),
     "errors": {"redaction"},
     "model": {"errors"},
     "formats": {"errors", "redaction", "model"},
-    "systems": {"ahead", "errors", "redaction", "model", "formats"},
-    "lake": {"ahead", "errors", "redaction", "model"},
+    "systems": {"prefetch", "errors", "redaction", "model", "formats"},
+    "lake": {"prefetch", "errors", "redaction", "model"},
     "spark": {"errors", "redaction", "model", "systems", "formats", "lake"},
     "journal": {"errors", "redaction", "model"},
     "windows": {"errors", "model", "systems", "journal", "lake", "spark"},
 }
 """Room to the rooms of this package that it may import: those that know nothing of Airflow."""
 
-_HOOKS = {*INNER, "hooks"}
+_HOOKS = {*INNER, "airflow_features", "connections", "hooks", "airflow_runtime"}
 AIRFLOWS = {
-    "retry": {"errors"},
-    "timetables": {"errors", "model", "windows"},
-    "hooks": {*INNER},
+    "airflow_features": {"model"},
+    "retry": {"airflow_features", "errors"},
+    "template_rendering": {"model", "systems"},
+    "timetables": {"airflow_features", "errors", "model", "windows"},
+    "connections": {*INNER, "airflow_features"},
+    "hooks": {*INNER, "airflow_features", "connections"},
+    "airflow_runtime": {*INNER, "airflow_features", "connections", "hooks"},
     "triggers": {*_HOOKS, "retry", "timetables"},
-    "sensors": {*_HOOKS, "retry", "timetables", "triggers"},
-    "operators": {*_HOOKS, "retry", "timetables", "triggers"},
+    "sensors": {*_HOOKS, "retry", "template_rendering", "timetables", "triggers"},
+    "operators": {*_HOOKS, "doctor", "retry", "template_rendering", "timetables", "triggers"},
     "queues": {"triggers"},
     "plugin": {*_HOOKS, "timetables"},
-    "cli": {*_HOOKS, "timetables"},
+    "doctor": _HOOKS,
+    "cli": {*_HOOKS, "doctor", "timetables"},
 }
 """The same of Airflow's side."""
 
-ASIDE = {"asset_uris": set(), "provider_info": {"systems"}, "testing": {*INNER}}
+ASIDE = {"asset_uris": set(), "provider_info": {"airflow_features", "systems"}, "testing": {*INNER}}
 """What Airflow and tests find by name."""
 
 MAY_IMPORT = {**INNER, **AIRFLOWS, **ASIDE}
@@ -56,11 +61,11 @@ SHIPPED = (*(name.removesuffix(".py") for name in RING if name != "__init__.py")
 
 OF_ONE_SYSTEM = {
     "__init__.py",
-    "cli/cuts.py",
+    "cli/commands/cuts.py",
     "hooks/schema_registry.py",
     "operators/epoch.py",
     "systems/registry.py",
-    "windows/rolling.py",
+    "windows/plan/pravega_epoch.py",
 }
 """The front door, the table of systems, and acts of one system: an epoch is rolled, scaling events are listed.
 
@@ -179,5 +184,5 @@ def test_the_front_door_loads_nothing_heavy(statement: str) -> None:
 
 def test_what_asks_pulsars_brokers_loads_no_arrow() -> None:
     """Planning looks at headers of entries, and makes no column of them."""
-    code = f"import sys, {PACKAGE}.systems.pulsar.wire.broker; print('pyarrow' in sys.modules)"
+    code = f"import sys, {PACKAGE}.systems.pulsar.client.wire.broker_client; print('pyarrow' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"

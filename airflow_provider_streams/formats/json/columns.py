@@ -1,127 +1,108 @@
-"""What systems say of JSON payloads, as the row type that a plan pins. No Arrow, no numpy.
-
-| JSON Schema | column |
-|---|---|
-| boolean, integer, number, string | boolean, long, double, string |
-| integer or number of format `utc-millisec` | timestamp, as milliseconds |
-| object with properties; with additionalProperties only | struct; map |
-| array | array |
-| a type or null | that type, nullable |
-"""
+"""What systems and users say about JSON payloads, as the row type that a plan pins. No Arrow, no numpy."""
 
 from __future__ import annotations
 
 import json
-from typing import Any, Final
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TypeAlias
 
 from airflow_provider_streams.errors import InvalidSchema
-from airflow_provider_streams.formats.avro.columns import branches_with_values, row_type, widened
-from airflow_provider_streams.formats.json.references import without_references
-from airflow_provider_streams.model import avro_schema
-from airflow_provider_streams.model.avro_schema import Array, Map, Record, Recursive, Schema, Union
-from airflow_provider_streams.model.decoding import WriterSchema
-from airflow_provider_streams.model.row_type import (
-    MISSING,
-    MOST_DEPTH,
-    ArrayOf,
-    Field,
-    MapOf,
-    Simple,
-    StructOf,
-    Type,
-    to_json,
-)
+from airflow_provider_streams.formats.avro.columns import row_type
+from airflow_provider_streams.formats.json.jackson import type_in_json, with_bean_names
+from airflow_provider_streams.formats.json.json_schema import json_schema_type
+from airflow_provider_streams.model.schema import avro_schema
+from airflow_provider_streams.model.schema.decoding import WriterSchema
+from airflow_provider_streams.model.schema.type_json import from_json, to_json
+from airflow_provider_streams.model.schema.types import MISSING, ArrayOf, Field, MapOf, StructOf, Type
+
+Known: TypeAlias = Mapping[str, Mapping[str, WriterSchema]]
+"""By name and version."""
 
 
 def of_avro_style(schema: str) -> WriterSchema:
-    """Of Pulsar's JSON schemas: an Avro schema says what the objects hold.
+    """The schema of objects that Pulsar's JSON schemas describe by an Avro schema.
 
-    Times are numbers of the logical type's unit (or ISO 8601), bytes are base64, a union's value has no name around it.
+    Times are numbers of the logical type's unit (or ISO 8601), and bytes are base64. A value whose type its JSON does
+    not tell (a union of several types) stays JSON, and so does a recursive type.
 
     Raises:
-        InvalidSchema: no Avro schema, or one whose JSON says not what it holds: a union of several types, a type inside
-            itself.
+        InvalidSchema: it is no Avro schema.
     """
-    parsed = avro_schema.parse(schema)
-    _check(parsed)
-    return _written(row_type(parsed))
+    return _written(with_bean_names(row_type(avro_schema.parse(schema), type_in_json)))
 
 
 def of_json_schema(schema: str) -> WriterSchema:
-    """Of the Schema Registry's JSON groups: a JSON Schema, as Jackson writes it.
+    """The schema of objects that the Schema Registry's JSON groups describe by a JSON Schema.
 
     Raises:
-        InvalidSchema: not JSON, or of no rows that we could name.
+        InvalidSchema: it is no JSON Schema of rows with names.
     """
-    try:
-        data = json.loads(schema)
-    except (ValueError, RecursionError) as error:
-        raise InvalidSchema("JSON Schema", f"its text is not JSON ({error})", _HINT) from None
-    return _written(_type(without_references(data), "", 0))
+    return _written(json_schema_type(schema))
+
+
+def as_declared(schemas: Known, declared: StructOf | None, *, strict: bool) -> Known:
+    """The schemas, with fields of JSON objects as a user declared them.
+
+    Args:
+        schemas: the system's schemas.
+        declared: the fields; None: none.
+        strict: whether objects are refused that have keys without a column, and lack a column's key.
+
+    Raises:
+        InvalidSchema: a schema is not JSON, or no version of any schema has a declared field.
+    """
+    if declared is None and not strict:
+        return schemas
+    lacking: list[set[str]] = []
+    found = {
+        name: {version: _declared(name, one, declared, lacking, strict=strict) for version, one in versions.items()}
+        for name, versions in schemas.items()
+    }
+    if lost := set[str].intersection(*lacking) if lacking else set():
+        raise InvalidSchema("fields", f"no version of the schema has {', '.join(sorted(lost))}", "Name what it has.")
+    return found
+
+
+def _declared(
+    name: str, schema: WriterSchema, declared: StructOf | None, lacking: list[set[str]], *, strict: bool
+) -> WriterSchema:
+    if schema.format == "key_value" and schema.parts:
+        key, value = schema.parts
+        return replace(schema, parts=(key, _declared(name, value, declared, lacking, strict=strict)))
+    if schema.format != "json":
+        raise InvalidSchema(
+            f"{name}=Auto('..'), {name}=Auto(refuse_unmatched=True)",
+            f"they are for JSON, and its schema is of {schema.format}",
+        )
+    lacking.append(set())
+    type_ = from_json(json.loads(schema.schema))
+    found = type_ if declared is None else _merged(type_, declared, "", lacking[-1])
+    return replace(_written(found), codec=schema.codec, strict=strict)
+
+
+def _merged(type_: Type, declared: Type, path: str, lacking: set[str]) -> Type:
+    match type_, declared:
+        case StructOf(), StructOf(wanted):
+            asked = {one.name: one for one in wanted}
+            lacking.update(f"{path}{name}" for name in asked.keys() - {one.name for one in type_.fields})
+            fields = [_merged_field(one, asked.get(one.name), path, lacking) for one in type_.fields]
+            return replace(type_, fields=tuple(fields))
+        case ArrayOf(one), ArrayOf(other):
+            return ArrayOf(_merged(one, other, path, lacking))
+        case MapOf(_, one), MapOf(key, other):
+            return MapOf(key, _merged(one, other, path, lacking))
+    return declared
+
+
+def _merged_field(field: Field, declared: Field | None, path: str, lacking: set[str]) -> Field:
+    if declared is None:
+        return field
+    type_ = _merged(field.type, declared.type, f"{path}{field.name}.", lacking)
+    default = field.default if type_ == field.type or field.default is MISSING else None
+    nullable = field.nullable and declared.nullable
+    return replace(field, type=type_, nullable=nullable, default=default, keys=declared.keys or field.keys)
 
 
 def _written(type_: Type) -> WriterSchema:
     return WriterSchema("json", json.dumps(to_json(type_), separators=(",", ":")))
-
-
-def _check(schema: Schema) -> None:
-    match schema:
-        case Array(inner) | Map(inner):
-            _check(inner)
-        case Record(_, fields):
-            for one in fields:
-                _check(one.schema)
-        case Union():
-            branches = branches_with_values(schema)
-            if len(branches) > 1 and not widened(branches):
-                raise InvalidSchema("JSON", "a union of several types: its values do not say which they are", _HINT)
-            for branch in branches:
-                _check(branch)
-        case Recursive(name):
-            raise InvalidSchema("JSON", f"{name} is inside itself", _HINT)
-
-
-def _type(data: Any, path: str, depth: int) -> Type:
-    if depth > MOST_DEPTH or not isinstance(data, dict):
-        raise InvalidSchema("JSON Schema", f"{path or 'the value'} is of no type", _HINT)
-    kinds = _kinds(data)
-    if len(kinds) != 1:
-        raise InvalidSchema("JSON Schema", f"{path or 'the value'} is of {len(kinds)} types", _HINT)
-    match kinds[0]:
-        case "object":
-            return _object(data, path, depth)
-        case "array":
-            return ArrayOf(_type(data.get("items"), f"{path}[]", depth + 1))
-        case "integer" | "number" if data.get("format") == "utc-millisec":
-            return Simple("timestamp", "ms")
-        case str(kind) if kind in _SIMPLE:
-            return Simple(_SIMPLE[kind])
-    raise InvalidSchema("JSON Schema", f"{path or 'the value'} is of type {kinds[0]!r:.40}", _HINT)
-
-
-def _object(data: dict[str, Any], path: str, depth: int) -> Type:
-    properties, others = data.get("properties"), data.get("additionalProperties")
-    if isinstance(properties, dict) and properties:
-        required = data.get("required")
-        names = required if isinstance(required, list) else ()
-        return StructOf(tuple(_field(name, one, name in names, path, depth) for name, one in properties.items()))
-    return MapOf(Simple("string"), _type(others, f"{path}{{}}", depth + 1))
-
-
-def _field(name: str, data: Any, named: bool, path: str, depth: int) -> Field:  # noqa: FBT001  # one of its facts
-    type_ = _type(data, f"{path}.{name}" if path else name, depth + 1)
-    required = (named or data.get("required") is True) and "null" not in _all_kinds(data)
-    return Field(name, type_, nullable=not required, default=MISSING if required else None)
-
-
-def _kinds(data: dict[str, Any]) -> list[Any]:
-    return [kind for kind in _all_kinds(data) if kind != "null"]
-
-
-def _all_kinds(data: dict[str, Any]) -> list[Any]:
-    kinds = data.get("type")
-    return kinds if isinstance(kinds, list) else [kinds]
-
-
-_HINT: Final = "Name the columns with value=Json('..'), or read bytes with value=Bytes()."
-_SIMPLE: Final = {"boolean": "boolean", "integer": "long", "number": "double", "string": "string"}

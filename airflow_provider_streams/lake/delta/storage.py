@@ -1,4 +1,4 @@
-"""How delta-rs reaches a table's folder, what its errors mean, and what a folder must be to hold a table."""
+"""How delta-rs reaches a table's folder, what its errors mean, and which folders may become tables."""
 
 from __future__ import annotations
 
@@ -6,91 +6,77 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pyarrow.fs as pafs
 
-from airflow_provider_streams.errors import ForeignTable, InvalidRequest, SinkError
-from airflow_provider_streams.lake.folders import sign_around
-from airflow_provider_streams.lake.storage import Storage
-from airflow_provider_streams.lake.store_failures import plain
+from airflow_provider_streams.errors import InvalidRequest, SinkError, TableOwnedByOther
+from airflow_provider_streams.lake.connections import properties_of
+from airflow_provider_streams.lake.folder_overlap import check_outside, sign_around
+from airflow_provider_streams.lake.storage import STORE_OPTIONS, Storage
+from airflow_provider_streams.lake.storage_errors import plain
+from airflow_provider_streams.model.sinks.sink import DeltaSink
 
-_OPTIONS = {
-    "client.access-key-id": "AWS_ACCESS_KEY_ID",
-    "client.secret-access-key": "AWS_SECRET_ACCESS_KEY",
-    "client.session-token": "AWS_SESSION_TOKEN",
-    "client.region": "AWS_REGION",
-    "s3.endpoint": "AWS_ENDPOINT_URL",
-    "s3.access-key-id": "AWS_ACCESS_KEY_ID",
-    "s3.secret-access-key": "AWS_SECRET_ACCESS_KEY",
-    "s3.session-token": "AWS_SESSION_TOKEN",
-    "s3.region": "AWS_REGION",
-    "s3.force-virtual-addressing": "AWS_VIRTUAL_HOSTED_STYLE_REQUEST",
-    "s3.anonymous": "AWS_SKIP_SIGNATURE",
-    "s3.proxy-uri": "proxy_url",
-    "adls.account-key": "AZURE_STORAGE_ACCOUNT_KEY",
-    "adls.sas-token": "AZURE_STORAGE_SAS_TOKEN",
-    "adls.tenant-id": "AZURE_STORAGE_TENANT_ID",
-    "adls.client-id": "AZURE_STORAGE_CLIENT_ID",
-    "adls.client-secret": "AZURE_STORAGE_CLIENT_SECRET",
-}
-"""Of two for one thing, the later."""
-_SECONDS = {"s3.connect-timeout": "connect_timeout", "s3.request-timeout": "timeout"}
-_ELSEWHERE = {
-    "role-arn": "give keys with a session token, or none where the processes themselves have the role",
-}
+_SECONDS = ("s3.connect-timeout", "s3.request-timeout")
+"""Options that delta-rs takes with a unit."""
 _AUTHORITY = "SSL_CERT_FILE"
-_LOG = "_delta_log"
+LOG = "_delta_log"
 _LOGGED = re.compile(r"\d{20}\..*(json|parquet)")
 """A commit in a log, or a checkpoint of many."""
 _PANIC = "PanicException"
-"""How Rust's errors come through that nobody foresaw, as in a process that was forked: no `Exception`."""
+"""An unforeseen error in Rust, as in a forked process. It is no `Exception`."""
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
+def storage_of(sink: DeltaSink) -> Storage:
+    """Where a table is, and how to reach it."""
+    told = properties_of(sink.conn_id)
+    return Storage(sink.asset_uri, {name: told[name] for name in told if name.startswith(("s3.", "client.", "adls."))})
+
+
 def location_of(storage: Storage) -> str:
-    """A path, where there are paths: of a URL delta-rs would take the escapes for names."""
-    return storage.open()[1] if storage.root.startswith("file:") else storage.root
+    """The path of a local folder, else the URL: in a URL, delta-rs would take escapes for names."""
+    return storage.open()[1] if storage.is_local else storage.root
 
 
 def object_store_options(storage: Storage) -> dict[str, str]:
-    """What reaches a table's files, by the names that delta-rs takes; secrets among them.
-
-    Raises:
-        InvalidRequest: something is asked for that delta-rs cannot be told.
-    """
-    for name, instead in _ELSEWHERE.items():
-        if asked := next((key for key in storage.options if key.endswith(f".{name}")), None):
-            raise InvalidRequest(f"{storage.root}: a Delta table cannot be reached with {asked}: {instead}")
+    """How to reach a table's files, by delta-rs's names, with secrets. `InvalidRequest`: it has no such option."""
+    if asked := next((key for key in storage.options if key.endswith(".role-arn")), None):
+        raise InvalidRequest(
+            f"{storage.root}: a Delta table cannot be reached with {asked}: give keys with a session token, or none "
+            "where the processes themselves have the role"
+        )
     _check_authority(storage)
-    options = {name: storage.options[key] for key, name in _OPTIONS.items() if storage.options.get(key)}
-    options |= {name: f"{storage.options[key]}s" for key, name in _SECONDS.items() if storage.options.get(key)}
+    options = {
+        delta: f"{given}s" if name in _SECONDS else given
+        for name, (_, delta) in STORE_OPTIONS.items()
+        if delta and (given := storage.options.get(name))
+    }
     if options.get("AWS_ENDPOINT_URL", "").startswith("http://"):
         options["AWS_ALLOW_HTTP"] = "true"
     if storage.root.startswith("s3:"):
-        options["aws_conditional_put"] = "etag"  # so that of two commits of one version the first is the one
+        options["aws_conditional_put"] = "etag"  # of two commits of one version, the first wins
     if storage.root.startswith("abfss:"):
         options |= _azure_account(storage)
     return options
 
 
 def _azure_account(storage: Storage) -> dict[str, str]:
-    """The account that the address names, and where it answers if not at Azure's own place."""
+    """The account that the address names, and its endpoint if that is not Azure's."""
     account = urlsplit(storage.root).netloc.rpartition("@")[2].partition(".")[0]
     if storage.options.get("adls.account-name", account) != account:
-        raise InvalidRequest(f"{storage.root}: its account is {account}, and that of its connection another one")
+        raise InvalidRequest(f"{storage.root}: its account is {account}, and its connection names another one")
     options = {"AZURE_STORAGE_ACCOUNT_NAME": account}
     if authority := storage.options.get("adls.blob-storage-authority"):
         scheme = storage.options.get("adls.blob-storage-scheme", "https")
-        # as Arrow reads it: with a point before it, accounts are names below it, and folders of it without
+        # as Arrow reads it: accounts are subdomains of an authority with a leading dot, else folders of it
         host = f"{account}{authority}" if authority.startswith(".") else f"{authority}/{account}"
         options |= {"AZURE_STORAGE_ENDPOINT": f"{scheme}://{host}", "AZURE_ALLOW_HTTP": str(scheme == "http").lower()}
     return options
 
 
 def _check_authority(storage: Storage) -> None:
-    """delta-rs takes an authority from its process's environment only, from where all else here takes it, too."""
+    """delta-rs takes an authority from its process's environment only."""
     authority = storage.options.get("s3.tls-ca-file")
     if authority and authority != os.environ.get(_AUTHORITY):
         raise InvalidRequest(
@@ -101,12 +87,7 @@ def _check_authority(storage: Storage) -> None:
 
 @contextmanager
 def errors_of(storage: Storage) -> Iterator[None]:
-    """Every error of delta-rs and of file systems, as ours.
-
-    Raises:
-        TableUnavailable: a store fails, and may work again by itself.
-        SinkError: anything else.
-    """
+    """Raise errors of delta-rs and file systems as `TableUnavailable` if they may pass, else as `SinkError`."""
     try:
         yield
     except (SinkError, InvalidRequest):
@@ -120,52 +101,27 @@ def errors_of(storage: Storage) -> Iterator[None]:
 
 
 def words_of(error: BaseException) -> str:
-    """One line, without colours and what is for delta-rs's authors."""
+    """One line, without colours and Rust's backtrace."""
     text = _COLOUR.sub("", str(error)).partition("\n   0: ")[0]
     return plain(text.replace("↳", " ")).removeprefix("Kernel error -> ")
 
 
-def make_folder(storage: Storage, folder: str) -> None:
-    """Only paths have folders.
-
-    Raises:
-        SinkError: it cannot be made.
-    """
-    if storage.root.startswith("file:"):
-        with errors_of(storage):
-            system, root = storage.open()
-            system.create_dir(f"{root}/{folder}", recursive=True)
-
-
-def check_mounted(storage: Storage) -> None:
-    """Refuse to say that there is no table where nobody can tell.
-
-    Raises:
-        SinkError: what the folder should lie in is not here.
-    """
-    if storage.root.startswith("file:") and not (parent := Path(storage.open()[1]).parent).is_dir():
-        raise SinkError(storage.root, f"there is no {parent} here: mount it; or make it, if it was deleted on purpose")
-
-
 def check_free(storage: Storage) -> None:
-    """A new table has its folder for itself: vacuum removes from it whatever no log names.
+    """Raise `TableOwnedByOther` if a new table's folder holds something, or is inside another table.
 
-    Raises:
-        ForeignTable: something is in it, or it is in another table.
-        SinkError: the store fails.
+    Vacuum removes all in it that no log names.
     """
     with errors_of(storage):
         system, root = storage.open()
         around = sign_around(system, root)
         inside = _names_in(system, root)
-        # in this order: whoever makes the table at this moment has the log first, and then what it names
-        is_logged = _LOG in inside and any(map(_LOGGED.fullmatch, _names_in(system, f"{root}/{_LOG}")))
-    if around is not None:
-        raise ForeignTable(storage.root, f"it lies inside of another table, which has {around}: land beside it")
-    if is_logged or not (others := [name for name in inside if name != _LOG]):
+        # in this order: another run that makes the table now writes the log first, and then the files
+        is_logged = LOG in inside and any(map(_LOGGED.fullmatch, _names_in(system, f"{root}/{LOG}")))
+    check_outside(storage.root, around)
+    if is_logged or not (others := [name for name in inside if name != LOG]):
         return
-    why = f"its {_LOG} says nothing" if _LOG in inside else "is no Delta table"
-    raise ForeignTable(
+    why = f"its {LOG} says nothing" if LOG in inside else "is no Delta table"
+    raise TableOwnedByOther(
         storage.root,
         f"the folder holds {others[0]}, and {why}. A table has its folder for itself: move that away, or land in "
         "another folder",

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 from weakref import finalize
 
@@ -21,21 +22,22 @@ from requests import PreparedRequest, Response, Session
 from requests.adapters import HTTPAdapter
 
 from airflow_provider_streams.errors import SinkError, StreamsError, TableUnavailable
+from airflow_provider_streams.errors.databases import Meaning, meaning_of, why_read_only
 from airflow_provider_streams.lake.connections import properties_of, secrets_of
-from airflow_provider_streams.lake.iceberg.lent import OwnFileIO
-from airflow_provider_streams.lake.store_failures import failure_of, plain
-from airflow_provider_streams.model.sink import IcebergSink
-from airflow_provider_streams.redaction import conceal
+from airflow_provider_streams.lake.iceberg.file_io import VendedCredentialsFileIO
+from airflow_provider_streams.lake.storage_errors import failure_of, plain
+from airflow_provider_streams.model.sinks.sink import IcebergSink
+from airflow_provider_streams.redaction import register_secret
 
 ANSWER_SECONDS = 60.0
-"""So long a REST catalog may say nothing: a large commit takes seconds."""
+"""How long a REST catalog may be silent: a large commit takes seconds."""
 
 _OWN_CLASSES = {
     CatalogType.SQL: "sql:SharedSqlCatalog",
     CatalogType.HIVE: "hive:BoundedHiveCatalog",
     CatalogType.GLUE: "glue:BoundedGlueCatalog",
 }
-"""In place of pyiceberg's, imported when used: their clients are optional."""
+"""Our classes instead of pyiceberg's, imported when used: their clients are optional."""
 _TOKENS_AT = "oauth2-server-uri"
 _OWN_CATALOG = "py-catalog-impl"
 _PASSING = {
@@ -43,7 +45,7 @@ _PASSING = {
     "thrift": ("TTransportException",),
     "botocore": ("ConnectionError", "HTTPClientError"),
 }
-"""What clients of catalogs raise where waiting may help."""
+"""Errors of catalogs' clients after which waiting may help."""
 _THROTTLED = re.compile(r"Throttl|OperationTimeout|RequestLimitExceeded|ResourceNotReady|RetryableException")
 _HELP = (
     (
@@ -59,8 +61,8 @@ _HELP = (
 _OURS = f"{__package__}.file_io.StoreFileIO"
 
 
-class BoundedRestCatalog(OwnFileIO, RestCatalog):
-    """Waits for no answer for ever; pyiceberg's own does, and has no setting for it."""
+class BoundedRestCatalog(VendedCredentialsFileIO, RestCatalog):
+    """Has a timeout. pyiceberg's own waits for ever, and has no setting for it."""
 
     def _create_session(self) -> Session:
         session = super()._create_session()
@@ -77,18 +79,15 @@ class _Bounded(HTTPAdapter):
 
 
 def catalog_of(sink: IcebergSink) -> Catalog:
-    """The catalog of a sink's table, as its connection says, or pyiceberg's own configuration.
+    """The catalog of a sink's table, by its connection or pyiceberg's own configuration.
 
-    Raises:
-        TableUnavailable: it does not answer.
-        SinkError: it cannot be used.
-        InvalidRequest: nobody here knows the connection.
+    Raises as `errors_of`; `InvalidRequest`: the connection is not known in this process.
     """
     given = dict(properties_of(sink.conn_id))
     configured = Config().get_catalog_config(sink.where)
     properties: dict[str, Any] = {PY_IO_IMPL: _OURS, **(configured or {}), **given}
     for secret in secrets_of({name: value for name, value in properties.items() if isinstance(value, str)}):
-        conceal(secret)
+        register_secret(secret)
     with errors_of(sink):
         if not configured and not given:
             raise SinkError(
@@ -98,7 +97,9 @@ def catalog_of(sink: IcebergSink) -> Catalog:
             )
         kind = None if _OWN_CATALOG in properties else _type_of(sink, properties)
         if kind is CatalogType.REST:
-            return _rest(sink.where, properties)
+            if "credential" in properties:  # pyiceberg's default, which it would warn about
+                properties.setdefault(_TOKENS_AT, f"{properties['uri'].rstrip('/')}/v1/oauth/tokens")
+            return BoundedRestCatalog(sink.where, **properties)
         if kind in _OWN_CLASSES:
             return _settled(_class_of(sink, kind)(sink.where, **properties))
         return _settled(load_catalog(sink.where, **properties))
@@ -116,36 +117,39 @@ def _class_of(sink: IcebergSink, kind: CatalogType) -> Callable[..., Catalog]:
 
 
 def _settled(catalog: Catalog) -> Catalog:
-    """One in a database, which shows nothing that it has not committed, and whose connections end with it."""
+    """Let a catalog in a database roll back refused commits, and close its connections when it is dropped."""
     sql = sys.modules.get("pyiceberg.catalog.sql")  # loaded with the first such catalog; others need no SQLAlchemy
     if sql is not None and isinstance(catalog, sql.SqlCatalog):
         from sqlalchemy import event  # noqa: PLC0415 - optional
 
         event.listen(catalog.engine, "reset", _roll_back)
-        finalize(catalog, _close, catalog.engine, os.getpid())  # its pool would leave them to the collector
+        finalize(catalog, _close, catalog.engine, os.getpid())  # its pool leaves them to the garbage collector
     return catalog
 
 
+def why_catalog_is_read_only(catalog: Catalog) -> str:
+    """Why this user cannot write a catalog's SQLite file; empty: it can, or the catalog is another one."""
+    engine = getattr(catalog, "engine", None)  # of a catalog in a database
+    file = engine.url.database if engine is not None and engine.dialect.name == "sqlite" else None
+    return why_read_only(Path(file)) if file and Path(file).is_file() else ""
+
+
 def _close(engine: Any, pid: int) -> None:
-    """The connections of the process that made them; in one that was forked from it, they are not ours to end."""
+    """Close the connections, but only in the process that made them: a forked one must not."""
     engine.dispose(close=os.getpid() == pid)
 
 
 def _roll_back(connection: Any, record: object, state: object) -> None:  # noqa: ARG001 - SQLAlchemy's event
-    """Once more than the pool, which takes a transaction whose commit failed for ended.
+    """Roll back once more than the pool, which believes that a failed commit ends the transaction.
 
-    In SQLite, where others were reading for too long, it is still open: who looked by the same connection whether the
-    commit came through would see what nobody else ever will.
+    In SQLite, the transaction stays open if others read for too long. On the same connection, the commit would then
+    look as if it came through, though no other connection will ever see it.
     """
     connection.rollback()
 
 
 def _type_of(sink: IcebergSink, properties: Mapping[str, Any]) -> CatalogType | None:
-    """As it is said, else as the catalog's address tells.
-
-    Raises:
-        SinkError: nothing tells it, or it is none that pyiceberg knows.
-    """
+    """The type that the properties name, or that the address implies. `SinkError`: pyiceberg knows no such type."""
     named, uri = str(properties.get("type") or "").lower(), properties.get("uri")
     known = ", ".join(one.value for one in CatalogType)
     if named and named not in {one.value for one in CatalogType}:
@@ -159,31 +163,18 @@ def _type_of(sink: IcebergSink, properties: Mapping[str, Any]) -> CatalogType | 
     return CatalogType(named) if named else infer_catalog_type(sink.where, dict(properties))
 
 
-def _rest(name: str, properties: dict[str, Any]) -> Catalog:
-    if "credential" in properties:
-        # what pyiceberg takes by itself, with a warning
-        properties.setdefault(_TOKENS_AT, f"{properties['uri'].rstrip('/')}/v1/oauth/tokens")
-    return BoundedRestCatalog(name, **properties)
-
-
 @contextmanager
-def errors_of(sink: IcebergSink, *, is_lent: bool = False) -> Iterator[None]:
-    """What goes wrong inside is the table's.
+def errors_of(sink: IcebergSink, *, uses_vended_credentials: bool = False) -> Iterator[None]:
+    """Raise errors as `TableUnavailable` if catalog or store may work again, else as `SinkError`.
 
-    Args:
-        sink: whose table it is.
-        is_lent: whether its files are reached with what the catalog lends.
-
-    Raises:
-        TableUnavailable: the catalog or the store does not answer, or fails for a while.
-        SinkError: anything else.
+    `uses_vended_credentials`: whether the catalog vended the credentials for the files.
     """
     try:
         yield
     except StreamsError:
         raise
     except OSError as error:
-        raise failure_of(str(sink), words_of(error), error, is_lent=is_lent) from error
+        raise failure_of(str(sink), words_of(error), error, uses_vended_credentials=uses_vended_credentials) from error
     except Exception as error:
         kind = TableUnavailable if _is_passing(error) else SinkError
         raise kind(str(sink), words_of(error) + _help_for(error)) from error
@@ -194,27 +185,33 @@ def _is_passing(error: Exception) -> bool:
     if isinstance(error, ServerError | ServiceUnavailableError):
         return True
     if _is_one_of(error, "botocore", ("ClientError",)):
-        return _status_of(error) >= HTTPStatus.INTERNAL_SERVER_ERROR or bool(_THROTTLED.search(str(error)))
+        status = getattr(error, "response", {}).get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+        return int(status) >= HTTPStatus.INTERNAL_SERVER_ERROR or bool(_THROTTLED.search(str(error)))
+    if meaning := _meaning_of(error):
+        return meaning.passes
     return any(_is_one_of(error, package, names) for package, names in _PASSING.items())
 
 
+def _meaning_of(error: Exception) -> Meaning | None:
+    """What an error of a catalog in a SQL database means, if that is known."""
+    driver_error = getattr(error, "orig", None)  # SQLAlchemy's errors have it
+    return meaning_of(driver_error) if isinstance(driver_error, Exception) else None
+
+
 def _help_for(error: Exception) -> str:
-    """What to do about an answer of Amazon's client; it says what is wrong, and not where that stands."""
+    """What to do about an error of a catalog's database or Amazon's client, which do not say where to correct it."""
+    if meaning := _meaning_of(error):
+        return f": {meaning.advice}"
     if not type(error).__module__.startswith("botocore."):
         return ""
     return next((f": {text}" for known, text in _HELP if known.search(words_of(error))), "")
 
 
 def _is_one_of(error: Exception, package: str, names: Collection[str]) -> bool:
-    """By name: where a client is not installed, nothing of its comes up."""
+    """Compares names, for the client may not be installed."""
     return any(one.__module__.startswith(f"{package}.") and one.__name__ in names for one in type(error).__mro__)
 
 
-def _status_of(error: Exception) -> int:
-    metadata = getattr(error, "response", {}).get("ResponseMetadata", {})
-    return int(metadata.get("HTTPStatusCode", 0))
-
-
 def words_of(error: BaseException) -> str:
-    """One line."""
+    """An error as one line."""
     return f"{type(error).__name__}: {plain(str(error))}"

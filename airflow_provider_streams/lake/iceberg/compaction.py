@@ -1,51 +1,42 @@
-"""An Iceberg table whose files are replaced by others with the same rows: one snapshot for a few windows.
+"""Replaces files of an Iceberg table by others with the same rows: one snapshot for a few windows.
 
-It is an `overwrite`: pyiceberg makes none that says `replace`. It bears no window: to attempts that land one, it is a
-change by somebody else, which they judge as any other.
+The snapshot is an `overwrite`, for pyiceberg does not make a `replace`. It names no window, so attempts that land a
+window judge it like any change by another engine.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
-import pyarrow as pa
-from pyiceberg.io.pyarrow import parquet_files_to_data_files, schema_to_pyarrow
+from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.table import FileScanTask, Table, Transaction
 
-from airflow_provider_streams.errors import ForeignTable, LandedMeanwhile, TableUnavailable
-from airflow_provider_streams.lake.columns import WINDOW_COLUMNS
-from airflow_provider_streams.lake.compaction import Rewritten, WindowContent, of_size
-from airflow_provider_streams.lake.files import DataFile, FileTarget
+from airflow_provider_streams.errors import ConcurrentCommit, TableUnavailable
+from airflow_provider_streams.lake.columns import without_window
+from airflow_provider_streams.lake.compaction import Rewritten, WindowContent, contents_of
+from airflow_provider_streams.lake.data_files import DataFile, FileTarget
 from airflow_provider_streams.lake.iceberg.catalog import errors_of
+from airflow_provider_streams.lake.iceberg.column_metrics import manifest_entries
+from airflow_provider_streams.lake.iceberg.column_types import as_stored, check_same_columns, stored_columns
 from airflow_provider_streams.lake.iceberg.commit import Commit
-from airflow_provider_streams.lake.iceberg.table import (
-    IcebergTable,
+from airflow_provider_streams.lake.iceberg.table import IcebergTable, mark_of
+from airflow_provider_streams.lake.iceberg.table_files import (
     data_location,
     files_of,
-    make_folder,
-    mark_of,
     only_window,
     read_windows,
-    storage_of,
-)
-from airflow_provider_streams.lake.iceberg.types import (
-    as_stored,
-    check_same_columns,
-    stored_columns,
-    window_constants,
+    target_in,
 )
 from airflow_provider_streams.lake.storage import place_in
-from airflow_provider_streams.model.landing import TableMark
-from airflow_provider_streams.model.sink import IcebergSink
-from airflow_provider_streams.model.window import Window, moment_label
-
-COMPACTED = "streams.compacted"
-"""What a snapshot says of itself: so many windows."""
+from airflow_provider_streams.lake.table_properties import COMPACTED, refuse_other_mark
+from airflow_provider_streams.model.sinks.landing import TableMark
+from airflow_provider_streams.model.sinks.sink import IcebergSink
+from airflow_provider_streams.model.window.window import Window
 
 _ROUNDS = 5
-"""So often may others land windows that are just being replaced."""
+"""How often others may land windows that are just being replaced."""
 
 
 class CompactableIceberg:
@@ -58,27 +49,18 @@ class CompactableIceberg:
 
     def contents(self) -> Mapping[Window, WindowContent]:
         """See `CompactableTable`."""
-        table = self._seen = check_mark(str(self._sink), self._table.loaded(), self._mark)
+        table = self._seen = self._table.loaded(self._mark)
         with errors_of(self._sink):
-            return _contents(table)
+            return contents_of(_files_by_window(table))
 
-    def target(self, window: Window, file_bytes: int) -> FileTarget:
+    def target(self, window: Window) -> FileTarget:
         """See `CompactableTable`."""
-        table = self._seen or check_mark(str(self._sink), self._table.loaded(), self._mark)
+        table = self._seen or self._table.loaded(self._mark)
         schema = table.schema()
         with errors_of(self._sink):
-            arrow = schema_to_pyarrow(schema, include_field_ids=False)
-            rows = pa.schema([one for one in arrow if one.name not in WINDOW_COLUMNS])
+            rows = without_window(schema_to_pyarrow(schema, include_field_ids=False))
             columns = as_stored(stored_columns(str(self._sink), rows), schema)
-            target = FileTarget(
-                storage_of(table),
-                f"window_start={moment_label(window.start)}",
-                f"{uuid.uuid4().hex}-",
-                columns,
-                window_constants(window, schema),
-            )
-            make_folder(target.storage, target.folder)
-        return of_size(target, file_bytes)
+            return target_in(table, window, uuid.uuid4().hex, columns, schema)
 
     def replace(self, rewritten: Sequence[Rewritten]) -> frozenset[Window]:
         """See `CompactableTable`."""
@@ -88,38 +70,26 @@ class CompactableIceberg:
                 Commit(self._sink, uuid.uuid4().hex, swap.change, swap.judge).send(
                     self._table, {COMPACTED: str(len(rewritten))}
                 )
-            except LandedMeanwhile:
+            except ConcurrentCommit:
                 continue  # the others may still be replaced
             return frozenset(one.window for one in swap.chosen)
         raise TableUnavailable(str(self._sink), f"others landed windows {_ROUNDS} times while they were compacted")
 
 
-def check_mark(target: str, table: Table, mark: TableMark) -> Table:
-    """A table that bears a mark.
-
-    Raises:
-        ForeignTable: it does not.
-    """
-    found = mark_of(table)
-    if found != mark:
-        raise ForeignTable(target, f"the table belongs to {found or 'nobody that it names'}, not to {mark}")
-    return table
-
-
 @dataclass
 class _Swap:
-    """Files that go in the place of others, where those are still the table's."""
+    """Puts files in the place of others, if those are still the table's."""
 
     target: str
     mark: TableMark
     rewritten: Sequence[Rewritten]
     chosen: list[Rewritten] = field(default_factory=list)
 
-    def change(self, table: Table, facts: dict[str, str]) -> Transaction | None:
-        """In one snapshot; None: nothing is left to replace."""
-        check_mark(self.target, table, self.mark)
+    def change(self, table: Table, facts: Mapping[str, str]) -> Transaction | None:
+        """One snapshot for all; None: nothing is left to replace."""
+        refuse_other_mark(self.target, mark_of(table), self.mark)
         live = _live(table)
-        self.chosen = [one for one in self.rewritten if one.old_paths <= live.keys()]
+        self.chosen = [one for one in self.rewritten if one.old.paths <= live.keys()]
         if not self.chosen:
             return None
         for one in self.chosen:
@@ -127,52 +97,44 @@ class _Swap:
         location = data_location(table)
         new = [f"{location}/{file.path}" for one in self.chosen for file in one.files]
         made = table.transaction()
-        with made.update_snapshot(snapshot_properties=facts).overwrite() as overwrite:
-            for path in (path for one in self.chosen for path in one.old_paths):
+        with made.update_snapshot(snapshot_properties=dict(facts)).overwrite() as overwrite:
+            for path in (path for one in self.chosen for path in one.old.paths):
                 overwrite.delete_data_file(live[path].file)
-            for file in parquet_files_to_data_files(table.io, table.metadata, iter(new)):
+            for file in manifest_entries(table.io, table.metadata, new):
                 overwrite.append_data_file(file)
         return made
 
     def judge(self, table: Table) -> None:
-        """See that the old files are still the table's.
-
-        Raises:
-            LandedMeanwhile: some are not.
-        """
-        check_mark(self.target, table, self.mark)
+        """Raise `ConcurrentCommit` if some of the old files are not the table's any more."""
+        refuse_other_mark(self.target, mark_of(table), self.mark)
         live = _live(table).keys()
         for one in self.chosen:
-            if not one.old_paths <= live:
-                raise LandedMeanwhile(self.target, one.window, one.window)
+            if not one.old.paths <= live:
+                raise ConcurrentCommit(self.target, one.window, one.window)
             check_same_columns(self.target, one.target.schema, table.schema())
 
 
-def _contents(table: Table) -> dict[Window, WindowContent]:
-    found: dict[Window, WindowContent] = {}
+def _files_by_window(table: Table) -> Iterator[tuple[Window, DataFile, str | None]]:
+    """Each file with each of its windows, and why it must stay."""
     for task in files_of(table):
         window = only_window(table, task)
-        windows: Iterable[Window] = set(read_windows(table, [task])) if window is None else [window]
-        why = _hindrance(table, task, window)
         file = DataFile(_path_in(table, task), task.file.record_count, task.file.file_size_in_bytes)
-        for one in windows:
-            known = found.get(one, WindowContent(()))
-            found[one] = replace(known, files=(*known.files, file), hindrance=known.hindrance or why)
-    return found
+        for one in set(read_windows(table, [task])) if window is None else [window]:
+            yield one, file, _hindrance(table, task, window)
 
 
 def _hindrance(table: Table, task: FileScanTask, window: Window | None) -> str | None:
     if task.delete_files:
         return "rows of a file are deleted by another one: the engine that did so compacts it"
     if window is None:
-        return "a file has rows of other windows, too, or does not say so"
+        return "a file also has rows of other windows, or has no statistics of its windows"
     if place_in(data_location(table), task.file.file_path) is None:
-        return f"a file lies outside of {data_location(table)}"
+        return f"a file is outside of {data_location(table)}"
     return None
 
 
 def _live(table: Table) -> dict[str, FileScanTask]:
-    """The files that may be replaced, by their path in the folder of its data."""
+    """The files that may be replaced, by their path in the folder of the table's data."""
     return {_path_in(table, task): task for task in files_of(table) if not task.delete_files}
 
 

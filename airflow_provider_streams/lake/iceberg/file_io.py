@@ -1,20 +1,34 @@
-"""How pyiceberg reads and writes the files of a table itself: as the tasks do, with the same options."""
+"""How pyiceberg reads and writes a table's files: like the tasks, with the same options and vended credentials."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pyarrow.fs import FileSystem
+from pyiceberg.catalog import Catalog
+from pyiceberg.io import PY_IO_IMPL, FileIO
 from pyiceberg.io.pyarrow import PyArrowFileIO
 
-from airflow_provider_streams.lake.storage import BUCKET_SCHEMES, Storage, path_in
+from airflow_provider_streams.errors import SinkError
+from airflow_provider_streams.lake.connections import secrets_of
+from airflow_provider_streams.lake.storage import BUCKET_SCHEMES, Storage, is_true, path_in
+from airflow_provider_streams.redaction import remember
+
+_KEYS = frozenset(("s3.access-key-id", "client.access-key-id"))
+_OF_A_KEY = tuple(
+    f"{family}.{name}"
+    for family in ("s3", "client")
+    for name in ("access-key-id", "secret-access-key", "session-token", "role-arn")
+)
+"""What belongs together: stores refuse a vended key with the session of another key."""
 
 
 class StoreFileIO(PyArrowFileIO):
-    """Buckets by our `Storage`.
+    """Reaches buckets by our `Storage`.
 
-    pyiceberg's own takes no certificate authority, asks Amazon where a bucket is, and knows no
-    `abfss://container@account.dfs.core.windows.net/..`, which is how others name Azure's.
+    pyiceberg's own takes no certificate authority, asks Amazon where a bucket is, and does not know the usual form of
+    Azure's addresses, `abfss://container@account.dfs.core.windows.net/..`.
     """
 
     @staticmethod
@@ -30,3 +44,36 @@ class StoreFileIO(PyArrowFileIO):
             return super()._initialize_fs(scheme, netloc)
         options = {name: str(value) for name, value in self.properties.items() if isinstance(value, str | int)}
         return Storage(f"{scheme}://{netloc or ''}", options).open()[0]
+
+
+class VendedCredentialsFileIO(Catalog):
+    """A catalog's properties of a table replace the connection's keys as a whole, and name no code to load."""
+
+    def _load_file_io(self, properties: Mapping[str, Any] = {}, location: str | None = None) -> FileIO:
+        told = {name: value for name, value in properties.items() if name != PY_IO_IMPL}
+        return super()._load_file_io(vended_properties(told), location)
+
+
+def vended_properties(told: Mapping[str, Any]) -> dict[str, Any]:
+    """A catalog's properties of a table; if it vends a key, nothing of the connection's own key is left."""
+    own = dict.fromkeys(_OF_A_KEY, "") if _KEYS & told.keys() else {}
+    return {**own, **told}
+
+
+def uses_vended_credentials(catalog: Catalog, options: Mapping[str, str]) -> bool:
+    """Whether some of the secrets for a table's files are not from the connection of its catalog."""
+    own = secrets_of({name: value for name, value in catalog.properties.items() if isinstance(value, str)})
+    return not set(secrets_of(options)) <= set(own)
+
+
+def check_options(target: str, options: Mapping[str, str]) -> None:
+    """Raise `SinkError` if options cannot reach a table's files. From now on, no error shows their secrets."""
+    for secret in secrets_of(options):
+        remember(secret)
+    if is_true(options.get("s3.remote-signing-enabled", "")) and not options.get("s3.access-key-id"):
+        raise SinkError(
+            target,
+            "its catalog vends no keys for the table's files, and wants to sign every request to the store itself "
+            "(s3.remote-signing-enabled), which the tasks that write cannot ask for: let it vend credentials, or give "
+            "keys in the connection",
+        )

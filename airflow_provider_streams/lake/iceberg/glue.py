@@ -6,14 +6,14 @@ from typing import Any
 
 from pyiceberg.catalog.glue import GLUE_MAX_RETRIES, GlueCatalog
 
-from airflow_provider_streams.lake.iceberg.lent import OwnFileIO
+from airflow_provider_streams.lake.iceberg.file_io import VendedCredentialsFileIO
 
 _TRIES = 3
-"""Of each call, by Amazon's client: who calls tries again, too."""
+"""Of each call, by Amazon's client; our callers also try again."""
 
 
-class BoundedGlueCatalog(OwnFileIO, GlueCatalog):
-    """Asks a few times where nobody answers: pyiceberg's own asks ten times, and takes no other number as text."""
+class BoundedGlueCatalog(VendedCredentialsFileIO, GlueCatalog):
+    """Tries a few times if Glue does not answer: pyiceberg's own tries ten times, and takes no number as text."""
 
     def __init__(self, name: str, **properties: Any) -> None:
         super().__init__(name, **{**properties, GLUE_MAX_RETRIES: int(properties.get(GLUE_MAX_RETRIES, _TRIES))})

@@ -19,14 +19,14 @@ from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport, TSaslClientTransport, TTransportBase
 
 from airflow_provider_streams.lake.iceberg import catalog
-from airflow_provider_streams.lake.iceberg.lent import OwnFileIO
+from airflow_provider_streams.lake.iceberg.file_io import VendedCredentialsFileIO
 
 
-class BoundedHiveCatalog(OwnFileIO, HiveCatalog):
-    """Waits for no answer for ever, and makes a namespace in its own warehouse.
+class BoundedHiveCatalog(VendedCredentialsFileIO, HiveCatalog):
+    """Has a timeout, and makes a namespace in its own warehouse.
 
-    pyiceberg's own has no setting for the one, and leaves the other to the metastore, whose warehouse may be a folder
-    of its machine.
+    pyiceberg's own waits for ever, and leaves namespaces to the metastore, whose warehouse may be a folder of its
+    machine.
     """
 
     @staticmethod

@@ -1,7 +1,7 @@
-"""All files that snapshots of an Iceberg table consist of: what they name, nobody takes away.
+"""All files that snapshots of an Iceberg table consist of: expiry keeps what they name.
 
-Of a file of metadata that was cut between two of its blocks, readers find fewer entries, and no error. So they are
-counted, here, where what is not named goes.
+If a metadata file was cut between two of its blocks, readers find fewer entries, and no error. So entries are counted
+here, before files that no entry names are removed.
 """
 
 from __future__ import annotations
@@ -14,16 +14,11 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import TOTAL_DATA_FILES, Snapshot
 
 from airflow_provider_streams.errors import SinkError
-
-_AT_ONCE = 8
+from airflow_provider_streams.lake.snapshot_expiry import AT_ONCE
 
 
 def files_of_snapshots(table: Table, snapshots: Collection[int | None]) -> set[str]:
-    """Where data files, manifests and their lists are, as the metadata write it.
-
-    Raises:
-        SinkError: a manifest, or the list of them, is not whole.
-    """
+    """All locations that snapshots name, as metadata spell them. `SinkError`: a manifest or list is not whole."""
     manifests: dict[str, ManifestFile] = {}
     paths = set()
     for one in table.snapshots():
@@ -32,7 +27,7 @@ def files_of_snapshots(table: Table, snapshots: Collection[int | None]) -> set[s
             found = one.manifests(table.io)
             _check_list(table, one, found)
             manifests |= {manifest.manifest_path: manifest for manifest in found}
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    with ThreadPoolExecutor(AT_ONCE) as pool:
         for named in pool.map(lambda one: list(_named_in(table, one)), manifests.values()):
             paths.update(named)
     return paths | manifests.keys()
@@ -52,7 +47,7 @@ def _named_in(table: Table, manifest: ManifestFile) -> Iterator[str]:
 
 
 def _check_list(table: Table, snapshot: Snapshot, manifests: Sequence[ManifestFile]) -> None:
-    """Writers may count too few files in what a snapshot says of itself, as where they did not know the one before."""
+    """Check the count in a snapshot's summary. Some writers count too few, if they do not know the snapshot before."""
     told = (snapshot.summary.additional_properties if snapshot.summary else {}).get(TOTAL_DATA_FILES)
     data = (one for one in manifests if one.content == ManifestContent.DATA)
     found = _sum([count for one in data for count in (one.added_files_count, one.existing_files_count)])
@@ -61,7 +56,7 @@ def _check_list(table: Table, snapshot: Snapshot, manifests: Sequence[ManifestFi
 
 
 def _sum(counts: Sequence[int | None]) -> int | None:
-    """None: one is not known."""
+    """None: one of them is not known."""
     known = [count for count in counts if count is not None]
     return sum(known) if len(known) == len(counts) else None
 

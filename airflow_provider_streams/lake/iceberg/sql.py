@@ -5,17 +5,17 @@ from __future__ import annotations
 from pyiceberg.catalog.sql import SqlCatalog
 from sqlalchemy.exc import DBAPIError
 
-from airflow_provider_streams.lake.iceberg.lent import OwnFileIO
+from airflow_provider_streams.lake.iceberg.file_io import VendedCredentialsFileIO
 
 _TABLES = 2
-"""Of pyiceberg: so often may others be first with one."""
+"""How many tables pyiceberg makes: others may be first with each."""
 
 
-class SharedSqlCatalog(OwnFileIO, SqlCatalog):
-    """Opens a new database also where another one makes its tables at the same time; pyiceberg's own would fail."""
+class SharedSqlCatalog(VendedCredentialsFileIO, SqlCatalog):
+    """Opens a new database even if another process makes its tables at the same time; pyiceberg's own would fail."""
 
     def create_tables(self) -> None:
-        """Make those that are not there."""
+        """Make the tables that do not exist."""
         for _ in range(_TABLES):
             try:
                 return super().create_tables()

@@ -1,10 +1,10 @@
-"""Windows of an Iceberg table by pyiceberg: each is replaced by one commit to the table's catalog.
+"""Windows of an Iceberg table by pyiceberg: one commit to the table's catalog replaces one.
 
     <table>/data/window_start=20261120T100000Z/<attempt>-*.parquet
 
-The columns `window_start` and `window_end` say which window a row was read for. Files of failed attempts lie beside the
-others, and no reader sees them. What a commit takes out stays in the table's earlier snapshots, until somebody expires
-them. A window without rows leaves nothing in the table.
+The columns `window_start` and `window_end` say which window a row was read for. Files of failed attempts are in the
+same folders, and no reader sees them. Files that a commit removes stay in the table's earlier snapshots until these
+expire. A window without rows leaves nothing in the table.
 """
 
 from __future__ import annotations
@@ -15,29 +15,37 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
-import pyarrow.fs as pafs
 
-from airflow_provider_streams.errors import CommitUnknown, MissingDependency, SinkError, WindowsOverlap
-from airflow_provider_streams.lake.files import DataFile, FileTarget
-from airflow_provider_streams.lake.storage import Storage
-from airflow_provider_streams.model.landing import TableState, TableTerms
-from airflow_provider_streams.model.receipt import Receipt
-from airflow_provider_streams.model.sink import IcebergSink, Sink
-from airflow_provider_streams.model.window import Window, moment_label
+from airflow_provider_streams.errors import SinkError
+from airflow_provider_streams.lake.commit_outcome import CommitOutcome
+from airflow_provider_streams.lake.data_files import DataFile, FileTarget
+from airflow_provider_streams.lake.file_rewriting import remove_attempt
+from airflow_provider_streams.lake.writer import TableWriter
+from airflow_provider_streams.model.extras import importing
+from airflow_provider_streams.model.plan.receipt import Receipt
+from airflow_provider_streams.model.sinks.landing import TableMark, TableState, TableTerms
+from airflow_provider_streams.model.sinks.sink import IcebergSink, Sink
+from airflow_provider_streams.model.window.window import Window
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from airflow_provider_streams.lake.iceberg.commit import Replacement
+    from airflow_provider_streams.lake.iceberg.compaction import CompactableIceberg
     from airflow_provider_streams.lake.iceberg.table import IcebergTable
+    from airflow_provider_streams.lake.snapshot_expiry import Expired
+    from airflow_provider_streams.lake.storage import Storage
 
 
-class IcebergWriter:
+class IcebergWriter(TableWriter):
     """One attempt at one window of an Iceberg table; see `TableWriter`.
 
-    What a reader landed under an earlier mark is set aside by the first commit after it was asked for: in that same
-    commit its files are taken out of the table, which says from then on that it is the new mark's.
+    The first commit after a full refresh sets aside what the reader landed under an earlier mark: it removes the files
+    from the table, and writes the new mark into its properties.
     """
 
     sink_type: ClassVar[type[Sink]] = IcebergSink
+    keeps_columns: ClassVar[bool] = True
 
     def __init__(self, sink: IcebergSink, window: Window, terms: TableTerms) -> None:
         self._sink, self._window, self._terms = sink, window, terms
@@ -47,101 +55,106 @@ class IcebergWriter:
         self._target: FileTarget | None = None
         self._location = ""
         self._landed: frozenset[str] = frozenset()
-        self._may_be_landed = False
+        self._outcome = CommitOutcome()
 
     @classmethod
-    def look(cls, sink: IcebergSink) -> TableState | None:
-        """See `TableWriter`."""
+    def read_state(cls, sink: IcebergSink) -> TableState | None:
+        """See `SinkWriter`."""
         return _table_of(sink).state()
 
     @classmethod
-    def check_columns(cls, sink: IcebergSink, schema: pa.Schema) -> None:
-        """See `ColumnKeepingWriter`."""
-        from airflow_provider_streams.lake.iceberg.types import columns_of_rows  # noqa: PLC0415 - optional
+    def storage(cls, sink: IcebergSink) -> Storage | None:
+        """See `SinkWriter`: the catalog knows the place of a table that exists."""
+        table = _table_of(sink).load()
+        if table is None:
+            return None
+        from airflow_provider_streams.lake.iceberg.table_files import storage_of  # noqa: PLC0415 - optional
 
-        _table_of(sink).check_columns(columns_of_rows(str(sink), schema))
+        return storage_of(table)
+
+    @classmethod
+    def why_catalog_is_read_only(cls, sink: IcebergSink) -> str:
+        """See `SinkWriter`."""
+        with importing("iceberg"):
+            from airflow_provider_streams.lake.iceberg.catalog import (  # noqa: PLC0415 - optional
+                catalog_of,
+                why_catalog_is_read_only,
+            )
+
+        return why_catalog_is_read_only(catalog_of(sink))
 
     @classmethod
     def check_rows(cls, sink: IcebergSink, schema: pa.Schema, terms: TableTerms | None) -> None:
-        """See `ForeseeingWriter`."""
+        """See `SinkWriter`."""
         table = _table_of(sink)
-        from airflow_provider_streams.lake.iceberg.types import columns_of_rows  # noqa: PLC0415 - optional
+        from airflow_provider_streams.lake.iceberg.column_types import columns_of_rows  # noqa: PLC0415 - optional
 
         columns = columns_of_rows(str(sink), schema)
         if terms is not None:
             table.check_rows(columns, terms)
 
+    @classmethod
+    def compactable(cls, sink: IcebergSink, mark: TableMark) -> CompactableIceberg:
+        """See `SinkWriter`."""
+        from airflow_provider_streams.lake.iceberg.compaction import CompactableIceberg  # noqa: PLC0415 - optional
+
+        return CompactableIceberg(sink, mark)
+
+    @classmethod
+    def expire(cls, sink: IcebergSink, mark: TableMark, before: datetime, *, dry_run: bool = False) -> Expired:
+        """See `SinkWriter`."""
+        from airflow_provider_streams.lake.iceberg.snapshot_expiry import ExpirableIceberg  # noqa: PLC0415 - optional
+
+        return ExpirableIceberg(sink, mark).expire(before, dry_run=dry_run)
+
     def open(self, schema: pa.Schema) -> FileTarget:
         """See `TableWriter`."""
-        from airflow_provider_streams.lake.iceberg import table as tables  # noqa: PLC0415 - optional
-        from airflow_provider_streams.lake.iceberg import types  # noqa: PLC0415
+        self._table = _table_of(self._sink)
+        from airflow_provider_streams.lake.iceberg import column_types, table_files  # noqa: PLC0415 - optional
         from airflow_provider_streams.lake.iceberg.commit import Replacement  # noqa: PLC0415
 
-        self._table = _table_of(self._sink)
-        columns = types.columns_of_rows(str(self._sink), schema)
+        columns = column_types.columns_of_rows(str(self._sink), schema)
         table = self._table.opened(columns, self._terms)
         known = frozenset(one.snapshot_id for one in table.snapshots())
         to_come = self._table.schema_to_come(table, columns, self._terms)
-        stored = types.as_stored(columns, to_come)
+        stored = column_types.as_stored(column_types.as_wide(columns, to_come), to_come)
         self._replacement = Replacement(self._sink, self._window, self._terms, self._attempt, known, stored)
-        self._location = tables.data_location(table)
-        self._target = FileTarget(
-            tables.storage_of(table),
-            f"window_start={moment_label(self._window.start)}",
-            f"{self._attempt}-",
-            stored,
-            types.window_constants(self._window, to_come),
-        )
-        tables.make_folder(self._target.storage, self._target.folder)
+        self._location = table_files.data_location(table)
+        self._target = table_files.target_in(table, self._window, self._attempt, stored, to_come)
         return self._target
 
     def commit(self, files: Sequence[DataFile], receipt: Receipt) -> None:
         """See `TableWriter`.
 
         Raises:
-            LandedMeanwhile: another attempt landed the window, or one that shares time with it, since `open`.
-            CommitUnknown: nobody can say whether the window was replaced.
+            ConcurrentCommit: since `open`, another attempt landed this window, or one that shares time with it.
+            CommitStateUnknown: the window may have been replaced.
             TableUnavailable: catalog or store fail, or other commits were first again and again.
         """
         if self._replacement is None or self._table is None:
             raise SinkError(str(self._sink), "commit comes after open")
         paths = [f"{self._location}/{file.path}" for file in files]
-        self._may_be_landed = True
-        try:
+        with self._outcome.committing():
             self._replacement.commit(self._table, paths, receipt.fingerprint)
-        except CommitUnknown:
-            raise
-        except (SinkError, WindowsOverlap):
-            self._may_be_landed = False  # whatever else ends it, the commit may be under way
-            raise
-        self._landed, self._may_be_landed = frozenset(file.path for file in files), False
+        self._landed, self._outcome.may_be_landed = frozenset(file.path for file in files), False
 
     def discard(self) -> None:
-        """See `TableWriter`. Files of a commit of which nobody can say whether it came through stay.
+        """See `TableWriter`. If a commit may have come through, its files stay.
 
-        Of one that came through, what goes are the files of tasks that were tried again.
+        After a commit that did, the files of tasks that Spark repeated are removed.
         """
-        if self._target is None or self._may_be_landed:
+        if self._target is None or self._table is None or self._outcome.may_be_landed:
             return
+        from airflow_provider_streams.lake.iceberg.table_files import storage_of  # noqa: PLC0415 - optional
+
         with suppress(Exception):
-            system, root = self._reached(self._target.storage).open()
-            for found in system.get_file_info(pafs.FileSelector(f"{root}/{self._target.folder}", allow_not_found=True)):
-                is_landed = f"{self._target.folder}/{found.base_name}" in self._landed
-                if found.base_name.startswith(self._target.prefix) and not is_landed:
-                    system.delete_file(found.path)
-
-    def _reached(self, storage: Storage) -> Storage:
-        """The table's storage as it is reached now: what was lent when the attempt began may be over."""
-        from airflow_provider_streams.lake.iceberg.table import storage_of  # noqa: PLC0415 - optional
-
-        if not storage.lent or self._table is None:
-            return storage
-        return storage_of(self._table.loaded())
+            storage = self._target.storage
+            if storage.is_vended:  # the credentials of the attempt's begin may have expired
+                storage = storage_of(self._table.loaded())
+            remove_attempt(self._target, storage, self._landed)
 
 
 def _table_of(sink: IcebergSink) -> IcebergTable:
-    try:
+    with importing("iceberg"):
         from airflow_provider_streams.lake.iceberg.table import IcebergTable  # noqa: PLC0415 - optional
-    except ImportError as error:
-        raise MissingDependency("pyiceberg", "iceberg") from error
     return IcebergTable(sink)

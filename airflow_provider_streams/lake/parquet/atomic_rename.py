@@ -1,7 +1,7 @@
-"""Puts one folder in another's place, so that a reader, or a crash at any moment, finds the old one or the new one.
+"""Replaces one folder by another, so that a reader, or a crash at any moment, finds the old one or the new one.
 
-Linux and macOS exchange two names in one step. File systems that cannot (some network mounts) get two renames: between
-them the target is absent, and `recover` brings the old folder back if the process died there.
+Linux and macOS exchange two names in one step. Some network mounts need two renames. Between them, the target does not
+exist, and `recover` brings the old folder back if the process died there.
 """
 
 from __future__ import annotations
@@ -14,19 +14,16 @@ import sys
 from pathlib import Path
 
 ASIDE_SUFFIX = ".old"
-"""What a replaced folder is called while two renames are under way."""
+"""Ends the name of a replaced folder between two renames."""
 
 _AT_FDCWD = -100
-_RENAME_EXCHANGE = _RENAME_SWAP = 2
+_EXCHANGE = 2
+"""`RENAME_EXCHANGE` of Linux, `RENAME_SWAP` of macOS."""
 _CANNOT = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EPERM}
 
 
 def replace_folder(new: Path, target: Path) -> None:
-    """`target` becomes `new`; what `target` was is removed. Both lie on one file system.
-
-    Raises:
-        OSError: nothing was replaced; `target` is what it was.
-    """
+    """`new` replaces `target`, which is removed; both are on one file system. `OSError`: nothing changed."""
     flush(new)
     try:
         new.rename(target)
@@ -35,16 +32,13 @@ def replace_folder(new: Path, target: Path) -> None:
             raise
         if not _exchange(new, target):
             _rename_twice(new, target)
-        flush_folder(new.parent)
-        flush_folder(target.parent)
-        shutil.rmtree(new, ignore_errors=True)
-    else:
-        flush_folder(new.parent)
-        flush_folder(target.parent)
+    flush_folder(new.parent)
+    flush_folder(target.parent)
+    shutil.rmtree(new, ignore_errors=True)  # the old one, if there was one
 
 
 def recover(target: Path, aside_folder: Path, prefix: str) -> None:
-    """After a crash between the two renames: bring the old folder back, if the target is absent."""
+    """After a crash between the two renames, bring the old folder back if the target is absent."""
     for aside in sorted(aside_folder.glob(f"{prefix}*{ASIDE_SUFFIX}")):
         if not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -52,7 +46,7 @@ def recover(target: Path, aside_folder: Path, prefix: str) -> None:
 
 
 def flush(folder: Path) -> None:
-    """Hand a folder's files, and the folders themselves, to the disk."""
+    """Flush a folder with all its files and folders to the disk."""
     for parent, _, names in os.walk(folder):
         for name in names:
             _fsync(Path(parent) / name, os.O_RDONLY)
@@ -60,7 +54,7 @@ def flush(folder: Path) -> None:
 
 
 def flush_folder(folder: Path) -> None:
-    """Hand a folder's list of names to the disk."""
+    """Flush a folder's list of names to the disk."""
     _fsync(folder, os.O_RDONLY | os.O_DIRECTORY)
 
 
@@ -84,22 +78,15 @@ def _rename_twice(new: Path, target: Path) -> None:
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Whether the system could exchange both names in one step.
-
-    Raises:
-        OSError: it can in general, and failed here.
-    """
+    """Exchange two names in one step; False: the system cannot. `OSError`: it can, and failed here."""
     libc = ctypes.CDLL(None, use_errno=True)
     first, second = os.fsencode(one), os.fsencode(other)
-    if sys.platform == "darwin":
-        if not hasattr(libc, "renamex_np"):
-            return False
-        failed = libc.renamex_np(first, second, ctypes.c_uint(_RENAME_SWAP))
-    else:
-        if not hasattr(libc, "renameat2"):
-            return False
-        failed = libc.renameat2(_AT_FDCWD, first, _AT_FDCWD, second, ctypes.c_uint(_RENAME_EXCHANGE))
-    if not failed:
+    is_mac = sys.platform == "darwin"
+    places = (first, second) if is_mac else (_AT_FDCWD, first, _AT_FDCWD, second)
+    exchange = getattr(libc, "renamex_np" if is_mac else "renameat2", None)
+    if exchange is None:
+        return False
+    if not exchange(*places, ctypes.c_uint(_EXCHANGE)):
         return True
     number = ctypes.get_errno()
     if number in _CANNOT:

@@ -1,4 +1,4 @@
-// Asks the routes beside this file, as the user who is signed in.
+// Asks the routes next to this file, as the signed-in user.
 
 const ROOT = new URL("../api/", import.meta.url);
 

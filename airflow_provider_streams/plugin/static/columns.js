@@ -21,7 +21,7 @@ export class Columns {
     this.dropped = body.dropped;
     this.undecodable = body.undecodable;
     this.exact = body.exact;
-    this.grid = body.grid;
+    this.grid = body.window_schedule;
     this.rows = body.rows;
     this.bytes = body.bytes;
     this.late = body.late;
@@ -104,7 +104,7 @@ export class Columns {
     return { counts, planned, overlaps, unproven, undecodable, all: counts.reduce((sum, one) => sum + one, 0) };
   }
 
-  /** The nearest window beside `i` whose state is a problem; -1 if there is none. */
+  /** The nearest window to `i` whose state is a problem; -1 if there is none. */
   problem(i, step) {
     for (let at = i + step; at >= 0 && at < this.size; at += step) {
       if (STATES[this.state[at]] !== "covered" && STATES[this.state[at]] !== "running") return at;
@@ -112,7 +112,7 @@ export class Columns {
     return -1;
   }
 
-  /** A span widened to whole cells of the reader's grid; where that is not known here, to whole windows. */
+  /** A span widened to whole cells of the reader's window schedule; where that is not known here, to whole windows. */
   snap(start, end) {
     const { every, shift, edges } = this.grid ?? {};
     if (every) {

@@ -43,7 +43,7 @@ function Tip({ one }) {
     (one.quarantined > 0 || one.dropped > 0) && h("div", null, undecodableWords(one)),
     one.cause && h("div", { className: "st-tip-cause" }, one.cause),
     one.overlaps > 0 && h("div", { className: "st-late" }, overlapWords(one)),
-    one.unproven > 0 && h("div", null, "Unproven: nobody can say whether more was stored before anybody looked."),
+    one.unproven > 0 && h("div", null, "Unproven: events may have been removed before the source was first observed."),
     one.planned && h("div", null, "A plan is pinned; it was not read yet."),
     one.windows > 1 && h("div", { className: "st-muted" }, "Click to look closer."),
     one.fingerprint && h("div", { className: "st-mono st-muted" }, `plan ${one.fingerprint}`),

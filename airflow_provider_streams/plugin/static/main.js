@@ -28,7 +28,7 @@ const SNIPPET = `read = ReadWindowOperator(
 const seconds = () => Date.now() / 1000;
 
 function latest(length) {
-  // whole minutes: a view that moves with every poll would be drawn anew each time
+  // whole minutes: a view that moves with every poll would be drawn again each time
   const end = Math.ceil(seconds() / 60) * 60;
   return { start: end - length, end: end + length * 0.02 };
 }
@@ -39,7 +39,7 @@ function useTheme() {
   return dark;
 }
 
-/** The range in which the windows of most sources can be told from each other: a day, if nobody knows. */
+/** The range in which the windows of most sources can be told apart: a day, if that is not known. */
 function firstRange(sources) {
   const lengths = sources.map((source) => source.window_seconds).filter(Boolean).sort((one, other) => one - other);
   if (!lengths.length) return "day";
@@ -47,7 +47,7 @@ function firstRange(sources) {
   return (RANGES.find(([, , length]) => length >= wanted) ?? RANGES.at(-1))[0];
 }
 
-/** The last of `length` seconds, moving with the clock, or a span somebody chose. */
+/** The last `length` seconds, moving with the clock, or a span that the user chose. */
 function useView(sources) {
   const [chosen, setChosen] = useState(null);
   const [minute, setMinute] = useState(0);
@@ -109,7 +109,7 @@ function Tooltip({ handle }) {
   useLayoutEffect(() => {
     if (!shown || !box.current) return;
     const { offsetWidth, offsetHeight, style } = box.current;
-    // never over the panel: who reads there moves the mouse here
+    // never over the panel: reading there moves the mouse here
     const panel = document.querySelector(".st-panel")?.getBoundingClientRect();
     const right = (panel ? Math.min(panel.left, innerWidth) : innerWidth) - 8;
     style.visibility = right - offsetWidth < 0 ? "hidden" : "visible";
@@ -142,7 +142,7 @@ function Legend({ tally, palette, only, setOnly }) {
       ),
     ),
     h("span", { className: "st-legend-other", title: "A plan is pinned for the window, and it was not read yet" }, h("i", { className: "st-key-pin" }), `pinned, not read ${count(tally.planned)}`),
-    tally.unproven > 0 && h("span", { className: "st-legend-other", title: "Read whole, but nobody can say whether more was stored before anybody looked" }, h("i", { className: "st-key-unproven" }), `unproven ${count(tally.unproven)}`),
+    tally.unproven > 0 && h("span", { className: "st-legend-other", title: "Read whole, but events may have been removed before the source was first observed" }, h("i", { className: "st-key-unproven" }), `unproven ${count(tally.unproven)}`),
     tally.undecodable > 0 && h("span", { className: "st-legend-other", title: "Some of their events could not be decoded, and are kept aside or left out" }, h("i", { className: "st-key-undecodable" }), `undecodable events ${count(tally.undecodable)}`),
     tally.overlaps > 0 && h("span", { className: "st-legend-other", title: "They share time with earlier windows of the same reader: those events are in the table twice" }, h("i", { className: "st-key-overlap" }), `overlapping ${count(tally.overlaps)}`),
     h("span", { className: "st-legend-other", title: "What is older the stream no longer holds" }, h("i", { className: "st-key-horizon" }), "beyond retention"),
@@ -273,7 +273,7 @@ function inAll(tables, shown, view) {
   return sum;
 }
 
-/** What the lanes may ask the page for; the same object for good, so that lanes are not drawn anew. */
+/** What the lanes may ask the page for; always the same object, so that lanes are not drawn again. */
 function useActs(root, shown, view, show, setPanel) {
   const now = useRef({});
   now.current = { shown, view, show };
@@ -393,7 +393,7 @@ function Streams() {
 
 const isHeld = (reach, source) => Boolean(reach?.holds?.some(({ reader }) => reader === source.reader));
 
-/** An error of the page is told, and may be left behind; Airflow around it goes on. */
+/** The page shows its errors, and the user may leave them; Airflow around it goes on. */
 class Guard extends Component {
   state = { error: null };
 

@@ -153,7 +153,7 @@ function beyond(pen, { height, palette }, x) {
 
 export const INSET = 9;
 
-/** Where a layer lies in the lane. */
+/** Where a layer is in the lane. */
 export function band(layer, layers, height) {
   const room = height - 2 * INSET;
   const each = (room - (layers - 1) * 2) / layers;

@@ -1,4 +1,4 @@
-// What stands beside the timeline: one window with its runs and receipts, or a selected span with its backfill.
+// What is next to the timeline: one window with its runs and receipts, or a selected span with its backfill.
 
 import { airflows, get, ours, post } from "./client.js";
 import { count, duration, h, iso, moment, plural, short, size, span, undecodableWords } from "./words.js";
@@ -6,13 +6,13 @@ import { count, duration, h, iso, moment, plural, short, size, span, undecodable
 const { useEffect, useRef, useState } = globalThis.React;
 
 const SELECTS = [
-  ["missing", "Missing", "Windows that nobody covered: missing or failed. Lost ones are left out."],
+  ["missing", "Missing", "Windows that are not covered: missing or failed. Lost ones are left out."],
   ["failed", "Failed", "Windows whose last try failed."],
   ["lost", "Lost", "Windows that the stream no longer holds whole: reads what is left, and records the loss."],
   ["late", "Late", "Covered windows of which rows appeared after they were read."],
-  ["all", "All", "Every window that nobody is reading, covered ones too."],
+  ["all", "All", "Every window that no task is reading, also covered ones."],
 ];
-const COUNTED = ["rows", "bytes", "entries", "filtered", "duplicates", "quarantined", "dropped"];
+const COUNTED = ["rows", "bytes", "entries", "filtered", "duplicates", "quarantined", "dropped", "other_type"];
 
 const PREVIEWS = ["The command shows exactly what would be read. To read it, leave ", h("code", null, "--dry-run"), " out: many windows in one Spark job, into the same table."];
 const LOOKS = ["Run it where the table is mounted. ", h("code", null, "quarantine replay"), " decodes these events again after a fix."];
@@ -102,7 +102,7 @@ function landingFacts(body) {
     ["Table", body.table ? h("span", { className: "st-mono st-break" }, body.table) : body.landings ? "none: read and proven only" : null],
     ["Transform", body.transform && h("span", { className: "st-mono st-break" }, body.transform)],
     ["Columns", body.columns?.join(", ")],
-    ["Windows", body.grid],
+    ["Windows", body.window_schedule],
     ["Basis", body.basis],
   ];
 }
@@ -112,12 +112,13 @@ function Receipt({ run }) {
   const rest = Object.entries(run.totals).filter(([name, number]) => number && !COUNTED.includes(name));
   return h(Facts, {
     rows: [
-      ["Rows", count(run.totals.rows)],
+      ["Rows", [null, undefined, run.totals.rows].includes(run.written) ? count(run.totals.rows) : `${count(run.totals.rows)} read, ${count(run.written)} landed`],
       ["Bytes", size(run.totals.bytes)],
       ["Stored units", count(run.totals.entries)],
       ["Filtered", run.totals.filtered ? count(run.totals.filtered) : null],
       ["Duplicates dropped", run.totals.duplicates ? count(run.totals.duplicates) : null],
       ["Quarantined", run.totals.quarantined ? count(run.totals.quarantined) : null],
+      ["Of another type", run.totals.other_type ? count(run.totals.other_type) : null],
       ["Dropped", run.totals.dropped ? `${count(run.totals.dropped)}, which could not be decoded` : null],
       ...rest.map(([name, number]) => [`Explained: ${name}`, count(number)]),
       ["Verdict", run.verdict],
@@ -162,7 +163,8 @@ function Plan({ plan }) {
       ["Shards, splits", `${count(plan.shards)}, ${count(plan.splits)}`],
       ["To read", size(plan.bytes) + (plan.events === null ? "" : `, ${plural(plan.events, "event")}`)],
       ["Accepted losses", plan.losses ? count(plan.losses) : null],
-      ["Unproven shards", plan.unproven ? `${count(plan.unproven)}: nobody can say whether more was stored before anybody looked` : null],
+      ["Unproven shards", plan.unproven ? `${count(plan.unproven)}: events may have been removed before the source was first observed` : null],
+      ["Notes", plan.remarks.length ? plan.remarks.map((remark) => h("div", { key: remark }, remark)) : null],
       ["Counts", plan.void ? "no more: a later window of its chain took its place" : null],
     ],
   });
@@ -228,11 +230,11 @@ function Command({ text, about = PREVIEWS }) {
 /** How the table stands, as the api-server sees it, and which covered windows are no longer in it. */
 function Table({ source, window: chosen }) {
   const { body } = useAnswer(`table/${source.id}`, { start: iso(chosen.start), end: iso(chosen.end) }, source.version, 120);
-  if (!body || body.standing === null || (body.standing === "ours" && !body.gone.length)) return null;
+  if (!body || body.status === null || (body.status === "ours" && !body.gone.length)) return null;
   const first = body.gone[0];
   return h(
     "p",
-    { className: body.standing === "unseen" ? "st-note" : "st-note st-note-bad" },
+    { className: body.status === "unseen" ? "st-note" : "st-note st-note-bad" },
     `Seen from Airflow's api-server: ${body.cause || "the table is there"}.`,
     first && ` ${plural(body.gone.length, "window")} here that ${body.gone.length === 1 ? "was" : "were"} covered ${body.gone.length === 1 ? "is" : "are"} no longer in it, the first from ${moment(Date.parse(first.start) / 1000)} UTC: the next read or backfill there finds them missing.`,
   );
@@ -243,7 +245,7 @@ export function Backfill({ source, window: chosen, close }) {
   const [select, setSelect] = useState("missing");
   const parameters = { start: iso(chosen.start), end: iso(chosen.end), select };
   const { body, problem } = useAnswer(`preview/${source.id}`, parameters, source.version, 120);
-  // the server knows the reader's grid best
+  // the server knows the reader's window schedule best
   const wide = body ? { start: Date.parse(body.start) / 1000, end: Date.parse(body.end) / 1000 } : chosen;
   return h(
     Frame,
@@ -357,7 +359,7 @@ function Holds({ source, reach }) {
         "li",
         { key: `${hold.name} ${hold.reader}`, className: "st-run" },
         h("div", { className: "st-mono st-break" }, hold.name),
-        h("div", { className: "st-muted" }, hold.reader === source.reader ? "for this reader" : hold.reader ? `for ${hold.reader}` : "for somebody else"),
+        h("div", { className: "st-muted" }, hold.reader === source.reader ? "for this reader" : hold.reader ? `for ${hold.reader}` : "for another reader"),
         words(hold) && h("div", { className: "st-muted" }, words(hold)),
       ),
     ),
@@ -367,7 +369,7 @@ function Holds({ source, reach }) {
 function Forget({ source, body, close, refresh }) {
   const [typed, setTyped] = useState(null);
   const [problem, setProblem] = useState(null);
-  if (!body.may_forget) return h("p", { className: "st-note" }, "Who forgets a reader must be allowed to edit every DAG that read for it.");
+  if (!body.may_forget) return h("p", { className: "st-note" }, "To forget a reader, you must be allowed to edit every DAG that read for it.");
   const forget = async () => {
     try {
       await post(ours(`forget/${source.id}`), { reader: source.reader, version: source.version });

@@ -20,7 +20,7 @@ function around(view) {
   return clamp(Math.floor(view.start / grain) * grain, Math.ceil(view.end / grain) * grain, 1);
 }
 
-/** On how many pixels a span would be drawn, in steps: an address of its own for each would be asked for anew. */
+/** On how many pixels a span would be drawn, in steps: each other width would be another request. */
 function pixels(wide, view, width) {
   const exact = (width * (wide.end - wide.start)) / (view.end - view.start);
   return WIDTHS.find((one) => one >= exact) ?? WIDTHS.at(-1);

@@ -9,7 +9,7 @@ export const MEANING = {
   running: "a task is reading it, or was killed while it did",
   lost: "the stream no longer holds what it needs",
   failed: "the last try ended with an error",
-  missing: "nobody has read it yet",
+  missing: "no task has read it yet",
 };
 
 export const LETTER = { covered: "", running: "R", lost: "L", failed: "F", missing: "M" };
@@ -111,7 +111,7 @@ export function fromInput(text) {
 const FIRST = Date.parse("0001-01-02T00:00Z") / 1000;
 const LAST = Date.parse("9999-12-30T00:00Z") / 1000;
 
-/** Whether the server can say a time, too. */
+/** Whether the server can express a time as well. */
 const within = (seconds) => seconds >= FIRST && seconds <= LAST;
 
 /** A view that can be asked for and drawn. */

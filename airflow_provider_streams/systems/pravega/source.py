@@ -10,9 +10,11 @@ from typing import ClassVar, Literal
 from urllib.parse import quote
 
 from airflow_provider_streams.errors import InvalidName, InvalidRequest, InvalidSchema
-from airflow_provider_streams.model.payload import Auto, Payload, PayloadLike, payload_from
-from airflow_provider_streams.model.selection import Selection, key_texts
-from airflow_provider_streams.model.source import in_uri
+from airflow_provider_streams.model.schema.payload import Auto, Payload, PayloadLike, payload_from
+from airflow_provider_streams.model.sinks.templates import is_template
+from airflow_provider_streams.model.stream.key_selection import Selection, key_texts
+from airflow_provider_streams.model.stream.source import Source, in_uri
+from airflow_provider_streams.model.window.basis import Basis, EventTime
 
 EventTimeUnit = Literal["s", "ms", "us"]
 """Since 1970."""
@@ -22,8 +24,8 @@ EventTimeUnit = Literal["s", "ms", "us"]
 class PravegaSource:
     """A stream of a Pravega cluster, or several.
 
-    One of `stream`, `scope` and `pattern` says which. Scope, pattern and tags are resolved when a window is planned,
-    and the streams that they name then are recorded in the plan.
+    One of `stream`, `scope` and `pattern` says which. Planning a window resolves scope, pattern and tags, and records
+    the streams in the plan.
 
     Args:
         stream: `scope/stream`, or several of them; each must exist.
@@ -32,7 +34,7 @@ class PravegaSource:
             `shop/orders-.*`. The scope must be plain text.
         tags: with a scope or a pattern: only streams that have all of these tags.
         routing_keys: only segments that may hold events of these routing keys are read, by the hash of Java's clients;
-            each as a whole, so events of other keys in them land, too.
+            each as a whole, so events of other keys in them land as well.
         conn_id: the Airflow connection.
         event_time_unit: basis `event`: the unit of the times that its writers note, since 1970: `s`, `ms` or `us`.
         value: what the events are: `Registry(..)` (by the schemas of a registry), `Json(..)`, `Avro(..)`,
@@ -40,14 +42,14 @@ class PravegaSource:
 
     Raises:
         InvalidName: not a scope and a stream, or a character that Pravega's names cannot have.
-        InvalidRequest: not one way to say which streams, or an unknown unit.
+        InvalidRequest: not exactly one of `stream`, `scope` and `pattern`, or an unknown unit.
         InvalidSchema: events that cannot be decoded so.
     """
 
     system: ClassVar[str] = "pravega"
 
     streams: tuple[str, ...] = field(default=(), metadata={"argument": "stream"})
-    """Those that are named; empty: scope or pattern say which."""
+    """The named ones; empty: scope or pattern say which."""
     scope: str | None = None
     pattern: str | None = None
     tags: tuple[str, ...] = ()
@@ -78,8 +80,8 @@ class PravegaSource:
             raise InvalidRequest(f"event_time_unit is one of {', '.join(_UNITS)}, got {event_time_unit!r}")
         set_field = object.__setattr__
         set_field(self, "streams", tuple(dict.fromkeys(scoped_stream_name(name) for name in streams)))
-        set_field(self, "scope", scope_name(scope) if scope else None)
-        set_field(self, "pattern", stream_pattern(pattern) if pattern else None)
+        set_field(self, "scope", _scope_name(scope) if scope else None)
+        set_field(self, "pattern", _stream_pattern(pattern) if pattern else None)
         set_field(self, "tags", tuple(sorted(set(wanted))))
         set_field(self, "routing_keys", key_texts(routing_keys))
         set_field(self, "conn_id", conn_id)
@@ -87,12 +89,9 @@ class PravegaSource:
         set_field(self, "value", _payload(value))
 
     def __str__(self) -> str:
+        tagged = f" tagged {', '.join(self.tags)}" if self.tags else ""
         chosen = f" ({self.selection})" if self.selection else ""
-        return f"{', '.join(self.streams) or self.pattern or f'{self.scope}/*'}{self._tagged}{chosen}"
-
-    @property
-    def _tagged(self) -> str:
-        return f" tagged {', '.join(self.tags)}" if self.tags else ""
+        return f"{', '.join(self.streams) or self.pattern or f'{self.scope}/*'}{tagged}{chosen}"
 
     @property
     def selection(self) -> Selection | None:
@@ -106,28 +105,24 @@ class PravegaSource:
 
     @property
     def stream(self) -> str:
-        """The one stream, `scope/stream`, for what is said of one stream alone.
-
-        Raises:
-            InvalidRequest: it is not one.
-        """
+        """The one stream, `scope/stream`; `InvalidRequest` if there may be several."""
         if not self.is_one:
             raise InvalidRequest(f"{self} may be several streams: name the one that is meant, 'scope/stream'")
         return self.streams[0]
 
     @property
     def chosen_scope(self) -> str:
-        """The scope among whose streams scope, pattern and tags choose; empty: all are named."""
+        """The scope from which scope, pattern and tags choose streams; empty: all are named."""
         return self.scope or (self.pattern or "").partition("/")[0]
 
     def may_have(self, stream: str) -> bool:
-        """Whether a stream of this name can be one of them; tags are not known here."""
+        """Whether a stream of this name can be one of them; its tags are not checked."""
         if self.pattern:
             return re.fullmatch(self.pattern, stream) is not None
         return stream in self.streams or stream.partition("/")[0] == self.scope
 
     def only(self, stream: str) -> PravegaSource:
-        """One of its streams, read as it is."""
+        """One of its streams, read in the same way."""
         return PravegaSource(stream, self.conn_id, self.event_time_unit, self.value, routing_keys=self.routing_keys)
 
     @property
@@ -137,10 +132,7 @@ class PravegaSource:
 
     @property
     def key(self) -> str:
-        """`pravega:<connection>:` and the sorted streams, or `[tags:<sorted tags>:](scope|pattern):<it>`.
-
-        Before these `routing_keys:<them>:`, if some are chosen.
-        """
+        """`pravega:<connection>:[routing_keys:<keys>:]` and the streams, or `[tags:<tags>:](scope|pattern):<it>`."""
         chosen = f"{self.selection.text}:" if self.selection else ""
         if self.streams:
             return f"pravega:{self.conn_id}:{chosen}{','.join(sorted(self.streams))}"
@@ -150,10 +142,27 @@ class PravegaSource:
 
     @property
     def asset_uri(self) -> str:
-        """`pravega://<connection>/<scope>/<stream>`; of several all of them, or the scope, or the pattern."""
+        """`pravega://<connection>/<scope>/<stream>`; of several streams all, or the scope, or the pattern."""
         name = ",".join(sorted(self.streams)) or self.pattern or self.scope or ""
         tags = f";tags={','.join(quote(tag, safe='') for tag in self.tags)}" if self.tags else ""
         return f"pravega://{self.conn_id}/{in_uri(name)}{tags}"
+
+
+def pravega_source(source: Source) -> PravegaSource:
+    """A source as one of Pravega; `InvalidRequest` for another system's."""
+    if not isinstance(source, PravegaSource):
+        raise InvalidRequest(f"{source} is no Pravega stream")
+    return source
+
+
+def check_event_basis(basis: Basis, source: object = "a Pravega source") -> None:
+    """Refuse a window by event time with neither a field nor `rows="superset"`, with `InvalidRequest`."""
+    if isinstance(basis, EventTime) and basis.event_time is None and basis.rows == "exact":
+        raise InvalidRequest(
+            f"{source}: Pravega keeps no time with an event, so a window by event time needs the field that is its "
+            "time: EventTime(event_time='created_at'), and a source with value=.. . EventTime(rows='superset') reads "
+            "all between the watermarks around the window, for a transform to filter: adjacent windows then share rows"
+        )
 
 
 def _several(given: str | Iterable[str]) -> tuple[str, ...]:
@@ -162,7 +171,7 @@ def _several(given: str | Iterable[str]) -> tuple[str, ...]:
 
 def _payload(given: PayloadLike | None) -> Payload | None:
     payload = payload_from(given)
-    if payload == Auto():
+    if isinstance(payload, Auto):
         raise InvalidSchema("'auto'", "Pravega keeps no schemas", "Write value=Registry(conn_id=..).")
     return payload
 
@@ -173,11 +182,9 @@ _STREAM = re.compile(r"_?[A-Za-z0-9.-]{1,250}")
 
 
 def scoped_stream_name(name: str) -> str:
-    """The name itself, `scope/stream`, if Pravega can have such a stream.
-
-    Raises:
-        InvalidName: otherwise.
-    """
+    """The name, if it is a template or Pravega can have such a `scope/stream`; else `InvalidName`."""
+    if is_template(name):
+        return name
     scope, slash, stream = name.partition("/")
     if not slash:
         raise InvalidName(name, "write it as 'scope/stream'")
@@ -186,23 +193,15 @@ def scoped_stream_name(name: str) -> str:
     return name
 
 
-def scope_name(name: str) -> str:
-    """The name itself, if Pravega can have such a scope.
-
-    Raises:
-        InvalidName: otherwise.
-    """
-    if not _SCOPE.fullmatch(name):
+def _scope_name(name: str) -> str:
+    if not is_template(name) and not _SCOPE.fullmatch(name):
         raise InvalidName(name, "a scope consists of letters, digits, '.' and '-'")
     return name
 
 
-def stream_pattern(pattern: str) -> str:
-    """The pattern itself, `scope/regular expression`.
-
-    Raises:
-        InvalidName: the scope is not plain text, or the rest no regular expression.
-    """
+def _stream_pattern(pattern: str) -> str:
+    if is_template(pattern):
+        return pattern
     scope, slash, rest = pattern.partition("/")
     if not slash or not rest or not _SCOPE.fullmatch(scope):
         raise InvalidName(pattern, "write it as 'scope/regular expression'; the scope must be plain text")

@@ -1,4 +1,4 @@
-"""The names of what a Pulsar read gives, in order; data, so that a DAG's columns are checked without Arrow."""
+"""The column names of a Pulsar read, in order; data, to check a DAG's columns without Arrow."""
 
 from __future__ import annotations
 
@@ -25,4 +25,4 @@ COLUMN_NAMES = (
 )
 
 DEFAULT_COLUMN_NAMES = COLUMN_NAMES[:9]
-"""Those of a read that names none; the others cost more and are given on request."""
+"""The columns of a read that names none; other columns cost more."""

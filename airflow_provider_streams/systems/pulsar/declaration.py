@@ -1,4 +1,4 @@
-"""What Pulsar says of itself."""
+"""The declaration of Pulsar: what differs from other systems, as data."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, cast
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.model.basis import BasisName
-from airflow_provider_streams.model.position import Position
-from airflow_provider_streams.model.source import Source
+from airflow_provider_streams.model.sinks.table_name import database_names
+from airflow_provider_streams.model.stream.position import Position
+from airflow_provider_streams.model.stream.source import Source
+from airflow_provider_streams.model.window.basis import BasisName
+from airflow_provider_streams.systems.connection.list_options import numbers, spans, words
+from airflow_provider_streams.systems.connection.option import Option
 from airflow_provider_streams.systems.declaration import ConnectionForm, Declaration, PayloadColumns
-from airflow_provider_streams.systems.option import Option
+from airflow_provider_streams.systems.pulsar.client.endpoint import Endpoint
 from airflow_provider_streams.systems.pulsar.column_names import COLUMN_NAMES, DEFAULT_COLUMN_NAMES
-from airflow_provider_streams.systems.pulsar.names import parent_of
-from airflow_provider_streams.systems.pulsar.options import OPTIONS, SOURCE_OPTIONS
+from airflow_provider_streams.systems.pulsar.metadata.names import parent_of
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
-from airflow_provider_streams.systems.written import numbers, spans, words
 
 
 class Pulsar(Declaration):
@@ -39,7 +40,7 @@ class Pulsar(Declaration):
         "publish_time",
         "replicated_from",
     )
-    # `_partition` is a column that Iceberg gives to each table: Spark selects nothing from one that has its own
+    # Iceberg gives each table a column `_partition`; from a table with its own, Spark selects nothing
     metadata_names: ClassVar[Mapping[str, str]] = {"partition": "_partition_index"}
     peer_columns: ClassVar[Mapping[str, str]] = {
         "__key": "key_bytes",
@@ -49,15 +50,32 @@ class Pulsar(Declaration):
         "__eventTime": "event_time",
         "__messageProperties": "properties",
     }
-    options: ClassVar[tuple[Option, ...]] = OPTIONS
-    source_options: ClassVar[tuple[Option, ...]] = SOURCE_OPTIONS
-    placeholders = ("tenant", "namespace", "topic")
+    options: ClassVar[tuple[Option, ...]] = Endpoint.options()
+    source_options: ClassVar[tuple[Option, ...]] = (
+        Option("topic", "one topic"),
+        Option("topics", "topics, comma separated"),
+        Option("topicsPattern", "a pattern of topics", aliases=("topics_pattern",)),
+        Option("partitions", "only these partitions of each Pulsar topic, comma separated"),
+        Option("keys", "only Pulsar messages with these keys, comma separated"),
+        Option(
+            "key_hash_ranges",
+            "only Pulsar messages whose keys' hashes are in these ranges, like 0-1023,4096-8191",
+            aliases=("keyHashRanges",),
+        ),
+    )
+    placeholders = ("tenant", "namespace", "topic", "schema", "table")
     hook = "airflow_provider_streams.hooks.pulsar:PulsarHook"
-    conditions = "airflow_provider_streams.systems.pulsar.conditions:CONDITIONS"
+    conditions = "airflow_provider_streams.systems.pulsar.operations.conditions:CONDITIONS"
+    starts_at_units = True
+    ended = "terminated"
+    diagnosis = "airflow_provider_streams.systems.pulsar.operations.diagnosis:PulsarDiagnosis"
     form = ConnectionForm(
         labels={"host": "Broker host", "port": "Broker port", "password": "Token (JWT)"},
         placeholders={"host": "broker.example.com", "port": "6650", "password": "empty without authentication"},
-        hidden=("schema", "login"),
+        unused={
+            "schema": "tenant and namespace are part of each topic's name",
+            "login": "a token names its user: give it as password, or in the extra token, token_file or token_env",
+        },
         holds=frozenset({"token"}),
     )
 
@@ -66,13 +84,13 @@ class Pulsar(Declaration):
         return parent_of(shard).removeprefix("persistent://")
 
     def placeholder_names(self, single: Source) -> Mapping[str, str]:
-        """Of its full name."""
+        """The parts of its full name; and `{schema}` and `{table}` of a database."""
         (topic,) = cast("PulsarSource", single).topics
-        parts = topic.removeprefix("persistent://").split("/", 2)
-        return dict(zip(self.placeholders, parts, strict=True))
+        tenant, namespace, name = topic.removeprefix("persistent://").split("/", 2)
+        return {"tenant": tenant, "namespace": namespace, "topic": name, **database_names(name)}
 
     def named_singles(self, source: Source) -> tuple[Source, ...] | None:
-        """Its topics; of a pattern, the cluster must be asked."""
+        """Its topics; None: only the cluster knows the topics of a pattern."""
         asked = cast("PulsarSource", source)
         if asked.pattern and asked.partitions:
             raise InvalidRequest(
@@ -86,17 +104,17 @@ class Pulsar(Declaration):
         return cast("PulsarSource", source).only(parent_of(shard))
 
     def has_shard(self, single: Source, shard: str) -> bool:
-        """A partition of its topic, or itself."""
+        """A partition of its topic, or the topic itself."""
         (topic,) = cast("PulsarSource", single).topics
         return topic in (shard, parent_of(shard))
 
     def position_of(self, run: int, unit: int) -> Position:
-        """At an entry of a ledger."""
+        """The start of an entry of a ledger."""
         return Position.of(run, unit, -1)
 
     def decode_cut(self, text: str, shard: str) -> list[dict[str, Any]]:
-        """Of a message id in any notation."""
-        from airflow_provider_streams.systems.pulsar.message_id import parse_position  # noqa: PLC0415 - when asked
+        """The parts of a message id in any notation."""
+        from airflow_provider_streams.systems.pulsar.metadata.message_id import parse_position  # noqa: PLC0415 - when asked
 
         ledger, entry, batch_index = parse_position(text, shard).parts
         return [{"ledger": ledger, "entry": entry, "batch_index": batch_index}]
@@ -106,9 +124,9 @@ class Pulsar(Declaration):
 
 
 def chosen(details: Mapping[str, Any]) -> dict[str, Any]:
-    """The partitions, keys and ranges of hashes that a source has only, from their texts."""
+    """A source's choice of partitions, keys and ranges of hashes, from their texts."""
     return {
-        "partitions": numbers("partitions", details.get("partitions", "")),
-        "keys": words(details.get("keys", "")),
-        "key_hash_ranges": spans("key hash ranges", details.get("key_hash_ranges", "")),
+        "partitions": numbers("partitions", details.get("partitions")),
+        "keys": words("keys", details.get("keys")),
+        "key_hash_ranges": spans("key hash ranges", details.get("key_hash_ranges")),
     }

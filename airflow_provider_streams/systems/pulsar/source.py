@@ -1,4 +1,4 @@
-"""Topics of one Pulsar cluster, and the names that they can have."""
+"""Topics of one Pulsar cluster, and their valid names."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from airflow_provider_streams.errors import InvalidName, InvalidRequest, InvalidSchema
-from airflow_provider_streams.model.payload import Payload, PayloadLike, Registry, payload_from
-from airflow_provider_streams.model.selection import Selection, joined_slots, key_texts
-from airflow_provider_streams.model.source import in_uri
+from airflow_provider_streams.model.schema.change_payload import ChangePayload
+from airflow_provider_streams.model.schema.payload import Payload, PayloadLike, Registry, payload_from
+from airflow_provider_streams.model.sinks.templates import is_template
+from airflow_provider_streams.model.stream.key_selection import Selection, joined_slots, key_texts
+from airflow_provider_streams.model.stream.source import Source, in_uri
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,18 +27,19 @@ class PulsarSource:
             Tenant and namespace must be plain text.
         conn_id: the Airflow connection.
         value: what the messages' values are: `"auto"` (by the topic's schema), `Json(..)`, `Avro(..)`, `Protobuf(..)`,
-            `Utf8()` or `Bytes()`; None: they are not decoded.
-        key: the same of their keys.
-        partitions: of each topic only these partitions.
-        keys: only messages with one of these keys land. All are read; the others are counted as filtered.
-        key_hash_ranges: the same of messages whose keys' hashes are in one of these ranges, `(first, last)` of 0 to
-            65535, both included: 31 bits of Murmur3 (32 bits, seed 0), modulo 65536, of the ordering key, or else the
-            key. Messages without any have the hash 0.
+            `Utf8()` or `Bytes()`; changes of a database: `Debezium()`, `Canal()` or `Maxwell()`; None: they are not
+            decoded.
+        key: the same for their keys.
+        partitions: only these partitions of each topic.
+        keys: only messages with one of these keys become rows. All are read; the others count as filtered.
+        key_hash_ranges: the same for messages whose keys' hashes are in one of these ranges, `(first, last)` of 0 to
+            65535, both included. The hash is 31 bits of Murmur3 (32 bits, seed 0), modulo 65536, of the ordering key,
+            or else of the key. Messages without a key have the hash 0.
 
     Raises:
-        InvalidName: a topic that is not persistent, or not a topic's name.
-        InvalidRequest: neither topics nor a pattern, or both; or what chooses no message.
-        InvalidSchema: values or keys that cannot be decoded so.
+        InvalidName: a topic that is not persistent, or an invalid name.
+        InvalidRequest: neither topics nor a pattern, or both; or a choice that no message can meet.
+        InvalidSchema: a payload that a topic cannot have.
     """
 
     system: ClassVar[str] = "pulsar"
@@ -68,15 +71,20 @@ class PulsarSource:
         names = (topics,) if isinstance(topics, str) else tuple(topics)
         if bool(names) == bool(pattern):
             raise InvalidRequest("PulsarSource takes topics or a pattern, one of them")
-        object.__setattr__(self, "topics", tuple(dict.fromkeys(full_topic_name(name) for name in names)))
-        object.__setattr__(self, "pattern", full_topic_pattern(pattern) if pattern else None)
-        object.__setattr__(self, "conn_id", conn_id)
-        object.__setattr__(self, "value", _payload(value))
-        object.__setattr__(self, "key_payload", _payload(key))
-        object.__setattr__(self, "partitions", _partitions(self.topics, partitions))
-        object.__setattr__(self, "keys", key_texts(keys))
-        object.__setattr__(self, "key_hash_ranges", joined_slots(key_hash_ranges))
-        _ = self.selection  # refuses what chooses in two ways
+        full_names = tuple(dict.fromkeys(full_topic_name(name) for name in names))
+        values = {
+            "topics": full_names,
+            "pattern": full_topic_pattern(pattern) if pattern else None,
+            "conn_id": conn_id,
+            "value": _payload(value),
+            "key_payload": _key_payload(value, key),
+            "partitions": _partitions(full_names, partitions),
+            "keys": key_texts(keys),
+            "key_hash_ranges": joined_slots(key_hash_ranges),
+        }
+        for name, given in values.items():
+            object.__setattr__(self, name, given)
+        _ = self.selection  # refuses a choice by both keys and hashes
 
     def __str__(self) -> str:
         numbers = f" (partitions {', '.join(map(str, self.partitions))})" if self.partitions else ""
@@ -84,7 +92,7 @@ class PulsarSource:
         return f"{self.pattern or ', '.join(self.topics)}{numbers}{chosen}"
 
     def only(self, topic: str) -> PulsarSource:
-        """One of its topics, read as it is."""
+        """One of its topics as a source, with the same choices."""
         return PulsarSource(
             topic,
             conn_id=self.conn_id,
@@ -100,7 +108,7 @@ class PulsarSource:
         """Which keys are chosen; None: all.
 
         Raises:
-            InvalidRequest: keys and ranges of their hashes, or ranges that there are not.
+            InvalidRequest: both keys and ranges of hashes, or an impossible range.
         """
         if not self.keys and not self.key_hash_ranges:
             return None
@@ -121,6 +129,13 @@ class PulsarSource:
         return f"pulsar://{self.conn_id}/{in_uri(name.removeprefix('persistent://'))}"
 
 
+def pulsar_source(source: Source) -> PulsarSource:
+    """The source, if it is one of Pulsar; raises `InvalidRequest` for any other."""
+    if not isinstance(source, PulsarSource):
+        raise InvalidRequest(f"{source} is not a Pulsar source")
+    return source
+
+
 def _partitions(topics: Iterable[str], given: Iterable[int]) -> tuple[int, ...]:
     found = tuple(sorted(set(given)))
     if any(isinstance(one, bool) or not isinstance(one, int) or one < 0 for one in found):
@@ -137,6 +152,16 @@ def _payload(given: PayloadLike | None) -> Payload | None:
     return payload
 
 
+def _key_payload(value: PayloadLike | None, given: PayloadLike | None) -> Payload | None:
+    payload = _payload(given)
+    if isinstance(payload, ChangePayload):
+        raise InvalidSchema(f"key={payload.format}", "only values are changes", "Leave it out, or write Utf8().")
+    if payload is not None and isinstance(payload_from(value), ChangePayload):
+        reason = "the keys of changes are columns of their rows"
+        raise InvalidSchema(f"key={payload.format}", reason, "Leave it out.")
+    return payload
+
+
 _PARTITION = re.compile(r"-partition-\d+$")
 _DOMAIN = re.compile(r"^(?P<domain>[a-z-]+)://")
 _PART = re.compile(r"^[-=:.\w]+$")
@@ -150,15 +175,12 @@ def full_topic_name(name: str) -> str:
     """`persistent://tenant/namespace/topic` for a full name or one of Pulsar's shorthands.
 
     Raises:
-        InvalidName: another domain, or not 1 or 3 parts.
+        InvalidName: another domain, or a wrong number of parts. A template is checked after it is rendered.
     """
-    domain = _DOMAIN.match(name)
-    if domain and domain["domain"] != "persistent":
-        raise InvalidName(name, _REFUSED.get(domain["domain"], "only persistent:// topics can be read"))
-    parts = name.removeprefix("persistent://").split("/")
-    if len(parts) == 1 and not domain:
-        parts = ["public", "default", *parts]
-    if len(parts) != 3 or not all(map(_PART.match, parts[:2])) or not parts[2].strip():  # noqa: PLR2004
+    if is_template(name):
+        return name
+    parts = _parts(name)
+    if not parts or "/" in parts[2] or not parts[2].strip():
         raise InvalidName(name, "write it as 'topic', 'tenant/namespace/topic' or 'persistent://..'")
     return f"persistent://{'/'.join(parts)}"
 
@@ -169,13 +191,10 @@ def full_topic_pattern(pattern: str) -> str:
     Raises:
         InvalidName: not a regular expression, another domain, or a tenant or namespace that is not plain text.
     """
-    domain = _DOMAIN.match(pattern)
-    if domain and domain["domain"] != "persistent":
-        raise InvalidName(pattern, _REFUSED.get(domain["domain"], "only persistent:// topics can be read"))
-    parts = pattern.removeprefix("persistent://").split("/", 2)
-    if len(parts) == 1 and not domain:
-        parts = ["public", "default", *parts]
-    if len(parts) != 3 or not all(map(_PART.match, parts[:2])):  # noqa: PLR2004
+    if is_template(pattern):
+        return pattern
+    parts = _parts(pattern)
+    if not parts:
         raise InvalidName(pattern, "tenant and namespace of a pattern must be plain text")
     full = f"persistent://{'/'.join(parts)}"
     try:
@@ -183,3 +202,14 @@ def full_topic_pattern(pattern: str) -> str:
     except re.error as error:
         raise InvalidName(pattern, f"not a regular expression: {error}") from error
     return full
+
+
+def _parts(name: str) -> list[str]:
+    """Tenant, namespace and the rest of a full name or a shorthand; empty: it has no such parts."""
+    domain = _DOMAIN.match(name)
+    if domain and domain["domain"] != "persistent":
+        raise InvalidName(name, _REFUSED.get(domain["domain"], "only persistent:// topics can be read"))
+    parts = name.removeprefix("persistent://").split("/", 2)
+    if len(parts) == 1 and not domain:
+        parts = ["public", "default", *parts]
+    return parts if len(parts) == 3 and all(map(_PART.match, parts[:2])) else []  # noqa: PLR2004

@@ -1,4 +1,4 @@
-"""Pulsar behind the one protocol of all stream systems: where its parts meet."""
+"""Pulsar as a `StreamSystem`: the one class that the rest of the package sees."""
 
 from __future__ import annotations
 
@@ -7,28 +7,30 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
 
-from airflow_provider_streams.errors import InvalidRequest, OtherCluster
-from airflow_provider_streams.model.cut import Cut
-from airflow_provider_streams.model.event_field import checked
-from airflow_provider_streams.model.plan import OnLoss, Plan, PlanRequest, Split
-from airflow_provider_streams.model.position import Position
-from airflow_provider_streams.model.receipt import SplitReceipt
-from airflow_provider_streams.model.sighting import Identity, Sighting
-from airflow_provider_streams.model.source import Source
+from airflow_provider_streams.errors import InvalidRequest, SourceReplaced
+from airflow_provider_streams.model.plan.plan import OnLoss, Plan, PlanRequest, Split
+from airflow_provider_streams.model.plan.receipt import SplitReceipt
+from airflow_provider_streams.model.schema.event_time_field import checked
+from airflow_provider_streams.model.stream.cut import Cut
+from airflow_provider_streams.model.stream.position import Position
+from airflow_provider_streams.model.stream.source import Source
+from airflow_provider_streams.model.stream.tail_observation import Incarnation, TailObservation
 from airflow_provider_streams.systems.base import Recorded, SplitReader
-from airflow_provider_streams.systems.given_cuts import EARLIEST
-from airflow_provider_streams.systems.pulsar import cuts
-from airflow_provider_streams.systems.pulsar.admin.client import AdminClient, AsyncAdminClient
+from airflow_provider_streams.systems.change_sampling import with_changes
+from airflow_provider_streams.systems.connection.list_options import words
+from airflow_provider_streams.systems.explicit_cuts import EARLIEST
+from airflow_provider_streams.systems.pulsar.client.admin.client import AdminClient, AsyncAdminClient
+from airflow_provider_streams.systems.pulsar.client.endpoint import Endpoint
+from airflow_provider_streams.systems.pulsar.client.queries import Topic, ask, names_of
+from airflow_provider_streams.systems.pulsar.client.wire.broker_client import BrokerClient
 from airflow_provider_streams.systems.pulsar.declaration import chosen
-from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
-from airflow_provider_streams.systems.pulsar.message_id import parse_position
-from airflow_provider_streams.systems.pulsar.planner import Planner, run
-from airflow_provider_streams.systems.pulsar.questions import Topic, ask, names_of
-from airflow_provider_streams.systems.pulsar.schemas import of_source
-from airflow_provider_streams.systems.pulsar.source import PulsarSource, full_topic_name
-from airflow_provider_streams.systems.pulsar.wire.broker import BrokerClient
+from airflow_provider_streams.systems.pulsar.metadata.message_id import parse_position
+from airflow_provider_streams.systems.pulsar.metadata.schemas import of_source
+from airflow_provider_streams.systems.pulsar.planning import cuts
+from airflow_provider_streams.systems.pulsar.planning.cluster_state import ClusterState
+from airflow_provider_streams.systems.pulsar.planning.planner import Planner, run
+from airflow_provider_streams.systems.pulsar.source import PulsarSource, full_topic_name, pulsar_source
 from airflow_provider_streams.systems.schemas import Versions
-from airflow_provider_streams.systems.written import words
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,11 +42,7 @@ _RULES: dict[str, Callable[[cuts.Shard], Position]] = {EARLIEST: cuts.head, "lat
 
 
 class PulsarSystem:
-    """One Pulsar cluster. Connects when used; leaves nothing open between two calls.
-
-    Args:
-        endpoint: where it is, and who we are there.
-    """
+    """One Pulsar cluster. Connects when used; leaves nothing open between two calls."""
 
     name: ClassVar[str] = "pulsar"
 
@@ -60,10 +58,10 @@ class PulsarSystem:
         return cls(Endpoint.from_options(options))
 
     def source(self, options: Mapping[str, str]) -> PulsarSource:
-        """The source that `topic`, `topics` (between commas) or `topicsPattern` names, and what it has only.
+        """The source that `topic`, `topics` (between commas) or `topicsPattern` names, with its choices.
 
         Raises:
-            InvalidRequest: none, or more than one of them.
+            InvalidRequest: none or several of them are given.
         """
         folded = {name.lower(): str(value).strip() for name, value in options.items()}
         given = {name: folded[name] for name in _SOURCE_OPTIONS if folded.get(name)}
@@ -72,85 +70,81 @@ class PulsarSystem:
         if "topicspattern" in given:
             return PulsarSource(pattern=given["topicspattern"], **chosen(folded))
         (text,) = given.values()
-        return PulsarSource(words(text), **chosen(folded))
+        return PulsarSource(words("topics", text), **chosen(folded))
 
     def singles(self, source: Source) -> tuple[PulsarSource, ...]:
-        """See `FanningOut`: a topic with its partitions is one."""
-        asked = _pulsar_source(source)
+        """See `FanningOut`: a topic with its partitions is one source."""
+        asked = pulsar_source(source)
         with AdminClient(self.endpoint) as admin:
             return tuple(asked.only(name) for name in ask(admin, names_of(asked)))
 
     def parse_cut(self, source: Source, text: str | Mapping[str, str]) -> Cut:
         """A user's cut, resolved now.
 
-        `earliest`, `latest`; a message id, where the source is one shard; or all shards by name, each with one of
-        these, as a mapping or its JSON. Message ids: `ledger:entry`, `ledger:entry:partition:batch index` (-1: it does
-        not say), the base64 text of a serialized id, its JSON; `after <id>` is the place just after that message.
+        `earliest` or `latest`; a message id, if the source is one shard; or one of these for each shard by name, as a
+        mapping or its JSON. Message ids: `ledger:entry`, `ledger:entry:partition:batch index` (-1: not said), the
+        base64 text of a serialized id, its JSON; `after <id>` is the place just after that message.
 
         Raises:
-            InvalidRequest: no such notation, or not every shard of the source is named.
+            InvalidRequest: an unknown notation, or a shard of the source is missing.
         """
-        return run(self._cut(_pulsar_source(source), _written(text)))
+        return self._cut(source, text)
 
     def parse_start(self, source: Source, text: str | Mapping[str, str]) -> Cut:
-        """See `StartsByShard`; all shards are named, as in `parse_cut`."""
-        return run(self._cut(_pulsar_source(source), _written(text), left_out=EARLIEST))
+        """See `StartsByShard`; the text names all shards, as in `parse_cut`."""
+        return self._cut(source, text, left_out=EARLIEST)
 
     def tail(self, source: Source) -> Cut:
-        """See `StreamSystem` and `cuts.tail`: behind the last readable message of each partition."""
-        named = _pulsar_source(source)
-        return run(self._with_planner(lambda planner: planner.cut_at(named, cuts.tail)))
+        """See `StreamSystem` and `cuts.tail`: after the last readable message of each partition."""
+        return self._run(lambda planner: planner.cut_at(pulsar_source(source), cuts.tail))
 
     def go_on(self, earlier: Cut, tail: Cut) -> Cut | None:
-        """See `StreamSystem`: a partition that cannot be seen any more keeps its place."""
+        """See `StreamSystem`: a partition that is no longer visible keeps its place."""
         return earlier.extend(tail)
 
     def horizon(self, source: Source, recorded: Recorded | None = None) -> datetime | None:  # noqa: ARG002 - it knows
         """See `StreamSystem` and `Planner.horizon`."""
-        named = _pulsar_source(source)
-        return run(self._with_planner(lambda planner: planner.horizon(named)))
+        return self._run(lambda planner: planner.horizon(pulsar_source(source)))
 
     def plan(self, request: PlanRequest) -> Plan:
-        """See `Planner.plan`; schemas are asked for last, so that every version of what lies before the end is known.
+        """See `Planner.plan`.
 
         Raises:
-            SchemasDiffer: topics whose rows cannot have the same columns.
+            IncompatibleSchemas: topics whose rows cannot have the same columns.
             InvalidSchema: a schema that no row can be decoded by.
-            InvalidRequest: the field of a basis by event time is none; see `event_field.checked`.
+            InvalidRequest: the basis names a field that cannot be an event time; see `event_time_field.checked`.
         """
-        return checked(run(self._with_planner(lambda planner: planner.plan(request))))
+        plan = self._run(lambda planner: planner.plan(request))
+        return checked(with_changes(self, plan, request))
 
     def schemas(self, source: Source) -> Versions:
         """See `SchemaKeeper`."""
         with AdminClient(self.endpoint) as admin:
-            return ask(admin, of_source(_pulsar_source(source)))
+            return ask(admin, of_source(pulsar_source(source)))
 
-    def look(self, source: Source) -> Sighting:
-        """See `StreamSystem` and `Planner.look_at`."""
-        named = _pulsar_source(source)
-        return run(self._with_planner(lambda planner: planner.look_at(named)))
+    def observe_tail(self, source: Source) -> TailObservation:
+        """See `StreamSystem` and `Planner.observe_tail`."""
+        return self._run(lambda planner: planner.observe_tail(pulsar_source(source)))
 
-    def identity(self, source: Source) -> Identity:
-        """See `StreamSystem` and `Planner.identity`."""
-        named = _pulsar_source(source)
-        return run(self._with_planner(lambda planner: planner.identity(named)))
+    def incarnation(self, source: Source) -> Incarnation:
+        """See `StreamSystem` and `Planner.incarnation`."""
+        return self._run(lambda planner: planner.incarnation(pulsar_source(source)))
 
-    def other_life(self, source: Source, identity: Identity) -> OtherCluster | None:  # noqa: ARG002 - see below
-        """None: topics of one source come and go. Where positions go on, each shard's windows know its life."""
+    def other_incarnation(self, source: Source, incarnation: Incarnation) -> SourceReplaced | None:  # noqa: ARG002 - see below
+        """None: topics of one source come and go, and each shard's windows know its incarnation."""
         return None
 
     def check_ready(self, request: PlanRequest) -> None:
         """See `Planner.check_ready`."""
-        run(self._with_planner(lambda planner: planner.check_ready(request)))
+        self._run(lambda planner: planner.check_ready(request))
 
     def check_origin(self, plan: Plan) -> None:
         """See `StreamSystem` and `Planner.check_origin`."""
-        run(self._with_planner(lambda planner: planner.check_origin(plan)))
+        self._run(lambda planner: planner.check_origin(plan))
 
     def schema(self, columns: Sequence[str] | None) -> pa.Schema:
         """The Arrow schema of these columns; None: the default ones."""
-        # pyarrow is not needed to plan
-        from airflow_provider_streams.systems.pulsar.decode.columns import arrow_schema  # noqa: PLC0415
+        from airflow_provider_streams.systems.pulsar.reading.decode.columns import arrow_schema  # noqa: PLC0415 - loads Arrow
 
         return arrow_schema(columns)
 
@@ -158,40 +152,43 @@ class PulsarSystem:
         self, plan: Plan, split: Split, columns: Sequence[str] | None = None, *, on_loss: OnLoss = "fail"
     ) -> SplitReader:
         """A reader of one split, over the binary protocol."""
-        from airflow_provider_streams.systems.pulsar.reader import PulsarSplitReader  # noqa: PLC0415
+        from airflow_provider_streams.systems.pulsar.reading.reader import PulsarSplitReader  # noqa: PLC0415
 
         return PulsarSplitReader(self.endpoint, plan, split, columns, on_loss=on_loss)
 
     def explain(self, plan: Plan, receipts: Iterable[SplitReceipt], *, on_loss: OnLoss) -> tuple[SplitReceipt, ...]:
-        """See `explain.explain`; asks nothing when there are no gaps."""
-        from airflow_provider_streams.systems.pulsar.explain import explain  # noqa: PLC0415
+        """See `missing_entries.explain`; makes no calls if there are no gaps."""
+        from airflow_provider_streams.systems.pulsar.reading.missing_entries import explain  # noqa: PLC0415
 
         reports = tuple(receipts)
         if not any(report.gaps for report in reports):
             return reports
 
-        async def asked() -> tuple[SplitReceipt, ...]:
-            async with AsyncAdminClient(self.endpoint) as admin:
-                with BrokerClient(self.endpoint) as brokers:
-                    return await explain(admin, brokers, plan, reports, on_loss=on_loss)
-
-        return run(asked())
+        return self._connected(lambda cluster: explain(cluster, plan, reports, on_loss=on_loss))
 
     def close(self) -> None:
         """Nothing stays open between two calls."""
 
-    async def _with_planner(self, work: Callable[[Planner], Awaitable[T]]) -> T:
-        async with AsyncAdminClient(self.endpoint) as admin:
-            # the brokers' connections belong to this one call
-            with BrokerClient(self.endpoint) as brokers:
-                cluster = str(self.endpoint.addresses[0])
-                return await work(Planner(admin, brokers, cluster=cluster))
+    def _connected(self, work: Callable[[ClusterState], Awaitable[T]]) -> T:
+        """The result of work with connections of its own."""
 
-    async def _cut(self, source: PulsarSource, written: str | Mapping[str, str], *, left_out: str | None = None) -> Cut:
+        async def connected() -> T:
+            async with AsyncAdminClient(self.endpoint) as admin:
+                with BrokerClient(self.endpoint) as brokers:
+                    return await work(ClusterState(admin, brokers, str(self.endpoint.addresses[0])))
+
+        return run(connected())
+
+    def _run(self, work: Callable[[Planner], Awaitable[T]]) -> T:
+        return self._connected(lambda cluster: work(Planner(cluster)))
+
+    def _cut(self, source: Source, text: str | Mapping[str, str], *, left_out: str | None = None) -> Cut:
+        asked, written = pulsar_source(source), _written(text)
+
         async def resolve(planner: Planner) -> Cut:
-            texts = _texts(await planner.shards(source), written)
+            texts = _texts(tuple(await planner.shards(asked)), written)
             rules = {text.lower() for text in texts.values()} & _RULES.keys() - {left_out}
-            resolved = {rule: await planner.cut_at(source, _RULES[rule]) for rule in rules}
+            resolved = {rule: await planner.cut_at(asked, _RULES[rule]) for rule in rules}
             return Cut(
                 {
                     shard: resolved[text.lower()][shard] if text.lower() in resolved else parse_position(text, shard)
@@ -200,29 +197,23 @@ class PulsarSystem:
                 }
             )
 
-        return await self._with_planner(resolve)
+        return self._run(resolve)
 
 
 async def check_ready(admin: AsyncAdminClient, request: PlanRequest, topics: tuple[Topic, ...]) -> None:
-    """`Planner.check_ready` for an event loop, with its client and the topics that it knows."""
+    """`Planner.check_ready` for an event loop, with its client and known topics."""
     with BrokerClient(admin.endpoint) as brokers:
-        await Planner(admin, brokers, cluster="").check_ready(request, topics)
+        await Planner(ClusterState(admin, brokers)).check_ready(request, topics)
 
 
-async def look(admin: AsyncAdminClient, topics: tuple[Topic, ...]) -> Sighting:
-    """`Planner.look` for an event loop, with its client and the topics that it knows."""
+async def observe_topics(admin: AsyncAdminClient, topics: tuple[Topic, ...]) -> TailObservation:
+    """`Planner.observe_tail` for an event loop, with its client and known topics."""
     with BrokerClient(admin.endpoint) as brokers:
-        return await Planner(admin, brokers, cluster="").look(topics)
-
-
-def _pulsar_source(source: Source) -> PulsarSource:
-    if not isinstance(source, PulsarSource):
-        raise InvalidRequest(f"{source} is not a Pulsar source")
-    return source
+        return await Planner(ClusterState(admin, brokers)).observe_topics(topics)
 
 
 def _written(text: str | Mapping[str, str]) -> str | Mapping[str, str]:
-    """The JSON of all shards as a mapping; the JSON of one id stays text."""
+    """JSON of all shards becomes a mapping; JSON of one id stays text."""
     if not isinstance(text, str) or not text.lstrip().startswith("{"):
         return text
     try:
@@ -235,7 +226,7 @@ def _written(text: str | Mapping[str, str]) -> str | Mapping[str, str]:
 
 
 def _texts(shards: Sequence[str], written: str | Mapping[str, str]) -> dict[str, str]:
-    """Each shard's own text."""
+    """The text of each shard."""
     if isinstance(written, Mapping):
         texts = {full_topic_name(name): text.strip() for name, text in written.items()}
         cuts.check_shards(dict.fromkeys(shards), texts)

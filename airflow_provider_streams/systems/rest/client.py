@@ -6,25 +6,18 @@ import asyncio
 import ssl
 import time
 from collections.abc import Iterable, Mapping
-from types import TracebackType
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 import httpx
 
 from airflow_provider_streams.errors import ProtocolError
-from airflow_provider_streams.systems.backoff import Backoff, Pause
-from airflow_provider_streams.systems.rest.answer import Answer
-from airflow_provider_streams.systems.rest.exchange import (
-    Outcome,
-    Route,
-    Send,
-    Step,
-    Unreachable,
-    exchange,
-)
+from airflow_provider_streams.systems.connection.backoff import Backoff, Pause
+from airflow_provider_streams.systems.connection.tls import tls_refusal
+from airflow_provider_streams.systems.rest.exchange import Outcome, Route, Send, Step, Unreachable, exchange
 from airflow_provider_streams.systems.rest.request import Request
-from airflow_provider_streams.systems.rules import Rule, arun, run, together
-from airflow_provider_streams.systems.tls import tls_refusal
+from airflow_provider_streams.systems.rest.response import Answer
+from airflow_provider_streams.systems.rest.server_date import ServerClock
+from airflow_provider_streams.systems.sansio import Rule, arun, run, together
 
 T = TypeVar("T")
 
@@ -33,7 +26,7 @@ CONCURRENCY = 16
 LONGEST_ANSWER = 64 * 1024 * 1024
 """Bytes of the longest answer that is taken."""
 _SMALL = 64 * 1024
-"""Bytes that are read sooner than a connection is made anew."""
+"""Reading so many bytes costs less than a new connection."""
 
 
 class Service(Protocol):
@@ -51,10 +44,10 @@ class Service(Protocol):
         """
 
     def headers(self) -> Mapping[str, str]:
-        """Those that show who we are, resolved now; secret."""
+        """Our credentials, resolved now; secret."""
 
     def ssl_context(self) -> ssl.SSLContext:
-        """Of an https address."""
+        """For an https address."""
 
 
 S = TypeVar("S", bound=Service)
@@ -83,11 +76,11 @@ def _content(send: Send) -> dict[str, Any]:
 
 
 class _Body:
-    """What comes of an answer, as far as it is wanted."""
+    """The part of an answer that is read."""
 
     def __init__(self, send: Send, response: httpx.Response) -> None:
         unwanted = send.headers_only and response.is_success
-        # an answer that is left half-way costs its connection: what is small is read all the same
+        # an answer that is not read to its end costs its connection: small ones are read all the same
         self.is_wanted = not unwanted or int(response.headers.get("Content-Length", _SMALL + 1)) <= _SMALL
         self._response, self._action = response, f"{send.method} {response.request.url.path}"
         self._parts: list[bytes] = []
@@ -111,7 +104,9 @@ class _Body:
         return Answer(self._response.status_code, headers, b"".join(self._parts))
 
 
-def _unreachable(error: httpx.TransportError, where: str) -> Unreachable:
+def _unreachable(error: httpx.InvalidURL | httpx.TransportError, where: str) -> Unreachable:
+    if isinstance(error, httpx.InvalidURL):
+        raise ProtocolError(f"{where} leads to something that is no address") from error
     if refusal := tls_refusal(where, error):
         raise refusal from error
     # connecting failed: nothing was sent
@@ -120,7 +115,7 @@ def _unreachable(error: httpx.TransportError, where: str) -> Unreachable:
 
 
 class _Edge(Generic[S]):
-    """What the two edges share: whom they call, as whom, and how often."""
+    """What the two edges share: whom they call, with which identity, and how often."""
 
     def __init__(self, endpoint: S, backoff: Backoff | None) -> None:
         self.endpoint = endpoint
@@ -143,11 +138,7 @@ class RestClient(_Edge[S]):
     """
 
     def __init__(
-        self,
-        endpoint: S,
-        *,
-        transport: httpx.BaseTransport | None = None,
-        backoff: Backoff | None = None,
+        self, endpoint: S, *, transport: httpx.BaseTransport | None = None, backoff: Backoff | None = None
     ) -> None:
         super().__init__(endpoint, backoff)
         self._http = httpx.Client(transport=transport, **_settings(endpoint))
@@ -156,7 +147,7 @@ class RestClient(_Edge[S]):
         """The result of a call.
 
         Raises:
-            AccessError, SystemUnavailable, ProtocolError: see `exchange`.
+            AccessError, SystemUnavailable, ProtocolError: as `exchange`.
         """
         return run(self._exchange(request), self._do)
 
@@ -170,9 +161,7 @@ class RestClient(_Edge[S]):
                 for part in response.iter_bytes() if body.is_wanted else ():
                     body.add(part)
                 return body.answer
-        except httpx.InvalidURL as error:
-            raise ProtocolError(f"{self._route.where} leads to what is no address") from error
-        except httpx.TransportError as error:
+        except (httpx.InvalidURL, httpx.TransportError) as error:
             return _unreachable(error, self._route.where)
 
     def close(self) -> None:
@@ -182,9 +171,7 @@ class RestClient(_Edge[S]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -192,18 +179,15 @@ class AsyncRestClient(_Edge[S]):
     """The same for one event loop, at most `CONCURRENCY` calls at a time."""
 
     def __init__(
-        self,
-        endpoint: S,
-        *,
-        transport: httpx.AsyncBaseTransport | None = None,
-        backoff: Backoff | None = None,
+        self, endpoint: S, *, transport: httpx.AsyncBaseTransport | None = None, backoff: Backoff | None = None
     ) -> None:
         super().__init__(endpoint, backoff)
         self._http = httpx.AsyncClient(transport=transport, **_settings(endpoint))
+        self.clock = ServerClock()
         self._places = asyncio.Semaphore(CONCURRENCY)
 
     async def __call__(self, request: Request[T]) -> T:
-        """See `RestClient`."""
+        """As `RestClient`."""
         return await arun(self._exchange(request), self._do)
 
     async def all(self, requests: Iterable[Request[T]]) -> list[T]:
@@ -215,16 +199,16 @@ class AsyncRestClient(_Edge[S]):
             await asyncio.sleep(step.seconds)
             return None
         async with self._places:
+            asked = time.monotonic()
             try:
                 async with self._http.stream(**_content(step)) as response:
+                    self.clock.hear(response.headers.get("Date"), asked)
                     body = _Body(step, response)
                     if body.is_wanted:
                         async for part in response.aiter_bytes():
                             body.add(part)
                     return body.answer
-            except httpx.InvalidURL as error:
-                raise ProtocolError(f"{self._route.where} leads to what is no address") from error
-            except httpx.TransportError as error:
+            except (httpx.InvalidURL, httpx.TransportError) as error:
                 return _unreachable(error, self._route.where)
 
     async def close(self) -> None:
@@ -234,7 +218,5 @@ class AsyncRestClient(_Edge[S]):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()

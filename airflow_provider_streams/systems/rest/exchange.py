@@ -7,19 +7,27 @@ from dataclasses import dataclass, field
 from typing import TypeVar, cast
 from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
 
-from airflow_provider_streams.errors import NotFollowed, ProtocolError, SystemUnavailable
-from airflow_provider_streams.systems.backoff import Backoff, Pause
-from airflow_provider_streams.systems.reach import Reach
-from airflow_provider_streams.systems.rest.answer import Answer, reason
-from airflow_provider_streams.systems.rest.failures import Dialect, failure, is_passing, meets
-from airflow_provider_streams.systems.rest.request import Request
-from airflow_provider_streams.systems.rules import Rule
+from airflow_provider_streams.errors import (
+    AuthenticationFailed,
+    NotAuthorized,
+    ProtocolError,
+    RedirectRefused,
+    SourceNotFound,
+    StreamsError,
+    SystemUnavailable,
+)
+from airflow_provider_streams.systems.connection.backoff import Backoff, Pause
+from airflow_provider_streams.systems.connection.redirect_policy import RedirectPolicy
+from airflow_provider_streams.systems.rest.request import AnyRequest, Refusal, Request
+from airflow_provider_streams.systems.rest.response import Answer, reason
+from airflow_provider_streams.systems.sansio import Rule
 
 T = TypeVar("T")
 
 MAX_HOPS = 5
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _SUCCESS = range(200, 300)
+_PASSING_STATUSES = frozenset({429, 500, 502, 503, 504})
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +40,9 @@ class Send:
     headers: Mapping[str, str] = field(repr=False)
     body: bytes | None = None
     headers_only: bool = False
-    """Of an answer without a failure, leave out the body."""
+    """Skip the body of an answer that is no failure."""
     seconds: float | None = None
-    """Wait no longer for the answer; None: as usual."""
+    """Wait no longer for the answer; None: as the endpoint says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +59,26 @@ Outcome = Answer | Unreachable | None
 
 
 @dataclass(frozen=True, slots=True)
+class Dialect:
+    """What a service's refusals mean, in addition to their status."""
+
+    passing: tuple[Refusal, ...] = ()
+    """They may pass."""
+    lasting: tuple[Refusal, ...] = ()
+    """They do not pass, although their status says so."""
+    not_granted: tuple[str, ...] = ()
+    """With 401, in the reason: we are known, but may not do this."""
+
+
+@dataclass(frozen=True, slots=True)
 class Route:
-    """The service we call, and where it may send us: to the same question at another host."""
+    """The service we call, and where it may redirect us: to the same path at another host."""
 
     base: str
     """`http(s)://host:port`, perhaps with a path."""
-    reach: Reach
+    reach: RedirectPolicy
     rewrite: bool = False
-    """Follow a redirect on the base host (behind address translation)."""
+    """Follow redirects on the base host, for clusters whose addresses are translated."""
     dialect: Dialect = field(default_factory=Dialect)
 
     @property
@@ -81,8 +101,8 @@ class Route:
             secret: whether the request shows who we are.
 
         Raises:
-            NotFollowed: not to a host that may be asked this, or not with TLS any more.
-            ProtocolError: to nowhere, or to another question.
+            RedirectRefused: the host may not be asked this, or the redirect drops TLS.
+            ProtocolError: it is no address, or leads to another path.
         """
         try:
             target = urlsplit(urljoin(current, location))
@@ -90,9 +110,9 @@ class Route:
         except ValueError:
             host = ""
         if not host or "@" in target.netloc:
-            raise ProtocolError(f"{self.where} redirects to what is no address")
+            raise ProtocolError(f"{self.where} redirects to something that is no address")
         if unquote(target.path) not in {unquote(urlsplit(current).path), f"/{unquote(path)}"}:
-            raise ProtocolError(f"{self.where} redirects to another question than it was asked")
+            raise ProtocolError(f"{self.where} redirects to another path than it was asked for")
         base = urlsplit(self.base)
         if self.rewrite:
             return urlunsplit((base.scheme, base.netloc, urlsplit(self.url(path)).path, target.query, ""))
@@ -102,11 +122,11 @@ class Route:
     def _check(self, scheme: str, host: str, *, secret: bool) -> None:
         shown = f"{scheme}://{host}"
         if scheme not in {"http", "https"}:
-            raise NotFollowed(self.where, shown, "which is no web address", _REWRITE)
+            raise RedirectRefused(self.where, shown, "which is no web address", _REWRITE)
         if urlsplit(self.base).scheme == "https" and scheme != "https":
-            raise NotFollowed(self.where, shown, "over plain HTTP, although the connection asks for TLS", _REWRITE)
+            raise RedirectRefused(self.where, shown, "over plain HTTP, although the connection asks for TLS", _REWRITE)
         if secret and not self.reach.names(host):
-            raise NotFollowed(self.where, shown, "which may not see our credentials", f"{_ALLOW} {_REWRITE}")
+            raise RedirectRefused(self.where, shown, "which may not see our credentials", f"{_ALLOW} {_REWRITE}")
         self.reach.check(self.where, host)
 
 
@@ -115,7 +135,7 @@ _REWRITE = "To stay on the given host, set rewrite_redirects=true."
 
 
 def exchange(request: Request[T], route: Route, headers: Mapping[str, str], backoff: Backoff) -> Rule[Step, T]:
-    """The rule of one call; its value is the call's result. `headers` are those that show who we are.
+    """The rule of one call; its value is the call's result, and `headers` hold our credentials.
 
     Raises:
         AccessError: refused.
@@ -128,13 +148,13 @@ def exchange(request: Request[T], route: Route, headers: Mapping[str, str], back
         if isinstance(outcome, Unreachable):
             if final or (outcome.sent and (not request.idempotent or request.seconds is not None)):
                 raise SystemUnavailable(route.where, f"could not {request.action}: {outcome.detail}")
-        elif outcome.status in _SUCCESS or meets(outcome.status, reason(outcome), request.told):
+        elif outcome.status in _SUCCESS or _meets(outcome.status, reason(outcome), request.told):
             return _parsed(request, outcome, route)
-        elif meets(outcome.status, reason(outcome), request.absent):
-            # a request with `absent` conditions has None among its results
+        elif _meets(outcome.status, reason(outcome), request.absent):
+            # the result of a request with `absent` conditions may be None
             return cast("T", None)
-        elif final or not request.idempotent or not is_passing(request, outcome, route.dialect):
-            raise failure(request, outcome, route.where, route.dialect)
+        elif final or not request.idempotent or not _is_passing(request, outcome, route.dialect):
+            raise _failure(request, outcome, route.where, route.dialect)
         yield Pause(backoff.seconds(attempt))
     raise AssertionError("the last attempt returns or raises")
 
@@ -175,3 +195,39 @@ def _parsed(request: Request[T], answer: Answer, route: Route) -> T:
         raise ProtocolError(
             f"{route.where}: the answer to '{request.action}' is not understood: {type(error).__name__}: {error}"
         ) from error
+
+
+def _meets(status: int, why: str, conditions: tuple[Refusal, ...]) -> bool:
+    """Whether a refusal is one of these."""
+    return any(status == wanted and part in why.lower() for wanted, part in conditions)
+
+
+def _is_passing(request: AnyRequest, answer: Answer, dialect: Dialect) -> bool:
+    """Whether the same call may succeed a moment later."""
+    why = reason(answer)
+    if _meets(answer.status, why, dialect.lasting):
+        return False
+    return answer.status in _PASSING_STATUSES or _meets(answer.status, why, dialect.passing + request.passing)
+
+
+def _failure(request: AnyRequest, answer: Answer, where: str, dialect: Dialect) -> StreamsError:
+    """The error of a refusal."""
+    why = reason(answer)
+    is_known = any(words in why.lower() for words in dialect.not_granted)
+    if answer.status == 401 and not is_known:  # noqa: PLR2004
+        return AuthenticationFailed(where, why)
+    if answer.status in {401, 403}:
+        return NotAuthorized(where, request.action, why)
+    if answer.status == 404 and request.subject and not _is_page(answer):  # noqa: PLR2004
+        return SourceNotFound(request.subject, where)
+    if _is_passing(request, answer, dialect):
+        return SystemUnavailable(where, f"could not {request.action}: HTTP {answer.status}{_colon(why)}")
+    return ProtocolError(f"{where}: could not {request.action}: HTTP {answer.status}{_colon(why)}")
+
+
+def _is_page(answer: Answer) -> bool:
+    return "html" in answer.headers.get("content-type", "") or answer.body.lstrip()[:1] == b"<"
+
+
+def _colon(why: str) -> str:
+    return f": {why}" if why else ""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from airflow_provider_streams.systems.rest.answer import Answer
+from airflow_provider_streams.systems.rest.response import Answer
 
 T_co = TypeVar("T_co", covariant=True)
 

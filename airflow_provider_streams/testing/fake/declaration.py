@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from airflow_provider_streams.model.basis import BasisName
+from airflow_provider_streams.model.window.basis import BasisName
+from airflow_provider_streams.systems.connection.option import Option
 from airflow_provider_streams.systems.declaration import Declaration, PayloadColumns
-from airflow_provider_streams.systems.option import Option
+from airflow_provider_streams.testing.fake.server_state import Truth
 from airflow_provider_streams.testing.fake.source import FakeSource
-from airflow_provider_streams.testing.fake.truth import Truth
 
 if TYPE_CHECKING:
-    from airflow_provider_streams.model.source import Source
+    from airflow_provider_streams.model.stream.source import Source
 
 
 class Fake(Declaration):
@@ -49,5 +49,5 @@ class Fake(Declaration):
         return cast("FakeSource", source).only(shard.rpartition("-")[0])
 
     def has_shard(self, single: Source, shard: str) -> bool:
-        """One of its numbered shards; or itself, as its life is told of."""
+        """One of its numbered shards; or itself, which its incarnation names."""
         return str(single) in (shard, shard.rpartition("-")[0])

@@ -7,8 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from airflow_provider_streams.errors import PlanMismatch, StartTrimmed, WindowNotReady
-from airflow_provider_streams.model.cut import Cut
-from airflow_provider_streams.model.plan import (
+from airflow_provider_streams.model.plan.plan import (
     Estimate,
     Loss,
     Plan,
@@ -18,12 +17,13 @@ from airflow_provider_streams.model.plan import (
     Span,
     Split,
 )
-from airflow_provider_streams.model.position import Position
-from airflow_provider_streams.model.row_filter import RowFilter
-from airflow_provider_streams.testing.fake.truth import Truth
+from airflow_provider_streams.model.plan.row_filter import RowFilter
+from airflow_provider_streams.model.stream.cut import Cut
+from airflow_provider_streams.model.stream.position import Position
+from airflow_provider_streams.testing.fake.server_state import Truth
 
 if TYPE_CHECKING:
-    from airflow_provider_streams.model.source import Source
+    from airflow_provider_streams.model.stream.source import Source
 
 
 def plan(truth: Truth, request: PlanRequest) -> Plan:
@@ -35,7 +35,7 @@ def plan(truth: Truth, request: PlanRequest) -> Plan:
     return Plan(
         reader=request.reader,
         source=SourceRef(
-            request.source.system, request.source.conn_id, (str(request.source),), identity_of(truth, request.source)
+            request.source.system, request.source.conn_id, (str(request.source),), incarnation_of(truth, request.source)
         ),
         window=request.window,
         basis=request.basis,
@@ -51,8 +51,8 @@ def plan(truth: Truth, request: PlanRequest) -> Plan:
     )
 
 
-def identity_of(truth: Truth, source: object) -> tuple[tuple[str, str], ...]:
-    """What tells this life of the stream from another one."""
+def incarnation_of(truth: Truth, source: object) -> tuple[tuple[str, str], ...]:
+    """What tells this incarnation of the stream from another one."""
     return ((str(source), truth.life),)
 
 

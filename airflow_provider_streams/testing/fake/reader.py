@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from airflow_provider_streams.errors import SystemUnavailable
-from airflow_provider_streams.model.plan import Plan, Span, Split
-from airflow_provider_streams.model.position import Position
-from airflow_provider_streams.model.receipt import SplitReceipt
-from airflow_provider_streams.model.row_filter import RowFilter
-from airflow_provider_streams.testing.fake.truth import Truth, index_of, is_delivered, record_of, value_of
+from airflow_provider_streams.model.plan.plan import Plan, Span, Split
+from airflow_provider_streams.model.plan.receipt import SplitReceipt
+from airflow_provider_streams.model.plan.row_filter import RowFilter
+from airflow_provider_streams.model.stream.position import Position
+from airflow_provider_streams.testing.fake.server_state import Truth, index_of, is_delivered, record_of, value_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

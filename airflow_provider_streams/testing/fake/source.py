@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from airflow_provider_streams.model.payload import PayloadLike, payload_from
+from airflow_provider_streams.model.schema.payload import PayloadLike, payload_from
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,28 +14,31 @@ from airflow_provider_streams.errors import (
     AuthenticationFailed,
     EventsLost,
     InvalidRequest,
-    OtherCluster,
     SourceNotFound,
+    SourceReplaced,
     SystemUnavailable,
 )
-from airflow_provider_streams.formats.resolve import decoding_of
-from airflow_provider_streams.model.cut import Cut
-from airflow_provider_streams.model.plan import OnLoss, Plan, PlanRequest, Span, Split
-from airflow_provider_streams.model.receipt import SplitReceipt
-from airflow_provider_streams.model.sighting import Identity, Sighting
-from airflow_provider_streams.model.source import Source
-from airflow_provider_streams.redaction import conceal
+from airflow_provider_streams.errors.counted import counted
+from airflow_provider_streams.formats.schema.payload_resolution import decoding_of
+from airflow_provider_streams.model.plan.plan import OnLoss, Plan, PlanRequest, Span, Split
+from airflow_provider_streams.model.plan.receipt import SplitReceipt
+from airflow_provider_streams.model.schema.change_payload import ChangePayload
+from airflow_provider_streams.model.stream.cut import Cut
+from airflow_provider_streams.model.stream.source import Source
+from airflow_provider_streams.model.stream.tail_observation import Incarnation, TailObservation
+from airflow_provider_streams.redaction import register_secret
 from airflow_provider_streams.systems.base import Recorded
-from airflow_provider_streams.systems.sources import payloads_of
-from airflow_provider_streams.testing.fake.planner import cut_at, identity_of, plan
+from airflow_provider_streams.systems.change_sampling import with_changes
+from airflow_provider_streams.systems.source_json import payloads_of
+from airflow_provider_streams.testing.fake.planner import cut_at, incarnation_of, plan
 from airflow_provider_streams.testing.fake.reader import FakeReader
+from airflow_provider_streams.testing.fake.server_state import Truth, cause_of
 from airflow_provider_streams.testing.fake.source import FakeSource
-from airflow_provider_streams.testing.fake.truth import Truth, cause_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from airflow_provider_streams.model.source import Source
+    from airflow_provider_streams.model.stream.source import Source
 
 _COLUMNS = ("value", "publish_time", "shard", "number")
 _OPTIONAL = ("key", "properties")
@@ -53,7 +56,7 @@ class FakeSystem:
     def from_options(cls, options: Mapping[str, str]) -> Self:
         """See `StreamSystem`."""
         Truth.parse(options)
-        conceal(options.get("token", ""))
+        register_secret(options.get("token", ""))
         return cls(options)
 
     def __repr__(self) -> str:
@@ -119,27 +122,33 @@ class FakeSystem:
             raise SourceNotFound(str(request.source))
         made = plan(truth, request)
         value = payloads_of(request.source)["value"]
+        if isinstance(value, ChangePayload):
+            return with_changes(self, made, request)
         return replace(made, decoding=decoding_of(value, None, {str(request.source): {}}, "")) if value else made
 
-    def look(self, source: Source) -> Sighting:
+    def observe_tail(self, source: Source) -> TailObservation:
         """See `StreamSystem`."""
-        return Sighting(datetime.now(UTC), self.tail(source), identity_of(self._authenticated(), str(source)))
+        return TailObservation(datetime.now(UTC), self.tail(source), incarnation_of(self._authenticated(), str(source)))
 
-    def identity(self, source: Source) -> Identity:
+    def incarnation(self, source: Source) -> Incarnation:
         """See `StreamSystem`."""
-        return identity_of(self._authenticated(), str(source))
+        return incarnation_of(self._authenticated(), str(source))
 
-    def other_life(self, source: Source, identity: Identity) -> OtherCluster | None:
+    def other_incarnation(self, source: Source, incarnation: Incarnation) -> SourceReplaced | None:
         """See `StreamSystem`."""
-        found = self.identity(source)
-        return OtherCluster(source, str(dict(identity)), str(dict(found))) if identity and identity != found else None
+        found = self.incarnation(source)
+        return (
+            SourceReplaced(source, str(dict(incarnation)), str(dict(found)))
+            if incarnation and incarnation != found
+            else None
+        )
 
     def check_origin(self, plan: Plan) -> None:
         """See `StreamSystem`."""
         for name in plan.source.names:
-            planned, found = dict(plan.source.identity), dict(identity_of(self._authenticated(), name))
+            planned, found = dict(plan.source.incarnation), dict(incarnation_of(self._authenticated(), name))
             if planned != found:
-                raise OtherCluster(name, f"life {planned.get(name)}", f"life {found[name]}")
+                raise SourceReplaced(name, f"life {planned.get(name)}", f"life {found[name]}")
 
     def schema(self, columns: Sequence[str] | None) -> pa.Schema:
         """`value, publish_time, shard, number`; on request `key, properties`."""
@@ -170,7 +179,7 @@ class FakeSystem:
         return FakeReader(self._authenticated(), plan, split, self.schema(columns), self._options.get("truth"))
 
     def explain(self, plan: Plan, receipts: Iterable[SplitReceipt], *, on_loss: OnLoss) -> tuple[SplitReceipt, ...]:
-        """Markers are markers; what lies before the head, or before a `trim` fault, is lost."""
+        """Markers are markers; events before the head, or before a `trim` fault, are lost."""
         truth = self.truth
         shards = {split.index: split.shard for split in plan.splits}
         explained = []
@@ -185,7 +194,7 @@ class FakeSystem:
                     causes[cause] += 1
             if causes["lost"] and on_loss == "fail":
                 gap = receipt.gaps[0]
-                raise EventsLost(shards[receipt.index], gap.first, gap.end, f"{causes['lost']} events", "trimmed")
+                raise EventsLost(shards[receipt.index], gap.first, gap.end, counted(causes["lost"], "event"), "trimmed")
             explained.append(receipt.explain(causes, tuple(unexplained)))
         return tuple(explained)
 

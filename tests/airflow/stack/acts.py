@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx
+import psutil
 import pytest
 
 
@@ -28,9 +31,9 @@ class Dag:
     def parsed(self) -> None:
         self.until("was not parsed", lambda: self.stack.call("GET", self.path)["dag_id"])
 
-    def until(self, what: str, condition: Callable[[], Any], seconds: float = 240) -> Any:
+    def until(self, what: str, condition: Callable[[], Any]) -> Any:
         """Wait until a condition gives something; what it gave."""
-        return self.stack.until(f"{self.name}: {what}", condition, seconds)
+        return self.stack.until(f"{self.name}: {what}", condition)
 
     @contextmanager
     def unpaused(self) -> Iterator[None]:
@@ -56,13 +59,13 @@ class Dag:
         SQLite gives the id of a removed trigger to the next one. A triggerer that has not seen the first one go would
         take the second one for it, and never start it.
         """
-        self.until("its watchers stay", lambda: not asset_of(self.stack, self.watches)["watchers"])
+        self.until("its watchers stay", lambda: not _watchers_of(self.stack, asset_of(self.stack, self.watches)["id"]))
         beats = set()
 
         def seen() -> bool:
             health = self.stack.call("GET", "/api/v2/monitor/health")
             beats.add(health["triggerer"]["latest_triggerer_heartbeat"])
-            return len(beats) > 3  # one of before, one under way, one that removes, one that ends it
+            return len(beats) > 3  # an earlier one, one under way, one that removes, one that ends it
 
         self.until("the triggerer does not go on", seen)
 
@@ -76,18 +79,18 @@ class Dag:
         chosen = f"&run_type={kind}" if kind else ""
         return self.stack.call("GET", f"{self.path}/dagRuns?limit=100&order_by=run_after{chosen}")["dag_runs"]
 
-    def end(self, run_id: str, seconds: float = 240) -> str:
+    def end(self, run_id: str) -> str:
         """Wait until a run is over; `success` or `failed`."""
 
         def ended() -> str | None:
             state = self.stack.call("GET", f"{self.path}/dagRuns/{run_id}")["state"]
             return state if state in ("success", "failed") else None
 
-        return self.until(f"{run_id} did not end", ended, seconds)
+        return self.until(f"{run_id} did not end", ended)
 
-    def succeed(self, run_id: str, seconds: float = 240) -> None:
+    def succeed(self, run_id: str) -> None:
         """Wait until a run is over, in success."""
-        if self.end(run_id, seconds) != "success":
+        if self.end(run_id) != "success":
             pytest.fail(self._why(run_id))
 
     def _why(self, run_id: str) -> str:
@@ -113,18 +116,27 @@ class Dag:
 
     def asking(self, run_id: str, task_id: str) -> dict[str, Any]:
         """Wait until a task waits for a person's answer, see `_parked`; the task."""
-        return self.until(f"{task_id} asked nobody", lambda: self._parked(self.task(run_id, task_id), "awaiting_input"))
+
+        def asked() -> dict[str, Any] | None:
+            task = self.task(run_id, task_id)
+            # before Airflow 3.3, a trigger waits for the answer
+            return self._parked(task, "awaiting_input") or (task["triggerer_job"] and self._parked(task))
+
+        return self.until(f"{task_id} asked no one", asked)
 
     def _parked(self, task: dict[str, Any], state: str = "deferred") -> dict[str, Any] | None:
         """The task, if it waits and the scheduler has done with the worker that left it waiting.
 
         That may be seconds later. What wakes the task before makes Airflow 3.3 fail it (apache/airflow#67287, #72716):
-        the scheduler hears that a worker has ended, and the task, by then queued or running anew, did not say so.
+        the scheduler hears that a worker has ended, and the task, by then queued or running again, did not say so.
         """
         if task["state"] != state:
             return None
-        by_worker = task["pid"] is not None
-        return None if by_worker and not self.stack.scheduler_says("TaskInstance Finished", task["id"]) else task
+        if task["pid"] is None:
+            return task  # no worker had it
+        # Airflow 3.1 does not tell the task instance's id there
+        named = (f"task_id={task['task_id']}, run_id={task['dag_run_id']}, ", f" pid={task['pid']} ")
+        return task if self.stack.scheduler_says("TaskInstance Finished", *named) else None
 
     def answer(self, run_id: str, task_id: str, option: str) -> None:
         """As a person answers a task that asks."""
@@ -155,6 +167,39 @@ class Dag:
         self.stack.call("POST", f"{self.path}/clearTaskInstances", {**body, **chosen})
 
 
+def start_backfill(stack: Any, dag_id: str, **body: object) -> dict[str, Any]:
+    """Start a backfill of Airflow's own; what Airflow says of it.
+
+    Airflow 3.1 and 3.2 store a backfill before its runs. Where SQLite refuses the runs, a backfill without any stays,
+    and forbids others: it is cancelled, and started again.
+    """
+    path = "/api/v2/backfills"
+
+    def started() -> dict[str, Any] | None:
+        try:
+            return stack.call("POST", path, {"dag_id": dag_id, **body})
+        except httpx.HTTPStatusError as error:
+            if error.response.status_code != httpx.codes.CONFLICT:
+                raise
+        cancel_backfills(stack, dag_id)
+        return None
+
+    return stack.until(f"no backfill of {dag_id} was started", started)
+
+
+def cancel_backfills(stack: Any, dag_id: str) -> None:
+    """Cancel those that are not over, until all are."""
+
+    def over() -> bool:
+        found = stack.call("GET", f"/api/v2/backfills?dag_id={dag_id}")["backfills"]
+        left = [one["id"] for one in found if one["completed_at"] is None]
+        for number in left:
+            stack.call("PUT", f"/api/v2/backfills/{number}/cancel")
+        return not left
+
+    stack.until(f"backfills of {dag_id} stay", over)
+
+
 def connect(stack: Any, conn_id: str, conn_type: str, **extra: object) -> None:
     """Add a connection to Airflow's database."""
     body = {"connection_id": conn_id, "conn_type": conn_type, "extra": json.dumps(extra)}
@@ -168,6 +213,17 @@ def asset_of(stack: Any, name: str) -> dict[str, Any]:
     return asset
 
 
+def _watchers_of(stack: Any, asset_id: int) -> int:
+    """How many triggers Airflow keeps for an asset's watchers; the API of 3.1 does not tell."""
+    with closing(sqlite3.connect(f"file:{stack.home}/airflow.db?mode=ro", uri=True, timeout=30)) as database:
+        tables = {row[0] for row in database.execute("select name from sqlite_master")}
+        if "asset_watcher" in tables:
+            count = database.execute("select count(*) from asset_watcher where asset_id = ?", (asset_id,))
+        else:
+            count = database.execute("select count(*) from asset_trigger where asset_id = ?", (asset_id,))
+        return int(count.fetchone()[0])
+
+
 def events_of(stack: Any, asset: str) -> list[dict[str, Any]]:
     """Every event of an asset, the oldest first."""
     number = asset_of(stack, asset)["id"]
@@ -176,5 +232,13 @@ def events_of(stack: Any, asset: str) -> list[dict[str, Any]]:
 
 def _events(stack: Any, path: str) -> list[dict[str, Any]]:
     """Again while Airflow 3.3 answers 500: as long as a run that one of the events started is still queued."""
-    (events,) = stack.until("no events are told", lambda: (stack.call("GET", path)["asset_events"],))
+    (events,) = stack.until("there are no events", lambda: (stack.call("GET", path)["asset_events"],))
     return events
+
+
+def gone(process: psutil.Process) -> bool:
+    """It has ended; so has an unburied one (of a parent that does not wait)."""
+    try:
+        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True

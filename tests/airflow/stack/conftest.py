@@ -26,7 +26,10 @@ COMPONENTS = ("api-server", "scheduler", "dag-processor", "triggerer")
 HEALTH = ("metadatabase", "scheduler", "triggerer", "dag_processor")
 BEATING = {"scheduler": "scheduler", "triggerer": "triggerer", "dag-processor": "dag_processor"}
 """Component to its name in the answer about health, which also tells its last heartbeat."""
+LOCKED = "database is locked"
 DAGS = Path(__file__).parent / "dags"
+EXAMPLES = ("backfill_approved", "daily_from_hours", "pulsar_new_windows")
+"""Those of `dags_examples` that need all four processes."""
 
 
 @dataclass
@@ -46,7 +49,7 @@ class AirflowStack:
     def start(self, component: str) -> None:
         """Start one of the four processes; what it says is added to `<component>.out`."""
         self.started[component] = datetime.now(UTC)
-        with (self.home / f"{component}.out").open("ab") as out:
+        with self._log(component).open("ab") as out:
             self.processes[component] = subprocess.Popen(
                 [sys.executable, "-m", "airflow", component],
                 env=_environment(self),
@@ -55,25 +58,26 @@ class AirflowStack:
                 start_new_session=True,
             )
 
-    def kill(self, component: str, *, with_tasks: bool = True) -> None:
+    def kill(self, component: str, *, spare: psutil.Process | None = None) -> None:
         """Kill a process and everything it started at once, as a machine that goes down does.
 
-        Without tasks: those that the scheduler's workers run live on as orphans, each a process group of its own.
+        What is spared lives on as an orphan, with all it started: a task that the scheduler's workers run.
         """
         process = self.processes.pop(component)
         assert process.poll() is None, f"{component} had ended by itself"
-        under = psutil.Process(process.pid).children(recursive=True)
-        os.killpg(process.pid, signal.SIGKILL)
-        for child in under if with_tasks else ():
+        root = psutil.Process(process.pid)
+        spared = {spare, *spare.children(recursive=True)} if spare else set()
+        under = [child for child in root.children(recursive=True) if child not in spared]
+        for one in (root, *under):
             with contextlib.suppress(psutil.NoSuchProcess):
-                child.kill()
+                one.kill()
         assert process.wait(60) == -signal.SIGKILL
 
     def supervise(self) -> None:
         """Start again what ended by itself, as a supervisor does, and say so; what was killed here stays dead."""
         for component, process in list(self.processes.items()):
             if process.poll() is not None:
-                log = (self.home / f"{component}.out").read_text().splitlines()
+                log = self._log(component).read_text().splitlines()
                 self.say(f"Airflow's {component} ended itself ({process.returncode}), and is started again: {log[-1:]}")
                 self.start(component)
 
@@ -85,14 +89,15 @@ class AirflowStack:
                 self.start(component)
         self.until_healthy()
 
-    def until_healthy(self, seconds: float = 300) -> None:
+    def until_healthy(self, seconds: float = 1200) -> None:
         """Wait until all four answer: those that were started last, not the ones they took over from."""
         self.until("the components are not healthy", lambda: _healthy(self), seconds)
 
     def call(self, method: str, path: str, body: object = None) -> Any:
-        """One call of the REST API; again where SQLite, which has one writer, let nobody else write for too long."""
-        deadline = time.monotonic() + 120
+        """One call of the REST API; again where SQLite, which has one writer, let no one else write for too long."""
+        deadline = time.monotonic() + 600
         while True:
+            said = self.api_server_said()
             answer = httpx.request(
                 method,
                 f"http://localhost:{self.port}{path}",
@@ -100,13 +105,36 @@ class AirflowStack:
                 headers={"Authorization": f"Bearer {self.token}"} if self.token else {},
                 timeout=180,  # longer than Airflow waits for that writer
             )
-            if not _is_locked(answer) or time.monotonic() > deadline:
+            if not self.was_locked(answer.status_code, answer.text, said) or time.monotonic() > deadline:
                 answer.raise_for_status()
                 return answer.json()
             time.sleep(0.2)
 
-    def until(self, what: str, condition: Callable[[], Any], seconds: float = 240) -> Any:
-        """Wait until a condition gives something; what it gave."""
+    def api_server_said(self) -> int:
+        """How many bytes the api-server has logged so far."""
+        return self._log("api-server").stat().st_size
+
+    def was_locked(self, status: int, text: str, said: int) -> bool:
+        """Whether SQLite's other writer is why a call failed: some calls answer 503 for that, others 500.
+
+        Airflow 3.1 and 3.2 answer 500 without a reason, and then log it: after the first `said` bytes.
+        """
+        if status != httpx.codes.INTERNAL_SERVER_ERROR:
+            return status == httpx.codes.SERVICE_UNAVAILABLE
+        if LOCKED in text:
+            return True
+        deadline = time.monotonic() + 5
+        while LOCKED.encode() not in self._log("api-server").read_bytes()[said:]:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.2)
+        return True
+
+    def until(self, what: str, condition: Callable[[], Any], seconds: float = 1200) -> Any:
+        """Wait until a condition gives something; what it gave.
+
+        The time is for hangs alone: a run of two tasks takes minutes on a busy machine.
+        """
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             self.supervise()
@@ -123,24 +151,27 @@ class AirflowStack:
 
     def scheduler_says(self, *words: str) -> list[str]:
         """The scheduler's lines with all of these words."""
-        with (self.home / "scheduler.out").open(errors="replace") as log:
+        return self._says("scheduler", words)
+
+    def triggerer_says(self, *words: str) -> list[str]:
+        """The triggerer's lines with all of these words."""
+        return self._says("triggerer", words)
+
+    def _says(self, component: str, words: tuple[str, ...]) -> list[str]:
+        with self._log(component).open(errors="replace") as log:
             return [line.rstrip("\n") for line in log if all(word in line for word in words)]
+
+    def _log(self, component: str) -> Path:
+        return self.home / f"{component}.out"
 
     def task_logs(self) -> str:
         """Every task's and trigger's log."""
         return "\n".join(log.read_text() for log in (self.home / "logs").rglob("*.log*") if log.is_file())
 
 
-def _is_locked(answer: httpx.Response) -> bool:
-    """Some calls answer 503 for that, others 500; nothing came of either."""
-    return answer.status_code == httpx.codes.SERVICE_UNAVAILABLE or (
-        answer.status_code == httpx.codes.INTERNAL_SERVER_ERROR and "database is locked" in answer.text
-    )
-
-
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The stack is at work even when nobody asks it for anything: its tests come last, after all others are done."""
+    """The stack is at work even when no one asks it for anything: its tests come last, after all others are done."""
     items.sort(key=lambda item: "airflow_stack" in getattr(item, "fixturenames", ()))
 
 
@@ -152,6 +183,8 @@ def airflow_stack(
     home = tmp_path_factory.mktemp("airflow-stack")
     shutil.copy(migrated_database, home / "airflow.db")
     shutil.copytree(DAGS, home / "dags", ignore=shutil.ignore_patterns("__pycache__"))
+    for example in EXAMPLES:
+        shutil.copy(DAGS.parents[3] / "dags_examples" / f"{example}.py", home / "dags")
     stack = AirflowStack(home, _free_port(), home / "truth.json", say=_saying(pytestconfig))
     try:
         for component in COMPONENTS:
@@ -214,7 +247,8 @@ def _environment(stack: AirflowStack) -> dict[str, str]:
         "AIRFLOW__CORE__PARALLELISM": "2",
         "AIRFLOW__SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "0.2",
         "AIRFLOW__SCHEDULER__PARSING_CLEANUP_INTERVAL": "3",
-        "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "5",
+        # a new file is found after this; to read all others as often would keep a processor busy
+        "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "30",
         "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "5",
         "AIRFLOW__DAG_PROCESSOR__PARSING_PROCESSES": "1",
         # the death of a process is noticed after some ten seconds, not after minutes
@@ -228,6 +262,7 @@ def _environment(stack: AirflowStack) -> dict[str, str]:
         "AIRFLOW_CONN_FAKE_KILLED": json.dumps(killed),
         "AIRFLOW_CONN_FAKE_WATCHED": json.dumps(watched),
         "STREAMS_TEST_LAKE": str(stack.home / "lake"),
+        "LAKE": str(stack.home / "lake-of-examples"),
     }
 
 

@@ -4,31 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-import pyarrow.dataset as ds
 import pytest
 
+from airflow_provider_streams.airflow_features import Feature
 from airflow_provider_streams.testing.fake import dump
-from tests.airflow.stack.acts import Dag
+from tests.airflow.stack.acts import start_backfill
+from tests.airflow_versions import needs
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(420)]
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
 
 TEN, ELEVEN = "2026-11-20T10:00:00Z", "2026-11-20T11:00:00Z"
 
 
 def backfill(stack: Any, dag_id: str, reprocess: str, **more: Any) -> list[dict[str, Any]]:
     """Backfill two hours, wait until it is over; every backfill run of the DAG so far, by the time it began."""
-    body = {
-        "dag_id": dag_id,
-        "from_date": TEN,
-        "to_date": ELEVEN,
-        "reprocess_behavior": reprocess,
-        "max_active_runs": 2,
-    }
-    one = stack.call("POST", "/api/v2/backfills", {**body, **more})
+    body = {"from_date": TEN, "to_date": ELEVEN, "reprocess_behavior": reprocess, "max_active_runs": 2}
+    one = start_backfill(stack, dag_id, **{**body, **more})
     stack.until(
         f"the backfill of {dag_id} did not end",
         lambda: stack.call("GET", f"/api/v2/backfills/{one['id']}")["completed_at"],
-        seconds=240,
     )
     runs = stack.call("GET", f"/api/v2/dags/{dag_id}/dagRuns?run_type=backfill&limit=50")["dag_runs"]
     return sorted(runs, key=lambda run: run["start_date"])
@@ -44,6 +38,7 @@ def unpaused(stack: Any, dag_id: str) -> None:
     stack.call("PATCH", f"/api/v2/dags/{dag_id}", {"is_paused": False})
 
 
+@needs(Feature.PARTITIONED_RUNS)
 def test_partitions_are_backfilled_backwards_and_reprocessed_as_asked(airflow_stack, canary):
     stack, dag_id = airflow_stack, "hourly_partitions"
     dump(stack.truth, events=60, interval_ms=60_000, password=canary)
@@ -78,29 +73,3 @@ def test_data_intervals_are_backfilled(airflow_stack, canary):
     plans = [plan_of(stack, dag_id, run) for run in runs]
     assert {plan["window_rule"] for plan in plans} == {"data_interval"}
     assert sorted(plan["window"]["start"] for plan in plans) == [TEN, ELEVEN]
-
-
-@pytest.mark.spark
-def test_a_backfill_that_a_person_allows_fills_hours_in_one_spark_job_and_so_completes_their_day(airflow_stack, canary):
-    stack, fill, day = airflow_stack, Dag(airflow_stack, "approved_fill"), Dag(airflow_stack, "approved_day")
-    # the stream begins at 10:00: the day's first hours are empty
-    dump(stack.truth, events=840, interval_ms=60_000, password=canary)
-    unpaused(stack, fill.name)
-    unpaused(stack, day.name)
-    run = fill.start()
-    fill.asking(run, "approve")
-    asked = stack.call("GET", f"{fill.path}/dagRuns/{run}/taskInstances/approve/-1/hitlDetails")
-    assert asked["body"] == "24 windows"
-    assert not (stack.home / "lake-approved").exists(), "a preview reads nothing"
-    fill.answer(run, "approve", "Approve")
-    fill.succeed(run)
-    got = fill.xcom(run, "fill")
-    assert (got["rows"], got["jobs"], len(got["covered"]), got["verdict"]) == (1680, 1, 24, "complete")
-    landed = ds.dataset(stack.home / "lake-approved", partitioning="hive").to_table()
-    assert sorted(landed["number"].to_pylist()) == sorted([*range(840), *range(840)])
-    assert len(set(landed["window_start"].to_pylist())) == 14
-    assert len(list((stack.home / "lake-approved").glob("window_start=*/window_end=*"))) == 24
-
-    (one,) = day.until("no run", day.runs)
-    assert one["partition_key"] == "2026-11-20", "its hours' events completed the day"
-    assert canary not in stack.task_logs()

@@ -1,4 +1,4 @@
-"""What starts DAGs, or is awaited, without a clock: watchers of windows, of recorded cuts, and a message queue."""
+"""What starts DAGs without a clock: watchers of windows, and a message queue."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import pytest
 
 from airflow_provider_streams import ParquetSink, Window
 from airflow_provider_streams.journal.store import Journal
-from airflow_provider_streams.model.grid import Every
+from airflow_provider_streams.model.window.window_schedule import Every
 from airflow_provider_streams.testing.fake import FakeSource, dump
 from airflow_provider_streams.testing.landing import cover_without_spark
 from tests.airflow.stack.acts import Dag, connect, events_of
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
 
 LENGTH = timedelta(days=100)
 DAY_MS = 86_400_000
@@ -63,7 +63,7 @@ def test_windows_that_a_watcher_announces_are_all_read_although_airflow_strands_
             def covered() -> bool:
                 return journal.coverage(source.key, "announced", windows[1].start, newest, LENGTH).is_complete
 
-            consumer.until("the windows were not covered", covered, seconds=240)
+            consumer.until("the windows were not covered", covered)
             ids = [one["dag_run_id"] for one in consumer.runs()]
             for run_id in ids:
                 consumer.succeed(run_id)
@@ -80,41 +80,6 @@ def test_windows_that_a_watcher_announces_are_all_read_although_airflow_strands_
     landed = ds.dataset(stack.home / "lake-announced", partitioning="hive").to_table(["shard", "number"])
     expected = [(f"numbers-{shard}", number) for shard in (0, 1) for number in range(600)]
     assert sorted(zip(landed["shard"].to_pylist(), landed["number"].to_pylist(), strict=True)) == expected
-
-
-def test_a_watcher_records_the_cuts_between_which_a_window_is_planned(airflow_stack, journal):
-    stack, source, dag = (
-        airflow_stack,
-        FakeSource("numbers", conn_id="fake_recorded"),
-        Dag(airflow_stack, "recorded_cuts"),
-    )
-    truth = stack.home / "recorded.json"
-    connect(stack, source.conn_id, "fake", truth=str(truth))
-    dump(truth, events=10)
-
-    def recorded(events: int, since: datetime) -> bool:
-        return any(
-            entry.sampled_from >= since and {position.parts for position in entry.cut.values()} == {(events,)}
-            for entry in journal.recorded_cuts(source.key, 3)
-        )
-
-    with dag.unpaused():
-        start = datetime.now(UTC)
-        dag.until("no cut was recorded", lambda: recorded(10, start))
-        dump(truth, events=25)
-        dag.until("no later cut was recorded", lambda: recorded(25, start))
-        window = Window(start, datetime.now(UTC) + timedelta(seconds=3))
-        run = dag.start({"window": str(window)})
-        dag.succeed(run)
-
-    assert dag.xcom(run, "ready") == {"window": window.to_json()}
-    plan = dag.xcom(run, "plan")
-    shards = ("numbers-0", "numbers-1")
-    assert plan["start_cut"] == dict.fromkeys(shards, "10")
-    assert plan["end_cut"] == dict.fromkeys(shards, "25")
-    assert (plan["basis"], plan["verdict"]) == ("append", "planned")
-    assert {entry.recorder for entry in journal.recorded_cuts(source.key, 100)} == {"clock"}
-    assert events_of(stack, "recorded_cuts") == [], "a recorder announces nothing"
 
 
 @pytest.fixture
@@ -137,7 +102,9 @@ def queue(pulsar_server: Any) -> Iterator[Any]:
 
 
 @pytest.mark.pulsar
-def test_each_message_of_a_queue_is_in_one_event_and_acknowledged_only_after_that(airflow_stack, pulsar_server, queue):
+def test_each_message_of_a_queue_is_in_an_event_before_it_is_acknowledged_even_after_a_kill(
+    airflow_stack, pulsar_server, queue
+):
     stack, dag, count = airflow_stack, Dag(airflow_stack, "queued_messages", watches="queued_messages"), 12
     addresses = {"service_url": pulsar_server.service_url, "admin_url": pulsar_server.admin_url}
     connect(stack, "pulsar_queued", "pulsar", **addresses)
@@ -154,7 +121,7 @@ def test_each_message_of_a_queue_is_in_one_event_and_acknowledged_only_after_tha
     def all_acknowledged() -> bool:
         # asked in this order: what is acknowledged by now was stored before
         done = acknowledged()
-        assert done <= len(stored())
+        assert done <= len({*stored()})
         return done == count
 
     with dag.unpaused():
@@ -169,3 +136,12 @@ def test_each_message_of_a_queue_is_in_one_event_and_acknowledged_only_after_tha
         run = dag.until("no run was started", dag.runs)[0]["dag_run_id"]
         dag.succeed(run)
         assert dag.consumed(run)[0]["id"] == events[0]["id"]
+
+        fired = stack.triggerer_says("Trigger fired event")
+        count += 1
+        queue(range(count - 1, count))
+        dag.until("no event was fired", lambda: stack.triggerer_says("Trigger fired event") != fired)
+        stack.kill("triggerer")
+        stack.start("triggerer")
+        dag.until("the message was not acknowledged after a kill", all_acknowledged)
+        assert sorted({*stored()}) == list(range(count)), "none is lost, and some may come twice"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from airflow_provider_streams.airflow_features import Feature
 from airflow_provider_streams.testing.fake import dump
-from tests.airflow.stack.acts import Dag, connect
+from tests.airflow.stack.acts import Dag, connect, start_backfill
+from tests.airflow_versions import needs
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
 
 TEN, ELEVEN, TWELVE = (f"2026-11-20T{hour}:00:00Z" for hour in (10, 11, 12))
 
@@ -20,14 +22,15 @@ def truth(airflow_stack):
     return path
 
 
+@needs(Feature.START_FROM_TRIGGER)
 def test_no_worker_is_taken_before_the_runs_own_window_is_complete(airflow_stack, truth):
     stack = airflow_stack
     partitions, intervals = Dag(stack, "from_trigger_partitions"), Dag(stack, "from_trigger_intervals")
     dump(truth, events=90, interval_ms=60_000)
     with partitions.unpaused(), intervals.unpaused():
         span = {"from_date": ELEVEN, "to_date": ELEVEN, "max_active_runs": 1}
-        stack.call("POST", "/api/v2/backfills", {"dag_id": partitions.name, **span})
-        stack.call("POST", "/api/v2/backfills", {"dag_id": intervals.name, **span})
+        start_backfill(stack, partitions.name, **span)
+        start_backfill(stack, intervals.name, **span)
         waiting = {}
         for dag in (partitions, intervals):
             (run,) = dag.until("no run", lambda dag=dag: dag.runs("backfill"))

@@ -15,19 +15,17 @@ import psutil
 import pyarrow.dataset as ds
 import pytest
 
-from airflow_provider_streams.journal.runs import Run
+from airflow_provider_streams.journal.runs.run_records import Run
 from airflow_provider_streams.journal.store import Journal
-from airflow_provider_streams.model.grid import Every
-from airflow_provider_streams.model.sink import ParquetSink
-from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.model.sinks.sink import ParquetSink
+from airflow_provider_streams.model.window.window import Window
+from airflow_provider_streams.model.window.window_schedule import Every
 from airflow_provider_streams.testing.fake import FakeSource, dump
 from airflow_provider_streams.testing.landing import cover_without_spark
-from tests.airflow.stack.acts import Dag
+from tests.airflow.stack.acts import Dag, gone
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
 
-LONG = 240.0
-"""Seconds for what starts a JVM, on a machine that does much else."""
 LENGTH = timedelta(days=30)
 """Of watched windows, which end by the real time: it is next to never that one ends during a test."""
 TEN = Window(datetime(2026, 11, 20, 10, tzinfo=UTC), datetime(2026, 11, 20, 11, tzinfo=UTC))
@@ -65,7 +63,7 @@ class Killed:
     def begin(self, events: int = 60, **truth: object) -> None:
         """A run that begins now; its stream holds so many minutes of each shard."""
         dump(self.truth, events=events, interval_ms=60_000, batch_rows=10, **truth)
-        self.stack.until("the DAG was not parsed", lambda: self.stack.call("GET", self.path)["dag_id"], LONG)
+        self.stack.until("the DAG was not parsed", lambda: self.stack.call("GET", self.path)["dag_id"])
         self.stack.call("PATCH", self.path, {"is_paused": False})
         body = {"logical_date": None, "conf": {}}
         self.run_id = self.stack.call("POST", f"{self.path}/dagRuns", body)["dag_run_id"]
@@ -74,7 +72,7 @@ class Killed:
         """Begin, and wait until the read is at work and held there; the task's process."""
         self.hold.touch()
         self.begin(fault="hold", **truth)
-        self.stack.until("no run began", lambda: [run.state for run in self.runs()] == ["running"], LONG)
+        self.stack.until("no run began", lambda: [run.state for run in self.runs()] == ["running"])
         task = self.stack.until("the task has no process", lambda: self.task("read")["pid"])
         assert self.task("read")["state"] == "running"
         assert self.rows() == []
@@ -87,8 +85,16 @@ class Killed:
         """Wait until its sensor waits in a triggerer that has taken it up."""
         self.dag.deferred(self.run_id, "ready")
 
-    def until_success(self, seconds: float = LONG) -> None:
-        self.dag.succeed(self.run_id, seconds)
+    def triggers(self) -> list[str]:
+        """What each of its sensor's triggers logged: one of each triggerer."""
+        return [log.read_text() for log in self.dag.log_files(self.run_id, "ready") if ".trigger." in log.name]
+
+    def waiting(self) -> list[str]:
+        """Of them, those that asked, got no for an answer, and have not ended."""
+        return [said for said in self.triggers() if "Waiting: " in said and "trigger completed" not in said]
+
+    def until_success(self) -> None:
+        self.dag.succeed(self.run_id)
 
     def runs(self) -> tuple[Run, ...]:
         """The journal's runs of the window."""
@@ -127,33 +133,28 @@ def killing(airflow_stack: Any) -> Iterator[Callable[[str], Killed]]:
             airflow_stack.call("PATCH", one.path, {"is_paused": True})
 
 
-@pytest.mark.spark
-def test_reads_that_lose_scheduler_and_worker_are_read_again_even_if_one_lives_on_and_lands_last(killing):
-    dead, orphaned = killing("scheduler"), killing("orphan")
-    stack = dead.stack
-    task, orphan = dead.hold_in_the_middle(), orphaned.hold_in_the_middle()
+def test_a_read_that_outlives_the_scheduler_and_lands_last_changes_nothing(killing):
+    orphaned = killing("orphan")
+    stack = orphaned.stack
+    orphan = orphaned.hold_in_the_middle()
     held = orphaned.hold_of(orphan)
     held.touch()
-    stack.kill("scheduler", with_tasks=False)
+    stack.kill("scheduler", spare=orphan)
     try:
-        os.killpg(task.pid, signal.SIGKILL)
-        stack.until("the task lives", lambda: _gone(task))
-        assert not _gone(orphan)
-        for killed in (dead, orphaned):
-            assert [run.state for run in killed.runs()] == ["running"], "nobody could note how it ended"
-            assert killed.rows() == []
+        assert not gone(orphan)
+        assert [run.state for run in orphaned.runs()] == ["running"], "no process could note how it ended"
+        assert orphaned.rows() == []
 
-        dead.hold.unlink()
+        orphaned.hold.unlink()
         stack.start("scheduler")
-        for killed in (dead, orphaned):
-            killed.until_success()
-            killed.assert_exactly_once()
-            first, *_, last = killed.runs()
-            assert (first.state, first.error_type, last.state) == ("failed", "Superseded", "covered")
-        assert not _gone(orphan), "it is held while another lands its window"
+        orphaned.until_success()
+        orphaned.assert_exactly_once()
+        first, *_, last = orphaned.runs()
+        assert (first.state, first.error_type, last.state) == ("failed", "Superseded", "covered")
+        assert not gone(orphan), "it is held while another lands its window"
     finally:
         held.unlink()
-    stack.until("the orphan goes on for ever", lambda: _gone(orphan), LONG)
+    stack.until("the orphan goes on for ever", lambda: gone(orphan))
     first, *_, last = orphaned.runs()
     assert (first.state, last.state) == ("covered", "covered")
     assert first.ref.finished > last.ref.finished, "it landed last"
@@ -171,11 +172,11 @@ def test_a_task_killed_while_spark_reads_leaves_nothing_and_is_retried(killing):
         spark = task.children(recursive=True)
         return spark if any(Path(f"{killed.truth}.held.{one.pid}").exists() for one in spark) else []
 
-    spark = stack.until("Spark's tasks do not read", reading, LONG)
+    spark = stack.until("Spark's tasks do not read", reading)
     assert list(stack.home.glob("lake-worker/_staging/*Z-*"))
     os.kill(task.pid, signal.SIGKILL)
-    stack.until("the task lives", lambda: _gone(task))
-    stack.until("Spark outlives its task", lambda: all(map(_gone, spark)), LONG)
+    stack.until("the task lives", lambda: gone(task))
+    stack.until("Spark outlives its task", lambda: all(map(gone, spark)))
     assert "covered" not in [run.state for run in killed.runs()]
     assert killed.rows() == []
 
@@ -219,7 +220,7 @@ def test_a_run_goes_on_while_the_dag_processor_is_dead_and_new_dags_are_found_af
         "from airflow.sdk import DAG\ndag = DAG('came_later', schedule=None)\n"
     )
     stack.start("dag-processor")
-    stack.until("no new DAG is found", lambda: stack.call("GET", "/api/v2/dags/came_later")["dag_id"], LONG)
+    stack.until("no new DAG is found", lambda: stack.call("GET", "/api/v2/dags/came_later")["dag_id"])
 
 
 @pytest.mark.spark
@@ -230,9 +231,11 @@ def test_what_the_triggerer_waited_for_and_watched_is_not_forgotten(killing, wat
     watched.complete_until(second)
     killed.begin(events=30)
     killed.until_deferred()
-    stack.until("the watched windows are not read", lambda: watched.covered() == [first, second], LONG)
+    stack.until("the watched windows are not read", lambda: watched.covered() == [first, second])
+    stack.until("the sensor's trigger has not asked", killed.waiting)
 
     stack.kill("triggerer")
+    assert killed.waiting() == killed.triggers(), "it was at work when it was killed"
     dump(killed.truth, events=60, interval_ms=60_000)
     watched.complete_until(third)
     assert killed.task("ready")["state"] == "deferred"
@@ -242,7 +245,9 @@ def test_what_the_triggerer_waited_for_and_watched_is_not_forgotten(killing, wat
     killed.until_success()
     killed.assert_exactly_once()
     assert [run.state for run in killed.runs()] == ["covered"], "it was read once"
-    stack.until("the window completed meanwhile is not read", lambda: watched.covered() == watched.windows, LONG)
+    assert killed.task("ready")["try_number"] == 1
+    assert sorted(said.count("Trigger fired event") for said in killed.triggers()) == [0, 1], "one event, of the second"
+    stack.until("the window completed meanwhile is not read", lambda: watched.covered() == watched.windows)
     for window in watched.windows:
         assert [run.state for run in watched.runs(window)].count("covered") == 1, "each was read once"
     assert _rows(stack, "watched") == sorted([*range(240), *range(240)])
@@ -317,11 +322,3 @@ def _rows(stack: Any, name: str) -> list[int]:
 
 def _landed(lake: Path) -> bool:
     return any(lake.glob("window_start=*/window_end=*"))
-
-
-def _gone(process: psutil.Process) -> bool:
-    """It has ended; an unburied one (of a parent that does not wait) has, too."""
-    try:
-        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True

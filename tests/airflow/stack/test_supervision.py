@@ -1,4 +1,4 @@
-"""The stack of these tests itself: what ends behind its back is not missed."""
+"""The stack of these tests itself: a process that ends unexpectedly is noticed."""
 
 from __future__ import annotations
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_streams.testing.browser import headless_chromium
+from tests.airflow.browser import headless_chromium
 from tests.airflow.ui import story
-from tests.airflow.ui.server import NOW, ApiServer, api_server
+from tests.airflow.ui.server import NOW, PATIENCE, ApiServer, api_server
 
 
 @pytest.fixture(scope="session")
@@ -39,7 +39,7 @@ def open_page(page_server: ApiServer, chromium: Any) -> Iterator[Callable[..., A
         context.clock.set_fixed_time(NOW)
         context.add_cookies([{"name": "_token", "value": page_server.token(user), "url": page_server.url}])
         page = context.new_page()
-        page.set_default_timeout(40_000)
+        page.set_default_timeout(PATIENCE)
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(f"{page_server.url}/plugin/streams", wait_until="domcontentloaded")
         page.wait_for_selector(".st-page:not([data-phase='loading'])")

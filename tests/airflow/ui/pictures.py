@@ -1,4 +1,4 @@
-"""`python -m tests.airflow.ui.pictures`: takes the pictures of the documentation anew, in light and in dark."""
+"""`python -m tests.airflow.ui.pictures`: takes the documentation's pictures again, in light and in dark."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from airflow_provider_streams.testing.browser import headless_chromium
+from tests.airflow.browser import headless_chromium
 from tests.airflow.ui import story
 from tests.airflow.ui.server import NOW, ApiServer, api_server
 

@@ -19,12 +19,14 @@ from typing import Any
 import httpx
 
 from airflow_provider_streams.journal.database import Database
-from airflow_provider_streams.testing.servers import wait_until
-from airflow_provider_streams.testing.servers.process import ServerProcess, free_ports
+from stream_servers import wait_until
+from stream_servers.process import ServerProcess, free_ports
 
 HERE = Path(__file__).parent
 NOW = datetime.now(UTC).replace(minute=30, second=0, microsecond=0)
 """The page's time, to its server and its browser: an hour that ends while tests run would be one more window."""
+PATIENCE = 400_000
+"""Milliseconds for one action in the browser: for hangs alone, as a busy machine takes a minute."""
 CANARY = "canary-51fe07aa"
 """In every connection's password and extras, and in the journal's address."""
 PASSWORD = "a password of a test"
@@ -57,28 +59,28 @@ class ApiServer:
         """What a user's browser keeps in the cookie `_token`."""
         if user not in self.tokens:
             given = {"username": user, "password": PASSWORD}
-            answer = httpx.post(f"{self.url}/auth/token", json=given, timeout=60)
+            answer = httpx.post(f"{self.url}/auth/token", json=given, timeout=600)
             answer.raise_for_status()
             self.tokens[user] = answer.json()["access_token"]
         return self.tokens[user]
 
     def get(self, path: str, user: str | None, **headers: str) -> httpx.Response:
-        """One request below `/streams` as a user, or as nobody."""
+        """One request below `/streams` as a user, or as no one."""
         if user:
             headers["Authorization"] = f"Bearer {self.token(user)}"
-        return httpx.get(f"{self.url}/streams/{path}", headers=headers, timeout=60)
+        return httpx.get(f"{self.url}/streams/{path}", headers=headers, timeout=600)
 
     def post(self, path: str, user: str | None, body: object, **headers: str) -> httpx.Response:
         """One request below `/streams` that changes something."""
         if user:
             headers["Authorization"] = f"Bearer {self.token(user)}"
         headers = {"Content-Type": "application/json", **headers}
-        return httpx.post(f"{self.url}/streams/{path}", content=json.dumps(body), headers=headers, timeout=60)
+        return httpx.post(f"{self.url}/streams/{path}", content=json.dumps(body), headers=headers, timeout=600)
 
     def airflow(self, path: str, user: str = "admin") -> Any:
         """What Airflow's own API answers."""
         headers = {"Authorization": f"Bearer {self.token(user)}"}
-        return httpx.get(f"{self.url}/api/v2/{path}", headers=headers, timeout=60).raise_for_status().json()
+        return httpx.get(f"{self.url}/api/v2/{path}", headers=headers, timeout=600).raise_for_status().json()
 
 
 @contextmanager
@@ -116,14 +118,14 @@ def _answers(server: ApiServer) -> bool:
     if server.process.exit_code is not None:
         raise RuntimeError(server.process.log_tail())
     with contextlib.suppress(httpx.TransportError):
-        return httpx.get(f"{server.url}/api/v2/version", timeout=30).status_code == httpx.codes.OK
+        return httpx.get(f"{server.url}/api/v2/version", timeout=300).status_code == httpx.codes.OK
     return False
 
 
 def _environment(home: Path) -> dict[str, str]:
     journal = {"conn_type": "sqlite", "host": str(home / "journal.db"), "password": CANARY, "extra": {"key": CANARY}}
-    nobody = {"admin_url": "http://127.0.0.1:1", "request_timeout_seconds": 2}
-    pulsar = {"conn_type": "pulsar", "host": "127.0.0.1", "port": 1, "password": CANARY, "extra": nobody}
+    unreachable = {"admin_url": "http://127.0.0.1:1", "request_timeout_seconds": 2}
+    pulsar = {"conn_type": "pulsar", "host": "127.0.0.1", "port": 1, "password": CANARY, "extra": unreachable}
     return {
         **os.environ,
         "PYTHONPATH": str(home / "plugins"),

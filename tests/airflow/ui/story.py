@@ -10,19 +10,19 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection, insert, select
 
-from airflow_provider_streams.journal import landings, names
+from airflow_provider_streams.journal import landings, row_ids
 from airflow_provider_streams.journal.database import Database
 from airflow_provider_streams.journal.tables import pins, readers, runs
-from airflow_provider_streams.model.cut import Cut
-from airflow_provider_streams.model.grid import Every
-from airflow_provider_streams.model.landing import Landing
-from airflow_provider_streams.model.plan import Estimate, Plan, Range, SourceRef, Span, Split
-from airflow_provider_streams.model.position import Position
-from airflow_provider_streams.model.receipt import SplitReceipt, compare
-from airflow_provider_streams.model.sink import ParquetSink
-from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.model.plan.plan import Estimate, Plan, Range, SourceRef, Span, Split
+from airflow_provider_streams.model.plan.receipt import SplitReceipt, compare
+from airflow_provider_streams.model.sinks.landing import Landing
+from airflow_provider_streams.model.sinks.sink import ParquetSink
+from airflow_provider_streams.model.stream.cut import Cut
+from airflow_provider_streams.model.stream.position import Position
+from airflow_provider_streams.model.window.window import Window
+from airflow_provider_streams.model.window.window_schedule import Every
 from airflow_provider_streams.systems.registry import declaration_of
-from airflow_provider_streams.systems.sources import source_to_json
+from airflow_provider_streams.systems.source_json import source_to_json
 
 HOUR = timedelta(hours=1)
 
@@ -150,10 +150,10 @@ def write(url: str, chapters: Iterable[Chapter], now: datetime, seed: int = 7) -
     database = Database(url)
     try:
         for chapter in chapters:
-            reader_id = names.ensure_reader(database, chapter.key, chapter.reader)
-            names.write_source(database, chapter.key, _source(chapter.key))
+            reader_id = row_ids.ensure_reader(database, chapter.key, chapter.reader)
+            row_ids.Readers(database).store_source(chapter.key, _source(chapter.key))
             with database.writing() as connection:
-                connection.execute(names.change(reader_id))
+                connection.execute(row_ids.change(reader_id))
                 landing_id = _landing(connection, chapter, reader_id)
                 first = _next_id(connection.exec_driver_sql("SELECT max(id) FROM streams_pins").scalar())
                 pinned, tries = _rows(chapter, reader_id, now, random_, first)
@@ -166,10 +166,10 @@ def write(url: str, chapters: Iterable[Chapter], now: datetime, seed: int = 7) -
 def write_plain(url: str, chapter: Chapter, now: datetime) -> None:
     """As `write`, for windows that are covered or missing, in any number: their plans are not to be read."""
     database = Database(url)
-    reader_id = names.ensure_reader(database, chapter.key, chapter.reader)
+    reader_id = row_ids.ensure_reader(database, chapter.key, chapter.reader)
     one = {"state": "covered", "dag_id": chapter.dag_id, "task_id": chapter.task_id, "map_index": -1, "try_number": 1}
     with database.writing() as connection:
-        connection.execute(names.change(reader_id))
+        connection.execute(row_ids.change(reader_id))
         landing_id = _landing(connection, chapter, reader_id)
         first = _next_id(connection.exec_driver_sql("SELECT max(id) FROM streams_pins").scalar())
         windows = [window for index, window in _windows(chapter, now) if index not in chapter.missing]
@@ -197,23 +197,23 @@ def forget(url: str, reader: str) -> None:
     database = Database(url)
     with database.writing() as connection:
         for number in connection.execute(select(readers.c.id).where(readers.c.reader == reader)).scalars().all():
-            names.forget_reader(connection, number)
+            row_ids.forget_reader(connection, number)
     database.close()
 
 
-def _source(key: str) -> str:
-    """A source as whoever reads it writes it down."""
+def _source(key: str) -> dict[str, object]:
+    """A source as its reader writes it down."""
     system, conn_id, name = key.split(":", 2)
-    return json.dumps(source_to_json(declaration_of(system).source([name], conn_id)))
+    return source_to_json(declaration_of(system).source([name], conn_id))
 
 
 def _landing(connection: Connection, chapter: Chapter, reader_id: int) -> int:
-    """What the reader lands, on a grid of its windows' length; its number."""
+    """What the reader lands, on a window schedule of its windows' length; its number."""
     if (known := landings.current(connection, reader_id)) is None:
         landing = Landing(ParquetSink(chapter.table), chapter.transform).to_json()
         basis = "append" if chapter.key.startswith("pravega") else "publish"
-        grid = "1d" if chapter.length == timedelta(days=1) else str(Every(chapter.length))
-        connection.execute(landings.insertion(reader_id, landings.NewLanding(landing, grid, basis), 1))
+        window_schedule = "1d" if chapter.length == timedelta(days=1) else str(Every(chapter.length))
+        connection.execute(landings.insertion(reader_id, landings.NewLanding(landing, window_schedule, basis), 1))
         known = landings.current(connection, reader_id)
     assert known is not None
     return known.id
@@ -306,7 +306,7 @@ def _try(
         "error_type": None,
         "error_message": None,
         "receipt": None,
-        "quarantined": None,
+        "quarantined": 0,
     }
 
 
@@ -343,8 +343,8 @@ def _tries(
         "rows": receipt.rows,
         "bytes": receipt.bytes,
         "verdict": "unproven" if index in chapter.unproven else receipt.verdict,
-        "receipt": json.dumps(receipt.to_json()),
-        "quarantined": receipt.totals["quarantined"] or None,
+        "receipt": receipt.to_json(),
+        "quarantined": receipt.totals["quarantined"],
     }
     return [failed, {**done, "try_number": 2}] if index in chapter.retried else [done]
 

@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.airflow.ui import story
-from tests.airflow.ui.server import NOW
+from tests.airflow.ui.server import NOW, PATIENCE
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(420)]
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
 
 DRAWN = "[...document.querySelectorAll('.st-lane')].every((lane) => lane.dataset.windows !== '')"
 WAKE = "document.dispatchEvent(new Event('visibilitychange'))"
@@ -47,7 +47,7 @@ def test_a_month_of_all_sources_is_counted_as_it_was_written(open_page):
     shown = counts(page)
     for state in ("failed", "lost", "running"):
         assert shown[state] == sum(len(getattr(chapter, state)) for chapter in chapters), state
-    # the oldest windows may be just outside of 30 days; no gap lies there
+    # the oldest windows may be just outside of 30 days; no gap is there
     unread = sum(len(chapter.missing | chapter.planned) for chapter in story.the_shop())
     assert 0 <= shown["missing"] - unread <= 9
     assert shown["covered"] > 7_000
@@ -65,6 +65,7 @@ def test_the_page_asks_nobody_but_its_own_server(open_page, page_server, chromiu
     context.clock.set_fixed_time(NOW)
     context.add_cookies([{"name": "_token", "value": page_server.token("admin"), "url": page_server.url}])
     page = context.new_page()
+    page.set_default_timeout(PATIENCE)
     asked = []
     page.on("request", lambda request: asked.append(request.url))
     page.goto(f"{page_server.url}/plugin/streams", wait_until="domcontentloaded")
@@ -283,7 +284,7 @@ def test_tooltips_never_lie_over_the_panel(open_page):
         assert tip["right"] <= panel["left"]
 
 
-def test_a_drag_snaps_to_the_grid_and_says_where_the_rows_go(open_page):
+def test_a_drag_snaps_to_the_schedule_and_says_where_the_rows_go(open_page):
     page = drawn(open_page(), 9)
     asked = []
     page.on("request", lambda request: asked.append(request.url) if "/preview/" in request.url else None)
@@ -316,7 +317,7 @@ def test_a_gap_is_filled_by_a_button_after_the_preview(open_page, page_server):
     page.get_by_role("button", name="Close").click()
     drag(page, PAYMENTS, 0.5, 0.99)
     page.wait_for_selector(".st-panel >> text=at work")
-    assert page.get_by_role("button", name="Fill in Airflow").count() == 0, "nobody starts them twice"
+    assert page.get_by_role("button", name="Fill in Airflow").count() == 0, "no user starts them twice"
 
 
 def test_a_reader_is_shown_with_its_holds_and_forgotten(open_page, page_server):

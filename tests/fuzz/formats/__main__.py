@@ -9,8 +9,10 @@ import secrets
 import sys
 import time
 
+from tests.fuzz.formats import resolution
 from tests.fuzz.formats.rounds import ROUNDS, Done
 
+_ALL = {**ROUNDS, "resolution": resolution.round_}
 _MOST_BYTES = 3 << 30
 """Of memory, Arrow and all: a payload that wants more ends the run with a MemoryError."""
 
@@ -20,11 +22,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=secrets.randbits(40), help="of the first round")
-    parser.add_argument("--only", choices=list(ROUNDS), help="this format")
+    parser.add_argument("--only", choices=list(_ALL), help="this format, or the resolution of versions")
     parser.add_argument("--rounds", type=int, default=sys.maxsize, help="so many of each at most")
     asked = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_DATA, (_MOST_BYTES, resource.getrlimit(resource.RLIMIT_DATA)[1]))
-    chosen = {name: round_ for name, round_ in ROUNDS.items() if asked.only in (None, name)}
+    chosen = {name: round_ for name, round_ in _ALL.items() if asked.only in (None, name)}
     done, began = Done(), time.monotonic()
     told = began
     for seed in itertools.islice(itertools.count(asked.seed), asked.rounds):

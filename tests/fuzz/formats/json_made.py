@@ -6,7 +6,7 @@ import json
 import random
 from typing import Any
 
-from airflow_provider_streams.model.row_type import ArrayOf, Decimal, Field, MapOf, Simple, StructOf, Type
+from airflow_provider_streams.model.schema.types import ArrayOf, Decimal, Field, MapOf, Simple, StructOf, Type
 
 Dice = random.Random
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from airflow_provider_streams.model.row_type import ArrayOf, Decimal, MapOf, Simple, StructOf, Type
+from airflow_provider_streams.model.schema.types import ArrayOf, Decimal, MapOf, Simple, StructOf, Type
 
 WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 BITS = {"byte": 8, "short": 16, "int": 32, "long": 64}

@@ -100,7 +100,8 @@ class Made:
             self._leaf(field)
 
     def _leaf(self, field: Any) -> None:
-        field.type = self._dice.choice((*NUMBERS, *_OTHERS))
+        # of a closed enum the runtime hides the numbers that it does not know: it cannot be the measure there
+        field.type = self._dice.choice((*NUMBERS, *(_OTHERS if self._is_3 else _OTHERS[:-1])))
         if field.type == Kind.TYPE_ENUM:
             field.type_name = ".t.E"
 

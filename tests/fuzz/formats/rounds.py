@@ -16,14 +16,13 @@ from typing import Any
 import fastavro
 import pyarrow as pa
 
-from airflow_provider_streams.formats.arrow_types import arrow_type
+from airflow_provider_streams.formats.arrow.arrow_types import arrow_type
 from airflow_provider_streams.formats.avro.reader import AvroReader
-from airflow_provider_streams.formats.causes import Causes
+from airflow_provider_streams.formats.decode_failures import Causes, Reader
 from airflow_provider_streams.formats.json.reader import JsonReader
 from airflow_provider_streams.formats.protobuf.reader import ProtobufReader
-from airflow_provider_streams.formats.reader import Reader
-from airflow_provider_streams.model.decoding import WriterSchema
-from airflow_provider_streams.model.row_type import to_json
+from airflow_provider_streams.model.schema.decoding import WriterSchema
+from airflow_provider_streams.model.schema.type_json import to_json
 from tests.fuzz.formats import avro_made, avro_plain, json_made, json_plain, protobuf_made, protobuf_plain
 from tests.fuzz.formats.bytes_changed import changed
 

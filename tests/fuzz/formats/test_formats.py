@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_streams.formats.reader import Column
+from airflow_provider_streams.formats.decode_failures import Column
 from tests.fuzz.formats import rounds
 from tests.fuzz.formats.rounds import ROUNDS, DifferentError, Done
 

@@ -17,30 +17,36 @@ from uuid import UUID
 
 from airflow_provider_streams.errors import (
     CorruptFrame,
-    EndsInsideEvent,
+    CutNotAtEventBoundary,
     EventTooLarge,
     InvalidRequest,
-    NotAnEvent,
     ProtocolError,
     StreamsError,
 )
-from airflow_provider_streams.model.plan import Span, Split
-from airflow_provider_streams.model.position import Position
-from airflow_provider_streams.systems import settings
-from airflow_provider_streams.systems.pravega import calls, compact, wire
-from airflow_provider_streams.systems.pravega import controller_pb2 as pb
-from airflow_provider_streams.systems.pravega.calls import Call, Group
-from airflow_provider_streams.systems.pravega.compact import Reader, compact_int, record
-from airflow_provider_streams.systems.pravega.controller import value_of
-from airflow_provider_streams.systems.pravega.events import EventParser
-from airflow_provider_streams.systems.pravega.names import Segment, segment_id
-from airflow_provider_streams.systems.pravega.pointer import EventPointer
-from airflow_provider_streams.systems.pravega.read_bytes import BytesQuery, SmallRead, whole_events
-from airflow_provider_streams.systems.pravega.reader import PravegaSplitReader
-from airflow_provider_streams.systems.pravega.scaling_events import events_of_json
-from airflow_provider_streams.systems.pravega.segment_infos import Answers, SegmentQuery
-from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
-from airflow_provider_streams.systems.pravega.watermarks import Mark, Times, around
+from airflow_provider_streams.model.plan.plan import Span, Split
+from airflow_provider_streams.model.stream.position import Position
+from airflow_provider_streams.systems.connection import settings
+from airflow_provider_streams.systems.pravega.client import (
+    controller_calls,
+    hold_calls,
+    transaction_calls,
+    varint,
+    wire_protocol,
+)
+from airflow_provider_streams.systems.pravega.client import controller_pb2 as pb
+from airflow_provider_streams.systems.pravega.client.controller import value_of
+from airflow_provider_streams.systems.pravega.client.controller_call import Call
+from airflow_provider_streams.systems.pravega.client.hold_calls import Group
+from airflow_provider_streams.systems.pravega.client.stored_bytes import BytesQuery, SmallRead, whole_events
+from airflow_provider_streams.systems.pravega.client.varint import Reader, compact_int, record
+from airflow_provider_streams.systems.pravega.metadata.event_pointer import EventPointer
+from airflow_provider_streams.systems.pravega.metadata.scaling_events import events_of_json
+from airflow_provider_streams.systems.pravega.metadata.segment_bounds import Answers, SegmentQuery
+from airflow_provider_streams.systems.pravega.metadata.segment_names import Segment, segment_id
+from airflow_provider_streams.systems.pravega.metadata.stream_cut import StreamCut, offsets_from_json
+from airflow_provider_streams.systems.pravega.planning.watermarks import Mark, Times, around
+from airflow_provider_streams.systems.pravega.reading.event_decoder import EventParser
+from airflow_provider_streams.systems.pravega.reading.reader import PravegaSplitReader
 from tests.fuzz.pravega.store import HostileStore
 
 Dice = random.Random
@@ -68,7 +74,7 @@ class Decoder:
     """Raises one of `refusals` where they are none."""
     refusals: tuple[type[StreamsError], ...] = (ProtocolError,)
     is_moody: bool = False
-    """Whether legal bytes may be refused, too: who gives them does as they like."""
+    """Whether legal bytes may be refused as well: their sender does as it likes."""
 
 
 # The segment stores' protocol
@@ -90,19 +96,19 @@ _MADE: dict[str, Callable[[Dice], Any]] = {
 
 
 def _frame(dice: Dice) -> bytes:
-    message = dice.choice(list(wire.MESSAGES.values()))
-    return wire.encode(message(*(_MADE[kind](dice) for kind in message.LAYOUT.split())))
+    message = dice.choice(list(wire_protocol.MESSAGES.values()))
+    return wire_protocol.encode(message(*(_MADE[kind](dice) for kind in message.LAYOUT.split())))
 
 
-def _messages(data: bytes) -> Iterator[wire.Message]:
+def _messages(data: bytes) -> Iterator[wire_protocol.Message]:
     """The messages in some frames, as a connection reads them."""
     at = 0
-    while len(data) - at >= wire.HEADER.size:
-        kind, length = wire.frame_size(data[at : at + wire.HEADER.size])
-        at += wire.HEADER.size
+    while len(data) - at >= wire_protocol.HEADER.size:
+        kind, length = wire_protocol.frame_size(data[at : at + wire_protocol.HEADER.size])
+        at += wire_protocol.HEADER.size
         if len(data) - at < length:
             return
-        message = wire.decode(kind, memoryview(data)[at : at + length])
+        message = wire_protocol.decode(kind, memoryview(data)[at : at + length])
         at += length
         if message is not None:
             yield message
@@ -115,9 +121,9 @@ def _frames(data: bytes, _: Dice) -> object:
 def _info(dice: Dice) -> bytes:
     """Answers to questions about a segment, the request's id first."""
     start = dice.choice([0, 7, 1 << 40])
-    info = wire.StreamSegmentInfo(1, SEGMENT.name, True, dice.random() < 0.5, False, 5, start + 9, start)
-    made = wire.SegmentAttribute(2, dice.choice([wire.NO_ATTRIBUTE, 1_795_000_000_000]))
-    return b"".join(map(wire.encode, (info, made)))
+    info = wire_protocol.StreamSegmentInfo(1, SEGMENT.name, True, dice.random() < 0.5, False, 5, start + 9, start)
+    made = wire_protocol.SegmentAttribute(2, dice.choice([wire_protocol.NO_ATTRIBUTE, 1_795_000_000_000]))
+    return b"".join(map(wire_protocol.encode, (info, made)))
 
 
 def _infos(data: bytes, _: Dice) -> object:
@@ -134,14 +140,14 @@ def _infos(data: bytes, _: Dice) -> object:
     return answers.found
 
 
-def _with_id(message: wire.Message, number: int) -> wire.Message:
+def _with_id(message: wire_protocol.Message, number: int) -> wire_protocol.Message:
     fields = {name: getattr(message, name) for name in message.__slots__}  # type: ignore[attr-defined]
     return type(message)(**{**fields, "request_id": number})
 
 
 def _bytes_answer(dice: Dice) -> bytes:
-    message = wire.SegmentRead(SEGMENT.name, BASE, False, False, dice.randbytes(dice.choice([1, 40, 100])), 0)
-    return wire.encode(message)
+    message = wire_protocol.SegmentRead(SEGMENT.name, BASE, False, False, dice.randbytes(dice.choice([1, 40, 100])), 0)
+    return wire_protocol.encode(message)
 
 
 def _bytes_read(data: bytes, _: Dice) -> object:
@@ -201,7 +207,7 @@ def _events(data: bytes, dice: Dice) -> object:
                 for part in events.slices(dice.choice([1, 7, 10_000])):
                     found += zip(map(int, part.offsets), part.payloads.to_pylist(), strict=True)
         parser.finish()
-    except (NotAnEvent, EndsInsideEvent, EventTooLarge) as refusal:
+    except (CutNotAtEventBoundary, EventTooLarge) as refusal:
         _check_place(refusal, data)
         before = _plain_events(data[: refusal.offset - BASE])
         may_be_right = isinstance(refusal, EventTooLarge) and refusal.size > refusal.limit
@@ -213,7 +219,7 @@ def _events(data: bytes, dice: Dice) -> object:
     return found
 
 
-def _check_place(refusal: NotAnEvent | EndsInsideEvent | EventTooLarge, data: bytes) -> None:
+def _check_place(refusal: CutNotAtEventBoundary | EventTooLarge, data: bytes) -> None:
     text = str(refusal)
     if SEGMENT.name not in text or str(refusal.offset) not in text or not BASE <= refusal.offset <= BASE + len(data):
         raise WrongError(f"its place is not named: {text}")
@@ -248,7 +254,7 @@ def _marks(data: bytes, _: Dice) -> object:
 
 
 def _read(data: bytes, dice: Dice) -> object:
-    """A whole read from a store that answers as it likes: true events, once and in order, and every gap is told."""
+    """A whole read from a store that answers as it likes: true events, once and in order, and every gap is reported."""
     wanted = _plain_events(data)
     if wanted is None:
         raise ProtocolError("not for this one")
@@ -303,7 +309,7 @@ def _cut_bytes(data: bytes, _: Dice) -> object:
 
 
 def _cut_json(data: bytes, _: Dice) -> object:
-    cut = StreamCut.from_json(STREAM, data.decode(errors="replace"))
+    cut = StreamCut.from_mapping(STREAM, offsets_from_json(STREAM, data.decode(errors="replace")))
     named = json.loads(data.decode(errors="replace"))
     if len(cut.offsets) != len(named):
         raise WrongError("a segment was dropped")
@@ -312,10 +318,6 @@ def _cut_json(data: bytes, _: Dice) -> object:
 
 def _pointer(data: bytes, _: Dice) -> object:
     return EventPointer.from_bytes(data)
-
-
-def _pointer_text(data: bytes, _: Dice) -> object:
-    return EventPointer.parse(data.decode(errors="replace"))
 
 
 def _segment_name(data: bytes, _: Dice) -> object:
@@ -334,7 +336,7 @@ def _compact_legal(dice: Dice) -> bytes:
     kind = dice.randrange(3)
     bits = (30, 62, 61)[kind]
     values = (dice.getrandbits(dice.randint(1, bits)) for _ in range(dice.randint(1, 5)))
-    return bytes([kind]) + b"".join(getattr(compact, _COMPACT[kind])(value) for value in values)
+    return bytes([kind]) + b"".join(getattr(varint, _COMPACT[kind])(value) for value in values)
 
 
 def _compact(data: bytes, _: Dice) -> object:
@@ -350,27 +352,27 @@ def _compact(data: bytes, _: Dice) -> object:
 
 _GROUP = Group("scope", "hold", "id", 1)
 _CALLS: tuple[Call[Any], ...] = (
-    calls.head(STREAM),
-    calls.current_segments(STREAM),
-    calls.segments_between(STREAM, {}, {}),
-    calls.successors(STREAM, 0),
-    calls.segment_open(STREAM, 0),
-    calls.cut_covers(STREAM, {}),
-    calls.store_of(STREAM, 0),
-    calls.delegation_token(STREAM),
-    calls.stream_settings(STREAM),
-    calls.list_scopes(),
-    calls.list_streams("scope"),
-    calls.list_holds(STREAM),
-    calls.find_hold(_GROUP),
-    calls.create_hold(_GROUP, {}, STREAM),
-    calls.move_hold(_GROUP, STREAM, {}),
-    calls.scale(STREAM, [0], [(0.0, 1.0)], 5),
-    calls.scale_done(STREAM, 1),
-    calls.begin_transaction(STREAM, 5),
-    calls.transaction_state(STREAM, 1, 2),
-    calls.truncate_stream(STREAM, {}),
-    calls.create_stream(STREAM),
+    controller_calls.head(STREAM),
+    controller_calls.current_segments(STREAM),
+    controller_calls.segments_between(STREAM, {}, {}),
+    controller_calls.successors(STREAM, 0),
+    controller_calls.segment_open(STREAM, 0),
+    controller_calls.cut_covers(STREAM, {}),
+    controller_calls.store_of(STREAM, 0),
+    controller_calls.delegation_token(STREAM),
+    controller_calls.stream_settings(STREAM),
+    controller_calls.list_scopes(),
+    controller_calls.list_streams("scope"),
+    hold_calls.list_holds(STREAM),
+    hold_calls.find_hold(_GROUP),
+    hold_calls.create_hold(_GROUP, {}, STREAM),
+    hold_calls.move_hold(_GROUP, STREAM, {}),
+    controller_calls.scale(STREAM, [0], [(0.0, 1.0)], 5),
+    controller_calls.scale_done(STREAM, 1),
+    transaction_calls.begin_transaction(STREAM, 5),
+    transaction_calls.transaction_state(STREAM, 1, 2),
+    controller_calls.truncate_stream(STREAM, {}),
+    controller_calls.create_stream(STREAM),
 )
 
 
@@ -394,7 +396,7 @@ _ANSWERS: dict[str, Callable[[Call[Any]], Any]] = {
     "getSegmentsImmediatelyFollowing": lambda _: pb.Successors(entries=[pb.Successor(segment=_owned(3))]),
     "getURI": lambda _: pb.Node(host="127.0.0.1", port=12345),
     "getDelegationToken": lambda _: pb.TokenAnswer(token="a.b.c"),
-    "getStreamConfiguration": lambda _: calls.create_stream(STREAM).message,
+    "getStreamConfiguration": lambda _: controller_calls.create_stream(STREAM).message,
     "listScopes": lambda _: pb.ScopePage(scopes=["a", "b"], page=pb.PageToken(token="t")),
     "listSubscribers": lambda _: pb.Subscribers(names=["a/b"]),
 }
@@ -436,7 +438,7 @@ DECODERS: tuple[Decoder, ...] = (
     Decoder("frames", _either(_frame, _vector("wire-frame")), _frames, (CorruptFrame,)),
     Decoder("infos", _info, _infos),
     Decoder("bytes", _bytes_answer, _bytes_read, (StreamsError,)),
-    Decoder("events", _either(_stored, _vector("event")), _events, (NotAnEvent, EndsInsideEvent, EventTooLarge)),
+    Decoder("events", _either(_stored, _vector("event")), _events, (CutNotAtEventBoundary, EventTooLarge)),
     Decoder("own events", _stored, _own_events),
     Decoder("reader", _small_stored, _read, (StreamsError,), is_moody=True),
     Decoder("marks", _mark_bytes, _marks),
@@ -447,7 +449,6 @@ DECODERS: tuple[Decoder, ...] = (
         "cut json", lambda dice: json.dumps(_cut(dice).to_model().to_json()).encode(), _cut_json, (InvalidRequest,)
     ),
     Decoder("pointer", _vector("event-pointer"), _pointer),
-    Decoder("pointer text", lambda dice: f"{SEGMENT.name}:{dice.randrange(99)}-9".encode(), _pointer_text),
     Decoder("segment name", lambda _: SEGMENT.name.encode(), _segment_name, (InvalidRequest,)),
     Decoder("compact", _compact_legal, _compact),
     Decoder("answers", _answer, _answers, (StreamsError,)),

@@ -9,32 +9,44 @@ from sqlalchemy import NullPool, create_engine, text
 
 from airflow_provider_streams.journal.database import Database
 from airflow_provider_streams.journal.store import Journal
-from airflow_provider_streams.model.cut import Cut
-from airflow_provider_streams.model.landing import Landed
-from airflow_provider_streams.model.plan import Estimate, Plan, Range, SourceRef, Split
-from airflow_provider_streams.model.position import Position
-from airflow_provider_streams.model.receipt import SplitReceipt, compare
-from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.model.plan.plan import Estimate, Plan, Range, SourceRef, Split
+from airflow_provider_streams.model.plan.receipt import SplitReceipt, compare
+from airflow_provider_streams.model.sinks.landing import Landed
+from airflow_provider_streams.model.stream.cut import Cut
+from airflow_provider_streams.model.stream.position import Position
+from airflow_provider_streams.model.window.window import Window
 
 SHARD = "persistent://shop/orders/events"
 T10 = datetime(2026, 11, 20, 10, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+_SERVERS = {"postgres": "postgres_url", "mysql": "mariadb_url"}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Databases: SQLite and Postgres, and MySQL for modules about what only a server's locks decide."""
+    if "url" in metafunc.fixturenames and not hasattr(metafunc.module, "url"):
+        servers = [name for name in _SERVERS if name == "postgres" or getattr(metafunc.module, "ALSO_ON_MYSQL", False)]
+        metafunc.parametrize(
+            "url", ["sqlite", *(pytest.param(name, marks=pytest.mark.postgres) for name in servers)], indirect=True
+        )
+
+
+@pytest.fixture
 def url(request, tmp_path) -> Iterator[str]:
     """An empty database."""
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path / 'journal.db'}"
         return
-    server = request.getfixturevalue("postgres_url")
+    server = request.getfixturevalue(_SERVERS[request.param])
     engine = create_engine(server, poolclass=NullPool, isolation_level="AUTOCOMMIT")
     name = f"journal_{abs(hash(str(tmp_path))):x}"
     with engine.connect() as connection:
         connection.execute(text(f"CREATE DATABASE {name}"))
     yield engine.url.set(database=name).render_as_string(hide_password=False)
     with engine.connect() as connection:
-        connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
+        connection.execute(text(f"DROP DATABASE {name}" + (" WITH (FORCE)" if request.param == "postgres" else "")))
 
 
 @pytest.fixture

@@ -7,26 +7,26 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import create_engine, update
 
-from airflow_provider_streams.errors import FewerRows, PlanMismatch, WindowsOverlap
+from airflow_provider_streams.errors import PlanMismatch, RowCountDecreased, WindowsOverlap
 from airflow_provider_streams.journal.landings import NewLanding
+from airflow_provider_streams.journal.runs.run_records import TaskInstanceKey
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.journal.tables import landings
-from airflow_provider_streams.model.landing import Held, Landed, Landing
-from airflow_provider_streams.model.plan import Loss, Plan
-from airflow_provider_streams.model.receipt import SplitReceipt, compare
-from airflow_provider_streams.model.sink import ParquetSink
-from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.model.plan.plan import Loss, Plan
+from airflow_provider_streams.model.plan.receipt import SplitReceipt, compare
+from airflow_provider_streams.model.sinks.landing import Held, Landed, Landing
+from airflow_provider_streams.model.sinks.sink import ParquetSink
+from airflow_provider_streams.model.window.window import Window
 
 HOUR = timedelta(hours=1)
 KEY = "pulsar:pulsar_default:persistent://shop/orders/events"
 READER = "dag.read"
-TASK = {"dag_id": "dag", "run_id": "manual__1", "task_id": "read", "try_number": 1}
+TASK = TaskInstanceKey("dag", "manual__1", "read", 1)
 
 
-def landing(name: str, grid: str | None = "1h", basis: str | None = "publish") -> NewLanding:
-    return NewLanding(Landing(ParquetSink(f"/lake/{name}")).to_json(), grid, basis)
+def landing(name: str, window_schedule: str | None = "1h", basis: str | None = "publish") -> NewLanding:
+    return NewLanding(Landing(ParquetSink(f"/lake/{name}")).to_json(), window_schedule, basis)
 
 
 def covered(plan, rows=5, schema=None) -> Landed:
@@ -50,7 +50,7 @@ class Reads:
     def cover(self, window, kept, *, first=0, end=10, rows=5, schema=None, **how):
         """Lands a window as a task would, under a landing; the run's number."""
         plan = self.journal.pin(KEY, self.plan_of(window, first, end))
-        started = self.journal.start_run(KEY, plan, **TASK, landing_id=kept.id if kept else None, **how)
+        started = self.journal.start_run(KEY, plan, TASK, landing_id=kept.id if kept else None, **how)
         self.journal.finish_run(started.run, covered(plan, rows, schema))
         return started.run
 
@@ -70,7 +70,7 @@ def reads(journal, plan_of, hour):
 
 def test_a_landing_is_kept_as_it_was_given(journal, orders):
     assert journal.landing(KEY, READER) == orders
-    assert (orders.generation, orders.grid, orders.basis, orders.columns) == (1, "1h", "publish", None)
+    assert (orders.generation, orders.window_schedule, orders.basis, orders.columns) == (1, "1h", "publish", None)
     assert (orders.landing, orders.target) == (dict(landing("orders").landing), "file:///lake/orders")
     assert journal.landing(KEY, "another reader") is None
     assert journal.landing("unheard of", READER) is None
@@ -110,17 +110,17 @@ def test_of_landings_at_once_one_counts_and_all_get_it(url, at_once, all_insert_
 
 def test_a_landing_under_which_nothing_lies_is_corrected(journal, orders, reads, hour, plan_of):
     plan = journal.pin(KEY, plan_of(hour()))
-    failed = journal.start_run(KEY, plan, **TASK, landing_id=orders.id)
+    failed = journal.start_run(KEY, plan, TASK, landing_id=orders.id)
     assert journal.is_landed(orders)
-    assert journal.correct_landing(KEY, READER, orders, landing("other")) is None, "somebody reads for it"
+    assert journal.correct_landing(KEY, READER, orders, landing("other")) is None, "another run reads for it"
     journal.fail_run(failed.run, "TransformFailed", "a typo")
 
     corrected = journal.correct_landing(KEY, READER, orders, landing("other", "2h", "append"))
     assert (corrected.generation, corrected.table_id) == (2, orders.table_id)
-    assert (corrected.target, corrected.grid, corrected.basis) == ("file:///lake/other", "2h", "append")
+    assert (corrected.target, corrected.window_schedule, corrected.basis) == ("file:///lake/other", "2h", "append")
     assert journal.landing(KEY, READER) == corrected
     with pytest.raises(PlanMismatch, match="lands in file:///lake/other since a moment ago"):
-        journal.start_run(KEY, plan, **TASK, landing_id=orders.id)
+        journal.start_run(KEY, plan, TASK, landing_id=orders.id)
 
     reads.cover(hour(), corrected)
     assert journal.is_landed(corrected)
@@ -139,7 +139,7 @@ def test_adopting_fills_in_only_what_was_not_known(journal):
     blank = journal.land_as(KEY, READER, landing("orders", None, None), after=None)
     filled = journal.adopt_landing(KEY, READER, landing("other", "2h", "append"))
     assert (filled.id, filled.table_id, filled.target) == (blank.id, blank.table_id, "file:///lake/orders")
-    assert (filled.grid, filled.basis) == ("2h", "append")
+    assert (filled.window_schedule, filled.basis) == ("2h", "append")
     assert journal.adopt_landing(KEY, READER, landing("other", "3h", "publish")) == filled
     assert journal.landing(KEY, READER) == filled
 
@@ -158,14 +158,14 @@ def test_columns_only_grow(journal, orders, reads, hour):
     assert journal.landing(KEY, READER).columns == grown
     reads.cover(hour(2), orders)
     assert journal.landing(KEY, READER).columns == grown
-    anew = journal.land_as(KEY, READER, landing("orders"), after=orders)
-    assert anew.columns is None
+    again = journal.land_as(KEY, READER, landing("orders"), after=orders)
+    assert again.columns is None
 
 
 def test_a_run_is_told_what_the_table_got_after_its_plan_was_pinned(journal, orders, reads, hour, plan_of):
     def later(number):
         plan = journal.pin(KEY, plan_of(hour(number)))
-        return journal.start_run(KEY, plan, **TASK, landing_id=orders.id).later
+        return journal.start_run(KEY, plan, TASK, landing_id=orders.id).later
 
     narrow, wide = (("value", "binary"),), (("value", "binary"), ("key", "string"))
     journal.pin(KEY, plan_of(hour(0)))
@@ -176,9 +176,9 @@ def test_a_run_is_told_what_the_table_got_after_its_plan_was_pinned(journal, ord
     assert [later(number) for number in range(5)] == [("value", "key"), ("value", "key"), ("key",), ("key",), ()]
     journal.replan(KEY, plan_of(hour(0), 1))
     assert later(4) == ()
-    anew = journal.start_run(KEY, plan_of(hour(0), 1), **TASK, landing_id=orders.id)
-    assert anew.later == ()
-    assert journal.start_run(KEY, plan_of(hour(0), 1), **TASK).later == (), "where nothing lands"
+    again = journal.start_run(KEY, plan_of(hour(0), 1), TASK, landing_id=orders.id)
+    assert again.later == ()
+    assert journal.start_run(KEY, plan_of(hour(0), 1), TASK).later == (), "where nothing lands"
 
 
 def test_a_plan_that_gets_the_number_of_a_forgotten_one_is_new(journal, orders, reads, hour, plan_of):
@@ -188,15 +188,15 @@ def test_a_plan_that_gets_the_number_of_a_forgotten_one_is_new(journal, orders, 
     for number in range(4):
         journal.pin(KEY, plan_of(hour(number), reader="another"))
     reads.cover(hour(1), orders, schema=wide)
-    assert journal.forget(KEY, "another")
+    assert journal.forget_reader(KEY, "another")
     plan = journal.pin(KEY, plan_of(hour(2)))
-    assert journal.start_run(KEY, plan, **TASK, landing_id=orders.id).later == ()
+    assert journal.start_run(KEY, plan, TASK, landing_id=orders.id).later == ()
 
 
 def test_fields_of_structs_are_noted_when_the_table_gets_them(journal, orders, reads, hour, plan_of):
     def later(number):
         plan = journal.pin(KEY, plan_of(hour(number)))
-        return journal.start_run(KEY, plan, **TASK, landing_id=orders.id).later
+        return journal.start_run(KEY, plan, TASK, landing_id=orders.id).later
 
     narrow, wide = (("to", "struct<city:string>"),), (("to", "struct<zip:string,city:string>"),)
     reads.cover(hour(1), orders, schema=narrow)
@@ -214,25 +214,10 @@ def test_fields_of_structs_are_noted_when_the_table_gets_them(journal, orders, r
     assert later(5) == ()
 
 
-def test_of_columns_from_before_that_was_noted_nobody_says_that_they_came_later(journal, url, orders, reads, hour):
-    reads.cover(hour(0), orders, schema=(("value", "binary"),))
-    engine = create_engine(url)
-    with engine.begin() as connection:
-        connection.execute(update(landings).values(columns='[["value", "binary"]]'))
-    engine.dispose()
-    reads.cover(hour(1), orders, schema=(("value", "binary"), ("key", "string")))
-    assert journal.landing(KEY, READER).columns == (("value", "binary"), ("key", "string"))
-    plan = journal.pinned(KEY, READER, hour(0))
-    assert journal.start_run(KEY, plan, **TASK, landing_id=orders.id).later == ("key",)
-    reads.cover(hour(2), orders, schema=(("value", "binary"), ("key", "struct<a:int>")))
-    reads.cover(hour(2), orders, schema=(("value", "binary"), ("key", "struct<a:int,b:int>")))
-    assert journal.start_run(KEY, plan, **TASK, landing_id=orders.id).later == ("key", "key.b")
-
-
 def test_columns_noted_at_once_are_all_kept(journal, orders, at_once, hour, plan_of):
     def land(number):
         plan = journal.pin(KEY, plan_of(hour(number)))
-        run = journal.start_run(KEY, plan, **TASK, landing_id=orders.id).run
+        run = journal.start_run(KEY, plan, TASK, landing_id=orders.id).run
         journal.finish_run(run, covered(plan, schema=(("value", "binary"), (f"c{number}", "string"))))
 
     at_once(8, land)
@@ -246,10 +231,10 @@ def test_columns_noted_at_once_are_all_kept(journal, orders, at_once, hour, plan
 def test_windows_of_another_table_are_missing(journal, orders, reads, hour):
     reads.cover(hour(0), orders)
     assert reads.states() == [("covered", "")]
-    anew = journal.land_as(KEY, READER, landing("elsewhere"), after=orders)
+    again = journal.land_as(KEY, READER, landing("elsewhere"), after=orders)
     assert reads.states() == [("missing", "landed in another table before")]
     assert journal.last_covered(KEY, READER) is None
-    reads.cover(hour(0), anew)
+    reads.cover(hour(0), again)
     assert reads.states() == [("covered", "")]
 
 
@@ -261,7 +246,7 @@ def test_windows_that_landed_nowhere_do_not_count_for_a_reader_that_lands(orders
 
 
 def test_a_failure_before_the_plan_counts_under_the_present_landing(journal, orders, reads, hour):
-    journal.fail_window(KEY, READER, hour(0), error_type="StartTrimmed", message="gone", lost=True, **TASK)
+    journal.fail_window(KEY, READER, hour(0), TASK, error_type="StartTrimmed", message="gone", lost=True)
     assert reads.states() == [("lost", "StartTrimmed: gone")]
     journal.land_as(KEY, READER, landing("elsewhere"), after=orders)
     assert [state for state, _ in reads.states()] == ["missing"]
@@ -271,7 +256,7 @@ def test_a_run_that_began_under_an_earlier_landing_covers_nothing_in_the_present
     journal, orders, reads, hour, plan_of
 ):
     plan = journal.pin(KEY, plan_of(hour(0)))
-    slow = journal.start_run(KEY, plan, **TASK, landing_id=orders.id).run
+    slow = journal.start_run(KEY, plan, TASK, landing_id=orders.id).run
     journal.land_as(KEY, READER, landing("elsewhere"), after=orders)
     journal.finish_run(slow, covered(plan))
     assert reads.states() == [("missing", "landed in another table before")]
@@ -286,7 +271,7 @@ def test_rows_that_somebody_removed_cover_nothing(journal, orders, reads, hour, 
         ("failed", "Removed: its rows are no longer in the table"),
         ("covered", ""),
     ]
-    assert journal.start_run(KEY, plan_of(hour(1)), **TASK, landing_id=orders.id).held is None
+    assert journal.start_run(KEY, plan_of(hour(1)), TASK, landing_id=orders.id).held is None
     journal.uncover(KEY, "another reader", orders.id, [hour(0)], "nobody's")
     assert reads.states()[0] == ("covered", "")
 
@@ -300,7 +285,7 @@ def test_a_window_that_shares_time_with_a_covered_one_is_refused(journal, orders
     start, end = (reads.hour(0).start + part * HOUR for part in other)
     plan = journal.pin(KEY, plan_of(Window(start, end)))
     with pytest.raises(WindowsOverlap) as caught:
-        journal.start_run(KEY, plan, **TASK, landing_id=orders.id)
+        journal.start_run(KEY, plan, TASK, landing_id=orders.id)
     assert (caught.value.window, caught.value.covered) == (plan.window, (reads.hour(0),))
     assert journal.runs(KEY, READER, plan.window) == ()
     assert ("covered", "") in reads.states()
@@ -316,14 +301,14 @@ def test_only_covered_windows_of_the_same_table_are_in_the_way(journal, orders, 
     day = Window(hour(0).start, hour(23).end)
     other = journal.land_as(KEY, "dag.other", landing("other"), after=None)
     plan = journal.pin(KEY, plan_of(hour(0), reader="dag.other"))
-    run = journal.start_run(KEY, plan, **TASK, landing_id=other.id).run
+    run = journal.start_run(KEY, plan, TASK, landing_id=other.id).run
     journal.finish_run(run, covered(plan))
     reads.cover(hour(1), None)
-    failed = journal.start_run(KEY, journal.pin(KEY, plan_of(hour(2))), **TASK, landing_id=orders.id).run
+    failed = journal.start_run(KEY, journal.pin(KEY, plan_of(hour(2))), TASK, landing_id=orders.id).run
     journal.fail_run(failed, "SinkError", "disk full")
     reads.cover(day, orders)
-    anew = journal.land_as(KEY, READER, landing("elsewhere"), after=orders)
-    reads.cover(hour(3), anew)
+    again = journal.land_as(KEY, READER, landing("elsewhere"), after=orders)
+    reads.cover(hour(3), again)
 
 
 def test_covered_windows_give_way_only_on_purpose(journal, orders, reads, hour):
@@ -347,12 +332,12 @@ def test_a_window_that_began_beside_another_does_not_begin_again_once_that_one_i
 
     def start(number):
         plan = journal.pin(KEY, plan_of(shapes[number]))
-        return journal.start_run(KEY, plan, **TASK, landing_id=orders.id).run
+        return journal.start_run(KEY, plan, TASK, landing_id=orders.id).run
 
     first, second = at_once(2, start)
     journal.finish_run(first, covered(plan_of(shapes[0])))
     with pytest.raises(WindowsOverlap):
-        journal.start_run(KEY, plan_of(shapes[1]), **TASK, landing_id=orders.id)
+        journal.start_run(KEY, plan_of(shapes[1]), TASK, landing_id=orders.id)
     assert journal.runs(KEY, READER, shapes[1])[0].ref.id == second
 
 
@@ -361,7 +346,7 @@ def test_a_window_that_began_beside_another_does_not_begin_again_once_that_one_i
 
 def test_a_run_is_told_how_many_rows_its_window_holds(journal, orders, reads, hour, plan_of):
     def held(**how):
-        return journal.start_run(KEY, journal.pinned(KEY, READER, hour(0)), **TASK, **how).held
+        return journal.start_run(KEY, journal.pinned(KEY, READER, hour(0)), TASK, **how).held
 
     journal.pin(KEY, plan_of(hour(0)))
     assert held(landing_id=orders.id) is None
@@ -372,36 +357,38 @@ def test_a_run_is_told_how_many_rows_its_window_holds(journal, orders, reads, ho
     assert held(landing_id=orders.id) == Held(12)
     journal.replan(KEY, plan_of(hour(0), 3))
     assert held(landing_id=orders.id) == Held(12), "of the plan before: they are in the table until it is replaced"
-    anew = journal.land_as(KEY, READER, landing("elsewhere"), after=orders)
-    assert held(landing_id=anew.id) is None
+    again = journal.land_as(KEY, READER, landing("elsewhere"), after=orders)
+    assert held(landing_id=again.id) is None
 
 
 def test_a_plan_that_cannot_hold_what_its_window_holds_does_not_begin(journal, orders, reads, hour, plan_of):
     """Of a source that was made again there may be as many other events: counts do not tell."""
 
     def begin(plan, **how):
-        return journal.start_run(KEY, journal.replan(KEY, plan), **TASK, landing_id=orders.id, **how)
+        return journal.start_run(KEY, journal.replan(KEY, plan), TASK, landing_id=orders.id, **how)
 
-    def of_life(made, *losses):
+    def doubt_of_incarnation(made, *losses):
         plan = plan_of(hour(0))
         (shard,) = plan.start_cut
         gone = tuple(Loss(shard, plan.ranges[0].start, plan.ranges[0].start, cause) for cause in losses)
-        return replace(plan, source=replace(plan.source, identity=((shard, made),)), losses=gone)
+        return replace(plan, source=replace(plan.source, incarnation=((shard, made),)), losses=gone)
 
-    journal.pin(KEY, of_life("10:00"))
+    journal.pin(KEY, doubt_of_incarnation("10:00"))
     reads.cover(hour(0), orders, rows=9)
-    begin(of_life("10:00"))
+    begin(doubt_of_incarnation("10:00"))
     runs = len(journal.runs(KEY, READER, hour(0)))
-    with pytest.raises(FewerRows, match=r"holds 9 rows in the table, and its new plan cannot hold all .*truncated"):
-        begin(of_life("10:00", "truncated"))
-    with pytest.raises(FewerRows, match=r"is another one by now, made at 10:30"):
-        begin(of_life("10:30"))
+    with pytest.raises(
+        RowCountDecreased, match=r"was landed from 9 rows of the stream, and its new plan cannot hold all .*truncated"
+    ):
+        begin(doubt_of_incarnation("10:00", "truncated"))
+    with pytest.raises(RowCountDecreased, match=r"is another one by now, made at 10:30"):
+        begin(doubt_of_incarnation("10:30"))
     assert len(journal.runs(KEY, READER, hour(0))) == runs
-    plan = of_life("10:30", "made again")
-    started = begin(plan, accept_fewer=True)
+    plan = doubt_of_incarnation("10:30", "made again")
+    started = begin(plan, allow_fewer_rows=True)
     assert started.held == Held(9)
     journal.finish_run(started.run, covered(plan))
-    begin(of_life("10:30", "made again, and truncated"))
+    begin(doubt_of_incarnation("10:30", "made again, and truncated"))
 
 
 def test_a_window_without_rows_has_none_to_lose(journal, orders, reads, hour, plan_of):
@@ -410,12 +397,12 @@ def test_a_window_without_rows_has_none_to_lose(journal, orders, reads, hour, pl
     plan = plan_of(hour(0))
     (shard,) = plan.start_cut
     lossy = replace(plan, losses=(Loss(shard, plan.ranges[0].start, plan.ranges[0].start, "truncated"),))
-    journal.start_run(KEY, journal.replan(KEY, lossy), **TASK, landing_id=orders.id)
+    journal.start_run(KEY, journal.replan(KEY, lossy), TASK, landing_id=orders.id)
 
 
 def test_written_rows_are_remembered_beside_those_read(journal, orders, hour, plan_of):
     plan = journal.pin(KEY, plan_of(hour(0)))
-    run = journal.start_run(KEY, plan, **TASK, landing_id=orders.id).run
+    run = journal.start_run(KEY, plan, TASK, landing_id=orders.id).run
     journal.finish_run(run, Landed(covered(plan, rows=9).receipt, written=3))
     (done,) = journal.runs(KEY, READER, hour(0))
     assert (done.rows, done.written, done.landing_id) == (9, 3, orders.id)
@@ -433,7 +420,7 @@ def test_late_rows_stay_counted_until_a_plan_holds_them(journal, orders, reads, 
     assert late() == 4, "the same plan was read again, without them"
     journal.replan(KEY, plan_of(hour(0), 0, 20))
     reads.cover(hour(0), orders)
-    assert late() is None, "nobody has counted behind the new plan"
+    assert late() is None, "no one has counted after the new plan"
 
 
 # Asset events
@@ -443,7 +430,7 @@ def test_what_was_landed_and_not_announced_is_known(journal, orders, reads, hour
     assert journal.unannounced(KEY, READER) == ()
     runs = [reads.cover(hour(number), orders) for number in (1, 0)]
     reads.cover(hour(2), None)
-    failed = journal.start_run(KEY, journal.pin(KEY, plan_of(hour(3))), **TASK, landing_id=orders.id).run
+    failed = journal.start_run(KEY, journal.pin(KEY, plan_of(hour(3))), TASK, landing_id=orders.id).run
     journal.fail_run(failed, "SinkError", "disk full")
     assert [run.ref.id for run in journal.unannounced(KEY, READER)] == [runs[1], runs[0]], "in order of time"
     journal.announce([runs[1]])
@@ -463,16 +450,16 @@ def test_what_was_landed_and_not_announced_is_known(journal, orders, reads, hour
 def test_a_source_is_kept_beside_its_key(journal, hour, plan_of):
     written = {"system": "pulsar", "topics": ["persistent://shop/orders/events"], "conn_id": "pulsar_default"}
     assert journal.source(KEY) is None
-    journal.introduce(KEY, written)
+    journal.store_source(KEY, written)
     assert journal.source(KEY) == written
-    journal.introduce(KEY, {**written, "pattern": None})
+    journal.store_source(KEY, {**written, "pattern": None})
     assert journal.source(KEY) == {**written, "pattern": None}
     journal.pin(KEY, plan_of(hour(0)))
     assert journal.sources() == [(KEY, READER)]
 
 
 def test_a_source_introduced_at_once_by_many_is_kept_once(journal, at_once):
-    at_once(8, lambda _: journal.introduce(KEY, {"system": "pulsar", "topics": ["a"]}))
+    at_once(8, lambda _: journal.store_source(KEY, {"system": "pulsar", "topics": ["a"]}))
     assert journal.source(KEY) == {"system": "pulsar", "topics": ["a"]}
 
 
@@ -480,9 +467,9 @@ def test_a_reader_is_forgotten_with_all_that_is_known_of_it(journal, orders, rea
     at = hour(0).start
     reads.cover(hour(0), orders)
     other = journal.pin(KEY, plan_of(hour(0), reader="dag.other"))
-    journal.finish_run(journal.start_run(KEY, other, **TASK).run, covered(other))
-    journal.introduce(KEY, {"system": "pulsar"})
-    assert journal.forget(KEY, READER)
+    journal.finish_run(journal.start_run(KEY, other, TASK).run, covered(other))
+    journal.store_source(KEY, {"system": "pulsar"})
+    assert journal.forget_reader(KEY, READER)
     assert journal.sources() == [(KEY, "dag.other")]
     assert journal.landing(KEY, READER) is None
     assert journal.pinned(KEY, READER, hour(0)) is None
@@ -490,10 +477,10 @@ def test_a_reader_is_forgotten_with_all_that_is_known_of_it(journal, orders, rea
     assert journal.coverage(KEY, READER, at, hour(0).end).counts["missing"] == 1
     assert journal.coverage(KEY, "dag.other", at, hour(0).end).is_complete
     assert journal.source(KEY) == {"system": "pulsar"}
-    assert not journal.forget(KEY, READER)
-    assert not journal.forget("unheard of", READER)
-    anew = journal.land_as(KEY, READER, landing("orders"), after=None)
-    assert anew.table_id != orders.table_id
+    assert not journal.forget_reader(KEY, READER)
+    assert not journal.forget_reader("unheard of", READER)
+    again = journal.land_as(KEY, READER, landing("orders"), after=None)
+    assert again.table_id != orders.table_id
 
 
 def test_windows_are_waited_for_since_the_first_one_or_since_somebody_first_asked(journal, hour, plan_of):
@@ -501,7 +488,7 @@ def test_windows_are_waited_for_since_the_first_one_or_since_somebody_first_aske
     assert journal.watched_from(KEY, READER, hour(9).start) == hour(5).start
     journal.pin(KEY, plan_of(hour(3)))
     assert journal.watched_from(KEY, READER, hour(9).start) == hour(3).start
-    journal.fail_window(KEY, READER, hour(1), error_type="StartTrimmed", message="gone", lost=True, **TASK)
+    journal.fail_window(KEY, READER, hour(1), TASK, error_type="StartTrimmed", message="gone", lost=True)
     assert journal.watched_from(KEY, READER, hour(9).start) == hour(1).start
 
 

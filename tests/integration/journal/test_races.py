@@ -4,19 +4,22 @@ import multiprocessing
 import os
 import signal
 import time
+from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
 
 from sqlalchemy import insert, inspect, select
 
+from airflow_provider_streams.journal.runs.run_records import TaskInstanceKey
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.journal.tables import edges, metadata, pins, sources
-from airflow_provider_streams.model.cut import Cut
-from airflow_provider_streams.model.position import Position
+from airflow_provider_streams.model.stream.cut import Cut
+from airflow_provider_streams.model.stream.position import Position
 
 HOUR = timedelta(hours=1)
+ALSO_ON_MYSQL = True
 KEY = "pulsar:pulsar_default:persistent://shop/orders/events"
-TASK = {"dag_id": "dag", "run_id": "manual__1", "task_id": "read", "try_number": 1}
+TASK = TaskInstanceKey("dag", "manual__1", "read", 1)
 
 
 def generations(url):
@@ -86,7 +89,7 @@ def test_windows_read_at_once_all_end_covered(journal, at_once, hour, plan_of, l
     def read(number):
         window = hour(number % 4)
         plan = journal.pin(KEY, plan_of(window, number, 100))
-        run = journal.start_run(KEY, plan, **TASK).run
+        run = journal.start_run(KEY, plan, TASK).run
         journal.finish_run(run, landed_of(plan))
         return run
 
@@ -138,16 +141,16 @@ def test_a_process_killed_between_pin_and_start_leaves_its_plan_to_the_retry(jou
     assert [(item.state, item.cause) for item in known] == [("missing", "planned, not read yet")]
     plan = journal.pin(KEY, plan_of(hour(0), 3, 10))
     assert plan.fingerprint == plan_of(hour(0), 0, 10).fingerprint
-    journal.finish_run(journal.start_run(KEY, plan, **TASK).run, landed_of(plan))
+    journal.finish_run(journal.start_run(KEY, plan, TASK).run, landed_of(plan))
     assert journal.coverage(KEY, "dag.read", hour(0).start, hour(0).end).is_complete
 
 
 def test_a_process_killed_while_reading_looks_running_until_the_retry_starts(journal, hour, plan_of):
     plan = journal.pin(KEY, plan_of(hour(0)))
-    _killed_after(lambda: journal.start_run(KEY, plan, **TASK))
+    _killed_after(lambda: journal.start_run(KEY, plan, TASK))
     assert journal.coverage(KEY, "dag.read", hour(0).start, hour(0).end).counts["running"] == 1
 
-    journal.start_run(KEY, plan, **{**TASK, "try_number": 2})
+    journal.start_run(KEY, plan, task=replace(TASK, try_number=2))
     states = [(run.ref.try_number, run.state, run.error_type) for run in journal.runs(KEY, "dag.read", hour(0))]
     assert states == [(1, "failed", "Superseded"), (2, "running", "")]
 
@@ -160,10 +163,15 @@ def test_a_process_killed_inside_a_transaction_leaves_nothing_and_blocks_nobody(
         opened[0].__enter__().execute(insert(sources).values(digest="d", source_key="half"))
 
     _killed_after(half_a_transaction)
-    began = time.monotonic()
-    journal.pin(KEY, plan_of(hour(0)))
-    assert time.monotonic() - began < 10
+    first, second = (seconds_of(lambda number=number: journal.pin(KEY, plan_of(hour(number)))) for number in (0, 1))
+    assert first < 10 + 10 * second
     assert journal.sources() == [(KEY, "dag.read")]
+
+
+def seconds_of(work) -> float:
+    began = time.monotonic()
+    work()
+    return time.monotonic() - began
 
 
 def _killed_after(function) -> None:

@@ -1,22 +1,24 @@
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from sqlalchemy import event, insert
 
-from airflow_provider_streams.journal import names
-from airflow_provider_streams.journal import pins as pinned
+from airflow_provider_streams.journal import pinned_plans as pinned
+from airflow_provider_streams.journal import row_ids
+from airflow_provider_streams.journal.runs.run_records import TaskInstanceKey
 from airflow_provider_streams.journal.tables import pins, runs
-from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.model.window.window import Window
 
 KEY = "pulsar:pulsar_default:persistent://shop/orders/events"
-TASK = {"dag_id": "dag", "run_id": "manual__1", "task_id": "read", "try_number": 1}
+TASK = TaskInstanceKey("dag", "manual__1", "read", 1)
 
 
 @pytest.mark.parametrize("length", [1, 1000])
 def test_coverage_of_ten_thousand_windows_is_one_pass(journal, hour, plan_of, length):
-    reader = names.ensure_reader(journal._database, KEY, "dag.read")
+    reader = row_ids.ensure_reader(journal._database, KEY, "dag.read")
     start, minute = hour(0).start, timedelta(minutes=1)
     at = [
         {"reader_id": reader, "window_start": start + n * minute, "window_end": start + (n + 1) * minute}
@@ -35,10 +37,9 @@ def test_coverage_of_ten_thousand_windows_is_one_pass(journal, hour, plan_of, le
             [
                 {
                     **row,
-                    **TASK,
+                    **asdict(TASK),
                     "id": n,
                     "pin_id": n,
-                    "map_index": -1,
                     "state": "covered" if n % 7 else "failed",
                     "started_at": start,
                     "rows": 1,

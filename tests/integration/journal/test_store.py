@@ -8,22 +8,24 @@ import pytest
 from sqlalchemy import update
 
 from airflow_provider_streams.errors import InvalidRequest, JournalError, NoCutNearby, PlanMismatch
-from airflow_provider_streams.journal import store
-from airflow_provider_streams.journal.append import recorded_around
+from airflow_provider_streams.journal.evidence.recorded_edges import recorded_around
+from airflow_provider_streams.journal.runs import window_runs
+from airflow_provider_streams.journal.runs.run_records import TaskInstanceKey
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.journal.tables import pins
-from airflow_provider_streams.model.basis import EventTime
-from airflow_provider_streams.model.cut import Cut
-from airflow_provider_streams.model.landing import Landed
-from airflow_provider_streams.model.plan import Loss, PlanRequest, Span
-from airflow_provider_streams.model.position import Position
-from airflow_provider_streams.model.receipt import SplitReceipt, compare
-from airflow_provider_streams.model.seen_times import SeenTimes
-from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.model.plan.plan import Loss, PlanRequest, Span
+from airflow_provider_streams.model.plan.receipt import SplitReceipt, compare
+from airflow_provider_streams.model.plan.time_statistics import TimeStatistics
+from airflow_provider_streams.model.sinks.landing import Landed
+from airflow_provider_streams.model.stream.cut import Cut
+from airflow_provider_streams.model.stream.position import Position
+from airflow_provider_streams.model.window.basis import EventTime
+from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.testing.fake import FakeSource
 
+ALSO_ON_MYSQL = True
 KEY = "pulsar:pulsar_default:persistent://shop/orders/events"
-TASK = {"dag_id": "dag", "run_id": "manual__1", "task_id": "read", "try_number": 1}
+TASK = TaskInstanceKey("dag", "manual__1", "read", 1)
 
 
 @pytest.fixture
@@ -31,7 +33,7 @@ def cover(journal, landed_of):
     """Reads a window as a task would; the run's number."""
 
     def run(plan, *, rows=5):
-        number = journal.start_run(KEY, journal.pin(KEY, plan), **TASK).run
+        number = journal.start_run(KEY, journal.pin(KEY, plan), TASK).run
         journal.finish_run(number, landed_of(plan, rows))
         return number
 
@@ -54,14 +56,14 @@ def test_receipts_that_tell_times_are_found_by_their_windows_the_nearest_first(j
     def cover(number, times):
         plan = plan_of(hour(number), 10 * number, 10 * number + 10)
         reports = [SplitReceipt(one.index, entries=one.entries or 0, times=times) for one in plan.splits]
-        run = journal.start_run(KEY, journal.pin(KEY, plan), **TASK).run
+        run = journal.start_run(KEY, journal.pin(KEY, plan), TASK).run
         receipt = compare(plan, reports, seconds=1)
         journal.finish_run(run, Landed(receipt))
         return plan, receipt
 
-    told = (SeenTimes(Span(1, 0, 10), 5, 6, 1),)
+    told = (TimeStatistics(Span(1, 0, 10), 5, 6, 1),)
     read = [cover(number, () if number == 1 else told) for number in range(5)]
-    journal.start_run(KEY, journal.pin(KEY, plan_of(hour(5), 50, 60)), **TASK)
+    journal.start_run(KEY, journal.pin(KEY, plan_of(hour(5), 50, 60)), TASK)
 
     def found(first, last, reader="dag.read"):
         span = Window(hour(first).start, hour(last).end)
@@ -72,7 +74,7 @@ def test_receipts_that_tell_times_are_found_by_their_windows_the_nearest_first(j
     assert found(0, 2) == [read[0], read[2]], "one tells no times"
     assert found(3, 5) == [read[3], read[4]], "one is being read"
     assert found(0, 5, "dag.other") == found(6, 9) == []
-    monkeypatch.setattr(store, "MOST_PROOFS", 1)
+    monkeypatch.setattr(window_runs, "MOST_PROOFS", 1)
     assert found(2, 4) in ([read[2]], [read[3]], [read[4]])
     assert found(3, 3) == [read[3]]
 
@@ -80,10 +82,10 @@ def test_receipts_that_tell_times_are_found_by_their_windows_the_nearest_first(j
 def test_plans_that_cannot_be_read_prove_nothing(journal, hour, plan_of, caplog):
     plan = plan_of(hour(0), 0, 10)
     reports = [
-        SplitReceipt(one.index, entries=one.entries or 0, times=(SeenTimes(Span(1, 0, 10), 5, 6),))
+        SplitReceipt(one.index, entries=one.entries or 0, times=(TimeStatistics(Span(1, 0, 10), 5, 6),))
         for one in plan.splits
     ]
-    run = journal.start_run(KEY, journal.pin(KEY, plan), **TASK).run
+    run = journal.start_run(KEY, journal.pin(KEY, plan), TASK).run
     journal.finish_run(run, Landed(compare(plan, reports, seconds=1)))
     with journal._database.writing() as connection:
         connection.execute(update(pins).values(plan=json.dumps({**plan.to_json(), "version": 1})))
@@ -187,7 +189,7 @@ def test_asking_never_creates_a_source(journal, hour):
 def test_a_window_is_missing_running_and_covered_in_turn(journal, state_of, hour, plan_of, landed_of):
     plan = journal.pin(KEY, plan_of(hour(0)))
     assert state_of(hour(0)).state == "missing"
-    run = journal.start_run(KEY, plan, **TASK, map_index=3).run
+    run = journal.start_run(KEY, plan, task=replace(TASK, map_index=3)).run
     running = state_of(hour(0))
     assert (running.state, running.run.id, running.run.map_index) == ("running", run, 3)
     assert str(running.run) == "dag.read manual__1 try 1"
@@ -201,26 +203,26 @@ def test_a_window_is_missing_running_and_covered_in_turn(journal, state_of, hour
 
 @pytest.mark.parametrize("state", ["failed", "lost"])
 def test_a_failed_run_leaves_its_cause(journal, state_of, hour, plan_of, state):
-    run = journal.start_run(KEY, journal.pin(KEY, plan_of(hour(0))), **TASK).run
+    run = journal.start_run(KEY, journal.pin(KEY, plan_of(hour(0))), TASK).run
     journal.fail_run(run, "ReadStalled", "nothing came for 60 s", state == "lost")
     found = state_of(hour(0))
     assert (found.state, found.cause, found.rows) == (state, "ReadStalled: nothing came for 60 s", 0)
 
 
 def test_a_failure_before_the_plan_is_a_state_of_the_window(journal, state_of, hour, plan_of, cover):
-    run = journal.fail_window(KEY, "dag.read", hour(0), error_type="StartTrimmed", message="gone", lost=True, **TASK)
+    run = journal.fail_window(KEY, "dag.read", hour(0), TASK, error_type="StartTrimmed", message="gone", lost=True)
     assert (state_of(hour(0)).state, state_of(hour(0)).run.id) == ("lost", run)
     with pytest.raises(PlanMismatch):
         journal.finish_run(run, Landed(compare(plan_of(hour(0)), [SplitReceipt(0)], seconds=1)))
     cover(plan_of(hour(0)))
-    journal.fail_window(KEY, "dag.read", hour(0), error_type="StartTrimmed", message="gone", lost=True, **TASK)
+    journal.fail_window(KEY, "dag.read", hour(0), TASK, error_type="StartTrimmed", message="gone", lost=True)
     assert state_of(hour(0)).state == "covered"
     assert state_of(hour(0)).attempts == 3
 
 
 def test_a_failed_rerun_of_a_covered_window_takes_nothing_away(journal, state_of, hour, plan_of, cover):
     cover(plan_of(hour(0)), rows=9)
-    again = journal.start_run(KEY, plan_of(hour(0)), **TASK).run
+    again = journal.start_run(KEY, plan_of(hour(0)), TASK).run
     assert state_of(hour(0)).state == "covered"
     journal.fail_run(again, "SinkError", "disk full", False)
     assert (state_of(hour(0)).state, state_of(hour(0)).rows) == ("covered", 9)
@@ -235,7 +237,7 @@ def test_a_rerun_that_covers_again_keeps_the_history(journal, state_of, hour, pl
 
 def test_finishing_twice_or_failing_after_the_finish_changes_nothing(journal, state_of, hour, plan_of, landed_of):
     plan = journal.pin(KEY, plan_of(hour(0)))
-    run = journal.start_run(KEY, plan, **TASK).run
+    run = journal.start_run(KEY, plan, TASK).run
     journal.finish_run(run, landed_of(plan, rows=3))
     finished = state_of(hour(0))
     journal.finish_run(run, landed_of(plan, rows=4))
@@ -245,7 +247,7 @@ def test_finishing_twice_or_failing_after_the_finish_changes_nothing(journal, st
 
 def test_a_superseded_run_that_was_alive_may_still_cover(journal, state_of, hour, plan_of, landed_of):
     plan = journal.pin(KEY, plan_of(hour(0)))
-    slow, quick = (journal.start_run(KEY, plan, **TASK).run for _ in range(2))
+    slow, quick = (journal.start_run(KEY, plan, TASK).run for _ in range(2))
     assert [run.error_type for run in journal.runs(KEY, "dag.read", hour(0))] == ["Superseded", ""]
     journal.fail_run(quick, "SinkError", "disk full", False)
     journal.finish_run(slow, landed_of(plan))
@@ -257,7 +259,7 @@ def test_a_superseded_run_that_was_alive_may_still_cover(journal, state_of, hour
 def test_a_run_of_another_window_or_reader_supersedes_nothing(journal, hour, plan_of):
     plans = [plan_of(hour(0)), plan_of(hour(1)), plan_of(hour(0), reader="dag.other")]
     for plan in plans:
-        journal.start_run(KEY, journal.pin(KEY, plan), **TASK)
+        journal.start_run(KEY, journal.pin(KEY, plan), TASK)
     for plan in plans:
         assert [run.state for run in journal.runs(KEY, plan.reader, plan.window)] == ["running"]
 
@@ -272,7 +274,7 @@ def test_a_window_planned_again_is_covered_only_by_a_run_of_the_new_plan(journal
 
 
 def test_rows_of_an_earlier_plan_committed_last_uncover_the_window(journal, state_of, hour, plan_of, cover):
-    slow = journal.start_run(KEY, journal.pin(KEY, plan_of(hour(0), 0)), **TASK).run
+    slow = journal.start_run(KEY, journal.pin(KEY, plan_of(hour(0), 0)), TASK).run
     journal.replan(KEY, plan_of(hour(0), 1))
     cover(plan_of(hour(0), 1))
     journal.finish_run(slow, Landed(compare(plan_of(hour(0), 0), [SplitReceipt(0)], seconds=1)))
@@ -285,16 +287,16 @@ def test_rows_of_an_earlier_plan_committed_last_uncover_the_window(journal, stat
 
 def test_only_the_pinned_plan_can_be_started(journal, hour, plan_of):
     with pytest.raises(PlanMismatch, match="none is"):
-        journal.start_run(KEY, plan_of(hour(0)), **TASK)
+        journal.start_run(KEY, plan_of(hour(0)), TASK)
     journal.pin(KEY, plan_of(hour(0), 0))
     journal.replan(KEY, plan_of(hour(0), 1))
     with pytest.raises(PlanMismatch, match="Run the task again"):
-        journal.start_run(KEY, plan_of(hour(0), 0), **TASK)
+        journal.start_run(KEY, plan_of(hour(0), 0), TASK)
     assert journal.runs(KEY, "dag.read", hour(0)) == ()
 
 
 def test_only_a_receipt_of_its_own_plan_covers_a_window(journal, state_of, hour, plan_of, landed_of):
-    run = journal.start_run(KEY, journal.pin(KEY, plan_of(hour(0), 0)), **TASK).run
+    run = journal.start_run(KEY, journal.pin(KEY, plan_of(hour(0), 0)), TASK).run
     with pytest.raises(PlanMismatch):
         journal.finish_run(run, landed_of(plan_of(hour(0), 1)))
     assert state_of(hour(0)).state == "running"
@@ -312,13 +314,13 @@ def test_an_accepted_loss_is_covered_and_says_so(journal, state_of, hour, plan_o
     ((shard, start),) = whole.start_cut.items()
     gone = Loss(shard, start, rest.start_cut[shard], "trimmed")
     plan = journal.pin(KEY, replace(rest, start_cut=whole.start_cut, losses=(gone,)))
-    run = journal.start_run(KEY, plan, **TASK).run
+    run = journal.start_run(KEY, plan, TASK).run
     journal.finish_run(run, landed_of(plan))
     assert (state_of(hour(0)).state, state_of(hour(0)).cause) == ("covered", "loss recorded")
 
 
 def test_messages_of_failures_hold_no_password_and_no_unstorable_character(journal, state_of, hour, plan_of):
-    run = journal.start_run(KEY, journal.pin(KEY, plan_of(hour(0))), **TASK).run
+    run = journal.start_run(KEY, journal.pin(KEY, plan_of(hour(0))), TASK).run
     journal.fail_run(run, "E", "at s3://me:hunter2@host/x \0 \ud800 " + "y" * 100_000, False)
     cause = state_of(hour(0)).cause
     assert cause.startswith("E: at s3://me:***@host/x  ? yyy")
@@ -332,7 +334,7 @@ def test_the_last_covered_window_is_the_one_with_the_greatest_end(journal, hour,
     assert journal.last_covered(KEY, "dag.read") is None
     for number in (2, 0, 1):
         cover(plan_of(hour(number), number, 100))
-    journal.start_run(KEY, journal.pin(KEY, plan_of(hour(3))), **TASK)
+    journal.start_run(KEY, journal.pin(KEY, plan_of(hour(3))), TASK)
     cover(plan_of(hour(5), reader="dag.other"))
     assert journal.last_covered(KEY, "dag.read") == plan_of(hour(2), 2, 100)
     assert journal.last_covered(KEY, "dag.read", before=hour(1).end) == plan_of(hour(1), 1, 100)
@@ -349,7 +351,7 @@ def test_a_window_planned_again_is_not_the_last_covered_one(journal, hour, plan_
 def test_coverage_shows_gaps_failures_and_missing_windows_of_one_reader(journal, hour, plan_of, cover):
     for number in (0, 1, 5):
         cover(plan_of(hour(number)))
-    run = journal.start_run(KEY, journal.pin(KEY, plan_of(hour(2))), **TASK).run
+    run = journal.start_run(KEY, journal.pin(KEY, plan_of(hour(2))), TASK).run
     journal.fail_run(run, "ReadStalled", "silent", False)
     cover(plan_of(hour(3), reader="dag.other"))
     coverage = journal.coverage(KEY, "dag.read", hour(0).start, hour(5).end, timedelta(hours=1))
@@ -404,7 +406,7 @@ def test_cuts_around_a_window_of_event_time_are_sampled_before_and_after_all_tha
         return recorded_around(journal, PlanRequest(source, window, "reader", basis="event", slack=slack, event=event))
 
     found = around(4, 10)
-    # not that of minute 3: its sampling ended after what is a minute early may have been stored
+    # not the one of minute 3: its sampling ended after what is a minute early may have been stored
     assert (found.start, found.since, found.until, found.end) == (cut[2], cut[4], cut[10], cut[15])
     assert around(4, 10, slack=minute - second).start == cut[3]
     assert around(10, 14, lateness=minute).since == found.until, "whatever lateness is asked of each"
@@ -414,16 +416,16 @@ def test_cuts_around_a_window_of_event_time_are_sampled_before_and_after_all_tha
 
 def test_the_plans_beside_a_window_are_those_that_count_now(journal, hour, plan_of):
     reader = plan_of(hour(0)).reader
-    assert journal.beside(KEY, reader, hour(1)) == (None, None)
-    before, behind = plan_of(hour(0), 0, 10), plan_of(hour(2), 20, 30)
-    for plan in (before, behind, plan_of(hour(1), 10, 20), plan_of(hour(3), 30, 40)):
+    assert journal.neighbors(KEY, reader, hour(1)) == (None, None)
+    before, following = plan_of(hour(0), 0, 10), plan_of(hour(2), 20, 30)
+    for plan in (before, following, plan_of(hour(1), 10, 20), plan_of(hour(3), 30, 40)):
         journal.pin(KEY, plan)
-    assert journal.beside(KEY, reader, hour(1)) == (before, behind)
-    assert journal.beside(KEY, "another", hour(1)) == (None, None)
+    assert journal.neighbors(KEY, reader, hour(1)) == (before, following)
+    assert journal.neighbors(KEY, "another", hour(1)) == (None, None)
     again = journal.replan(KEY, plan_of(hour(0), 0, 12))
-    assert journal.beside(KEY, reader, hour(1)) == (again, behind)
+    assert journal.neighbors(KEY, reader, hour(1)) == (again, following)
     day = journal.pin(KEY, plan_of(Window(hour(2).start, hour(5).end), 20, 60))
-    assert journal.beside(KEY, reader, hour(1)) == (again, day), "of several the one that was pinned last"
+    assert journal.neighbors(KEY, reader, hour(1)) == (again, day), "of several the one that was pinned last"
 
 
 def test_a_cut_stored_late_does_not_change_an_edge_that_was_given_away(journal, hour):
@@ -473,13 +475,13 @@ def test_a_cut_keeps_which_life_of_its_source_it_is_of(journal, hour):
     for n, (cut, life) in enumerate(entries):
         at = start + n * second
         go_on = {"go_on": None} if n == 3 else {"go_on": lambda earlier, later: Cut({**earlier, **later})}
-        journal.record_cut(KEY, cut, sampled_from=at, sampled_to=at, recorder="r", identity=life, **go_on)
-    kept = [dict(entry.identity) for entry in journal.recorded_cuts(KEY, 9)]
+        journal.record_cut(KEY, cut, sampled_from=at, sampled_to=at, recorder="r", incarnation=life, **go_on)
+    kept = [dict(entry.incarnation) for entry in journal.recorded_cuts(KEY, 9)]
     both_lives = {"a": "10:00", "b": "10:01"}
     assert kept == [{}, both_lives, {"a": "10:05", "b": "10:01"}, {}], (
-        "b was not sampled: its place is of its life then"
+        "b was not sampled: its place is of its incarnation then"
     )
-    assert dict(journal.cut_at(KEY, start + second).identity) == both_lives
+    assert dict(journal.cut_at(KEY, start + second).incarnation) == both_lives
 
 
 def test_pruning_forgets_old_cuts_and_keeps_the_edges_of_the_others(journal, hour):

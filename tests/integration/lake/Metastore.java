@@ -8,7 +8,7 @@ import org.apache.hadoop.hive.metastore.HiveMetaStore;
 import org.apache.hadoop.hive.metastore.conf.MetastoreConf;
 import org.apache.hadoop.hive.metastore.txn.TxnDbUtil;
 
-/** A metastore whose locks work, too: their tables are not among those that it makes by itself. */
+/** A metastore whose locks also work: it does not make the tables for them by itself. */
 public final class Metastore {
     public static void main(String[] arguments) throws Throwable {
         TxnDbUtil.prepDb(MetastoreConf.newMetastoreConf());

@@ -12,7 +12,7 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from airflow_provider_streams.lake.storage import Storage
-from airflow_provider_streams.model.window import Window, parse_moment
+from airflow_provider_streams.model.window.window import Window, utc_moment
 
 Rows = list[dict[str, Any]]
 
@@ -55,4 +55,4 @@ def windows(storage: Storage) -> dict[Window, Rows]:
 
 def _moment(text: str) -> datetime:
     """As we write it; or as delta-rs does where it compacts, in UTC without saying so."""
-    return parse_moment(text if text.endswith("Z") else f"{text}Z")
+    return utc_moment(text if text.endswith("Z") else f"{text}Z")

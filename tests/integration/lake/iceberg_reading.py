@@ -6,9 +6,9 @@ import itertools
 from typing import Any
 
 from airflow_provider_streams.lake.iceberg.catalog import catalog_of
-from airflow_provider_streams.lake.iceberg.table import storage_of
-from airflow_provider_streams.model.sink import IcebergSink
-from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.lake.iceberg.table_files import storage_of
+from airflow_provider_streams.model.sinks.sink import IcebergSink
+from airflow_provider_streams.model.window.window import Window
 from tests.integration.lake import landing
 from tests.integration.lake.duck import connect
 

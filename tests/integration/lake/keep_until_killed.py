@@ -8,14 +8,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from airflow_provider_streams.lake import compaction, expiry
-from airflow_provider_streams.lake.delta import expiry as delta_expiry
+from airflow_provider_streams.lake import compaction, snapshot_expiry
+from airflow_provider_streams.lake.data_files import WindowFiles
+from airflow_provider_streams.lake.delta import vacuum as delta_expiry
 from airflow_provider_streams.lake.delta.compaction import CompactableDelta
-from airflow_provider_streams.lake.files import WindowFiles
-from airflow_provider_streams.lake.iceberg import expiry as iceberg_expiry
+from airflow_provider_streams.lake.iceberg import snapshot_expiry as iceberg_expiry
 from airflow_provider_streams.lake.iceberg.compaction import CompactableIceberg
-from airflow_provider_streams.lake.upkeep import compactable
-from tests.integration.lake.kept_tables import MEGABYTE, KeptTable, now, table_in
+from tests.integration.lake.kept_tables import MEGABYTE, KeptTable, compactable, now, table_in
 from tests.integration.lake.landing import TERMS, hour
 
 STEPS = (
@@ -54,7 +53,7 @@ def arm(step: str) -> None:
 
 
 def _remove_one(storage: Any, files: Any) -> None:
-    expiry.remove(storage, files[:1])
+    snapshot_expiry.remove(storage, files[:1])
     if files:
         end()
 

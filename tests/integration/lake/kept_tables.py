@@ -12,15 +12,15 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from airflow_provider_streams import DeltaSink, IcebergSink, ParquetSink
-from airflow_provider_streams.lake.compaction import Compacted, compact
+from airflow_provider_streams.lake.compaction import CompactableTable, Compacted, compact
 from airflow_provider_streams.lake.connections import given
 from airflow_provider_streams.lake.delta.writer import storage_of
-from airflow_provider_streams.lake.expiry import Expired
 from airflow_provider_streams.lake.parquet.table import ParquetTable
+from airflow_provider_streams.lake.registry import table_state, writer_type
+from airflow_provider_streams.lake.snapshot_expiry import Expired
 from airflow_provider_streams.lake.storage import Storage
-from airflow_provider_streams.lake.upkeep import compactable, expirable
-from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.spark.sinks import table_state
+from airflow_provider_streams.model.sinks.landing import TableMark
+from airflow_provider_streams.model.window.window import Window
 from tests.integration.lake import delta_reading, iceberg_reading
 from tests.integration.lake.landing import TERMS, Attempt, land, rows_of, stored_files
 
@@ -53,12 +53,16 @@ class KeptTable:
         return compact(compactable(self.sink, TERMS.mark), rows, file_bytes, **options)
 
     def expire(self, before: datetime, **options: Any) -> Expired:
-        return expirable(self.sink, TERMS.mark).expire(before, **options)
+        return writer_type(self.sink.kind).expire(self.sink, TERMS.mark, before, **options)
 
     def windows(self) -> set[Window]:
         """Those that it says it holds."""
         state = table_state(self.sink)
         return set() if state is None else set(state.windows)
+
+
+def compactable(sink: Any, mark: TableMark) -> CompactableTable:
+    return writer_type(sink.kind).compactable(sink, mark)
 
 
 def delta_in(folder: str, conn_id: str | None = None, **options: Any) -> KeptTable:
@@ -109,5 +113,5 @@ def table_in(kind: str, folder: Path, **options: Any) -> Iterator[KeptTable]:
 
 
 def now(ahead: timedelta = timedelta(seconds=5)) -> datetime:
-    """A moment behind all that was written."""
+    """A moment after all writes."""
     return datetime.now(UTC) + ahead

@@ -9,14 +9,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from airflow_provider_streams.lake.files import DataFile, FileTarget, WindowFiles
+from airflow_provider_streams.lake.data_files import DataFile, FileTarget, WindowFiles
+from airflow_provider_streams.lake.registry import writer_type
 from airflow_provider_streams.lake.storage import Storage
 from airflow_provider_streams.lake.writer import TableWriter
-from airflow_provider_streams.model.landing import TableMark, TableTerms
-from airflow_provider_streams.model.receipt import Receipt, SplitReceipt
-from airflow_provider_streams.model.sink import Sink
-from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.spark.sinks import writer_of
+from airflow_provider_streams.model.plan.receipt import Receipt, SplitReceipt
+from airflow_provider_streams.model.sinks.landing import TableMark, TableTerms
+from airflow_provider_streams.model.sinks.sink import Sink
+from airflow_provider_streams.model.window.window import Window
 
 TERMS = TableTerms(TableMark("a" * 32, "pulsar://shop/orders", "d.read"))
 SCHEMA = pa.schema([("id", pa.int64()), ("value", pa.string()), ("at", pa.timestamp("ms", "UTC"))])
@@ -47,7 +47,7 @@ class Attempt:
 
     def __post_init__(self) -> None:
         self.begun = datetime.now(UTC) - timedelta(seconds=0.1)
-        writer = writer_of(self.sink, self.window, self.terms)
+        writer = writer_type(self.sink.kind)(self.sink, self.window, self.terms)
         assert isinstance(writer, TableWriter)
         self.writer = writer
 
@@ -56,7 +56,7 @@ class Attempt:
         return self.write_files(tasks)
 
     def write_files(self, tasks: int = 2) -> Attempt:
-        """What tasks do, with what they are told."""
+        """What tasks do with their target."""
         target = self.target
         share = -(-len(self.rows) // tasks)
         for number in range(tasks if share else 0):

@@ -11,24 +11,19 @@ from xml.sax.saxutils import escape
 
 import pytest
 
-from airflow_provider_streams.testing.servers import FetchFailed
-from airflow_provider_streams.testing.servers.base import Server
-from airflow_provider_streams.testing.servers.fetch import Artifact, Bundle, fetch
-from airflow_provider_streams.testing.servers.java import QUICK_START, compile_java, find_java
-from airflow_provider_streams.testing.servers.process import LOOPBACK
-
-HIVE = "3.1.3"
-_BUNDLE = Bundle(
-    title=f"Hive metastore {HIVE}",
-    artifacts=(Artifact("org.apache.hive", "hive-standalone-metastore", HIVE),),
-    excludes=(("jdk.tools", "jdk.tools"), ("org.slf4j", "slf4j-log4j12"), ("org.pentaho", "*")),
-)
+from airflow_provider_streams.spark.launch.java import find_java
+from stream_servers import FetchFailed
+from stream_servers.base import Server
+from stream_servers.bundles import HIVE, HIVE_VERSION
+from stream_servers.fetch import jars
+from stream_servers.java import QUICK_START, compile_java
+from stream_servers.process import LOOPBACK
 
 
 class HiveMetastore(Server):
-    """Hive's metastore at `uri`, with Derby; what nobody says the place of lies in `warehouse`."""
+    """Hive's metastore at `uri`, with Derby; tables without a location are in `warehouse`."""
 
-    title: ClassVar[str] = f"Hive metastore {HIVE}"
+    title: ClassVar[str] = f"Hive metastore {HIVE_VERSION}"
     ports: ClassVar[tuple[str, ...]] = ("thrift",)
 
     @property
@@ -44,7 +39,7 @@ class HiveMetastore(Server):
     def prepare(self) -> None:
         """Fetch it, once, and write its configuration."""
         try:
-            self._classpath = [f"{fetch(_BUNDLE)}/*"]
+            self._classpath = jars(HIVE)
         except FetchFailed as error:
             pytest.skip(str(error))
         self._classes = compile_java(Path(__file__).with_name("Metastore.java"), self._classpath)
@@ -71,7 +66,7 @@ class HiveMetastore(Server):
         """The JVM; Hadoop of that time looks for Kerberos inside of Java."""
         opened = "--add-exports=java.security.jgss/sun.security.krb5=ALL-UNNAMED"
         classpath = ":".join([str(self._classes), str(self.home), *self._classpath])
-        return [find_java(), "-Xmx512m", *QUICK_START, opened, "-cp", classpath, "Metastore"]
+        return [str(find_java().program), "-Xmx512m", *QUICK_START, opened, "-cp", classpath, "Metastore"]
 
     def is_ready(self) -> bool:
         """It listens once it is."""
@@ -95,11 +90,11 @@ class GlueServer(Server):
         """It needs nothing."""
 
     def environment(self) -> Mapping[str, str]:
-        """It knows no other account than its own, and asks nobody for one."""
+        """It knows only its own account, and asks no service for one."""
         return {**super().environment(), "AWS_EC2_METADATA_DISABLED": "true"}
 
     def command(self) -> Sequence[str]:
-        """This Python, with what pip has put beside it."""
+        """This Python, with the programs that pip installed for it."""
         program = str(Path(__file__).with_name("glue_server.py"))
         return [sys.executable, program, "-H", LOOPBACK, "-p", str(self.port["http"])]
 

@@ -19,9 +19,9 @@ import pyarrow.fs as pafs
 import pytest
 
 from airflow_provider_streams.lake.storage import Storage
-from airflow_provider_streams.testing.servers.base import Server
-from airflow_provider_streams.testing.servers.cache import cached
-from airflow_provider_streams.testing.servers.process import LOOPBACK
+from stream_servers.base import Server
+from stream_servers.cache import cached
+from stream_servers.process import LOOPBACK
 
 VERSION = "3.37.0"
 ACCOUNT = "shop"
@@ -63,7 +63,7 @@ class AzuriteServer(Server):
         return {**self.address, "adls.account-name": ACCOUNT, "adls.account-key": self.key}
 
     def sas_token(self, allowed: str = "rwdlac", lasts: timedelta = timedelta(hours=1)) -> str:
-        """What whoever has the key can give to others: an account's SAS, as Azure's documentation defines it."""
+        """What the owner of the key can give to others: an account's SAS, as Azure's documentation defines it."""
         version, until = "2020-12-06", (datetime.now(UTC) + lasts).strftime("%Y-%m-%dT%H:%M:%SZ")
         signed = [ACCOUNT, allowed, "b", "sco", "", until, "", "http", version, "", ""]
         digest = hmac.digest(base64.b64decode(self.key), "\n".join(signed).encode(), hashlib.sha256)
@@ -75,7 +75,7 @@ class AzuriteServer(Server):
         self._program = cached(f"azurite-{VERSION}", _install) / "node_modules" / ".bin" / "azurite-blob"
 
     def environment(self) -> Mapping[str, str]:
-        """The account is told here: it would be seen among the arguments."""
+        """The account is in the environment, for arguments are public."""
         return {**super().environment(), "AZURITE_ACCOUNTS": f"{ACCOUNT}:{self.key}"}
 
     def command(self) -> Sequence[str]:
@@ -128,7 +128,7 @@ class GcsEmulator(Server):
         """It needs nothing."""
 
     def command(self) -> Sequence[str]:
-        """The program that pip has put beside this Python."""
+        """The program that pip installed for this Python."""
         program = str(Path(sysconfig.get_path("scripts")) / "gcp-storage-emulator")
         where = ("--host", LOOPBACK, "--port", str(self.port["http"]))
         return [program, "start", *where, "--default-bucket", CONTAINER, "--in-memory", "--quiet"]

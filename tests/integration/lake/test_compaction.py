@@ -1,4 +1,4 @@
-"""Small files of a window become few, and its rows stay what they were; whoever lands meanwhile has the last word."""
+"""Small files of a window become few, and its rows stay what they were; a concurrent landing has the last word."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ import pyarrow.parquet as pq
 import pytest
 from pyiceberg.table import Transaction
 
-from airflow_provider_streams.errors import CommitUnknown, ForeignTable, SinkError
+from airflow_provider_streams.errors import CommitStateUnknown, SinkError, TableOwnedByOther
 from airflow_provider_streams.lake import compaction
 from airflow_provider_streams.lake.compaction import compact
 from airflow_provider_streams.lake.connections import given
-from airflow_provider_streams.lake.delta import log
+from airflow_provider_streams.lake.delta import transaction_log
 from airflow_provider_streams.lake.delta.writer import storage_of
-from airflow_provider_streams.lake.upkeep import compactable
 from tests.integration.lake.delta_reading import adds
 from tests.integration.lake.fault_proxy import FaultProxy
 from tests.integration.lake.iceberg_reading import table_of
-from tests.integration.lake.kept_tables import MEGABYTE, delta_in, new_iceberg, now, table_in
+from tests.integration.lake.kept_tables import MEGABYTE, compactable, delta_in, new_iceberg, now, table_in
 from tests.integration.lake.landing import TERMS, Attempt, hour
 
 pytestmark = pytest.mark.lake
@@ -100,7 +99,7 @@ def test_a_window_whose_files_do_not_hold_what_the_table_says_stays_and_is_named
     files = content(table, hour(0)).files
     target = compactable(table.sink, TERMS.mark)
     target.contents()
-    system, root = target.target(hour(0), MEGABYTE).storage.open()
+    system, root = target.target(hour(0)).storage.open()
     path = f"{root}/{files[0].path}"
     pq.write_table(pq.read_table(path).slice(1), path)
     before = table.files()
@@ -122,12 +121,12 @@ def test_only_windows_that_are_named_are_touched(table):
 
 def test_a_table_of_another_reader_is_refused(table):
     table.land(hour(0), 0, 10)
-    with pytest.raises(ForeignTable, match=r"belongs to reader 'd.read' .*, not to reader 'd.other'"):
+    with pytest.raises(TableOwnedByOther, match=r"belongs to reader 'd.read' .*, not to reader 'd.other'"):
         compactable(table.sink, replace(TERMS.mark, reader="d.other")).contents()
 
 
 @pytest.mark.parametrize("windows_at_once", [1, 16])
-def test_who_lands_a_window_meanwhile_is_not_undone_and_the_others_are_done(table, monkeypatch, windows_at_once):
+def test_a_concurrent_landing_stays_and_the_other_windows_are_compacted(table, monkeypatch, windows_at_once):
     monkeypatch.setattr(compaction, "WINDOWS_AT_ONCE", windows_at_once)
     for number in range(3):
         table.land(hour(number), number * 100, 10)
@@ -148,7 +147,7 @@ def test_who_lands_a_window_meanwhile_is_not_undone_and_the_others_are_done(tabl
     assert len(of_window) == 2 + 2  # landed, and landed again: nothing that was rewritten is left
 
 
-def test_an_attempt_that_began_before_lands_behind_it(table):
+def test_an_attempt_that_began_before_lands_after_it(table):
     table.land(hour(0), 0, 10)
     table.land(hour(1), 100, 10)
     late = table.attempt(hour(0), 500, 3)
@@ -173,7 +172,7 @@ def test_a_landing_that_meets_a_compaction_at_its_commit_replaces_what_that_wrot
 
         return wrapped
 
-    for owner, name in [(Transaction, "commit_transaction"), (log.DeltaVersion, "commit")]:
+    for owner, name in [(Transaction, "commit_transaction"), (transaction_log.DeltaVersion, "commit")]:
         monkeypatch.setattr(owner, name, compact_first(getattr(owner, name)))
     late.commit()
     assert compacted[0].windows == [hour(0), hour(1)]
@@ -196,7 +195,7 @@ def test_a_landing_that_comes_in_the_midst_of_a_compactions_commit_has_the_last_
 
         return wrapped
 
-    for owner, name in [(Transaction, "commit_transaction"), (log.DeltaVersion, "commit")]:
+    for owner, name in [(Transaction, "commit_transaction"), (transaction_log.DeltaVersion, "commit")]:
         monkeypatch.setattr(owner, name, land_first(getattr(owner, name)))
     done = table.compact()
     assert (done.windows, done.overtaken) == ([hour(1)], [hour(0)])
@@ -266,7 +265,7 @@ def test_rows_from_before_a_table_got_columns_stay_as_they_are(table):
     assert made.path not in {file.path for file in files}
     target = compactable(table.sink, TERMS.mark)
     target.contents()
-    system, root = target.target(hour(0), MEGABYTE).storage.open()
+    system, root = target.target(hour(0)).storage.open()
     with system.open_input_file(f"{root}/{made.path}") as stored:
         found = pq.read_table(stored)
     in_order = found.take(pa.compute.sort_indices(found["id"])).to_pylist()
@@ -282,7 +281,7 @@ def test_rows_from_before_a_table_got_columns_stay_as_they_are(table):
     assert [{name: row[name] for name in WIDER.names} for row in in_order] == expected
 
 
-def test_a_column_that_somebody_renamed_keeps_its_windows_as_they_are(tmp_path):
+def test_a_renamed_column_keeps_its_windows_as_they_are(tmp_path):
     with table_in("iceberg", tmp_path) as table:
         table.land(hour(0), 0, 10)
         with table_of(table.sink).update_schema() as change:
@@ -328,8 +327,10 @@ def test_partition_values_say_that_they_are_in_utc_also_where_another_engine_com
 @pytest.fixture
 def impatient(monkeypatch):
     """A store that does not answer is soon given up."""
-    options = log.object_store_options
-    monkeypatch.setattr(log, "object_store_options", lambda storage: {**options(storage), "max_retries": "1"})
+    options = transaction_log.object_store_options
+    monkeypatch.setattr(
+        transaction_log, "object_store_options", lambda storage: {**options(storage), "max_retries": "1"}
+    )
 
 
 @pytest.mark.parametrize(("kind", "fault"), [("delta", "lost"), ("iceberg", "spoiled"), ("iceberg", "lost")])
@@ -351,7 +352,7 @@ def test_a_commit_is_made_once_whatever_became_of_its_answer(kind, fault, seawee
 
 
 @pytest.mark.usefixtures("impatient")
-def test_files_of_a_commit_of_which_nobody_can_say_stay(seaweed_server, lake_folder):
+def test_files_of_a_commit_in_an_unknown_state_stay(seaweed_server, lake_folder):
     with FaultProxy(seaweed_server.url) as proxy:
         options, table = _through(proxy, seaweed_server, is_delta=True, folder=lake_folder)
         with given("spoiled", options):
@@ -365,7 +366,7 @@ def test_files_of_a_commit_of_which_nobody_can_say_stay(seaweed_server, lake_fol
                 return "refused" if seen and "/_delta_log/" in request.target else None
 
             proxy.fault = decide
-            with pytest.raises(CommitUnknown):
+            with pytest.raises(CommitStateUnknown):
                 compact(compactable(table.sink, TERMS.mark), {hour(0): 10}, MEGABYTE)
             proxy.fault = lambda _: None
             assert table.ids() == {hour(0): list(range(10))}
@@ -386,7 +387,7 @@ def _through(proxy, server, *, is_delta, folder):
 
 
 def test_rows_that_an_engine_deletes_elsewhere_stay_deleted(tmp_path):
-    """A table whose log may hide rows of its files is left to who does so."""
+    """A table whose log may hide rows of its files is left to the engine that hides them."""
     from deltalake import DeltaTable, TableFeatures
 
     table = delta_in(str(tmp_path / "orders"))

@@ -1,4 +1,4 @@
-"""Whoever is killed while a window lands leaves the old one or the new one."""
+"""A process that is killed while a window lands leaves the old one or the new one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[3]
 ROUNDS = 2
 
 
-def test_whoever_is_killed_leaves_the_old_window_or_the_new_one(tmp_path):
+def test_a_killed_process_leaves_the_old_window_or_the_new_one(tmp_path):
     sink = DeltaSink(str(tmp_path / "orders"))
     chance = random.Random(7)  # noqa: S311
     landed = 0

@@ -1,4 +1,4 @@
-"""Delta tables on a real S3 store, through a proxy that spoils what it is told to."""
+"""Delta tables on a real S3 store, through a proxy that spoils requests."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pytest
 from deltalake import DeltaTable
 
 from airflow_provider_streams import DeltaSink
-from airflow_provider_streams.errors import CommitUnknown, SinkError, TableUnavailable
+from airflow_provider_streams.errors import CommitStateUnknown, SinkError, TableUnavailable
 from airflow_provider_streams.lake import connections
-from airflow_provider_streams.lake.delta import log as delta_log
+from airflow_provider_streams.lake.delta import transaction_log as delta_log
 from airflow_provider_streams.lake.delta.writer import DeltaWriter, storage_of
-from airflow_provider_streams.model.landing import TableState
+from airflow_provider_streams.model.sinks.landing import TableState
 from tests.integration.lake import duck
 from tests.integration.lake.delta_reading import adds, commits, windows
 from tests.integration.lake.fault_proxy import FaultProxy
@@ -55,7 +55,7 @@ def test_windows_are_landed_replaced_and_emptied_as_another_reader_sees(sink):
     for window, rows in [(0, 10), (1, 5), (2, 8), (0, 7), (2, 0)]:
         land(sink, hour(window), rows_of(window * 100, rows))
     assert held(sink) == {hour(0): list(range(7)), hour(1): list(range(100, 105)), hour(2): []}
-    assert DeltaWriter.look(sink) == TableState(TERMS.mark, frozenset(held(sink)))
+    assert DeltaWriter.read_state(sink) == TableState(TERMS.mark, frozenset(held(sink)))
     read = duck.connect(storage_of(plain(sink)), "delta")
     table = read.sql("SELECT window_start, window_end, id FROM delta_scan($path)", params={"path": sink.path})
     rows = table.to_arrow_table().to_pylist()
@@ -79,7 +79,7 @@ def test_a_commit_is_done_once_whatever_became_of_its_answer(sink, proxy, fault)
 
 
 @pytest.mark.parametrize("fault", ["spoiled", "late"])
-def test_a_commit_of_which_nobody_hears_again_keeps_its_files(sink, proxy, fault):
+def test_a_commit_whose_answer_never_comes_keeps_its_files(sink, proxy, fault):
     land(sink, hour(0), rows_of(0, 10))
     first = []
 
@@ -91,7 +91,7 @@ def test_a_commit_of_which_nobody_hears_again_keeps_its_files(sink, proxy, fault
         return "refused" if first and "/_delta_log/" in request.target else None
 
     proxy.fault = decide
-    with pytest.raises(CommitUnknown, match="landing it again settles it") as caught:
+    with pytest.raises(CommitStateUnknown, match="Landing it again settles that") as caught:
         land(sink, hour(0), rows_of(100, 5))
     assert caught.value.retryable
     proxy.fault = lambda _: None
@@ -111,7 +111,7 @@ def test_a_commit_that_may_still_come_keeps_its_files_whatever_fails_next(sink, 
         raise next(failures)
 
     monkeypatch.setattr(DeltaTable, "create_write_transaction", fails)
-    with pytest.raises(CommitUnknown):
+    with pytest.raises(CommitStateUnknown):
         land(sink, hour(0), rows_of(100, 5))
     assert len(stored_files(storage_of(plain(sink))) - adds(storage_of(plain(sink))).keys()) == 2
 
@@ -140,7 +140,7 @@ def test_a_store_that_fails_while_files_are_written_changes_nothing(sink, proxy)
 def test_a_store_that_does_not_answer_may_later(sink, seaweed_server):
     gone = {**seaweed_server.storage_options, "s3.endpoint": "http://127.0.0.1:1"}
     with connections.given("gone", gone), pytest.raises(TableUnavailable) as caught:
-        DeltaWriter.look(DeltaSink(sink.path, "gone"))
+        DeltaWriter.read_state(DeltaSink(sink.path, "gone"))
     assert caught.value.retryable
 
 
@@ -158,4 +158,4 @@ def test_wrong_keys_do_not_pass_by_waiting_and_are_not_shown(sink, seaweed_serve
 
 def test_a_bucket_that_is_not_there_is_no_missing_table(sink):
     with pytest.raises(SinkError, match=r"nowhere/orders: .*\(NoSuchBucket: [^<>]*\): make it at the store"):
-        DeltaWriter.look(DeltaSink("s3://nowhere/orders", "store"))
+        DeltaWriter.read_state(DeltaSink("s3://nowhere/orders", "store"))

@@ -13,12 +13,12 @@ from airflow_provider_streams import DeltaSink
 from airflow_provider_streams.errors import SinkError
 from airflow_provider_streams.lake.columns import WINDOW_COLUMNS
 from airflow_provider_streams.lake.connections import given
-from airflow_provider_streams.lake.delta.log import DeltaVersion
-from airflow_provider_streams.lake.delta.types import columns_of_table
+from airflow_provider_streams.lake.delta.column_types import columns_of_table
+from airflow_provider_streams.lake.delta.transaction_log import DeltaVersion
 from airflow_provider_streams.lake.iceberg.catalog import catalog_of
 from airflow_provider_streams.lake.iceberg.commit import Replacement
-from airflow_provider_streams.lake.iceberg.table import storage_of
-from airflow_provider_streams.model.landing import TableMark
+from airflow_provider_streams.lake.iceberg.table_files import storage_of
+from airflow_provider_streams.model.sinks.landing import TableMark
 from tests.integration.lake.iceberg_reading import rows_by_duckdb, stored_files, table_of
 from tests.integration.lake.kept_tables import new_iceberg, table_in
 from tests.integration.lake.landing import SCHEMA, TERMS, Attempt, hour, land, rows_of
@@ -99,7 +99,7 @@ def test_rows_that_the_table_can_hold_leave_it_as_it_is(table):
     assert rows(table.sink) == [{"id": 3, "value": None, "at": None}]
 
 
-def test_a_window_without_rows_decides_too(table):
+def test_a_window_without_rows_also_decides(table):
     fail(table.sink, rows_of(0, 2))
     land(table.sink, hour(0), other())
     assert columns(table.sink) == set(OTHER.names)
@@ -107,10 +107,10 @@ def test_a_window_without_rows_decides_too(table):
         land(table.sink, hour(1), rows_of(0, 2))
 
 
-def test_so_it_is_where_the_reader_began_anew_meanwhile(table):
+def test_so_it_is_after_a_full_refresh_meanwhile(table):
     fail(table.sink, rows_of(0, 2))
-    anew = {"mark": TableMark("b" * 32, TERMS.mark.source, TERMS.mark.reader), "earlier": (TERMS.mark.id,)}
-    land(table.sink, hour(0), other(7), **anew)
+    renewed = {"mark": TableMark("b" * 32, TERMS.mark.source, TERMS.mark.reader), "earlier": (TERMS.mark.id,)}
+    land(table.sink, hour(0), other(7), **renewed)
     assert rows(table.sink) == [ROW]
 
 
@@ -161,7 +161,7 @@ def between(table, monkeypatch):
     return happen
 
 
-@pytest.mark.parametrize("rival", [rows_of(5, 1), rows_of(0, 0), other(5)], ids=["of before", "no rows", "the same"])
+@pytest.mark.parametrize("rival", [rows_of(5, 1), rows_of(0, 0), other(5)], ids=["old", "no rows", "the same"])
 def test_what_lands_between_the_judgement_and_the_commit_stays(table, between, rival):
     fail(table.sink, rows_of(0, 2))
     between(lambda: land(table.sink, hour(1), rival))
@@ -175,7 +175,7 @@ def test_what_lands_between_the_judgement_and_the_commit_stays(table, between, r
     assert rows(table.sink) == rival.to_pylist()
 
 
-def test_a_run_of_the_columns_of_before_does_not_land_in_those_of_now(table, between):
+def test_a_run_of_the_old_columns_does_not_land_in_the_new_ones(table, between):
     """It has judged the table before they changed: its rows would be nulls to every reader, or of another type."""
     fail(table.sink, rows_of(0, 2))
     between(lambda: land(table.sink, hour(1), other(7)))

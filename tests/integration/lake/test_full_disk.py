@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from airflow_provider_streams.errors import StoreFull
+from airflow_provider_streams.errors import StorageFull
 from airflow_provider_streams.lake.connections import given
 from tests.integration.lake.killed_landing import land
 from tests.integration.lake.landing import hour
@@ -39,7 +39,7 @@ def table(request, tmp_path):
 def test_a_full_disk_is_said_by_name_and_leaves_the_old_window(table):
     land(table.sink, hour(0), OLD)
     before = table.orphans()
-    with no_file_beyond(16_384), pytest.raises(StoreFull, match=r"Free some, then land the window again") as raised:
+    with no_file_beyond(16_384), pytest.raises(StorageFull, match=r"Free some, then land the window again") as raised:
         land(table.sink, hour(0), list(range(100_000)))
     assert not raised.value.retryable
     assert "orders" in raised.value.target or "full" in raised.value.target

@@ -1,4 +1,4 @@
-"""Structs that got more fields, at any depth: wider rows into a table, and narrower ones beside them."""
+"""Structs that got more fields, at any depth: wider rows into a table, and then narrower ones."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def check(sink: Any, *expected: dict[str, Any]) -> None:
         assert [{name: one[name] for name in NARROW.names} for one in told] == wanted, read.__name__
 
 
-def test_wider_rows_go_in_where_they_may_and_narrower_ones_beside_them(table):
+def test_wider_rows_go_in_if_they_may_and_then_narrower_ones(table):
     sink = table.sink
     land(sink, hour(0), rows_of(NARROW, row(0), without(1)))
     with nullcontext() if isinstance(sink, ParquetSink) else pytest.raises(SinkError, match=r"zip.*widen=True"):

@@ -1,4 +1,4 @@
-"""A catalog that fails, says nothing, or answers what nobody hears: the old window or the new one, and no file lost."""
+"""A catalog that fails, is silent, or whose answer is lost: the old window or the new one, and no file lost."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from airflow_provider_streams.errors import CommitUnknown, SinkError, StoreFull, TableUnavailable, TaskEnded
+from airflow_provider_streams.errors import CommitStateUnknown, SinkError, StorageFull, TableUnavailable, TaskCancelled
 from airflow_provider_streams.lake.connections import given
 from airflow_provider_streams.lake.iceberg import catalog as iceberg_catalog
 from airflow_provider_streams.lake.iceberg import commit as iceberg_commit
@@ -25,7 +25,7 @@ def impatient(monkeypatch):
 
 @pytest.fixture
 def proxy(seaweed_server):
-    """Between pyiceberg and the catalog; the table behind it has one window."""
+    """Between pyiceberg and the catalog, whose table has one window."""
     with FaultProxy(seaweed_server.catalog_url) as proxy:
         tokens = f"{proxy.url}/v1/oauth/tokens"
         with given(
@@ -72,11 +72,11 @@ def test_a_commit_that_comes_late_is_refused_by_the_catalog(sink, proxy):
     assert is_sound(sink) == {hour(0): [10, 11], hour(1): [50]}
 
 
-def test_a_commit_that_nobody_knows_of_keeps_its_files(sink, proxy):
+def test_a_commit_in_an_unknown_state_keeps_its_files(sink, proxy):
     attempt = Attempt(sink, hour(0), rows_of(10, 2)).write()
     before = stored_files(sink)
     proxy.once("late", is_commit, times=9)
-    with pytest.raises(CommitUnknown) as raised:
+    with pytest.raises(CommitStateUnknown) as raised:
         attempt.commit()
     assert raised.value.retryable
     attempt.writer.discard()
@@ -105,24 +105,24 @@ def test_a_commit_that_comes_while_it_is_tried_again_is_done_once(sink, proxy, m
     assert is_sound(sink)[window] == [10, 11]
 
 
-def test_who_is_ended_while_a_commit_is_under_way_keeps_its_files(sink, monkeypatch):
+def test_an_attempt_that_ends_during_its_commit_keeps_its_files(sink, monkeypatch):
     from pyiceberg.table import Transaction
 
     commit = Transaction.commit_transaction
 
     def ended_before_the_answer(transaction):
         commit(transaction)
-        raise TaskEnded
+        raise TaskCancelled
 
     attempt = Attempt(sink, hour(0), rows_of(10, 2)).write()
     monkeypatch.setattr(Transaction, "commit_transaction", ended_before_the_answer)
-    with pytest.raises(TaskEnded):
+    with pytest.raises(TaskCancelled):
         attempt.commit()
     attempt.writer.discard()
     assert is_sound(sink) == {hour(0): [10, 11], hour(1): [50]}
 
 
-@pytest.mark.parametrize("kind", [TableUnavailable, StoreFull, SinkError])
+@pytest.mark.parametrize("kind", [TableUnavailable, StorageFull, SinkError])
 def test_a_commit_that_may_still_come_keeps_its_files_whatever_fails_next(sink, proxy, monkeypatch, kind):
     attempt = Attempt(sink, hour(0), rows_of(10, 2)).write()
     proxy.once("late", is_commit)
@@ -136,7 +136,7 @@ def test_a_commit_that_may_still_come_keeps_its_files_whatever_fails_next(sink, 
         return change(*arguments)
 
     monkeypatch.setattr(iceberg_commit.Replacement, "_change", fails_later)
-    with pytest.raises(CommitUnknown):
+    with pytest.raises(CommitStateUnknown):
         attempt.commit()
     attempt.writer.discard()
     assert proxy.send_late_ones() == [200]
@@ -164,7 +164,7 @@ def test_a_silent_catalog_is_not_waited_for_for_ever(sink, proxy, monkeypatch):
     def be_silent_once(request):
         if is_commit(request) and not silent:
             silent.append(request)
-            time.sleep(2.0)  # then it goes through, and nobody listens any more
+            time.sleep(2.0)  # then it goes through, and the client listens no more
 
     proxy.fault = be_silent_once
     attempt.commit()

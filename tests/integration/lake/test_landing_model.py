@@ -19,17 +19,16 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from airflow_provider_streams.errors import LandedMeanwhile, WindowsOverlap
+from airflow_provider_streams.errors import ConcurrentCommit, WindowsOverlap
 from airflow_provider_streams.lake.compaction import compact
 from airflow_provider_streams.lake.delta.writer import storage_of
 from airflow_provider_streams.lake.iceberg import commit
 from airflow_provider_streams.lake.parquet.table import ParquetTable
-from airflow_provider_streams.lake.upkeep import compactable
-from airflow_provider_streams.model.landing import TableState
-from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.spark.sinks import table_state
+from airflow_provider_streams.lake.registry import table_state
+from airflow_provider_streams.model.sinks.landing import TableState
+from airflow_provider_streams.model.window.window import Window
 from tests.integration.lake import delta_reading, iceberg_reading
-from tests.integration.lake.kept_tables import TERMS, KeptTable, table_in
+from tests.integration.lake.kept_tables import TERMS, KeptTable, compactable, table_in
 from tests.integration.lake.killed_landing import ACTS
 from tests.integration.lake.landing import SCHEMA, Attempt, hour, land, rows_of
 
@@ -38,12 +37,12 @@ COUNTS = st.sampled_from([0, 1, 7])
 
 
 class Landings(RuleBasedStateMachine):
-    """What the table must hold, beside the table."""
+    """What the table must hold, next to the table."""
 
     kind: ClassVar[str]
     options: ClassVar[dict[str, Any]] = {}
     tells_empty: ClassVar[bool] = True
-    """Whether a window without rows is told from one that was never landed."""
+    """Whether a window without rows differs from one that was never landed."""
     is_overtaken: ClassVar[bool] = False
     """Whether an attempt is refused that began before another one landed its time; otherwise the last one counts."""
 
@@ -74,7 +73,7 @@ class Landings(RuleBasedStateMachine):
         late = any(window.overlaps(other) for other in self.overtaken.get(id(attempt), []))
         try:
             act()
-        except LandedMeanwhile:
+        except ConcurrentCommit:
             assert late
             return
         except WindowsOverlap:
@@ -132,7 +131,7 @@ class Landings(RuleBasedStateMachine):
     @precondition(lambda self: self.held)
     @rule(ahead=st.sampled_from([timedelta(0), timedelta(seconds=5)]))
     def loses_its_past(self, ahead):
-        """All of it, or what nobody needs who is about to land."""
+        """All of it, or what a landing does not need."""
         begun = min((attempt.begun for attempt in self.paused), default=datetime.now(UTC) + ahead)
         self.table.expire(begun)
         if begun > datetime.now(UTC):
@@ -174,7 +173,7 @@ class KeptLandings(Landings):
 
     @rule(window=WINDOWS, count=COUNTS)
     def loses_the_answer_of_its_commit(self, window, count):
-        """The commit came through, and its try says that nobody knows."""
+        """The commit came through, and its try says that this is unknown."""
         attempt = self.attempt(window, count)
         with answer_lost(self.kind):
             self.told(attempt, attempt.land)
@@ -185,13 +184,13 @@ class KeptLandings(Landings):
         self.compacted_by_others()
 
     def compacted_by_others(self) -> None:
-        """As somebody does who knows of no windows."""
+        """As an engine does that knows of no windows."""
         raise NotImplementedError
 
     @precondition(lambda self: self.held)
     @rule(by=st.sampled_from([1, 16]))
     def is_kept_in_few_files(self, by):
-        """By us, of whatever somebody else compacted before."""
+        """By us, after another engine compacted."""
         rows = {window: len(ids) for window, ids in self.held.items()}
         assert not compact(compactable(self.sink, TERMS.mark), rows, by * 1024).differing
 
@@ -242,7 +241,7 @@ class ParquetLandings(Landings):
     kind = "parquet"
 
     def dies(self, attempt: Attempt) -> None:
-        attempt.writer._life.end()  # the system lets go of its lock
+        attempt.writer._lock.end()  # the system lets go of its lock
 
     def holds_its_files_alone(self) -> None:
         root = Path(self.sink.path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from math import inf, nan
 from pathlib import Path
@@ -17,12 +18,12 @@ from pyiceberg.expressions import EqualTo, IsNaN, IsNull, NotEqualTo
 
 from airflow_provider_streams import DeltaSink, IcebergSink, ParquetSink
 from airflow_provider_streams.lake.connections import given
-from airflow_provider_streams.lake.files import FileTarget, WindowFiles
+from airflow_provider_streams.lake.data_files import FileTarget, WindowFiles
 from airflow_provider_streams.lake.iceberg.catalog import catalog_of
 from airflow_provider_streams.lake.storage import Storage
 from tests.integration.lake import duck
 from tests.integration.lake.iceberg_reading import table_of
-from tests.integration.lake.landing import hour, land
+from tests.integration.lake.landing import Attempt, hour, land
 
 ROWS = {
     "one number": [1.0, nan, 1.0, 1.0],
@@ -125,7 +126,7 @@ def test_nulls_of_columns_without_bounds_are_found_in_iceberg_tables(iceberg, va
     ]
 
 
-def test_a_file_ends_where_nan_begins_and_only_those_behind_it_have_no_bounds(tmp_path):
+def test_a_file_ends_where_nan_begins_and_only_later_ones_have_no_bounds(tmp_path):
     target = FileTarget(Storage(f"file://{tmp_path}"), "", "a-", pa.schema([("f", pa.float64())]), row_group_bytes=1)
     files = WindowFiles(target)
     for value in (1.0, 2.0, nan, 3.0):
@@ -137,14 +138,41 @@ def test_a_file_ends_where_nan_begins_and_only_those_behind_it_have_no_bounds(tm
     assert [file.read()["f"].to_pylist()[0] for file in written] == [1.0, pytest.approx(nan, nan_ok=True)]
 
 
-def test_files_of_a_folder_can_be_added_to_a_table_by_hand(tmp_path, iceberg):
+def test_other_writers_of_this_process_get_pyicebergs_own_statistics(tmp_path, iceberg, caplog):
+    """Here a writer that adds files of a folder by hand, before, while and after ours lands."""
     rows = pa.table({"id": range(3), "f": pa.array([None, b"one", b""])})
     folder = ParquetSink(str(tmp_path / "orders"))
     land(folder, hour(0), rows)
-    land(replace(iceberg, table="shop.others"), hour(0), rows)  # pyiceberg counts as we have it count from now on
+    files = [f"file://{file}" for file in Path(folder.path).rglob("*.parquet")]
     catalog = catalog_of(iceberg)
-    table = catalog.create_table("shop.orders", schema=rows.schema)
-    table.add_files([f"file://{file}" for file in Path(folder.path).rglob("*.parquet")])
-    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [0, 1, 2]
-    number = table.schema().find_field("f").field_id
-    assert sum(one.file.null_value_counts[number] for one in table.scan().plan_files()) == 1
+    attempts = [Attempt(replace(iceberg, table=f"shop.ours{number}"), hour(0), rows) for number in range(3)]
+
+    def by_hand(name):
+        table = catalog_of(iceberg).create_table(f"shop.{name}", schema=rows.schema)
+        table.add_files(files)
+        return told_of(table)
+
+    catalog.create_namespace("shop")
+    alone = by_hand("alone")
+    assert len(warned(caplog)) == len(files), "pyiceberg warns of each column without statistics"
+    with ThreadPoolExecutor() as threads:
+        landing = [threads.submit(one.land) for one in attempts]
+        meanwhile = [threads.submit(by_hand, f"next{number}") for number in range(3)]
+        assert [one.result() for one in meanwhile] == 3 * [alone]
+        assert [one.result() for one in landing] == attempts
+    assert by_hand("after") == alone == [{}] * len(files), "it counts no nulls where there are no statistics"
+    assert len(warned(caplog)) == 5 * len(files), "it warns of its own files, and of none of ours"
+    ours = [told_of(table_of(one.sink)) for one in attempts]
+    assert [sum(one.get(2, 0) for one in files) for files in ours] == [1, 1, 1]
+
+
+def warned(caplog):
+    """The warnings of columns without statistics; other tests may have lowered the level of logs."""
+    return [one for one in caplog.records if one.getMessage().startswith("PyArrow statistics missing")]
+
+
+def told_of(table):
+    return [
+        {number: count for number, count in one.file.null_value_counts.items() if number == 2}
+        for one in table.scan().plan_files()
+    ]

@@ -11,15 +11,15 @@ import pyarrow as pa
 import pytest
 from airflow.sdk import Connection
 
-from airflow_provider_streams.errors import ForeignTable, LandedMeanwhile, SinkError, TableUnavailable
-from airflow_provider_streams.hooks.tables import iceberg_properties
+from airflow_provider_streams.connections.table_properties import iceberg_properties
+from airflow_provider_streams.errors import ConcurrentCommit, SinkError, TableOwnedByOther, TableUnavailable
 from airflow_provider_streams.lake.connections import given
 from airflow_provider_streams.lake.iceberg import catalog as iceberg_catalog
 from airflow_provider_streams.lake.iceberg import commit as iceberg_commit
 from airflow_provider_streams.lake.iceberg.catalog import catalog_of
 from airflow_provider_streams.lake.iceberg.writer import IcebergWriter
-from airflow_provider_streams.model.landing import TableState
-from airflow_provider_streams.testing.servers.process import LOOPBACK, free_ports
+from airflow_provider_streams.model.sinks.landing import TableState
+from stream_servers.process import LOOPBACK, free_ports
 from tests.integration.lake.iceberg_reading import ids, new_table, rows_by_duckdb, table_of
 from tests.integration.lake.kept_tables import iceberg_of, now
 from tests.integration.lake.landing import SCHEMA, TERMS, Attempt, hour, land, rows_of
@@ -85,13 +85,13 @@ def held(sink):
     """Each window's ids, as pyiceberg and DuckDB read them; and what the table says of itself agrees."""
     found = ids(sink, rows_by_duckdb(sink))
     assert ids(sink) == found
-    assert IcebergWriter.look(sink) == TableState(TERMS.mark, frozenset(found), tells_empty=False)
+    assert IcebergWriter.read_state(sink) == TableState(TERMS.mark, frozenset(found), tells_empty=False)
     return found
 
 
 @in_all
 def test_windows_are_landed_replaced_and_emptied(sink):
-    assert IcebergWriter.look(sink) is None
+    assert IcebergWriter.read_state(sink) is None
     for number, rows in [(0, 10), (1, 5), (0, 7), (1, 0)]:
         land(sink, hour(number), rows_of(0, rows))
     assert held(sink) == {hour(0): list(range(7))}
@@ -106,7 +106,7 @@ def test_many_at_once_end_with_every_window(sink):
 def test_of_two_attempts_at_once_one_lands_and_the_other_says_so(sink):
     first, second = (Attempt(sink, hour(0), rows_of(one, 2)).write() for one in (5, 10))
     first.commit()
-    with pytest.raises(LandedMeanwhile):
+    with pytest.raises(ConcurrentCommit):
         second.commit()
     assert held(sink) == {hour(0): [5, 6]}
 
@@ -122,7 +122,7 @@ def test_between_the_judgement_and_the_commit_others_are_seen(sink, monkeypatch)
 
     attempt = Attempt(sink, hour(0), rows_of(5, 2)).write()
     monkeypatch.setattr(iceberg_commit.Replacement, "_change", meanwhile)
-    with pytest.raises(LandedMeanwhile):
+    with pytest.raises(ConcurrentCommit):
         attempt.commit()
     assert held(sink) == {hour(0): [60]}
 
@@ -134,7 +134,7 @@ def test_a_commit_is_done_once_though_its_answer_is_lost(sink, monkeypatch):
 
     def unheard(*arguments):
         made.append(commit(*arguments))
-        raise TimeoutError("nobody heard it")
+        raise TimeoutError("the answer is lost")
 
     monkeypatch.setattr(catalog, "commit_table", unheard)
     attempt.commit()
@@ -149,10 +149,10 @@ def test_a_table_gets_columns_and_has_one_owner(sink):
         land(sink, hour(1), rows_of(9, 1, wider))
     land(replace(sink, widen=True), hour(1), rows_of(9, 1, wider))
     assert held(sink) == {hour(0): [0, 1], hour(1): [9]}
-    with pytest.raises(ForeignTable, match="reland=True"):
+    with pytest.raises(TableOwnedByOther, match="full_refresh=True"):
         land(sink, hour(0), rows_of(9, 1), mark=LATER_MARK)
     land(sink, hour(0), rows_of(5, 1), mark=LATER_MARK, set_aside=True)
-    assert IcebergWriter.look(sink) == TableState(LATER_MARK, frozenset({hour(0)}), tells_empty=False)
+    assert IcebergWriter.read_state(sink) == TableState(LATER_MARK, frozenset({hour(0)}), tells_empty=False)
     assert ids(sink) == {hour(0): [5]}
 
 
@@ -176,7 +176,7 @@ def test_a_catalog_that_is_not_there_may_come_back():
     url = f"{LOOPBACK}:{free_ports(1)[0]}"
     for properties in (in_hive(f"thrift://{url}"), in_glue(f"http://{url}", **{"glue.max-retries": "1"})):
         with given("iceberg_test", properties), pytest.raises(TableUnavailable, match=url.partition(":")[2]) as raised:
-            IcebergWriter.look(new_table())
+            IcebergWriter.read_state(new_table())
         assert KEY not in str(raised.value)
 
 
@@ -186,13 +186,13 @@ def test_a_silent_metastore_is_not_waited_for_for_ever(hive, monkeypatch):
         hive.pause()
         try:
             with pytest.raises(TableUnavailable, match="timeout"):
-                IcebergWriter.look(new_table())
+                IcebergWriter.read_state(new_table())
         finally:
             hive.resume()
-        assert IcebergWriter.look(new_table()) is None
+        assert IcebergWriter.read_state(new_table()) is None
 
 
-def test_a_table_that_somebody_keeps_locked_is_as_it_was(hive, tmp_path, monkeypatch):
+def test_a_table_that_another_process_keeps_locked_is_as_it_was(hive, tmp_path, monkeypatch):
     """A landing that was killed leaves its lock to the metastore, which lets go of it after a while."""
     from hive_metastore.ttypes import UnlockRequest
 

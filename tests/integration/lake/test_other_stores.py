@@ -12,8 +12,8 @@ import pytest
 from airflow.sdk import Connection
 
 from airflow_provider_streams import DeltaSink, IcebergSink
+from airflow_provider_streams.connections.store_properties import azure_properties
 from airflow_provider_streams.errors import InvalidRequest, SinkError
-from airflow_provider_streams.hooks.azure_properties import azure_properties
 from airflow_provider_streams.lake.connections import given
 from tests.integration.lake import iceberg_reading
 from tests.integration.lake.kept_tables import KeptTable, delta_in, iceberg_of, now
@@ -87,7 +87,7 @@ def test_small_files_become_fewer_and_those_of_failed_attempts_go(table: KeptTab
     assert len(before) == 2 + len(failed.files)
 
 
-def test_a_signature_is_enough_and_one_that_may_only_read_is_told(azurite, folder):
+def test_a_signature_is_enough_and_a_read_only_one_is_reported(azurite, folder):
     sink = DeltaSink(f"{folder}/orders", "store")
     signed = azure_properties(connection(azurite, sas_token=f"?{azurite.sas_token()}"))
     with given("store", signed):
@@ -101,7 +101,7 @@ def test_a_signature_is_enough_and_one_that_may_only_read_is_told(azurite, folde
         assert few["adls.sas-token"].rpartition("sig=")[2] not in str(raised.value)
 
 
-def test_a_wrong_key_a_wrong_account_and_a_wrong_container_are_told(azurite, folder):
+def test_a_wrong_key_a_wrong_account_and_a_wrong_container_are_reported(azurite, folder):
     wrong = AzuriteServer().key
     store = azure_properties(connection(azurite, ACCOUNT, wrong))
     with given("store", store), pytest.raises(SinkError, match="keys are right") as raised:

@@ -6,7 +6,7 @@ import pyarrow.dataset as ds
 import pytest
 
 from airflow_provider_streams import ParquetSink
-from airflow_provider_streams.lake.files import FileTarget, WindowFiles
+from airflow_provider_streams.lake.data_files import FileTarget, WindowFiles
 from airflow_provider_streams.lake.parquet.table import ParquetTable
 from tests.integration.lake.landing import Attempt, hour, land, rows_of
 

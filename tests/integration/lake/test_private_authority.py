@@ -13,7 +13,7 @@ from airflow_provider_streams import DeltaSink
 from airflow_provider_streams.errors import InvalidRequest, SinkError, TableUnavailable
 from airflow_provider_streams.lake.connections import given
 from airflow_provider_streams.lake.delta.writer import DeltaWriter
-from airflow_provider_streams.testing.servers import SeaweedServer
+from stream_servers import SeaweedServer
 from tests.integration.lake.iceberg_reading import ids, new_table
 from tests.integration.lake.landing import hour, land, rows_of
 
@@ -70,4 +70,4 @@ def test_a_delta_table_is_with_the_authority_of_the_environment(secure):
     )
     assert ran.stdout == "[3]\n", ran.stderr[-2000:]
     with given("store", told), pytest.raises(InvalidRequest, match="SSL_CERT_FILE"):
-        DeltaWriter.look(DeltaSink("s3://lake/orders", "store"))
+        DeltaWriter.read_state(DeltaSink("s3://lake/orders", "store"))

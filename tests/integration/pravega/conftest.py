@@ -19,19 +19,20 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_streams.model.plan import OnLoss, Plan, PlanRequest
-from airflow_provider_streams.model.receipt import Receipt, compare
-from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.systems.pravega import calls, cuts
-from airflow_provider_streams.systems.pravega.calls import KeyedSegment
-from airflow_provider_streams.systems.pravega.names import Segment
-from airflow_provider_streams.systems.pravega.scaling import Choice, Order
+from airflow_provider_streams.model.plan.plan import OnLoss, Plan, PlanRequest
+from airflow_provider_streams.model.plan.receipt import Receipt, compare
+from airflow_provider_streams.model.window.window import Window
+from airflow_provider_streams.systems.pravega.client import controller_calls
+from airflow_provider_streams.systems.pravega.client.controller_call import KeyedSegment
+from airflow_provider_streams.systems.pravega.metadata.segment_names import Segment
+from airflow_provider_streams.systems.pravega.metadata.stream_cut import StreamCut
+from airflow_provider_streams.systems.pravega.operations.scaling import Choice, Order
+from airflow_provider_streams.systems.pravega.planning import cuts
 from airflow_provider_streams.systems.pravega.source import PravegaSource
-from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
 from airflow_provider_streams.systems.pravega.system import PravegaSystem
-from airflow_provider_streams.testing.servers import PravegaServer
-from airflow_provider_streams.testing.servers.java import start_java
-from airflow_provider_streams.testing.servers.waiting import wait_until
+from stream_servers import PravegaServer
+from stream_servers.java import start_java
+from stream_servers.waiting import wait_until
 
 SOURCE = Path(__file__).parent / "java" / "Peer.java"
 _QUIET = """<configuration><appender name="out" class="ch.qos.logback.core.ConsoleAppender">
@@ -74,7 +75,7 @@ class Peer:
         self._process.stdin.flush()
 
     def answer(self, patience: float = 120.0) -> dict[str, Any]:
-        """What the last command gave. A client that hangs says where, and ends: it would answer nobody any more.
+        """The answer of the last command. A client that hangs says where, and ends: it would not answer any more.
 
         Args:
             patience: seconds to wait for it.
@@ -160,7 +161,7 @@ class Lab:
     def create(self, name: str = "s") -> str:
         """A fresh stream of one segment."""
         stream = f"{self.scope}/{name}"
-        assert self.call(calls.create_stream(stream))
+        assert self.call(controller_calls.create_stream(stream))
         return stream
 
     def head(self, stream: str) -> StreamCut:
@@ -213,17 +214,17 @@ class Lab:
         return found
 
     def rescale(self, stream: str, choose: Choice) -> None:
-        """Replace some of the open segments and wait until it is done; they are chosen anew until it starts."""
+        """Replace some of the open segments and wait until it is done; the choice is repeated until it starts."""
         epochs: list[int] = []
 
         def started() -> bool:
-            order = choose(self.call(calls.current_segments(stream)))
-            epoch = self.call(calls.scale(stream, *order, int(datetime.now(UTC).timestamp() * 1000)))
+            order = choose(self.call(controller_calls.current_segments(stream)))
+            epoch = self.call(controller_calls.scale(stream, *order, int(datetime.now(UTC).timestamp() * 1000)))
             epochs.extend([] if epoch is None else [epoch])
             return bool(epochs)
 
         wait_until(started, "the scaling to start")
-        wait_until(lambda: self.call(calls.scale_done(stream, epochs[0])), "the scaling to end")
+        wait_until(lambda: self.call(controller_calls.scale_done(stream, epochs[0])), "the scaling to end")
 
     def split(self, stream: str) -> None:
         """Split the open segment that owns most keys."""

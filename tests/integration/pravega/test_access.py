@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import contextlib
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from airflow_provider_streams.errors import AuthenticationFailed, NotAuthorized, SourceNotFound
-from airflow_provider_streams.systems.pravega import calls, questions, scaling
-from airflow_provider_streams.systems.pravega.health import NOT_ASKED, UP, health
+from airflow_provider_streams.journal.store import Journal
+from airflow_provider_streams.model.plan.plan_summary import plan_table
+from airflow_provider_streams.model.window.basis import Chained
+from airflow_provider_streams.model.window.window import Window
+from airflow_provider_streams.systems.pravega.client import controller_calls
+from airflow_provider_streams.systems.pravega.metadata import queries
+from airflow_provider_streams.systems.pravega.operations import scaling
+from airflow_provider_streams.systems.pravega.operations.health import NOT_ASKED, UP, health
+from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pravega.system import PravegaSystem
-from airflow_provider_streams.testing.servers import PravegaServer
-from airflow_provider_streams.testing.servers.pravega import ADMIN
+from airflow_provider_streams.windows.plan.cut_recording import record
+from airflow_provider_streams.windows.plan.planning import WindowRead, pinned_plan
+from airflow_provider_streams.windows.plan.readiness import WindowQuestion
+from stream_servers import PravegaServer
+from stream_servers.pravega import ADMIN
 from tests.integration.pravega.conftest import Lab, Peer
 
 pytestmark = pytest.mark.pravega
+
+START, HOUR = datetime(2026, 11, 20, 10, tzinfo=UTC), timedelta(hours=1)
 
 READ_ONLY = {"prn::/scope:s": "READ", "prn::/scope:s/stream:t": "READ"}
 
@@ -47,9 +60,9 @@ def written(secured, tmp_path_factory):
     """`s/t` with 60 events of 100 kB, and `s/hidden`."""
     options = {"controller": secured.controller_uri, "username": ADMIN, "password": secured.password()}
     system = PravegaSystem.from_options(options)
-    system.client.call(calls.create_scope("s"))
+    system.client.call(controller_calls.create_scope("s"))
     for stream in ("s/t", "s/hidden"):
-        system.client.call(calls.create_stream(stream))
+        system.client.call(controller_calls.create_stream(stream))
     peer = Peer(secured, tmp_path_factory.mktemp("peer") / "logback.xml")
     peer.write("s/t", 60, size=100_000)
     peer.close()
@@ -65,7 +78,7 @@ def test_a_read_only_user_can_plan_and_read(connect, written):
 
 
 def test_wrong_credentials_are_refused_as_such(connect, written):
-    for user, password in (("reader", "wrong"), ("nobody", "wrong")):
+    for user, password in (("reader", "wrong"), ("stranger", "wrong")):
         with pytest.raises(AuthenticationFailed) as raised:
             connect(user, password).plan(written)
         assert "wrong" not in str(raised.value)
@@ -83,11 +96,11 @@ def test_what_a_user_may_not_do_is_not_authorized(connect, written):
     with pytest.raises(NotAuthorized, match="getSegments of s/hidden"):
         lab.plan("s/hidden")
     with pytest.raises(NotAuthorized):
-        lab.call(calls.truncate_stream(written, {0: 0}))
+        lab.call(controller_calls.truncate_stream(written, {0: 0}))
 
 
 def test_a_token_that_expires_in_the_middle_is_renewed(secured, connect, written, monkeypatch):
-    monkeypatch.setattr("airflow_provider_streams.systems.pravega.reader.REQUEST_BYTES", 300_000)
+    monkeypatch.setattr("airflow_provider_streams.systems.pravega.reading.reader.REQUEST_BYTES", 300_000)
     lab = connect("reader")
     plan = lab.plan(written)
     tokens = lab.system.client.tokens
@@ -124,20 +137,53 @@ def test_a_missing_stream_is_not_found_for_an_administrator(connect, written):
 
 def test_a_read_only_user_can_ask_all_that_sensors_ask(connect, written):
     lab = connect("reader")
-    state = lab.run(questions.describe(written))
+    state = lab.run(queries.describe(written))
     assert (state.head, state.tail, state.is_sealed) == (lab.head(written), lab.tail(written), False)
-    assert lab.run(questions.streams("s")) == (written,), "what it may not read, it does not see"
-    assert connect(ADMIN).run(questions.streams("s")) == ("s/hidden", written)
-    assert lab.run(questions.unread(written)).bytes == 60 * 100_008
-    assert lab.run(questions.stream_end(written)) is None
+    assert lab.run(queries.streams("s")) == (written,), "what it may not read, it does not see"
+    assert connect(ADMIN).run(queries.streams("s")) == ("s/hidden", written)
+    assert lab.run(queries.unread(written)).bytes == 60 * 100_008
+    assert lab.run(queries.stream_end(written)) is None
     (segment,) = lab.tail(written).segments
-    assert lab.run(questions.segment_ends(written, [segment])).still_open == (segment.name,)
+    assert lab.run(queries.segment_ends(written, [segment])).still_open == (segment.name,)
     with pytest.raises(NotAuthorized):
-        lab.run(questions.scopes())
+        lab.run(queries.scopes())
     with pytest.raises(NotAuthorized):
-        lab.run(questions.newest_mark(written))
+        lab.run(queries.newest_mark(written))
     with pytest.raises(NotAuthorized):
         lab.run(scaling.scale(written, scaling.split(0)))
+
+
+def test_a_user_who_may_read_a_part_of_a_scope_is_told_so_and_misses_nothing_that_was_planned_before(
+    connect, written, tmp_path
+):
+    source, (admin, reader) = PravegaSource(scope="s"), (connect(user).system for user in (ADMIN, "reader"))
+
+    def plan(journal, system, number, **more):
+        window = Window(START + number * HOUR, START + (number + 1) * HOUR)
+        return pinned_plan(
+            journal, system, WindowRead(WindowQuestion(source, window, Chained()), "tests", **more), replan=True
+        )
+
+    with Journal.open(f"sqlite:///{tmp_path / 'own.db'}") as own:
+        shown = "listed in s: 1 stream: s/t; Pravega lists only streams that the user reader may read"
+        found = plan(own, reader, 0)
+        assert (found.source.names, found.remarks) == ((written,), (shown,))
+        assert shown in plan_table(found)
+    with Journal.open(f"sqlite:///{tmp_path / 'journal.db'}") as journal:
+        assert plan(journal, admin, 0).source.names == ("s/hidden", written)
+        for _ in range(2):
+            with pytest.raises(NotAuthorized, match=r"not allowed to read s/hidden .*on_loss='record'"):
+                plan(journal, reader, 1)
+        accepted = plan(journal, reader, 1, on_loss="record")
+        assert {(one.shard.rpartition("/")[0], one.cause) for one in accepted.losses} == {
+            ("s/hidden", "the user may not read the stream any more")
+        }
+        assert journal.last_names(source.key, "tests") == (written,), "accepted once"
+        systems = [{source.conn_id: system} for system in (admin, reader)]
+        first, second = (record(journal, one, [source], "tests")[0] for one in systems)
+        assert first.error is None
+        assert isinstance(second.error, NotAuthorized)
+        assert "--start-over" in str(second.error)
 
 
 def test_health_needs_no_more_than_a_login(connect, secured, written):

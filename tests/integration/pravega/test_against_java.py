@@ -9,9 +9,9 @@ import time
 
 import pytest
 
-from airflow_provider_streams.systems.pravega.pointer import EventPointer
-from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
-from airflow_provider_streams.testing.servers.waiting import wait_until
+from airflow_provider_streams.systems.pravega.metadata.event_pointer import EventPointer
+from airflow_provider_streams.systems.pravega.metadata.stream_cut import StreamCut
+from stream_servers.waiting import wait_until
 
 pytestmark = pytest.mark.pravega
 

@@ -13,18 +13,19 @@ import pyarrow as pa
 import pytest
 
 from airflow_provider_streams.errors import InvalidRequest, PlanMismatch, WindowNotReady
+from airflow_provider_streams.journal.runs.run_records import TaskInstanceKey
 from airflow_provider_streams.journal.store import Journal
-from airflow_provider_streams.model import narrowing
-from airflow_provider_streams.model.basis import EventTime
-from airflow_provider_streams.model.landing import Landed
-from airflow_provider_streams.model.payload import Json
-from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.model.plan import range_pruning
+from airflow_provider_streams.model.schema.payload import Json
+from airflow_provider_streams.model.sinks.landing import Landed
+from airflow_provider_streams.model.window.basis import EventTime
+from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.testing.pravega_writer import PravegaWriter
-from airflow_provider_streams.windows.lateness import plan_behind, plan_with_late_rows
-from airflow_provider_streams.windows.planning import WindowRead, fresh_plan
-from airflow_provider_streams.windows.readiness import WindowQuestion, check_planned
-from airflow_provider_streams.windows.recording import record
+from airflow_provider_streams.windows.after.late_rows import LateRows
+from airflow_provider_streams.windows.plan.cut_recording import record
+from airflow_provider_streams.windows.plan.planning import WindowRead, fresh_plan
+from airflow_provider_streams.windows.plan.readiness import WindowQuestion, check_planned
 from tests.integration.event_rows import Rows, typed
 
 pytestmark = pytest.mark.pravega
@@ -80,8 +81,8 @@ class Shop:
         return WindowRead(WindowQuestion(self.source, window, basis), "tests")
 
     def cover(self, plan, receipt):
-        task = {"dag_id": "dag", "run_id": "run", "task_id": "tests", "try_number": 1}
-        started = self.journal.start_run(self.source.key, self.journal.pin(self.source.key, plan), **task)
+        task = TaskInstanceKey("dag", "run", "tests", 1)
+        started = self.journal.start_run(self.source.key, self.journal.pin(self.source.key, plan), task)
         self.journal.finish_run(started.run, Landed(receipt))
 
 
@@ -90,7 +91,7 @@ def test_windows_that_are_read_newest_first_skip_what_the_later_ones_have_proven
     # every event has a time, and is not late
     monkeypatch.setattr(shop.dice, "random", lambda: 0.5)
     monkeypatch.setattr(shop.dice, "choice", lambda _: 0.0)
-    monkeypatch.setattr(narrowing, "WORTH_A_SPLIT", 0)
+    monkeypatch.setattr(range_pruning, "WORTH_A_SPLIT", 0)
     began = datetime.now(UTC)
     shop.tick()
     for _ in range(50):
@@ -140,14 +141,14 @@ def test_random_windows_between_recorded_cuts_hold_each_event_once_or_count_it_l
     landed, counted, whole = Counter(), Counter(), Counter()
     windows = [Window(*pair) for pair in pairwise(edges)]
     shop.dice.shuffle(windows)
-    monkeypatch.setattr(narrowing, "WORTH_A_SPLIT", 0)
+    monkeypatch.setattr(range_pruning, "WORTH_A_SPLIT", 0)
     for window in windows:
         # what is asked of a reader may change from one window to the next
         read = shop.read(window, shop.dice.choice((LATENESS, 2 * LATENESS)))
         plan = fresh_plan(journal, lab.system, read)
         rows = rows_of(lab, plan)
-        late = rows_of(lab, plan_behind(journal, lab.system, shop.source, plan, LOOKBACK))
-        again = rows_of(lab, plan_with_late_rows(journal, lab.system, shop.source, plan, LOOKBACK))
+        late = rows_of(lab, LateRows(journal, lab.system, shop.source, LOOKBACK).after(plan))
+        again = rows_of(lab, LateRows(journal, lab.system, shop.source, LOOKBACK).included(plan))
         assert again == rows + late, f"seed {seed}"
         assert all(shop.events[row][0] is None or window.start <= shop.events[row][0] < window.end for row in again)
         landed, counted, whole = landed + rows, counted + late, whole + again
@@ -180,7 +181,7 @@ def test_without_a_field_a_window_by_event_time_is_refused_before_anything_is_as
         lab.plan(stream, basis="event", event=EventTime(event_time="at"))
 
 
-def test_a_window_beside_one_whose_plan_cannot_be_read_is_planned_by_its_own_edges(lab, journal, stream, monkeypatch):
+def test_a_window_next_to_one_whose_plan_cannot_be_read_is_planned_by_its_own_edges(lab, journal, stream, monkeypatch):
     shop, began = Shop(lab, journal, stream, 11), datetime.now(UTC)
     shop.tick()
     for _ in range(20):
@@ -196,7 +197,7 @@ def test_a_window_beside_one_whose_plan_cannot_be_read_is_planned_by_its_own_edg
     def refuse(*_):
         raise PlanMismatch("a plan of another release")
 
-    monkeypatch.setattr(Journal, "beside", refuse)
+    monkeypatch.setattr(Journal, "neighbors", refuse)
     alone = fresh_plan(journal, lab.system, shop.read(windows[1]))
     assert (alone.filter, alone.splits) == (plan.filter, plan.splits)
 
@@ -244,7 +245,7 @@ def test_windows_of_several_streams_hold_each_event_once_and_nothing_of_a_stream
     for window in (Window(began - SECOND / 4, began + SECOND / 2), Window(began + SECOND / 2, ended)):
         plan = fresh_plan(journal, lab.system, WindowRead(WindowQuestion(source, window, basis), "tests"))
         landed += rows_of(lab, plan)
-        counted += rows_of(lab, plan_behind(journal, lab.system, source, plan, LOOKBACK))
+        counted += rows_of(lab, LateRows(journal, lab.system, source, LOOKBACK).after(plan))
     assert set(landed.values()) == {1}
     assert counted == Counter([later])
     assert {row for row in sent if json.loads(row)["at"]} <= landed.keys() <= sent.keys()

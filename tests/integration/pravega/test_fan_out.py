@@ -9,17 +9,16 @@ from typing import Any
 import pytest
 
 from airflow_provider_streams import PravegaSource, Window
+from airflow_provider_streams.journal.runs.run_records import TaskInstanceKey
 from airflow_provider_streams.journal.store import Journal
-from airflow_provider_streams.model.backfill import Selection, parse_select
-from airflow_provider_streams.model.basis import RecordedCuts
-from airflow_provider_streams.model.grid import grid_through
-from airflow_provider_streams.systems.pravega import calls
-from airflow_provider_streams.systems.pravega.calls import Settings
+from airflow_provider_streams.model.window.backfill import Selection, parse_select
+from airflow_provider_streams.model.window.basis import RecordedCuts
+from airflow_provider_streams.model.window.window_schedule import schedule_through
+from airflow_provider_streams.systems.pravega.client import controller_calls
+from airflow_provider_streams.systems.pravega.client.stream_configuration import Settings
 from airflow_provider_streams.testing.pravega_writer import PravegaWriter
-from airflow_provider_streams.windows.backfilling import Backfill
-from airflow_provider_streams.windows.backfilling_tables import TablesBackfiller
-from airflow_provider_streams.windows.reading import RunIds
-from airflow_provider_streams.windows.recording import sample, store
+from airflow_provider_streams.windows.plan.cut_recording import sample, store
+from airflow_provider_streams.windows.run.request import ReadRequest, WindowsOfSpan
 from tests.integration.fanning_out import READER, FanOut
 
 pytestmark = pytest.mark.pravega
@@ -34,7 +33,7 @@ class Streams:
 
     def make(self, *names: str) -> None:
         for name in names:
-            assert self.lab.call(calls.create_stream(f"{self.lab.scope}/{name}", Settings()))
+            assert self.lab.call(controller_calls.create_stream(f"{self.lab.scope}/{name}", Settings()))
 
     def write(self, count: int, *names: str) -> None:
         for name in names:
@@ -118,17 +117,16 @@ def test_a_backfill_fills_what_each_stream_lacks(streams: Streams) -> None:
     streams.record()
     whole = streams.window(0)
     with Journal.open(fan.journal_url) as journal:
-        backfiller = TablesBackfiller(fan.place(journal), fan.source, fan.sink, RunIds("dag", "fill", "fill", 1))
-        how = Backfill(
-            source=fan.source,
-            span=whole,
-            grid=grid_through(whole.end - whole.start, whole.start),
-            reader=READER,
-            selection=Selection(parse_select("missing")),
+        request = ReadRequest(
+            fan.source,
+            READER,
+            WindowsOfSpan(whole, Selection(parse_select("missing"))),
+            TaskInstanceKey("dag", "fill", "fill", 1),
             basis=RecordedCuts(),
+            window_schedule=schedule_through(whole.end - whole.start, whole.start),
+            tables=fan.sink,
         )
-        preview, outcome = backfiller.preview(backfiller.expand(), how, pin=True)
-        outcome = outcome.and_then(backfiller.run(preview, lambda *_: None))
+        outcome = fan.run(journal, request)
     assert not outcome.failures
     assert fan.jobs == 1
     assert streams.holds("a", 0, 5)
@@ -145,7 +143,7 @@ def test_a_stream_that_was_deleted_before_it_ever_landed_is_lost_where_a_cut_nam
     streams.make("brief")
     streams.write(5, "a", "brief")
     streams.record()
-    for gone in (calls.seal_stream, calls.delete_stream):
+    for gone in (controller_calls.seal_stream, controller_calls.delete_stream):
         assert streams.lab.call(gone(f"{scope}/brief"))
     streams.write(5, "a")
     streams.record()

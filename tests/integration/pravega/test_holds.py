@@ -1,4 +1,4 @@
-"""Holds on a real server: what it takes without a word and then truncates by, we refuse; nothing is left behind."""
+"""Holds on a real server: we refuse cuts that it would accept and truncate by; nothing is left over."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import secrets
 import pytest
 
 from airflow_provider_streams.errors import InvalidRequest, SourceNotFound, StartTrimmed, SystemUnavailable
-from airflow_provider_streams.systems.pravega import calls, hold
-from airflow_provider_streams.systems.pravega.names import segment_id
-from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
+from airflow_provider_streams.systems.pravega.client import controller_calls, hold_calls
+from airflow_provider_streams.systems.pravega.metadata.segment_names import segment_id
+from airflow_provider_streams.systems.pravega.metadata.stream_cut import StreamCut
+from airflow_provider_streams.systems.pravega.operations import hold
 
 pytestmark = pytest.mark.pravega
 
@@ -21,10 +22,10 @@ def name(stream):
 
 def made_by_pravega(lab) -> set[str]:
     """The streams of the scope that a hold needs, and every hold."""
-    found = set(lab.call(calls.list_streams(lab.scope)).names)
+    found = set(lab.call(controller_calls.list_streams(lab.scope)).names)
     streams = {name for name in found if "_RG" in name}
     return streams | {
-        one for name in found - streams for one in lab.call(calls.list_holds(name)) if "_MARK" not in name
+        one for name in found - streams for one in lab.call(hold_calls.list_holds(name)) if "_MARK" not in name
     }
 
 
@@ -34,7 +35,7 @@ def test_a_hold_is_made_once_moved_and_released(lab, peer, stream, name):
         lab.run(hold.move(stream, name, lab.head(stream)))
     assert lab.run(hold.place(stream, name))
     assert not lab.run(hold.place(stream, name)), "it is there already"
-    assert lab.call(calls.list_holds(stream)) == (subscriber,)
+    assert lab.call(hold_calls.list_holds(stream)) == (subscriber,)
     peer.write(stream, 10)
     assert lab.run(hold.move(stream, name, lab.tail(stream)))
     assert not lab.run(hold.move(stream, name, lab.head(stream))), "it does not move back"
@@ -42,11 +43,11 @@ def test_a_hold_is_made_once_moved_and_released(lab, peer, stream, name):
     assert not lab.run(hold.release(other, name)), "a hold of another stream is left alone"
     assert lab.run(hold.release(stream, name))
     assert not lab.run(hold.release(stream, name))
-    assert lab.call(calls.list_holds(stream)) == ()
+    assert lab.call(hold_calls.list_holds(stream)) == ()
     assert made_by_pravega(lab) == set()
 
 
-def test_places_that_the_stream_does_not_have_are_refused_and_nothing_is_left_behind(lab, peer, stream, name):
+def test_places_that_the_stream_does_not_have_are_refused_and_nothing_is_left_over(lab, peer, stream, name):
     peer.write(stream, 10)
     early = lab.tail(stream)
     lab.split(stream)
@@ -79,12 +80,12 @@ def test_a_place_that_retention_has_passed_cannot_be_held_any_more(lab, peer, st
     peer.write(stream, 10)
     early = lab.tail(stream)
     peer.write(stream, 10)
-    lab.call(calls.truncate_stream(stream, lab.tail(stream).offsets))
-    with pytest.raises(StartTrimmed, match="1080 bytes"):
+    lab.call(controller_calls.truncate_stream(stream, lab.tail(stream).offsets))
+    with pytest.raises(StartTrimmed, match="1,080 bytes"):
         lab.run(hold.place(stream, name, early))
     assert made_by_pravega(lab) == set()
     assert lab.run(hold.place(stream, name))
-    assert not lab.run(hold.move(stream, name, early)), "it stands at the head, behind that"
+    assert not lab.run(hold.move(stream, name, early)), "it is at the head, after that"
     lab.run(hold.release(stream, name))
 
 
@@ -96,10 +97,10 @@ def test_readers_that_look_alike_have_holds_of_their_own_and_one_reader_has_one_
     for reader in readers:
         for one in (stream, other):
             assert lab.run(hold.place(one, hold.name_for(reader, one)))
-    assert len(lab.call(calls.list_holds(stream))) == len(lab.call(calls.list_holds(other))) == 3
+    assert len(lab.call(hold_calls.list_holds(stream))) == len(lab.call(hold_calls.list_holds(other))) == 3
     assert lab.run(hold.release(stream, hold.name_for("dag_a.b", stream)))
-    assert len(lab.call(calls.list_holds(stream))) == 2
-    assert len(lab.call(calls.list_holds(other))) == 3
+    assert len(lab.call(hold_calls.list_holds(stream))) == 2
+    assert len(lab.call(hold_calls.list_holds(other))) == 3
     for reader in readers:
         for one in (stream, other):
             lab.run(hold.release(one, hold.name_for(reader, one)))
@@ -122,7 +123,7 @@ def test_a_hold_that_fails_half_way_is_taken_back(lab, stream, name, monkeypatch
 
     def failing(one):
         if one.method == "createReaderGroup" and lost == one.method:
-            call(one)  # it is done, but nobody hears of it
+            call(one)  # it is done, but its answer is lost
         if one.method == lost:
             raise SystemUnavailable("the controller", "it died")
         return call(one)
@@ -138,27 +139,27 @@ def test_a_hold_can_be_made_on_a_stream_made_again_although_the_old_one_was_neve
     """Pravega cannot remove a hold whose stream is gone, and answers nothing to who tries."""
     for _ in range(2):
         assert lab.run(hold.place(stream, name))
-        lab.call(calls.seal_stream(stream))
-        lab.call(calls.delete_stream(stream))
+        lab.call(controller_calls.seal_stream(stream))
+        lab.call(controller_calls.delete_stream(stream))
         with pytest.raises(SourceNotFound):
             lab.run(hold.move(stream, name, StreamCut(stream, {0: 0})))
         assert not lab.run(hold.release(stream, name))
         lab.create()
     assert lab.run(hold.place(stream, name))
-    assert lab.call(calls.list_holds(stream)) == (f"{lab.scope}/{name}.3",)
-    assert hold.is_held(lab.call(calls.list_holds(stream)), stream, "my_dag.read_orders")
+    assert lab.call(hold_calls.list_holds(stream)) == (f"{lab.scope}/{name}.3",)
+    assert hold.is_held(lab.call(hold_calls.list_holds(stream)), stream, "my_dag.read_orders")
     assert not lab.run(hold.place(stream, name))
     assert lab.run(hold.move(stream, name, lab.tail(stream)))
     assert lab.run(hold.release(stream, name))
-    assert lab.call(calls.list_holds(stream)) == ()
+    assert lab.call(hold_calls.list_holds(stream)) == ()
 
 
 def test_a_scope_made_for_a_stream_that_cannot_be_is_removed_again(lab):
-    from airflow_provider_streams.systems.pravega import administration
-    from airflow_provider_streams.systems.pravega.stream_settings import StreamSettings
+    from airflow_provider_streams.systems.pravega.operations import administration
+    from airflow_provider_streams.systems.pravega.operations.stream_settings import StreamSettings
 
     scope = f"test-{secrets.token_hex(4)}"
     for stream in (f"{scope}/a_b", f"{scope}/{'x' * 300}"):
         with pytest.raises(InvalidRequest):
             lab.run(administration.create(stream, StreamSettings(), make_scope=True))
-        assert not lab.call(calls.scope_exists(scope))
+        assert not lab.call(controller_calls.scope_exists(scope))

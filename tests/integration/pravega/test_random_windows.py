@@ -15,15 +15,15 @@ from contextlib import closing
 import pytest
 
 from airflow_provider_streams.errors import StartTrimmed
-from airflow_provider_streams.systems.pravega import calls
-from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
+from airflow_provider_streams.systems.pravega.client import controller_calls
+from airflow_provider_streams.systems.pravega.metadata.stream_cut import StreamCut
 from airflow_provider_streams.testing.pravega_writer import PravegaWriter
 
 pytestmark = [pytest.mark.pravega, pytest.mark.timeout(7200)]
 
 WINDOWS = int(os.environ.get("PRAVEGA_WINDOWS", "20"))
 STEPS = 16
-"""Of the life of one stream."""
+"""Of the incarnation of one stream."""
 
 
 class Life:
@@ -33,7 +33,7 @@ class Life:
         self.lab, self.peer, self.stream, self.chance = lab, peer, stream, chance
         self.cuts: list[StreamCut] = [lab.tail(stream)]
         self.held = 0
-        """The first of the cuts that lies at or behind the head."""
+        """The first cut at or after the head."""
         self.windows = 0
         self.writer = PravegaWriter(lab.system.endpoint, stream)
 
@@ -78,23 +78,23 @@ class Life:
         """Two cuts at one place."""
 
     def split(self) -> None:
-        if len(self.lab.call(calls.current_segments(self.stream))) < 5:
+        if len(self.lab.call(controller_calls.current_segments(self.stream))) < 5:
             self.lab.split(self.stream)
 
     def merge(self) -> None:
-        if len(self.lab.call(calls.current_segments(self.stream))) > 1:
+        if len(self.lab.call(controller_calls.current_segments(self.stream))) > 1:
             self.lab.merge(self.stream)
 
     def roll(self) -> None:
         self.lab.roll(self.stream)
 
     def truncate(self) -> None:
-        """Windows before it are lost, and said to be; those behind it are as they were."""
+        """Windows before it are reported as lost; those after it are as they were."""
         self.held = self.chance.randint(self.held, len(self.cuts) - 1)
-        self.lab.call(calls.truncate_stream(self.stream, self.cuts[self.held].offsets))
+        self.lab.call(controller_calls.truncate_stream(self.stream, self.cuts[self.held].offsets))
 
     def compare(self) -> None:
-        """Each window equals Java's; what lies before the head is refused or told."""
+        """Each window equals Java's; a window before the head is refused or reported."""
         places = range(self.held, len(self.cuts))
         adjacent = sum(self._equal(*pair) for pair in itertools.pairwise(places))
         assert adjacent == self._equal(places[0], places[-1]), "adjacent windows tile"

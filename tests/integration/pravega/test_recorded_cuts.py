@@ -10,14 +10,17 @@ from itertools import pairwise
 
 import pytest
 
-from airflow_provider_streams.errors import InvalidRequest, NoCutNearby, SourceNotFound, WindowNotReady
+from airflow_provider_streams.errors import InvalidRequest, NoCutNearby, SourceDeleted, SourceNotFound, WindowNotReady
 from airflow_provider_streams.journal.store import Journal
-from airflow_provider_streams.systems.pravega import calls
-from airflow_provider_streams.systems.pravega.names import Segment
+from airflow_provider_streams.model.window.basis import RecordedCuts
+from airflow_provider_streams.model.window.window import Window
+from airflow_provider_streams.systems.pravega.client import controller_calls
+from airflow_provider_streams.systems.pravega.metadata.segment_names import Segment
+from airflow_provider_streams.systems.pravega.metadata.stream_cut import StreamCut
 from airflow_provider_streams.systems.pravega.source import PravegaSource
-from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
 from airflow_provider_streams.systems.pravega.system import PravegaSystem
-from airflow_provider_streams.windows.rolling import roll_epoch
+from airflow_provider_streams.windows.plan.pravega_epoch import roll_epoch
+from airflow_provider_streams.windows.plan.readiness import WindowQuestion, check_recorded
 from tests.integration.recording import AppendWindows, Recorders, now
 
 pytestmark = pytest.mark.pravega
@@ -113,7 +116,7 @@ def test_a_recorder_that_stood_still_moves_the_edge_and_says_so(lab, peer, strea
         windows.plan(start, edge, max_skew=allowed)
     first = windows.plan(start, edge)
     assert first.skew_seconds[1] >= (restart - edge).total_seconds() > 0
-    assert len(lab.read(first)[0]) == before_restart, "the edge lies at the end of the gap"
+    assert len(lab.read(first)[0]) == before_restart, "the edge is at the end of the gap"
     with pytest.raises(WindowNotReady, match="no cut was recorded at or after its end; the last one is of"):
         windows.plan(edge, now())
     recorders.once("r")
@@ -148,24 +151,40 @@ def test_a_window_without_a_recorder_says_what_is_missing(windows, stream):
 
 
 def test_recording_creates_nothing_and_a_typo_is_an_error(lab, stream, recorders, windows):
-    before = lab.call(calls.list_streams(lab.scope)).names
+    before = lab.call(controller_calls.list_streams(lab.scope)).names
     recorders.once("r")
     with pytest.raises(SourceNotFound):
         lab.system.tail(PravegaSource(f"{stream}s"))
-    assert lab.call(calls.list_streams(lab.scope)).names == before
+    assert lab.call(controller_calls.list_streams(lab.scope)).names == before
+
+
+def test_no_cut_is_waited_for_of_a_stream_that_does_not_exist(lab, peer, stream, recorders, windows):
+    journal, system, start = windows.journal, windows.system, now()
+    recorders.once("r")
+    peer.write(stream, 10)
+    window = Window(start, now())
+    assert lab.call(controller_calls.seal_stream(stream))
+    assert lab.call(controller_calls.delete_stream(stream))
+    waits = RecordedCuts(timedelta(hours=1))
+    with pytest.raises(SourceDeleted, match="no longer exists"):
+        windows.plan(window.start, window.end)
+    with pytest.raises(SourceDeleted, match=stream):
+        check_recorded(journal, system, WindowQuestion(windows.source, window, waits), waits)
+    with pytest.raises(SourceNotFound, match=f"{stream}s does not exist"):
+        check_recorded(journal, system, WindowQuestion(PravegaSource(f"{stream}s"), window, waits), waits)
 
 
 def test_a_stream_made_again_is_recorded_only_when_that_is_said(lab, peer, stream, recorders, windows):
     peer.write(stream, 10)
     recorders.once("r")
-    assert lab.call(calls.seal_stream(stream))
+    assert lab.call(controller_calls.seal_stream(stream))
     recorders.once("r")
-    assert lab.call(calls.delete_stream(stream))
-    assert lab.call(calls.create_stream(stream))
+    assert lab.call(controller_calls.delete_stream(stream))
+    assert lab.call(controller_calls.create_stream(stream))
     recorders.once("r")
     (error,) = recorders.errors
     assert isinstance(error, InvalidRequest)
-    assert "--anew" in str(error)
+    assert "--start-over" in str(error)
 
 
 # The rolling epoch
@@ -188,7 +207,7 @@ def test_a_rolled_window_is_a_set_of_sealed_segments_equal_to_javas(lab, peer, s
         start, stop = (StreamCut.from_model(stream, cut) for cut in (plan.start_cut, plan.end_cut))
         assert lab.digests(plan) == peer.digests(stream, start, stop)
         read = [split.shard for split in plan.splits]
-        assert all(not lab.call(calls.segment_open(stream, Segment.parse(shard).id)) for shard in read)
+        assert all(not lab.call(controller_calls.segment_open(stream, Segment.parse(shard).id)) for shard in read)
 
 
 def test_repeating_a_tick_rolls_once(lab, peer, stream, windows, monkeypatch):
@@ -205,11 +224,11 @@ def test_repeating_a_tick_rolls_once(lab, peer, stream, windows, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         roll_epoch(journal, system, source, tick, "roll")
     monkeypatch.undo()
-    segments = lab.call(calls.current_segments(stream))
+    segments = lab.call(controller_calls.current_segments(stream))
     peer.write(stream, 10)
     first = roll_epoch(journal, system, source, tick, "roll")
     again = roll_epoch(journal, system, source, tick, "roll")
-    assert lab.call(calls.current_segments(stream)) == segments, "nothing was rolled again"
+    assert lab.call(controller_calls.current_segments(stream)) == segments, "nothing was rolled again"
     assert (first.cut, first.is_edge, again.sequence) == (again.cut, True, None)
     assert first.ends.offsets == {0: 10 * 108}
     assert first.cut.offsets == {segments[0].segment_id: 0}
@@ -228,7 +247,7 @@ def test_a_roll_goes_on_when_auto_scaling_was_quicker(lab, stream, windows, monk
         return cut
 
     monkeypatch.setattr(PravegaSystem, "tail", then_split)
-    before = {one.segment_id for one in lab.call(calls.current_segments(stream))}
+    before = {one.segment_id for one in lab.call(controller_calls.current_segments(stream))}
     rolled = roll_epoch(windows.journal, windows.system, windows.source, tick, "roll")
     assert rolled.ends.offsets.keys() == before
-    assert not before & {one.segment_id for one in lab.call(calls.current_segments(stream))}
+    assert not before & {one.segment_id for one in lab.call(controller_calls.current_segments(stream))}

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from airflow_provider_streams.model.plan import PlanRequest
+from airflow_provider_streams.model.plan.plan import PlanRequest
 from airflow_provider_streams.systems.pravega.source import PravegaSource
 from tests.integration.pravega.conftest import WINDOW
 

@@ -1,4 +1,4 @@
-"""What the journal notes of a stream when somebody plans, waits or records reaches the plans made later."""
+"""Later plans use what the journal notes of a stream when a plan, a wait or a recorder looks at it."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import pytest
 
 from airflow_provider_streams.errors import StartTrimmed, StartUnproven
 from airflow_provider_streams.journal.store import Journal
-from airflow_provider_streams.model.basis import Chained
-from airflow_provider_streams.model.sighting import Sighting
-from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.systems.pravega import calls
+from airflow_provider_streams.model.stream.tail_observation import TailObservation
+from airflow_provider_streams.model.window.basis import Chained
+from airflow_provider_streams.model.window.window import Window
+from airflow_provider_streams.systems.pravega.client import controller_calls
 from airflow_provider_streams.systems.pravega.source import PravegaSource
-from airflow_provider_streams.windows.planning import WindowRead, fresh_plan
-from airflow_provider_streams.windows.readiness import WindowQuestion
-from airflow_provider_streams.windows.recording import record
-from airflow_provider_streams.windows.sightings import look
+from airflow_provider_streams.windows.plan.cut_recording import record
+from airflow_provider_streams.windows.plan.planning import WindowRead, fresh_plan
+from airflow_provider_streams.windows.plan.readiness import WindowQuestion
+from airflow_provider_streams.windows.plan.tail_observations import observe_tail
 
 pytestmark = pytest.mark.pravega
 
@@ -35,7 +35,7 @@ def asked(stream, window, **more):
 
 
 def truncate(lab, stream):
-    assert lab.call(calls.truncate_stream(stream, lab.tail(stream).offsets))
+    assert lab.call(controller_calls.truncate_stream(stream, lab.tail(stream).offsets))
 
 
 def test_a_look_before_the_window_proves_the_head(lab, peer, stream, journal, tmp_path):
@@ -46,10 +46,10 @@ def test_a_look_before_the_window_proves_the_head(lab, peer, stream, journal, tm
     read = asked(stream, Window(end - HOUR, end))
     with pytest.raises(StartUnproven):
         fresh_plan(journal, lab.system, read)
-    seen = journal.sighting(read.source_key, end + HOUR)
+    seen = journal.tail_observation(read.source_key, end + HOUR)
     assert seen is not None, "what refused planning saw is kept"
     with Journal.open(f"sqlite:///{tmp_path / 'other.db'}") as other:
-        other.note_sighting(read.source_key, Sighting(end - 2 * HOUR, seen.tail, seen.identity))
+        other.note_tail_observation(read.source_key, TailObservation(end - 2 * HOUR, seen.tail, seen.incarnation))
         assert {part.verdict for part in fresh_plan(other, lab.system, read).ranges} == {"ok"}
         peer.write(stream, 10)
         truncate(lab, stream)
@@ -62,7 +62,7 @@ def test_what_a_chain_would_have_begun_with_is_proven_lost(lab, peer, stream, jo
     start = datetime.now(UTC)
     peer.write(stream, 20)
     if who == "waits":
-        look(journal, lab.system, PravegaSource(stream))
+        observe_tail(journal, lab.system, PravegaSource(stream))
     else:
         source = PravegaSource(stream)
         assert record(journal, {source.conn_id: lab.system}, [source], "tests")[0].error is None
@@ -74,12 +74,12 @@ def test_what_a_chain_would_have_begun_with_is_proven_lost(lab, peer, stream, jo
         fresh_plan(journal, lab.system, asked(stream, window))
 
 
-def test_a_stream_made_anew_after_a_look_is_lost(lab, peer, stream, journal):
+def test_a_stream_made_again_after_a_look_is_lost(lab, peer, stream, journal):
     start = datetime.now(UTC)
     peer.write(stream, 20)
-    look(journal, lab.system, PravegaSource(stream))
-    assert lab.call(calls.seal_stream(stream))
-    assert lab.call(calls.delete_stream(stream))
-    assert lab.call(calls.create_stream(stream))
+    observe_tail(journal, lab.system, PravegaSource(stream))
+    assert lab.call(controller_calls.seal_stream(stream))
+    assert lab.call(controller_calls.delete_stream(stream))
+    assert lab.call(controller_calls.create_stream(stream))
     with pytest.raises(StartTrimmed):
         fresh_plan(journal, lab.system, asked(stream, Window(start, datetime.now(UTC))))

@@ -8,12 +8,12 @@ from contextlib import closing
 import pytest
 
 from airflow_provider_streams.errors import CertificateNotTrusted
-from airflow_provider_streams.systems.pravega import cuts
-from airflow_provider_streams.systems.pravega.connection import AsyncConnection, Connection
-from airflow_provider_streams.systems.pravega.health import UP, health
+from airflow_provider_streams.systems.pravega.client.segment_store_connection import AsyncConnection, Connection
+from airflow_provider_streams.systems.pravega.operations.health import UP, health
+from airflow_provider_streams.systems.pravega.planning import cuts
 from airflow_provider_streams.systems.pravega.system import PravegaSystem
-from airflow_provider_streams.testing.servers import QUICK_START, PravegaServer
-from airflow_provider_streams.testing.servers.pravega import ADMIN
+from stream_servers import QUICK_START, PravegaServer
+from stream_servers.pravega import ADMIN
 from tests.integration.pravega.conftest import Lab, Peer
 
 pytestmark = pytest.mark.pravega

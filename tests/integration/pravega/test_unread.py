@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from airflow_provider_streams.errors import SourceNotFound
+from airflow_provider_streams.journal.runs.run_records import TaskInstanceKey
 from airflow_provider_streams.journal.store import Journal
-from airflow_provider_streams.model.landing import Landed
-from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.systems.pravega import calls
-from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
+from airflow_provider_streams.model.sinks.landing import Landed
+from airflow_provider_streams.model.window.window import Window
+from airflow_provider_streams.systems.pravega.client import controller_calls
+from airflow_provider_streams.systems.pravega.metadata.stream_cut import StreamCut
 from airflow_provider_streams.testing.pravega_writer import PravegaWriter
 from airflow_provider_streams.triggers.pravega_unread import PravegaUnreadTrigger
 
@@ -65,7 +66,7 @@ class Watching:
 
     async def is_silent(self) -> bool:
         """Whether a look tells nothing."""
-        return await self.trigger.look() is None
+        return await self.trigger.poll() is None
 
 
 def cover(journal, lab, stream: str, number: int, start: StreamCut | None) -> StreamCut:
@@ -73,12 +74,12 @@ def cover(journal, lab, stream: str, number: int, start: StreamCut | None) -> St
     window = Window(HOURS[number], HOURS[number + 1])
     plan = lab.plan(stream, start, lab.tail(stream), window=window, reader=READER)
     key = f"pravega:pravega_default:{stream}"
-    run = journal.start_run(key, journal.pin(key, plan), dag_id="d", run_id="r", task_id="read", try_number=1).run
+    run = journal.start_run(key, journal.pin(key, plan), TaskInstanceKey("d", "r", "read", 1)).run
     journal.finish_run(run, Landed(lab.read(plan)[1]))
     return StreamCut.from_model(stream, plan.end_cut)
 
 
-async def test_it_announces_what_lies_behind_the_last_covered_window(journal, lab, stream, write):
+async def test_it_announces_what_follows_the_last_covered_window(journal, lab, stream, write):
     async with Watching(stream) as watching:
         assert await watching.is_silent(), "an empty stream is no news"
         write(10)
@@ -91,7 +92,7 @@ async def test_it_announces_what_lies_behind_the_last_covered_window(journal, la
             "start": None,
             "tail": lab.tail(stream).to_text(),
         }
-        assert await watching.next() == first, "again, while nobody has read it"
+        assert await watching.next() == first, "again, until it is read"
         end = cover(journal, lab, stream, 0, None)
         assert await watching.is_silent()
         lab.split(stream)
@@ -112,7 +113,7 @@ async def test_a_little_is_no_news_and_what_retention_took_is_told(journal, lab,
         assert await watching.is_silent()
         middle = lab.tail(stream)
         write(30)
-        assert lab.call(calls.truncate_stream(stream, middle.offsets))
+        assert lab.call(controller_calls.truncate_stream(stream, middle.offsets))
         news = await watching.next()
         assert (news["lost_bytes"], news["start"]) == (19 * STORED_BYTES, start.to_text())
         assert news["bytes"] == 30 * STORED_BYTES

@@ -13,18 +13,19 @@ import pytest
 
 from airflow_provider_streams.errors import InvalidRequest, StartTrimmed, WindowNotReady
 from airflow_provider_streams.journal.store import Journal
-from airflow_provider_streams.model.basis import EventTime
-from airflow_provider_streams.model.payload import Json
-from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.systems.pravega import calls, watermarks
-from airflow_provider_streams.systems.pravega.calls import Settings
+from airflow_provider_streams.model.schema.payload import Json
+from airflow_provider_streams.model.window.basis import EventTime
+from airflow_provider_streams.model.window.window import Window
+from airflow_provider_streams.systems.pravega.client import controller_calls
+from airflow_provider_streams.systems.pravega.client.stream_configuration import Settings
+from airflow_provider_streams.systems.pravega.planning import watermarks
+from airflow_provider_streams.systems.pravega.planning.watermarks import Mark
 from airflow_provider_streams.systems.pravega.source import PravegaSource
-from airflow_provider_streams.systems.pravega.watermarks import Mark
-from airflow_provider_streams.testing.servers.waiting import wait_until
-from airflow_provider_streams.windows.lateness import plan_behind, plan_with_late_rows
-from airflow_provider_streams.windows.planning import WindowRead, fresh_plan
-from airflow_provider_streams.windows.readiness import WindowQuestion
-from airflow_provider_streams.windows.recording import record
+from airflow_provider_streams.windows.after.late_rows import LateRows
+from airflow_provider_streams.windows.plan.cut_recording import record
+from airflow_provider_streams.windows.plan.planning import WindowRead, fresh_plan
+from airflow_provider_streams.windows.plan.readiness import WindowQuestion
+from stream_servers.waiting import wait_until
 from tests.integration.event_rows import Rows
 
 pytestmark = pytest.mark.pravega
@@ -89,17 +90,17 @@ def test_marks_narrow_a_window_of_event_time_to_a_superset(lab, peer, stream):
     micro = PravegaSource(stream, event_time_unit="us")
     same = window(since, until, timedelta(microseconds=1))
     assert superset(lab, stream, since, until, source=micro, window=same).end_cut == plan.end_cut
-    assert lab.call(calls.truncate_stream(stream, found[0].cut.offsets))
+    assert lab.call(controller_calls.truncate_stream(stream, found[0].cut.offsets))
     with pytest.raises(StartTrimmed, match="no watermark is held that is early enough"):
         superset(lab, stream, 0, until)
     accepted = superset(lab, stream, 0, until, on_loss="record")
-    assert accepted.ranges[0].verdict.startswith("unproven"), "nobody knows whether anything was lost"
+    assert accepted.ranges[0].verdict.startswith("unproven"), "a loss can be neither proven nor excluded"
 
 
-def test_what_is_noted_behind_a_mark_is_in_no_window_and_the_plans_say_which_rows_these_are(lab, peer, journal):
+def test_what_is_noted_after_a_mark_is_in_no_window_and_the_plans_say_which_rows_these_are(lab, peer, journal):
     stream = f"{lab.scope}/late"
     waits = 10  # less than from one mark to the next
-    assert lab.call(calls.create_stream(stream, Settings(timestamp_aggregation_ms=waits)))
+    assert lab.call(controller_calls.create_stream(stream, Settings(timestamp_aggregation_ms=waits)))
     clock = 0
 
     def say(writer, noted):
@@ -108,7 +109,7 @@ def test_what_is_noted_behind_a_mark_is_in_no_window_and_the_plans_say_which_row
     def go_on_until(count, *writers):
         """The writers note the same times, until there are so many marks."""
         nonlocal clock
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 600
         while len(marks(lab, stream)) < count and time.monotonic() < deadline:
             for writer in writers:
                 say(writer, clock)
@@ -118,8 +119,8 @@ def test_what_is_noted_behind_a_mark_is_in_no_window_and_the_plans_say_which_row
 
     go_on_until(2, "a", "b")
     go_on_until(4, "a")
-    behind = marks(lab, stream)[2].lower
-    for noted in (behind - 300, behind - 200, behind - 100):
+    late_from = marks(lab, stream)[2].lower
+    for noted in (late_from - 300, late_from - 200, late_from - 100):
         say("b", noted)
     go_on_until(5, "a")
     for number in range(3):
@@ -136,7 +137,7 @@ def test_what_is_noted_behind_a_mark_is_in_no_window_and_the_plans_say_which_row
         plan = superset(lab, stream, since, until)
         wide, told = plan.remarks
         assert "a superset of the window" in wide
-        assert f"silent for more than {waits} ms" in told
+        assert f"a silence of more than {waits} ms" in told
         settled = int(re.search(r"0\.#epoch\.0@(\d+)$", told)[1])
         read = rows(lab, plan)
         in_windows += [row for row in read if since <= row[1] < until]
@@ -170,13 +171,18 @@ def test_events_without_a_time_are_in_one_window_when_their_writers_begin_to_not
         read = WindowRead(WindowQuestion(source, Window(since, until), basis), "tests")
         return journal.pin(source.key, fresh_plan(journal, lab.system, read))
 
-    edges = [datetime.now(UTC) + number * second for number in range(3)]
+    edges = [datetime.now(UTC)]
+    for _ in range(2):
+        began = len(sent)
+        while len(sent) < began + 6 or datetime.now(UTC) < edges[-1] + second:  # each window holds several, untimed too
+            write(notes=False)
+        edges.append(datetime.now(UTC))
     while datetime.now(UTC) < edges[-1] + second:
         write(notes=False)
     plans = [pinned(*edges[1:])]
     edges += [edges[-1] + number * second for number in (3, 8)]
     ready = [mark.lower for mark in marks(lab, stream)]
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 600
     while not any(watermarks._EPOCH + timedelta(milliseconds=lower) >= edges[-1] + second for lower in ready):
         assert time.monotonic() < deadline
         write(notes=True)
@@ -220,8 +226,8 @@ def test_times_ahead_of_the_clock_are_told_and_what_they_make_late_is_counted(la
     assert any(re.match("watermarks are 0:59:5.* ahead of the clock", remark) for remark in plan.remarks)
     assert decoded(lab, plan) == Counter()
     for lookback in (timedelta(0), hour):
-        assert decoded(lab, plan_behind(journal, lab.system, source, plan, lookback)) == sent
-        assert decoded(lab, plan_with_late_rows(journal, lab.system, source, plan, lookback)) == sent
+        assert decoded(lab, LateRows(journal, lab.system, source, lookback).after(plan)) == sent
+        assert decoded(lab, LateRows(journal, lab.system, source, lookback).included(plan)) == sent
     # the same watermarks, read as another unit
     seconds = PravegaSource(stream, event_time_unit="s", value=Json("noted long"))
     with pytest.raises(InvalidRequest, match=r"its writers note a smaller unit .* event_time_unit='us'"):
@@ -241,9 +247,9 @@ def by_field(lab, journal, stream, edges):
         plan = exact(lab, stream, since, until)
         assert "counted by a recount" in plan.remarks[1]
         assert ("stored before the first watermark" in plan.remarks[-1]) == (since <= edges[1])
-        behind = plan_behind(journal, lab.system, source, plan, day)
-        again = plan_with_late_rows(journal, lab.system, source, plan, day)
-        for rows_of, part in ((landed, plan), (counted, behind), (whole, again)):
+        after = LateRows(journal, lab.system, source, day).after(plan)
+        again = LateRows(journal, lab.system, source, day).included(plan)
+        for rows_of, part in ((landed, plan), (counted, after), (whole, again)):
             rows_of.update(decoded(lab, part))
     return landed, counted, whole
 

@@ -19,7 +19,7 @@ public class OpenTransaction {
         for (int i = 0; i < 2; i++) {
             producer.newMessage(open).value(("open" + i).getBytes()).send();
         }
-        producer.send("behind".getBytes());
+        producer.send("after".getBytes());
         System.out.println("READY");
         System.in.read();
         open.commit().get();

@@ -101,6 +101,28 @@ public class Schemas {
         public Integer maybe;
     }
 
+    /** What Jackson writes otherwise than the schema says. */
+    public static class Java {
+        private boolean isOpen = true;
+        public Instant at = Instant.ofEpochSecond(1_700_000_000L, 123_456_789);
+        public LocalDate day = LocalDate.of(2024, 2, 29);
+        public LocalTime hour = LocalTime.of(23, 59, 59, 1_000);
+        public LocalDateTime wall = LocalDateTime.of(2024, 2, 29, 12, 30);
+        public Date old = new Date(1_700_000_000_123L);
+        public BigDecimal price = new BigDecimal("12.50");
+        public Map<Integer, BigDecimal> prices = Map.of(7, new BigDecimal("1.50"));
+        public char letter = 'ß';
+        public Java self;
+
+        public boolean isOpen() {
+            return isOpen;
+        }
+
+        public void setOpen(boolean open) {
+            isOpen = open;
+        }
+    }
+
     public static class Place {
         public String city;
         public int zip;
@@ -303,6 +325,9 @@ public class Schemas {
                 .withPojo(Order.class).withJSR310ConversionEnabled(true).build();
         values("avro", Schema.AVRO(definition), order());
         values("json", Schema.JSON(Plain.class), plain(), new Plain());
+        values("json-java", Schema.JSON(Java.class), new Java());
+        values("json-int", Schema.JSON(Integer.class), 7);
+        values("json-enums", Schema.JSON(Color[].class), new Color[] {Color.RED, Color.GREEN});
         values("protobuf", Schema.PROTOBUF(Timestamp.class), Timestamp.newBuilder().setSeconds(-5).setNanos(7).build());
         values("protobuf-nested", Schema.PROTOBUF(Field.class), field());
         values("protobuf-native", Schema.PROTOBUF_NATIVE(Field.class), field(), Field.getDefaultInstance());

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_streams.model.plan import Plan, SourceRef, Span, Split
-from airflow_provider_streams.model.position import Position
-from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
-from airflow_provider_streams.systems.pulsar.reader import PulsarSplitReader
+from airflow_provider_streams.model.plan.plan import Plan, SourceRef, Span, Split
+from airflow_provider_streams.model.stream.position import Position
+from airflow_provider_streams.systems.pulsar.client.endpoint import Endpoint
+from airflow_provider_streams.systems.pulsar.reading.reader import PulsarSplitReader
 from airflow_provider_streams.testing.plans import plan_of
 
 COLUMNS = ("value", "key", "publish_time", "event_time", "ledger", "entry", "batch_index", "properties", "message_id")
@@ -136,15 +136,15 @@ def our_row(row: dict[str, Any]) -> Row:
 
 
 def peer_row(message: Any) -> Row:
-    identity = message.message_id()
+    incarnation = message.message_id()
     return (
-        (identity.ledger_id(), identity.entry_id(), identity.batch_index()),
+        (incarnation.ledger_id(), incarnation.entry_id(), incarnation.batch_index()),
         message.data(),
         message.partition_key(),
         message.properties(),
         message.publish_timestamp(),
         message.event_timestamp(),
-        identity.serialize(),
+        incarnation.serialize(),
     )
 
 

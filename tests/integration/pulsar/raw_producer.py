@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import struct
+from contextlib import ExitStack
 from typing import Any, Self
 
 import google_crc32c
 
-from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
-from airflow_provider_streams.systems.pulsar.protobuf import encode_field, write_varint
-from airflow_provider_streams.systems.pulsar.wire import commands as c
-from airflow_provider_streams.systems.pulsar.wire.broker import BrokerClient
-from airflow_provider_streams.systems.pulsar.wire.schema import read_fields
+from airflow_provider_streams.systems.pulsar.client.endpoint import Endpoint
+from airflow_provider_streams.systems.pulsar.client.protobuf import BYTES, tokens, write_varint
+from airflow_provider_streams.systems.pulsar.client.wire import commands_pb2 as pb
+from airflow_provider_streams.systems.pulsar.client.wire.broker_client import BrokerClient
+from tests.fuzz.writer import Value, usual
 
 PRODUCER, SEND, PRODUCER_SUCCESS, SEND_RECEIPT, SEND_ERROR = 5, 6, 17, 7, 8
 
@@ -28,9 +29,12 @@ class RawProducer:
         self._client = BrokerClient(endpoint)
         self._connection = self._client._connection(self._client._owners([topic])[topic])
         self._sequence = 0
-        fields = encode_field(1, topic.encode()) + encode_field(2, 1) + encode_field(3, self._connection.next_id())
-        self._send(PRODUCER, fields)
-        self._answer(PRODUCER_SUCCESS)
+        fields = [(1, topic.encode()), (2, 1), (3, self._connection.next_id())]
+        with ExitStack() as refused:
+            refused.callback(self._client.close)
+            self._send(PRODUCER, fields)
+            self._answer(PRODUCER_SUCCESS)
+            refused.pop_all()
 
     def __enter__(self) -> Self:
         return self
@@ -40,15 +44,15 @@ class RawProducer:
 
     def send(self, metadata: bytes, payload: bytes, *, messages: int = 1) -> tuple[int, int]:
         """Ledger and entry of an entry with these bytes, of so many messages as we say."""
-        fields = encode_field(1, 1) + encode_field(2, self._sequence) + encode_field(3, messages)
+        fields = [(1, 1), (2, self._sequence), (3, messages)]
         body = struct.pack(">I", len(metadata)) + metadata + payload
         self._send(SEND, fields, struct.pack(">HI", 0x0E01, google_crc32c.value(body)) + body)
         self._sequence += 1
-        place = dict(read_fields(dict(read_fields(self._answer(SEND_RECEIPT)))[3]))
-        return place[1], place[2]
+        place = pb.MessageIdData.FromString(_fields(self._answer(SEND_RECEIPT))[3])
+        return place.ledgerId, place.entryId
 
-    def _send(self, number: int, fields: bytes, rest: bytes = b"") -> None:
-        command = encode_field(1, number) + encode_field(number, fields)
+    def _send(self, number: int, fields: list[tuple[int, Value]], rest: bytes = b"") -> None:
+        command = usual([(1, number), (number, fields)])
         frame = struct.pack(">I", len(command)) + command + rest
         self._connection._socket.sendall(struct.pack(">I", len(frame)) + frame)
 
@@ -57,11 +61,17 @@ class RawProducer:
         while True:
             for begin, end in self._connection.receive(10):
                 frame = bytes(self._connection.buffer.view[begin + 8 : end])
-                fields: dict[int, Any] = dict(read_fields(frame))
+                fields = _fields(frame)
                 if wanted in fields:
                     return fields[wanted]
-                if fields[1] in {SEND_ERROR, c.Error.type}:
+                if fields[1] in {SEND_ERROR, pb.BaseCommand.ERROR_FIELD_NUMBER}:
                     raise AssertionError(f"the broker refuses: {frame!r}")
+
+
+def _fields(data: bytes) -> dict[int, Any]:
+    """The values of a message's fields by their numbers."""
+    found = tokens(data, 0, len(data))
+    return {tag >> 3: data[value:stop] if tag & 7 == BYTES else value for tag, value, stop in found}
 
 
 def metadata(publish_ms: int = 1_763_700_000_000, **more: int | bytes) -> bytes:
@@ -76,13 +86,13 @@ def metadata(publish_ms: int = 1_763_700_000_000, **more: int | bytes) -> bytes:
         "event_ms": 12,
         "uuid": 26,
         "schema_version": 16,
+        "key_is_base64": 17,
         "num_chunks": 27,
         "total_size": 28,
         "chunk_id": 29,
         "sequence_id": 2,
     }
-    head = encode_field(1, b"raw") + encode_field(2, 0) + encode_field(3, publish_ms)
-    return head + b"".join(encode_field(numbers[name], value) for name, value in more.items())
+    return usual([(1, b"raw"), (2, 0), (3, publish_ms), *((numbers[name], value) for name, value in more.items())])
 
 
 def batch(*values: bytes) -> bytes:

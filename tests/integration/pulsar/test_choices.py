@@ -9,13 +9,14 @@ from datetime import UTC, datetime
 import pytest
 
 from airflow_provider_streams.errors import InvalidRequest, SourceNotFound
-from airflow_provider_streams.model.hold import HoldRequest
-from airflow_provider_streams.model.plan import Plan, PlanRequest
-from airflow_provider_streams.model.receipt import compare
-from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.systems.pulsar import hold, topics
-from airflow_provider_streams.systems.pulsar.admin.client import AdminClient
-from airflow_provider_streams.systems.pulsar.questions import ask, topics_of
+from airflow_provider_streams.model.plan.plan import Plan, PlanRequest
+from airflow_provider_streams.model.plan.receipt import compare
+from airflow_provider_streams.model.stream.hold import HoldRequest
+from airflow_provider_streams.model.window.window import Window
+from airflow_provider_streams.systems.pulsar.client.admin.client import AdminClient
+from airflow_provider_streams.systems.pulsar.client.queries import ask, topics_of
+from airflow_provider_streams.systems.pulsar.metadata import topics
+from airflow_provider_streams.systems.pulsar.operations import hold
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.systems.pulsar.system import PulsarSystem
 
@@ -70,7 +71,7 @@ def test_partitions_keys_and_hashes_choose_what_lands(system, topic):
     _, others, _ = read(system, PulsarSource(topic, partitions=[1, 2]))
     assert sorted(rows + others, key=str) == sorted(everything, key=str)
 
-    plan, rows, filtered = read(system, PulsarSource(topic, keys=["k1", "k5", "nobody"]))
+    plan, rows, filtered = read(system, PulsarSource(topic, keys=["k1", "k5", "unknown"]))
     assert sorted(rows, key=str) == sorted((row for row in everything if row[1] in ("k1", "k5")), key=str)
     assert filtered == len(everything) - len(rows)
     assert any("all is read" in remark for remark in plan.remarks)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from airflow_provider_streams.testing.servers.java import run_java
+from stream_servers.java import run_java
 
 pytestmark = pytest.mark.pulsar
 

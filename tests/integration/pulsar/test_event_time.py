@@ -18,27 +18,28 @@ import pyarrow.parquet as pq
 import pytest
 
 from airflow_provider_streams.errors import WindowNotReady
+from airflow_provider_streams.journal.runs.run_records import TaskInstanceKey
 from airflow_provider_streams.journal.store import Journal
-from airflow_provider_streams.model import narrowing
-from airflow_provider_streams.model.backfill import Selection, parse_select
-from airflow_provider_streams.model.basis import EventTime
-from airflow_provider_streams.model.grid import Every
-from airflow_provider_streams.model.landing import Landing
-from airflow_provider_streams.model.narrowing import Proof
-from airflow_provider_streams.model.payload import Json
-from airflow_provider_streams.model.plan import PlanRequest, Terms
-from airflow_provider_streams.model.receipt import compare
-from airflow_provider_streams.model.sink import ParquetSink
-from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.model.plan import range_pruning
+from airflow_provider_streams.model.plan.plan import PlanRequest, Terms
+from airflow_provider_streams.model.plan.range_pruning import Proof
+from airflow_provider_streams.model.plan.receipt import compare
+from airflow_provider_streams.model.schema.payload import Json
+from airflow_provider_streams.model.sinks.landing import Landing
+from airflow_provider_streams.model.sinks.sink import ParquetSink
+from airflow_provider_streams.model.window.backfill import Selection, parse_select
+from airflow_provider_streams.model.window.basis import EventTime
+from airflow_provider_streams.model.window.window import Window
+from airflow_provider_streams.model.window.window_schedule import Every
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.systems.pulsar.system import PulsarSystem
-from airflow_provider_streams.systems.sources import payloads_of
-from airflow_provider_streams.testing.landing import place_without_spark
-from airflow_provider_streams.testing.servers.java import run_java
-from airflow_provider_streams.windows.backfilling import Backfill, Backfiller
-from airflow_provider_streams.windows.lateness import plan_behind, plan_with_late_rows
-from airflow_provider_streams.windows.narrowing import narrowed_by_receipts
-from airflow_provider_streams.windows.reading import RunIds
+from airflow_provider_streams.systems.source_json import payloads_of
+from airflow_provider_streams.testing.landing import context_without_spark
+from airflow_provider_streams.windows.after.late_rows import LateRows
+from airflow_provider_streams.windows.plan.range_pruning import narrowed_by_receipts
+from airflow_provider_streams.windows.run.request import ReadRequest, WindowsOfSpan
+from airflow_provider_streams.windows.run.window_run import WindowRun
+from stream_servers.java import run_java
 from tests.integration.event_rows import Rows, typed
 
 pytestmark = pytest.mark.pulsar
@@ -123,15 +124,15 @@ class Receipts:
         return self.known
 
     def check(self, system, source, whole, rows, late):
-        """A plan that skips what is proven has the same rows, and so has the recount behind it."""
+        """A plan that skips what is proven has the same rows, and so has the recount after it."""
         made = narrowed_by_receipts(self, source.key, whole, lateness=LATENESS, slack=SLACK)
         found, receipt = self._rows(system, made)
         assert found == rows
         assert all(one.times for one in receipt.splits)
-        behind = plan_behind(self, system, source, whole, LOOKBACK)
-        assert self._rows(system, behind)[0] == late
+        later = LateRows(self, system, source, LOOKBACK).after(whole)
+        assert self._rows(system, later)[0] == late
         self.known.append(Proof(made, receipt))
-        for name, one in (("window", made), ("behind", behind)):
+        for name, one in (("window", made), ("later", later)):
             self.skipped[name] += sum(piece.entries for piece in one.skipped)
 
     def _rows(self, system, made):
@@ -161,7 +162,7 @@ def test_random_windows_hold_each_event_once_or_count_it_late_and_then_land_it(b
     time.sleep((LATENESS + SLACK).total_seconds())
 
     first = EPOCH + min(one.time_ms for one in orders.values()) * MILLISECOND
-    # edges between milliseconds, too
+    # also edges between milliseconds
     inner = [first + dice.random() * (ended - first) for _ in range(2)]
     windows = [Window(*pair) for pair in pairwise(sorted([first, *inner, ended]))]
     landed, counted, whole = Counter(), Counter(), Counter()
@@ -171,8 +172,8 @@ def test_random_windows_hold_each_event_once_or_count_it_late_and_then_land_it(b
     for window in windows:
         made = plan(system, source, window)
         rows, receipt = rows_of(system, made)
-        late, _ = rows_of(system, plan_behind(NOTHING, system, source, made, LOOKBACK))
-        again, _ = rows_of(system, plan_with_late_rows(NOTHING, system, source, made, LOOKBACK))
+        late, _ = rows_of(system, LateRows(NOTHING, system, source, LOOKBACK).after(made))
+        again, _ = rows_of(system, LateRows(NOTHING, system, source, LOOKBACK).included(made))
         assert again == rows + late, f"seed {seed}"
         assert all(window.start <= EPOCH + orders[row].time_ms * MILLISECOND < window.end for row in again)
         landed, counted, whole = landed + rows, counted + late, whole + again
@@ -180,12 +181,12 @@ def test_random_windows_hold_each_event_once_or_count_it_late_and_then_land_it(b
         # the same time, in the payload
         field = plan(system, source, window, event_time="at", unit="ms")
         found = Counter(FIELD.kept(system, field))
-        behind = Counter(FIELD.kept(system, plan_behind(NOTHING, system, source, field, LOOKBACK)))
+        later = Counter(FIELD.kept(system, LateRows(NOTHING, system, source, LOOKBACK).after(field)))
         columns, told = typed(system, field, "id")
         assert columns == Counter(json.loads(row)["id"] for row in found)
         counted_alike = ("rows", "filtered", "untimed", "bytes")
         assert [told.totals.get(name) for name in counted_alike] == [receipt.totals.get(name) for name in counted_alike]
-        assert (found, behind) == (rows, late), f"seed {seed}"
+        assert (found, later) == (rows, late), f"seed {seed}"
         # and the same by the receipts of the windows before
         broker.check(system, source, made, rows, late)
         by_field.check(system, source, field, columns, Counter(json.loads(row)["id"] for row in late))
@@ -210,7 +211,7 @@ def test_windows_that_are_read_newest_first_skip_what_the_later_ones_have_proven
         bench.write(topic, [value], send=lambda _, millis=millis: {"event_timestamp": millis})
     time.sleep((LATENESS + SLACK).total_seconds() * 2)
     broker, by_field = Receipts("value"), Receipts("id")
-    with patch.object(narrowing, "WORTH_A_SPLIT", 0):
+    with patch.object(range_pruning, "WORTH_A_SPLIT", 0):
         for number in (3, 2, 1, 0):
             window = Window(start + number * second, start + (number + 1) * second)
             rows = Counter(row for row, ms in times_ms.items() if window.start <= EPOCH + ms * MILLISECOND < window.end)
@@ -218,7 +219,7 @@ def test_windows_that_are_read_newest_first_skip_what_the_later_ones_have_proven
             field = plan(system, source, window, event_time="at", unit="ms")
             by_field.check(system, source, field, Counter(json.loads(row)["id"] for row in rows), Counter())
     for receipts in (broker, by_field):
-        assert min(receipts.skipped["window"], receipts.skipped["behind"]) > 0, receipts.skipped
+        assert min(receipts.skipped["window"], receipts.skipped["later"]) > 0, receipts.skipped
 
 
 def test_a_backfill_counts_late_events_and_lands_them_in_their_own_window(bench, tmp_path):
@@ -242,24 +243,23 @@ def test_a_backfill_counts_late_events_and_lands_them_in_their_own_window(bench,
 
     def backfill(select, reader):
         source = PulsarSource(topic, value=Json("id string, at long"))
-        asked = Backfill(
+        asked = ReadRequest(
             source,
-            span,
-            Every(two),
             reader,
-            Selection(parse_select(select)),
+            WindowsOfSpan(span, Selection(parse_select(select)), lookback=LOOKBACK),
+            TaskInstanceKey("dag", select, "fill", 1),
             Landing(ParquetSink(str(tmp_path / reader)), None, ("id",), **payloads_of(source)),
             EventTime(LATENESS, SLACK, **readers[reader]),
-            lookback=LOOKBACK,
+            Every(two),
         )
         options = {"service_url": bench.server.service_url, "admin_url": bench.server.admin_url}
         with Journal.open(f"sqlite:///{tmp_path / 'journal.db'}") as journal:
-            place = place_without_spark(journal, "pulsar", options)
-            filler = Backfiller(place, asked, RunIds("dag", select, "fill", 1))
-            late = filler.recount()
-            done = filler.run(filler.preview(pin=True), done=lambda *_: None)
+            place = context_without_spark(journal, "pulsar", options)
+            run = WindowRun(place, asked)
+            prepared = run.prepare()
+            done = run.land(prepared, lambda *_: None)
             assert done.failures == {}
-            return late, done.rows
+            return prepared.late_rows, done.rows
 
     for reader in readers:
         assert backfill("missing", reader) == (0, 60)

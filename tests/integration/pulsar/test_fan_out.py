@@ -12,7 +12,7 @@ import pytest
 
 from airflow_provider_streams import PublishTime, PulsarSource, Window
 from airflow_provider_streams.systems.pulsar.system import PulsarSystem
-from airflow_provider_streams.testing.servers.waiting import wait_until
+from stream_servers.waiting import wait_until
 from tests.integration.fanning_out import FanOut
 
 pytestmark = pytest.mark.pulsar

@@ -16,21 +16,21 @@ import pytest
 from deltalake import DeltaTable
 
 from airflow_provider_streams import DeltaSink, IcebergSink, ParquetSink, PublishTime, PulsarSource, Window
-from airflow_provider_streams.errors import LandingMismatch, TaskEnded
-from airflow_provider_streams.hooks.spark import launch, launch_chunk
+from airflow_provider_streams.airflow_runtime.spark_launch import launch
+from airflow_provider_streams.errors import DecodeError, LandingMismatch, TaskCancelled
+from airflow_provider_streams.journal.runs.run_records import TaskInstanceKey
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.lake.connections import given
 from airflow_provider_streams.lake.iceberg.catalog import catalog_of
-from airflow_provider_streams.model.landing import Landed, Landing
-from airflow_provider_streams.spark.batch_spec import ChunkSpec
-from airflow_provider_streams.spark.spec import SMALL_PLAN_BYTES
-from airflow_provider_streams.testing.landing import place_without_spark
-from airflow_provider_streams.testing.servers.waiting import wait_until
-from airflow_provider_streams.windows.acts import Acts
-from airflow_provider_streams.windows.ask import Ask
-from airflow_provider_streams.windows.planning import WindowRead
-from airflow_provider_streams.windows.readiness import WindowQuestion
-from airflow_provider_streams.windows.reading import RunIds, read_window
+from airflow_provider_streams.model.schema.decode_errors import DecodeErrorPolicy, OnDecodeError
+from airflow_provider_streams.model.schema.payload import Auto, PayloadLike
+from airflow_provider_streams.model.sinks.landing import Landed, Landing
+from airflow_provider_streams.spark.launch.settings import SMALL_PLAN_BYTES
+from airflow_provider_streams.testing.landing import context_without_spark
+from airflow_provider_streams.windows.claim.overrides import Overrides
+from airflow_provider_streams.windows.run.request import OneWindow, ReadRequest
+from airflow_provider_streams.windows.run.window_run import WindowRun
+from stream_servers.waiting import wait_until
 from tests.integration.pulsar.conftest import written_from
 
 pytestmark = pytest.mark.pulsar
@@ -40,6 +40,7 @@ ID = {"name": "id", "type": "long"}
 NOTE = {"name": "note", "type": ["null", "string"], "default": None}
 RANK = {"name": "rank", "type": "int", "default": 7}
 CITY, ZIP = {"name": "city", "type": "string"}, {"name": "zip", "type": "string", "default": "?"}
+X_TEXT, X_INT = {"name": "x", "type": "string"}, {"name": "x", "type": "int"}
 RENAMED = {"name": "number", "type": "long", "aliases": ["id"]}
 
 
@@ -92,6 +93,8 @@ class Topic:
                 "rank": 1,
                 "to": inner,
                 "lines": [inner],
+                "x": "seven" if X_TEXT in fields else 7,
+                "whole": 2**40 if {"name": "whole", "type": "long"} in fields else 1,
             }
             producer.send({one["name"]: values[one["name"]] for one in fields})
         producer.close()
@@ -101,25 +104,44 @@ class Topic:
         self.windows.append(Window(start, self.edge))
         return self.windows[-1]
 
-    def read(self, window: Window, spark: Any = None, **acts: Any) -> Landed:
+    def read(
+        self,
+        window: Window,
+        spark: Any = None,
+        value: PayloadLike = "auto",
+        bad: OnDecodeError = "fail",
+        **overrides: Any,
+    ) -> Landed:
         """One run of the task."""
-        source = PulsarSource(self.name, value="auto")
+        source = PulsarSource(self.name, value=value)
         options = {"service_url": self.bench.server.service_url, "admin_url": self.bench.server.admin_url}
         with Journal(f"sqlite:///{self.folder / 'journal.db'}") as journal:
-            place = place_without_spark(journal, "pulsar", options)
-            place = replace(place, spark=spark or _launch, small_plan_bytes=SMALL_PLAN_BYTES)
-            read = WindowRead(WindowQuestion(source, window, SLACK), "dag.read")
-            ask = Ask(source, "dag.read", Landing(self.sink), read.basis)
-            ids = RunIds("dag", "run", "read", 1)
-            return read_window(place, ask, read, ids, Acts(**acts), planned=lambda _: None)[1]
+            place = context_without_spark(journal, "pulsar", options)
+            place = replace(place, spark=spark or launch, small_plan_bytes=SMALL_PLAN_BYTES)
+            request = ReadRequest(
+                *(
+                    source,
+                    "dag.read",
+                    OneWindow(window),
+                    TaskInstanceKey("dag", "run", "read", 1),
+                    Landing(self.sink),
+                    SLACK,
+                ),
+                undecodable=DecodeErrorPolicy(bad),
+                overrides=Overrides(**overrides),
+            )
+            run = WindowRun(place, request)
+            outcome = run.land(run.prepare(), lambda *_: None)
+            outcome.check(request)
+            return outcome.landed[0][2]
 
     def fail(self, window: Window) -> None:
         """One run of the task that ends when its plan is pinned."""
 
         def end(_work: Any) -> Any:
-            raise TaskEnded
+            raise TaskCancelled
 
-        with pytest.raises(TaskEnded):
+        with pytest.raises(TaskCancelled):
             self.read(window, end)
 
     def rows(self, *names: str) -> list[dict[str, Any]]:
@@ -128,10 +150,6 @@ class Topic:
         wanted = ("id", *(names or ("note", "rank")))
         named = [{name: value for name, value in row.items() if name in wanted} for row in found]
         return sorted(named, key=lambda row: row["id"])
-
-
-def _launch(work: Any) -> Any:
-    return launch_chunk(work) if isinstance(work, ChunkSpec) else launch(work)
 
 
 def _table(sink: Any) -> pa.Table:
@@ -245,13 +263,64 @@ def test_a_dropped_field_spoils_no_window_and_is_landed_anew(topic: Topic) -> No
     topic.read(first)
     before = topic.rows()
     second = topic.write(ID, RANK)
-    for window, acts in ((first, {"replan": True}), (second, {})):
+    for window, overrides in ((first, {"replan": True}), (second, {})):
         with pytest.raises(LandingMismatch, match="note is missing, it was string"):
-            topic.read(window, **acts)
+            topic.read(window, **overrides)
     topic.read(first)
     assert topic.rows() == before
     for window in (second, first, second):
-        topic.read(window, reland=True)
+        topic.read(window, full_refresh=True)
     assert [(row["id"], row["rank"], row.get("note")) for row in topic.rows()] == [
         (number, 7 if number < 3 else 1, None) for number in range(6)
     ]
+
+
+@pytest.mark.parametrize("topic", ["parquet"], indirect=True)
+def test_a_window_of_versions_that_do_not_fit_lands_by_each_way_that_its_error_names(topic: Topic) -> None:
+    topic.allow_all()
+    first, second = topic.write(ID, X_TEXT, count=1), topic.write(ID, X_INT, count=1)
+    both = Window(first.start, second.end)
+    with pytest.raises(DecodeError) as refused:
+        topic.read(both)
+    ways = ("on_decode_error='quarantine'", "value=Auto(version='0')", "value=Auto(as_text=True)", "full_refresh=True")
+    assert [way for way in ways if way not in str(refused.value)] == []
+    for value, bad, landed in (
+        (Auto(), "quarantine", [(1, 7)]),
+        (Auto(version="0"), "quarantine", [(0, "seven")]),
+        (Auto(as_text=True), "fail", [(0, "seven"), (1, "7")]),
+    ):
+        receipt = topic.read(both, value=value, bad=bad, full_refresh=True).receipt
+        assert [(row["id"], row["x"]) for row in topic.rows("x")] == landed
+        assert receipt.totals["quarantined"] == 2 - len(landed)
+
+
+@pytest.mark.parametrize("topic", ["parquet"], indirect=True)
+def test_a_reader_that_landed_before_an_incompatible_version_goes_on_by_each_way(topic: Topic) -> None:
+    topic.allow_all()
+    first = topic.write(ID, X_TEXT, count=1)
+    topic.read(first)
+    second = topic.write(ID, X_INT, count=1)
+    with pytest.raises(LandingMismatch, match="x is int instead of string") as refused:
+        topic.read(second)
+    ways = ("value=Auto(version='0'), with replan=True", "value=Auto(as_text=True), with replan=True")
+    assert [way for way in ways if way not in str(refused.value)] == []
+    topic.read(second, value=Auto(version=0), bad="quarantine", replan=True)
+    assert [(row["id"], row["x"]) for row in topic.rows("x")] == [(0, "seven")]
+    for window in (second, first):
+        topic.read(window, value=Auto(as_text=True), replan=True)
+    assert [(row["id"], row["x"]) for row in topic.rows("x")] == [(0, "seven"), (1, "7")]
+    for window in (second, first):
+        topic.read(window, value=Auto(), bad="quarantine", full_refresh=True)
+    assert [(row["id"], row["x"]) for row in topic.rows("x")] == [(1, 7)]
+
+
+def test_numbers_that_become_wider_and_windows_of_older_plans_are_one_table(topic: Topic) -> None:
+    topic.allow_all()
+    narrow, wide = ({"name": "whole", "type": one} for one in ("int", "long"))
+    first, pinned, late = topic.write(ID, narrow), topic.write(ID, narrow), topic.write(ID, narrow)
+    topic.read(first)
+    topic.fail(pinned)
+    last = topic.write(ID, wide)
+    for window in (last, first, pinned, late, last):
+        assert topic.read(window).receipt.rows == 3
+    assert [row["whole"] for row in topic.rows("whole")] == [1] * 9 + [2**40] * 3

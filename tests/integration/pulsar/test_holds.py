@@ -7,18 +7,18 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from airflow_provider_streams.errors import InvalidRequest, SourceNotFound, StartTrimmed
-from airflow_provider_streams.model.cut import Cut
-from airflow_provider_streams.model.hold import HoldRequest
-from airflow_provider_streams.model.plan import PlanRequest
-from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.systems.pulsar import hold
-from airflow_provider_streams.systems.pulsar.admin import changes
-from airflow_provider_streams.systems.pulsar.admin.answers import MessageId
-from airflow_provider_streams.systems.pulsar.admin.client import AdminClient
-from airflow_provider_streams.systems.pulsar.questions import ask
+from airflow_provider_streams.model.plan.plan import PlanRequest
+from airflow_provider_streams.model.stream.cut import Cut
+from airflow_provider_streams.model.stream.hold import HoldRequest
+from airflow_provider_streams.model.window.window import Window
+from airflow_provider_streams.systems.pulsar.client.admin import changes
+from airflow_provider_streams.systems.pulsar.client.admin.client import AdminClient
+from airflow_provider_streams.systems.pulsar.client.admin.responses import EntryId
+from airflow_provider_streams.systems.pulsar.client.queries import ask
+from airflow_provider_streams.systems.pulsar.operations import hold
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.systems.pulsar.system import PulsarSystem
-from airflow_provider_streams.testing.servers.waiting import wait_until
+from stream_servers.waiting import wait_until
 
 pytestmark = pytest.mark.pulsar
 
@@ -83,7 +83,7 @@ def test_a_hold_is_nobody_elses(holding):
     for source, reader in ((holding.source, "d.other"), (other, "d.read")):
         request = HoldRequest(source, "orders", reader, holding.earliest())
         for question in (hold.place(request), hold.move(request), hold.release(source, "orders", reader)):
-            with pytest.raises(InvalidRequest, match=r"hold orders on .* is that of reader d.read of pulsar:.*own"):
+            with pytest.raises(InvalidRequest, match=r"hold orders on .* belongs to reader d.read of pulsar:.*own"):
                 holding.do(question)
     assert holding.do(hold.release(holding.source, "orders", "d.read"))["released"] == [holding.topic]
 
@@ -167,7 +167,7 @@ def test_loss_in_spite_of_a_hold_is_still_seen(holding):
     holding.place(cut)
     holding.write(ENTRIES)
     last = holding.bench.spans(holding.topic)[-1]
-    holding.admin(changes.acknowledge_up_to(holding.topic, "streams-hold-orders", MessageId(last.run, 3)))
+    holding.admin(changes.acknowledge_up_to(holding.topic, "streams-hold-orders", EntryId(last.run, 3)))
     assert holding.trim_until(1) == [last.run]
     with pytest.raises(StartTrimmed):
         holding.chained(cut)

@@ -16,13 +16,13 @@ import pytest
 from airflow.triggers.shared_stream import AdvanceItem, AdvanceOutcome, SharedStreamManager
 
 from airflow_provider_streams.hooks.pulsar import PulsarHook
-from airflow_provider_streams.systems.pulsar.admin import changes
-from airflow_provider_streams.systems.pulsar.admin.client import AdminClient
-from airflow_provider_streams.systems.pulsar.messages import read_next, unread
-from airflow_provider_streams.systems.pulsar.next_messages import MessageLimits, NextMessages
-from airflow_provider_streams.systems.pulsar.questions import ask, topics_of
-from airflow_provider_streams.testing.servers.java import run_java, start_java
+from airflow_provider_streams.systems.pulsar.client.admin import changes
+from airflow_provider_streams.systems.pulsar.client.admin.client import AdminClient
+from airflow_provider_streams.systems.pulsar.client.queries import ask, topics_of
+from airflow_provider_streams.systems.pulsar.operations.next_messages import MessageLimits, NextMessages
+from airflow_provider_streams.systems.pulsar.operations.subscription_messages import read_next, unread
 from airflow_provider_streams.triggers.pulsar_messages import PulsarMessagesTrigger, PulsarProducer
+from stream_servers.java import run_java, start_java
 from tests.integration.pulsar.raw_producer import RawProducer, batch, metadata
 
 pytestmark = pytest.mark.pulsar
@@ -32,7 +32,7 @@ STORED, DROPPED = AdvanceOutcome(acked=1, failed=0), AdvanceOutcome(acked=0, fai
 
 @pytest.fixture
 def topic(bench, monkeypatch):
-    """Two partitions with a subscription `s`, behind the connection `pulsar_default`."""
+    """Two partitions with a subscription `s`, on the connection `pulsar_default`."""
     extra = {"service_url": bench.server.service_url, "admin_url": bench.server.admin_url}
     monkeypatch.setenv("AIRFLOW_CONN_PULSAR_DEFAULT", json.dumps({"conn_type": "pulsar", "extra": extra}))
     name = bench.topic(partitions=2)
@@ -223,7 +223,7 @@ async def test_messages_are_read_beside_the_loop(bench, topic, monkeypatch):
 
 @contextmanager
 def open_transaction(bench, topic):
-    """Three messages, and two of a transaction that is open meanwhile, with one behind them."""
+    """Three messages, and two of a transaction that is open meanwhile, with one after them."""
     source = Path(__file__).with_name("OpenTransaction.java")
     with start_java(source, [bench.server.service_url, topic], bench.server.classpath) as process:
         try:
@@ -250,7 +250,7 @@ async def test_an_open_transaction_holds_back_what_is_behind_it(bench, topic, mo
             assert not done
             assert len(reads) == 2
         payload, ends = await coming
-        assert kinds(payload["messages"]) == ["open0", "open1", "behind"]
+        assert kinds(payload["messages"]) == ["open0", "open1", "after"]
         await producer.advance([AdvanceItem(ends, STORED)])
     assert backlog(bench, topic) == 0
 

@@ -16,13 +16,13 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_streams.model.plan import Plan, PlanRequest
-from airflow_provider_streams.model.receipt import compare
-from airflow_provider_streams.model.window import EPOCH, Window
-from airflow_provider_streams.systems.pulsar.protobuf import encode_field
+from airflow_provider_streams.model.plan.plan import Plan, PlanRequest
+from airflow_provider_streams.model.plan.receipt import compare
+from airflow_provider_streams.model.window.window import EPOCH, Window
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.systems.pulsar.system import PulsarSystem
-from airflow_provider_streams.testing.servers.java import run_java
+from stream_servers.java import run_java
+from tests.fuzz.writer import usual
 from tests.integration.pulsar.raw_producer import RawProducer, metadata
 from tests.integration.pulsar.test_codecs import COLUMNS, by_java, in_micros, our_row
 
@@ -57,7 +57,7 @@ def by_other_clusters(bench, topic, seed, first_ms):
                 # late are those that lie more than slack out of order, and only those may be missing
                 key = b"late" if abs(other_ms) > (SLACK // MILLISECOND) - DISORDER_MS else b"other"
                 head = metadata(ms + other_ms, sequence_id=0, key=key)
-                producer.send(head + encode_field(5, b"other"), chance.randbytes(30))
+                producer.send(head + usual([(5, b"other")]), chance.randbytes(30))
             else:
                 producer.send(_message(chance, ms), chance.randbytes(30))
 
@@ -113,7 +113,7 @@ def windows_of(bench, write: Write, seed: int, count: int) -> tuple[int, int]:
         assert [row for row in ours if row[4] != "late"] == [row for row in wanted if row[4] != "late"], where
         assert {row[:3] for row in ours} <= {row[:3] for row in wanted}, where
         # the topic is younger than its messages claim to be: only an older one that is held proves that none was lost
-        # (one that lies behind younger or broken ones may be found or not)
+        # (one after younger or broken ones may be found or not)
         assert verdict == "unproven" or min(row[6] for row in theirs) < start_ms - SLACK // MILLISECOND, where
         said.add(verdict)
         rows += len(ours)

@@ -19,14 +19,14 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_streams.model.cut import Cut
-from airflow_provider_streams.model.plan import Plan, PlanRequest
-from airflow_provider_streams.model.position import Position
-from airflow_provider_streams.model.receipt import compare
-from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.model.plan.plan import Plan, PlanRequest
+from airflow_provider_streams.model.plan.receipt import compare
+from airflow_provider_streams.model.stream.cut import Cut
+from airflow_provider_streams.model.stream.position import Position
+from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.systems.pulsar.system import PulsarSystem
-from airflow_provider_streams.testing.servers.waiting import wait_until
+from stream_servers.waiting import wait_until
 from tests.fuzz.shapes import keyed, rich, written
 from tests.fuzz.writer import METADATA
 from tests.integration.pulsar.raw_producer import RawProducer, batch, metadata
@@ -185,7 +185,7 @@ class Checked:
         return rows
 
     def _equal(self, ours: Sequence[Row], theirs: Sequence[Row], window: object) -> None:
-        # Java gives a message without a sequence id that of its batch
+        # Java gives a message without a sequence id its batch's id
         shown = [
             (*row[:SEQUENCE], None if mine[SEQUENCE] is None else row[SEQUENCE], *row[SEQUENCE + 1 :])
             for mine, row in zip(ours, theirs, strict=False)

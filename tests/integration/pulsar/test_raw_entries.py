@@ -11,16 +11,15 @@ import pyarrow as pa
 import pytest
 
 from airflow_provider_streams.errors import EntryTooLarge, MalformedEntry, ReadStalled
-from airflow_provider_streams.model.position import Position
-from airflow_provider_streams.model.receipt import compare
-from airflow_provider_streams.model.row_filter import RowFilter
+from airflow_provider_streams.model.plan.receipt import compare
+from airflow_provider_streams.model.plan.row_filter import RowFilter
+from airflow_provider_streams.model.stream.position import Position
+from airflow_provider_streams.systems.pulsar.client.protobuf import write_varint
+from airflow_provider_streams.systems.pulsar.client.wire.broker_client import BrokerClient
+from airflow_provider_streams.systems.pulsar.client.wire.entry_probing import probe_all
 from airflow_provider_streams.systems.pulsar.column_names import DEFAULT_COLUMN_NAMES
-from airflow_provider_streams.systems.pulsar.looks import Place
-from airflow_provider_streams.systems.pulsar.protobuf import write_varint
-from airflow_provider_streams.systems.pulsar.reader import PulsarSplitReader
-from airflow_provider_streams.systems.pulsar.wire.broker import BrokerClient
-from airflow_provider_streams.systems.pulsar.wire.commands import MessageIdData
-from airflow_provider_streams.systems.pulsar.wire.looking import look_all
+from airflow_provider_streams.systems.pulsar.planning.entry_probe import ProbePoint
+from airflow_provider_streams.systems.pulsar.reading.reader import PulsarSplitReader
 from tests.fuzz.shapes import keyed, rich, written
 from tests.fuzz.writer import METADATA, Writer
 from tests.integration.pulsar.raw_producer import RawProducer, batch, metadata
@@ -30,7 +29,7 @@ pytestmark = pytest.mark.pulsar
 
 PUBLISHED = 1_763_700_000_000
 SEQUENCE = COLUMNS.index("sequence_id")
-"""Java gives a message without one that of its batch."""
+"""Java gives a message without one the key of its batch."""
 
 
 def rows_of(bench, topic, columns=("value",), row_filter=None, **endpoint):
@@ -43,7 +42,7 @@ def rows_of(bench, topic, columns=("value",), row_filter=None, **endpoint):
 
 
 class JavasWriter(Writer):
-    """Liberties that the Java client takes, too: it refuses groups, and only 1 is true for it."""
+    """Liberties that the Java client takes as well: it refuses groups, and only 1 is true for it."""
 
     def unknown(self, schema, depth=0):
         while True:
@@ -108,7 +107,7 @@ def utf8(data):
 
 def test_texts_that_are_no_utf8_are_as_javas_and_keys_keep_their_bytes(bench):
     topic = bench.topic()
-    keys = [b"plain", b"\xff", b"a\x80b", b"caf\xc3\xa9", b"caf\xe9"]
+    keys = [b"plain", b"\xff", b"a\x80b", b"\xc3\xa9t\xc3\xa9", b"\xe9t\xe9"]
     with RawProducer(bench.endpoint, topic) as producer:
         for key in keys:
             pair = b"\x0a" + write_varint(len(key)) + key + b"\x12" + write_varint(len(key)) + key
@@ -163,9 +162,9 @@ def test_a_topic_of_entries_that_no_client_wrote_says_so(bench):
         ledger, _ = producer.send(b"", b"no metadata")
     client = BrokerClient(bench.endpoint)
     connection = client._connection(client._owners([topic])[topic])
-    (consumer,) = client._subscribe(connection, [(topic, MessageIdData(ledger, 0))])
+    (consumer,) = client._subscribe(connection, [(topic, (ledger, 0))])
     with pytest.raises(ReadStalled, match=rf"at {ledger}:0 on the way to .*cannot read what is stored") as caught:
-        look_all(connection, {consumer.id: Place(topic, ledger, 0)}, 2)
+        probe_all(connection, {consumer.id: ProbePoint(topic, ledger, 0)}, 2)
     assert "may be restarting" not in str(caught.value)
     client.close()
 
@@ -182,7 +181,7 @@ def test_an_impossible_event_time_is_refused_by_name_and_read_without_its_column
             header = b"\x18\x03\x28" + write_varint(millis)
             payload = batch(b"good") + struct.pack(">I", len(header)) + header + b"bad"
             place = producer.send(metadata(PUBLISHED + 10, num_messages=2), payload, messages=2)
-        producer.send(metadata(PUBLISHED + 20, event_ms=2), b"behind")
+        producer.send(metadata(PUBLISHED + 20, event_ms=2), b"after")
     named = "message 1 of its batch" if count == 2 else "its message"
     told = rf"entry {place[0]}:{place[1]} .*{named} has the event_time {millis} ms, which no timestamp can hold"
     with pytest.raises(MalformedEntry, match=told):
@@ -229,11 +228,11 @@ def test_chunks_of_more_bytes_than_their_message_are_refused_by_name(bench):
     with RawProducer(bench.endpoint, topic) as producer:
         producer.send(metadata(), b"before")
         places = [producer.send(metadata(**chunks, chunk_id=number), bytes(1 << 20)) for number in range(3)]
-        producer.send(metadata(PUBLISHED + 5000), b"behind")
+        producer.send(metadata(PUBLISHED + 5000), b"after")
     with pytest.raises(MalformedEntry, match=r"entry {}:{} .* their message 10".format(*places[-1])):
         rows_of(bench, topic)
     rows, _ = rows_of(bench, topic, row_filter=RowFilter("publish_time", PUBLISHED + 1, PUBLISHED + 6000))
-    assert [row["value"] for row in rows] == [b"behind"]
+    assert [row["value"] for row in rows] == [b"after"]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from airflow_provider_streams.model.position import Position
+from airflow_provider_streams.model.stream.position import Position
 
 pytestmark = pytest.mark.pulsar
 
@@ -18,9 +18,9 @@ VALUE_BYTES, BATCH, ENTRIES = 10_000, 100, 600
 
 READ = """
 import json, pathlib, sys
-from airflow_provider_streams.model.plan import Plan
-from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
-from airflow_provider_streams.systems.pulsar.reader import PulsarSplitReader
+from airflow_provider_streams.model.plan.plan import Plan
+from airflow_provider_streams.systems.pulsar.client.endpoint import Endpoint
+from airflow_provider_streams.systems.pulsar.reading.reader import PulsarSplitReader
 
 plan = Plan.from_json(json.load(sys.stdin))
 reader = PulsarSplitReader(Endpoint(sys.argv[1]), plan, plan.splits[0])

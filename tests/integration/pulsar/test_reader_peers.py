@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_streams.errors import EventsLost
-from airflow_provider_streams.model.plan import Span, Split
-from airflow_provider_streams.model.position import Position
-from airflow_provider_streams.model.receipt import compare
-from airflow_provider_streams.systems.pulsar import fetcher as feed_module
-from airflow_provider_streams.systems.pulsar import reader as reader_module
-from airflow_provider_streams.testing.servers.java import run_java
-from airflow_provider_streams.testing.servers.waiting import wait_until
+from airflow_provider_streams.model.plan.plan import Span, Split
+from airflow_provider_streams.model.plan.receipt import compare
+from airflow_provider_streams.model.stream.position import Position
+from airflow_provider_streams.systems.pulsar.reading import entry_fetcher as feed_module
+from airflow_provider_streams.systems.pulsar.reading import reader as reader_module
+from stream_servers.java import run_java
+from stream_servers.waiting import wait_until
 
 pytestmark = pytest.mark.pulsar
 
@@ -88,7 +88,7 @@ def test_compressions(bench, name, batch):
 def test_chunked_messages_between_small_ones(bench, noise, compressed):
     import pulsar
 
-    topic = bench.topic()
+    topic = f"{bench.topic(partitions=2)}-partition-1" if compressed else bench.topic()
     kind = pulsar.CompressionType.ZSTD if compressed else pulsar.CompressionType.NONE
     large = bench.client.create_producer(topic, chunking_enabled=True, batching_enabled=False, compression_type=kind)
     other = bench.client.create_producer(topic, chunking_enabled=True, batching_enabled=False)

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from airflow_provider_streams.model.receipt import compare
+from airflow_provider_streams.model.plan.receipt import compare
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.systems.pulsar.system import PulsarSystem
 from tests.integration.recording import AppendWindows, Recorders, now

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import io
 import json
 import math
 import secrets
@@ -13,25 +14,26 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import fastavro
 import pytest
 
-from airflow_provider_streams.errors import InvalidSchema, SchemasDiffer
+from airflow_provider_streams.errors import IncompatibleSchemas, InvalidSchema, MultipleRecordTypes
 from airflow_provider_streams.formats.decoder import Decoder
-from airflow_provider_streams.model.decoding import ANY_VERSION
-from airflow_provider_streams.model.payload import Json, Utf8
-from airflow_provider_streams.model.plan import Plan, PlanRequest
-from airflow_provider_streams.model.undecodable import Undecodable
-from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.spark.manner import Manner
-from airflow_provider_streams.spark.split_reading import open_split, payloads_of
-from airflow_provider_streams.systems.pulsar.admin.client import AdminClient
-from airflow_provider_streams.systems.pulsar.admin.schemas import compatibility
-from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
+from airflow_provider_streams.model.plan.plan import Plan, PlanRequest
+from airflow_provider_streams.model.schema.decode_errors import DecodeErrorPolicy
+from airflow_provider_streams.model.schema.decoding import ANY_VERSION
+from airflow_provider_streams.model.schema.payload import Auto, Json, Utf8
+from airflow_provider_streams.model.window.window import Window
+from airflow_provider_streams.spark.datasource.read_options import SplitReadOptions
+from airflow_provider_streams.spark.datasource.split_reading import open_split, payloads_of
+from airflow_provider_streams.systems.pulsar.client.admin.client import AdminClient
+from airflow_provider_streams.systems.pulsar.client.admin.requests import compatibility
+from airflow_provider_streams.systems.pulsar.client.endpoint import Endpoint
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.systems.pulsar.system import PulsarSystem
 from airflow_provider_streams.systems.registry import declaration_of
-from airflow_provider_streams.testing.servers.java import run_java
-from airflow_provider_streams.windows.redecoding import decoding_now
+from airflow_provider_streams.windows.plan.payload_decoding import decoding_now
+from stream_servers.java import run_java
 from tests.integration.pulsar.raw_producer import RawProducer, metadata
 
 pytestmark = pytest.mark.pulsar
@@ -98,6 +100,18 @@ def moment(text: str) -> dt.datetime:
     return dt.datetime.fromisoformat(text)
 
 
+BY_JACKSON = {
+    "isOpen": True,
+    "at": moment("2023-11-14T22:13:20.123456Z"),
+    "day": dt.date(2024, 2, 29),
+    "hour": dt.time(23, 59, 59, 1),
+    "wall": moment("2024-02-29T12:30:00"),
+    "old": moment("2023-11-14T22:13:20.123Z"),
+    "price": "12.50",
+    "prices": [(7, "1.50")],
+    "letter": "ß",
+    "self": None,
+}
 SCALARS = {
     "bytes": [b"\x00\xff", b""],
     "bytebuffer": [b"\x01\x02"],
@@ -121,6 +135,9 @@ SCALARS = {
 RECORDS = {
     "avro": [ORDER],
     "json": [PLAIN, UNSET],
+    "json-java": [BY_JACKSON],
+    "json-int": [7],
+    "json-enums": [["RED", "GREEN"]],
     "protobuf": [{"seconds": -5, "nanos": 7}],
     "protobuf-native": [FIELD, NO_FIELD],
 }
@@ -276,9 +293,9 @@ def test_topics_become_one_row_type_or_are_refused(topics):
     both = topics.plan(["int8", "int64"], value="auto").decoding
     assert str(both.value) == "long"
     assert {row.value for row in topics.rows(["int8", "int64"])} >= {-(2**7), -(2**63)}
-    with pytest.raises(SchemasDiffer, match=r"has no schema, .*/string has"):
+    with pytest.raises(IncompatibleSchemas, match=r"has no schema, .*/string has"):
         topics.plan(["bytes", "string"], value="auto")
-    with pytest.raises(SchemasDiffer, match="string and boolean"):
+    with pytest.raises(IncompatibleSchemas, match="string and boolean"):
         topics.plan(["string", "bool"], value="auto")
 
 
@@ -323,6 +340,61 @@ def test_pulsar_client_writes_the_same(topics, pulsar_peer):
         producer.send(value, partition_key="k")
         producer.close()
         assert topics.rows(name, value="auto", key=Utf8()) == [Row(expected, "k", None, "0")]
+
+
+def write_types(topics, client, case, kind):
+    """Two versions of one record, and another record between them: brokers never compare their names."""
+    topic = topics.make(case)
+    id_, note = {"name": "id", "type": "long"}, {"name": "note", "type": "string", "default": "none"}
+    iban = {"name": "iban", "type": "string", "default": "DE0"}
+    for name, fields, value in (
+        ("Order", [id_], {"id": 1}),
+        ("Payment", [id_, iban], {"id": 2, "iban": "DE1"}),
+        ("Order", [id_, note], {"id": 3, "note": "now"}),
+    ):
+        text = json.dumps({"type": "record", "name": name, "namespace": "t", "fields": fields})
+        body = json.dumps(value).encode() if kind == "JSON" else avro_body(text, value)
+        producer = client.create_producer(topic, schema=described(kind, text))
+        producer.send(body)
+        producer.close()
+
+
+def avro_body(schema, value):
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, fastavro.parse_schema(json.loads(schema)), value)
+    return out.getvalue()
+
+
+def described(kind, text):
+    """A schema to register with the broker, for bytes that are encoded already."""
+    import _pulsar
+    from pulsar import schema as of
+
+    plain = of.BytesSchema()
+    plain._schema_info = _pulsar.SchemaInfo(getattr(_pulsar.SchemaType, kind), kind, text)
+    return plain
+
+
+@pytest.mark.parametrize("kind", ["AVRO", "JSON"])
+def test_several_record_types_of_a_topic_are_refused_or_read_as_the_source_says(topics, pulsar_peer, kind):
+    case = f"types-{kind.lower()}"
+    write_types(topics, pulsar_peer, case, kind)
+    with pytest.raises(MultipleRecordTypes, match=rf"{topics.name(case)}: .* 2 record types: t\.Order, t\.Payment\."):
+        topics.plan(case, value="auto")
+    one = topics.rows(case, value=Auto(type="Order"))
+    assert [(row.value, row.cause) for row in one] == [
+        ({"id": 1, "note": "none"}, None),
+        (None, "other type"),
+        ({"id": 3, "note": "now"}, None),
+    ]
+    every = topics.rows(case, value=Auto(types="all"))
+    assert [row.value for row in every] == [
+        {"id": 1, "note": "none", "iban": None, "_type": "t.Order"},
+        {"id": 2, "note": None, "iban": "DE1", "_type": "t.Payment"},
+        {"id": 3, "note": "now", "iban": None, "_type": "t.Order"},
+    ]
+    as_one = topics.rows(case, value=Auto(type=("t.Order", "t.Payment")))
+    assert [row.value["id"] for row in as_one] == [1, 2, 3]
 
 
 def test_what_a_schema_does_not_say_is_bad_by_name(topics, pulsar_peer):
@@ -375,7 +447,9 @@ def test_a_version_with_the_number_of_a_deleted_one_decodes_none_of_its_messages
     assert "version 0 was registered after it was written" in deleted.cause
     assert rest == [Row({"b": 3, "a": 4}, None, None, "0")] * 2
     plan = topics.plan("reborn", value="auto")
-    dropping = open_split(topics.system, plan, plan.splits[0], Manner(("a",), undecodable=Undecodable("drop")))
+    dropping = open_split(
+        topics.system, plan, plan.splits[0], SplitReadOptions(("a",), undecodable=DecodeErrorPolicy("drop"))
+    )
     assert [row for batch in dropping for row in batch.to_pylist()] == [{"a": 4}] * 2
     assert dropping.receipt.dropped == 1
 

@@ -13,10 +13,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pulsar
 import pytest
 
-from airflow_provider_streams.errors import AuthenticationFailed, CertificateNotTrusted, InvalidRequest, NotFollowed
-from airflow_provider_streams.model.plan import PlanRequest
-from airflow_provider_streams.model.receipt import compare
-from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.errors import AuthenticationFailed, CertificateNotTrusted, InvalidRequest, RedirectRefused
+from airflow_provider_streams.model.plan.plan import PlanRequest
+from airflow_provider_streams.model.plan.receipt import compare
+from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.systems.pulsar.system import PulsarSystem
 from tests.integration.pulsar.conftest import written_from
@@ -146,7 +146,7 @@ def test_a_redirect_leads_from_tls_to_the_brokers_tls_port_only(pulsar_auth_serv
     with closing(connected(pulsar_auth_server, **url)) as system, nullcontext() if shown else refused():
         assert not system.plan(request(topic)).is_empty
     redirecting.target = pulsar_auth_server.admin_url
-    with closing(connected(pulsar_auth_server, **url)) as system, pytest.raises(NotFollowed, match="plain HTTP"):
+    with closing(connected(pulsar_auth_server, **url)) as system, pytest.raises(RedirectRefused, match="plain HTTP"):
         system.plan(request(topic))
     assert all(redirecting.asked) == shown
 

@@ -11,14 +11,14 @@ import pulsar
 import pytest
 
 from airflow_provider_streams.errors import AccessError
-from airflow_provider_streams.model.plan import PlanRequest
-from airflow_provider_streams.model.receipt import compare
-from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.systems.pulsar import fetcher as feed_module
-from airflow_provider_streams.systems.pulsar import reader as reader_module
+from airflow_provider_streams.model.plan.plan import PlanRequest
+from airflow_provider_streams.model.plan.receipt import compare
+from airflow_provider_streams.model.window.window import Window
+from airflow_provider_streams.systems.pulsar.reading import entry_fetcher as feed_module
+from airflow_provider_streams.systems.pulsar.reading import reader as reader_module
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.systems.pulsar.system import PulsarSystem
-from airflow_provider_streams.testing.servers import PulsarBroker, PulsarStorage
+from stream_servers import PulsarBroker, PulsarStorage
 from tests.integration.pulsar.conftest import written_from
 
 pytestmark = pytest.mark.pulsar
@@ -143,5 +143,5 @@ def test_a_killed_brokers_topics_are_read_on_from_the_other(first, second, sprea
         assert not second.running
         assert reader.reconnects > 0
         assert receipt.entries == split.entries == len(values) == len(set(values))
-        # the others, too, by the list of hosts whose first does not answer
+        # also the others, by the list of hosts whose first does not answer
         assert read(system, plan)[0] == EVERY_EVENT_ONCE

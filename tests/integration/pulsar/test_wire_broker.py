@@ -1,27 +1,31 @@
-"""Questions to a real broker, with and without rights, and what they leave behind: nothing."""
+"""Questions to a real broker, with and without rights, which leave nothing."""
 
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 
-from airflow_provider_streams.errors import AuthenticationFailed, NotAuthorized, ProtocolError, SourceNotFound
-from airflow_provider_streams.model.position import Position
-from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
-from airflow_provider_streams.systems.pulsar.wire.broker import BrokerClient
-from airflow_provider_streams.systems.pulsar.wire.commands import (
-    CloseConsumer,
-    Connect,
-    LastMessageId,
-    Lookup,
-    MessageIdData,
-    Pong,
-    Subscribe,
+from airflow_provider_streams.errors import (
+    AuthenticationFailed,
+    InvalidRequest,
+    NotAuthorized,
+    ProtocolError,
+    SourceNotFound,
 )
-from airflow_provider_streams.systems.pulsar.wire.connection import Connection
+from airflow_provider_streams.model.stream.position import Position
+from airflow_provider_streams.systems.pulsar.client.admin import requests
+from airflow_provider_streams.systems.pulsar.client.admin.client import AdminClient
+from airflow_provider_streams.systems.pulsar.client.endpoint import Endpoint
+from airflow_provider_streams.systems.pulsar.client.wire import commands_pb2 as pb
+from airflow_provider_streams.systems.pulsar.client.wire.broker_client import BrokerClient
+from airflow_provider_streams.systems.pulsar.client.wire.connection import Connection
 
 pytestmark = pytest.mark.pulsar
+
+TOGETHER = (pb.CommandLookupTopic, pb.CommandSubscribe, pb.CommandGetLastMessageId, pb.CommandCloseConsumer)
+"""What is sent of a topic to find its end."""
 
 
 @pytest.fixture
@@ -32,31 +36,23 @@ def asking(bench):
 
 def test_the_last_message_is_that_of_the_official_client(bench, asking):
     topic = bench.topic()
-    assert asking.last_message_id(topic) is None
+    assert asking.last_message_ids([topic])[topic] is None
     for batch in (1, 10):
         bench.write(topic, [b"x"] * 60, batch=batch)
-        assert asking.last_message_id(topic) == Position.of(*bench.peer(topic)[-1][0])
-
-
-def test_a_compacted_view_of_a_topic_that_was_never_compacted_ends_there_too(bench, asking):
-    topic = bench.topic()
-    bench.write(topic, [b"x"] * 3)
-    last = asking.last_message_id(topic)
-    assert asking.last_message_id(topic, read_compacted=True) == last
+        assert asking.last_message_ids([topic])[topic] == Position.of(*bench.peer(topic)[-1][0])
 
 
 def test_the_entry_before_crosses_ledgers(bench, asking):
     topic = bench.topic()
     bench.write(topic, [b"x"] * 120)
     first, second = bench.spans(topic)[:2]
-    assert asking.entry_before(topic, Position.of(second.run, 0, -1)) == Position.of(first.run, first.end - 1, -1)
-    assert asking.entry_before(topic, Position.of(second.run, 7, -1)) == Position.of(second.run, 6, -1)
-    assert asking.entry_before(topic, Position.of(first.run, 0, -1)) is None
+    assert asking.entry_before(topic, (second.run, 0)) == (first.run, first.end - 1)
+    assert asking.entry_before(topic, (second.run, 7)) == (second.run, 6)
+    assert asking.entry_before(topic, (first.run, 0)) is None
 
 
 def test_many_partitions_are_asked_together_and_nothing_is_left(bench, asking, monkeypatch):
     topic = bench.topic("wide", partitions=50)
-    assert asking.partitions(topic) == 50
     names = [f"{topic}-partition-{number}" for number in range(50)]
     bench.write(names[7], [b"x"])
     asking.last_message_ids(names)  # loads the topics
@@ -71,13 +67,13 @@ def test_many_partitions_are_asked_together_and_nothing_is_left(bench, asking, m
     asking.close()  # and with that it forgets the topics' owners
     found = asking.last_message_ids(names)
     assert [name for name in names if found[name]] == [names[7]]
-    together = [[kind] * 50 for kind in (Lookup, Subscribe, LastMessageId, CloseConsumer)]
+    together = [[kind] * 50 for kind in TOGETHER]
     # the broker may be known by two names, and is then called twice
-    assert [kinds for kinds in sent if kinds not in ([Pong], [Connect])] == together, (
+    assert [kinds for kinds in sent if kinds not in ([pb.CommandPong], [pb.CommandConnect])] == together, (
         "50 questions of a kind are one message to the broker"
     )
     assert bench.server.inventory() == before
-    assert not set(names) - set(asking.topics(bench.namespace))
+    assert not set(names) - set(_topics(bench))
 
 
 def test_looking_at_a_missing_topic_does_not_make_it(bench, asking):
@@ -85,33 +81,40 @@ def test_looking_at_a_missing_topic_does_not_make_it(bench, asking):
     # the broker's own switch is on here: our commands must be what prevents it
     switch = {"allowAutoTopicCreation": True, "topicType": "non-partitioned"}
     bench.server.admin("POST", f"namespaces/{bench.namespace}/autoTopicCreation", switch)
-    for ask in (asking.partitions, asking.last_message_id):
-        with pytest.raises(SourceNotFound, match="missing"):
-            ask(missing)
+    with pytest.raises(SourceNotFound, match="missing"):
+        asking.last_message_ids([missing])
     with pytest.raises(SourceNotFound):
-        asking.subscribe(missing, MessageIdData(1, 0))
+        asking.subscribe(missing, (1, 0))
     with pytest.raises(SourceNotFound):
-        asking.last_message_id("persistent://public/no-such-namespace/t")
-    assert asking.topics(bench.namespace) == ()
+        asking.last_message_ids(["persistent://public/no-such-namespace/t"])
+    assert _topics(bench) == ()
 
 
-def test_an_unpartitioned_topic_has_no_partitions(bench, asking):
-    assert asking.partitions(bench.topic()) == 0
+def _topics(bench):
+    with AdminClient(bench.endpoint) as admin:
+        return admin(requests.topics(bench.namespace))
 
 
 def test_the_admin_port_is_named_as_a_mistake(bench):
     url = bench.server.admin_url.replace("http://", "pulsar://")
     with pytest.raises(ProtocolError, match="HTTP"), BrokerClient(Endpoint(url)) as client:
-        client.partitions("persistent://public/default/t")
+        client.last_message_ids(["persistent://public/default/t"])
 
 
 def test_the_answer_survives_an_unload(bench, asking):
     topic = bench.topic()
     bench.write(topic, [b"x"] * 3)
-    last = asking.last_message_id(topic)
+    last = asking.last_message_ids([topic])[topic]
     for _ in range(3):
         bench.unload(topic)
-        assert asking.last_message_id(topic) == last
+        assert asking.last_message_ids([topic])[topic] == last
+
+
+def test_a_listener_that_no_broker_advertises_is_named_at_once(bench):
+    endpoint = replace(bench.endpoint, listener_name="nowhere")
+    with BrokerClient(endpoint) as client, pytest.raises(InvalidRequest, match="listener_name") as caught:
+        client.last_message_ids([bench.topic()])
+    assert not caught.value.retryable
 
 
 @pytest.fixture
@@ -126,15 +129,13 @@ def secured(pulsar_auth_server):
 
 def last(server, topic, **credentials):
     with BrokerClient(Endpoint(server.service_url, **credentials)) as client:
-        return client.last_message_id(topic)
+        return client.last_message_ids([topic])[topic]
 
 
 def test_consume_is_enough_to_ask(secured):
     server, topic = secured
     token = server.token("reader")
     assert last(server, topic, token=token) is None
-    with BrokerClient(Endpoint(server.service_url, token=token)) as client:
-        assert client.partitions(topic) == 0
 
 
 @pytest.mark.parametrize("token", ["", "wrong", "a.b.c"])
@@ -154,4 +155,4 @@ def test_an_expired_token_is_an_authentication_failure(secured):
 def test_a_role_without_rights_is_not_authorized(secured):
     server, topic = secured
     with pytest.raises(NotAuthorized):
-        last(server, topic, token=server.token("nobody"))
+        last(server, topic, token=server.token("stranger"))

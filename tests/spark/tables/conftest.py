@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_streams.model.table_sink import TableSink
+from airflow_provider_streams.model.sinks.table_sink import TableSink
 from tests.spark.iceberg_spark import JAR
 
 collect_ignore_glob = [] if JAR in os.environ else ["*.py"]
@@ -29,8 +29,8 @@ def catalog_conf(folder: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory):
-    from airflow_provider_streams.spark.embedded import embedded_session
-    from airflow_provider_streams.spark.settings import SparkSettings
+    from airflow_provider_streams.spark.launch.embedded import embedded_session
+    from airflow_provider_streams.spark.launch.settings import SparkSettings
 
     tests = str(Path(__file__).parents[1])
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), tests]))
@@ -42,7 +42,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory):
 
 @pytest.fixture
 def sink(request: pytest.FixtureRequest, spark):
-    """A table that nobody made yet."""
+    """A table that does not exist yet."""
     name = "".join(one if one.isalnum() else "_" for one in request.node.name)
     made = TableSink(f"prod.shop.{name}")
     yield made

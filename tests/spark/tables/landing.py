@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_streams.spark.tables import writer as writers
+from airflow_provider_streams.spark.catalog import writer as writers
 
 
 def failing_overwrites(monkeypatch: pytest.MonkeyPatch, *faults: str) -> list[str]:
@@ -21,7 +21,7 @@ def failing_overwrites(monkeypatch: pytest.MonkeyPatch, *faults: str) -> list[st
             raise RuntimeError("java.net.ConnectException: Connection refused")
         real(self, condition)
         if fault == "answer lost":
-            raise RuntimeError("org.apache.iceberg.exceptions.CommitStateUnknownException: nobody knows")
+            raise RuntimeError("org.apache.iceberg.exceptions.CommitStateUnknownException: unknown")
 
     monkeypatch.setattr(DataFrameWriterV2, "overwrite", overwrite)
     monkeypatch.setattr(writers, "_PAUSES_SECONDS", (0.0, 0.0, 0.0))

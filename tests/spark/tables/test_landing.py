@@ -11,23 +11,23 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812
 
 from airflow_provider_streams.errors import (
-    CommitUnknown,
-    ForeignTable,
+    CommitStateUnknown,
     LandingMismatch,
     ReceiptMismatch,
     SinkError,
+    TableOwnedByOther,
     TableUnavailable,
     WindowsOverlap,
 )
-from airflow_provider_streams.lake.owner import mark_in
-from airflow_provider_streams.model.landing import Landed, TableMark, TableTerms
-from airflow_provider_streams.spark import job
-from airflow_provider_streams.spark.batch_job import run_chunk
-from airflow_provider_streams.spark.batch_spec import ChunkSpec
-from airflow_provider_streams.spark.spec import JobSpec
-from airflow_provider_streams.spark.tables.table import SparkTable
+from airflow_provider_streams.lake.table_properties import mark_in
+from airflow_provider_streams.model.sinks.landing import Landed, TableMark, TableTerms
+from airflow_provider_streams.spark.catalog.table import SparkTable
+from airflow_provider_streams.spark.job import window_checks
+from airflow_provider_streams.spark.job.job import run
+from airflow_provider_streams.spark.job.job_spec import JobSpec, WindowSpec
 from airflow_provider_streams.systems.registry import declaration_of
 from tests.spark.conftest import TERMS, WAYS
+from tests.spark.running import run_window
 from tests.spark.tables.landing import failing_overwrites
 
 TASKS = WAYS["tasks"]
@@ -47,22 +47,22 @@ def test_a_window_lands_is_replaced_and_emptied(spark, stream, sink, name, trans
     way = WAYS[name]
     for plan in (stream.plan(10, 20), stream.plan(20, 30), stream.plan(10, 20)):
         spec = stream.spec(plan, sink=sink, small_plan_bytes=way, transform=transform)
-        assert JobSpec.from_json(spec.to_json(), spec.secret_environment()) == spec
+        assert JobSpec.from_json(JobSpec((spec,)).to_json(), spec.secret_environment()).how == spec
         before = len(spark._jsc.getPersistentRDDs())
-        done = job.run(spec, spark)
+        done = run_window(spec, spark)
         assert done.written == done.receipt.rows == 1200
         assert len(spark._jsc.getPersistentRDDs()) <= before  # nothing of it stays on the executors' disks
     numbers = [(f"numbers-{shard}", number) for shard in range(2) for number in range(600, 1800)]
     assert landed(spark, sink) == numbers
     assert windows(spark, sink) == ["10:10", "10:20"]
     empty = stream.spec(stream.empty_plan(), sink=sink, small_plan_bytes=way, transform=transform)
-    assert job.run(empty, spark).written == 0
+    assert run_window(empty, spark).written == 0
     assert windows(spark, sink) == ["10:20"]
 
 
 def test_its_table_says_whose_it_is_and_each_commit_which_plan_it_holds(spark, stream, sink):
     plan = stream.plan()
-    job.run(stream.spec(plan, sink=sink), spark)
+    run_window(stream.spec(plan, sink=sink), spark)
     properties = {row["key"]: row["value"] for row in spark.sql(f"SHOW TBLPROPERTIES {sink.table}").collect()}
     assert mark_in(properties) == TERMS.mark
     newest = spark.sql(f"SELECT summary FROM {sink.table}.snapshots ORDER BY committed_at DESC").first()["summary"]  # noqa: S608
@@ -75,33 +75,33 @@ def test_its_table_says_whose_it_is_and_each_commit_which_plan_it_holds(spark, s
 def test_an_unproven_read_leaves_the_old_window(spark, stream, sink):
     way = TASKS
     plan = stream.plan()
-    job.run(stream.spec(plan, sink=sink, small_plan_bytes=way), spark)
+    run_window(stream.spec(plan, sink=sink, small_plan_bytes=way), spark)
     stream.set(fault="drop:1:700")
     with pytest.raises(ReceiptMismatch):
-        job.run(stream.spec(plan, sink=sink, small_plan_bytes=way), spark)
+        run_window(stream.spec(plan, sink=sink, small_plan_bytes=way), spark)
     assert landed(spark, sink) == stream.numbers
 
 
 def test_a_task_that_dies_is_tried_again_and_no_row_is_there_twice(spark, stream, sink):
     stream.set(fault="crash:0")
-    assert job.run(stream.spec(sink=sink, small_plan_bytes=TASKS), spark).written == 1200
+    assert run_window(stream.spec(sink=sink, small_plan_bytes=TASKS), spark).written == 1200
     assert landed(spark, sink) == stream.numbers
 
 
 def test_rows_that_are_lost_after_the_proof_are_not_read_again(spark, stream, sink, monkeypatch):
     plan = stream.plan()
-    job.run(stream.spec(plan, sink=sink, small_plan_bytes=TASKS), spark)
-    prove = job._proven
+    run_window(stream.spec(plan, sink=sink, small_plan_bytes=TASKS), spark)
+    commit = window_checks.commit
 
     def lose(*given: Any) -> Any:
         blocks = spark._jsc.sc().env().blockManager()
         for number in list(spark._jsc.getPersistentRDDs()):
             blocks.removeRdd(number)
-        return prove(*given)
+        return commit(*given)
 
-    monkeypatch.setattr(job, "_proven", lose)
+    monkeypatch.setattr(window_checks, "commit", lose)
     with pytest.raises(TableUnavailable):
-        job.run(stream.spec(plan, sink=sink, small_plan_bytes=TASKS), spark)
+        run_window(stream.spec(plan, sink=sink, small_plan_bytes=TASKS), spark)
     assert landed(spark, sink) == stream.numbers
 
 
@@ -110,28 +110,28 @@ def test_a_lost_answer_is_settled_by_overwriting_again(spark, stream, sink, monk
     plan = stream.plan()
     left = failing_overwrites(monkeypatch, *faults)
     if len(faults) == 3:
-        with pytest.raises(CommitUnknown):
-            job.run(stream.spec(plan, sink=sink), spark)
-    assert job.run(stream.spec(plan, sink=sink), spark).written == 1200
+        with pytest.raises(CommitStateUnknown):
+            run_window(stream.spec(plan, sink=sink), spark)
+    assert run_window(stream.spec(plan, sink=sink), spark).written == 1200
     assert not left
     assert landed(spark, sink) == stream.numbers
 
 
 def test_windows_that_share_time_are_refused_or_taken_out(spark, stream, sink):
-    job.run(stream.spec(stream.plan(10, 20), sink=sink), spark)
+    run_window(stream.spec(stream.plan(10, 20), sink=sink), spark)
     other = stream.spec(stream.plan(15, 25), sink=sink)
     with pytest.raises(WindowsOverlap):
-        job.run(other, spark)
+        run_window(other, spark)
     assert windows(spark, sink) == ["10:10"]
-    job.run(replace(other, terms=replace(TERMS, replace_overlaps=True)), spark)
+    run_window(replace(other, terms=replace(TERMS, replace_overlaps=True)), spark)
     assert windows(spark, sink) == ["10:15"]
 
 
 def test_a_table_of_another_reader_is_left_alone(spark, stream, sink):
-    job.run(stream.spec(sink=sink), spark)
-    for mark in (TableMark("spark-tests", TERMS.mark.source, "other"), replace(TERMS.mark, id="anew")):
-        with pytest.raises(ForeignTable):
-            job.run(stream.spec(sink=sink, terms=TableTerms(mark)), spark)
+    run_window(stream.spec(sink=sink), spark)
+    for mark in (TableMark("spark-tests", TERMS.mark.source, "other"), replace(TERMS.mark, id="renewed")):
+        with pytest.raises(TableOwnedByOther):
+            run_window(stream.spec(sink=sink, terms=TableTerms(mark)), spark)
     assert landed(spark, sink) == stream.numbers
 
 
@@ -139,25 +139,25 @@ def test_a_table_of_another_reader_is_left_alone(spark, stream, sink):
     "terms", [{"set_aside": True}, {"earlier": (TERMS.mark.id,)}], ids=lambda given: next(iter(given))
 )
 def test_what_was_landed_under_an_earlier_mark_is_set_aside(spark, stream, sink, terms):
-    job.run(stream.spec(stream.plan(20, 30), sink=sink), spark)
-    anew = TableTerms(replace(TERMS.mark, id="anew"))
-    job.run(stream.spec(sink=sink, terms=replace(anew, **terms)), spark)
+    run_window(stream.spec(stream.plan(20, 30), sink=sink), spark)
+    renewed = TableTerms(replace(TERMS.mark, id="renewed"))
+    run_window(stream.spec(sink=sink, terms=replace(renewed, **terms)), spark)
     assert windows(spark, sink) == ["10:10"]
-    job.run(stream.spec(stream.plan(20, 30), sink=sink, terms=anew), spark)
+    run_window(stream.spec(stream.plan(20, 30), sink=sink, terms=renewed), spark)
     assert windows(spark, sink) == ["10:10", "10:20"]
 
 
-def test_a_table_that_somebody_made_is_taken_while_it_is_empty(spark, stream, sink):
+def test_a_table_of_another_engine_is_claimed_while_it_is_empty(spark, stream, sink):
     columns = "shard string, number bigint, window_start timestamp, window_end timestamp"
     widens = replace(sink, widen=True)
     spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {sink.table.rpartition('.')[0]}")
     spark.sql(f"CREATE TABLE {sink.table} ({columns})")
-    assert job.run(stream.spec(sink=widens), spark).written == 1200
+    assert run_window(stream.spec(sink=widens), spark).written == 1200
     spark.sql(f"DROP TABLE {sink.table}")
     spark.sql(f"CREATE TABLE {sink.table} ({columns})")
     spark.sql(f"INSERT INTO {sink.table} VALUES ('mine', 1, current_timestamp(), current_timestamp())")  # noqa: S608
-    with pytest.raises(ForeignTable, match="whose"):
-        job.run(stream.spec(sink=widens), spark)
+    with pytest.raises(TableOwnedByOther, match="whose"):
+        run_window(stream.spec(sink=widens), spark)
     assert landed(spark, sink) == [("mine", 1)]
 
 
@@ -174,50 +174,50 @@ def test_spark_selects_rows_with_all_metadata_columns(spark, sink, system):
         spark.table(sink.table).collect()
 
 
-def test_a_table_that_is_gone_is_not_made_anew_unasked(spark, stream, sink):
-    held = replace(TERMS, columns=job.run(stream.spec(sink=sink), spark).schema)
+def test_a_table_that_is_gone_is_made_again_only_on_request(spark, stream, sink):
+    held = replace(TERMS, columns=run_window(stream.spec(sink=sink), spark).schema)
     spark.sql(f"DROP TABLE {sink.table}")
-    with pytest.raises(ForeignTable, match="is gone"):
-        job.run(stream.spec(sink=sink, terms=held), spark)
-    job.run(stream.spec(sink=sink, terms=replace(held, set_aside=True)), spark)
+    with pytest.raises(TableOwnedByOther, match="is gone"):
+        run_window(stream.spec(sink=sink, terms=held), spark)
+    run_window(stream.spec(sink=sink, terms=replace(held, set_aside=True)), spark)
     assert landed(spark, sink) == stream.numbers
 
 
 def test_columns_that_it_lacks_are_added_where_they_may(spark, stream, sink):
-    job.run(stream.spec(sink=sink, transform="tests.spark.tables.test_landing:with_a_point"), spark)
+    run_window(stream.spec(sink=sink, transform="tests.spark.tables.test_landing:with_a_point"), spark)
     more = stream.spec(sink=sink, transform="tests.spark.tables.test_landing:with_more_of_it")
     with pytest.raises(SinkError, match=r"lacks .*point .*widen=True"):
-        job.run(more, spark)
-    job.run(replace(more, sink=replace(sink, widen=True)), spark)
+        run_window(more, spark)
+    run_window(replace(more, sink=replace(sink, widen=True)), spark)
     row = spark.sql(f"SELECT point.x AS x, point.y AS y, `odd ``name` AS odd FROM {sink.table}").first()  # noqa: S608
     assert (row["x"], row["y"], row["odd"]) == (1, 2, "z")
     assert "${env:HOME}" in spark.table(sink.table).columns
-    with pytest.raises(SinkError, match="would be"):
-        job.run(replace(more, transform="tests.spark.tables.test_landing:with_another_point"), spark)
+    with pytest.raises(SinkError, match="the rows have"):
+        run_window(replace(more, transform="tests.spark.tables.test_landing:with_another_point"), spark)
 
 
 def test_what_the_table_got_after_the_plan_of_a_window_is_null_in_its_rows(spark, stream, sink):
     widening = replace(sink, widen=True)
     older, newer = ("shard", "number"), ("shard", "number", "value")
-    job.run(stream.spec(sink=widening, columns=older), spark)
-    grown = job.run(stream.spec(stream.plan(20, 30), sink=widening, columns=newer), spark).schema
+    run_window(stream.spec(sink=widening, columns=older), spark)
+    grown = run_window(stream.spec(stream.plan(20, 30), sink=widening, columns=newer), spark).schema
     again = stream.spec(sink=widening, columns=older, terms=replace(TERMS, columns=grown))
     with pytest.raises(LandingMismatch, match="value is missing, it was binary"):
-        job.run(again, spark)
-    job.run(replace(again, terms=replace(again.terms, later=("value",))), spark)
+        run_window(again, spark)
+    run_window(replace(again, terms=replace(again.terms, later=("value",))), spark)
     counted = spark.sql(f"SELECT window_start, count(value) AS n FROM {sink.table} GROUP BY ALL ORDER BY 1")  # noqa: S608
     assert [row["n"] for row in counted.collect()] == [0, 1200]
     assert [one for one in landed(spark, sink) if one[1] < 1200] == stream.numbers
 
 
 def test_columns_that_another_attempt_adds_meanwhile_are_there(spark, stream, sink, monkeypatch):
-    job.run(stream.spec(sink=sink), spark)
+    run_window(stream.spec(sink=sink), spark)
     more = stream.spec(sink=replace(sink, widen=True), transform="transforms:with_a_column_more")
     before = spark.table(sink.table).schema
     spark.sql(f"ALTER TABLE {sink.table} ADD COLUMNS (twice bigint)")
     known, real = [before], SparkTable.columns
     monkeypatch.setattr(SparkTable, "columns", lambda table: known.pop() if known else real(table))
-    assert job.run(more, spark).written == 1200
+    assert run_window(more, spark).written == 1200
     assert not known
 
 
@@ -252,7 +252,7 @@ def test_narrower_structs_go_into_a_table_that_has_wider_ones(spark, stream, sin
     widening, nested = replace(sink, widen=True), ("point", "points", "named", "deep", "none")
     for minute, name in ((10, "narrow"), (20, "wide"), (10, "narrow"), (30, "narrow")):
         transform = f"tests.spark.tables.test_landing:with_{name}_structs"
-        job.run(stream.spec(stream.plan(minute, minute + 10), sink=widening, transform=transform), spark)
+        run_window(stream.spec(stream.plan(minute, minute + 10), sink=widening, transform=transform), spark)
     at = "date_format(window_start, 'mm') AS at"
     rows = (
         spark.table(sink.table).selectExpr(at, *(f"to_json({name}) AS {name}" for name in nested)).distinct().collect()
@@ -262,6 +262,58 @@ def test_narrower_structs_go_into_a_table_that_has_wider_ones(spark, stream, sin
     assert {row["at"]: row[1:] for row in rows} == {"10": narrow, "20": wide, "30": narrow}
 
 
+NUMBERS = {
+    "short": ("1", "cast(0.5 AS float)", "cast(1.25 AS decimal(9,2))"),
+    "long": ("1099511627776", "0.1D", "cast(1234567890.25 AS decimal(12,2))"),
+}
+
+
+def _with_numbers(df: Any, whole: str, broken: str, amount: str) -> Any:
+    inner = f"named_struct('x', {whole}, 'amount', {amount})"
+    columns = (f"{whole} AS whole", f"{broken} AS broken", f"{amount} AS amount", f"{inner} AS inside")
+    return df.selectExpr("*", *columns, f"array({inner}, null) AS listed", f"map('k', {broken}) AS named")
+
+
+def with_short_numbers(df: Any) -> Any:
+    return _with_numbers(df, *NUMBERS["short"])
+
+
+def with_long_numbers(df: Any) -> Any:
+    return _with_numbers(df, *NUMBERS["long"])
+
+
+def test_numbers_become_wider_where_they_may(spark, stream, sink):
+    widening, nested = replace(sink, widen=True), ("whole", "broken", "amount", "inside", "listed", "named")
+
+    def spec(minute: int, name: str, target: Any = widening) -> WindowSpec:
+        transform = f"tests.spark.tables.test_landing:with_{name}_numbers"
+        return stream.spec(stream.plan(minute, minute + 10), sink=target, transform=transform)
+
+    run_window(spec(10, "short"), spark)
+    with pytest.raises(SinkError, match=r"whole as long.*widen=True"):
+        run_window(spec(20, "long", sink), spark)
+    for minute, name in ((20, "long"), (30, "short"), (10, "short")):
+        run_window(spec(minute, name), spark)
+    at = "date_format(window_start, 'mm') AS at"
+    found = spark.table(sink.table).selectExpr(at, *(f"to_json(struct({name})) AS {name}" for name in nested))
+    inner = [f'"x":{whole},"amount":{amount}' for whole, amount in ((1, 1.25), (2**40, 1234567890.25))]
+    short, long = (
+        tuple(
+            f"{{{one}}}"
+            for one in (
+                f'"whole":{whole}',
+                f'"broken":{broken}',
+                f'"amount":{amount}',
+                f'"inside":{{{inside}}}',
+                f'"listed":[{{{inside}}},null]',
+                f'"named":{{"k":{broken}}}',
+            )
+        )
+        for whole, broken, amount, inside in ((1, 0.5, 1.25, inner[0]), (2**40, 0.1, 1234567890.25, inner[1]))
+    )
+    assert {row["at"]: row[1:] for row in found.distinct().collect()} == {"10": short, "20": long, "30": short}
+
+
 def with_another_point(df: Any) -> Any:
     return df.selectExpr("*", "'x' AS point")
 
@@ -269,9 +321,9 @@ def with_another_point(df: Any) -> Any:
 def test_many_windows_of_a_job_and_two_jobs_at_once(spark, stream, sink):
     plans = [stream.plan(minute, minute + 5) for minute in (10, 15)]
     how = stream.spec(plans[0], sink=sink)
-    chunk = ChunkSpec(tuple(replace(how, plan=plan) for plan in plans))
+    chunk = JobSpec(tuple(replace(how, plan=plan) for plan in plans))
     found: list[Any] = []
-    jobs = [threading.Thread(target=lambda: found.extend(run_chunk(chunk, spark))) for _ in range(2)]
+    jobs = [threading.Thread(target=lambda: found.extend(run(chunk, spark))) for _ in range(2)]
     for one in jobs:
         one.start()
     for one in jobs:
@@ -284,6 +336,6 @@ def test_many_windows_of_a_job_and_two_jobs_at_once(spark, stream, sink):
 def test_each_topic_of_a_job_lands_in_its_own_table(spark, stream, sink):
     sinks = [replace(sink, table=f"{sink.table}_{name}") for name in ("one", "two")]
     specs = [stream.spec(stream.plan(10, 15 + 5 * number), sink=one) for number, one in enumerate(sinks)]
-    found = run_chunk(ChunkSpec(tuple(specs), fans_out=True), spark)
+    found = run(JobSpec(tuple(specs), fans_out=True), spark)
     assert [one.written for one in found if isinstance(one, Landed)] == [600, 1200], found
     assert [len(landed(spark, one)) for one in sinks] == [600, 1200]

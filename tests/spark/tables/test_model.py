@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
-from airflow_provider_streams.errors import CommitUnknown, WindowsOverlap
-from airflow_provider_streams.model.landing import TableTerms
-from airflow_provider_streams.model.receipt import Receipt, SplitReceipt
-from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.spark.tables.writer import SparkTableWriter
+from airflow_provider_streams.errors import CommitStateUnknown, WindowsOverlap
+from airflow_provider_streams.model.plan.receipt import Receipt, SplitReceipt
+from airflow_provider_streams.model.sinks.landing import TableTerms
+from airflow_provider_streams.model.window.window import Window
+from airflow_provider_streams.spark.catalog.writer import SparkTableWriter
 from tests.spark.conftest import TERMS
 from tests.spark.tables.landing import failing_overwrites
 
@@ -48,7 +48,7 @@ class Attempt:
 
 
 class Landings(RuleBasedStateMachine):
-    """What the table must hold, beside the table."""
+    """What the table must hold, next to the table."""
 
     spark: Any
     sink: Any
@@ -115,7 +115,7 @@ class Landings(RuleBasedStateMachine):
         attempt = self.begun(window, count, replace_overlaps=True)
         with self.monkeypatch.context() as patched:
             failing_overwrites(patched, "before", "answer lost", "before")
-            with pytest.raises(CommitUnknown):
+            with pytest.raises(CommitStateUnknown):
                 attempt.commit()
         self.landed(attempt)
         self.look()

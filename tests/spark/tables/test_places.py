@@ -1,4 +1,4 @@
-"""The same table wherever Spark is, and whoever is killed. Minutes, so only when asked for."""
+"""The same table wherever Spark is, and whatever is killed, compared with what real servers acknowledged."""
 
 from __future__ import annotations
 
@@ -8,37 +8,46 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyiceberg.table import StaticTable
 
-from airflow_provider_streams.model.table_sink import TableSink
-from airflow_provider_streams.spark.spec import JobSpec
-from airflow_provider_streams.testing.servers.waiting import wait_until
+from airflow_provider_streams.model.sinks.table_sink import TableSink
+from airflow_provider_streams.spark.job.job_spec import JobSpec, WindowSpec
+from stream_servers.waiting import wait_until
 from tests.spark import clusters
-from tests.spark.conftest import WAYS
+from tests.spark.acknowledged import ADDRESSES, Acknowledged
+from tests.spark.running import run_window
 from tests.spark.tables.conftest import catalog_conf
 
 HERE = Path(__file__).parents[1]
-SINK = TableSink("prod.shop.orders")
 
-pytestmark = [
-    pytest.mark.timeout(900),
-    pytest.mark.skipif("STREAMS_TEST_PLACES" not in os.environ, reason="set STREAMS_TEST_PLACES=1"),
-]
+pytestmark = pytest.mark.timeout(1800)
 
 
-def start(folder: Path, spec: JobSpec, conn: str = "", conf: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
+@pytest.fixture(scope="module")
+def real_streams() -> dict[str, Acknowledged]:
+    """Those of the tests that started this process."""
+    told = json.loads(Path(os.environ[ADDRESSES]).read_text())
+    return {system: Acknowledged.from_json(one) for system, one in told.items()}
+
+
+def held(real: Acknowledged) -> WindowSpec:
+    """Tasks that wait read it, for as long as the test wants."""
+    return real.spec(sink=TableSink(f"prod.places.{real.system}"), small_plan_bytes=0, transform="transforms:held")
+
+
+def start(folder: Path, spec: WindowSpec, conn: str, conf: dict[str, str], hold: Path) -> subprocess.Popen[bytes]:
     folder.mkdir()
-    (folder / "spec.json").write_text(json.dumps(spec.to_json()))
+    (folder / "spec.json").write_text(json.dumps(JobSpec((spec,)).to_json()))
     files = [str(folder / name) for name in ("spec.json", "result.json")]
     environment = {
         **os.environ,
         "AIRFLOW_HOME": str(folder / "airflow"),
         "AIRFLOW_CONN_PLACE": conn,
         "PYTHONPATH": os.pathsep.join([os.environ["PYTHONPATH"], str(HERE)]),
-        "TEST_SPARK_SETTINGS": json.dumps({"conf": conf} if conf else None),
+        "TEST_HOLD": str(hold),
+        "TEST_SPARK_SETTINGS": json.dumps({"conf": conf}),
     }
     with (folder / "output").open("wb") as output:
         arguments = [sys.executable, str(HERE / "launching.py"), *files, *(["place"] if conn else [])]
@@ -47,54 +56,39 @@ def start(folder: Path, spec: JobSpec, conn: str = "", conf: dict[str, str] | No
         )
 
 
-def ended(folder: Path, *given: Any) -> dict[str, Any]:
-    assert start(folder, *given).wait(600) == 0, (folder / "output").read_text()[-8000:]
-    found: dict[str, Any] = json.loads((folder / "result.json").read_text())
-    assert "error" not in found, found
-    return found
-
-
-def landed(lake: Path) -> list[tuple[str, int]]:
-    """As another engine reads it."""
-    rows = StaticTable.from_metadata(str(lake / "shop" / "orders")).scan().to_arrow().to_pylist()
-    return sorted((row["shard"], row["number"]) for row in rows)
-
-
-@pytest.mark.parametrize("name", list(WAYS))
-def test_a_killed_job_leaves_the_old_window_and_its_retry_lands(stream, tmp_path, name):
-    lake, plan = tmp_path / "lake", stream.plan()
-    conf = catalog_conf(lake)
-    spec = stream.spec(plan, sink=SINK, small_plan_bytes=WAYS[name])
-    ended(tmp_path / "first", spec, "", conf)
-    hold = Path(f"{stream.truth}.hold")
-    hold.touch()
-    stream.set(fault="hold:0")
-    child = start(tmp_path / "killed", spec, "", conf)
-    output = tmp_path / "killed" / "output"
-    wait_until(lambda: b"splits, about" in output.read_bytes() or child.poll() is not None, "a read")
-    assert child.poll() is None, (tmp_path / "killed" / "output").read_text()
+def kill(child: subprocess.Popen[bytes], folder: Path, hold: Path) -> None:
+    """The whole job, while its tasks have rows in their hands; then tasks wait no more."""
+    reached = Path(f"{hold}.reached")
+    wait_until(lambda: reached.exists() or child.poll() is not None, "tasks that read", seconds=300)
+    assert child.poll() is None, (folder / "output").read_text()[-8000:]
     os.killpg(child.pid, signal.SIGKILL)
     child.wait()
-    assert landed(lake) == stream.numbers
     hold.unlink()
-    assert ended(tmp_path / "again", spec, "", conf)["written"] == 1200
-    assert landed(lake) == stream.numbers
 
 
-def test_spark_submit_lands_in_it(stream, tmp_path):
-    spec = stream.spec(sink=SINK, small_plan_bytes=0)
-    conf = {**catalog_conf(tmp_path / "lake"), "spark.pyspark.python": sys.executable}
+def landed(lake: Path, real: Acknowledged) -> list[tuple[int, ...]]:
+    """As another engine reads it."""
+    rows = StaticTable.from_metadata(str(lake / "places" / real.system)).scan().to_arrow()
+    return real.of(rows.to_pylist())
+
+
+def test_a_killed_job_leaves_the_old_window_and_its_retry_lands(spark, real_streams, tmp_path):
+    real = real_streams["pravega"]
+    lake, hold = Path(spark.conf.get("spark.sql.catalog.prod.warehouse")), tmp_path / "hold"
+    assert run_window(held(real), spark).written == len(real.rows)
+    hold.touch()
+    kill(start(tmp_path / "killed", held(real), "", catalog_conf(lake), hold), tmp_path / "killed", hold)
+    assert landed(lake, real) == real.rows
+    assert run_window(held(real), spark).written == len(real.rows)
+    assert landed(lake, real) == real.rows
+
+
+def test_spark_submit_lands_in_it(real_streams, tmp_path):
+    real, lake, folder = real_streams["pulsar"], tmp_path / "lake", tmp_path / "run"
+    conf = {**catalog_conf(lake), "spark.pyspark.python": sys.executable}
     with clusters.standalone(tmp_path) as port:
-        found = ended(tmp_path / "run", spec, f"spark://127.0.0.1:{port}", conf)
-    assert found["written"] == 1200
-    assert landed(tmp_path / "lake") == stream.numbers
-
-
-@pytest.mark.parametrize("transform", [None, "transforms:with_a_column_more"])
-def test_spark_connect_lands_in_it(stream, tmp_path, transform):
-    with clusters.connect_server(tmp_path, Path(sys.executable), catalog_conf(tmp_path / "lake")) as port:
-        for way in WAYS.values():
-            spec = stream.spec(sink=SINK, small_plan_bytes=way, transform=transform)
-            found = ended(tmp_path / f"run-{way}", spec, f"spark-connect://127.0.0.1:{port}")
-            assert found["written"] == 1200
-            assert landed(tmp_path / "lake") == stream.numbers
+        run = start(folder, held(real), f"spark://127.0.0.1:{port}", conf, tmp_path / "no hold")
+        assert run.wait(600) == 0, (folder / "output").read_text()[-8000:]
+    found = json.loads((folder / "result.json").read_text())
+    assert found.get("written") == len(real.rows), found
+    assert landed(lake, real) == real.rows

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
+from airflow_provider_streams.systems.connection.option import Option
 from airflow_provider_streams.systems.declaration import Declaration
-from airflow_provider_streams.systems.option import Option
 from files_system.source import FilesSource
 
 
@@ -10,9 +10,9 @@ class Files(Declaration):
 
     name = "files"
     title = "Files"
-    system = "files_system.system:FilesSystem"
+    system = "files_system.system:FolderSystem"
     source_class = FilesSource
     bases = ("publish", "chained")
     columns = ("value", "publish_time", "number")
-    options = (Option("root", "where the folders are", "/"), Option("key", "who reads", secret=True))
+    options = (Option("root", "where the folders are", "/"), Option("key", "the reader's key", secret=True))
     source_options = (Option("folder", "which of them"),)

@@ -1,4 +1,4 @@
-"""What lies in a folder: the number of each event, and when it was published."""
+"""What is in a folder: the number of each event, and when it was published."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from airflow_provider_streams.errors import SourceNotFound, StartTrimmed, WindowNotReady
-from airflow_provider_streams.model.cut import Cut
-from airflow_provider_streams.model.plan import (
+from airflow_provider_streams.model.plan.plan import (
     Estimate,
     Plan,
     PlanRequest,
@@ -17,8 +16,9 @@ from airflow_provider_streams.model.plan import (
     Span,
     Split,
 )
-from airflow_provider_streams.model.position import Position
-from airflow_provider_streams.model.row_filter import RowFilter
+from airflow_provider_streams.model.plan.row_filter import RowFilter
+from airflow_provider_streams.model.stream.cut import Cut
+from airflow_provider_streams.model.stream.position import Position
 
 SPLIT_EVENTS = 5
 
@@ -50,7 +50,7 @@ class Folder:
         return max(self.numbers, default=-1) + 1
 
     @property
-    def identity(self) -> tuple[tuple[str, str], ...]:
+    def incarnation(self) -> tuple[tuple[str, str], ...]:
         return ((self.name, str(self.path.stat().st_ino)),)
 
     def at(self, moment: datetime) -> int:
@@ -62,7 +62,7 @@ class Folder:
 
 
 def plan(folder: Folder, request: PlanRequest) -> Plan:
-    """Where a window lies in a folder."""
+    """Where a window is in a folder."""
     window, by_time = request.window, request.basis == "publish"
     if by_time and window.end > datetime.now(UTC):
         raise WindowNotReady(request.source, window, "files are still being written")
@@ -79,7 +79,7 @@ def plan(folder: Folder, request: PlanRequest) -> Plan:
     )
     return Plan(
         reader=request.reader,
-        source=SourceRef("files", str(folder.path.parent), (folder.name,), folder.identity),
+        source=SourceRef("files", str(folder.path.parent), (folder.name,), folder.incarnation),
         window=window,
         basis=request.basis,
         filter=RowFilter("publish_time", window.start_ms, window.end_ms) if by_time else None,

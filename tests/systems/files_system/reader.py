@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from airflow_provider_streams.model.plan import Plan, Span, Split
-from airflow_provider_streams.model.position import Position
-from airflow_provider_streams.model.receipt import SplitReceipt
+from airflow_provider_streams.model.plan.plan import Plan, Span, Split
+from airflow_provider_streams.model.plan.receipt import SplitReceipt
+from airflow_provider_streams.model.stream.position import Position
 from files_system.folder import Folder
 
 

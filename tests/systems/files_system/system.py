@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from airflow_provider_streams.errors import EventsLost, InvalidRequest, OtherCluster
-from airflow_provider_streams.model.cut import Cut
-from airflow_provider_streams.model.plan import OnLoss, Plan, PlanRequest, Split
-from airflow_provider_streams.model.receipt import SplitReceipt
-from airflow_provider_streams.model.sighting import Identity, Sighting
-from airflow_provider_streams.model.source import Source
+from airflow_provider_streams.errors import EventsLost, InvalidRequest, SourceReplaced
+from airflow_provider_streams.model.plan.plan import OnLoss, Plan, PlanRequest, Split
+from airflow_provider_streams.model.plan.receipt import SplitReceipt
+from airflow_provider_streams.model.stream.cut import Cut
+from airflow_provider_streams.model.stream.source import Source
+from airflow_provider_streams.model.stream.tail_observation import Incarnation, TailObservation
 from airflow_provider_streams.systems.base import Recorded
 from files_system.folder import Folder, plan
 from files_system.source import FilesSource
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from files_system.reader import FilesReader
 
 
-class FilesSystem:
+class FolderSystem:
     """See `StreamSystem`."""
 
     name: ClassVar[str] = "files"
@@ -55,20 +55,20 @@ class FilesSystem:
     def plan(self, request: PlanRequest) -> Plan:
         return plan(self._folder(request.source), request)
 
-    def look(self, source: Source) -> Sighting:
-        return Sighting(datetime.now(UTC), self.tail(source), self.identity(source))
+    def observe_tail(self, source: Source) -> TailObservation:
+        return TailObservation(datetime.now(UTC), self.tail(source), self.incarnation(source))
 
-    def identity(self, source: Source) -> Identity:
-        return self._folder(source).identity
+    def incarnation(self, source: Source) -> Incarnation:
+        return self._folder(source).incarnation
 
-    def other_life(self, source: Source, identity: Identity) -> OtherCluster | None:
-        found = self.identity(source)
-        return OtherCluster(source, str(identity), str(found)) if identity and identity != found else None
+    def other_incarnation(self, source: Source, incarnation: Incarnation) -> SourceReplaced | None:
+        found = self.incarnation(source)
+        return SourceReplaced(source, str(incarnation), str(found)) if incarnation and incarnation != found else None
 
     def check_origin(self, plan: Plan) -> None:
         (name,) = plan.source.names
-        if plan.source.identity != (found := Folder(self._root, name).identity):
-            raise OtherCluster(name, str(plan.source.identity), str(found))
+        if plan.source.incarnation != (found := Folder(self._root, name).incarnation):
+            raise SourceReplaced(name, str(plan.source.incarnation), str(found))
 
     def schema(self, columns: Sequence[str] | None) -> pa.Schema:
         import pyarrow as pa

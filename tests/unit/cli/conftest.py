@@ -8,7 +8,7 @@ import warnings
 
 import pytest
 
-from airflow_provider_streams.cli.commands import get_streams_cli_commands
+from airflow_provider_streams.cli.parser import get_streams_cli_commands
 from airflow_provider_streams.testing.landing import run_without_spark
 
 
@@ -37,11 +37,10 @@ def streams(tmp_path, monkeypatch):
 @pytest.fixture
 def no_spark(monkeypatch):
     """Lands without Spark, and warns as PySpark does."""
-    from airflow_provider_streams.hooks import spark
+    from airflow_provider_streams.airflow_runtime import spark_launch
 
     def launch(work, *_):
         warnings.warn("as PySpark does", FutureWarning, stacklevel=1)
         return run_without_spark(work)
 
-    monkeypatch.setattr(spark, "launch", launch)
-    monkeypatch.setattr(spark, "launch_chunk", launch)
+    monkeypatch.setattr(spark_launch, "launch", launch)

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 
 from airflow_provider_streams.errors import InvalidSchema
-from airflow_provider_streams.formats import readers
-from airflow_provider_streams.formats.causes import Causes
+from airflow_provider_streams.formats import reader_selection
 from airflow_provider_streams.formats.codecs import LEAST_ROOM, MOST_ROOM, TooMuch, codec, gzip, lz4, room, snappy
-from airflow_provider_streams.formats.readers import reader_of
-from airflow_provider_streams.model.decoding import WriterSchema
+from airflow_provider_streams.formats.decode_failures import Causes
+from airflow_provider_streams.formats.reader_selection import reader_of
+from airflow_provider_streams.model.schema.decoding import WriterSchema
 
 LZ4 = "airflow_provider_streams.formats.codecs:lz4"
 
@@ -109,9 +109,9 @@ def test_many_events_are_read_so_many_bytes_at_a_time_and_a_batch_has_an_end(mon
     events[7] = b"broken"
     whole = read("gzip", *events)
     for at_a_time in (1, 150, 1000):
-        monkeypatch.setattr(readers, "MOST_AT_A_TIME", at_a_time)
+        monkeypatch.setattr(reader_selection, "MOST_AT_A_TIME", at_a_time)
         assert read("gzip", *events) == whole
-    monkeypatch.setattr(readers, "MOST_OF_BATCH", 1000)
+    monkeypatch.setattr(reader_selection, "MOST_OF_BATCH", 1000)
     values, causes = read("gzip", *events)
     taken = [value for value, cause in zip(values, causes, strict=True) if not cause]
     assert sum(map(len, taken)) <= 1000

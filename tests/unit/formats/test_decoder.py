@@ -16,14 +16,14 @@ import pyarrow as pa
 import pytest
 
 from airflow_provider_streams.formats import decoder as decoder_module
-from airflow_provider_streams.formats.arrays import masked
-from airflow_provider_streams.formats.arrow_types import arrow_type
+from airflow_provider_streams.formats.arrow.arrays import masked
+from airflow_provider_streams.formats.arrow.arrow_types import arrow_type
 from airflow_provider_streams.formats.decoder import MOST_ROWS, Decoder, Payloads
-from airflow_provider_streams.formats.resolve import decoding_of
-from airflow_provider_streams.model.decoding import WriterSchema
-from airflow_provider_streams.model.payload import Auto, Avro, Bytes, Json, Registry, Utf8
-from airflow_provider_streams.systems.pravega.columns import MAX_ROWS
-from airflow_provider_streams.systems.pulsar.decode.decoder import BATCH_ROWS
+from airflow_provider_streams.formats.schema.payload_resolution import decoding_of
+from airflow_provider_streams.model.schema.decoding import WriterSchema
+from airflow_provider_streams.model.schema.payload import Auto, Avro, Bytes, Json, Registry, Utf8
+from airflow_provider_streams.systems.pravega.reading.columns import MAX_ROWS
+from airflow_provider_streams.systems.pulsar.reading.decode.decoder import BATCH_ROWS
 
 FIRST = WriterSchema(
     "avro",
@@ -77,12 +77,12 @@ def test_each_payload_is_read_by_its_own_version_and_stays_in_its_place():
         (bytes(9), None, "not of eight bytes"),
     ],
 )
-def test_one_message_that_names_another_version_than_all_others_is_told_apart(other, number, cause, place):
+def test_one_message_of_another_version_than_all_others_is_found(other, number, cause, place):
     versions = [version(0)] * 8
     versions[place] = other
     # as many bytes as eight versions have, if one is too long
-    beside = (place + 1) % 8
-    versions[beside] = bytes(7) if other == bytes(9) else versions[beside]
+    neighbor = (place + 1) % 8
+    versions[neighbor] = bytes(7) if other == bytes(9) else versions[neighbor]
     sliced = binary(b"odd", *versions).slice(1)
     found = two_versions().decode(Payloads(binary(*[OF_FIRST] * 8), None, sliced))
     named = [one == version(0) for one in versions]
@@ -91,7 +91,7 @@ def test_one_message_that_names_another_version_than_all_others_is_told_apart(ot
     assert found.versions.to_pylist() == [number if at == place else 0 if named[at] else None for at in range(8)]
 
 
-def test_a_message_that_names_no_version_has_none_whatever_lies_below_its_null():
+def test_a_message_without_a_version_has_none_whatever_bytes_its_null_has():
     versions = masked(binary(*[version(0)] * 3), np.array([True, False, True]))
     found = two_versions().decode(Payloads(binary(*[OF_FIRST] * 3), None, versions))
     assert found.causes.to_pylist() == [None, "it says no schema version", None]
@@ -117,7 +117,7 @@ def test_bad_rows_are_named_one_by_one_and_good_ones_are_unharmed():
     assert [one is not None for one in found.value.to_pylist()] == [True] + [False] * 7
     causes = found.causes.to_pylist()
     assert causes[0] is None
-    assert "left behind its last field" in causes[1]
+    assert "left after its last field" in causes[1]
     assert "version 9 is none of those" in causes[2]
     assert "says no schema version" in causes[3]
     assert "not of eight bytes" in causes[4]
@@ -265,7 +265,7 @@ def test_key_and_value_inside_one_payload():
     assert "4 bytes of int32" in causes[10]
 
 
-def test_key_and_value_beside_each_other():
+def test_key_and_value_in_one_payload():
     four = struct.pack(">i", 5)
     found = pairs(inline=False).decode(
         Payloads(binary(four, None, four, None), binary(b"k", b"t", None, b"z"), binary(*[version(0)] * 3, None))
@@ -318,10 +318,10 @@ def test_neither_flat_avro_nor_json_in_blocks_loads_pandas():
     """Half a second and a hundred MiB in each of Spark's workers, for nothing."""
     code = (
         "import sys\n"
-        "from airflow_provider_streams.formats.arrays import listed\n"
+        "from airflow_provider_streams.formats.arrow.arrays import listed\n"
         "from airflow_provider_streams.formats.decoder import Decoder, Payloads\n"
-        "from airflow_provider_streams.formats.resolve import decoding_of\n"
-        "from airflow_provider_streams.model.payload import Avro, Json, Utf8\n"
+        "from airflow_provider_streams.formats.schema.payload_resolution import decoding_of\n"
+        "from airflow_provider_streams.model.schema.payload import Avro, Json, Utf8\n"
         "avro = {'type': 'record', 'name': 'R', 'fields': [{'name': 'e', 'type': ['null', 'string']}]}\n"
         "json = Json('a int, s struct<b: timestamp>')\n"
         "for value, rows in (\n"
@@ -337,7 +337,7 @@ def test_neither_flat_avro_nor_json_in_blocks_loads_pandas():
     assert done.stdout == "False\n"
 
 
-def test_a_batch_of_versions_that_nobody_pinned_costs_little():
+def test_a_batch_of_versions_that_are_not_pinned_costs_little():
     count = 16_000
     versions = binary(*(version(number) for number in range(2, count + 2)))
     began = time.process_time()
@@ -368,7 +368,7 @@ def made_at(**made):
 
 
 def test_a_version_decodes_nothing_that_was_written_before_it_was_registered():
-    """All versions were deleted, and their numbers began anew: what names one of them was not written with it."""
+    """All versions were deleted, and their numbers started again: an older payload names another schema."""
     made = {"0": REGISTERED, "1": REGISTERED + 3_600_000}
     times = [-60_001, -60_000, -3_600_000, None, 3_540_000, 3_539_999, -3_600_000]
     values = binary(OF_FIRST, OF_FIRST, None, OF_FIRST, OF_SECOND, OF_SECOND, OF_SECOND)
@@ -383,7 +383,7 @@ def test_a_version_decodes_nothing_that_was_written_before_it_was_registered():
     assert [one is not None for one in found.value.to_pylist()] == [False, True, False, True, True, False, False]
 
 
-def test_nothing_is_too_old_where_nobody_tells_when_it_was_written_or_registered():
+def test_nothing_is_too_old_if_the_time_of_writing_or_registration_is_not_known():
     payloads = Payloads(binary(OF_FIRST), None, binary(version(0)))
     decodings = made_at(t={"0": REGISTERED}), made_at(t={"1": REGISTERED}), made_at(u={"0": REGISTERED})
     for one, at in zip((*decodings, made_at()), (None, *[written(0)] * 3), strict=True):

@@ -5,15 +5,19 @@ import json
 import pytest
 
 from airflow_provider_streams import PulsarSource
+from airflow_provider_streams.connections.settings import given_values, layer, resolve
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.base import StreamHook, hook_for
-from airflow_provider_streams.hooks.settings import merge_options
-from airflow_provider_streams.systems.option import Option
+from airflow_provider_streams.systems.connection.option import Option
 from airflow_provider_streams.systems.registry import declaration_of, known, load
-from airflow_provider_streams.systems.sources import source_from_json, source_to_json
+from airflow_provider_streams.systems.source_json import source_from_json, source_to_json
 from airflow_provider_streams.testing.fake import FakeSource, FakeSystem
 
 OPTIONS = (Option("url", "", aliases=("service.url",)), Option("token", "", secret=True), Option("token_file", ""))
+
+
+def merge_options(known, layers, exclusive=frozenset()):
+    return given_values(resolve(known, (layer(values, "layer") for values in layers), exclusive))
 
 
 def test_the_first_layer_that_names_an_option_wins():

@@ -8,11 +8,11 @@ import pytest
 from airflow_provider_streams import Cuts, PulsarSource, Window
 from airflow_provider_streams.errors import AuthenticationFailed, SourceNotFound
 from airflow_provider_streams.hooks.pulsar import PulsarHook
-from airflow_provider_streams.model.basis import Chained
-from airflow_provider_streams.model.position import Position
-from airflow_provider_streams.systems.pulsar.backlog import Backlog
-from airflow_provider_streams.systems.pulsar.conditions import BacklogReached
-from airflow_provider_streams.windows.readiness import WindowQuestion
+from airflow_provider_streams.model.stream.position import Position
+from airflow_provider_streams.model.window.basis import Chained
+from airflow_provider_streams.systems.pulsar.metadata.topics import Backlog
+from airflow_provider_streams.systems.pulsar.operations.conditions import BacklogReached
+from airflow_provider_streams.windows.plan.readiness import WindowQuestion
 
 T = "persistent/public/default"
 PAST = Window(datetime(2026, 11, 20, 10, tzinfo=UTC), datetime(2026, 11, 20, 11, tzinfo=UTC))
@@ -121,8 +121,8 @@ async def test_polling_a_backlog_costs_one_request_per_topic(hook, broker):
 
 
 def test_a_missing_subscription_is_named(hook, broker):
-    with pytest.raises(SourceNotFound, match="subscription nobody of persistent://public/default/plain"):
-        hook.backlog("plain", "nobody")
+    with pytest.raises(SourceNotFound, match="subscription missing of persistent://public/default/plain"):
+        hook.backlog("plain", "missing")
 
 
 @pytest.mark.parametrize("ask", ["readiness", "areadiness"])
@@ -202,7 +202,7 @@ def test_the_connection_test_names_the_broker_that_does_not_answer_without_secre
 def test_the_connection_test_asks_broker_and_admin_api(hook, broker, monkeypatch):
     from airflow_provider_streams.hooks import pulsar
 
-    monkeypatch.setattr(pulsar, "greet", lambda endpoint: endpoint.addresses[0])
+    monkeypatch.setattr(pulsar, "check_any_broker", lambda endpoint: endpoint.addresses[0])
     broker.answers["brokers/version"] = "4.0.8"
     assert hook.test_connection() == (
         True,
@@ -214,13 +214,24 @@ def test_the_connection_test_asks_broker_and_admin_api(hook, broker, monkeypatch
     assert "does not accept our credentials" in message
 
 
+def test_the_connection_test_fails_without_an_admin_api_as_planning_will(monkeypatch):
+    from airflow_provider_streams.hooks import pulsar
+
+    monkeypatch.setattr(pulsar, "check_any_broker", lambda endpoint: endpoint.addresses[0])
+    monkeypatch.setenv("AIRFLOW_CONN_PULSAR_DEFAULT", json.dumps({"conn_type": "pulsar", "host": "broker"}))
+    ok, message = PulsarHook().test_connection()
+    assert not ok
+    assert "The broker at pulsar://broker:6650 accepts us" in message
+    assert "admin_url" in message
+
+
 def test_a_foreign_error_is_not_shown(hook, monkeypatch):
     from airflow_provider_streams.hooks import pulsar
 
     def fail(_):
         raise RuntimeError("token-5d2c")
 
-    monkeypatch.setattr(pulsar, "greet", fail)
+    monkeypatch.setattr(pulsar, "check_any_broker", fail)
     ok, message = hook.test_connection()
     assert not ok
     assert "token-5d2c" not in message

@@ -78,13 +78,10 @@ def test_a_server_that_does_not_answer_is_a_passing_error_without_the_password(s
     assert repr(Journal(url)) == "Journal('postgresql+psycopg://me:***@127.0.0.1:1/db')"
 
 
-def test_a_missing_driver_names_the_extra():
-    pytest.importorskip("sqlalchemy")
-    try:
-        import MySQLdb  # noqa: F401
-    except ImportError:
-        with pytest.raises(MissingDependency, match=r"airflow-provider-streams\[mysql\]"):
-            Database("mysql://me@host/db")
+def test_a_missing_driver_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pymysql", None)
+    with pytest.raises(MissingDependency, match=r"airflow-provider-streams\[mysql\]"):
+        Database("mysql://me@host/db")
 
 
 def test_a_folder_that_does_not_exist_is_an_error_that_names_the_file(tmp_path):

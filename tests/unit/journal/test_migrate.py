@@ -48,7 +48,7 @@ def test_there_is_one_line_of_migrations_and_its_end_is_the_head():
 
 
 def test_a_killed_migration_is_taken_up_again(url):
-    """As on MySQL, where the tables of a transaction that was killed stay behind without a version."""
+    """As on MySQL, where the tables of a killed transaction stay, without a version."""
     database = Database(url)
     database.prepare()
     with database.writing() as connection:
@@ -89,7 +89,7 @@ def test_threads_that_open_an_empty_database_at_once_find_one_schema(url):
 
 def test_migrating_leaves_logging_alone(url, capsys):
     root = logging.getLogger()
-    kept = logging.getLogger("somebody.elses")
+    kept = logging.getLogger("another.library")
     before = (root.level, list(root.handlers), kept.disabled)
     Database(url).prepare()
     assert (root.level, list(root.handlers), kept.disabled) == before

@@ -16,24 +16,25 @@ from sqlalchemy import func, select, update
 from airflow_provider_streams.errors import InvalidRequest, JournalUnavailable, StreamsError
 from airflow_provider_streams.journal import pruning
 from airflow_provider_streams.journal.landings import NewLanding
-from airflow_provider_streams.journal.names import find_reader
-from airflow_provider_streams.journal.overview import basis_of, grid_of, overviews
-from airflow_provider_streams.journal.runs import Task, start
+from airflow_provider_streams.journal.reader_overview import basis_of, overviews, schedule_of
+from airflow_provider_streams.journal.row_ids import find_reader
+from airflow_provider_streams.journal.runs.run_records import TaskInstanceKey
+from airflow_provider_streams.journal.runs.run_transitions import start
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.journal.tables import pins, readers, runs
-from airflow_provider_streams.model.landing import Held, Landed, Landing
-from airflow_provider_streams.model.plan import Plan, Split
-from airflow_provider_streams.model.position import Position
-from airflow_provider_streams.model.receipt import SplitReceipt, compare
-from airflow_provider_streams.model.sink import ParquetSink
-from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.model.plan.plan import Plan, Split
+from airflow_provider_streams.model.plan.receipt import SplitReceipt, compare
+from airflow_provider_streams.model.sinks.landing import Held, Landed, Landing
+from airflow_provider_streams.model.sinks.sink import ParquetSink
+from airflow_provider_streams.model.stream.position import Position
+from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.testing.plans import plan_of
 
 KEY, READER = "fake:f:numbers", "dag.read"
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 HOURS = 4
-TASK = {"dag_id": "dag", "run_id": "r", "task_id": "read", "try_number": 1}
+TASK = TaskInstanceKey("dag", "r", "read", 1)
 
 ACTS = (
     "pin",
@@ -48,7 +49,7 @@ ACTS = (
     "land elsewhere",
     "uncover",
     "chain",
-    "chain anew",
+    "chain again",
 )
 
 
@@ -82,8 +83,8 @@ class Story:
     def begin(self, number: int) -> None:
         plan, kept = self.journal.pinned(KEY, READER, hour(number)), self.journal.landing(KEY, READER)
         if plan is not None:
-            how = {"landing_id": kept.id if kept else None, "accept_fewer": True}
-            self.begun.append((self.journal.start_run(KEY, plan, **TASK, **how).run, plan))
+            how = {"landing_id": kept.id if kept else None, "allow_fewer_rows": True}
+            self.begun.append((self.journal.start_run(KEY, plan, TASK, **how).run, plan))
 
     def cover(self, number: int) -> None:
         self.begin(number)
@@ -99,7 +100,7 @@ class Story:
             self.journal.fail_run(self.begun[-1][0], "ReadStalled", "silent", lost=number == 0)
 
     def fail_unplanned(self, number: int) -> None:
-        self.journal.fail_window(KEY, READER, hour(number), error_type="E", message="m", lost=False, **TASK)
+        self.journal.fail_window(KEY, READER, hour(number), TASK, error_type="E", message="m", lost=False)
 
     def announce(self, number: int) -> None:
         self.journal.announce([run for run, _ in self.begun[number:]])
@@ -120,19 +121,19 @@ class Story:
         plan = self.plan(number, "chained")
         self.journal.pin_chained(KEY, plan, self.journal.chain(KEY, READER, plan.window), replan=replan)
 
-    def chain_anew(self, number: int) -> None:
+    def chain_again(self, number: int) -> None:
         self.chain(number, replan=True)
 
 
 def told(journal: Journal) -> dict[str, Any]:
-    """All that is told of the reader's windows, but how often each was tried."""
+    """Every answer about the reader's windows, except how often each was tried."""
     span = (T0 - HOUR, T0 + (HOURS + 1) * HOUR)
     coverage = journal.coverage(KEY, READER, *span).to_json()
     states = [{name: value for name, value in item.items() if name != "attempts"} for item in coverage["windows"]]
     hours = [hour(number) for number in range(HOURS)]
     last = journal.last_covered(KEY, READER)
     with journal._database.reading() as connection:
-        seen = [(grid_of(connection, one), basis_of(connection, one)) for one in overviews(connection)]
+        seen = [(schedule_of(connection, one), basis_of(connection, one)) for one in overviews(connection)]
     return {
         "coverage": {**coverage, "windows": states},
         "tried": [bool(item["attempts"]) for item in coverage["windows"]],
@@ -158,11 +159,11 @@ def held(journal: Journal, window: Window) -> object:
     plan, kept = journal.pinned(KEY, READER, window), journal.landing(KEY, READER)
     if plan is None:
         return None
-    how = {"replace_overlaps": False, "accept_fewer": False}
+    how = {"replace_overlaps": False, "allow_fewer_rows": False}
     with journal._database._engine.connect() as connection:
         reader_id = find_reader(connection, KEY, READER)
         try:
-            return start(connection, reader_id, plan, Task(**TASK), kept.id if kept else None, **how).held
+            return start(connection, reader_id, plan, TASK, kept.id if kept else None, **how).held
         except StreamsError as error:
             return type(error), str(error)
         finally:
@@ -170,7 +171,7 @@ def held(journal: Journal, window: Window) -> object:
 
 
 def age(journal: Journal, by: timedelta) -> None:
-    """So long ago is all that happened."""
+    """Make everything happen so long ago."""
     with journal._database.writing() as connection:
         for column in (runs.c.started_at, runs.c.finished_at, pins.c.pinned_at):
             moved = [
@@ -210,16 +211,16 @@ def few_are_recent(monkeypatch):
 
 @settings(max_examples=40)
 @given(
-    acts=st.lists(st.tuples(st.sampled_from(ACTS), st.integers(0, HOURS - 1)), min_size=5, max_size=40),
+    overrides=st.lists(st.tuples(st.sampled_from(ACTS), st.integers(0, HOURS - 1)), min_size=5, max_size=40),
     young=st.lists(st.tuples(st.sampled_from(ACTS), st.integers(0, HOURS - 1)), max_size=6),
 )
-def test_all_that_is_told_of_windows_is_the_same_before_and_after(empty, tmp_path_factory, acts, young):
+def test_all_that_is_told_of_windows_is_the_same_before_and_after(empty, tmp_path_factory, overrides, young):
     file = tmp_path_factory.mktemp("pruned") / "journal.db"
     shutil.copy(empty, file)
     with pytest.MonkeyPatch.context() as patch, Journal.open(f"sqlite:///{file}") as journal:
         patch.setattr(pruning, "RECENT", 0)
         story = Story(journal)
-        for name, number in acts:
+        for name, number in overrides:
             story.act(name, number)
         age(journal, 100 * DAY)
         for name, number in young:
@@ -298,7 +299,7 @@ def test_a_failure_before_there_was_a_plan_decides_until_the_newest_plan_is_read
 
 
 def test_a_plan_that_a_chain_goes_on_after_stays(journal, few_are_recent):
-    """What lies between two windows was read with the later one: the end of the earlier one's plan tells it."""
+    """The time between two windows was read with the later one, as the end of the earlier one's plan shows."""
     story = Story(journal)
     for number in (0, 2):
         story.chain(number)
@@ -355,7 +356,7 @@ def test_late_rows_that_were_counted_stay_so(journal, few_are_recent):
     age(journal, 100 * DAY)
     journal.prune(DAY)
     story.cover(0)
-    assert journal.coverage(KEY, READER, T0, T0 + HOUR).late_rows == 7
+    assert journal.coverage(KEY, READER, T0, T0 + HOUR).totals["late_rows"] == 7
 
 
 @pytest.mark.parametrize("keep", [timedelta(0), timedelta(hours=23)])

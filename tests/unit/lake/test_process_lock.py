@@ -13,15 +13,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from airflow_provider_streams.errors import SinkError
-from airflow_provider_streams.lake.files import DataFile
+from airflow_provider_streams.lake.data_files import DataFile
 from airflow_provider_streams.lake.parquet.table import ParquetTable
 from airflow_provider_streams.lake.parquet.writer import ParquetWriter
-from airflow_provider_streams.lake.process_lock import EXIT_CODE, Life, is_alive
-from airflow_provider_streams.model.landing import TableMark, TableTerms
-from airflow_provider_streams.model.receipt import Receipt
-from airflow_provider_streams.model.sink import ParquetSink
-from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.spark.staging import write_table
+from airflow_provider_streams.lake.process_lock import EXIT_CODE, ProcessLock, is_alive
+from airflow_provider_streams.model.plan.receipt import Receipt
+from airflow_provider_streams.model.sinks.landing import TableMark, TableTerms
+from airflow_provider_streams.model.sinks.sink import ParquetSink
+from airflow_provider_streams.model.window.window import Window
+from airflow_provider_streams.spark.job.staging import write_table
 
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)
 HOUR = Window(START, START + timedelta(hours=1))
@@ -31,16 +31,16 @@ RECEIPT = Receipt("2a", (), 1.0, "complete")
 LIVING = """
 import sys
 from pathlib import Path
-from airflow_provider_streams.lake.process_lock import Life
-Life(Path(sys.argv[1])).begin()
+from airflow_provider_streams.lake.process_lock import ProcessLock
+ProcessLock(Path(sys.argv[1])).begin()
 print("alive", flush=True)
 sys.stdin.read()
 """
 WANTED = """
 import sys
 from pathlib import Path
-from airflow_provider_streams.lake.process_lock import end_with
-end_with(Path(sys.argv[1]))
+from airflow_provider_streams.lake.process_lock import exit_when_released
+exit_when_released(Path(sys.argv[1]))
 print("at work", flush=True)
 sys.stdin.read()
 """
@@ -77,9 +77,7 @@ def test_a_killed_process_lives_no_more(python: Callable[..., subprocess.Popen[b
     assert not is_alive(file)
 
 
-def test_a_job_ends_when_who_wanted_it_was_killed(
-    python: Callable[..., subprocess.Popen[bytes]], tmp_path: Path
-) -> None:
+def test_a_job_ends_when_its_task_was_killed(python: Callable[..., subprocess.Popen[bytes]], tmp_path: Path) -> None:
     living = python(LIVING, tmp_path / "life")
     job = python(WANTED, tmp_path / "life")
     assert job.poll() is None
@@ -88,7 +86,7 @@ def test_a_job_ends_when_who_wanted_it_was_killed(
 
 
 def test_a_life_that_ended_leaves_nothing(tmp_path: Path) -> None:
-    with (life := Life(tmp_path / "life")).lived():
+    with (life := ProcessLock(tmp_path / "life")).held():
         life.begin()
         assert is_alive(tmp_path / "life")
     life.end()
@@ -117,7 +115,7 @@ def test_two_attempts_at_one_window_leave_each_other_alone(tmp_path: Path) -> No
 
 def test_what_a_dead_attempt_staged_is_removed_and_never_put_in_place(tmp_path: Path) -> None:
     (dead, its), (retry, theirs) = staged(tmp_path, 2), staged(tmp_path, 3)
-    dead._life.end()
+    dead._lock.end()
     retry.commit(theirs, RECEIPT)
     assert not list((tmp_path / "_staging").iterdir())
     with pytest.raises(SinkError):
@@ -130,4 +128,4 @@ def test_windows_of_one_second_have_a_life_each(tmp_path: Path) -> None:
     start = HOUR.start + timedelta(milliseconds=250)
     windows = [Window(start + number * timedelta(milliseconds=250), HOUR.end) for number in range(3)]
     writers = [ParquetWriter(ParquetSink(str(tmp_path)), window, OWN) for window in windows]
-    assert len({writer._life._file for writer in writers}) == len(windows)
+    assert len({writer._lock._file for writer in writers}) == len(windows)

@@ -1,12 +1,12 @@
-"""No event of a window is given up unseen: neither a row, nor one that was told of."""
+"""No event of a window is lost silently: neither a row, nor an event that was counted."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_provider_streams.model.landing import Held
-from airflow_provider_streams.model.receipt import Receipt, SplitReceipt
+from airflow_provider_streams.model.plan.receipt import Receipt, SplitReceipt
+from airflow_provider_streams.model.sinks.landing import Held
 
 COUNTS = st.integers(0, 9)
 
@@ -17,7 +17,7 @@ def read(rows: int, quarantined: int, dropped: int) -> Receipt:
 
 
 @given(COUNTS, COUNTS, COUNTS, COUNTS, COUNTS)
-def test_what_is_neither_a_row_nor_told_of_is_missing(rows, undecodable, now, quarantined, dropped):
+def test_an_event_that_is_neither_a_row_nor_counted_is_missing(rows, undecodable, now, quarantined, dropped):
     told = quarantined + dropped
     missing = Held(rows, undecodable).missing(read(now, quarantined, dropped))
     assert (missing == 0) == (now >= rows and now + told >= rows + undecodable)

@@ -7,13 +7,13 @@ from itertools import pairwise
 
 from hypothesis import strategies as st
 
-from airflow_provider_streams.model.cut import Cut
-from airflow_provider_streams.model.plan import Estimate, Loss, Plan, Range, SourceRef, Span, Split, Terms
-from airflow_provider_streams.model.position import Position
-from airflow_provider_streams.model.receipt import SplitReceipt
-from airflow_provider_streams.model.row_filter import FieldFilter, RowFilter, Stored
-from airflow_provider_streams.model.seen_times import SeenTimes
-from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.model.plan.plan import Estimate, Loss, Plan, Range, SourceRef, Span, Split, Terms
+from airflow_provider_streams.model.plan.receipt import SplitReceipt
+from airflow_provider_streams.model.plan.row_filter import FieldFilter, RowFilter, Stored
+from airflow_provider_streams.model.plan.time_statistics import TimeStatistics
+from airflow_provider_streams.model.stream.cut import Cut
+from airflow_provider_streams.model.stream.position import Position
+from airflow_provider_streams.model.window.window import Window
 
 zones = st.integers(-14 * 60, 14 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
 moments = st.datetimes(datetime(1900, 1, 2), datetime(9999, 12, 30), timezones=st.one_of(st.just(UTC), zones))  # noqa: DTZ001 - bounds are naive
@@ -49,8 +49,8 @@ filters = (
     | st.builds(RowFilter, texts, numbers, numbers)
     | st.builds(FieldFilter, texts, numbers, numbers, st.sampled_from([None, "s", "ns"]), st.none() | stored)
 )
-identities = st.dictionaries(texts, texts, max_size=2).map(lambda facts: tuple(facts.items()))
-sources = st.builds(SourceRef, texts, texts, st.lists(texts, max_size=3).map(tuple), identities)
+incarnations_of = st.dictionaries(texts, texts, max_size=2).map(lambda facts: tuple(facts.items()))
+sources = st.builds(SourceRef, texts, texts, st.lists(texts, max_size=3).map(tuple), incarnations_of)
 slacks = st.none() | st.timedeltas(timedelta(0), timedelta(days=9))
 terms = st.builds(Terms, slacks, slacks, st.sampled_from(["fail", "record"])) | st.builds(
     Terms,
@@ -122,7 +122,7 @@ split_receipts = st.builds(
     last=st.none() | positions,
     gaps=st.lists(spans(), max_size=2).map(tuple),
     explained=st.dictionaries(texts, st.integers(1, 2**40), max_size=3),
-    times=st.lists(st.builds(SeenTimes, spans(), st.none() | numbers, st.none() | numbers, counts), max_size=2).map(
-        tuple
-    ),
+    times=st.lists(
+        st.builds(TimeStatistics, spans(), st.none() | numbers, st.none() | numbers, counts), max_size=2
+    ).map(tuple),
 )

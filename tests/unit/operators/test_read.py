@@ -8,10 +8,10 @@ import pytest
 from airflow.sdk import DAG, Asset, task
 
 from airflow_provider_streams import (
+    CustomSink,
     Cuts,
     DeltaSink,
     IcebergSink,
-    OwnSink,
     ParquetSink,
     PublishTime,
     PulsarSource,
@@ -39,11 +39,11 @@ def test_what_cannot_work_is_refused_when_the_dag_is_parsed(wrong):
     "sink", [IcebergSink("shop.orders"), DeltaSink("s3://lake/orders"), TableSink("prod.shop.orders")]
 )
 def test_a_table_that_keeps_no_undecodable_events_is_refused_when_the_dag_is_parsed(sink):
-    with pytest.raises(InvalidRequest, match="keeps no undecodable events beside its rows"):
-        ReadWindowOperator(task_id="read", source=ORDERS, sink=sink, on_undecodable="quarantine")
-    own = OwnSink("shop.sinks:Writer", "/lake/orders")
+    with pytest.raises(InvalidRequest, match="keeps no undecodable events with its rows"):
+        ReadWindowOperator(task_id="read", source=ORDERS, sink=sink, on_decode_error="quarantine")
+    own = CustomSink("shop.sinks:Writer", "/lake/orders")
     for fit in (ParquetSink("/lake/orders"), own, None):
-        ReadWindowOperator(task_id="read", source=ORDERS, sink=fit, on_undecodable="quarantine")
+        ReadWindowOperator(task_id="read", source=ORDERS, sink=fit, on_decode_error="quarantine")
 
 
 @pytest.mark.parametrize("basis", ["publish", "chained", Cuts("earliest", "latest")])

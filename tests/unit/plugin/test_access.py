@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from airflow_provider_streams.journal.overview import Activity, ReaderOverview
+from airflow_provider_streams.journal.reader_overview import Activity, ReaderOverview
 from airflow_provider_streams.plugin import access
 from airflow_provider_streams.plugin.access import Access
 
@@ -14,14 +14,14 @@ THEN = datetime(2026, 11, 20, tzinfo=UTC)
 
 
 class Manager:
-    """Knows the DAGs `mine` and `theirs`; whoever asks may read `mine` and `old_mine`."""
+    """Knows the DAGs `mine` and `theirs`; every user may read `mine` and `old_mine`."""
 
     def get_authorized_dag_ids(self, *, user, method):
-        assert user == "somebody"
+        assert user == "user"
         return {"mine"} if method == "GET" else set()
 
     def filter_authorized_dag_ids(self, *, dag_ids, user, method):  # noqa: ARG002 - as Airflow calls it
-        assert user == "somebody"
+        assert user == "user"
         assert "theirs" not in dag_ids, "it exists: what is above has decided"
         return dag_ids & {"old_mine"}
 
@@ -30,7 +30,7 @@ class Manager:
 def rights(monkeypatch) -> Access:
     monkeypatch.setattr(access, "get_auth_manager", Manager)
     monkeypatch.setattr(access.DagModel, "get_current", lambda dag_id: dag_id in {"mine", "theirs"} or None)
-    return Access(user="somebody")
+    return Access(user="user")
 
 
 def reader(name: str, *dag_ids: str) -> ReaderOverview:
@@ -43,7 +43,7 @@ def test_a_dag_that_is_no_more_is_judged_by_its_name(rights):
 
 
 def test_with_teams_a_dag_that_is_no_more_is_nobodys(rights, monkeypatch):
-    monkeypatch.setattr(access.conf, "getboolean", lambda section, name: (section, name) == ("core", "multi_team"))
+    monkeypatch.setattr(access.conf, "getboolean", lambda section, name, **_: (section, name) == ("core", "multi_team"))
     assert rights.readable({"mine", "old_mine"}) == {"mine"}
 
 

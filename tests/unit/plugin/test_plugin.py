@@ -5,12 +5,14 @@ import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 
+import pytest
+
 import airflow_provider_streams
-from airflow_provider_streams.plugin.plugin import StreamsPlugin
+from airflow_provider_streams.plugin.plugin import StreamsPlugin, script_url
 
 
 def test_airflow_finds_the_plugin_once():
-    """Declared in the provider's info, too, it would be an import error without lazy discovery."""
+    """If the provider's info also declared it, it would be an import error without lazy discovery."""
     from airflow_provider_streams.provider_info import get_provider_info
 
     (found,) = (one for one in entry_points(group="airflow.plugins") if one.name == "streams")
@@ -27,9 +29,18 @@ def test_only_who_serves_a_request_imports_the_routes():
     assert done.stdout.split()[-2:] == ["False", "False"]
 
 
-def test_the_script_is_asked_for_below_the_page_wherever_a_proxy_puts_it():
-    (page,) = StreamsPlugin.react_apps
-    assert page["bundle_url"].startswith("streams/static/main.js")
+@pytest.mark.parametrize(
+    ("base_url", "script"),
+    [
+        ("", "/streams/static/main.js"),
+        ("http://localhost:8080", "/streams/static/main.js"),
+        ("https://tools.example/airflow/", "/airflow/streams/static/main.js"),
+        ("/airflow", "/airflow/streams/static/main.js"),
+    ],
+)
+def test_the_script_is_below_airflow_wherever_a_proxy_puts_it(monkeypatch, base_url, script):
+    monkeypatch.setenv("AIRFLOW__API__BASE_URL", base_url)
+    assert script_url().partition("?")[0] == script
     assert StreamsPlugin.fastapi_apps[0]["url_prefix"] == "/streams"
 
 

@@ -7,12 +7,19 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from airflow_provider_streams.journal.database import Database
-from airflow_provider_streams.journal.overview import grid_of, overviews
-from airflow_provider_streams.model.coverage import STATES
-from airflow_provider_streams.model.grid import parse_grid
-from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.plugin.ticks import beat, snap
-from airflow_provider_streams.plugin.timeline import Asked, columns, grain_of, grid_json, next_due, timeline
+from airflow_provider_streams.journal.reader_overview import overviews, schedule_of
+from airflow_provider_streams.model.window.coverage import STATES
+from airflow_provider_streams.model.window.window import Window
+from airflow_provider_streams.model.window.window_schedule import parse_schedule
+from airflow_provider_streams.plugin.timeline import (
+    TimelineRequest,
+    columns,
+    grain_of,
+    next_due,
+    schedule_json,
+    timeline,
+)
+from airflow_provider_streams.plugin.window_edges import cells_of, snap
 from tests.airflow.ui.story import Chapter, write
 
 HOUR = timedelta(hours=1)
@@ -22,7 +29,7 @@ KEY = "fake:fake_default:numbers"
 
 @pytest.fixture
 def journal(tmp_path):
-    """`journal(chapter, start, end, ..)` writes a reader's past, and gives what the page is told of a span."""
+    """`journal(chapter, start, end, ..)` writes a reader's past, and gives the page's answer for a span."""
     url = f"sqlite:///{tmp_path / 'journal.db'}"
 
     def told(
@@ -34,8 +41,8 @@ def journal(tmp_path):
         with database.reading() as connection:
             (one,) = overviews(connection)
             one = one.of_dags(more["dags"]) if "dags" in more else one
-            asked = Asked(Window(start, end), width, now, whole=more.get("whole", False))
-            found = timeline(connection, one, grid_of(connection, one), asked)
+            asked = TimelineRequest(Window(start, end), width, now, whole=more.get("whole", False))
+            found = timeline(connection, one, schedule_of(connection, one), asked)
         database.close()
         return found
 
@@ -140,34 +147,33 @@ def test_columns_are_parallel_and_say_what_the_windows_say(journal):
 )
 def test_a_drag_is_widened_to_whole_cells(text, start, end):
     dragged = Window.parse("2026-11-20T10:56:00.100011Z/2026-11-20T11:17:03Z")
-    assert snap(parse_grid(text), dragged) == Window.parse(f"{start}/{end}")
+    assert snap(parse_schedule(text), dragged) == Window.parse(f"{start}/{end}")
     assert snap(None, dragged) == dragged
 
 
 def test_a_browser_can_snap_as_the_server_does():
-    assert grid_json(parse_grid("1h +15m"), None) == {"every": 3600.0, "shift": 900.0}
-    days = parse_grid("1d Europe/Berlin")
+    assert schedule_json(parse_schedule("1h +15m"), None) == {"every": 3600.0, "shift": 900.0}
+    days = parse_schedule("1d Europe/Berlin")
     stretch = days.around(Window.parse("2026-10-24T10:00Z/2026-10-26T10:00Z"))
-    edges = [
-        datetime.fromtimestamp(edge, UTC).isoformat()[:13] for edge in grid_json(days, beat(days, stretch))["edges"]
-    ]
+    found = schedule_json(days, cells_of(days, stretch))["edges"]
+    edges = [datetime.fromtimestamp(edge, UTC).isoformat()[:13] for edge in found]
     assert edges == ["2026-10-23T22", "2026-10-24T22", "2026-10-25T23", "2026-10-26T23", "2026-10-27T23"]
-    assert grid_json(None, None) is None
+    assert schedule_json(None, None) is None
 
 
 def test_the_next_window_is_due_at_its_end():
-    assert next_due(parse_grid("1h"), at(0.2)) == at(1).timestamp()
+    assert next_due(parse_schedule("1h"), at(0.2)) == at(1).timestamp()
     assert next_due(None, NOW) is None
 
 
 @pytest.mark.parametrize("text", ["1h", "1d Europe/Berlin", "1mo", "cron 0 6 * * * UTC"])
 def test_the_ends_of_time_are_no_errors(journal, text):
     first, last = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
-    grid = parse_grid(text)
+    window_schedule = parse_schedule(text)
     early, late = Window(first, first + HOUR), Window(last - HOUR, last)
-    assert snap(grid, early).start == first
-    assert snap(grid, late) == late
-    assert next_due(grid, last) is None
+    assert snap(window_schedule, early).start == first
+    assert snap(window_schedule, late) == late
+    assert next_due(window_schedule, last) is None
     assert journal(Chapter(KEY, "d.t", 2), early.start, early.end).pieces == ()
     assert journal(None, late.start, late.end).pieces == ()
     assert sum(piece.windows for piece in journal(None, first, last).pieces) == 2

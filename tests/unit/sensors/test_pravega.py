@@ -13,7 +13,7 @@ from airflow_provider_streams.errors import InvalidRequest, InvalidWindow
 from airflow_provider_streams.operators import epoch
 from airflow_provider_streams.operators import pravega as operators
 from airflow_provider_streams.sensors import pravega as sensors
-from airflow_provider_streams.systems.pravega.conditions import WatermarkReached
+from airflow_provider_streams.systems.pravega.operations.conditions import WatermarkReached
 
 SOURCE = PravegaSource("shop/orders", conn_id="other")
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -23,9 +23,9 @@ NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 def test_a_watermark_is_waited_for_in_the_writers_unit(unit, noted):
     source = PravegaSource("shop/orders", event_time_unit=unit)
     sensor = sensors.PravegaWatermarkSensor(task_id="w", source=source, moment=NOON)
-    assert sensor.condition(None) == WatermarkReached(noted)
+    assert sensor.condition() == WatermarkReached(noted)
     later = sensors.PravegaWatermarkSensor(task_id="w", source=source, moment=NOON + timedelta(microseconds=1))
-    assert later.condition(None) == WatermarkReached(noted + 1), "not before it"
+    assert later.condition() == WatermarkReached(noted + 1), "not before it"
 
 
 @pytest.mark.parametrize(
@@ -40,6 +40,7 @@ def test_a_watermark_is_waited_for_in_the_writers_unit(unit, noted):
         (sensors.PravegaBacklogSensor, {"source": PravegaSource(["a/b", "a/c"]), "bytes": 1}),
         (epoch.PravegaRollEpochOperator, {"source": PravegaSource(["a/b", "a/c"])}),
         (operators.PravegaSealStreamOperator, {}),
+        (operators.PravegaDeleteStreamOperator, {"source": PravegaSource(scope="shop")}),
         (operators.PravegaScaleStreamOperator, {"stream": "a/b"}),
         (operators.PravegaScaleStreamOperator, {"stream": "a/b", "segments": 2, "split": "0.#epoch.0"}),
         (operators.PravegaCreateStreamOperator, {"stream": "a/b", "if_exists": "replace"}),
@@ -62,12 +63,12 @@ def test_what_is_no_moment_is_refused_by_sensors_and_operators(moment):
 
 def test_the_first_and_the_last_moments_are_waited_for():
     for moment in ("0001-01-01T00:00Z", "9999-12-31T23:59:59Z"):
-        assert sensors.PravegaWatermarkSensor(task_id="w", source=SOURCE, moment=moment).condition(None).moment
+        assert sensors.PravegaWatermarkSensor(task_id="w", source=SOURCE, moment=moment).condition().moment
 
 
 def test_the_unit_is_said_once():
     by_name = sensors.PravegaWatermarkSensor(task_id="w", stream="a/b", moment=NOON, event_time_unit="us")
-    assert by_name.condition(None) == WatermarkReached(1_795_176_000_000_000)
+    assert by_name.condition() == WatermarkReached(1_795_176_000_000_000)
     with pytest.raises(InvalidRequest, match="only with stream"):
         sensors.PravegaWatermarkSensor(task_id="w", source=SOURCE, moment=NOON, event_time_unit="us")
     with pytest.raises(InvalidRequest, match="event_time_unit is one of"):

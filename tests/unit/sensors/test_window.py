@@ -9,21 +9,23 @@ from typing import Any
 
 import pytest
 from airflow.models.trigger import Trigger
-from airflow.sdk import DAG, Asset, BaseOperator, CronPartitionTimetable, PartitionedAssetTimetable, StartOfHourMapper
-from airflow.serialization.decoders import smart_decode_trigger_kwargs
-from airflow.serialization.serialized_objects import DagSerialization
+from airflow.sdk import DAG, Asset, BaseOperator
 
 from airflow_provider_streams import Cuts, PublishTime, PulsarSource, Window
+from airflow_provider_streams.airflow_features import Feature, has
 from airflow_provider_streams.errors import InvalidRequest, InvalidWindow
-from airflow_provider_streams.model.basis import RecordedCuts
+from airflow_provider_streams.model.window.basis import RecordedCuts
 from airflow_provider_streams.sensors.window import WindowReadySensor
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource
+from airflow_provider_streams.timetables import window_timetable
 from airflow_provider_streams.triggers.window import RunWindowReadyTrigger
+from tests.airflow_versions import deserialized, needs, serialized, trigger_argument
 
 HOUR = timedelta(hours=1)
 WINDOW = Window(EPOCH, EPOCH + HOUR)
 INTERVAL = {"data_interval_start": EPOCH, "data_interval_end": EPOCH + HOUR}
 PARTITION = {"partition_date": EPOCH}
+STARTS_THERE = needs(Feature.START_FROM_TRIGGER)
 
 
 def sensor(**arguments: Any) -> WindowReadySensor:
@@ -36,13 +38,13 @@ def as_the_triggerer_makes_it(task: WindowReadySensor) -> RunWindowReadyTrigger:
     dag = task.dag if task.has_dag() else DAG("one", schedule=None, start_date=datetime(2026, 11, 1, tzinfo=UTC))
     if not task.has_dag():
         dag.add_task(task)
-    stored = DagSerialization.from_dict(json.loads(json.dumps(DagSerialization.to_dict(dag)))).get_task("ready")
+    stored = deserialized(json.loads(json.dumps(serialized(dag)))).get_task("ready")
     assert stored.start_from_trigger is True
     asked = stored.start_trigger_args
     assert (asked.next_method, asked.timeout) == ("execute_complete", timedelta(seconds=task.timeout))
     assert asked.trigger_cls == f"{RunWindowReadyTrigger.__module__}.{RunWindowReadyTrigger.__qualname__}"
     row = Trigger._decrypt_kwargs(Trigger.encrypt_kwargs(asked.trigger_kwargs))
-    trigger = RunWindowReadyTrigger(**{name: smart_decode_trigger_kwargs(value) for name, value in row.items()})
+    trigger = RunWindowReadyTrigger(**{name: trigger_argument(value) for name, value in row.items()})
     trigger.task_instance = SimpleNamespace(task_id="ready", task=stored)
     return trigger
 
@@ -62,6 +64,7 @@ def numbers(monkeypatch):
     monkeypatch.setenv("AIRFLOW_CONN_FAKE_DEFAULT", json.dumps({"conn_type": "fake", "extra": extra}))
 
 
+@STARTS_THERE
 @pytest.mark.parametrize(
     ("arguments", "context"),
     [
@@ -85,28 +88,30 @@ async def test_the_triggerer_resolves_the_window_that_a_worker_would(numbers, ar
     assert task.trigger(context).question == {"window": str(WINDOW), "basis": trigger.basis}
 
 
+def hours_of(zone: str) -> Any:
+    """Partitions that a mapper makes."""
+    from airflow.sdk import PartitionedAssetTimetable, StartOfHourMapper
+
+    return PartitionedAssetTimetable(assets=Asset("hours"), default_partition_mapper=StartOfHourMapper(timezone=zone))
+
+
+@STARTS_THERE
 @pytest.mark.parametrize(
     ("schedule", "start", "end"),
     [
-        (CronPartitionTimetable("@hourly", timezone="UTC", run_offset=-1), EPOCH, EPOCH + HOUR),
+        (lambda: window_timetable("@hourly"), EPOCH, EPOCH + HOUR),
         (
-            CronPartitionTimetable("@daily", timezone="Europe/Berlin", run_offset=-1),
+            lambda: window_timetable("@daily", "Europe/Berlin"),
             datetime(2026, 11, 20, 23, tzinfo=UTC),
             datetime(2026, 11, 21, 23, tzinfo=UTC),
         ),
-        (
-            PartitionedAssetTimetable(
-                assets=Asset("hours"), default_partition_mapper=StartOfHourMapper(timezone="Asia/Kolkata")
-            ),
-            EPOCH + HOUR / 2,
-            EPOCH + 3 * HOUR / 2,
-        ),
+        (lambda: hours_of("Asia/Kolkata"), EPOCH + HOUR / 2, EPOCH + 3 * HOUR / 2),
     ],
     ids=["hours", "days of a zone", "hours of a zone of half hours"],
 )
 async def test_a_window_reaches_to_the_next_partition_of_the_dag(numbers, schedule, start, end):
-    """Nobody gives its length; and the triggerer does not know the timetable."""
-    with DAG("partitions", schedule=schedule, start_date=datetime(2026, 11, 1, tzinfo=UTC)) as dag:
+    """Its length is not given, and the triggerer does not know the timetable."""
+    with DAG("partitions", schedule=schedule(), start_date=datetime(2026, 11, 1, tzinfo=UTC)) as dag:
         task = sensor()
     trigger = as_the_triggerer_makes_it(task)
     trigger.render_template_fields({"partition_date": start})
@@ -114,10 +119,11 @@ async def test_a_window_reaches_to_the_next_partition_of_the_dag(numbers, schedu
     assert task.trigger({"partition_date": start, "dag": dag}).question["window"] == str(Window(start, end))
 
 
+@STARTS_THERE
 @pytest.mark.parametrize(
     ("arguments", "context", "says"),
     [
-        ({}, {}, "neither a partition nor a data interval"),
+        ({}, {}, "neither its partition's date nor a data interval"),
         ({}, {"data_interval_start": EPOCH, "data_interval_end": EPOCH}, "data interval is empty"),
         ({}, PARTITION, "add window_length"),
         ({"window": "yesterday"}, INTERVAL, "yesterday"),
@@ -137,6 +143,7 @@ async def test_a_run_without_a_window_fails_typed_and_without_retries(numbers, a
     assert not raised.value.retryable
 
 
+@STARTS_THERE
 @pytest.mark.parametrize(
     "basis", ["publish", RecordedCuts(timedelta(seconds=90)), "chained", Cuts("earliest", {"a": "1:2"})]
 )
@@ -149,6 +156,7 @@ def test_what_airflow_stores_rebuilds_the_trigger(basis):
     assert RunWindowReadyTrigger(**arguments).serialize() == (path, arguments)
 
 
+@STARTS_THERE
 def test_each_sensor_has_its_own_trigger():
     first, second = sensor(window=WINDOW), sensor(window_length=HOUR)
     assert first.start_trigger_args.trigger_kwargs["window"] == str(WINDOW)
@@ -163,8 +171,14 @@ def test_a_mapped_sensor_starts_in_a_worker():
         WindowReadySensor.partial(task_id="ready", source=FakeSource("numbers"), start_from_trigger=True).expand(
             window=[str(WINDOW)]
         )
-    stored = DagSerialization.from_dict(DagSerialization.to_dict(dag)).get_task("ready")
+    stored = deserialized(serialized(dag)).get_task("ready")
     assert stored.start_trigger_args is None, "Airflow could not tell it which of the windows is its own"
+
+
+@pytest.mark.skipif(has(Feature.START_FROM_TRIGGER), reason="the scheduler of this Airflow starts triggers")
+def test_a_scheduler_that_starts_no_triggers_is_asked_for_none():
+    task = sensor(window=WINDOW, deferrable=None)
+    assert (task.deferrable, task.start_from_trigger, task.start_trigger_args) == (True, False, None)
 
 
 def test_what_the_scheduler_cannot_start_is_refused_when_the_dag_is_parsed():
@@ -172,6 +186,6 @@ def test_what_the_scheduler_cannot_start_is_refused_when_the_dag_is_parsed():
         sensor(window=WINDOW, deferrable=False)
     with (
         DAG("output", schedule=None, start_date=datetime(2026, 11, 1, tzinfo=UTC)),
-        pytest.raises(InvalidRequest, match="no other task's output"),
+        pytest.raises(InvalidRequest, match="does not know another task's output"),
     ):
         sensor(window=BaseOperator(task_id="other").output)

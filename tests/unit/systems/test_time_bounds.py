@@ -1,4 +1,4 @@
-"""Every event's time lies within what its piece says, however events are noted; pieces begin between two events."""
+"""Every event's time is within what its piece says, however events are noted; pieces begin between two events."""
 
 import json
 from fractions import Fraction
@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_provider_streams.model.plan import Span, Split
-from airflow_provider_streams.model.position import Position
-from airflow_provider_streams.model.seen_times import SeenTimes, with_unknown
+from airflow_provider_streams.model.plan.plan import Span, Split
+from airflow_provider_streams.model.plan.time_statistics import TimeStatistics, with_unknown
+from airflow_provider_streams.model.stream.position import Position
 from airflow_provider_streams.systems.time_bounds import FEWEST_PIECES, MOST_PIECES, PIECE_BYTES, TimeBounds, Times
 
 times = st.integers(-(2**62), 2**62)
@@ -23,7 +23,7 @@ def split_of(spans, size=0):
 
 @st.composite
 def stored(draw):
-    """A split, and the events in it: run, first unit, time in some unit; None: nobody knows it."""
+    """A split, and the events in it: run, first unit, time in some unit; None: it is unknown."""
     spans, run = [], 0
     for _ in range(draw(st.integers(1, 3))):
         run += draw(st.integers(1, 5))
@@ -55,7 +55,9 @@ def test_bounds_hold_every_event_and_pieces_tile_what_is_stored(read, unit, data
     note_together(bounds, [one for one in together if one[2] is None], None)
     bounds.merge(others)
     seen = bounds.seen()
-    assert [SeenTimes.from_json(one) for one in json.loads(json.dumps([one.to_json() for one in seen]))] == list(seen)
+    assert [TimeStatistics.from_json(one) for one in json.loads(json.dumps([one.to_json() for one in seen]))] == list(
+        seen
+    )
     for run, first, time in events:
         (piece,) = [one for one in seen if one.span.run == run and one.span.first <= first < one.span.end]
         if time is None:
@@ -108,10 +110,14 @@ def test_what_lies_outside_the_split_is_not_noted():
     for run, unit in ((2, 15), (4, 15), (3, 9), (3, 20)):
         bounds.add(run, unit, 0)
     bounds.add_all(np.array([2, 3, 3, 4]), np.array([15, 5, 25, 15]), None)
-    assert bounds.seen() == (SeenTimes(Span(3, 10, 20), None, None),)
+    assert bounds.seen() == (TimeStatistics(Span(3, 10, 20), None, None),)
 
 
 def test_what_one_reader_does_not_know_the_other_does_not_prove():
-    seen = (SeenTimes(Span(1, 0, 10), 5, 6), SeenTimes(Span(1, 10, 20), 5, 6), SeenTimes(Span(2, 0, 10), 5, 6))
-    doubts = (SeenTimes(Span(1, 5, 12), None, None, 2), SeenTimes(Span(2, 0, 3), 1, 1))
+    seen = (
+        TimeStatistics(Span(1, 0, 10), 5, 6),
+        TimeStatistics(Span(1, 10, 20), 5, 6),
+        TimeStatistics(Span(2, 0, 10), 5, 6),
+    )
+    doubts = (TimeStatistics(Span(1, 5, 12), None, None, 2), TimeStatistics(Span(2, 0, 3), 1, 1))
     assert [one.unknown for one in with_unknown(seen, doubts)] == [2, 2, 0]

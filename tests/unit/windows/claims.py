@@ -15,17 +15,17 @@ from typing import Any
 import pyarrow.parquet as pq
 from sqlalchemy import select
 
-from airflow_provider_streams.errors import LandingMismatch, OffGrid
+from airflow_provider_streams.errors import LandingMismatch, WindowNotAligned
 from airflow_provider_streams.journal import tables
-from airflow_provider_streams.journal.landings import KeptLanding
-from airflow_provider_streams.journal.runs import REMOVED, SUPERSEDED
+from airflow_provider_streams.journal.landings import StoredLanding
+from airflow_provider_streams.journal.runs.run_records import REMOVED, SUPERSEDED
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.lake.parquet.table import ParquetTable
-from airflow_provider_streams.model.coverage import Coverage, WindowState
-from airflow_provider_streams.model.landing import Landing
-from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.model.sinks.landing import Landing
+from airflow_provider_streams.model.window.coverage import Coverage, WindowState
+from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.testing.fake import Truth
-from airflow_provider_streams.windows.table import compare
+from airflow_provider_streams.windows.claim.table_coverage import compare
 
 Rows = dict[int, dict[str, Any]]
 Owner = tuple[str, str]
@@ -45,9 +45,9 @@ class Act:
     landing: Landing
     window: Window
     """Or the span of a backfill."""
-    acts: Mapping[str, Any] = field(default_factory=dict)
+    overrides: Mapping[str, Any] = field(default_factory=dict)
     dies: bool = False
-    """Or its Spark does: rows may lie in the table that nobody claims, until they are read again."""
+    """Or its Spark does: the table may hold unclaimed rows until they are read again."""
 
     @property
     def table(self) -> Path | None:
@@ -56,8 +56,8 @@ class Act:
 
     @property
     def may_leave_rows(self) -> bool:
-        """Also those of windows that were planned anew, or gave way, for a read that failed then."""
-        return self.dies or bool(self.acts.keys() & {"replan", "overlap", "reland", "select"})
+        """Also those of windows that were planned again, or gave way, for a read that then failed."""
+        return self.dies or bool(self.overrides.keys() & {"replan", "overlap", "full_refresh", "select"})
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Memory:
     rows: dict[str, dict[str, Rows]]
     """By journal and table of the journal."""
     files: dict[Path, dict[Path, tuple[int, ...]]]
-    """By table: each file, and what changes when it is written anew."""
+    """By table: each file, and what changes when it is written again."""
     claims: tuple[Claim, ...]
     unclaimed: dict[Path, frozenset[Window]]
 
@@ -122,15 +122,15 @@ def check_act(act: Act, before: Memory, after: Memory, error: Exception | None) 
     _check_others(act, before, after)
     _check_landing(act, before, after)
     left = {folder: after.unclaimed[folder] - before.unclaimed[folder] for folder in after.unclaimed}
-    assert act.may_leave_rows or not any(left.values()), f"rows that nobody claims: {left}"
+    assert act.may_leave_rows or not any(left.values()), f"unclaimed rows: {left}"
     if act.kind == "look":
         assert after.files == before.files
         assert _all(after, act, "streams_landings") == _all(before, act, "streams_landings")
         assert _covered(after) == _covered(before)
-    if isinstance(error, LandingMismatch | OffGrid):
+    if isinstance(error, LandingMismatch | WindowNotAligned):
         assert after.files == before.files
         assert _counted(after) == _counted(before), "a refusal changed something"
-    elif error is not None and act.kind == "read" and not act.acts and not act.dies:
+    elif error is not None and act.kind == "read" and not act.overrides and not act.dies:
         _check_failure(act, before, after)
 
 
@@ -145,15 +145,15 @@ def _check_others(act: Act, before: Memory, after: Memory) -> None:
 
 
 def _check_landing(act: Act, before: Memory, after: Memory) -> None:
-    """Something else is landed by an explicit act only, unless nothing was landed so far."""
+    """Something else is landed by an override only, unless nothing was landed so far."""
     kept, now = before.landing(act), after.landing(act)
-    if kept is None or now is None or act.acts.get("reland") or not before.is_landed(act):
+    if kept is None or now is None or act.overrides.get("full_refresh") or not before.is_landed(act):
         return
     asked = _terms(kept)
     if asked["target"] is None and act.landing.sink is not None:
         return  # a reader that only proved begins to land
     assert _terms(now) == asked
-    for name in ("grid", "basis"):
+    for name in ("window_schedule", "basis"):
         assert kept[name] is None or now[name] == kept[name]
     is_proving = asked["target"] is None
     assert now["table_id"] == kept["table_id"] or is_proving or not before.files[_folder(asked["target"])], (
@@ -216,7 +216,7 @@ def _covered(memory: Memory) -> set[tuple[str, Owner, Window, str]]:
 
 
 def _terms(kept: Mapping[str, Any]) -> dict[str, Any]:
-    landing: dict[str, Any] = json.loads(kept["landing"])
+    landing: dict[str, Any] = kept["landing"]
     return {name: landing[name] for name in ("target", "columns", "transform")}
 
 
@@ -239,12 +239,12 @@ class Claim:
     name: str
     journal: Journal
     owner: Owner
-    kept: KeptLanding
+    kept: StoredLanding
     known: Coverage
     """By the journal alone."""
     shown: Coverage
     """As the table bears it out: what users see."""
-    standing: str
+    status: str
     gone: frozenset[Window]
 
     @property
@@ -262,31 +262,31 @@ def _claims(journals: Mapping[str, Journal]) -> Iterator[Claim]:
                 known = journal.coverage(*owner, *_ALL)
                 shown, view = compare(journal, *owner, known)
                 assert view is not None
-                yield Claim(name, journal, owner, kept, known, shown, view.standing, frozenset(view.gone))
+                yield Claim(name, journal, owner, kept, known, shown, view.status, frozenset(view.gone))
 
 
 def _unclaimed(seen: tuple[Claim, ...], folders: list[Path]) -> dict[Path, frozenset[Window]]:
     """Windows whose rows lie in a table, and that no journal has as covered there."""
     held = {folder: set(ParquetTable(str(folder)).windows()) for folder in folders}
     for claim in seen:
-        if claim.standing == "ours":
+        if claim.status == "ours":
             covered = {item.window for item in claim.shown.select("covered") if item.run is not None}
             held[claim.folder] -= covered
     return {folder: frozenset(windows) for folder, windows in held.items()}
 
 
 def check_table(folder: Path) -> None:
-    """No event is in it twice, whether somebody claims it or not."""
+    """No event is in it twice, claimed or not."""
     files = folder.glob("window_start=*/window_end=*/*.parquet")
     doubled = [value for value, count in Counter(v for file in files for v in _values(file)).items() if count > 1]
     assert doubled == [], f"{folder}: {doubled[:3]}"
 
 
 def check_claim(claim: Claim, truth: Truth) -> None:
-    """A table holds exactly what is claimed of it; what it does not hold is told, and so is what it is."""
+    """A table holds exactly what is claimed of it; its state and what it lacks are reported."""
     table = ParquetTable(str(claim.folder))
-    standing, held = _look(claim, table)
-    assert claim.standing == standing
+    status, held = _look(claim, table)
+    assert claim.status == status
     covered = [item for item in claim.known.select("covered") if item.run is not None]
     assert claim.gone == {item.window for item in covered} - held
     assert all(not a.window.overlaps(b.window) for a, b in pairwise(covered))
@@ -299,7 +299,7 @@ def check_claim(claim: Claim, truth: Truth) -> None:
     states = {item.window: item.state for item in claim.shown.windows}
     for window in held - {item.window for item in covered}:
         assert states.get(window) != "covered", window
-        assert claim.journal.runs(*claim.owner, window), f"nobody ever read {window}"
+        assert claim.journal.runs(*claim.owner, window), f"{window} was never read"
 
 
 def _look(claim: Claim, table: ParquetTable) -> tuple[str, set[Window]]:
@@ -331,7 +331,7 @@ def _check_window(claim: Claim, table: ParquetTable, item: WindowState, truth: T
 
 
 def _check_ranges(claim: Claim, item: WindowState, rows: set[tuple[int, int]]) -> None:
-    """What was read lies in the plan's ranges; of a chain it is all that lies there."""
+    """All events that were read are in the plan's ranges; a chain reads all events of its ranges."""
     plan = claim.journal.pinned(*claim.owner, item.window)
     assert plan is not None
     assert plan.fingerprint == item.fingerprint

@@ -13,30 +13,29 @@ import pyarrow.parquet as pq
 import pytest
 
 from airflow_provider_streams import ParquetSink, Window
-from airflow_provider_streams.formats.resolve import decoding_of
+from airflow_provider_streams.formats.schema.payload_resolution import decoding_of
+from airflow_provider_streams.journal.runs.run_records import TaskInstanceKey
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.lake.parquet.table import ParquetTable
-from airflow_provider_streams.model.backfill import Selection, parse_select
-from airflow_provider_streams.model.basis import PublishTime, event_time_of
-from airflow_provider_streams.model.grid import parse_grid
-from airflow_provider_streams.model.landing import Landed, Landing
-from airflow_provider_streams.model.payload import Json
-from airflow_provider_streams.model.plan import Plan
-from airflow_provider_streams.model.undecodable import Undecodable
-from airflow_provider_streams.spark import reading
+from airflow_provider_streams.model.plan.plan import Plan
+from airflow_provider_streams.model.schema.decode_errors import DecodeErrorPolicy
+from airflow_provider_streams.model.schema.payload import Json
+from airflow_provider_streams.model.sinks.landing import Landed, Landing
+from airflow_provider_streams.model.window.backfill import Preview, Selection, parse_select
+from airflow_provider_streams.model.window.basis import PublishTime
+from airflow_provider_streams.model.window.window_schedule import parse_schedule
+from airflow_provider_streams.spark.job import plan_reading
 from airflow_provider_streams.systems.registry import declaration_of
 from airflow_provider_streams.testing.fake import FakeSource, FakeSystem
-from airflow_provider_streams.testing.landing import place_without_spark, run_without_spark, without_transforms
-from airflow_provider_streams.windows.acts import Acts
-from airflow_provider_streams.windows.ask import Ask
-from airflow_provider_streams.windows.backfilling import Backfill, Backfiller, Outcome, Preview, backfill_grid
-from airflow_provider_streams.windows.planning import WindowRead
-from airflow_provider_streams.windows.readiness import WindowQuestion
-from airflow_provider_streams.windows.reading import RunIds, plan_window, read_window
-from airflow_provider_streams.windows.workplace import Workplace
+from airflow_provider_streams.testing.landing import context_without_spark, run_without_spark, without_transforms
+from airflow_provider_streams.windows.claim.overrides import Overrides
+from airflow_provider_streams.windows.run.outcome import Outcome
+from airflow_provider_streams.windows.run.request import OneWindow, ReadRequest, WindowsOfSpan
+from airflow_provider_streams.windows.run.window_context import WindowContext
+from airflow_provider_streams.windows.run.window_run import WindowRun
 
 MINUTE = timedelta(minutes=1)
-QUARANTINE = Undecodable("quarantine")
+QUARANTINE = DecodeErrorPolicy("quarantine")
 
 
 @dataclass
@@ -61,18 +60,18 @@ class World:
         """A table of this world."""
         return ParquetSink(str(self.path / name))
 
-    def place(self, source: FakeSource) -> Workplace:
+    def source(self, name: str, value: Any) -> Any:
+        """A stream of this world."""
+        return FakeSource(name, value=value)
+
+    def options(self, source: Any) -> dict[str, str]:
+        """The settings of the system that has it."""
+        return {**self.truth, "stream": source.name}
+
+    def place(self, source: Any) -> WindowContext:
         """Where its windows are worked on."""
-
-        class Stream:
-            def system(stream) -> FakeSystem:  # noqa: N805 - `self` is the world
-                return FakeSystem(stream.options())
-
-            def options(stream) -> dict[str, str]:  # noqa: N805
-                return {**self.truth, "stream": source.name}
-
         run = lambda work: run_without_spark(without_transforms(work))  # noqa: E731
-        return replace(place_without_spark(self.journal, "fake", {}), stream=Stream(), spark=run)
+        return replace(context_without_spark(self.journal, source.system, self.options(source)), spark=run)
 
     def read(
         self,
@@ -83,30 +82,38 @@ class World:
         sink: str | None = "lake",
         basis: Any = "publish",
         slack: timedelta = timedelta(0),
-        grid: str | None = None,
+        window_schedule: str | None = None,
         columns: tuple[str, ...] | None = None,
         transform: str | None = None,
         value: Any = None,
-        undecodable: Undecodable = QUARANTINE,
+        undecodable: DecodeErrorPolicy = QUARANTINE,
         on_loss: Any = "fail",
         dry_run: bool = False,
-        **acts: Any,
+        **overrides: Any,
     ) -> Landed | None:
         """One run of a task that reads one window, as the operator does it."""
         self.tries += 1
-        stream, done = FakeSource(source, value=value), Acts(**acts)
-        landing = Landing(self.sink(sink) if sink else None, transform, columns)
-        question = WindowQuestion(
-            stream, window, PublishTime(slack) if basis == "publish" else declaration_of("fake").basis(basis)
+        stream = self.source(source, value)
+        request = ReadRequest(
+            stream,
+            reader,
+            OneWindow(window),
+            TaskInstanceKey("dag", f"run-{self.tries}", "read", 1),
+            Landing(self.sink(sink) if sink else None, transform, columns),
+            PublishTime(slack) if basis == "publish" else declaration_of(stream.system).basis(basis),
+            parse_schedule(window_schedule) if window_schedule else None,
+            on_loss,
+            undecodable=undecodable,
+            overrides=Overrides(**overrides),
         )
-        read = WindowRead(question, reader, on_loss, undecodable=undecodable)
-        ids = RunIds("dag", f"run-{self.tries}", "read", 1)
-        of_grid = parse_grid(grid) if grid else None
-        ask = Ask(stream, reader, landing, read.basis, of_grid, event_time_of(read.question.basis))
+        run = WindowRun(self.place(stream), request)
+        prepared = run.prepare(dry_run=dry_run)
         if dry_run:
-            self.shown = plan_window(self.place(stream), ask, read, ids, done)
+            ((_, self.shown, _),) = prepared.reads
             return None
-        return read_window(self.place(stream), ask, read, ids, done, planned=lambda _plan: None)[1]
+        outcome = run.land(prepared, lambda *_: None)
+        outcome.check(request)
+        return outcome.landed[0][2]
 
     def backfill(
         self,
@@ -125,27 +132,25 @@ class World:
         value: Any = None,
         dry_run: bool = False,
         is_own: Callable[[Any], bool] = lambda _run: False,
-        **acts: Any,
+        **overrides: Any,
     ) -> tuple[Preview, Outcome]:
         """One run of a task that backfills."""
         self.tries += 1
-        stream = FakeSource(source, value=value)
-        backfill = Backfill(
-            source=stream,
-            span=span,
-            grid=backfill_grid(self.journal, stream.key, reader, length, span),
-            reader=reader,
-            selection=Selection(parse_select(select), accepts_loss=on_loss == "record", is_own=is_own),
-            landing=Landing(self.sink(sink) if sink else None, transform, columns),
-            basis=PublishTime(timedelta(0)) if basis == "publish" else declaration_of("fake").basis(basis),
+        stream = self.source(source, value)
+        selection = Selection(parse_select(select), accepts_loss=on_loss == "record", is_own=is_own)
+        request = ReadRequest(
+            stream,
+            reader,
+            WindowsOfSpan(span, selection, length, lookback),
+            TaskInstanceKey("dag", f"run-{self.tries}", "fill", 1),
+            Landing(self.sink(sink) if sink else None, transform, columns),
+            PublishTime(timedelta(0)) if basis == "publish" else declaration_of(stream.system).basis(basis),
             on_loss=on_loss,
-            lookback=lookback,
-            acts=Acts(**acts),
+            overrides=Overrides(**overrides),
         )
-        backfiller = Backfiller(self.place(stream), backfill, RunIds("dag", f"run-{self.tries}", "fill", 1))
-        backfiller.recount()
-        preview = backfiller.preview(pin=not dry_run)
-        return preview, Outcome() if dry_run else backfiller.run(preview, done=lambda *_: None)
+        run = WindowRun(self.place(stream), request)
+        prepared = run.prepare(dry_run=dry_run)
+        return prepared.tables[0].preview, Outcome() if dry_run else run.land(prepared, lambda *_: None)
 
     def states(self, span: Window, reader: str = "reader", source: str = "numbers") -> list[str]:
         """What the journal says of each window."""
@@ -164,14 +169,14 @@ class World:
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
-    read_table = reading.read_table
+    read_table = plan_reading.read_table
 
-    def read(spec: Any) -> Any:
+    def read(spec: Any, systems: Any, progress: Any = None) -> Any:
         made.before(spec)
-        return read_table(spec)
+        return read_table(spec, systems, progress)
 
     with pytest.MonkeyPatch.context() as patched, Journal(f"sqlite:///{tmp_path / 'journal.db'}") as journal:
-        patched.setattr(reading, "read_table", read)
+        patched.setattr(plan_reading, "read_table", read)
         made = World(tmp_path, journal)
         yield made
 

@@ -24,9 +24,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from airflow_provider_streams.errors import StreamsError
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.lake.parquet import table as parquet_table
-from airflow_provider_streams.model.grid import parse_grid
-from airflow_provider_streams.model.landing import Landing
-from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.model.sinks.landing import Landing
+from airflow_provider_streams.model.window.window import Window
+from airflow_provider_streams.model.window.window_schedule import parse_schedule
 from airflow_provider_streams.testing.fake import FakeSource, Truth
 from tests.unit.windows.claims import Act, Memory, check_act, check_claim, check_landed, check_table
 from tests.unit.windows.conftest import World
@@ -54,8 +54,8 @@ ACTS = st.fixed_dictionaries(
     {},
     optional={
         "replan": st.booleans(),
-        "reland": st.booleans(),
-        "accept_fewer": st.booleans(),
+        "full_refresh": st.booleans(),
+        "allow_fewer_rows": st.booleans(),
         "overlap": st.sampled_from(["refuse", "replace"]),
     },
 )
@@ -113,13 +113,13 @@ class Users(RuleBasedStateMachine):
 
     # What users do
 
-    @rule(moment=MOMENTS, grid=GRIDS, basis=BASES, loss=LOSSES, acts=ACTS, whose=WHOSE)
-    def read(self, moment, grid, basis, loss, acts, whose):
-        self.attempt(*self.reading(moment, grid, basis, loss, acts, whose))
+    @rule(moment=MOMENTS, window_schedule=GRIDS, basis=BASES, loss=LOSSES, overrides=ACTS, whose=WHOSE)
+    def read(self, moment, window_schedule, basis, loss, overrides, whose):
+        self.attempt(*self.reading(moment, window_schedule, basis, loss, overrides, whose))
 
-    @rule(moment=MOMENTS, grid=GRIDS, basis=BASES, loss=LOSSES, acts=ACTS, whose=WHOSE)
-    def look(self, moment, grid, basis, loss, acts, whose):
-        self.attempt(*self.reading(moment, grid, basis, loss, acts, whose, dry_run=True))
+    @rule(moment=MOMENTS, window_schedule=GRIDS, basis=BASES, loss=LOSSES, overrides=ACTS, whose=WHOSE)
+    def look(self, moment, window_schedule, basis, loss, overrides, whose):
+        self.attempt(*self.reading(moment, window_schedule, basis, loss, overrides, whose, dry_run=True))
 
     @rule(
         moment=MOMENTS,
@@ -128,28 +128,35 @@ class Users(RuleBasedStateMachine):
         select=st.sampled_from(["missing", "failed", "lost", "all", "late"]),
         lookback=st.none() | st.just(timedelta(hours=6)),
         loss=LOSSES,
-        acts=ACTS,
+        overrides=ACTS,
         whose=WHOSE,
     )
-    def backfill(self, moment, days, length, select, lookback, loss, acts, whose):
+    def backfill(self, moment, days, length, select, lookback, loss, overrides, whose):
         how = {"length": length, "select": select, "lookback": lookback, "on_loss": loss}
-        self.attempt(*self.backfilling(moment, days, acts, whose, **how))
+        self.attempt(*self.backfilling(moment, days, overrides, whose, **how))
 
-    @rule(moment=MOMENTS, grid=GRIDS, basis=BASES, acts=ACTS, whose=WHOSE, death=st.sampled_from(sorted(DEATHS)))
-    def read_and_die(self, moment, grid, basis, acts, whose, death):
-        self.attempt(*self.reading(moment, grid, basis, "fail", acts, whose), death=death)
+    @rule(
+        moment=MOMENTS,
+        window_schedule=GRIDS,
+        basis=BASES,
+        overrides=ACTS,
+        whose=WHOSE,
+        death=st.sampled_from(sorted(DEATHS)),
+    )
+    def read_and_die(self, moment, window_schedule, basis, overrides, whose, death):
+        self.attempt(*self.reading(moment, window_schedule, basis, "fail", overrides, whose), death=death)
 
     @rule(moment=MOMENTS, days=st.integers(1, 7), whose=WHOSE, death=st.sampled_from(sorted(DEATHS)))
     def backfill_and_die(self, moment, days, whose, death):
         self.attempt(*self.backfilling(moment, days, {}, whose, length=None), death=death)
 
-    @rule(moment=MOMENTS, grid=GRIDS, acts=ACTS, whose=WHOSE)
-    def read_while_spark_fails(self, moment, grid, acts, whose):
+    @rule(moment=MOMENTS, window_schedule=GRIDS, overrides=ACTS, whose=WHOSE)
+    def read_while_spark_fails(self, moment, window_schedule, overrides, whose):
         def fail(_spec: Any) -> None:
             raise SparkDied
 
         self.world.before = fail
-        self.attempt(*self.reading(moment, grid, "publish", "fail", acts, whose))
+        self.attempt(*self.reading(moment, window_schedule, "publish", "fail", overrides, whose))
         self.world.before = lambda _spec: None
 
     # What else happens
@@ -196,27 +203,34 @@ class Users(RuleBasedStateMachine):
 
     # How
 
-    def reading(self, moment, grid, basis, loss, acts, whose, *, dry_run=False) -> tuple[Act, Doing]:
-        window = parse_grid(grid or "7h").cell(moment)
-        how = {"basis": basis, "grid": grid, "on_loss": loss, "dry_run": dry_run, **whose, **acts}
-        act = self.act("look" if dry_run else "read", window, whose, acts)
+    def reading(self, moment, window_schedule, basis, loss, overrides, whose, *, dry_run=False) -> tuple[Act, Doing]:
+        window = parse_schedule(window_schedule or "7h").cell(moment)
+        how = {
+            "basis": basis,
+            "window_schedule": window_schedule,
+            "on_loss": loss,
+            "dry_run": dry_run,
+            **whose,
+            **overrides,
+        }
+        act = self.act("look" if dry_run else "read", window, whose, overrides)
 
         def read() -> tuple[Window, ...]:
             return () if self.world.read(window, **how) is None else (window,)
 
         return act, read
 
-    def backfilling(self, moment, days, acts, whose, **how) -> tuple[Act, Doing]:
+    def backfilling(self, moment, days, overrides, whose, **how) -> tuple[Act, Doing]:
         span = Window(moment, moment + timedelta(days=days))
         late = {"select": "late"} if how.get("select") == "late" else {}
-        act = self.act("backfill", span, whose, {**acts, **late})
-        return act, lambda: self.world.backfill(span, **how, **whose, **acts)[1].covered
+        act = self.act("backfill", span, whose, {**overrides, **late})
+        return act, lambda: self.world.backfill(span, **how, **whose, **overrides)[1].covered
 
-    def act(self, kind: str, window: Window, whose: dict[str, Any], acts: dict[str, Any]) -> Act:
+    def act(self, kind: str, window: Window, whose: dict[str, Any], overrides: dict[str, Any]) -> Act:
         sink = self.world.sink(whose["sink"]) if whose["sink"] else None
         landing = Landing(sink, whose["transform"], whose["columns"])
         owner = (FakeSource(whose["source"]).key, whose["reader"])
-        told = {name: value for name, value in acts.items() if value not in (False, "refuse")}
+        told = {name: value for name, value in overrides.items() if value not in (False, "refuse")}
         return Act(kind, self.journal, owner, landing, window, told)
 
     def attempt(self, act: Act, do: Doing, death: str | None = None) -> None:

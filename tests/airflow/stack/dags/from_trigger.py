@@ -5,12 +5,18 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from airflow.sdk import DAG, CronDataIntervalTimetable, CronPartitionTimetable
+from airflow.sdk import DAG
 
-from airflow_provider_streams.model.basis import PublishTime
+from airflow_provider_streams.model.window.basis import PublishTime
 from airflow_provider_streams.operators.read import ReadWindowOperator
 from airflow_provider_streams.sensors.window import WindowReadySensor
 from airflow_provider_streams.testing.fake import FakeSource
+from airflow_provider_streams.timetables import window_timetable
+
+try:
+    from airflow.sdk import CronDataIntervalTimetable
+except ImportError:  # Airflow 3.1
+    from airflow.timetables.interval import CronDataIntervalTimetable
 
 
 def awaiting(dag_id: str, schedule: Any, **arguments: Any) -> DAG:
@@ -27,7 +33,7 @@ def awaiting(dag_id: str, schedule: Any, **arguments: Any) -> DAG:
     return dag
 
 
-# its windows reach from partition to partition: nobody says how long they are
-partitions = awaiting("from_trigger_partitions", CronPartitionTimetable("@hourly", timezone="UTC", run_offset=-1))
+# its windows reach from partition to partition: nothing says how long they are
+partitions = awaiting("from_trigger_partitions", window_timetable("@hourly"))
 intervals = awaiting("from_trigger_intervals", CronDataIntervalTimetable("@hourly", timezone="UTC"))
 explicit = awaiting("from_trigger_explicit", None, window="{{ dag_run.conf['window'] }}")

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from airflow.sdk import DAG, CronDataIntervalTimetable, CronPartitionTimetable
+from airflow.sdk import DAG
 
-from airflow_provider_streams.model.basis import PublishTime
+from airflow_provider_streams.model.window.basis import PublishTime
 from airflow_provider_streams.operators.read import ReadWindowOperator
 from airflow_provider_streams.testing.fake import FakeSource
+from airflow_provider_streams.timetables import window_timetable
+
+try:
+    from airflow.sdk import CronDataIntervalTimetable
+except ImportError:  # Airflow 3.1
+    from airflow.timetables.interval import CronDataIntervalTimetable
 
 START = datetime(2026, 11, 20, tzinfo=UTC)
 
@@ -23,7 +29,7 @@ def planning(dag_id: str, schedule: object, **arguments: object) -> DAG:
 
 partitions = planning(
     "hourly_partitions",
-    CronPartitionTimetable("@hourly", timezone="UTC", run_offset=-1),
+    window_timetable("@hourly"),
     window_length=timedelta(hours=1),
 )
 intervals = planning("hourly_intervals", CronDataIntervalTimetable("@hourly", timezone="UTC"))

@@ -1,4 +1,4 @@
-"""A watcher announces complete windows, and a run reads those it was told of in one Spark job."""
+"""A watcher announces complete windows, and a run reads those of its event in one Spark job."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ with DAG("kill_watcher", schedule=[COMPLETE], max_active_runs=1) as dag:
 
     @task
     def announced(triggering_asset_events: Any = None) -> dict[str, str]:
-        """The span of all windows that this run was told of."""
+        """The span of all windows of this run's event."""
         payloads = [event.extra["payload"] for event in triggering_asset_events[COMPLETE]]
         windows = [window for payload in payloads for window in payload["windows"]]
         return {"start": min(one["start"] for one in windows), "end": max(one["end"] for one in windows)}

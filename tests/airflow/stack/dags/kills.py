@@ -42,7 +42,6 @@ def killed(name: str, *, waits: bool = False, reads: bool = True) -> DAG:
     return dag
 
 
-scheduler = killed("scheduler")
 orphan = killed("orphan")
 worker = killed("worker")
 api_server = killed("api_server")

@@ -27,7 +27,7 @@ import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** Pravega's own Java client behind lines: one command in, one JSON object out. */
+/** Pravega's own Java client, driven by lines: one command in, one JSON object out. */
 public class Peer {
     static ClientConfig CONFIG;
 

@@ -76,10 +76,15 @@ public class Serializers {
     }
 
     private static SerializerConfig config(String stream, SerializationFormat format, Codecs codec) {
+        return config(stream, format, codec, format == SerializationFormat.Any);
+    }
+
+    private static SerializerConfig config(
+            String stream, SerializationFormat format, Codecs codec, boolean manyTypes) {
         SerializerConfigBuilder builder = SerializerConfig.builder()
                 .groupId(stream)
                 .namespace(SCOPE)
-                .createGroup(format, Compatibility.allowAny(), format == SerializationFormat.Any)
+                .createGroup(format, Compatibility.allowAny(), manyTypes)
                 .registerSchema(true)
                 .registerCodec(true)
                 .registryConfig(SchemaRegistryClientConfig.builder().schemaRegistryUri(REGISTRY).build());
@@ -120,6 +125,32 @@ public class Serializers {
                 Any.getDefaultInstance());
     }
 
+    private static GenericRecord record(String schema, Object... values) {
+        GenericRecord record = new GenericData.Record(new Schema.Parser().parse(schema));
+        for (int i = 0; i < values.length; i++) {
+            record.put(i, values[i]);
+        }
+        return record;
+    }
+
+    /** Two versions of one record type and another type between them; and three formats; each event twice. */
+    private static void writeTypes() {
+        String order = "{\"type\":\"record\",\"name\":\"Order\",\"namespace\":\"t\",\"fields\":["
+                + "{\"name\":\"id\",\"type\":\"long\"},{\"name\":\"cents\",\"type\":\"long\"}";
+        String payment = "{\"type\":\"record\",\"name\":\"Payment\",\"namespace\":\"t\",\"fields\":["
+                + "{\"name\":\"id\",\"type\":\"long\"},{\"name\":\"iban\",\"type\":\"string\",\"default\":\"DE0\"}]}";
+        String note = ",{\"name\":\"note\",\"type\":\"string\",\"default\":\"none\"}";
+        SerializerConfig config = config("types", SerializationFormat.Avro, Codecs.None, true);
+        for (GenericRecord one : List.of(record(order + "]}", 1L, 100L), record(payment, 2L, "DE1"),
+                record(order + note + "]}", 3L, 300L, "now"), record(payment, 4L, "DE2"))) {
+            write("types", SerializerFactory.avroSerializer(config, AvroSchema.ofRecord(one.getSchema())), one);
+        }
+        write("mixed", SerializerFactory.avroSerializer(config("mixed", SerializationFormat.Any, Codecs.None, true),
+                AvroSchema.ofRecord(new Schema.Parser().parse(order + "]}"))), record(order + "]}", 1L, 100L));
+        writeJson("mixed", SerializationFormat.Any, Codecs.GzipCompressor);
+        writeProtobuf("mixed", SerializationFormat.Any, Codecs.None);
+    }
+
     public static void main(String[] arguments) throws Exception {
         REGISTRY = URI.create(arguments[1]);
         SCOPE = arguments[2];
@@ -134,6 +165,7 @@ public class Serializers {
             }
             writeAvro("any", SerializationFormat.Any, Codecs.None);
             writeAvro("any", SerializationFormat.Any, Codecs.GzipCompressor);
+            writeTypes();
             // and what no registry knows
             write("avro-none", new JavaSerializer<String>(), "an object");
         }

@@ -7,7 +7,7 @@ from airflow_provider_streams.lake.delta.storage import errors_of, object_store_
 from airflow_provider_streams.lake.storage import Storage
 
 
-def test_what_a_connection_says_is_told_by_the_names_that_delta_rs_takes():
+def test_a_connection_reaches_delta_rs_by_its_own_names():
     told = {
         "client.region": "eu-west-1",
         "s3.endpoint": "http://127.0.0.1:8333",
@@ -64,7 +64,7 @@ def test_an_azure_account_is_the_one_of_the_address(told, taken):
         object_store_options(Storage(AZURE, {**told, "adls.account-name": "other"}))
 
 
-def test_plain_http_is_only_for_who_asks_for_it():
+def test_plain_http_is_used_only_on_request():
     told = object_store_options(Storage("s3://lake/orders", {"s3.endpoint": "https://store"}))
     assert "AWS_ALLOW_HTTP" not in told
 
@@ -74,12 +74,12 @@ def test_a_path_needs_nothing():
 
 
 @pytest.mark.parametrize("asked", ["s3.role-arn", "client.role-arn", "s3.tls-ca-file"])
-def test_what_delta_rs_cannot_be_told_is_refused_and_not_forgotten(asked):
+def test_options_that_delta_rs_lacks_are_refused_and_not_forgotten(asked):
     with pytest.raises(InvalidRequest, match=asked):
         object_store_options(Storage("s3://lake/orders", {asked: "x"}))
 
 
-def test_an_authority_is_taken_where_the_process_has_it_too(monkeypatch):
+def test_an_authority_is_accepted_if_the_process_also_has_it(monkeypatch):
     monkeypatch.setenv("SSL_CERT_FILE", "/ca.pem")
     assert object_store_options(Storage("s3://lake/orders", {"s3.tls-ca-file": "/ca.pem"}))
     with pytest.raises(InvalidRequest, match="SSL_CERT_FILE"):

@@ -1,4 +1,4 @@
-"""Which catalog it is, is known before anybody is asked."""
+"""Which catalog it is, is known before the first request."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SINK = IcebergSink("shop.orders", conn_id="lake")
         ({"type": "REST", "warehouse": "s3://lake"}, "nothing says where the catalog 'lake' is"),
     ],
 )
-def test_a_catalog_that_nobody_knows_is_refused_with_those_that_are_known(properties, said):
+def test_an_unknown_catalog_is_refused_with_the_known_ones(properties, said):
     with given("lake", properties), pytest.raises(SinkError, match=f"lake:shop.orders: .*{said}") as caught:
         catalog_of(SINK)
     assert not caught.value.retryable
@@ -63,7 +63,7 @@ def database(tmp_path):
         yield file
 
 
-def test_what_a_database_has_not_committed_is_seen_by_nobody(database):
+def test_no_reader_sees_what_a_database_has_not_committed(database):
     """SQLite leaves a transaction open whose commit failed, and the pool lends its connection again."""
     catalog = catalog_of(SINK)
     catalog.create_namespace("shop")
@@ -76,7 +76,18 @@ def test_what_a_database_has_not_committed_is_seen_by_nobody(database):
     assert "never" not in catalog.load_table(SINK.table).properties
 
 
-def test_a_catalog_that_nobody_needs_any_more_leaves_no_connection_behind(database):
+def test_a_database_that_is_opened_read_only_fails_for_good(database):
+    catalog_of(SINK).create_namespace("shop")
+    where = {"type": "sql", "uri": f"sqlite:///file:{database}?mode=ro&uri=true", "init_catalog_tables": "false"}
+    with given("readonly", where):
+        sink = IcebergSink("shop.orders", conn_id="readonly")
+        catalog = catalog_of(sink)
+        with pytest.raises(SinkError, match=r"readonly database.*Let this user write") as caught, errors_of(sink):
+            catalog.create_namespace("other")
+    assert not caught.value.retryable
+
+
+def test_a_dropped_catalog_leaves_no_connection(database):
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         catalog_of(SINK).create_namespace("shop")
@@ -148,7 +159,7 @@ def test_the_number_of_tries_of_a_glue_catalog_may_be_text():
 def test_a_table_names_no_code_to_load(database):
     catalog = catalog_of(SINK)
     catalog.create_namespace("shop")
-    told = {"py-io-impl": "somebody.elses.FileIO"}
+    told = {"py-io-impl": "another.FileIO"}
     table = catalog.create_table(SINK.table, schema=pa.schema([("id", pa.int64())]), properties=told)
     assert table.properties == told
     assert type(catalog.load_table(SINK.table).io) is StoreFileIO

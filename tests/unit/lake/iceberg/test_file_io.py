@@ -21,7 +21,7 @@ def test_a_location_is_a_path_of_its_file_system(location, path):
     assert StoreFileIO.parse_location(location)[2] == path
 
 
-def test_the_token_that_is_lent_for_an_account_is_the_one_that_is_used():
-    lent = {"adls.sas-token.account.dfs.core.windows.net": "sig=1"}
-    opened = StoreFileIO(lent).fs_by_scheme("abfss", "lake@account.dfs.core.windows.net")
+def test_the_token_that_is_vended_for_an_account_is_used():
+    vended = {"adls.sas-token.account.dfs.core.windows.net": "sig=1"}
+    opened = StoreFileIO(vended).fs_by_scheme("abfss", "lake@account.dfs.core.windows.net")
     assert opened.equals(AzureFileSystem(account_name="account", sas_token="?sig=1"))

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_streams.errors import SourceNotFound, UnclearAnswer
-from airflow_provider_streams.systems.backoff import Pause
-from airflow_provider_streams.systems.pravega import controller_pb2 as pb
-from airflow_provider_streams.systems.pravega import wire
-from airflow_provider_streams.systems.pravega.calls import KeyedSegment
-from airflow_provider_streams.systems.pravega.client import Client
-from airflow_provider_streams.systems.pravega.endpoint import Endpoint
-from airflow_provider_streams.systems.pravega.names import Segment, segment_id
-from airflow_provider_streams.systems.pravega.segment_infos import SegmentInfo, SegmentQuery
+from airflow_provider_streams.errors import SourceNotFound, UnknownServerError
+from airflow_provider_streams.systems.connection.backoff import Pause
+from airflow_provider_streams.systems.pravega.client import controller_pb2 as pb
+from airflow_provider_streams.systems.pravega.client import wire_protocol
+from airflow_provider_streams.systems.pravega.client.controller_call import KeyedSegment
+from airflow_provider_streams.systems.pravega.client.endpoint import Endpoint
+from airflow_provider_streams.systems.pravega.client.stream_client import Client
+from airflow_provider_streams.systems.pravega.metadata.segment_bounds import SegmentInfo, SegmentQuery
+from airflow_provider_streams.systems.pravega.metadata.segment_names import Segment, segment_id
 
 STREAM = "scope/stream"
 
@@ -96,7 +96,7 @@ class World:
             return tuple(sorted(after))
         before = self._reach(end, lambda key: [k for k, one in self.segments.items() if key in one.successors])
         if not set(end) <= after or any(start.get(key, 0) > offset for key, offset in end.items()):
-            raise UnclearAnswer("the controller", "UNKNOWN")
+            raise UnknownServerError("the controller", "UNKNOWN")
         return tuple(sorted(after & before))
 
     @staticmethod
@@ -115,7 +115,7 @@ class World:
             return None
         if isinstance(question, SegmentQuery):
             return {
-                key: SegmentInfo(one.start, one.end, one.sealed, 0, self.made_ms and self.made_ms + key % 1000)
+                key: SegmentInfo(one.start, one.end, one.sealed, self.made_ms and self.made_ms + key % 1000)
                 for key in question.segment_ids
                 if (one := self.segments.get(key)) is not None and key not in self.gone
             }
@@ -185,11 +185,11 @@ class Store:
     def __init__(self, data: bytes, *, start: int = 0, sealed: bool = True) -> None:
         self.data, self.start, self.sealed, self.exists = data, start, sealed, True
         self.made_ms = 1_795_000_000_000
-        self.script: list[Callable[[wire.Message, socket.socket], bool]] = []
-        self.info_script: list[Callable[[wire.Message, socket.socket], bool]] = []
-        self.requests: list[wire.Message] = []
+        self.script: list[Callable[[wire_protocol.Message, socket.socket], bool]] = []
+        self.info_script: list[Callable[[wire_protocol.Message, socket.socket], bool]] = []
+        self.requests: list[wire_protocol.Message] = []
         self.connections = 0
-        self.on_keep_alive: Callable[[], wire.Message] = wire.KeepAlive
+        self.on_keep_alive: Callable[[], wire_protocol.Message] = wire_protocol.KeepAlive
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address = self._listener.getsockname()
         self._open: list[socket.socket] = []
@@ -209,37 +209,41 @@ class Store:
     def _serve(self, connection: socket.socket) -> None:
         with contextlib.suppress(OSError), connection.makefile("rb") as stream:
             while header := stream.read(8):
-                kind, length = wire.frame_size(header)
-                message = wire.decode(kind, memoryview(stream.read(length)))
+                kind, length = wire_protocol.frame_size(header)
+                message = wire_protocol.decode(kind, memoryview(stream.read(length)))
                 assert message is not None
-                if isinstance(message, wire.Hello):
-                    connection.sendall(wire.encode(wire.Hello()))
+                if isinstance(message, wire_protocol.Hello):
+                    connection.sendall(wire_protocol.encode(wire_protocol.Hello()))
                     continue
                 self.requests.append(message)
-                if isinstance(message, wire.KeepAlive):
-                    connection.sendall(wire.encode(self.on_keep_alive()))
+                if isinstance(message, wire_protocol.KeepAlive):
+                    connection.sendall(wire_protocol.encode(self.on_keep_alive()))
                     continue
-                script = self.script if isinstance(message, wire.ReadSegment) else self.info_script
+                script = self.script if isinstance(message, wire_protocol.ReadSegment) else self.info_script
                 if not (script and script.pop(0)(message, connection)):
-                    connection.sendall(wire.encode(self.answer(message)))
+                    connection.sendall(wire_protocol.encode(self.answer(message)))
 
-    def answer(self, message: wire.Message, most: int = 1 << 21) -> wire.Message:
+    def answer(self, message: wire_protocol.Message, most: int = 1 << 21) -> wire_protocol.Message:
         """As a real store answers."""
-        assert isinstance(message, wire.GetStreamSegmentInfo | wire.GetSegmentAttribute | wire.ReadSegment)
+        assert isinstance(
+            message, wire_protocol.GetStreamSegmentInfo | wire_protocol.GetSegmentAttribute | wire_protocol.ReadSegment
+        )
         if not self.exists:
-            return wire.NoSuchSegment(message.request_id, message.segment, "Java stack", getattr(message, "offset", -1))
-        if isinstance(message, wire.GetStreamSegmentInfo):
+            return wire_protocol.NoSuchSegment(
+                message.request_id, message.segment, "Java stack", getattr(message, "offset", -1)
+            )
+        if isinstance(message, wire_protocol.GetStreamSegmentInfo):
             end = len(self.data)
-            return wire.StreamSegmentInfo(
+            return wire_protocol.StreamSegmentInfo(
                 message.request_id, message.segment, True, self.sealed, False, 0, end, self.start
             )
-        if isinstance(message, wire.GetSegmentAttribute):
-            return wire.SegmentAttribute(message.request_id, self.made_ms)
+        if isinstance(message, wire_protocol.GetSegmentAttribute):
+            return wire_protocol.SegmentAttribute(message.request_id, self.made_ms)
         number, name, at = message.request_id, message.segment, message.offset
         if at < self.start:
-            return wire.SegmentIsTruncated(number, name, self.start, "", at)
+            return wire_protocol.SegmentIsTruncated(number, name, self.start, "", at)
         data = self.data[at : at + max(8, min(message.length, most))]
-        return wire.SegmentRead(name, at, False, False, data, number)
+        return wire_protocol.SegmentRead(name, at, False, False, data, number)
 
     def close(self) -> None:
         self._listener.shutdown(socket.SHUT_RDWR)

@@ -1,4 +1,4 @@
-from airflow_provider_streams.model.source import Source
+from airflow_provider_streams.model.stream.source import Source
 from airflow_provider_streams.systems.pravega.source import PravegaSource
 
 

@@ -8,18 +8,18 @@ import pytest
 
 from airflow_provider_streams import PravegaSource
 from airflow_provider_streams.errors import EventsLost, InvalidName, InvalidRequest, ReceiptMismatch, StartUnproven
-from airflow_provider_streams.model.basis import Cuts
-from airflow_provider_streams.model.cut import Cut
-from airflow_provider_streams.model.plan import Estimate, Plan, Range, SourceRef, Span, Split
-from airflow_provider_streams.model.position import Position
-from airflow_provider_streams.model.receipt import SplitReceipt, compare
-from airflow_provider_streams.model.window import Window
-from airflow_provider_streams.systems.pravega.names import Segment
-from airflow_provider_streams.systems.pravega.stream_cut import StreamCut
+from airflow_provider_streams.model.plan.plan import Estimate, Plan, Range, SourceRef, Span, Split
+from airflow_provider_streams.model.plan.receipt import SplitReceipt, compare
+from airflow_provider_streams.model.stream.cut import Cut
+from airflow_provider_streams.model.stream.position import Position
+from airflow_provider_streams.model.window.basis import Cuts
+from airflow_provider_streams.model.window.window import Window
+from airflow_provider_streams.systems.pravega.metadata.segment_names import Segment
+from airflow_provider_streams.systems.pravega.metadata.stream_cut import StreamCut
 from airflow_provider_streams.systems.pravega.system import PravegaSystem
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.systems.registry import load_system
-from airflow_provider_streams.windows.readiness import WindowQuestion, plan_request
+from airflow_provider_streams.windows.plan.readiness import WindowQuestion, plan_request
 from tests.unit.systems.pravega.conftest import STREAM
 
 NAME = "a/b/0.#epoch.0"
@@ -69,11 +69,11 @@ def test_the_horizon_is_the_oldest_recorded_cut_that_is_still_held(system, world
 def test_recorded_cuts_of_a_life_that_is_gone_are_not_held(system, world, monkeypatch):
     monkeypatch.setattr(PravegaSystem, "client", world)
     stream = f"{NAME.rpartition('/')[0]}"
-    source, lives = PravegaSource(stream), []
+    source, incarnations = PravegaSource(stream), []
     for life in range(2):
         world.made_ms += life
-        lives.append(system.identity(source))
-    cuts = [(0, ()), (9, lives[0]), (9, ()), (9, lives[0]), (0, lives[1]), (5, lives[1])]
+        incarnations.append(system.incarnation(source))
+    cuts = [(0, ()), (9, incarnations[0]), (9, ()), (9, incarnations[0]), (0, incarnations[1]), (5, incarnations[1])]
     recorded = [
         (START + timedelta(minutes=minute), Cut({NAME: Position.of(place)}), life)
         for minute, (place, life) in enumerate(cuts)
@@ -194,7 +194,7 @@ def plan_of(start: int, end: int) -> Plan:
     )
 
 
-class Asking:
+class LandingTask:
     """A client that knows one segment's info."""
 
     def __init__(self, info):
@@ -213,9 +213,9 @@ class Asking:
 
 
 def info(start, end):
-    from airflow_provider_streams.systems.pravega.segment_infos import SegmentInfo
+    from airflow_provider_streams.systems.pravega.metadata.segment_bounds import SegmentInfo
 
-    return SegmentInfo(start, end, True, 0)
+    return SegmentInfo(start, end, True)
 
 
 PLAN = plan_of(0, 100)
@@ -231,7 +231,7 @@ GAP = SplitReceipt(0, rows=1, bytes=12, entries=20, gaps=(Span(0, 20, 100),))
     ],
 )
 def test_a_gap_is_loss_with_its_size_and_cause(system, known, cause):
-    system._client = Asking(known)
+    system._client = LandingTask(known)
     with pytest.raises(EventsLost, match=rf"80 bytes of \[20, 100\) .*{cause}"):
         system.explain(PLAN, [GAP], on_loss="fail")
     explained = system.explain(PLAN, [GAP], on_loss="record")
@@ -242,7 +242,7 @@ def test_a_gap_is_loss_with_its_size_and_cause(system, known, cause):
 
 @pytest.mark.parametrize("on_loss", ["fail", "record"])
 def test_a_gap_whose_bytes_are_still_there_is_never_accepted(system, on_loss):
-    system._client = Asking(info(0, 100))
+    system._client = LandingTask(info(0, 100))
     with pytest.raises(ReceiptMismatch, match="never seen"):
         compare(PLAN, system.explain(PLAN, [GAP], on_loss=on_loss), seconds=1)
 

@@ -1,6 +1,6 @@
-"""A Pulsar cluster in a dictionary, as far as planning can see: entries with publish times, behind a mock transport.
+"""A Pulsar cluster in a dictionary, as far as planning can see: entries with publish times, in a mock transport.
 
-What readers are sent (`look`, `last_message_ids`) is answered beside it, as by the binary protocol.
+What readers are sent (`probe`, `last_message_ids`) is answered without it, as by the binary protocol.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from urllib.parse import unquote
 import httpx
 
 from airflow_provider_streams.errors import SourceNotFound
-from airflow_provider_streams.model.position import Position
-from airflow_provider_streams.systems.backoff import Backoff
-from airflow_provider_streams.systems.pulsar.admin.client import AsyncAdminClient
-from airflow_provider_streams.systems.pulsar.decode.metadata import EntryMetadata
-from airflow_provider_streams.systems.pulsar.endpoint import Endpoint
-from airflow_provider_streams.systems.pulsar.looks import Head, Look, Place
-from airflow_provider_streams.systems.pulsar.planner import Planner, run
+from airflow_provider_streams.model.stream.position import Position
+from airflow_provider_streams.systems.connection.backoff import Backoff
+from airflow_provider_streams.systems.pulsar.client.admin.client import AsyncAdminClient
+from airflow_provider_streams.systems.pulsar.client.endpoint import Endpoint
+from airflow_provider_streams.systems.pulsar.planning.cluster_state import ClusterState
+from airflow_provider_streams.systems.pulsar.planning.entry_probe import EntryHead, EntryProbe, ProbePoint
+from airflow_provider_streams.systems.pulsar.planning.planner import Planner, run
+from airflow_provider_streams.systems.pulsar.reading.decode.headers.message_metadata import EntryMetadata
 
 ENDPOINT = Endpoint("pulsar://broker:6650", admin_url="http://broker:8080")
 EPOCH_MS = 1_795_000_000_000
@@ -114,11 +115,11 @@ class Topic:
         until = next((index for index, (_, _, entry) in enumerate(entries) if entry.kind == "open"), len(entries))
         return [one for one in entries[:until] if one[2].kind == "event"]
 
-    def look(self, ledger: int, number: int, wanted: int) -> Look:
+    def probe(self, ledger: int, number: int, wanted: int) -> EntryProbe:
         met = [(led, n, e) for led, n, e in self.readable if (led, n) >= (ledger, number)][:wanted]
-        heads = [Head(led, n, EntryMetadata(e.publish_ms, replicated_from=e.replicated_from)) for led, n, e in met]
+        heads = [EntryHead(led, n, EntryMetadata(e.publish_ms, replicated_from=e.replicated_from)) for led, n, e in met]
         last = self.last_message
-        return Look(tuple(heads), (last.parts[0], last.parts[1]) if last else None)
+        return EntryProbe(tuple(heads), (last.parts[0], last.parts[1]) if last else None)
 
     def internal_stats(self) -> dict:
         *closed, (open_id, open_entries) = self.ledgers.items()
@@ -173,7 +174,7 @@ class Cluster:
     topics: dict[str, Topic] = field(default_factory=dict)
     partitions: dict[str, int] = field(default_factory=dict)
     requests: list[str] = field(default_factory=list)
-    looked: list[Place] = field(default_factory=list)
+    looked: list[ProbePoint] = field(default_factory=list)
 
     def add(self, name: str, topic: Topic) -> Topic:
         self.topics[f"persistent://public/default/{name}"] = topic
@@ -200,6 +201,8 @@ class Cluster:
         if name in self.partitions and call in {"partitions", "partitioned-internalStats", "internal-info"}:
             shards = [f"{name}-partition-{number}" for number in range(self.partitions[name])]
             made = {shard: self.topics[shard] for shard in shards if shard in self.topics}
+            if call == "internal-info" and len(made) < len(shards):
+                return refuse(500, "\n --- An unexpected error occurred in the server ---\n\nMessage: HTTP 500 {}")
             of_all = {
                 "partitions": len(shards),
                 "partitioned-internalStats": {shard: topic.internal_stats() for shard, topic in made.items()},
@@ -232,9 +235,9 @@ class Cluster:
     def last_message_ids(self, shards) -> dict[str, Position | None]:
         return {shard: self._there(shard).last_message for shard in shards}
 
-    def look(self, places) -> list[Look]:
+    def probe(self, places) -> list[EntryProbe]:
         self.looked += places
-        return [self._there(place.topic).look(place.ledger, place.entry, place.wanted) for place in places]
+        return [self._there(place.topic).probe(place.ledger, place.entry, place.wanted) for place in places]
 
     def _there(self, shard: str) -> Topic:
         if shard not in self.topics:
@@ -248,7 +251,7 @@ class Cluster:
             transport = httpx.MockTransport(self.handle)
             async with AsyncAdminClient(ENDPOINT, transport=transport, backoff=Backoff(2, 0, 0)) as admin:
                 clock = {} if now is None else {"clock": lambda: now}
-                return await work(Planner(admin, self, cluster="here", **clock))
+                return await work(Planner(ClusterState(admin, self, "here"), **clock))
 
         return run(inner())
 

@@ -15,9 +15,10 @@ import google_crc32c
 import pytest
 
 from airflow_provider_streams.errors import ProtocolError
-from airflow_provider_streams.systems.pulsar.protobuf import encode_field
-from airflow_provider_streams.systems.pulsar.wire import commands as c
-from airflow_provider_streams.systems.pulsar.wire.frames import FrameBuffer, encode_frame
+from airflow_provider_streams.systems.pulsar.client.wire import commands_pb2 as pb
+from airflow_provider_streams.systems.pulsar.client.wire.commands import Command, encode_command
+from airflow_provider_streams.systems.pulsar.client.wire.frames import BrokerEntry, FrameBuffer, encode_frame
+from tests.fuzz.writer import usual
 
 
 def metadata(publish_ms: int = 1000, **more: int | bytes) -> bytes:
@@ -35,13 +36,12 @@ def metadata(publish_ms: int = 1000, **more: int | bytes) -> bytes:
         "total_size": 28,
         "chunk_id": 29,
     }
-    out = encode_field(1, b"producer") + encode_field(3, publish_ms)
-    return out + b"".join(encode_field(numbers[name], value) for name, value in more.items())
+    return usual([(1, b"producer"), (3, publish_ms), *((numbers[name], value) for name, value in more.items())])
 
 
 def batch(*values: bytes) -> bytes:
     """A batch's payload."""
-    headers = [encode_field(3, len(value)) for value in values]
+    headers = [usual([(3, len(value))]) for value in values]
     return b"".join(struct.pack(">I", len(h)) + h + v for h, v in zip(headers, values, strict=True))
 
 
@@ -52,21 +52,35 @@ def message_frame(
     payload: bytes,
     *,
     consumer_id: int = 1,
-    broker: c.BrokerEntry | None = None,
+    broker: BrokerEntry | None = None,
     checksum: bool = True,
     flip: bool = False,
 ) -> bytes:
     """A MESSAGE frame; `flip` changes a byte of the payload after the checksum was made."""
-    command = c.MessageHeader(consumer_id, c.MessageIdData(ledger, entry)).encode()
+    command = encode_command(pb.CommandMessage(consumer_id=consumer_id, message_id=message_id(ledger, entry)))
     body = struct.pack(">I", len(header)) + header + payload
     crc = google_crc32c.value(body)
     if flip:
         body = body[:-1] + bytes([body[-1] ^ 1])
-    noted = broker.to_bytes() if broker else b""
+    noted = broker_entry(broker) if broker else b""
     frame = struct.pack(">I", len(command)) + command
     frame += struct.pack(">HI", 0x0E02, len(noted)) + noted if broker else b""
     frame += (struct.pack(">HI", 0x0E01, crc) if checksum else b"") + body
     return struct.pack(">I", len(frame)) + frame
+
+
+def message_id(ledger: int, entry: int) -> pb.MessageIdData:
+    """An entry's id."""
+    return pb.MessageIdData(ledgerId=ledger, entryId=entry)
+
+
+def _start(subscribe: pb.CommandSubscribe) -> tuple[int, int]:
+    return subscribe.start_message_id.ledgerId, subscribe.start_message_id.entryId
+
+
+def broker_entry(noted: BrokerEntry) -> bytes:
+    """What a broker notes, as it sends it."""
+    return pb.BrokerEntryMetadata(broker_timestamp=noted.timestamp_ms, index=noted.message_index).SerializeToString()
 
 
 @dataclass(frozen=True)
@@ -75,7 +89,7 @@ class Stored:
     entry: int
     header: bytes
     payload: bytes
-    broker: c.BrokerEntry | None = None
+    broker: BrokerEntry | None = None
 
     @property
     def place(self) -> tuple[int, int]:
@@ -84,7 +98,7 @@ class Stored:
 
 @dataclass(frozen=True)
 class Fault:
-    """After so many entries of a subscription: `close`, `close_consumer`, `flip`, `silence` or `again` (all anew)."""
+    """What happens after so many entries: `close`, `close_consumer`, `flip`, `silence` or `again` (from the start)."""
 
     after: int
     what: str
@@ -98,9 +112,9 @@ class FakeBroker:
     faults: deque[Fault] = field(default_factory=deque)
     tail: tuple[int, int] | str | None = "last"
     mark_delete: tuple[int, int] | None = None
-    answers: dict[type, Callable[[c.Command], list[c.Command]]] = field(default_factory=dict)
+    answers: dict[type, Callable[[Command], list[Command]]] = field(default_factory=dict)
     """Instead of the usual answers."""
-    heard: list[c.Command] = field(default_factory=list)
+    heard: list[Command] = field(default_factory=list)
     raw: bytes = b""
     """Sent instead of any answer."""
     tls: ssl.SSLContext | None = None
@@ -117,9 +131,9 @@ class FakeBroker:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def subscriptions(self) -> list[tuple[int, int]]:
-        return [(x.start.ledger, x.start.entry) for x in self.heard if isinstance(x, c.Subscribe)]
+        return [_start(command) for command in self.of(pb.CommandSubscribe)]
 
-    def of(self, kind: type) -> list[c.Command]:
+    def of(self, kind: type) -> list[Command]:
         return [command for command in self.heard if isinstance(command, kind)]
 
     def close(self) -> None:
@@ -151,29 +165,30 @@ class FakeBroker:
                     self._answer(sock, command)
         sock.close()
 
-    def _answer(self, sock: socket.socket, command: c.Command) -> None:
+    def _answer(self, sock: socket.socket, command: Command) -> None:
         if type(command) in self.answers:
             for answer in self.answers[type(command)](command):
                 sock.sendall(encode_frame(answer))
             return
         match command:
-            case c.Flow():
+            case pb.CommandFlow():
                 self._feed(sock, command.consumer_id, self._starts[id(sock), command.consumer_id])
-            case c.Subscribe():
-                self._starts[id(sock), command.consumer_id] = (command.start.ledger, command.start.entry)
-                sock.sendall(encode_frame(c.Success(command.request_id)))
-            case c.LastMessageId():
+            case pb.CommandSubscribe():
+                self._starts[id(sock), command.consumer_id] = _start(command)
+                sock.sendall(encode_frame(pb.CommandSuccess(request_id=command.request_id)))
+            case pb.CommandGetLastMessageId():
                 sock.sendall(encode_frame(self._tail_answer(command)))
             case _ if type(command) in USUAL:
                 sock.sendall(encode_frame(USUAL[type(command)](self, command)))
 
-    def _tail_answer(self, command: c.LastMessageId) -> c.LastMessageIdAnswer:
+    def _tail_answer(self, command: pb.CommandGetLastMessageId) -> pb.CommandGetLastMessageIdResponse:
         tail = self.tail
         if tail == "last":
             tail = self.entries[-1].place if self.entries else None
-        behind = c.MessageIdData(*self.mark_delete) if self.mark_delete else None
-        return c.LastMessageIdAnswer(
-            c.MessageIdData(*tail) if tail else c.MessageIdData(-1, -1), command.request_id, behind
+        return pb.CommandGetLastMessageIdResponse(
+            last_message_id=message_id(*tail or (-1, -1)),
+            request_id=command.request_id,
+            consumer_mark_delete_position=message_id(*self.mark_delete) if self.mark_delete else None,
         )
 
     def _feed(self, sock: socket.socket, consumer_id: int, start: tuple[int, int]) -> None:
@@ -189,7 +204,7 @@ class FakeBroker:
                 sock.shutdown(socket.SHUT_RDWR)
                 return
             if hit and fault.what == "close_consumer":
-                sock.sendall(encode_frame(c.CloseConsumer(consumer_id, 0)))
+                sock.sendall(encode_frame(pb.CommandCloseConsumer(consumer_id=consumer_id)))
                 return
             flip = hit and fault.what == "flip"
             sock.sendall(
@@ -204,12 +219,12 @@ class FakeBroker:
             )
 
 
-USUAL: dict[type, Callable[[FakeBroker, c.Command], c.Command]] = {
-    c.Connect: lambda _, __: c.Connected("fake", 19, 5 << 20),
-    c.Lookup: lambda broker, asked: c.LookupAnswer(broker.url, broker.url_tls, 1, asked.request_id),
-    c.Partitions: lambda _, asked: c.PartitionsAnswer(3, asked.request_id),
-    c.TopicsOfNamespace: lambda _, asked: c.TopicsOfNamespaceAnswer(asked.request_id, ("b", "a")),
-    c.CloseConsumer: lambda _, asked: c.Success(asked.request_id),
+USUAL: dict[type, Callable[[FakeBroker, Command], Command]] = {
+    pb.CommandConnect: lambda _, __: pb.CommandConnected(max_message_size=5 << 20),
+    pb.CommandLookupTopic: lambda broker, asked: pb.CommandLookupTopicResponse(
+        brokerServiceUrl=broker.url.encode(), brokerServiceUrlTls=broker.url_tls.encode(), request_id=asked.request_id
+    ),
+    pb.CommandCloseConsumer: lambda _, asked: pb.CommandSuccess(request_id=asked.request_id),
 }
 
 
@@ -240,6 +255,8 @@ class Build:
     metadata = staticmethod(metadata)
     batch = staticmethod(batch)
     message_frame = staticmethod(message_frame)
+    message_id = staticmethod(message_id)
+    broker_entry = staticmethod(broker_entry)
     Stored = Stored
     Fault = Fault
 

@@ -2,9 +2,9 @@
 
 from hypothesis import strategies as st
 
-from airflow_provider_streams.model.position import Position
-from airflow_provider_streams.systems.pulsar.admin.answers import EntryId, Ledger
-from airflow_provider_streams.systems.pulsar.layout import Layout
+from airflow_provider_streams.model.stream.position import Position
+from airflow_provider_streams.systems.pulsar.client.admin.responses import EntryId, Ledger
+from airflow_provider_streams.systems.pulsar.metadata.ledgers import Layout
 
 
 @st.composite

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_streams.errors import InvalidName, InvalidRequest
-from airflow_provider_streams.model.source import Source
+from airflow_provider_streams.model.stream.source import Source
 from airflow_provider_streams.systems.pulsar.declaration import Pulsar
 from airflow_provider_streams.systems.pulsar.source import PulsarSource, full_topic_name, full_topic_pattern
-from airflow_provider_streams.systems.sources import source_from_json, source_to_json
+from airflow_provider_streams.systems.source_json import source_from_json, source_to_json
 
 part = st.text("abzAZ019-=:._", min_size=1, max_size=10)
 

@@ -3,17 +3,17 @@ from dataclasses import replace
 import pytest
 
 from airflow_provider_streams.errors import InvalidRequest, StartUnproven
-from airflow_provider_streams.model.basis import Cuts
-from airflow_provider_streams.model.cut import Cut
-from airflow_provider_streams.model.receipt import SplitReceipt
-from airflow_provider_streams.model.window import Window
+from airflow_provider_streams.model.plan.receipt import SplitReceipt
+from airflow_provider_streams.model.stream.cut import Cut
+from airflow_provider_streams.model.window.basis import Cuts
+from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pulsar import system as module
-from airflow_provider_streams.systems.pulsar.layout import at
+from airflow_provider_streams.systems.pulsar.metadata.ledgers import at
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.systems.pulsar.system import PulsarSystem
 from airflow_provider_streams.systems.registry import declaration_of, load_system
-from airflow_provider_streams.windows.readiness import WindowQuestion, plan_request
+from airflow_provider_streams.windows.plan.readiness import WindowQuestion, plan_request
 from tests.unit.systems.pulsar.cluster import EPOCH_MS, Cluster, Stored, Topic, at_ms
 
 OPTIONS = {"service_url": "pulsar://broker:6650", "admin_url": "http://broker:8080", "token": "canary"}
@@ -36,15 +36,16 @@ def cluster(monkeypatch, system):
         async def inner():
             import httpx
 
-            from airflow_provider_streams.systems.pulsar.admin.client import AsyncAdminClient
-            from airflow_provider_streams.systems.pulsar.planner import Planner
+            from airflow_provider_streams.systems.pulsar.client.admin.client import AsyncAdminClient
+            from airflow_provider_streams.systems.pulsar.planning.cluster_state import ClusterState
+            from airflow_provider_streams.systems.pulsar.planning.planner import Planner
 
             async with AsyncAdminClient(self.endpoint, transport=httpx.MockTransport(cluster.handle)) as admin:
-                return await work(Planner(admin, cluster, cluster="here"))
+                return await work(Planner(ClusterState(admin, cluster, "here")))
 
-        return inner()
+        return module.run(inner())
 
-    monkeypatch.setattr(module.PulsarSystem, "_with_planner", patched)
+    monkeypatch.setattr(module.PulsarSystem, "_run", patched)
     return cluster
 
 

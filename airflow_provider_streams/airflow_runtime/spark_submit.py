@@ -1,0 +1,219 @@
+"""Runs the job by spark-submit: a child process, with which this one talks through files."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import logging
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_streams.connections.extra import extra_of
+from airflow_provider_streams.errors import PreflightFailed
+from airflow_provider_streams.model.sinks.untouched import mark_untouched
+from airflow_provider_streams.spark.launch import cancellation
+from airflow_provider_streams.spark.launch.java import JavaMissing, find_java
+from airflow_provider_streams.spark.launch.java_home import spark_java_home
+from airflow_provider_streams.spark.launch.settings import JAVA_HOME, SparkSettings, defaults_files
+
+if TYPE_CHECKING:
+    from airflow.sdk import Connection
+
+    from airflow_provider_streams.spark.job.job_spec import JobSpec
+    from airflow_provider_streams.spark.job.outcomes import WindowResult
+
+_log = logging.getLogger(__name__)
+
+_LOCAL = re.compile(r"local(\[.*\]|-cluster\[.*\])?")
+
+_ENTRY = """\
+import json, os, sys
+try:
+    from airflow_provider_streams.spark.launch.{program} import main
+except ModuleNotFoundError as error:
+    result = sys.argv[sys.argv.index("--result") + 1]
+    message = (
+        f"the Python of the Spark driver program, {{sys.executable}}, has no module {{error.name}}: install it there, "
+        "or set PYSPARK_DRIVER_PYTHON (spark.pyspark.driver.python) or spark.pyspark.python to a Python that has it"
+    )
+    with open(result + ".draft", "w") as told:
+        json.dump({{"error": {{"type": "PreflightFailed", "message": message, "untouched": True}}}}, told)
+    os.rename(result + ".draft", result)
+    sys.exit(1)
+sys.exit(main())
+"""
+"""What spark-submit runs. Without the modules that the program needs, it says so where the program's answer goes."""
+_JOB, _EXAMINE = "spark_submit_program", "examine_program"
+"""The programs that spark-submit may run."""
+
+
+class SubmitLauncher:
+    """spark-submit in client mode: the driver program is a child of this process, on this machine."""
+
+    def __init__(self, conn_id: str, connection: Connection, settings: SparkSettings) -> None:
+        self._conn_id, self._settings = conn_id, settings
+        self.secrets = settings.secrets
+        if extra_of(connection).get("deploy-mode") == "cluster":
+            raise PreflightFailed(
+                f"connection {conn_id!r} asks for deploy mode 'cluster', where a driver's secrets would stand on a "
+                "command line and its receipt on another machine. Set deploy-mode to 'client' in the connection's "
+                "extra, or reach the cluster over Spark Connect (connection type 'spark_connect')"
+            )
+        self._binary = extra_of(connection).get("spark-binary") or "spark-submit"
+        self._is_local = is_local(connection)
+        self._hook: Any = None
+
+    def run(self, job: JobSpec) -> list[WindowResult]:
+        """See `Launcher`."""
+        from airflow_provider_streams.spark.job.outcomes import results_from_json  # noqa: PLC0415 - what runs on the cluster, when used
+
+        with tempfile.TemporaryDirectory(prefix="streams-job-") as folder:  # mode 0700
+            files = _Files(Path(folder), _JOB)
+            files.write(job.to_json(), self._settings, self._binary)
+            self._submit(files, job.title, job)
+            return results_from_json(_answer(files.result)["results"])
+
+    def examine(self) -> dict[str, Any]:
+        """See `Launcher`."""
+        with tempfile.TemporaryDirectory(prefix="streams-job-") as folder:  # mode 0700
+            files = _Files(Path(folder), _EXAMINE)
+            files.write({}, self._settings, self._binary)
+            self._submit(files, "streams doctor")
+            found: dict[str, Any] = _answer(files.result)["found"]
+            return found
+
+    def _submit(self, files: _Files, title: str, job: JobSpec | None = None) -> None:
+        """Run the driver program to its end; raises only if it did not write why it failed."""
+        from airflow_provider_streams.lake.process_lock import ProcessLock  # noqa: PLC0415 - as above
+
+        self._hook = self._hook_for(title, files)
+        try:
+            cancellation.check()  # the task may have been ended meanwhile
+            with ProcessLock(files.wanted).held():  # spark-submit and its driver program outlive a killed task
+                self._hook.submit(str(files.program), env=self._environment(job))
+        except Exception:
+            if not _explains_failure(files.result):
+                raise
+        finally:
+            self._hook = None
+
+    def _hook_for(self, title: str, files: _Files) -> Any:
+        from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook  # noqa: PLC0415 - optional
+
+        from airflow_provider_streams.spark.launch.py_files import ring_archive  # noqa: PLC0415 - as above
+
+        return SparkSubmitHook(
+            conn_id=self._conn_id,
+            name=self._settings.conf.get("spark.app.name") or title,
+            properties_file=str(files.properties),
+            py_files=",".join((str(ring_archive()), *self._settings.paths("spark.submit.pyFiles"))),
+            application_args=files.arguments,
+        )
+
+    def stop(self) -> None:
+        """See `Launcher`."""
+        hook = self._hook
+        if hook is not None:
+            hook.on_kill()
+
+    def _environment(self, job: JobSpec | None) -> dict[str, str]:
+        """The child's: secrets travel here, for a command line is public. Set by `Popen`, in every master alike."""
+        here = str(Path(sys.executable).parent)
+        environment = {**os.environ, **(job.how.secret_environment() if job else {})}
+        environment["PATH"] = f"{environment.get('PATH', os.defpath)}{os.pathsep}{here}"
+        environment.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+        environment |= _java(self._settings.conf.get(JAVA_HOME))
+        if self._is_local:
+            environment["PYSPARK_PYTHON"] = sys.executable
+        folder = _folder_of(job.transform) if job else None
+        if folder:
+            environment["PYTHONPATH"] = os.pathsep.join(filter(None, [environment.get("PYTHONPATH"), folder]))
+        return environment
+
+
+def _java(setting: str | None) -> dict[str, str]:
+    """What tells spark-submit its Java; nothing if there is none, for a `spark-env.sh` may still name one.
+
+    Raises:
+        PreflightFailed: the setting's is missing or too old.
+    """
+    try:
+        java = find_java(setting)
+    except JavaMissing as error:
+        if setting:
+            raise PreflightFailed(str(error)) from None
+        return {}
+    _log.info("spark-submit runs on %s", java)
+    return {"JAVA_HOME": str(spark_java_home(java))}
+
+
+class _Files:
+    """Files through which this process and the driver program talk, in a private folder."""
+
+    def __init__(self, folder: Path, program: str) -> None:
+        self._entry = _ENTRY.format(program=program)
+        self.program, self.spec, self.result = folder / "job.py", folder / "spec.json", folder / "result.json"
+        self.wanted, self.properties = folder / "wanted", folder / "spark.properties"
+
+    @property
+    def arguments(self) -> list[str]:
+        """Those of the driver program."""
+        return ["--spec", str(self.spec), "--result", str(self.result), "--lifeline", str(self.wanted)]
+
+    def write(self, spec: Mapping[str, Any], settings: SparkSettings, binary: str) -> None:
+        """What the child reads."""
+        self.program.write_text(self._entry)
+        self.spec.touch(mode=0o600)
+        self.spec.write_text(json.dumps(spec))
+        found = shutil.which(binary)
+        home = Path(found).resolve().parent.parent if found else None
+        settings.without("spark.submit.pyFiles", "spark.app.name").write(self.properties, defaults_files(home))
+
+
+def is_local(connection: Connection) -> bool:
+    """Whether Spark's workers run on this machine: the master is `local`, `local[..]` or `local-cluster[..]`."""
+    return connection.conn_type == "local" or bool(_LOCAL.fullmatch(connection.host or ""))
+
+
+def _folder_of(transform: str | None) -> str | None:
+    """The folder of the transform's top package: the child does not have this process's import path."""
+    if transform is None:
+        return None
+    found = importlib.util.find_spec(transform.partition(":")[0].partition(".")[0])
+    if found is None or found.origin is None:
+        return None
+    origin = Path(found.origin)
+    return str(origin.parent.parent if found.submodule_search_locations else origin.parent)
+
+
+def _explains_failure(result_file: Path) -> bool:
+    """Whether the job wrote why it failed, or why each of its windows did."""
+    if not result_file.exists():
+        return False
+    result = json.loads(result_file.read_text())
+    return "error" in result or all("failure" in one for one in result.get("results", ()))
+
+
+def _answer(result_file: Path) -> dict[str, Any]:
+    """The result that the driver program wrote.
+
+    Raises:
+        StreamsError: that it failed as a whole.
+    """
+    from airflow_provider_streams.spark.error_transport import rebuild  # noqa: PLC0415 - as above
+
+    if not result_file.exists():
+        raise PreflightFailed("spark-submit ended without an error and without a result: see its output above")
+    result: dict[str, Any] = json.loads(result_file.read_text())
+    if error := result.get("error"):
+        failure = rebuild(error["type"], error["message"])
+        if error["untouched"]:
+            mark_untouched(failure)
+        raise failure
+    return result

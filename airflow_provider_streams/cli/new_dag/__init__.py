@@ -1,0 +1,1 @@
+"""The DAG file that `airflow streams init` writes."""

@@ -1,0 +1,1 @@
+"""Airflow connections as settings of streams, tables and the journal."""

@@ -1,0 +1,119 @@
+"""Where the journal is: the database of an Airflow connection, or a SQLite file in Airflow's home."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from airflow.providers.common.compat.sdk import AirflowNotFoundException, conf
+from airflow.sdk import BaseHook
+
+from airflow_provider_streams.airflow_features import supervisor_turn
+from airflow_provider_streams.connections.extra import aextra_of, extra_of
+from airflow_provider_streams.connections.table_properties import properties_of
+from airflow_provider_streams.errors import InvalidRequest, JournalError
+from airflow_provider_streams.lake import connections
+from airflow_provider_streams.model.window.window import parse_length
+
+if TYPE_CHECKING:
+    from airflow.sdk import Connection
+
+    from airflow_provider_streams.journal.store import Journal
+
+DEFAULT_CONN_ID = "streams_journal"
+DRIVERS = {
+    "postgres": "postgresql+psycopg",
+    "postgresql": "postgresql+psycopg",
+    "mysql": "mysql+pymysql",
+    "sqlite": "sqlite",
+}
+"""Connection type to SQLAlchemy driver."""
+
+
+def open_journal(conn_id: str | None = None) -> Journal:
+    """The journal of a connection; None: of `[streams] journal_conn_id`. Close it, or use it as a context manager.
+
+    Raises:
+        JournalError: the connection's type is not a database's, or the database cannot be used.
+        InvalidRequest: `[streams] journal_keep` is no length of time, or less than a day.
+    """
+    from airflow_provider_streams.journal.store import Journal  # noqa: PLC0415
+
+    return Journal.open(journal_url(conn_id or configured_journal()), keep=_keep())
+
+
+def configured_journal() -> str:
+    """The connection that `[streams] journal_conn_id` names."""
+    return str(conf.get("streams", "journal_conn_id", fallback=DEFAULT_CONN_ID))
+
+
+async def aopen_journal(conn_id: str | None = None) -> Journal:
+    """As `open_journal`, for an event loop; the journal's own calls block, so run them in a thread."""
+    from airflow_provider_streams.journal.store import Journal  # noqa: PLC0415
+
+    connections.resolve_by(properties_of)
+    conn_id = conn_id or configured_journal()
+    try:
+        connection = await BaseHook.aget_connection(conn_id)
+    except AirflowNotFoundException:
+        return await asyncio.to_thread(Journal.open, _embedded_url())
+    return await asyncio.to_thread(Journal.open, _connection_url(connection, conn_id, await aextra_of(connection)))
+
+
+def journal_url(conn_id: str) -> str:
+    """The SQLAlchemy URL of a connection, password included; without that connection, the embedded SQLite file.
+
+    Raises:
+        JournalError: the connection's type is not a database's.
+    """
+    connections.resolve_by(properties_of)  # with the journal, its tables may be opened
+    try:
+        with supervisor_turn():
+            connection = BaseHook.get_connection(conn_id)
+    except AirflowNotFoundException:
+        return _embedded_url()
+    return _connection_url(connection, conn_id, extra_of(connection))
+
+
+def _keep() -> timedelta | None:
+    """How long history is kept; None: for ever."""
+    from airflow_provider_streams.journal.pruning import check_age  # noqa: PLC0415 - SQL when used
+
+    text = conf.get("streams", "journal_keep", fallback="").strip()
+    try:
+        return check_age(parse_length(text)) if text else None
+    except InvalidRequest as error:
+        raise InvalidRequest(f"[streams] journal_keep = {text}: {error}") from error
+
+
+def _embedded_url() -> str:
+    home = Path(os.environ.get("AIRFLOW_HOME", "~/airflow")).expanduser()
+    return f"sqlite:///{home / 'streams_journal.db'}"
+
+
+def _connection_url(connection: Connection, conn_id: str, extra: Mapping[str, object]) -> str:
+    from sqlalchemy.engine import URL  # noqa: PLC0415
+
+    driver = DRIVERS.get((connection.conn_type or "").lower())
+    if driver is None:
+        raise JournalError(
+            f"connection {conn_id!r} has the type {connection.conn_type!r}; "
+            f"the journal needs one of: {', '.join(sorted(DRIVERS))}"
+        )
+    if driver == "sqlite":
+        return f"sqlite:///{connection.host or connection.schema or ''}"
+    query = {name: str(value) for name, value in extra.items() if isinstance(value, str | int)}
+    url = URL.create(
+        driver,
+        username=connection.login,
+        password=connection.password,
+        host=connection.host,
+        port=connection.port,
+        database=connection.schema,
+        query=query,
+    )
+    return url.render_as_string(hide_password=False)

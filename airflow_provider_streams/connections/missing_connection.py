@@ -1,0 +1,72 @@
+"""The error for a connection that does not exist, with the nearest name of one that would do."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Collection, Iterator
+from typing import Final
+
+from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.model.name_suggestion import nearest_name
+
+_VARIABLE: Final = "AIRFLOW_CONN_"
+
+
+def no_connection(conn_id: str, types: Collection[str], advice: str) -> InvalidRequest:
+    """The error for a connection that does not exist.
+
+    Args:
+        conn_id: its name.
+        types: the connection types that would do; only such connections are suggested.
+        advice: what to do.
+    """
+    variable = f"{_VARIABLE}{conn_id.upper()}"
+    if os.environ.get(variable):  # Airflow only logs why it passes over a variable
+        return InvalidRequest(
+            f"connection {conn_id!r}: Airflow cannot read the environment variable {variable}. Write it as JSON, or "
+            "percent-encode the parts of its URI"
+        )
+    near = nearest_name(conn_id, {name for name, type_ in _known() if type_ in types})
+    return InvalidRequest(
+        f"connection {conn_id!r} does not exist{f'; did you mean {near!r}?' if near else ':'} {advice}"
+    )
+
+
+def _known() -> list[tuple[str, str]]:
+    """Name and type of the connections that can be listed: variables, and the database of a server or a command."""
+    of_variables = list(_of_variables())
+    if os.environ.get("_AIRFLOW_PROCESS_CONTEXT") != "server":
+        return of_variables  # a task has no database
+    try:
+        return of_variables + _of_database()
+    except Exception:  # noqa: BLE001 - a missing suggestion must not hide the error
+        return of_variables
+
+
+def _of_variables() -> Iterator[tuple[str, str]]:
+    for name, value in os.environ.items():
+        if name.startswith(_VARIABLE):
+            yield name.removeprefix(_VARIABLE).lower(), _type_of(value)
+
+
+def _type_of(value: str) -> str:
+    """The connection type in the JSON or URI of a variable, as Airflow takes it."""
+    type_ = value.partition("://")[0]
+    if value.lstrip().startswith("{"):
+        try:
+            type_ = str(json.loads(value).get("conn_type") or "")
+        except ValueError:
+            return ""
+    return type_.replace("-", "_")
+
+
+def _of_database() -> list[tuple[str, str]]:
+    from airflow.models.connection import Connection  # noqa: PLC0415 - Airflow's own side
+    from airflow.utils.session import create_session  # noqa: PLC0415
+    from sqlalchemy import select  # noqa: PLC0415
+
+    with create_session() as session:
+        return [
+            (name, type_ or "") for name, type_ in session.execute(select(Connection.conn_id, Connection.conn_type))
+        ]

@@ -1,0 +1,183 @@
+"""Where each setting of a connection comes from: one order for every system.
+
+    1. argument       `options=` of a hook
+    2. connection     its extras, then its fields (host, port, login, password, schema)
+    3. environment    STREAMS_<SYSTEM>_<OPTION>, then the names that the system's own tools use (`Option.variables`)
+    4. default        the system's
+
+The first that names an option decides. Empty values count as not given. A variable that is nearly one of ours is
+refused. `airflow.cfg` says what a connection may name on this machine (`connections.allowed_secret_sources`).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.model.name_suggestion import nearest_name
+from airflow_provider_streams.redaction import redact
+from airflow_provider_streams.systems import registry
+from airflow_provider_streams.systems.connection.endpoint import check_text
+from airflow_provider_streams.systems.connection.option import Option
+from airflow_provider_streams.systems.connection.secret_references import shown_place
+from airflow_provider_streams.systems.connection.settings import without_credentials
+
+NOT_SET = "not set"
+CONNECTION = "connection"
+"""How the origins of a connection's settings begin."""
+
+
+class Given(NamedTuple):
+    """A value that a layer holds."""
+
+    value: object
+    origin: str
+    """Where it is from, for a person: `environment PRAVEGA_SCOPE`."""
+
+
+Layer = Mapping[str, Given]
+"""What one place says, by option name or alias; case is ignored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What an option is, and why. Its `repr` and `shown` hold no secret."""
+
+    option: Option
+    value: str = field(repr=False)
+    origin: str
+
+    @property
+    def is_given(self) -> bool:
+        """Whether it is more than the default."""
+        return self.origin not in (NOT_SET, "default")
+
+    @property
+    def shown(self) -> str:
+        """The value for a person's eyes."""
+        if self.option.secret:
+            return "***" if self.value else ""
+        if self.option.reads:
+            return shown_place(self.option.reads, self.value)
+        is_address = self.option.is_address or "://" in self.value
+        return redact(without_credentials(self.value) if self.value and is_address else self.value)
+
+    @property
+    def problem(self) -> str:
+        """Why its system refuses the value; empty: nothing is wrong with it alone."""
+        try:
+            check_text(self.option, self.value)
+        except InvalidRequest as error:
+            return str(error)
+        return ""
+
+    @property
+    def is_of_connection(self) -> bool:
+        """Whether a connection names it, which users may edit in the UI."""
+        return self.origin.startswith(CONNECTION)
+
+
+def environment(system: str, known: Iterable[Option]) -> Iterator[Layer]:
+    """The layers of the environment: our own names, then those of the system's tools."""
+    options = tuple(known)
+    prefix = f"{_OURS}{system.upper()}_"
+    yield _variables({option.name: (prefix + option.name.upper(),) for option in options})
+    yield _variables({option.name: option.variables for option in options})
+
+
+def check_environment(system: str, known: Iterable[Option]) -> None:
+    """Refuse a variable that is nearly one of a system's: a mistyped setting would be left out.
+
+    Other programs may have such variables: Kubernetes makes some of a service's name.
+
+    Raises:
+        InvalidRequest: with the nearest name; it shows no value.
+    """
+    names = {f"{_OURS}{system.upper()}_{option.name.upper()}" for option in known}
+    others = tuple(f"{_OURS}{one.upper()}_" for one in (*registry.known(), "schema_registry") if one != system)
+    for variable in sorted(os.environ):
+        if variable in names or variable.startswith(others) or not _may_be_ours(variable):
+            continue
+        if near := nearest_name(variable, names, likeness=_NEAR):
+            raise InvalidRequest(f"environment variable {variable!r} is not a setting; did you mean {near!r}?")
+
+
+def _may_be_ours(variable: str) -> bool:
+    """Whether a variable begins as ours do, or nearly so: `STREAM_PULSAR_TOKEN`."""
+    begins = f"{variable.partition('_')[0]}_"
+    is_near = begins == _OURS or (begins[0] == _OURS[0] and nearest_name(begins, [_OURS], likeness=_NEAR) is not None)
+    return is_near and bool(os.environ[variable]) and not _KUBERNETES.search(variable)
+
+
+_OURS: Final = "STREAMS_"
+_NEAR: Final = 0.9
+_KUBERNETES: Final = re.compile(r"_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$")
+
+
+def _variables(names: Mapping[str, Iterable[str]]) -> dict[str, Given]:
+    found: dict[str, Given] = {}
+    for option, variables in names.items():
+        for variable in variables:
+            if os.environ.get(variable):
+                found.setdefault(option, Given(os.environ[variable], f"environment {variable}"))
+    return found
+
+
+def layer(values: Mapping[str, object], origin: str) -> Layer:
+    """The values of one place; each origin ends with the name that was used."""
+    return {name: Given(value, f"{origin} {name}") for name, value in values.items()}
+
+
+def resolve(
+    known: Iterable[Option], layers: Iterable[Layer], exclusive: frozenset[str] = frozenset()
+) -> dict[str, Setting]:
+    """Every known option: given by the first layer that names it, else its default, else not set.
+
+    Of the `exclusive` options, only those of the first layer that names any are taken.
+    """
+    options = tuple(known)
+    found: dict[str, Setting] = {}
+    for one in layers:
+        decided = bool(exclusive & found.keys())
+        for setting in _named(options, one):
+            name = setting.option.name
+            if name not in found and not (decided and name in exclusive):
+                found[name] = setting
+    for option in options:
+        found.setdefault(option.name, Setting(option, option.default, "default" if option.default else NOT_SET))
+    return {option.name: found[option.name] for option in options}
+
+
+def given_values(settings: Mapping[str, Setting]) -> dict[str, str]:
+    """The values of options that something names; defaults are the system's to fill in."""
+    return {name: setting.value for name, setting in settings.items() if setting.is_given}
+
+
+def _named(options: Iterable[Option], given: Layer) -> Iterator[Setting]:
+    folded = {name.lower(): one for name, one in given.items() if one.value not in (None, "")}
+    for option in options:
+        for name in (option.name, *option.aliases):
+            one = folded.get(name.lower())
+            if one is not None and (text := _text(option, one)):
+                yield Setting(option, text, one.origin)
+                break
+
+
+def _text(option: Option, given: Given) -> str:
+    """A value as its system parses it.
+
+    Raises:
+        InvalidRequest: it is an object, or a list although the option takes one value; the value is not shown.
+    """
+    value = given.value
+    takes_several = option.kind in ("names", "hosts", "text")
+    parts = value if isinstance(value, list | tuple) and takes_several else [value]
+    if any(isinstance(part, Mapping | list | tuple) for part in parts):
+        kind = "an object" if isinstance(value, Mapping) else "a list"
+        wanted = "a text, or a list of texts" if takes_several else "one text, number or boolean"
+        raise InvalidRequest(f"{given.origin} is {kind}: it must be {wanted}")
+    return ",".join(str(part).lower() if isinstance(part, bool) else str(part) for part in parts)

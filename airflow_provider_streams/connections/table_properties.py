@@ -1,0 +1,106 @@
+"""What Airflow's connections say of tables, in the words of Iceberg's catalogs and file IO."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from airflow.providers.common.compat.sdk import AirflowNotFoundException
+from airflow.sdk import BaseHook
+
+from airflow_provider_streams.airflow_features import supervisor_turn
+from airflow_provider_streams.connections.extra import extra_of
+from airflow_provider_streams.connections.missing_connection import no_connection
+from airflow_provider_streams.connections.store_properties import (
+    AZURE_TYPES,
+    S3_TYPES,
+    azure_properties,
+    check_endpoint,
+    s3_properties,
+)
+from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.systems.connection.catalog_properties import (
+    CATALOG_TYPES,
+    ICEBERG_NAMES,
+    refuse_near_misses,
+)
+
+if TYPE_CHECKING:
+    from airflow.sdk import Connection
+
+
+def properties_of(conn_id: str) -> dict[str, str]:
+    """What a connection says of tables, secrets included.
+
+    Raises:
+        InvalidRequest: there is none, it is of another type than tables use, or it has a property that it may not.
+    """
+    try:
+        with supervisor_turn():
+            connection = BaseHook.get_connection(conn_id)
+    except AirflowNotFoundException as error:
+        types = ("iceberg", *S3_TYPES, *AZURE_TYPES)
+        raise no_connection(
+            conn_id, types, "a table's `conn_id` names a connection under Admin, Connections"
+        ) from error
+    known = {
+        "iceberg": iceberg_properties,
+        **dict.fromkeys(S3_TYPES, s3_properties),
+        **dict.fromkeys(AZURE_TYPES, azure_properties),
+    }
+    if connection.conn_type not in known:
+        raise InvalidRequest(
+            f"connection {conn_id!r} is of type {connection.conn_type!r}: a table in a catalog needs type 'iceberg', "
+            f"a folder of a bucket {' or '.join(map(repr, S3_TYPES))}, and a folder of an Azure container "
+            f"{' or '.join(map(repr, AZURE_TYPES))}"
+        )
+    return known[connection.conn_type](connection)
+
+
+def iceberg_properties(connection: Connection) -> dict[str, str]:
+    """A connection of Airflow's type `iceberg` as pyiceberg's properties.
+
+    Host is the catalog's `uri`, login and password are its `credential`, the extra field has any property: `type`
+    (`rest`), `warehouse`, `s3.endpoint`, ..
+
+    Raises:
+        InvalidRequest: a property loads code, is no text or number, or is nearly a known one; or the type of catalog
+            is not known.
+    """
+    given = {name: value for name, value in extra_of(connection).items() if value not in (None, "")}
+    refuse_near_misses(str(connection.conn_id), given, ICEBERG_NAMES)
+    found = {name: _text(connection.conn_id, name, value) for name, value in given.items()}
+    kind = found.get("type", "")
+    if kind and kind.lower() not in CATALOG_TYPES:
+        raise InvalidRequest(
+            f"connection {connection.conn_id!r}: no Iceberg catalog is of type {kind!r}; known: "
+            f"{', '.join(CATALOG_TYPES)}. Without a type, the address decides"
+        )
+    check_endpoint(str(connection.conn_id), found)
+    uri = _uri(connection)
+    if uri:
+        found.setdefault("uri", uri)
+    if connection.login and connection.password:
+        found.setdefault("credential", f"{connection.login}:{connection.password}")
+    return found
+
+
+def _uri(connection: Connection) -> str:
+    """The host as it is; of a connection that was written as a URI, put together again."""
+    host = connection.host or ""
+    if not host or "://" in host:
+        return host.rstrip("/")
+    scheme = connection.schema or "https"
+    return f"{scheme}://{host}{f':{connection.port}' if connection.port else ''}"
+
+
+def _text(conn_id: str, name: str, value: object) -> str:
+    if name.endswith("-impl"):
+        raise InvalidRequest(
+            f"connection {conn_id!r}: {name} would load code, which a connection may not do: describe that catalog in "
+            "~/.pyiceberg.yaml, and give the sink its name"
+        )
+    if isinstance(value, Mapping | list):
+        raise InvalidRequest(f"connection {conn_id!r}: {name} must be a text or a number")
+    return value if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,158 @@
+"""The table: its catalog and store, its owner, its columns, and the room for its files."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, Final
+
+from airflow_provider_streams.connections.table_properties import properties_of
+from airflow_provider_streams.doctor.finding import Finding, Notes
+from airflow_provider_streams.doctor.schema import planned
+from airflow_provider_streams.doctor.setup import Setup
+from airflow_provider_streams.errors import StorageFull, StreamsError, TableUnavailable
+from airflow_provider_streams.errors.counted import counted
+from airflow_provider_streams.hooks.base import StreamHook
+from airflow_provider_streams.lake import connections
+from airflow_provider_streams.lake.registry import writer_of
+from airflow_provider_streams.model.extras import MODULES, require
+from airflow_provider_streams.model.sinks.landing import Landing, TableMark, TableState, TableTerms
+from airflow_provider_streams.model.sinks.placeholders import is_fan_out
+from airflow_provider_streams.windows.claim.schema_compatibility import check_rows
+
+if TYPE_CHECKING:
+    from airflow_provider_streams.lake.storage import Storage
+    from airflow_provider_streams.lake.writer import Unseen
+
+_FREE: Final = "Free some room, or name another folder or bucket"
+_REACH: Final = "Check the sink's connection, its keys, and that catalog and store answer"
+_GRANT_CATALOG: Final = "Let this user write the catalog's database, or name another catalog in the sink's connection"
+_GRANT_FOLDER: Final = "Let this user write there, or name another folder"
+_LITTLE: Final = 1024**3
+_NONE: Final = 8 * 1024**2
+
+
+def check_sink(setup: Setup, hook: StreamHook | None) -> list[Finding]:
+    """Installed packages, table, columns, room; and a file of ours, if it may be written.
+
+    Args:
+        setup: names the sink.
+        hook: knows the columns of the source's rows; None: it cannot be asked.
+    """
+    notes = Notes("sink")
+    if setup.sink is None:
+        notes.skipped("table", "no sink was named")
+        return notes.findings
+    if is_fan_out(setup.sink):
+        notes.skipped("table", f"{setup.sink} is a table for each topic or stream", "Name one of these tables")
+        return notes.findings
+    connections.resolve_by(properties_of)
+    with notes.failing("installed", "Install what the message names"):
+        if setup.sink.kind in MODULES:
+            require(setup.sink.kind)
+        writer = writer_of(setup.sink)
+        notes.ok("installed", f"the writer {writer.__name__} and its packages are installed")
+    if notes.has_errors:
+        return notes.findings
+    state = _table(notes, setup, writer)
+    _columns(notes, setup, hook, state)
+    _store(notes, setup, writer)
+    return notes.findings
+
+
+def _table(notes: Notes, setup: Setup, writer: Any) -> TableState | Unseen | None:
+    state: TableState | Unseen | None = None
+    with notes.failing("table", _REACH):
+        state = writer.read_state(setup.sink)
+        judge_state(notes, setup, state)
+        if why := writer.why_catalog_is_read_only(setup.sink):
+            notes.error("catalog", f"the catalog of {setup.sink} cannot be changed: {why}", _GRANT_CATALOG)
+    return state
+
+
+def judge_state(notes: Notes, setup: Setup, state: TableState | Unseen | None) -> None:
+    """Whether a reader of the source may land there. Pure."""
+    if state == "unseen":
+        notes.skipped("table", "such a table can be seen only by Spark", "Make a dry run of the read")
+    elif state is None:
+        notes.ok("table", f"{setup.sink} does not exist yet: its catalog or store answers, and the first read makes it")
+    elif _is_ours(setup, state.mark):
+        notes.ok("table", f"{setup.sink} is of {state.mark}, and holds {counted(len(state.windows), 'window')}")
+    else:
+        notes.error(
+            "table",
+            f"{setup.sink} is of {state.mark}",
+            "Land in another table, or read as that reader: a table has one owner",
+        )
+
+
+def _is_ours(setup: Setup, mark: TableMark) -> bool:
+    other_source = setup.source is not None and setup.source.key != mark.source
+    return not other_source and setup.reader in (None, mark.reader)
+
+
+def _columns(notes: Notes, setup: Setup, hook: StreamHook | None, state: TableState | Unseen | None) -> None:
+    if setup.source is None or hook is None:
+        notes.skipped("columns", "no topic or stream was named, or it could not be asked")
+        return
+    if notes.failed("table") or state == "unseen":
+        notes.skipped("columns", "the table could not be looked at")
+        return
+    reader = setup.reader or "doctor"
+    mark = state.mark if isinstance(state, TableState) else TableMark("", setup.source.key, reader)
+    advice = "Change the sink (widen=true adds columns), the table, or value, so that they agree"
+    with notes.failing("columns", advice), closing(hook.system()) as system:
+        check_rows(system, planned(setup, system), Landing(setup.sink, None, None), TableTerms(mark))
+        notes.ok("columns", "the table takes the rows of this source")
+
+
+def _store(notes: Notes, setup: Setup, writer: Any) -> None:
+    if notes.failed("table"):
+        notes.skipped("store", "the table could not be looked at")
+        return
+    with notes.failing("store", _REACH):
+        storage = writer.storage(setup.sink)
+        if storage is None:
+            notes.skipped("store", "its place is known only when the table is made, or only to Spark")
+            return
+        _room(notes, storage)
+        _write(notes, setup, storage)
+
+
+def _room(notes: Notes, storage: Storage) -> None:
+    from airflow_provider_streams.lake.write_probe import free_bytes  # noqa: PLC0415 - Arrow when used
+
+    free = free_bytes(storage)
+    if free is not None:
+        judge_room(notes, storage.root, free)
+
+
+def judge_room(notes: Notes, root: str, free: int) -> None:
+    """Whether there is room for files. Pure."""
+    says = f"{free:,} bytes are free on the file system of {root}"
+    if free < _NONE:
+        notes.error("room", f"the disk is full: {says}", _FREE)
+    elif free < _LITTLE:
+        notes.warning("room", says, _FREE)
+    else:
+        notes.ok("room", says)
+
+
+def _write(notes: Notes, setup: Setup, storage: Storage) -> None:
+    from airflow_provider_streams.lake.write_probe import why_read_only, write_probe  # noqa: PLC0415 - Arrow when used
+
+    if why := why_read_only(storage):
+        notes.error("write", why, _GRANT_FOLDER)
+        return
+    if not setup.write:
+        notes.skipped("write", "no file was written: --write (write=True) was not given")
+        return
+    try:
+        name = write_probe(storage)
+    except StorageFull as error:
+        notes.error("write", f"the disk or store is full: {error}", _FREE)
+    except TableUnavailable as error:
+        notes.error("write", str(error), "Check that the store answers, and try again")
+    except StreamsError as error:
+        notes.error("write", str(error), "Give the user the right to write, read, list and delete there")
+    else:
+        notes.ok("write", f"{storage.root} took a file {name}, gave it back, and removed it")

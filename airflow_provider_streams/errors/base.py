@@ -1,0 +1,57 @@
+"""The root of all errors, and how they quote the words of others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Self
+
+from airflow_provider_streams.redaction import redact
+
+DOCTOR_HINT = "`airflow streams doctor` checks this before a read."
+
+
+class StreamsError(Exception):
+    """The root: `retryable` is data, set by the classes below. Its message holds no secret that this process knows."""
+
+    retryable: bool = False
+    foreseeable: bool = False
+    """Whether doctor can find the cause before a reader does."""
+
+    def __init__(self, *words: object) -> None:
+        super().__init__(*(redact(str(one)) for one in words))
+
+    def name_doctor(self) -> Self:
+        """The same error. If doctor could have foreseen it, its message ends with doctor's name from here on.
+
+        Called where an error leaves this package: inside, messages quote each other.
+        """
+        text = str(self)
+        if self.foreseeable and DOCTOR_HINT not in text:
+            self.args = (f"{as_sentence(text)} {DOCTOR_HINT}",)
+        return self
+
+
+def as_clause(text: object) -> str:
+    """Words of others as a part of our sentence: without a full stop at their end."""
+    return _FULL_STOP.sub("", str(text).strip())
+
+
+_FULL_STOP = re.compile(r"(?<!\.)\.$|\.{3,}$")
+"""Two dots at the end stay: this package marks with them what it leaves out."""
+
+
+def as_sentence(text: object) -> str:
+    """Words of others as the end of our sentence: with one mark at their end."""
+    clause = as_clause(text)
+    return clause if clause.endswith(("?", "!")) else f"{clause}."
+
+
+def listed(texts: Iterable[object]) -> str:
+    """Words of others as one sentence."""
+    return as_sentence("; ".join(map(as_clause, texts)))
+
+
+def because(detail: str) -> str:
+    """A cause in parentheses, if it is known."""
+    return f" ({as_clause(detail)})" if detail else ""

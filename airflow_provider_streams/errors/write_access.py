@@ -1,0 +1,20 @@
+"""Why this user cannot write a file or a folder, found out without writing."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def why_not_writable(place: Path) -> str:
+    """Why this user cannot write a place that exists; empty: it can."""
+    if os.access(place, os.W_OK):
+        return ""
+    if os.statvfs(place).f_flag & os.ST_RDONLY:
+        return f"the file system of {place} is read-only"
+    return f"this user may not write {'to ' if place.is_dir() else ''}{place}"
+
+
+def nearest_folder(place: Path) -> Path:
+    """The folder of a file, or the nearest one above it that exists."""
+    return next(one for one in place.absolute().parents if one.exists())

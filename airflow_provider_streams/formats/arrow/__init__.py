@@ -1,0 +1,1 @@
+"""Arrow arrays and types, made of buffers."""

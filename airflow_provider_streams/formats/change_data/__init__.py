@@ -1,0 +1,1 @@
+"""Messages of change data connectors (Debezium, Canal, Maxwell) to change rows."""

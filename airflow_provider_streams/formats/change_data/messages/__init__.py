@@ -1,0 +1,1 @@
+"""Messages of each layout to columns, before anything is known of changes."""

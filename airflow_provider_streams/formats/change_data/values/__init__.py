@@ -1,0 +1,1 @@
+"""Values as messages have them, to columns of exactly the same values."""

@@ -1,0 +1,1 @@
+"""Payloads of different schema versions as the plan's columns."""

@@ -1,0 +1,1 @@
+"""From schemas to row types. Loads neither Arrow nor numpy."""

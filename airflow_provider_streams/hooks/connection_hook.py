@@ -1,0 +1,292 @@
+"""A connection becomes settings, in one documented order: what all hooks of this package share."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+from airflow.providers.common.compat.sdk import AirflowNotFoundException
+from airflow.sdk import BaseHook
+
+from airflow_provider_streams.airflow_features import amask_secret, supervisor_turn
+from airflow_provider_streams.connections import allowed_secret_sources
+from airflow_provider_streams.connections.extra import aextra_of, extra_of
+from airflow_provider_streams.connections.missing_connection import no_connection
+from airflow_provider_streams.connections.per_loop_client import Closing, PerLoopClient
+from airflow_provider_streams.connections.settings import (
+    CONNECTION,
+    Layer,
+    Setting,
+    check_environment,
+    environment,
+    given_values,
+    layer,
+    resolve,
+)
+from airflow_provider_streams.errors import InvalidRequest, StreamsError
+from airflow_provider_streams.model.name_suggestion import hint_for
+from airflow_provider_streams.redaction import on_secret, remember
+from airflow_provider_streams.systems.connection.endpoint import EndpointBase
+
+if TYPE_CHECKING:
+    from airflow.sdk import Connection
+
+    from airflow_provider_streams.systems.connection.option import Option
+
+E = TypeVar("E", bound=EndpointBase)
+C = TypeVar("C")
+A = TypeVar("A", bound=Closing)
+
+on_secret(allowed_secret_sources.mask)
+
+
+class TestableConnection:
+    """A hook that Airflow can test: its `_test` says what answers, or raises."""
+
+    def test_connection(self) -> tuple[bool, str]:
+        """Whether the connection works, and what answers or why not; the message holds no secret."""
+        try:
+            return True, self._test()
+        except StreamsError as error:
+            return False, str(error)
+        except Exception as error:  # noqa: BLE001 - Airflow shows this text unmasked: foreign errors may quote secrets
+            return False, f"{type(error).__name__} while connecting; the API server's log has more"
+
+    def _test(self) -> str:
+        raise NotImplementedError
+
+
+class ConnectionHook(BaseHook):
+    """A connection whose settings are known options.
+
+    Each option comes from the first of these that names it: the argument `options`, the connection (its extras, then
+    its fields), the environment (see `connections.settings`), its default. The default connection (`pravega_default`)
+    need not exist, if arguments or the environment say enough.
+
+    Args:
+        conn_id: the Airflow connection.
+        kind: of the connection, its type.
+        known: its options.
+        options: settings that win over the connection's.
+        default_name: of the default connection; by default `<kind>_default`.
+        unused_fields: its fields (`login`) that must be empty, and where their content belongs.
+    """
+
+    exclusive_options: ClassVar[frozenset[str]] = frozenset()
+    """Options of which only one may be set: the first layer that names one of them decides."""
+
+    def __init__(
+        self,
+        conn_id: str,
+        *,
+        kind: str,
+        known: tuple[Option, ...],
+        options: Mapping[str, str] | None = None,
+        default_name: str = "",
+        unused_fields: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__()
+        self.conn_id, self.kind = conn_id, kind
+        self._known = known
+        self._unused_fields = unused_fields or {}
+        self._default_name = default_name or f"{kind}_default"
+        self._given = dict(options or {})
+        check_names(known, self._given, f"options of a {kind!r} hook: option")
+
+    def options(self) -> dict[str, str]:
+        """Its settings, secrets included; every secret is masked in Airflow's logs from here on.
+
+        Raises:
+            InvalidRequest: the connection does not exist, is of another type, has an extra that is no option or a field
+                that is not used, or names a file or a variable that it may not.
+        """
+        settings = self.settings()
+        allowed_secret_sources.admit(settings)
+        return given_values(settings)
+
+    async def aoptions(self) -> dict[str, str]:
+        """As `options`, for an event loop."""
+        try:
+            connection = await self.aget_connection(self.conn_id)
+            layers = self._of_connection(connection, await aextra_of(connection))
+        except AirflowNotFoundException as error:
+            layers = self._without_connection(error)
+        settings = self._resolve(layers)
+        for secret in _secrets(settings):
+            remember(secret)
+            await amask_secret(secret)
+        allowed_secret_sources.admit(settings)
+        return given_values(settings)
+
+    def settings(self) -> dict[str, Setting]:
+        """Every option with its value and where that comes from; secrets as in `options`.
+
+        Raises:
+            InvalidRequest: the connection does not exist, is of another type, or has an extra that is no option or a
+                field that is not used.
+        """
+        try:
+            with supervisor_turn():
+                connection = self.get_connection(self.conn_id)
+            layers = self._of_connection(connection, extra_of(connection))
+        except AirflowNotFoundException as error:
+            layers = self._without_connection(error)
+        settings = self._resolve(layers)
+        for secret in _secrets(settings):
+            remember(secret)
+            allowed_secret_sources.mask(secret)
+        return settings
+
+    def _fields(self, connection: Connection) -> Mapping[str, object]:  # noqa: ARG002 - for subclasses
+        """Options that the connection's own fields (host, port, password) hold."""
+        return {}
+
+    def _of_connection(self, connection: Connection, extra: Mapping[str, object]) -> list[Layer]:
+        if connection.conn_type not in (None, "", self.kind):
+            raise InvalidRequest(
+                f"connection {self.conn_id!r} is of type {connection.conn_type!r}, but one of type {self.kind!r} is "
+                "needed here: name another connection, or correct its type"
+            )
+        check_names(self._known, extra, f"connection {self.conn_id!r} of type {self.kind!r}: extra")
+        self._check_fields(connection)
+        origin = f"{CONNECTION} {self.conn_id},"
+        return [layer(extra, f"{origin} extra"), layer(self._fields(connection), f"{origin} field of")]
+
+    def _check_fields(self, connection: Connection) -> None:
+        """Refuse a field that would be ignored.
+
+        Raises:
+            InvalidRequest: with where its content belongs; it shows no value.
+        """
+        for name, advice in self._unused_fields.items():
+            if getattr(connection, name):
+                raise InvalidRequest(
+                    f"connection {self.conn_id!r} of type {self.kind!r} does not use the field {name}, which must be "
+                    f"empty: {advice}"
+                )
+
+    def _without_connection(self, error: AirflowNotFoundException) -> list[Layer]:
+        """No layers, where the connection is not needed.
+
+        Raises:
+            InvalidRequest: a connection of this name was meant, or nothing else says anything.
+        """
+        check_environment(self.kind, self._known)
+        if self.conn_id != self._default_name or not (self._given or any(environment(self.kind, self._known))):
+            raise no_connection(
+                self.conn_id,
+                (self.kind, ""),
+                "add it under Admin, Connections, "
+                f"or with `airflow connections add {self.conn_id} --conn-type {self.kind} ..`",
+            ) from error
+        return []
+
+    def _resolve(self, connection: Iterable[Layer]) -> dict[str, Setting]:
+        check_environment(self.kind, self._known)
+        layers = (layer(self._given, "argument"), *connection, *environment(self.kind, self._known))
+        return resolve(self._known, layers, self.exclusive_options)
+
+
+class SettingsHook(TestableConnection, ConnectionHook, Generic[E, C, A]):
+    """A connection whose settings are those of an endpoint, and its clients: a blocking one, and one for each loop."""
+
+    conn_name_attr = "conn_id"
+    endpoint_class: type[E]
+    _client: C | None = None
+    _per_loop_client: PerLoopClient[A] | None = None
+
+    def endpoint(self) -> E:
+        """Where the service is and who we are there.
+
+        Raises:
+            InvalidRequest: a setting is missing or malformed.
+        """
+        return self.endpoint_class.from_options(self._endpoint_options())
+
+    @property
+    def client(self) -> C:
+        """The client of the service, not for several threads.
+
+        Raises:
+            MissingDependency: what it needs is not installed.
+        """
+        if self._client is None:
+            self._client = self._opened(self.endpoint())
+        return self._client
+
+    def get_conn(self) -> C:
+        """As `client`."""
+        return self.client
+
+    def close(self) -> None:
+        """Close what blocking calls opened."""
+        if self._client is not None:
+            self._client.close()  # type: ignore[attr-defined]  # all clients have it
+            self._client = None
+
+    async def aclient(self) -> A:
+        """The client of the running event loop; what another loop has opened cannot be used here."""
+        if self._per_loop_client is None:
+            self._per_loop_client = PerLoopClient(self._aopened)
+        return await self._per_loop_client.get()
+
+    async def aclose(self) -> None:
+        """Close what asynchronous calls opened."""
+        if self._per_loop_client is not None:
+            await self._per_loop_client.close()
+
+    def _endpoint_options(self) -> dict[str, str]:
+        return self.options()
+
+    @abstractmethod
+    def _opened(self, endpoint: E) -> C:
+        """A client; it connects when used."""
+
+    async def _aopened(self) -> A:
+        return self._aclient_of(self.endpoint_class.from_options(await self.aoptions()))
+
+    @abstractmethod
+    def _aclient_of(self, endpoint: E) -> A:
+        """A client of the running event loop; it connects when used."""
+
+
+def address_of(connection: Connection, scheme: str) -> str:
+    """`scheme://host:port` of a connection's fields; its host may say the scheme and the port itself."""
+    if not connection.host:
+        return ""
+    url = connection.host if "://" in connection.host else f"{scheme}://{connection.host}"
+    has_port = url.rpartition(":")[2].isdigit()
+    return f"{url}:{connection.port}" if connection.port and not has_port else url
+
+
+def check_one_given(owner: object, what: str, name: str | None, source: object) -> None:
+    """Check that an operator, a sensor or a trigger is given a name or a source.
+
+    Raises:
+        InvalidRequest: both are given, or none.
+    """
+    if (name is None) == (source is None):
+        raise InvalidRequest(f"{type(owner).__name__} takes a {what} or a source: give one of them")
+
+
+def check_names(known: Iterable[Option], given: Mapping[str, Any], what: str) -> None:
+    """Refuse a name that is no option: a mistyped setting would be left out, a restriction among them.
+
+    Args:
+        known: the options.
+        given: what was written; empty values count as not given.
+        what: where, and what it is called there.
+
+    Raises:
+        InvalidRequest: with the nearest name; it shows no value.
+    """
+    names = {name.lower() for option in known for name in (option.name, *option.aliases)}
+    for name, value in given.items():
+        if name.lower() not in names and value not in (None, ""):
+            hint = hint_for(name, [option.name for option in known])
+            raise InvalidRequest(f"{what} {name!r} is not known; {hint}")
+
+
+def _secrets(settings: Mapping[str, Setting]) -> list[str]:
+    return [setting.value for setting in settings.values() if setting.option.secret and setting.value]

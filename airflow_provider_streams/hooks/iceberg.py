@@ -1,0 +1,64 @@
+"""A connection to an Iceberg catalog, for its form and its test."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from airflow.sdk import BaseHook
+
+from airflow_provider_streams.connections.table_properties import properties_of
+from airflow_provider_streams.hooks.connection_hook import TestableConnection
+from airflow_provider_streams.lake import connections
+from airflow_provider_streams.model.extras import importing
+from airflow_provider_streams.model.sinks.sink import IcebergSink
+from airflow_provider_streams.systems.connection.settings import without_credentials
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+
+
+class IcebergHook(TestableConnection, BaseHook):
+    """A connection to an Iceberg catalog, as `IcebergSink(.., conn_id=..)` uses it.
+
+    Host is the catalog's address, login and password are its credential; the extra field has any property of pyiceberg.
+    Where `apache-airflow-providers-apache-iceberg` is installed, its own hook serves connections of this type.
+
+    Args:
+        conn_id: the Airflow connection, of type `iceberg`.
+    """
+
+    conn_name_attr = "conn_id"
+    default_conn_name = "iceberg_default"
+    conn_type = "iceberg"
+    hook_name = "Apache Iceberg"
+
+    def __init__(self, conn_id: str = default_conn_name) -> None:
+        super().__init__()
+        self.conn_id = conn_id
+
+    def get_conn(self) -> Catalog:
+        """The catalog; it is asked when used.
+
+        Raises:
+            InvalidRequest: the connection has a property that it may not have, or that is nearly a known one.
+            MissingDependency: pyiceberg is not installed.
+            SinkError: the catalog cannot be used, or does not answer.
+        """
+        with importing("iceberg"):
+            from airflow_provider_streams.lake.iceberg.catalog import catalog_of  # noqa: PLC0415 - optional
+        connections.resolve_by(properties_of)
+        return catalog_of(self._sink())
+
+    def _test(self) -> str:
+        """Whether the catalog lists its namespaces."""
+        catalog = self.get_conn()
+        from airflow_provider_streams.lake.iceberg.catalog import errors_of  # noqa: PLC0415 - optional
+
+        with errors_of(self._sink()):
+            found = catalog.list_namespaces()
+        where = without_credentials(catalog.properties["uri"]) if "uri" in catalog.properties else catalog.name
+        return f"The catalog at {where} answers: it has {len(found)} namespaces."
+
+    def _sink(self) -> IcebergSink:
+        """Errors are those of a table there."""
+        return IcebergSink("namespace.table", conn_id=self.conn_id)

@@ -1,0 +1,407 @@
+"""A Delta table's log by delta-rs: its newest version, what that version says, and commits on exactly that version.
+
+A window is judged on a version, so the commit must directly follow that version. delta-rs's own retries judge by other
+rules, so they are off. If another commit was first, the caller looks again.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from airflow_provider_streams.errors import CommitStateUnknown, SinkError, TableUnavailable
+from airflow_provider_streams.lake.columns import WINDOW_COLUMNS
+from airflow_provider_streams.lake.compaction import WindowContent, contents_of
+from airflow_provider_streams.lake.data_files import DataFile
+from airflow_provider_streams.lake.delta.add_actions import partition_value
+from airflow_provider_streams.lake.delta.column_types import has_local_times, is_by_window
+from airflow_provider_streams.lake.delta.storage import errors_of, location_of, object_store_options, words_of
+from airflow_provider_streams.lake.storage import Storage
+from airflow_provider_streams.lake.table_properties import CLAIM, WINDOW, mark_in, properties_of, refuse_other_mark
+from airflow_provider_streams.model.extras import importing
+from airflow_provider_streams.model.sinks.landing import TableMark
+from airflow_provider_streams.model.window.window import Window
+
+if TYPE_CHECKING:
+    from deltalake import CommitProperties, DeltaTable
+    from deltalake.transaction import AddAction
+
+_LOOKED_BACK: Final = 100
+"""How many commits of others there may be since the latest of the reader."""
+_COMMIT_KEY = "streams.commit"
+"""In a commit's own facts: finds a commit whose answer was lost."""
+
+_NO_PARTITION = "no partition"
+"""Which partition a commit replaces that replaces none."""
+
+_DELETED_ROWS = "its files may have rows that are deleted elsewhere (deletion vectors), which its engine compacts"
+
+_TRIES = 3
+"""Of a commit that may still be under way, while no other has taken its version."""
+
+_ROUNDS = 60
+"""How often other commits may come first."""
+_FIRST_PAUSE_SECONDS = 0.05
+_LONGEST_PAUSE_SECONDS = 1.0
+
+_LOCAL_TIME_FEATURE = "timestampNtz"
+
+_MAKING = {"CREATE TABLE", "ADD FEATURE"}
+"""Operations in the history of a table that we made; claiming an empty table that we found is another one."""
+
+TableChange = Callable[["DeltaTable", "CommitProperties"], object]
+Facts = Mapping[str, Any]
+
+
+class DeltaVersion:
+    """One version of a table."""
+
+    def __init__(self, storage: Storage, table: DeltaTable) -> None:
+        self._storage, self._table = storage, table
+        self.number = table.version()
+        described = table.metadata()
+        self.properties: dict[str, str] = described.configuration
+        self.partition_columns: list[str] = described.partition_columns
+        arrow: Any = table.schema().to_arrow()
+        self.columns = pa.schema(arrow)
+
+    @property
+    def mark(self) -> TableMark | None:
+        """Whose it is; None: it names no owner."""
+        return mark_in(self.properties)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no file."""
+        return not self._table.file_uris()
+
+    @property
+    def never_landed(self) -> bool:
+        """Whether it was made for a reader, and not used since."""
+        if self.mark is None or not self.is_empty:
+            return False
+        with errors_of(self._storage):
+            return {one["operation"] for one in self._table.history()} <= _MAKING
+
+    def paths(self) -> set[str]:
+        """Of its files, as the store calls them."""
+        return {unquote(path) for path in self._add_actions()["path"].to_pylist()}
+
+    def contents(self) -> dict[Window, WindowContent]:
+        """The windows that it holds, with their files; a window that was landed without rows has a file as well."""
+        return contents_of(self._files())
+
+    def _files(self) -> Iterator[tuple[Window, DataFile, str | None]]:
+        found = self._add_actions()
+        partitions = found["partition"].combine_chunks()
+        edges = (partitions.field(name).to_pylist() for name in WINDOW_COLUMNS)
+        facts = (found[name].to_pylist() for name in ("path", "num_records", "size_bytes"))
+        for start, end, path, rows, size in zip(*edges, *facts, strict=True):
+            if start is not None and end is not None:
+                hindrance = "the log does not say how many rows a file has" if rows is None else None
+                yield Window(start, end), DataFile(unquote(path), rows or 0, size), hindrance
+
+    def _add_actions(self) -> Any:
+        files: Any = self._table.get_add_actions()
+        return pa.table(files)
+
+    def is_bare(self, columns: pa.Schema) -> bool:
+        """Whether it has these columns, and no file."""
+        from deltalake import Schema  # noqa: PLC0415 - optional
+
+        return self.is_empty and self._table.schema() == Schema.from_arrow(columns)
+
+    @property
+    def hindrance(self) -> str | None:
+        """Why rows cannot be written as they are; None: they can."""
+        if found := self._hindrance(
+            "nothing may be taken out of it (delta.appendOnly), so no window could be replaced"
+        ):
+            return found
+        if not is_by_window(self.columns, self.partition_columns):
+            return f"it must be partitioned by {' and '.join(WINDOW_COLUMNS)}, which are timestamps"
+        return None
+
+    def change_hindrance(self, column: str) -> str | None:
+        """Why its files cannot be replaced by a partition column; None: they can."""
+        if found := self._hindrance("nothing may be taken out of it (delta.appendOnly)"):
+            return found
+        if self.partition_columns != [column]:
+            return f"it must be partitioned by {column} alone"
+        return _DELETED_ROWS if self._may_have_deleted_rows else None
+
+    def _hindrance(self, append_only: str) -> str | None:
+        if self.properties.get("delta.columnMapping.mode", "none") != "none":
+            return "its columns have other names in its files (delta.columnMapping.mode)"
+        if any(name.startswith("delta.constraints.") for name in self.properties):
+            return "it has constraints, which no writer here checks"
+        if self.properties.get("delta.appendOnly", "false").lower() == "true":
+            return append_only
+        return None
+
+    @property
+    def _may_have_deleted_rows(self) -> bool:
+        return "deletionVectors" in (self._table.protocol().reader_features or [])
+
+    @property
+    def rewriting_hindrance(self) -> str | None:
+        """Why its files cannot be rewritten; None: they can."""
+        if self._may_have_deleted_rows:
+            return _DELETED_ROWS
+        return self.hindrance
+
+    def replace(
+        self, windows: Sequence[Window] | None, files: Sequence[AddAction], add: pa.Schema, facts: Facts
+    ) -> bool:
+        """Put files in the place of windows, or of all that it holds, and add columns to the table. See `commit`."""
+        starts = None if windows is None else sorted({partition_value(one.start) for one in windows})
+        return self._write(files, _with_columns(self._table, add), starts, facts)
+
+    def begin(
+        self,
+        columns: pa.Schema,
+        files: Sequence[AddAction] = (),
+        facts: Facts | None = None,
+        partition_by: Sequence[str] = WINDOW_COLUMNS,
+    ) -> bool:
+        """Put files in the place of all that it holds; the table then has exactly these columns.
+
+        Raises:
+            SinkError: it is partitioned by other columns, which no commit can change.
+        """
+        from deltalake import Schema  # noqa: PLC0415 - optional
+
+        return self._write(files, Schema.from_arrow(columns), None, facts, partition_by)
+
+    def _write(
+        self,
+        files: Sequence[AddAction],
+        schema: Any,
+        starts: list[str] | None,
+        facts: Facts | None,
+        partition_by: Sequence[str] = WINDOW_COLUMNS,
+    ) -> bool:
+        if self.partition_columns != list(partition_by):  # delta-rs would write a log that nothing can read
+            raise SinkError(
+                self._storage.root,
+                f"the table is partitioned by {', '.join(self.partition_columns) or 'nothing'}, and not by "
+                f"{' and '.join(partition_by)}: land in another table",
+            )
+        filters: Any = None if starts is None else [(WINDOW_COLUMNS[0], "in", starts)]
+        return self.commit(
+            lambda table, properties: table.create_write_transaction(
+                list(files),
+                "overwrite",
+                schema,
+                list(partition_by),
+                partition_filters=filters,
+                commit_properties=properties,
+            ),
+            facts,
+        )
+
+    def claim(self, mark: TableMark) -> bool:
+        """Write whose it is into its properties."""
+        properties = properties_of(mark)
+        return self.commit(
+            lambda table, commit: table.alter.set_table_properties(
+                properties, raise_if_not_exists=False, commit_properties=commit
+            ),
+            {CLAIM: mark.id},
+        )
+
+    @property
+    def is_restored(self) -> bool:
+        """Whether another program restored an earlier version since the latest commit of the table's reader."""
+        with errors_of(self._storage):
+            for one in self._table.history(_LOOKED_BACK):
+                if WINDOW in one or CLAIM in one:
+                    return False
+                if one.get("operation") == "RESTORE":
+                    return True
+        return False
+
+    def may_have(self, columns: pa.Schema) -> bool:
+        """Whether the table has the features that columns of these types need."""
+        features = self._table.protocol().writer_features or []
+        return not has_local_times(columns) or _LOCAL_TIME_FEATURE in features
+
+    def allow_local_times(self) -> bool:
+        """Give the table the feature for times without a zone."""
+        from deltalake import TableFeatures  # noqa: PLC0415 - optional
+
+        feature = TableFeatures.TimestampWithoutTimezone
+        return self.commit(
+            lambda table, properties: table.alter.add_feature(
+                feature, allow_protocol_versions_increase=True, commit_properties=properties
+            )
+        )
+
+    def application_version(self, application: str) -> int | None:
+        """What the latest commit that names an application gave as its version; None: there is none."""
+        with errors_of(self._storage):
+            return self._table.transaction_version(application)
+
+    def files_by_partition(self, column: str) -> Iterator[tuple[str | None, DataFile]]:
+        """The table's files, each with its value of a partition column."""
+        found = self._add_actions()
+        partitions = found["partition"].combine_chunks().field(column).to_pylist()
+        facts = (found[name].to_pylist() for name in ("path", "num_records", "size_bytes"))
+        for value, path, rows, size in zip(partitions, *facts, strict=True):
+            yield value, DataFile(unquote(path), rows or 0, size)
+
+    def replace_partitions(
+        self,
+        column: str,
+        values: Sequence[str],
+        *,
+        files: Sequence[AddAction],
+        add: pa.Schema,
+        facts: Facts,
+        applications: Mapping[str, int],
+    ) -> bool:
+        """Put files in the place of partitions, and add columns to the table. See `commit`.
+
+        Args:
+            column: which the table is partitioned by.
+            values: of the partitions.
+            files: the new ones.
+            add: the new columns.
+            facts: what the commit says of itself.
+            applications: what `application_version` answers from then on.
+        """
+        filters: Any = [(column, "in", list(values) or [_NO_PARTITION])]
+        schema = _with_columns(self._table, add)
+        return self.commit(
+            lambda table, properties: table.create_write_transaction(
+                list(files), "overwrite", schema, [column], partition_filters=filters, commit_properties=properties
+            ),
+            facts,
+            applications,
+        )
+
+    def commit(
+        self, act: TableChange, facts: Facts | None = None, applications: Mapping[str, int] | None = None
+    ) -> bool:
+        """Commit the version that follows this one; False: another commit took its place.
+
+        Raises:
+            TableUnavailable, SinkError: nothing was changed.
+            CommitStateUnknown: the commit may have come through.
+        """
+        from deltalake import CommitProperties, Transaction  # noqa: PLC0415 - optional
+
+        token = uuid.uuid4().hex
+        properties = CommitProperties(
+            custom_metadata={**(facts or {}), _COMMIT_KEY: token},
+            max_commit_retries=0,
+            app_transactions=[Transaction(name, version) for name, version in (applications or {}).items()],
+        )
+        unheard: Exception | None = None
+        for _ in range(_TRIES):
+            try:
+                act(self._table, properties)
+            except Exception as error:  # noqa: BLE001 - whatever it is, it may have come through
+                found = self._outcome(token, error, unheard)
+                unheard = unheard or error
+            else:
+                return True
+            if found is not None:
+                return found
+        raise CommitStateUnknown(self._storage.root, words_of(unheard or TimeoutError())) from unheard
+
+    def _outcome(self, token: str, cause: Exception, unheard: Exception | None) -> bool | None:
+        """Whether a commit with this token came through; False: another one has its version. None: it may still come.
+
+        `cause` is the error of this try, and `unheard` the error of an earlier one, which may still come through.
+        """
+        system, root = self._storage.open()
+        try:
+            with system.open_input_stream(f"{root}/_delta_log/{self.number + 1:020}.json") as log:
+                return token in log.read().decode()
+        except FileNotFoundError:
+            if unheard is not None and not isinstance(cause, OSError):
+                raise CommitStateUnknown(self._storage.root, words_of(cause)) from cause
+            if not isinstance(cause, OSError):
+                raise SinkError(self._storage.root, f"the commit is refused: {words_of(cause)}") from cause
+            if self._storage.is_local:  # no request is under way
+                raise self._storage.failure(f"the commit fails: {words_of(cause)}", cause) from cause
+            return None
+        except (OSError, ValueError) as error:
+            raise CommitStateUnknown(self._storage.root, words_of(cause)) from error
+
+
+def load(storage: Storage) -> DeltaVersion | None:
+    """The newest version of a table; None: there is no table. Raises `TableUnavailable` or `SinkError`."""
+    deltalake = _deltalake()
+    with errors_of(storage):
+        try:
+            table = deltalake.DeltaTable(location_of(storage), storage_options=object_store_options(storage))
+            return DeltaVersion(storage, table)
+        except deltalake.exceptions.TableNotFoundError:
+            return None
+
+
+def versions(
+    storage: Storage, first: DeltaVersion | None = None, *, mark: TableMark | None = None
+) -> Iterator[DeltaVersion]:
+    """The newest version (at first the given one, if any), again and again while others commit.
+
+    Raises:
+        SinkError: there is no table.
+        TableOwnedByOther: it does not bear the mark, if one is given.
+        TableUnavailable: others were first too often.
+    """
+    longest = _FIRST_PAUSE_SECONDS
+    for number in range(_ROUNDS):
+        version = first if first is not None and number == 0 else load(storage)
+        if version is None:
+            raise SinkError(storage.root, "there is no such table, or it was deleted meanwhile")
+        if mark is not None:
+            refuse_other_mark(storage.root, version.mark, mark)
+        yield version
+        time.sleep(random.uniform(0, longest))  # noqa: S311 - so that waiting writers do not meet again
+        longest = min(2 * longest, _LONGEST_PAUSE_SECONDS)
+    raise TableUnavailable(storage.root, f"other commits were first {_ROUNDS} times: land fewer windows at once")
+
+
+def make(storage: Storage, columns: pa.Schema, mark: TableMark, partition_by: Sequence[str] = WINDOW_COLUMNS) -> None:
+    """Make a table, if there is none; raises `SinkError`."""
+    with errors_of(storage):
+        try:
+            _deltalake().DeltaTable.create(
+                location_of(storage),
+                columns,
+                partition_by=list(partition_by),
+                configuration=properties_of(mark),
+                storage_options=object_store_options(storage),
+                raise_if_key_not_exists=False,
+            )
+        except Exception:
+            if load(storage) is None:
+                raise
+
+
+def _with_columns(table: DeltaTable, add: pa.Schema) -> Any:
+    """A table's schema with other columns; the metadata of its own columns stay."""
+    from deltalake import Field, Schema  # noqa: PLC0415 - optional
+
+    new = {one.name: Field.from_arrow(one) for one in add}
+    own = table.schema()
+    kept = [
+        Field(one.name, new.pop(one.name).type, metadata=one.metadata) if one.name in new else one for one in own.fields
+    ]
+    return Schema([*kept, *new.values()]) if len(add) else own
+
+
+def _deltalake() -> Any:
+    with importing("delta"):
+        import deltalake  # noqa: PLC0415 - optional
+        import deltalake.exceptions  # noqa: PLC0415
+    return deltalake

@@ -1,0 +1,102 @@
+"""The files of an Iceberg table: which windows they hold, where they are, and where new ones go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+from pyiceberg.conversions import from_bytes
+from pyiceberg.expressions import AlwaysTrue, BooleanExpression, parser
+from pyiceberg.io.pyarrow import ArrowScan
+from pyiceberg.schema import Schema
+from pyiceberg.table import FileScanTask, Table
+from pyiceberg.types import TimestamptzType
+
+from airflow_provider_streams.lake.columns import WINDOW_COLUMNS, window_folder
+from airflow_provider_streams.lake.data_files import FileTarget
+from airflow_provider_streams.lake.iceberg.column_types import window_constants
+from airflow_provider_streams.lake.iceberg.file_io import uses_vended_credentials
+from airflow_provider_streams.lake.storage import Storage
+from airflow_provider_streams.model.stream.source import in_uri
+from airflow_provider_streams.model.window.window import EPOCH, Window, utc_moment
+
+_STORE_OPTIONS = ("s3.", "gcs.", "adls.", "hdfs.", "client.")
+
+
+def overlapping(window: Window) -> BooleanExpression:
+    """The rows of all windows that share time with one."""
+    first, last = WINDOW_COLUMNS
+    return parser.parse(f"{first} < '{window.end.isoformat()}' and {last} > '{window.start.isoformat()}'")
+
+
+def files_of(table: Table, rows: BooleanExpression | None = None) -> list[FileScanTask]:
+    """The files of a table that may have such rows."""
+    tasks: Iterable[Any] = table.scan(row_filter=rows or AlwaysTrue()).plan_files()
+    return list(tasks)
+
+
+def windows_of(table: Table, files: Iterable[FileScanTask]) -> frozenset[Window]:
+    """The windows that files hold rows of. A window without rows leaves nothing in a table."""
+    by_file = [(only_window(table, task), task) for task in files]
+    found = {window for window, _ in by_file if window is not None}
+    unclear = [task for window, task in by_file if window is None]  # compacted, or without statistics
+    return frozenset(found.union(read_windows(table, unclear)))
+
+
+def only_window(table: Table, task: FileScanTask) -> Window | None:
+    """The one window of a file; None: its statistics do not show that there is only one."""
+    edges = []
+    for name in WINDOW_COLUMNS:
+        field = table.schema().find_field(name).field_id
+        lower, upper = ((bounds or {}).get(field) for bounds in (task.file.lower_bounds, task.file.upper_bounds))
+        if lower is None or lower != upper or (task.file.null_value_counts or {}).get(field):
+            return None
+        edges.append(EPOCH + timedelta(microseconds=int(from_bytes(TimestamptzType(), lower))))
+    return None if task.delete_files else Window(edges[0], edges[1])
+
+
+def read_windows(table: Table, files: list[FileScanTask]) -> Iterator[Window]:
+    """The windows of the rows in files, which are read for it."""
+    if not files:
+        return
+    columns = table.schema().select(*WINDOW_COLUMNS)
+    scan = ArrowScan(table.metadata, table.io, columns, AlwaysTrue())
+    for batch in scan.to_record_batches(files):
+        edges = pa.Table.from_batches([batch]).group_by(list(WINDOW_COLUMNS)).aggregate([])
+        for start, end in zip(*(edges.column(name).to_pylist() for name in WINDOW_COLUMNS), strict=True):
+            if start is not None and end is not None:
+                yield Window(utc_moment(start), utc_moment(end))
+
+
+def target_in(table: Table, window: Window, attempt: str, columns: pa.Schema, schema: Schema) -> FileTarget:
+    """Where an attempt's files of a window go. `schema` is the table's after the attempt."""
+    made = FileTarget(
+        storage_of(table),
+        window_folder(window, WINDOW_COLUMNS[:1]),
+        f"{attempt}-",
+        columns,
+        window_constants(window, schema),
+    )
+    made.storage.make_folder(made.folder)
+    return made
+
+
+def storage_of(table: Table) -> Storage:
+    """Where its data files are, and how to reach them, also with vended credentials."""
+    return storage_at(table, data_location(table))
+
+
+def storage_at(table: Table, location: str) -> Storage:
+    """A folder in the spelling of the table's metadata, reached like its data files."""
+    url = urlsplit(location)
+    options = {name: str(value) for name, value in table.io.properties.items() if name.startswith(_STORE_OPTIONS)}
+    root = f"{url.scheme or 'file'}://{url.netloc}{in_uri(url.path)}"
+    return Storage(root, options, uses_vended_credentials(table.catalog, options))
+
+
+def data_location(table: Table) -> str:
+    """The folder of its data files, in the spelling of the table's metadata."""
+    return (table.properties.get("write.data.path") or f"{table.location().rstrip('/')}/data").rstrip("/")

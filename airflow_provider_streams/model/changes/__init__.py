@@ -1,0 +1,1 @@
+"""How change rows are applied to a table: declarations only."""

@@ -1,0 +1,1 @@
+"""A window resolved to positions, and the proof that they were read."""

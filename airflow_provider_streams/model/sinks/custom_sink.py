@@ -1,0 +1,67 @@
+"""A sink of the user's own: the class that writes it, and what it writes to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.model.changes.auto_cdc import AutoCdc
+from airflow_provider_streams.model.flat_json import FlatJson
+from airflow_provider_streams.model.sinks.templates import is_template
+from airflow_provider_streams.model.stream.source import in_uri
+
+KIND = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", re.ASCII)
+"""How a class that writes is named: `package.module:Class`."""
+
+
+@dataclass(frozen=True, slots=True)
+class CustomSink(FlatJson):
+    """What a class of yours writes, such as a `DataFrameSinkWriter` or a `TableWriter`.
+
+    Args:
+        kind: the class, as `package.module:Class`. The Spark driver program imports it.
+        target: what it writes to, as an absolute path or a URL. Two sinks with the same target are one table.
+        options: further texts for the class, no secrets.
+
+    Raises:
+        InvalidRequest: the class cannot have this name, or the target is no path or URL.
+    """
+
+    named_by: ClassVar[str | None] = None
+    conn_id: ClassVar[str | None] = None
+    widen: ClassVar[bool | None] = None
+    apply: ClassVar[AutoCdc | None] = None
+
+    kind: str
+    target: str
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not KIND.fullmatch(self.kind):
+            raise InvalidRequest(f"a class that writes is named like 'package.module:Class', not {self.kind!r}")
+        is_known = not is_template(self.target)
+        if is_known and not self.target.startswith("/") and not _URL.fullmatch(self.target):
+            raise InvalidRequest(
+                f"{self.kind} writes to an absolute path or a URL of letters, digits and the characters - _ . = + % "
+                "after its scheme; nothing but a connection holds keys"
+            )
+        if not all(isinstance(one, str) for pair in self.options.items() for one in pair):
+            raise InvalidRequest(f"{self.kind}: options are texts by name")
+        object.__setattr__(self, "options", dict(self.options))
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.target))
+
+    def __str__(self) -> str:
+        return self.target
+
+    @property
+    def asset_uri(self) -> str:
+        """Its target; of a path `file://<path>`."""
+        return f"file://{in_uri(self.target)}" if self.target.startswith("/") else self.target
+
+
+_URL = re.compile(r"[a-z][a-z0-9+-]*://[\w.-]+(:\d+)?(/[\w.=+%-]+)+/?", re.ASCII)

@@ -1,0 +1,1 @@
+"""What is read: sources, positions, cuts, holds."""

@@ -1,0 +1,1 @@
+"""The PySpark Data Sources: a split in, Arrow record batches out."""

@@ -1,0 +1,266 @@
+"""Spark inside this process: `local[*]`, started when first needed and kept until the process ends."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_streams.errors import PreflightFailed, as_clause, as_sentence
+from airflow_provider_streams.spark.launch import preflight, py4j_log
+from airflow_provider_streams.spark.launch.java import MINIMUM_VERSION, Java, JavaMissing, find_java
+from airflow_provider_streams.spark.launch.java_home import spark_java_home
+from airflow_provider_streams.spark.launch.settings import JAVA_HOME, SparkSettings, defaults_files
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""A JVM compiles as it starts: a small window ends before faster code pays, and tasks that write rows themselves leave
+the JVM nothing to do."""
+
+_log = logging.getLogger(__name__)
+
+_begun_with: dict[str, str] = {}
+"""The user's settings when this process's session was started."""
+
+_ATTEMPTS = 3
+_ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
+"""PySpark's variable for the arguments of `spark-submit`."""
+
+_OF_THE_JVM = (
+    "spark.driver.memory",
+    "spark.driver.extraJavaOptions",
+    "spark.driver.defaultJavaOptions",
+    "spark.driver.extraClassPath",
+    "spark.driver.extraLibraryPath",
+    "spark.jars.packages",
+    "spark.jars.excludes",
+    "spark.jars.repositories",
+    "spark.jars.ivy",
+    "spark.jars.ivySettings",
+    "spark.kerberos.principal",
+    "spark.kerberos.keytab",
+    JAVA_HOME,
+)
+"""Settings of the JVM that spark-submit starts: a later session in that JVM keeps them."""
+
+
+def embedded_session(settings: SparkSettings | None = None, *, quick_start: bool = False) -> SparkSession:
+    """The process's Spark session, or a local one, made now.
+
+    Args:
+        settings: the user's; they override ours.
+        quick_start: prefer a short start over speed in the long run; counts for the first session only.
+
+    Raises:
+        MissingDependency: no PySpark.
+        PreflightFailed: no Java, a too old one, a PySpark of mixed versions or without Spark; or Spark or its JVM
+            already runs in this process, and no longer takes the settings.
+    """
+    given = settings or SparkSettings()
+    preflight.check_installed()
+    py4j_log.silence_py4j()
+    running = _running(given)
+    if running is None:
+        return _start(given, quick_start=quick_start)
+    why = "Spark runs in this process already, and"
+    if given.conf.get(JAVA_HOME) not in {None, _begun_with.get(JAVA_HOME)}:
+        preflight.refuse_late([JAVA_HOME], why)  # a session would take the name, and do nothing with it
+    preflight.set_late(running, given, why, begun_with=_begun_with)
+    return running
+
+
+def _running(settings: SparkSettings) -> SparkSession | None:
+    """The session of this process: a thread that did not start it has no active one."""
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - optional, checked above
+
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    check_parts(settings)
+    from pyspark import SparkContext  # noqa: PLC0415 - pyspark-client has none
+
+    return SparkSession.builder.getOrCreate() if SparkContext._active_spark_context else None  # noqa: SLF001
+
+
+def _start(settings: SparkSettings, *, quick_start: bool) -> SparkSession:
+    # workers must be this Python: it has the packages that a read needs
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    ours = {name: value for name, value in _ours(quick_start=quick_start).items() if name not in settings.conf}
+    java = java_for(settings)
+    _log.info("Spark's JVM runs on %s", java)
+    with _passed(ours, settings) as conf:
+        try:
+            session = _started(conf, java)
+        except PreflightFailed as error:
+            # PySpark forks for its JVM; next to gRPC threads (an open Pravega hook), some forks in a hundred die
+            _log.warning("Spark's JVM ended as it started (%s): it is started once more", error.__cause__)
+            session = _started(conf, java)
+    _begun_with.clear()
+    _begun_with.update(settings.conf)
+    return session
+
+
+def _started(conf: dict[str, str], java: Java) -> SparkSession:
+    from pyspark.errors import PySparkRuntimeError  # noqa: PLC0415 - optional
+    from pyspark.sql import SparkSession  # noqa: PLC0415
+
+    try:
+        _start_jvm(conf, java)
+        return SparkSession.builder.config(map={**conf}).getOrCreate()
+    except PySparkRuntimeError as error:
+        _close_pipe(error)
+        said = as_clause(" ".join(str(error).split()))
+        raise PreflightFailed(
+            f"Spark does not start in this process ({said}) on {java}. Spark 4 needs Java "
+            f"{MINIMUM_VERSION} or later: check the messages of the JVM above"
+        ) from error
+
+
+def _start_jvm(conf: dict[str, str], java: Java) -> None:
+    """Start this process's JVM on that Java, if it has none yet."""
+    from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - as above
+    from pyspark.java_gateway import launch_gateway  # noqa: PLC0415
+
+    with SparkContext._lock:  # noqa: SLF001 - as PySpark does where it starts one itself
+        if SparkContext._gateway is None:  # noqa: SLF001
+            arguments = _JvmArguments(JAVA_HOME=str(spark_java_home(java)))
+            gateway = launch_gateway(SparkConf().setAll([*conf.items()]), arguments)  # type: ignore[no-untyped-call]
+            SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001
+
+
+class _JvmArguments(dict[str, Any]):
+    """Arguments for `Popen`. PySpark sets `env` as a copy of the process's environment: ours is added to that copy."""
+
+    def __init__(self, **variables: str) -> None:
+        super().__init__()
+        self._variables = variables
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        super().__setitem__(name, {**value, **self._variables} if name == "env" else value)
+
+
+def _close_pipe(failure: BaseException) -> None:
+    """Close our end of the pipe to a JVM that did not start; PySpark does not."""
+    for frame, _ in traceback.walk_tb(failure.__traceback__):
+        process = frame.f_locals.get("proc")
+        if isinstance(process, subprocess.Popen) and process.stdin:
+            process.stdin.close()
+
+
+@contextmanager
+def _passed(ours: dict[str, str], settings: SparkSettings) -> Iterator[dict[str, str]]:
+    """The settings for the builder. They are on the command line of a JVM that starts, so the user's go by a file.
+
+    A running JVM gets the builder's settings over its private socket.
+    """
+    from pyspark import SparkContext  # noqa: PLC0415 - as above
+
+    if SparkContext._gateway is not None:  # noqa: SLF001 - an earlier session was stopped
+        _check_late(settings)
+        yield {name: value for name, value in {**ours, **settings.conf}.items() if name not in _OF_THE_JVM}
+    elif settings.conf:
+        with _properties_file(settings):
+            yield ours
+    else:
+        yield ours
+
+
+def _check_late(settings: SparkSettings) -> None:
+    """Refuse settings that only a starting JVM takes, if they differ from those of the running one."""
+    from pyspark import SparkConf  # noqa: PLC0415 - as above
+
+    told = SparkConf()  # what the running JVM was started with
+    preflight.refuse_late(
+        [name for name in _OF_THE_JVM if settings.conf.get(name, told.get(name)) != told.get(name)],
+        "Spark's JVM runs in this process already, and",
+    )
+
+
+@contextmanager
+def _properties_file(settings: SparkSettings) -> Iterator[None]:
+    """Have a JVM that starts in this block read the settings from a private file."""
+    before = os.environ.get(_ARGUMENTS)
+    with tempfile.TemporaryDirectory(prefix="streams-spark-") as folder:  # mode 0700
+        file = Path(folder) / "spark.properties"
+        settings.write(file, defaults_files(Path(pyspark_folder())))
+        os.environ[_ARGUMENTS] = f"--properties-file {shlex.quote(str(file))} {before or 'pyspark-shell'}"
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ[_ARGUMENTS]
+            else:
+                os.environ[_ARGUMENTS] = before
+
+
+def _ours(*, quick_start: bool) -> dict[str, str]:
+    return {
+        "spark.master": f"local[*,{_ATTEMPTS}]",
+        "spark.app.name": "streams",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.memory": "2g",
+        "spark.sql.session.timeZone": "UTC",
+        # stop the Python of a cancelled task at once: it holds nothing durable
+        "spark.python.task.killTimeout": "1s",
+        **({"spark.driver.extraJavaOptions": _QUICK_START} if quick_start else {}),
+    }
+
+
+def check_parts(settings: SparkSettings) -> None:
+    """Check that Spark can start on this machine, as far as possible without starting it.
+
+    Raises:
+        MissingDependency: no PySpark.
+        PreflightFailed: no Java; a PySpark of mixed versions or without Spark.
+    """
+    preflight.check_installed()
+    home = os.environ.get("SPARK_HOME") or pyspark_folder()
+    if not (Path(home) / "jars").is_dir():
+        raise PreflightFailed(
+            "this Python has only pyspark-client, which talks to a Spark elsewhere. For Spark inside the task: "
+            "pip install 'airflow-provider-streams[spark]'; else name a Spark connection with spark_conn_id"
+        )
+    java_for(settings)
+
+
+def java_for(settings: SparkSettings) -> Java:
+    """The Java that a JVM of these settings runs on.
+
+    Raises:
+        PreflightFailed: there is none that Spark can use.
+    """
+    try:
+        return find_java(settings.conf.get(JAVA_HOME))
+    except JavaMissing as error:
+        raise PreflightFailed(
+            f"Spark inside the task cannot start. {as_sentence(error)} Or name a Spark connection with spark_conn_id"
+        ) from None
+
+
+def kill_jvm() -> None:
+    """End the JVM that this process has started; a thread that waits for its answer gets an error."""
+    from pyspark import SparkContext  # noqa: PLC0415 - as above
+
+    process = getattr(SparkContext._gateway, "proc", None)  # noqa: SLF001 - PySpark has no public name for it
+    if process is not None:
+        process.kill()
+
+
+def pyspark_folder() -> str:
+    """Where PySpark is installed."""
+    import pyspark  # noqa: PLC0415 - optional
+
+    return str(Path(pyspark.__file__).parent)

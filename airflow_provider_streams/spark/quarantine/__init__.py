@@ -1,0 +1,1 @@
+"""Undecodable events: kept in files, and decoded again after a fix."""

@@ -1,0 +1,1 @@
+"""Requests to Pravega's controller and segment stores."""

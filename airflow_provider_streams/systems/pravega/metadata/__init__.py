@@ -1,0 +1,1 @@
+"""What Pravega stores about streams: segments, stream cuts, pointers."""

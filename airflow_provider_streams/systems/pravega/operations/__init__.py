@@ -1,0 +1,1 @@
+"""What sensors, operators and hooks do with streams."""

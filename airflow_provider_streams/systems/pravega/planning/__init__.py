@@ -1,0 +1,1 @@
+"""From a window to a plan: cuts, proofs and segment ranges."""

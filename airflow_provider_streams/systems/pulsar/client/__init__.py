@@ -1,0 +1,1 @@
+"""Requests to a Pulsar cluster: REST admin API and binary protocol."""

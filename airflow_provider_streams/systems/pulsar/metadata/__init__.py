@@ -1,0 +1,1 @@
+"""What a Pulsar cluster stores about topics: names, schemas, ledgers."""

@@ -1,0 +1,1 @@
+"""Read one split of a plan: entries in, Arrow record batches out."""

@@ -1,0 +1,1 @@
+"""Where the messages of Pulsar's batches start and end."""

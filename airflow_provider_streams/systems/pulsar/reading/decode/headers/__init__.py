@@ -1,0 +1,1 @@
+"""Pulsar's message headers, one by one and in bulk."""

@@ -1,0 +1,1 @@
+"""What follows a covered window: late rows, quarantine, retention, maintenance."""

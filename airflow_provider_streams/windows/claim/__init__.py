@@ -1,0 +1,1 @@
+"""May this reader land this window in this table?"""

@@ -1,0 +1,1 @@
+"""Read pinned plans, land their rows, record what became of them."""

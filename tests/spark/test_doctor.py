@@ -1,0 +1,61 @@
+"""What a small job of doctor sees of driver and executors, launched by spark-submit."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from airflow_provider_streams.doctor.spark import check_spark
+
+pytestmark = pytest.mark.timeout(900)
+
+_WITHOUT_PYARROW = """\
+from importlib.machinery import PathFinder
+
+found = PathFinder.find_spec
+
+
+def find_spec(name, path=None, target=None):
+    return None if name.partition(".")[0] == "pyarrow" else found(name, path, target)
+
+
+PathFinder.find_spec = find_spec
+"""
+
+
+@pytest.fixture(autouse=True)
+def cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection whose master is on this machine."""
+    monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", json.dumps({"conn_type": "spark", "host": "local[1]"}))
+    folder = str(Path(sys.executable).parent)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+
+
+@pytest.fixture
+def python_without_pyarrow(tmp_path: Path) -> str:
+    (tmp_path / "sitecustomize.py").write_text(_WITHOUT_PYARROW)
+    program = tmp_path / "python"
+    program.write_text(f'#!/bin/sh\nPYTHONPATH={tmp_path}:"$PYTHONPATH" exec {sys.executable} "$@"\n')
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    return str(program)
+
+
+def test_a_small_job_says_what_driver_and_executors_have() -> None:
+    found = {one.check: one for one in check_spark("cluster", {"driver_memory": "512m"})}
+    assert {one.level for one in found.values()} <= {"ok", "warning"}
+    assert found["launch"].says == "spark-submit in client mode to the master local[1]"
+    assert "runs its driver on Java" in found["Java"].says
+    assert found["executors"].says.startswith("a small job ran: Python")
+
+
+def test_executors_without_pyarrow_are_named(python_without_pyarrow: str) -> None:
+    conf = {"spark.pyspark.python": python_without_pyarrow}
+    found = {one.check: one for one in check_spark("cluster", {"driver_memory": "512m", "conf": conf})}
+    assert found["executors"].level == "error"
+    assert "has no module pyarrow" in found["executors"].says
+    assert "PYSPARK_PYTHON" in found["executors"].next_step

@@ -1,0 +1,229 @@
+"""Which Spark a connection means, and what is refused before anything starts."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from airflow.sdk import Connection
+
+from airflow_provider_streams.airflow_runtime import spark_launch as launchers
+from airflow_provider_streams.airflow_runtime import spark_session_launchers, spark_submit
+from airflow_provider_streams.errors import InvalidRequest, PreflightFailed, TaskCancelled
+from airflow_provider_streams.model.plan.plan import PlanRequest
+from airflow_provider_streams.model.plan.receipt import Receipt
+from airflow_provider_streams.model.sinks.landing import Landed
+from airflow_provider_streams.model.sinks.untouched import left_untouched, mark_untouched
+from airflow_provider_streams.model.window.window import Window
+from airflow_provider_streams.spark.job import job
+from airflow_provider_streams.spark.job.job_spec import JobSpec, WindowSpec
+from airflow_provider_streams.spark.launch import embedded, java, preflight, spark_submit_program
+from airflow_provider_streams.spark.launch.settings import SparkSettings
+from airflow_provider_streams.testing.fake import EPOCH, FakeSource, FakeSystem
+
+LANDED = Landed(Receipt("f" * 32, (), 1.0, "complete"))
+
+
+def connection(conn_type: str, host: str = "127.0.0.1", **extra: str) -> Connection:
+    return Connection(conn_id="c", conn_type=conn_type, host=host, extra=json.dumps(extra))
+
+
+def test_a_driver_program_whose_python_lacks_a_module_names_both(tmp_path: Path) -> None:
+    files = spark_submit._Files(tmp_path, "spark_submit_program")
+    files.write({}, SparkSettings({}), "spark-submit")
+    package = str(Path(spark_submit.__file__).parents[2])
+    bare = [sys.executable, "-S", str(files.program), *files.arguments]
+    done = subprocess.run(bare, env={"PYTHONPATH": package}, capture_output=True, check=False)
+    assert done.returncode == 1, done.stderr
+    with pytest.raises(
+        PreflightFailed, match=r"the Spark driver program, .*, has no module \w+: install it there"
+    ) as raised:
+        spark_submit._answer(files.result)
+    assert left_untouched(raised.value)
+
+
+@pytest.mark.parametrize("untouched", [False, True])
+def test_a_child_says_whether_it_left_the_table_untouched(monkeypatch, tmp_path, *, untouched: bool):
+    def fail(_data):
+        error = InvalidRequest("no quarantine")
+        if untouched:
+            mark_untouched(error)
+        raise error
+
+    given, result = tmp_path / "spec.json", tmp_path / "result.json"
+    given.write_text("{}")
+    monkeypatch.setattr(spark_submit_program, "_main", fail)
+    assert spark_submit_program.main(["--spec", str(given), "--result", str(result)]) == 1
+    with pytest.raises(InvalidRequest, match="no quarantine") as caught:
+        spark_submit._answer(result)
+    assert left_untouched(caught.value) == untouched
+
+
+@pytest.fixture
+def connections(monkeypatch: pytest.MonkeyPatch) -> dict[str, Connection]:
+    known: dict[str, Connection] = {}
+    monkeypatch.setattr(launchers, "_connection", lambda conn_id: known[conn_id])
+    return known
+
+
+@pytest.fixture
+def spec() -> WindowSpec:
+    plan = FakeSystem({}).plan(PlanRequest(FakeSource(), Window(EPOCH, EPOCH + timedelta(minutes=1)), "r"))
+    return WindowSpec(plan, options={"token": "hunter2"}, transform="json.decoder:JSONDecoder")
+
+
+@pytest.mark.parametrize(
+    ("conn_type", "launcher"),
+    [
+        ("spark_connect", spark_session_launchers.ConnectLauncher),
+        ("spark", spark_submit.SubmitLauncher),
+        ("yarn", spark_submit.SubmitLauncher),
+        ("k8s", spark_submit.SubmitLauncher),
+    ],
+)
+def test_the_type_of_the_connection_decides(connections, conn_type: str, launcher: type) -> None:
+    connections["c"] = connection(conn_type)
+    assert type(launchers.launcher_for("c")) is launcher
+
+
+def test_no_connection_means_spark_in_this_process() -> None:
+    assert type(launchers.launcher_for(None)) is spark_session_launchers.EmbeddedLauncher
+
+
+def test_another_kind_of_connection_is_refused(connections) -> None:
+    connections["c"] = connection("pulsar")
+    with pytest.raises(InvalidRequest, match="type 'pulsar'"):
+        launchers.launcher_for("c")
+
+
+def test_a_driver_on_another_machine_is_refused_with_the_fix(connections) -> None:
+    connections["c"] = connection("spark", **{"deploy-mode": "cluster"})
+    with pytest.raises(PreflightFailed, match="deploy-mode to 'client'"):
+        launchers.launcher_for("c")
+
+
+def test_secrets_travel_in_the_childs_environment(connections, spec: WindowSpec) -> None:
+    connections["c"] = connection("spark", "local[2]")
+    launcher = launchers.launcher_for("c")
+    environment = launcher._environment(JobSpec((spec,)))
+    assert environment["STREAMS_SECRET_TOKEN"] == "hunter2"
+    assert environment["PYSPARK_PYTHON"] == environment["PYSPARK_DRIVER_PYTHON"] == sys.executable
+    assert str(Path(sys.executable).parent) in environment["PATH"].split(":")
+    assert environment["PYTHONPATH"].split(":")[-1] == str(Path(json.__file__).parent.parent), "the transform's folder"
+
+
+def test_workers_elsewhere_keep_their_own_python(connections, spec: WindowSpec, monkeypatch) -> None:
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    connections["c"] = connection("spark", "spark://master")
+    assert "PYSPARK_PYTHON" not in launchers.launcher_for("c")._environment(JobSpec((spec,)))
+
+
+@pytest.mark.parametrize(
+    ("conn_type", "host", "expected"),
+    [
+        ("spark", "local", True),
+        ("spark", "local[*]", True),
+        ("spark", "local[4,3]", True),
+        ("spark", "local-cluster[2,1,1024]", True),
+        ("spark", "localhost", False),
+        ("spark", "spark://localhost", False),
+        ("spark", "spark-master.svc.cluster.local", False),
+        ("k8s", "https://kubernetes.default.svc.cluster.local", False),
+        ("yarn", None, False),
+    ],
+)
+def test_local_is_a_master_and_no_part_of_a_name(conn_type: str, host: str | None, *, expected: bool) -> None:
+    assert spark_submit.is_local(connection(conn_type, host)) is expected
+
+
+def test_cancelling_when_nothing_runs_does_nothing() -> None:
+    launchers.cancel()
+
+
+def test_cancelling_reaches_the_running_job(monkeypatch: pytest.MonkeyPatch, spec: WindowSpec) -> None:
+    stopped = []
+
+    class Launcher:
+        secrets = ()
+
+        def run(self, _: JobSpec) -> list[Landed]:
+            launchers.cancel()
+            return [LANDED]
+
+        def stop(self) -> None:
+            stopped.append(self)
+
+    monkeypatch.setattr(launchers, "launcher_for", lambda *_, **__: Launcher())
+    assert launchers.launch(JobSpec((spec,))) == [LANDED]
+    launchers.cancel()
+    assert len(stopped) == 1
+
+
+def test_a_task_that_is_ended_while_spark_starts_runs_no_job(monkeypatch: pytest.MonkeyPatch, spec: WindowSpec) -> None:
+    ran = []
+
+    def starts(*_: object, **__: object) -> SimpleNamespace:
+        launchers.cancel()
+        return SimpleNamespace(version="4")
+
+    monkeypatch.setattr(embedded, "embedded_session", starts)
+    monkeypatch.setattr(job, "run", lambda *work: ran.append(work))
+    with pytest.raises(TaskCancelled):
+        launchers.launch(JobSpec((spec,)))
+    assert ran == []
+
+
+@pytest.mark.parametrize("home", [None, "/no/such/java"])
+def test_a_missing_java_is_said_in_words(monkeypatch: pytest.MonkeyPatch, home: str | None) -> None:
+    monkeypatch.delenv("SPARK_HOME", raising=False)
+    monkeypatch.setenv("PATH", "/no/such/folder")
+    if home is None:
+        monkeypatch.delenv("JAVA_HOME", raising=False)
+    else:
+        monkeypatch.setenv("JAVA_HOME", home)
+    monkeypatch.setattr(java, "_wheel_home", lambda: None)
+    with pytest.raises(PreflightFailed, match="Java 17 or newer is needed"):
+        embedded.check_parts(SparkSettings())
+
+
+def test_a_mix_of_pyspark_versions_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preflight, "_installed", lambda *_: {"pyspark": "4.10.0", "pyspark-client": "4.2.0"})
+    monkeypatch.setattr(embedded, "_start", lambda *_, **__: pytest.fail("a JVM would be started"))
+    with pytest.raises(PreflightFailed, match=r"pyspark 4\.10\.0 and pyspark-client 4\.2\.0") as caught:
+        embedded.embedded_session()
+    assert str(caught.value).endswith(
+        f"Run: {sys.executable} -m pip install --force-reinstall --no-deps pyspark==4.2.0 pyspark-client==4.2.0"
+    )
+
+
+@pytest.mark.parametrize("conn_type", ["spark", "spark_connect"])
+def test_a_mix_of_pyspark_versions_is_refused_before_a_spark_is_reached(connections, monkeypatch, conn_type) -> None:
+    connections["c"] = connection(conn_type)
+    monkeypatch.setattr(preflight, "_installed", lambda *_: {"pyspark": "4.3.0", "pyspark-client": "4.2.0"})
+    with pytest.raises(PreflightFailed, match="pip install"):
+        launchers.launcher_for("c")
+
+
+def test_another_spark_than_this_pyspark_is_refused() -> None:
+    import pyspark
+
+    preflight.check_driver(SimpleNamespace(version=f"{pyspark.__version__}-vendor-3"))
+    with pytest.raises(PreflightFailed, match=r"Spark it talks to is 3\.5\.9"):
+        preflight.check_driver(SimpleNamespace(version="3.5.9"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ({"missing": ["pyarrow"], "pyspark": "4.2.0", "python": "/usr/bin/python3"}, "has no module pyarrow"),
+        ({"missing": [], "pyspark": "4.0.0", "python": "/usr/bin/python3"}, r"workers run PySpark 4\.0\.0"),
+    ],
+)
+def test_a_worker_that_cannot_read_is_refused(answer, message: str) -> None:
+    with pytest.raises(PreflightFailed, match=message):
+        preflight._judge(answer)

@@ -1,0 +1,125 @@
+"""`airflow streams doctor`: what it shows, and its exit status."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from airflow_provider_streams.cli.commands import doctor
+from airflow_provider_streams.doctor.finding import Finding, report_of
+
+REPORT = report_of(
+    "numbers on fake connection fake_default",
+    [
+        Finding("connection", "broker: TCP", "error", "no connection " * 10, "Check the port in the setting"),
+        Finding("journal", "database", "ok", "it answers"),
+    ],
+)
+
+
+@pytest.fixture
+def examined(monkeypatch):
+    """The set-ups that were examined; the report is `REPORT`."""
+    seen = []
+
+    def examine(setup, progress):
+        progress("connection")
+        seen.append(setup)
+        return REPORT
+
+    monkeypatch.setattr(doctor, "examine", examine)
+    return seen
+
+
+def status(streams, *arguments):
+    with pytest.raises(SystemExit) as ended:
+        streams("doctor", *arguments)
+    return ended.value.code
+
+
+def test_the_arguments_name_the_set_up(streams, examined, tmp_path, capsys):
+    arguments = (
+        "fake",
+        "numbers",
+        "--schedule",
+        "*/5 * * * *",
+        "--outage",
+        "3d",
+        "--slack",
+        "5",
+        "--reader",
+        "nightly",
+    )
+    assert status(streams, *arguments, "--path", str(tmp_path), "--write", "--spark-conn-id", "cluster") == 2
+    (setup,) = examined
+    assert (setup.system, setup.conn_id, str(setup.source)) == ("fake", "fake_default", "numbers")
+    assert str(setup.window_schedule) == "cron */5 * * * * UTC"
+    assert (setup.outage.days, setup.slack.seconds, setup.reader) == (3, 5, "nightly")
+    assert (setup.sink.path, setup.write, setup.spark_conn_id) == (str(tmp_path), True, "cluster")
+    out = capsys.readouterr().out
+    assert "-> Check the port in the setting" in out
+    assert out.endswith("numbers on fake connection fake_default: 1 ok, 1 error\n")
+
+
+def test_a_connection_alone_says_by_its_type_which_system_it_is_of(streams, examined, monkeypatch):
+    monkeypatch.setenv("AIRFLOW_CONN_PROD", json.dumps({"conn_type": "fake"}))
+    status(streams, "--conn-id", "prod")
+    assert (examined[0].system, examined[0].conn_id, examined[0].source) == ("fake", "prod", None)
+
+
+@pytest.mark.parametrize(("written", "schedule"), [("900", "15m"), ("@daily", "cron @daily UTC"), ("1d", "1d")])
+def test_a_schedule_is_a_cron_expression_seconds_or_a_length(streams, examined, written, schedule):
+    status(streams, "fake", "numbers", "--schedule", written)
+    assert str(examined[0].window_schedule) == schedule
+
+
+def test_arguments_that_make_no_set_up_end_with_2(streams, examined, capsys):
+    assert status(streams, "fake", "numbers", "--write") == 2
+    assert "name the sink" in capsys.readouterr().err
+    assert status(streams, "fake", "numbers", "--schedule", "soon") == 2
+    assert not examined
+
+
+def test_arguments_that_are_refused_are_a_report_too(streams, examined, capsys):
+    assert status(streams, "pulsar", "non-persistent://public/default/x", "--json") == 2
+    (found,) = json.loads(capsys.readouterr().out)["findings"]
+    assert (found["level"], "not stored" in found["says"]) == ("error", True)
+
+
+def test_json_has_the_report_and_nothing_else(streams, examined, capsys):
+    assert status(streams, "fake", "numbers", "--json") == 2
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["exit_status"] == 2
+    assert shown["findings"][0]["check"] == "broker: TCP"
+
+
+@pytest.mark.parametrize("width", [40, 60, 100, 200])
+def test_no_line_is_wider_than_the_terminal(width):
+    lines = doctor.table(REPORT, width).splitlines()
+    assert max(map(len, lines)) <= max(width, len(REPORT.summary()))
+    assert "no connection" in " ".join(lines)
+
+
+def test_without_a_terminal_each_finding_is_one_line():
+    assert len(doctor.table(REPORT, None).splitlines()) == len(REPORT.findings) + 2
+
+
+def test_a_whole_examination_of_a_system_that_declares_no_diagnosis(streams, capsys):
+    """The default system of tests has no services that could be asked: nothing of them is called ok."""
+    assert status(streams, "fake", "numbers", "--json") in (0, 2)
+    found = json.loads(capsys.readouterr().out)["findings"]
+    levels = {(one["area"], one["check"]): one["level"] for one in found}
+    assert levels["connection", "settings"] == "ok"
+    assert levels["connection", "fake: sign-in"] == "skipped"
+    assert levels["grants", "permissions"] == "skipped"
+    assert levels["clock", "difference"] == "skipped"
+    assert levels["journal", "database"] == "ok"
+    assert "canary-77aa" not in json.dumps(found)
+
+
+def test_a_connection_that_does_not_exist_is_an_error_with_the_nearest_name(streams, capsys):
+    assert status(streams, "fake", "numbers", "--conn-id", "fake_defaul", "--json") == 2
+    found = json.loads(capsys.readouterr().out)["findings"]
+    (one,) = [one for one in found if one["area"] == "connection"]
+    assert "did you mean 'fake_default'" in one["says"]

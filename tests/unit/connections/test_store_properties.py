@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from airflow.sdk import Connection
+
+from airflow_provider_streams.connections.store_properties import azure_properties, s3_properties
+from airflow_provider_streams.errors import InvalidRequest, SinkError
+
+
+def aws(login=None, password=None, **extra):
+    return Connection(conn_id="lake", conn_type="aws", login=login, password=password, extra=json.dumps(extra))
+
+
+def test_the_names_of_amazons_provider_are_understood():
+    told = aws(
+        "key", "secret", aws_session_token="session-5d", region_name="eu-west-1", endpoint_url="http://127.0.0.1:8333"
+    )
+    assert s3_properties(told) == {
+        "s3.access-key-id": "key",
+        "s3.secret-access-key": "secret",
+        "s3.session-token": "session-5d",
+        "s3.region": "eu-west-1",
+        "s3.endpoint": "http://127.0.0.1:8333",
+    }
+
+
+@pytest.mark.parametrize(
+    "extra", [{"endpoint_url": "http://me:canary-8d@store"}, {"s3.endpoint": "me:canary-8d@store"}]
+)
+def test_an_address_with_a_password_is_refused_without_it(extra):
+    with pytest.raises(InvalidRequest, match="without name and password") as raised:
+        s3_properties(aws(**extra))
+    assert "canary-8d" not in str(raised.value)
+
+
+def test_keys_may_be_extras_and_a_store_has_an_address_of_its_own():
+    told = aws(
+        aws_access_key_id="key",
+        aws_secret_access_key="secret",
+        endpoint_url="http://all",
+        service_config={"s3": {"endpoint_url": "http://store"}, "sts": {"endpoint_url": "http://sts"}},
+    )
+    assert s3_properties(told) == {
+        "s3.access-key-id": "key",
+        "s3.secret-access-key": "secret",
+        "s3.endpoint": "http://store",
+    }
+
+
+def test_a_property_by_its_own_name_wins():
+    told = aws(
+        "key", "secret", region_name="eu-west-1", **{"s3.region": "us-east-1", "s3.force-virtual-addressing": "true"}
+    )
+    assert s3_properties(told)["s3.region"] == "us-east-1"
+    assert s3_properties(told)["s3.force-virtual-addressing"] == "true"
+
+
+def test_an_empty_connection_leaves_it_to_the_environment():
+    assert s3_properties(aws()) == {}
+    assert s3_properties(aws(verify=True, service_config=None)) == {}
+
+
+@pytest.mark.parametrize("extra", [{"role_arn": "arn:aws:iam::1:role/x"}, {"profile_name": "x"}, {"verify": False}])
+def test_what_executors_cannot_do_is_refused_by_name(extra):
+    with pytest.raises(InvalidRequest, match=f"'lake'.*{next(iter(extra))}"):
+        s3_properties(aws("key", "secret", **extra))
+
+
+def test_no_error_shows_a_key():
+    s3_properties(aws("canary-login-81", "canary-password-81", aws_session_token="canary-token-81"))
+    told = str(SinkError("s3://lake", "refused canary-login-81 canary-password-81 canary-token-81"))
+    assert "canary" not in told
+
+
+def azure(login=None, password=None, conn_type="wasb", **extra):
+    return Connection(conn_id="lake", conn_type=conn_type, login=login, password=password, extra=json.dumps(extra))
+
+
+def test_an_account_and_its_key_are_understood():
+    assert azure_properties(azure("shop", "a2V5")) == {"adls.account-name": "shop", "adls.account-key": "a2V5"}
+    assert azure_properties(azure("shop", shared_access_key="b3RoZXI="))["adls.account-key"] == "b3RoZXI="
+
+
+def test_with_a_tenant_login_and_password_are_an_applications():
+    assert azure_properties(azure("app", "canary-of-app", tenant_id="tenant", conn_type="adls")) == {
+        "adls.client-id": "app",
+        "adls.client-secret": "canary-of-app",
+        "adls.tenant-id": "tenant",
+    }
+
+
+@pytest.mark.parametrize("token", ["sv=2020&sig=abc", "?sv=2020&sig=abc"])
+def test_a_signature_has_no_mark_of_a_query(token):
+    assert azure_properties(azure("shop", sas_token=token))["adls.sas-token"] == "sv=2020&sig=abc"
+
+
+def test_properties_of_file_io_win():
+    told = azure("shop", "a2V5", **{"adls.account-key": "bmV3", "adls.blob-storage-authority": ".blob.example"})
+    assert azure_properties(told) == {
+        "adls.account-name": "shop",
+        "adls.account-key": "bmV3",
+        "adls.blob-storage-authority": ".blob.example",
+    }
+
+
+@pytest.mark.parametrize("asked", ["connection_string", "managed_identity_client_id", "workload_identity_tenant_id"])
+def test_what_executors_cannot_follow_is_refused(asked):
+    with pytest.raises(InvalidRequest, match=asked) as raised:
+        azure_properties(azure(**{asked: "canary-of-azure"}))
+    assert "canary-of-azure" not in str(raised.value)
+
+
+def test_its_secrets_are_concealed_from_errors():
+    azure_properties(azure("shop", "canary-of-the-key", sas_token="canary-of-the-signature"))
+    error = str(SinkError("abfss://lake@shop", "canary-of-the-key and canary-of-the-signature failed"))
+    assert "canary" not in error

@@ -1,0 +1,59 @@
+"""What is said of a journal; looking at it makes nothing."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from airflow_provider_streams.doctor.finding import Notes
+from airflow_provider_streams.doctor.journal import judge
+from airflow_provider_streams.errors import JournalError
+from airflow_provider_streams.journal.inspection import Inspection, Writer, inspect_journal
+from airflow_provider_streams.journal.store import Journal
+from airflow_provider_streams.testing.fake import FakeSource
+
+NOW = datetime(2026, 11, 20, 10, tzinfo=UTC)
+
+
+def judged(seen, source=None, reader=None):
+    notes = Notes("journal")
+    judge(notes, seen, source, reader)
+    return {one.check: one for one in notes.findings}
+
+
+def test_a_database_without_a_journal_is_not_given_one(tmp_path):
+    seen = inspect_journal(f"sqlite:///{tmp_path / 'journal.db'}", NOW)
+    assert (seen.state, list(tmp_path.iterdir())) == ("absent", [])
+    assert judged(seen)["migration"].level == "skipped"
+
+
+def test_a_journal_of_this_release_is_ready(tmp_path):
+    url = f"sqlite:///{tmp_path / 'journal.db'}"
+    Journal.open(url).close()
+    seen = inspect_journal(url, NOW)
+    assert (seen.state, seen.writers) == ("ready", ())
+    found = judged(seen)
+    assert {one.level for one in found.values()} == {"ok"}
+    assert "this machine alone" in found["database"].says
+
+
+def test_a_journal_of_a_newer_release_is_an_error(tmp_path):
+    assert judged(Inspection("db", "postgresql", "newer", "0099"))["migration"].level == "error"
+    assert judged(Inspection("db", "postgresql", "older", "0000"))["migration"].level == "warning"
+
+
+def test_a_file_that_cannot_be_made_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.setattr("os.access", lambda *_: False)
+    with pytest.raises(JournalError, match="may not write"):
+        inspect_journal(f"sqlite:///{tmp_path / 'deep' / 'journal.db'}", NOW)
+
+
+def test_other_readers_are_named_and_the_own_one_is_not():
+    source = FakeSource("numbers")
+    ours, other = Writer(source.key, "nightly", NOW, 0), Writer(source.key, "hourly", NOW - timedelta(hours=1), 2)
+    seen = Inspection("db", "mysql", "ready", "0001", (ours, other))
+    says = judged(seen, source, "nightly")["other writers"].says
+    assert "hourly of fake:" in says
+    assert "2 running" in says
+    assert "nightly" not in says

@@ -1,0 +1,139 @@
+"""The table, its owner and its room; and a file of ours that leaves nothing."""
+
+from __future__ import annotations
+
+import resource
+from contextlib import contextmanager
+
+import pytest
+
+from airflow_provider_streams.doctor import sink as sinks
+from airflow_provider_streams.doctor.finding import Notes
+from airflow_provider_streams.doctor.setup import Setup
+from airflow_provider_streams.errors import InvalidRequest, StorageFull
+from airflow_provider_streams.lake import write_probe
+from airflow_provider_streams.lake.connections import given
+from airflow_provider_streams.lake.storage import Storage
+from airflow_provider_streams.model.sinks.landing import TableMark, TableState
+from airflow_provider_streams.model.sinks.sink import IcebergSink, ParquetSink
+from airflow_provider_streams.testing.fake import FakeSource
+from tests.unit.read_only import read_only
+
+
+@contextmanager
+def no_file_beyond(size):
+    """Of this process: what a full disk says, no mount needed."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def setup_of(path, **more):
+    return Setup("fake", "fake_default", sink=ParquetSink(str(path)), **more)
+
+
+def checked(setup):
+    return {one.check: one for one in sinks.check_sink(setup, None)}
+
+
+def test_a_table_that_does_not_exist_is_not_made_by_looking(tmp_path):
+    found = checked(setup_of(tmp_path / "orders"))
+    assert found["table"].level == "ok"
+    assert "does not exist yet" in found["table"].says
+    assert found["columns"].level == "skipped"
+    assert found["write"].level == "skipped"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_written_file_leaves_nothing(tmp_path):
+    found = checked(setup_of(tmp_path / "orders", write=True))
+    assert found["write"].level == "ok"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_written_file_leaves_what_was_there(tmp_path):
+    folder = tmp_path / "orders"
+    folder.mkdir()
+    write_probe.write_probe(Storage(f"file://{folder}"))
+    assert list(tmp_path.rglob("*")) == [folder]
+
+
+def test_a_full_disk_is_named(tmp_path):
+    with no_file_beyond(1000):
+        found = checked(setup_of(tmp_path / "orders", write=True))
+    assert found["write"].level == "error"
+    assert "full" in found["write"].says
+    assert list(tmp_path.rglob("*")) == []
+
+
+@pytest.mark.parametrize(("free", "level"), [(0, "error"), (100 * 1024**2, "warning"), (10 * 1024**3, "ok")])
+def test_little_room_is_named_before_it_is_used_up(free, level):
+    notes = Notes("sink")
+    sinks.judge_room(notes, "file:///lake", free)
+    assert notes.findings[0].level == level
+
+
+def test_a_folder_that_may_not_be_written_is_an_error(tmp_path, monkeypatch):
+    def refuse(_storage):
+        raise StorageFull("lake", "no room")
+
+    monkeypatch.setattr(write_probe, "write_probe", refuse)
+    assert checked(setup_of(tmp_path / "orders", write=True))["write"].next_step.startswith("Free some")
+
+
+@pytest.mark.parametrize("write", [False, True])
+@pytest.mark.parametrize("table", [".", "orders"])
+def test_a_read_only_folder_is_an_error_whether_or_not_a_file_is_to_be_written(tmp_path, table, write):
+    with read_only(tmp_path) as cause:
+        found = checked(setup_of(tmp_path / table, write=write))["write"]
+    assert (found.level, found.next_step) == ("error", "Let this user write there, or name another folder")
+    assert found.says.startswith(cause)
+    assert str(tmp_path) in found.says
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_read_only_catalog_is_an_error(tmp_path, monkeypatch):
+    folder = tmp_path / "catalog"
+    folder.mkdir()
+    where = {"type": "sql", "uri": f"sqlite:///{folder}/catalog.db", "warehouse": f"file://{tmp_path}/lake"}
+    monkeypatch.setattr(sinks.connections, "resolve_by", lambda _: None)
+    setup = Setup("fake", "fake_default", sink=IcebergSink("shop.orders", conn_id="lake"))
+    with given("lake", where):
+        assert "catalog" not in checked(setup)
+        with read_only(folder) as cause:
+            found = checked(setup)
+    assert (found["catalog"].level, found["table"].level) == ("error", "ok")
+    assert cause in found["catalog"].says
+    assert f"{folder}/catalog.db" in found["catalog"].says
+
+
+def test_a_table_whose_disk_is_not_mounted_is_an_error(tmp_path):
+    found = checked(setup_of(tmp_path / "not" / "mounted"))
+    assert found["table"].level == "error"
+    assert found["store"].level == "skipped"
+
+
+@pytest.mark.parametrize(
+    ("source", "reader", "level"),
+    [
+        (None, None, "ok"),
+        ("numbers", None, "ok"),
+        ("numbers", "nightly", "ok"),
+        ("numbers", "b", "error"),
+        ("x", None, "error"),
+    ],
+)
+def test_a_table_has_one_owner(tmp_path, source, reader, level):
+    mark = TableMark("1", FakeSource("numbers").key, "nightly")
+    notes = Notes("sink")
+    setup = setup_of(tmp_path, source=FakeSource(source) if source else None, reader=reader)
+    sinks.judge_state(notes, setup, TableState(mark, frozenset()))
+    assert notes.findings[0].level == level
+
+
+def test_nothing_is_written_without_a_sink():
+    with pytest.raises(InvalidRequest, match="name the sink"):
+        Setup("fake", "fake_default", write=True)

@@ -1,0 +1,85 @@
+"""What is said of Spark on this machine."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_provider_streams.airflow_runtime import spark_launch
+from airflow_provider_streams.doctor import spark
+from airflow_provider_streams.errors import PreflightFailed, TaskCancelled
+
+FACTS = {"spark": "4.2.0", "java": "21.0.1", "pyspark": "4.2.0", "python": "/usr/bin/python3"}
+
+
+def checked(conn_id=None, settings=None):
+    return {one.check: one for one in spark.check_spark(conn_id, settings)}
+
+
+def java_of(folder, version):
+    program = folder / "bin" / "java"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    (folder / "release").write_text(f'JAVA_VERSION="{version}"\n')
+    return str(folder)
+
+
+def test_the_java_in_use_and_its_origin_are_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("JAVA_HOME", java_of(tmp_path / "new", "17.0.1"))
+    found = checked()
+    assert {one.level for one in found.values()} <= {"ok", "warning"}
+    assert found["Java"].says.startswith("Java 17 from JAVA_HOME")
+    assert "pyarrow" in found["driver"].says
+
+
+def test_java_11_is_an_error_that_names_the_extra(tmp_path):
+    found = checked(settings={"java_home": java_of(tmp_path / "old", "11.0.2")})
+    assert found["Java"].level == "error"
+    assert "is Java 11" in found["Java"].says
+    assert "airflow-provider-streams[java]" in found["Java"].next_step
+    assert found["executors"].level == "skipped"
+
+
+def test_unknown_settings_are_an_error():
+    found = checked(settings={"driver_memmory": "4g"})
+    assert found["launch"].level == "error"
+    assert "driver_memory" in found["launch"].says
+
+
+@pytest.fixture
+def elsewhere(monkeypatch):
+    """A Spark connection `cluster`, on which this happens."""
+    monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", '{"conn_type": "spark", "host": "spark://master", "port": 7077}')
+
+    def happens(act):
+        monkeypatch.setattr(spark_launch, "examine", lambda *_: act())
+
+    return happens
+
+
+def fail(error):
+    raise error
+
+
+def test_a_small_job_says_what_executors_have(elsewhere):
+    elsewhere(lambda: FACTS)
+    found = checked("cluster")
+    assert found["launch"].says == "spark-submit in client mode to the master spark://master:7077"
+    assert "Java 21" in found["Java"].says
+    assert "a small job ran" in found["executors"].says
+
+
+@pytest.mark.parametrize(
+    ("error", "check", "step"),
+    [
+        (PreflightFailed("the Python of Spark's workers, p, has no module pyarrow"), "executors", "Install pyarrow"),
+        (PreflightFailed("Java 17 or newer is needed"), "Java", "[java]"),
+        (TaskCancelled(), "executors", "free executors"),
+        (PreflightFailed("something else"), "job", "Follow"),
+    ],
+)
+def test_a_small_job_that_fails_says_where(elsewhere, error, check, step):
+    elsewhere(lambda: fail(error))
+    found = checked("cluster")
+    assert found[check].level == "error"
+    assert step in found[check].next_step

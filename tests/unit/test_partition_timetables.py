@@ -1,0 +1,91 @@
+"""Windows of partitions: edges are where the DAG's own timetable, or a mapper, starts the next partition."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from zoneinfo import ZoneInfo
+
+import pytest
+
+pytest.importorskip("airflow.partition_mappers.window", reason="Airflow tells a run's partition since 3.3")
+
+from airflow.partition_mappers.temporal import (
+    StartOfDayMapper,
+    StartOfHourMapper,
+    StartOfMonthMapper,
+    StartOfWeekMapper,
+    StartOfYearMapper,
+)
+from airflow.sdk import CronPartitionTimetable
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pendulum import FixedTimezone
+
+from airflow_provider_streams.model.window.window import Window
+from airflow_provider_streams.model.window.window_schedule import parse_schedule
+from airflow_provider_streams.timetables import CronSchedule, _schedule_of_mapper, schedule_of_timetable
+from tests.unit.test_timetables import CRONS, ZONES, moments
+
+
+def _spans(cron: str, zone: str) -> list[tuple[datetime, datetime]]:
+    """Around each change of the zone's clocks in a year; schedules of many ticks for days, others for weeks."""
+    noons = [datetime(2026, 1, 1, 12, tzinfo=ZoneInfo(zone)) + timedelta(days=day) for day in range(365)]
+    changes = [after for before, after in pairwise(noons) if before.utcoffset() != after.utcoffset()] or noons[90:91]
+    reach = timedelta(days=2 if "*" in cron.split()[1] else 40)
+    return [(change.astimezone(UTC) - reach, change.astimezone(UTC) + reach) for change in changes]
+
+
+@pytest.mark.parametrize(
+    "zone", ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Santiago", "Asia/Kolkata"]
+)
+@pytest.mark.parametrize("cron", CRONS)
+def test_partitions_of_airflow_are_the_cells(cron, zone):
+    """What scheduled runs and a backfill would carry: adjacent windows, none twice, none left out."""
+    from airflow.serialization.encoders import coerce_to_core_timetable
+
+    core = coerce_to_core_timetable(CronPartitionTimetable(cron, timezone=zone, run_offset=-1))
+    window_schedule = CronSchedule(cron, zone)
+    for first, last in _spans(cron, zone):
+        infos = list(core.iter_partition_dagrun_infos(earliest=first, latest=last))
+        starts = [datetime.fromtimestamp(info.partition_date.timestamp(), UTC) for info in infos]
+        assert len(starts) > 1
+        assert [window_schedule.after(start) for start in starts[:-1]] == starts[1:]
+        windows = [Window(start, window_schedule.after(start)) for start in starts]
+        assert all(left.end == right.start for left, right in pairwise(windows))
+
+
+def test_daily_partitions_in_berlin_are_days():
+    window_schedule = schedule_of_timetable(CronPartitionTimetable("@daily", timezone="Europe/Berlin", run_offset=-1))
+    autumn = window_schedule.cell(datetime(2026, 10, 25, 12, tzinfo=UTC))
+    assert autumn.length == timedelta(hours=25)
+    assert window_schedule.cell(datetime(2026, 3, 29, 12, tzinfo=UTC)).length == timedelta(hours=23)
+
+
+MAPPERS = (StartOfHourMapper, StartOfDayMapper, StartOfWeekMapper, StartOfMonthMapper, StartOfYearMapper)
+
+
+@settings(max_examples=150)
+@given(st.sampled_from(MAPPERS), st.sampled_from([*ZONES, "Asia/Kolkata", "Australia/Lord_Howe"]), moments)
+def test_partitions_that_a_mapper_makes_are_the_cells(mapper_type, zone, moment):
+    """Hours of zones of half hours begin at half past; an hour that comes twice is one partition by its name."""
+    mapper = mapper_type(timezone=zone, input_format="%Y-%m-%dT%H:%M:%S%z")
+    start = mapper.to_partition_date(mapper.to_downstream(moment.strftime(mapper.input_format)))
+    assert _schedule_of_mapper(mapper).before(moment) == start.astimezone(UTC)
+
+
+@pytest.mark.parametrize("mapper_type", MAPPERS)
+def test_partitions_of_a_zone_without_a_name_are_cells(mapper_type):
+    named, fixed = (_schedule_of_mapper(mapper_type(timezone=zone)) for zone in ("Asia/Kolkata", FixedTimezone(19800)))
+    moment = datetime(2026, 11, 20, 10, 7, tzinfo=UTC)
+    assert fixed.cell(moment) == named.cell(moment)
+    assert parse_schedule(str(fixed)) == fixed
+
+
+@pytest.mark.parametrize(
+    "moment", [datetime(2026, 10, 25, 0, 30, tzinfo=UTC), datetime(2026, 10, 25, 1, 30, tzinfo=UTC)]
+)
+def test_hours_whose_names_have_an_offset_are_two_where_clocks_go_back(moment):
+    mapper = StartOfHourMapper(timezone="Europe/Berlin", output_format="%Y-%m-%dT%H%z")
+    cell = _schedule_of_mapper(mapper).cell(moment)
+    assert (cell.start, cell.length) == (moment - timedelta(minutes=30), timedelta(hours=1))

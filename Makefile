@@ -19,19 +19,10 @@ MINUTES ?= 1
 AIRFLOW ?= 3.1.8
 # More for pytest: make test ARGS="-k ledger -x"
 ARGS ?=
-# Three at a time, for most of them wait for servers; each of the three takes about as long: those that start nothing and
-# behind them Spark and the wheel; the real Airflow, and tables of other formats; all others. Where ten of these fail,
-# their cause is one, and each may wait for minutes.
-ALONE := tests/unit tests/fuzz
-STACK := tests/airflow/stack tests/integration/lake tests/spark/test_table_sink.py tests/spark/test_own_sink.py
-SPARK := tests/spark tests/install
 # A database and its connector, which is a large download: make pipeline.
 PIPELINE := tests/pipeline
-# Of the tests that start nothing, those that take as long as all the others.
-LONGEST := $(addprefix tests/unit/,windows cli journal triggers test_timetables.py)
-WITHOUT_SERVERS := not dagtest and not pulsar and not pravega and not spark and not stack and not postgres and not lake and not install
 
-.PHONY: help env servers locks lint format test test-fast test-lowest test-lowest-part .venv-lowest tour pipeline bench fuzz demo demo-pulsar demo-pravega docs clean
+.PHONY: help env servers locks lint format test test-all test-fast test-lowest test-lowest-part .venv-lowest tour pipeline bench fuzz demo demo-pulsar demo-pravega docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -73,37 +64,18 @@ format: env ## let ruff repair what it can
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
 
-test: servers ## every test, with real servers, Spark and Airflow, three at a time
+test: servers ## the gate: each promise on real servers, Spark and Airflow, in 15 minutes (or ARGS="..." for pytest)
 ifneq ($(ARGS),)
 	$(PY) -m pytest $(ARGS)
 else
-	@said=$$(mktemp -d); trap 'kill $$(jobs -pr) 2>/dev/null || true; rm -rf "$$said"' EXIT; \
-	{ ended=0; \
-		$(PY) -m pytest $(ALONE) || ended=$$?; \
-		$(PY) -m pytest --maxfail=5 $(addprefix --ignore=,$(STACK)) $(SPARK) || ended=$$?; \
-		exit $$ended; } > "$$said/spark" 2>&1 & spark=$$!; \
-	$(PY) -m pytest --maxfail=5 $(STACK) > "$$said/stack" 2>&1 & stack=$$!; \
-	failed=0; \
-	$(PY) -m pytest --maxfail=10 $(addprefix --ignore=,$(ALONE) $(STACK) $(SPARK) $(PIPELINE)) || failed=$$?; \
-	wait $$stack || failed=$$?; \
-	cat "$$said/stack"; \
-	wait $$spark || failed=$$?; \
-	cat "$$said/spark"; \
-	exit $$failed
+	$(PY) -m tests.gate quick
 endif
 
-test-fast: env ## the tests that start nothing, two at a time
-ifneq ($(ARGS),)
-	$(PY) -m pytest -m "$(WITHOUT_SERVERS)" $(ARGS)
-else
-	@said=$$(mktemp); trap 'rm -f "$$said"' EXIT; \
-	{ ended=0; $(PY) -m pytest -m "$(WITHOUT_SERVERS)" $(LONGEST) > "$$said" 2>&1 || ended=$$?; \
-		cat "$$said"; exit $$ended; } & \
-	failed=0; \
-	$(PY) -m pytest -m "$(WITHOUT_SERVERS)" $(addprefix --ignore=,$(LONGEST) $(PIPELINE)) || failed=$$?; \
-	wait $$! || failed=$$?; \
-	exit $$failed
-endif
+test-all: servers ## every test, those marked slow included
+	$(PY) -m tests.gate all
+
+test-fast: env ## the quick tests that start nothing
+	$(PY) -m tests.gate fast
 
 # The Airflow side: the rest of the package does not import Airflow.
 LOWEST := $(addprefix tests/unit/,airflow_runtime cli connections hooks operators plugin sensors triggers) \
@@ -148,12 +120,14 @@ tour: servers ## all commands of both pages "Get started", from wheels in empty 
 bench: servers ## side by side with the peers on this machine; prints the ratios
 	$(PY) -m tests.bench $(ARGS)
 
-fuzz: env ## damaged and unusual bytes through every decoder, and many cron schedules, for so long each (MINUTES=1)
+fuzz: env ## damaged and unusual bytes through every decoder, then new examples for every property (MINUTES=1, SEED=)
 	$(PY) -m tests.fuzz legal --minutes $(MINUTES)
 	$(PY) -m tests.fuzz damaged --minutes $(MINUTES)
 	$(PY) -m tests.fuzz.pravega --minutes $(MINUTES)
 	$(PY) -m tests.fuzz.formats --minutes $(MINUTES)
-	STREAMS_CRON_CASES=$$((120 * $(MINUTES))) $(PY) -m pytest --timeout 0 tests/unit/test_timetables.py
+	@seed=$${SEED:-$$RANDOM$$RANDOM}; echo "property tests: make fuzz SEED=$$seed"; \
+	STREAMS_SEED=$$seed STREAMS_EXAMPLES=$$((500 * $(MINUTES))) STREAMS_CRON_CASES=$$((120 * $(MINUTES))) \
+		$(PY) -m pytest --timeout 0 --hypothesis-seed=$$seed -m "not slow and not (dagtest or pulsar or pravega or spark or stack or postgres or lake or install)" tests/unit
 
 demo: servers ## windows of real Pulsar and Pravega servers in an Iceberg table, queried by DuckDB (EVENTS=200000)
 	$(PY) dags_examples/run_demo.py --events $(EVENTS)

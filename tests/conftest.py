@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
+from hypothesis import settings
 
 from airflow_provider_streams import redaction
 from airflow_provider_streams.spark.launch.java import find_java
@@ -70,6 +71,39 @@ def _show_java() -> None:
 
 
 _show_java()
+
+
+def _draw_the_same_each_time() -> None:
+    """Property tests draw new examples only where STREAMS_EXAMPLES says how many.
+
+    No time limit for an example, as machines are shared. No database: an earlier run decides nothing.
+    """
+    more = os.environ.get("STREAMS_EXAMPLES")
+    settings.register_profile("same", deadline=None, print_blob=True, database=None, derandomize=True)
+    settings.register_profile(
+        "explore", deadline=None, print_blob=True, database=None, derandomize=False, max_examples=int(more or 100)
+    )
+    settings.load_profile("explore" if more else "same")
+
+
+_draw_the_same_each_time()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of a test with many cases, `slow_except` leaves those that differ most in `make test`."""
+    missing: dict[str, set[str]] = {}
+    for item in items:
+        if kept := item.get_closest_marker("slow_except"):
+            missing.setdefault(item.nodeid.partition("[")[0], set(kept.args)).discard(item.callspec.id)
+            if item.callspec.id not in kept.args:
+                item.add_marker(pytest.mark.slow)
+    if gone := {test: cases for test, cases in missing.items() if cases and test not in _chosen_by_case(config)}:
+        raise pytest.UsageError(f"slow_except names cases that do not exist: {gone}")
+
+
+def _chosen_by_case(config: pytest.Config) -> set[str]:
+    return {argument.partition("[")[0] for argument in config.args if "[" in argument}
 
 
 @pytest.fixture(scope="session")

@@ -126,6 +126,7 @@ class Recorded:
             ]
 
 
+@pytest.mark.slow
 def test_a_backfill_over_recorded_cuts_reads_what_is_missing_and_what_failed(
     dag_test, hook, pravega_server, pravega_scope, fragile
 ):

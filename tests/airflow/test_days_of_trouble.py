@@ -166,6 +166,7 @@ def fill(window_context: WindowContext, *select: str, lookback: timedelta | None
     return run.land(run.prepare(), lambda *_: None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [20261121])
 def test_ten_days_of_trouble_end_with_a_coverage_that_equals_the_truth(fake, table, seed, monkeypatch):
     dice = random.Random(seed)  # noqa: S311 - a story, not a secret

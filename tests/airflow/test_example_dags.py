@@ -161,6 +161,7 @@ def container(pulsar, azurite, monkeypatch) -> Any:
     return azurite
 
 
+@pytest.mark.slow
 @pytest.mark.lake
 @pytest.mark.pulsar
 def test_the_delta_example_lands_in_an_azure_container(dag_test, shop_orders, container, caplog):

@@ -53,6 +53,7 @@ def windows(tmp_path: Any, name: str) -> set[Window]:
     return set() if state is None else set(state.windows)
 
 
+@pytest.mark.slow
 def test_hundreds_of_streams_are_one_job_and_an_xcom_of_bounded_size(dag_test, fake, spark_stand_in, tmp_path):
     fake(events=60, streams=",".join(NAMES))
     run = dag_test(reading("many", tmp_path))
@@ -184,6 +185,7 @@ def test_a_backfill_s_dry_run_pins_nothing(dag_test, fake, spark_stand_in, tmp_p
         assert journal.pinned("fake:fake_default:orders", "dry_fill.read", WINDOW) is None
 
 
+@pytest.mark.slow_except("2")
 @pytest.mark.parametrize("streams", [2, 120])
 def test_lineage_names_every_stream_and_its_table(dag_test, fake, spark_stand_in, tmp_path, monkeypatch, streams):  # noqa: PLR0917 - fixtures
     # stands in for the provider of OpenLineage, which would make every test a lineage job
@@ -226,7 +228,7 @@ def test_a_sensor_waits_for_all_of_them(dag_test, fake, spark_stand_in, tmp_path
 @pytest.mark.parametrize("kind", [ReadWindowOperator, BackfillWindowsOperator])
 def test_what_cannot_be_is_refused_at_parse(kind):
     span = {"start": EPOCH, "end": EPOCH} if kind is BackfillWindowsOperator else {}
-    with pytest.raises(InvalidRequest, match=r"nothing to put for \{table\}; known: \{tenant\}"):
-        kind(task_id="read", source=PulsarSource(pattern="t/n/.*"), sink=IcebergSink("lake.{table}"), **span)
+    with pytest.raises(InvalidRequest, match=r"nothing to put for \{shop\}; known: \{tenant\}"):
+        kind(task_id="read", source=PulsarSource(pattern="t/n/.*"), sink=IcebergSink("lake.{shop}"), **span)
     with pytest.raises(InvalidRequest, match="would share the table iceberg://default/lake/a_b"):
         kind(task_id="read", source=PulsarSource(["a.b", "A_b"]), sink=IcebergSink("lake.{topic}"), **span)

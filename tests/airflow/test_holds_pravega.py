@@ -130,6 +130,7 @@ def numbers(rows: list[dict[str, Any]]) -> list[int]:
 # Holds against the retention job
 
 
+@pytest.mark.slow_except("size")
 @pytest.mark.parametrize("kind", KEEPING_LITTLE)
 def test_a_hold_keeps_what_its_reader_has_not_covered_and_no_more(shop, kind):
     held, free = (shop.make(name, **KEEPING_LITTLE[kind]) for name in ("held", "free"))

@@ -125,6 +125,7 @@ class Forgetting(ReleaseHoldOperator):
         self.change_with(namespace, minutes=0, megabytes=0)
 
 
+@pytest.mark.slow
 async def test_an_open_transaction_is_waited_for(hook, pulsar_server, pulsar_namespace):
     topic = pulsar_server.create_topic(f"{pulsar_namespace}/transacted")
     other = pulsar_server.create_topic(f"{pulsar_namespace}/other")

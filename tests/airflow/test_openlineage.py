@@ -41,6 +41,7 @@ def dag_file(source: str, start: datetime, end: datetime, lake: Path) -> str:
     )
 
 
+@pytest.mark.slow
 def test_the_provider_of_openlineage_sends_the_ranges_of_a_read(
     migrated_database, pulsar_server, pulsar_namespace, tmp_path
 ):

@@ -9,7 +9,7 @@ import pytest
 from stream_servers import QUICK_START, PravegaServer
 from stream_servers.java import run_java
 
-pytestmark = pytest.mark.pravega
+pytestmark = [pytest.mark.pravega, pytest.mark.slow]
 
 PEER = """
 import io.pravega.client.*;

@@ -11,7 +11,7 @@ from airflow_provider_streams.testing.plugin import LEDGER_ENTRIES
 from stream_servers import QUICK_START, PulsarServer, wait_until
 from stream_servers.java import run_java
 
-pytestmark = pytest.mark.pulsar
+pytestmark = [pytest.mark.pulsar, pytest.mark.slow]
 
 
 def listening(pid: int) -> list[str]:

@@ -11,7 +11,7 @@ from pyiceberg.catalog import load_catalog
 from airflow_provider_streams.lake.storage import Storage
 from stream_servers import SeaweedMissing, SeaweedServer, seaweed
 
-pytestmark = pytest.mark.lake
+pytestmark = [pytest.mark.lake, pytest.mark.slow]
 
 
 def store(server, **changed):

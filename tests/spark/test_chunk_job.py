@@ -122,6 +122,7 @@ def test_windows_without_rows_replace_full_ones_and_keep_the_schema(spark, strea
     assert landed(tmp_path / "lake") == {0: truth(0), 1: [], 2: []}
 
 
+@pytest.mark.slow_except("driver-case0", "tasks-case1")
 @pytest.mark.parametrize("case", [("per_shard", 2), ("nothing", 0), ("first_three", 3)])
 def test_a_transform_sees_one_window_at_a_time(spark, stream, way: int, tmp_path: Path, case: tuple[str, int]) -> None:
     transform, rows = case

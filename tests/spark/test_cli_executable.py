@@ -51,6 +51,7 @@ def test_the_first_question_to_an_empty_journal_is_answered(streams) -> None:
     assert streams("coverage") == "the journal knows no window yet: nothing was read\n"
 
 
+@pytest.mark.slow
 def test_every_command_answers_json_and_nothing_else(streams, tmp_path: Path) -> None:
     lake = ("--path", str(tmp_path / "lake"))
     submit = ("--spark-conn-id", "local", "--spark", "driver_memory=700m", "--conf", "spark.ui.enabled=false")

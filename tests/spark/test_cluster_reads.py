@@ -51,6 +51,7 @@ def readings(pravega_server):
     return {**options, "scope": scope, "stream": name}
 
 
+@pytest.mark.slow
 def test_executors_read_both_systems_with_what_was_sent_to_them(orders, readings, tmp_path: Path) -> None:
     python = clusters.clean_python(tmp_path / "python")
     whole = {"start_cut": "earliest", "end_cut": "latest"}

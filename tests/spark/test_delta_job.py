@@ -32,6 +32,7 @@ def read(sink):
     return DeltaTable(sink.path, storage_options=object_store_options(storage_of(sink))).to_pyarrow_table()
 
 
+@pytest.mark.slow_except("driver-s3-None", "tasks-s3-transforms:with_a_column_more")
 @pytest.mark.parametrize("transform", [None, "transforms:with_a_column_more"])
 def test_a_window_lands_is_replaced_and_emptied(spark, stream, way, sink, transform):
     def run(plan):

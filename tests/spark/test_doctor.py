@@ -45,6 +45,7 @@ def python_without_pyarrow(tmp_path: Path) -> str:
     return str(program)
 
 
+@pytest.mark.slow
 def test_a_small_job_says_what_driver_and_executors_have() -> None:
     found = {one.check: one for one in check_spark("cluster", {"driver_memory": "512m"})}
     assert {one.level for one in found.values()} <= {"ok", "warning"}
@@ -53,8 +54,9 @@ def test_a_small_job_says_what_driver_and_executors_have() -> None:
     assert found["executors"].says.startswith("a small job ran: Python")
 
 
+@pytest.mark.slow
 def test_executors_without_pyarrow_are_named(python_without_pyarrow: str) -> None:
-    conf = {"spark.pyspark.python": python_without_pyarrow}
+    conf = {"spark.pyspark.python": python_without_pyarrow, "spark.pyspark.driver.python": sys.executable}
     found = {one.check: one for one in check_spark("cluster", {"driver_memory": "512m", "conf": conf})}
     assert found["executors"].level == "error"
     assert "has no module pyarrow" in found["executors"].says

@@ -124,6 +124,7 @@ def test_what_is_wrong_with_the_one_that_is_left_is_still_its_own_matter(spark, 
         job.run(replace(alone, fans_out=False), spark)
 
 
+@pytest.mark.slow_except("driver")
 def test_undecodable_events_are_told_of_each(spark, chunk, way: int, stream) -> None:
     stream.set(torn_every=10)
     results = job.run(chunk(way, undecodable=DecodeErrorPolicy("quarantine")), spark)

@@ -115,6 +115,7 @@ def test_a_passing_failure_in_the_driver_keeps_its_class(spark, stream) -> None:
     assert caught.value.retryable
 
 
+@pytest.mark.slow_except("driver-case0", "driver-case1", "tasks-case2", "tasks-case3")
 @pytest.mark.parametrize("case", [("nothing", 0), ("first_three", 3), ("per_shard", 2), ("with_itself", 2400)])
 def test_the_receipt_is_of_the_read_whatever_the_transform_keeps(
     spark, stream, way: int, tmp_path: Path, case: tuple[str, int]

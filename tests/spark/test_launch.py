@@ -206,6 +206,7 @@ def test_a_small_window_is_read_and_landed_by_its_own_process_and_starts_no_jvm(
     assert STARTED not in launched.output + proven.output
 
 
+@pytest.mark.slow_except("tasks")
 @pytest.mark.parametrize("way", WAYS)
 def test_embedded_shows_no_secret_with_its_ui_on(clusters, secretive, tmp_path: Path, way: str) -> None:
     lake, port = tmp_path / "lake", clusters.free_port()
@@ -225,6 +226,7 @@ def test_embedded_shows_no_secret_with_its_ui_on(clusters, secretive, tmp_path: 
     assert_looked_everywhere(launched, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.pulsar
 @pytest.mark.pravega
 def test_spark_submit_ships_what_a_clean_worker_lacks(clusters, python: Path, lake, secretive, tmp_path: Path) -> None:
@@ -251,6 +253,7 @@ def test_spark_submit_ships_what_a_clean_worker_lacks(clusters, python: Path, la
     assert [line for line in good.command_lines if "--py-files" in line]
 
 
+@pytest.mark.slow
 @pytest.mark.pulsar
 @pytest.mark.pravega
 def test_spark_connect_ships_what_a_clean_server_lacks(clusters, python: Path, lake, secretive, tmp_path: Path) -> None:
@@ -325,6 +328,7 @@ def test_a_killed_driver_leaves_the_old_window_and_the_retry_the_new(stream, tmp
     assert not list((lake / "_staging").iterdir())
 
 
+@pytest.mark.slow
 def test_a_submitted_job_ends_with_its_task_and_never_lands_late(stream, tmp_path: Path) -> None:
     """kill -9 of the task alone: spark-submit and the driver program are not its, and would go on without it."""
     lake, folder = tmp_path / "lake", tmp_path / "killed"
@@ -356,6 +360,7 @@ def test_a_submitted_job_ends_with_its_task_and_never_lands_late(stream, tmp_pat
             os.killpg(child.pid, signal.SIGKILL)
 
 
+@pytest.mark.slow_except("driver")
 @pytest.mark.parametrize("way", WAYS)
 def test_a_task_that_is_ended_says_so_although_its_spark_may_be_gone_first(stream, tmp_path: Path, way: str) -> None:
     """Airflow ends a task by a signal to its whole process group: JVM, workers and task alike."""
@@ -365,6 +370,7 @@ def test_a_task_that_is_ended_says_so_although_its_spark_may_be_gone_first(strea
     assert_says_that_it_was_ended(tmp_path)
 
 
+@pytest.mark.slow_except("that answers")
 @pytest.mark.parametrize("spark", ["that answers", "that hangs"])
 def test_a_task_that_is_ended_alone_cancels_its_job(stream, tmp_path: Path, spark: str) -> None:
     """A supervisor that gets a signal itself (a pod that is deleted) hands it on to the task and to nothing else."""
@@ -387,6 +393,7 @@ def assert_says_that_it_was_ended(folder: Path) -> None:
     assert "/py4j/" not in output, "what Py4J says of a JVM that is gone, a megabyte"
 
 
+@pytest.mark.slow
 def test_a_jvm_that_is_killed_is_a_passing_failure_in_words(stream, tmp_path: Path) -> None:
     with reading_task(stream, tmp_path, WAYS["tasks"]) as (child, output):
         jvm_of(child).kill()

@@ -55,6 +55,7 @@ def test_spark_submit_reads_many_windows_in_one_job(chunk, tmp_path: Path) -> No
     assert any("deploy.SparkSubmit" in line and "--py-files" in line for line in launched.command_lines)
 
 
+@pytest.mark.slow
 def test_spark_connect_reads_many_windows_in_one_job(chunk, tmp_path: Path) -> None:
     python = clusters.clean_python(tmp_path / "python")
     shown = watching.settings(tmp_path, ui_port := clusters.free_port())

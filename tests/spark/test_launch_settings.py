@@ -25,6 +25,7 @@ def spec(stream, tmp_path: Path):
     return stream.spec(sink=ParquetSink(str(tmp_path / "lake")), transform="transforms:settings")
 
 
+@pytest.mark.slow
 def test_embedded_spark_is_started_with_them(spec, tmp_path: Path) -> None:
     launched = start(tmp_path / "run", spec, settings={"conf": CONF, "driver_memory": "700m", "name": "mine"})
     found = settings_in(tmp_path / "lake", launched)
@@ -34,6 +35,7 @@ def test_embedded_spark_is_started_with_them(spec, tmp_path: Path) -> None:
     assert [line for line in launched.command_lines if "-Xmx700m" in line]
 
 
+@pytest.mark.slow
 def test_submitted_jobs_get_them_from_the_connection_and_the_task(spec, tmp_path: Path) -> None:
     (tmp_path / "lookup.txt").write_text("x")
     given = {
@@ -120,6 +122,7 @@ print("done")
 """
 
 
+@pytest.mark.slow
 def test_a_later_session_of_a_jvm_gets_its_settings_or_is_refused(tmp_path: Path) -> None:
     program = tmp_path / "sessions.py"
     program.write_text(SESSIONS_IN_ONE_JVM)
@@ -134,6 +137,7 @@ print(embedded_session(quick_start=True).range(3).count())
 """
 
 
+@pytest.mark.slow_except("once")
 @pytest.mark.parametrize(("deaths", "said"), [(1, "3"), (2, "")], ids=["once", "each time"])
 def test_a_jvm_that_dies_as_it_starts_is_started_once_more(tmp_path: Path, deaths: int, said: str) -> None:
     """As a process does that was forked while gRPC's threads ran."""

@@ -55,6 +55,7 @@ def landed(root: Path) -> list[tuple[str, int]]:
     return sorted((row["shard"], row["number"]) for row in rows)
 
 
+@pytest.mark.slow_except("driver-ListedFiles", "tasks-JsonLines")
 def test_it_lands_a_proven_window_and_lands_it_again(spark, stream, way: int, sink, tmp_path: Path) -> None:
     assert isinstance(sink, Sink)
     spec = stream.spec(sink=sink, small_plan_bytes=way)
@@ -80,6 +81,7 @@ def test_many_windows_land_one_by_one(spark, stream, way: int, sink, tmp_path: P
     assert landed(tmp_path / "lake") == stream.numbers
 
 
+@pytest.mark.slow_except("ListedFiles")
 @pytest.mark.parametrize("name", list(NAMED))
 @pytest.mark.timeout(1800)
 def test_one_whose_job_is_killed_keeps_the_old_window_and_the_retry_lands(spark, stream, name, tmp_path: Path) -> None:

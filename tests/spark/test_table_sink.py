@@ -15,6 +15,7 @@ from tests.spark.iceberg_spark import environment
 HERE = Path(__file__).parent
 
 
+@pytest.mark.slow
 @pytest.mark.pulsar
 @pytest.mark.pravega
 @pytest.mark.timeout(1800)

@@ -105,6 +105,7 @@ def assert_short_and_final(error: StreamsError) -> None:
     assert len(str(error)) < 600
 
 
+@pytest.mark.slow_except("driver-case0", "tasks-case1")
 @pytest.mark.parametrize(
     "case",
     [
@@ -130,6 +131,7 @@ def test_its_failure_on_a_row_is_one_line_and_final(
     assert not list(tmp_path.glob("lake/window_start=*"))
 
 
+@pytest.mark.slow_except("tasks")
 def test_a_window_that_it_fails_on_fails_alone(spark, stream, way: int, tmp_path: Path) -> None:
     how = {
         "sink": ParquetSink(str(tmp_path / "lake")),

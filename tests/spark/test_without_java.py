@@ -48,6 +48,7 @@ SERVERS = {
 }
 
 
+@pytest.mark.slow_except("schema registry")
 @pytest.mark.parametrize("name", SERVERS)
 def test_each_server_starts(name: str) -> None:
     with SERVERS[name]() as server:

@@ -38,6 +38,7 @@ def unpaused(stack: Any, dag_id: str) -> None:
     stack.call("PATCH", f"/api/v2/dags/{dag_id}", {"is_paused": False})
 
 
+@pytest.mark.slow
 @needs(Feature.PARTITIONED_RUNS)
 def test_partitions_are_backfilled_backwards_and_reprocessed_as_asked(airflow_stack, canary):
     stack, dag_id = airflow_stack, "hourly_partitions"

@@ -78,6 +78,7 @@ def but_for_time(result: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in result.items() if name != "seconds"}
 
 
+@pytest.mark.slow
 def test_sensors_cleared_while_deferred_wait_anew(airflow_stack, truth):
     stack, dag = airflow_stack, Dag(airflow_stack, "cleared_sensors")
     sensors = ("deferred", "from_trigger")

@@ -34,6 +34,7 @@ def named(event: dict[str, Any]) -> list[str]:
     return [f"{window['start']}/{window['end']}" for window in event["extra"]["payload"]["windows"]]
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_windows_that_a_watcher_announces_are_all_read_although_airflow_strands_events(airflow_stack, journal):
     stack, source = airflow_stack, FakeSource("numbers", conn_id="fake_announced")
@@ -101,6 +102,7 @@ def queue(pulsar_server: Any) -> Iterator[Any]:
     pulsar_server.delete_namespace("public/queued")
 
 
+@pytest.mark.slow
 @pytest.mark.pulsar
 def test_each_message_of_a_queue_is_in_an_event_before_it_is_acknowledged_even_after_a_kill(
     airflow_stack, pulsar_server, queue

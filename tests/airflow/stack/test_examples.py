@@ -38,6 +38,7 @@ def table(airflow_stack: Any) -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.mark.slow
 def test_a_backfill_that_a_person_allows_fills_the_hours_of_a_day_and_so_completes_it(airflow_stack, orders, table):
     stack, fill, day = airflow_stack, Dag(airflow_stack, "backfill_approved"), Dag(airflow_stack, "daily_from_hours")
     with day.unpaused(), fill.unpaused():
@@ -61,6 +62,7 @@ def test_a_backfill_that_a_person_allows_fills_the_hours_of_a_day_and_so_complet
         assert day.xcom(one["dag_run_id"], "report") == [f"{DAY.start:%Y-%m-%d}"]
 
 
+@pytest.mark.slow
 def test_windows_that_a_watcher_announces_are_read_by_a_task_each(airflow_stack, orders, table, pulsar_server):
     stack, dag = airflow_stack, Dag(airflow_stack, "pulsar_new_windows", watches="complete_quarters_of_orders")
     newest = QUARTERS.before(datetime.now(UTC))

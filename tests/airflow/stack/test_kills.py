@@ -133,6 +133,7 @@ def killing(airflow_stack: Any) -> Iterator[Callable[[str], Killed]]:
             airflow_stack.call("PATCH", one.path, {"is_paused": True})
 
 
+@pytest.mark.slow
 def test_a_read_that_outlives_the_scheduler_and_lands_last_changes_nothing(killing):
     orphaned = killing("orphan")
     stack = orphaned.stack
@@ -187,6 +188,7 @@ def test_a_task_killed_while_spark_reads_leaves_nothing_and_is_retried(killing):
     assert [run.state for run in killed.runs()][-1] == "covered"
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_a_read_survives_the_api_server_or_is_retried(killing):
     killed = killing("api_server")
@@ -205,6 +207,7 @@ def test_a_read_survives_the_api_server_or_is_retried(killing):
     assert [run.state for run in killed.runs()][-1] == "covered"
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_while_the_dag_processor_is_dead_and_new_dags_are_found_after_it(killing):
     killed = killing("dag_processor")
     stack = killed.stack

@@ -187,6 +187,7 @@ def cuts_of(stack: Any, source: PravegaSource) -> list[tuple[datetime, datetime]
         return [(entry.sampled_from, entry.sampled_to) for entry in journal.recorded_cuts(source.key, 10_000)]
 
 
+@pytest.mark.slow
 def test_every_acknowledged_event_is_in_its_window_once_after_kills_and_through_both_backfills(
     airflow_stack, lanes, canary
 ):

@@ -40,6 +40,7 @@ def counts(page) -> dict[str, int]:
     }
 
 
+@pytest.mark.slow
 def test_a_month_of_all_sources_is_counted_as_it_was_written(open_page):
     page = drawn(open_page(), 9)
     month(page)
@@ -76,6 +77,7 @@ def test_the_page_asks_nobody_but_its_own_server(open_page, page_server, chromiu
     assert {urlsplit(url).hostname for url in asked if not url.startswith(("data:", "blob:"))} == {"localhost"}
 
 
+@pytest.mark.slow
 def test_the_page_follows_the_theme(open_page):
     background = "getComputedStyle(document.querySelector('.st-page')).backgroundColor"
     light = drawn(open_page(scheme="light"), 9)
@@ -235,6 +237,7 @@ def test_a_span_without_windows_ends_nothing(open_page):
     page.wait_for_function(f'Number(document.querySelector("{ORDERS}").dataset.windows) > 20')
 
 
+@pytest.mark.slow
 def test_all_of_time_can_be_looked_at(open_page):
     page = drawn(open_page(), 9)
     for _ in range(24):
@@ -383,6 +386,7 @@ def test_a_first_view_shows_windows_that_can_be_aimed_at(open_page, page_server)
         story.forget(page_server.journal_url, chapter.reader)
 
 
+@pytest.mark.slow
 def test_many_windows_are_pieces_and_a_click_looks_closer(open_page, page_server):
     chapter = story.Chapter(
         "fake:fake_default:many", "new_many.read", 30_000, timedelta(minutes=1), missing=frozenset({9})

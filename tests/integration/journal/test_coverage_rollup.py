@@ -147,6 +147,7 @@ def _is_long(one, grain) -> bool:
     return timedelta(seconds=one.seconds) > one.windows * grain
 
 
+@pytest.mark.slow_except("sqlite")
 def test_pieces_are_what_history_says_of_each_window(database):
     for seed, minutes in product(range(12), (1, 5, 600)):
         chance = random.Random(f"{seed} {minutes}")  # noqa: S311 - the same each time

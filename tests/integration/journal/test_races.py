@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
 
+import pytest
 from sqlalchemy import insert, inspect, select
 
 from airflow_provider_streams.journal.runs.run_records import TaskInstanceKey
@@ -27,6 +28,7 @@ def generations(url):
         return connection.execute(select(pins.c.generation).order_by(pins.c.generation)).scalars().all()
 
 
+@pytest.mark.slow_except("sqlite", "postgres")
 def test_of_sixteen_different_plans_at_once_one_is_pinned_and_all_get_it(
     url, at_once, all_insert_at_once, hour, plan_of
 ):

@@ -12,6 +12,8 @@ from airflow_provider_streams.journal.runs.run_records import TaskInstanceKey
 from airflow_provider_streams.journal.tables import pins, runs
 from airflow_provider_streams.model.window.window import Window
 
+pytestmark = pytest.mark.slow
+
 KEY = "pulsar:pulsar_default:persistent://shop/orders/events"
 TASK = TaskInstanceKey("dag", "manual__1", "read", 1)
 

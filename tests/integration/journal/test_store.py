@@ -134,6 +134,7 @@ def test_names_longer_than_any_index_tell_sources_and_readers_apart(journal, hou
     assert journal.sources() == sorted(plans)
 
 
+@pytest.mark.slow_except("sqlite", "postgres")
 def test_a_plan_of_megabytes_comes_back_exactly(journal, hour, plan_of):
     plan = plan_of(hour(0), 0, 30_000)
     splits = tuple(

@@ -333,6 +333,7 @@ def impatient(monkeypatch):
     )
 
 
+@pytest.mark.slow_except("iceberg-lost")
 @pytest.mark.parametrize(("kind", "fault"), [("delta", "lost"), ("iceberg", "spoiled"), ("iceberg", "lost")])
 @pytest.mark.usefixtures("impatient")
 def test_a_commit_is_made_once_whatever_became_of_its_answer(kind, fault, seaweed_server, lake_folder):

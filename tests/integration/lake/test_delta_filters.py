@@ -92,6 +92,16 @@ def by_sql(sink: DeltaSink, where: str) -> list[list[int]]:
     return [ids_of(builder.execute(f"SELECT id FROM t WHERE {where}").read_all()), sorted(one for (one,) in found)]  # noqa: S608
 
 
+@pytest.mark.slow_except(
+    "with bounds-id",
+    "with bounds-past",
+    "with bounds-seldom",
+    "without-fine",
+    "without-text",
+    "without-tiny",
+    "with a struct-price",
+    "with a struct-paid",
+)
 @pytest.mark.parametrize(("kind", "name"), CASES)
 def test_each_value_is_found_by_each_reader(tables, kind, name):
     type_, value_of = TABLES[kind][name]
@@ -119,6 +129,16 @@ def _literal(value: object, type_: pa.DataType) -> str:
     return f"CAST('{value}' AS {'DATE' if isinstance(value, date) else 'VARCHAR'})"
 
 
+@pytest.mark.slow_except(
+    "with bounds-id",
+    "with bounds-past",
+    "with bounds-seldom",
+    "without-fine",
+    "without-text",
+    "without-tiny",
+    "with a struct-price",
+    "with a struct-paid",
+)
 @pytest.mark.parametrize(("kind", "name"), CASES)
 def test_rows_without_a_value_are_found_by_each_reader(tables, kind, name):
     meant = [n for n in range(12) if TABLES[kind][name][1](n) is None] + ([] if name == "id" else [99])

@@ -66,6 +66,7 @@ def test_windows_are_landed_replaced_and_emptied_as_another_reader_sees(sink):
     assert [row["id"] for row in later.to_arrow_table().to_pylist()] == [104]
 
 
+@pytest.mark.slow_except("lost")
 @pytest.mark.parametrize("fault", ["refused", "spoiled", "lost", "late"])
 def test_a_commit_is_done_once_whatever_became_of_its_answer(sink, proxy, fault):
     land(sink, hour(0), rows_of(0, 10))
@@ -78,6 +79,7 @@ def test_a_commit_is_done_once_whatever_became_of_its_answer(sink, proxy, fault)
     assert len(list(commits(storage_of(plain(sink))))) == 3  # made, landed, landed again
 
 
+@pytest.mark.slow_except("late")
 @pytest.mark.parametrize("fault", ["spoiled", "late"])
 def test_a_commit_whose_answer_never_comes_keeps_its_files(sink, proxy, fault):
     land(sink, hour(0), rows_of(0, 10))

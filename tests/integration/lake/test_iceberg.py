@@ -367,6 +367,7 @@ def test_names_that_meet_within_a_table_are_refused(sink):
         Attempt(sink, hour(0), pa.Table.from_pylist([], nested)).write()
 
 
+@pytest.mark.slow_except("rest")
 @on_both
 def test_many_at_once_end_with_every_window(sink):
     with ThreadPoolExecutor(4) as pool:

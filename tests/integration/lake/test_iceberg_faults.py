@@ -51,6 +51,7 @@ def is_sound(sink):
     return ids(sink)
 
 
+@pytest.mark.slow_except("0-lost", "2-spoiled")
 @pytest.mark.parametrize("fault", ["refused", "spoiled", "lost"])
 @pytest.mark.parametrize("rows", [0, 2])
 def test_a_commit_is_done_once_whatever_became_of_its_answer(sink, proxy, fault, rows):
@@ -172,6 +173,7 @@ def test_a_silent_catalog_is_not_waited_for_for_ever(sink, proxy, monkeypatch):
     assert is_sound(sink) == {hour(0): [10, 11], hour(1): [50]}
 
 
+@pytest.mark.slow_except("-m0.avro")
 @pytest.mark.parametrize("part", [".parquet", "-m0.avro", "/snap-"])
 def test_a_store_that_fails_at_any_file_changes_nothing(sink, seaweed_server, part):
     before = stored_files(sink)

@@ -20,6 +20,7 @@ ROWS = {hour(0): list(range(200, 206))}
 COUNTS = {window: len(rows) for window, rows in ROWS.items()}
 
 
+@pytest.mark.slow_except("iceberg")
 @pytest.mark.parametrize("kind", ["delta", "iceberg"])
 def test_a_killed_process_leaves_the_rows_and_the_next_one_settles_it(kind, tmp_path):
     for number in range(len(STEPS)):

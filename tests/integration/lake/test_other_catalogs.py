@@ -25,7 +25,7 @@ from tests.integration.lake.kept_tables import iceberg_of, now
 from tests.integration.lake.landing import SCHEMA, TERMS, Attempt, hour, land, rows_of
 from tests.integration.lake.other_catalogs import GlueServer, HiveMetastore
 
-pytestmark = pytest.mark.lake
+pytestmark = [pytest.mark.lake, pytest.mark.slow]
 
 LATER_MARK = replace(TERMS.mark, id="b" * 32)
 KEY = "canary-61fe"

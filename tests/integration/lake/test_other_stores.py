@@ -20,7 +20,7 @@ from tests.integration.lake.kept_tables import KeptTable, delta_in, iceberg_of, 
 from tests.integration.lake.landing import Attempt, hour, rows_of
 from tests.integration.lake.other_stores import ACCOUNT, AzuriteServer, GcsEmulator
 
-pytestmark = pytest.mark.lake
+pytestmark = [pytest.mark.lake, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

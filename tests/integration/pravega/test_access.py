@@ -25,7 +25,7 @@ from stream_servers import PravegaServer
 from stream_servers.pravega import ADMIN
 from tests.integration.pravega.conftest import Lab, Peer
 
-pytestmark = pytest.mark.pravega
+pytestmark = [pytest.mark.pravega, pytest.mark.slow]
 
 START, HOUR = datetime(2026, 11, 20, 10, tzinfo=UTC), timedelta(hours=1)
 

@@ -93,6 +93,7 @@ def test_a_reader_may_plan_and_read_but_not_hold(examined):
     assert "READ_UPDATE" in found["grants: hold"].next_step
 
 
+@pytest.mark.slow
 def test_what_cannot_be_seen_of_a_hold_is_not_called_ok(secured, examined):
     """Users who may update the stream may or may not make a reader group: only placing a hold tells."""
     places = {}

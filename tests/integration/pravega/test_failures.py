@@ -176,6 +176,7 @@ def own_server():
         yield server
 
 
+@pytest.mark.slow
 def test_a_server_that_hangs_dies_or_forgets_is_noticed_in_bounded_time(own_server, tmp_path):
     from tests.integration.pravega.conftest import Lab, Peer
 

@@ -109,6 +109,7 @@ def own_server():
         yield server
 
 
+@pytest.mark.slow
 def test_a_server_that_was_wiped_is_another_cluster_also_in_the_middle_of_a_read(own_server):
     """It gives the same ids again: without the segments' times foreign data would be read with an agreeing receipt."""
     options = {"controller": own_server.controller_uri, "request_timeout_seconds": "20", "stall_seconds": "30"}

@@ -1,6 +1,6 @@
 """Random adjacent windows of streams to which everything happens equal Java's batch client, event by event.
 
-More of them: `PRAVEGA_WINDOWS=600 pytest tests/integration/pravega/test_random_windows.py`; `PRAVEGA_SEED` repeats one.
+More of them: `PRAVEGA_WINDOWS=600 pytest tests/integration/pravega/test_random_windows.py`; `STREAMS_SEED` repeats one.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import os
 import random
-import secrets
 from collections.abc import Callable
 from contextlib import closing
 
@@ -18,6 +17,7 @@ from airflow_provider_streams.errors import StartTrimmed
 from airflow_provider_streams.systems.pravega.client import controller_calls
 from airflow_provider_streams.systems.pravega.metadata.stream_cut import StreamCut
 from airflow_provider_streams.testing.pravega_writer import PravegaWriter
+from tests.seeds import chosen_seed
 
 pytestmark = [pytest.mark.pravega, pytest.mark.timeout(7200)]
 
@@ -122,7 +122,7 @@ class Life:
 
 
 def test_random_adjacent_windows_equal_the_java_batch_client(lab, peer):
-    seed = int(os.environ.get("PRAVEGA_SEED") or secrets.randbits(32))
+    seed = chosen_seed()
     chance = random.Random(seed)  # noqa: S311 - repeatable by its seed
     compared = 0
     for number in itertools.count():

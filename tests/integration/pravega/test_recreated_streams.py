@@ -125,6 +125,7 @@ def test_a_stream_made_again_that_has_outgrown_the_epochs_of_before_does_not_go_
         tape.record()
 
 
+@pytest.mark.slow
 def test_a_server_that_was_wiped(journal):
     """It gives the same ids again: places of the dead life are there, and mean nothing."""
     with PravegaServer(heap="1g", cache_bytes=256 << 20, jvm=QUICK_START) as server:

@@ -122,6 +122,7 @@ def registry(written: Any) -> Any:
         yield client
 
 
+@pytest.mark.slow_except("avro-values0-none", "json-values1-gzip", "protobuf-values2-snappy")
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize(("format_", "values"), [("avro", AVRO), ("json", JSON), ("protobuf", PROTOBUF)])
 def test_what_javas_serializers_write_is_what_rows_hold(written, format_, codec, values):

@@ -97,6 +97,7 @@ def test_marks_narrow_a_window_of_event_time_to_a_superset(lab, peer, stream):
     assert accepted.ranges[0].verdict.startswith("unproven"), "a loss can be neither proven nor excluded"
 
 
+@pytest.mark.slow
 def test_what_is_noted_after_a_mark_is_in_no_window_and_the_plans_say_which_rows_these_are(lab, peer, journal):
     stream = f"{lab.scope}/late"
     waits = 10  # less than from one mark to the next
@@ -154,6 +155,7 @@ def test_what_is_noted_after_a_mark_is_in_no_window_and_the_plans_say_which_rows
     assert whole == landed + counted
 
 
+@pytest.mark.slow
 def test_events_without_a_time_are_in_one_window_when_their_writers_begin_to_note_times(lab, peer, journal, stream):
     source, sent = PravegaSource(stream, value=Json("noted long")), []
     second = timedelta(seconds=1)

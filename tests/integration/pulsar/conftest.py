@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-import random
+import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class Workbench:
         return Endpoint(self.server.service_url, self.server.admin_url)
 
     def topic(self, name: str = "t", partitions: int | None = None) -> str:
-        topic = self.server.create_topic(f"{self.namespace}/{name}-{random.getrandbits(32):x}", partitions)
+        topic = self.server.create_topic(f"{self.namespace}/{name}-{secrets.token_hex(4)}", partitions)
         self.made = written_from()
         return topic
 

@@ -96,6 +96,7 @@ def test_a_broker_that_is_not_there_is_unavailable(bench):
         client(requests.brokers_version())
 
 
+@pytest.mark.slow
 def test_the_two_meanings_of_401_are_told_apart(pulsar_auth_server):
     server = pulsar_auth_server
     topic = server.create_topic("public/default/secret")

@@ -151,6 +151,7 @@ def test_windows_in_random_order_and_again_give_the_database_s_table(task: Task)
     assert sum(len(batch) for batch in batches) > 220, "some changes were sent again"
 
 
+@pytest.mark.slow_except("delta")
 def test_an_empty_first_window_and_a_later_one_with_new_columns(task: Task) -> None:
     task.sink = replace(task.sink, widen=True)
     old = (key_of(id=1), raw(change("c", {"id": 1, "name": "a"})) or b"")
@@ -162,6 +163,7 @@ def test_an_empty_first_window_and_a_later_one_with_new_columns(task: Task) -> N
     assert sorted(filter(None, task.table()["rank"].to_pylist())) == [7]
 
 
+@pytest.mark.slow_except("iceberg")
 def test_empty_windows_of_declared_columns_do_not_need_the_key_and_others_find_it(task: Task) -> None:
     declared = Debezium("rank long")
     (silent,) = task.write([[]])
@@ -173,6 +175,7 @@ def test_empty_windows_of_declared_columns_do_not_need_the_key_and_others_find_i
     assert task.rows() == {1: "a"}
 
 
+@pytest.mark.slow_except("iceberg")
 def test_coverage_says_which_changes_the_table_reflects(task: Task) -> None:
     windows = task.write([list(Database(chance()).messages(3)) for _ in range(3)])
     task.land(windows[0])
@@ -199,6 +202,7 @@ def test_a_table_without_a_primary_key_needs_keys(task: Task) -> None:
     assert task.rows() == {1: "a"}
 
 
+@pytest.mark.slow_except("delta")
 def test_other_options_need_a_full_refresh(task: Task) -> None:
     (window,) = task.write([list(Database(chance()).messages(5))])
     task.land(window)

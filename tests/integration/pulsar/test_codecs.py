@@ -91,6 +91,7 @@ def our_row(row):
     return tuple({**row, **times, "properties": dict(row["properties"])}.values())
 
 
+@pytest.mark.slow
 def test_every_codec_of_the_java_client(bench):
     topics = [(bench.topic(), codec, way) for codec in CODECS for way in ("single", "batches")]
     write_with_java(bench, topics)

@@ -41,6 +41,7 @@ from airflow_provider_streams.windows.run.request import ReadRequest, WindowsOfS
 from airflow_provider_streams.windows.run.window_run import WindowRun
 from stream_servers.java import run_java
 from tests.integration.event_rows import Rows, typed
+from tests.seeds import chosen_seed
 
 pytestmark = pytest.mark.pulsar
 
@@ -142,8 +143,9 @@ class Receipts:
 NOTHING = Receipts()
 
 
+@pytest.mark.slow
 def test_random_windows_hold_each_event_once_or_count_it_late_and_then_land_it(bench, system):
-    seed = random.getrandbits(32)
+    seed = chosen_seed()
     dice = random.Random(seed)  # noqa: S311 - a seed
     shop = Shop(bench, bench.topic("orders", partitions=2), dice)
     shards = [f"{shop.topic}-partition-{number}" for number in range(2)]
@@ -196,6 +198,7 @@ def test_random_windows_hold_each_event_once_or_count_it_late_and_then_land_it(b
     assert untimed == sum(not one.is_timed for one in orders.values())
 
 
+@pytest.mark.slow
 def test_windows_that_are_read_newest_first_skip_what_the_later_ones_have_proven(bench, system):
     topic, second = bench.topic("newest"), timedelta(seconds=1)
     source = PulsarSource(topic, value=Json("id string, at long"))
@@ -222,6 +225,7 @@ def test_windows_that_are_read_newest_first_skip_what_the_later_ones_have_proven
         assert min(receipts.skipped["window"], receipts.skipped["later"]) > 0, receipts.skipped
 
 
+@pytest.mark.slow
 def test_a_backfill_counts_late_events_and_lands_them_in_their_own_window(bench, tmp_path):
     topic, readers = bench.topic("late"), {"broker": {}, "field": {"event_time": "at", "unit": "ms"}}
     two = timedelta(seconds=2)

@@ -90,6 +90,7 @@ def has_all(fan: FanOut, written: Written, name: str, number: int) -> bool:
     return numbers == Counter(range(written.written[name]))
 
 
+@pytest.mark.slow
 def test_forty_topics_of_differing_schemas_land_after_a_kill(fan: FanOut, written: Written) -> None:
     names = [f"t{number:02}" for number in range(TOPICS)]
     for number, name in enumerate(names):

@@ -180,6 +180,7 @@ def topic(request: Any, bench: Any, tmp_path: Path) -> Iterator[Topic]:
         yield Topic(bench, sinks[request.param], tmp_path)
 
 
+@pytest.mark.slow_except("delta")
 def test_a_window_of_an_older_schema_lands_again_as_it_did(topic: Topic) -> None:
     first = topic.write(ID)
     topic.read(first)
@@ -191,6 +192,7 @@ def test_a_window_of_an_older_schema_lands_again_as_it_did(topic: Topic) -> None
     assert topic.rows() == before
 
 
+@pytest.mark.slow_except("delta")
 def test_what_was_planned_before_and_never_landed_lands_beside_the_wider_rows(topic: Topic) -> None:
     first = topic.write(ID)
     topic.read(first)
@@ -202,6 +204,7 @@ def test_what_was_planned_before_and_never_landed_lands_beside_the_wider_rows(to
     assert topic.rows() == [{"id": number, "note": note} for number, note in enumerate(notes)]
 
 
+@pytest.mark.slow_except("parquet")
 def test_a_hole_that_is_planned_now_has_all_columns(topic: Topic) -> None:
     """Its events were written by the older schema: they get what the newest one gives to them."""
     first, hole, last = topic.write(ID), topic.write(ID), topic.write(ID, NOTE, RANK)
@@ -215,6 +218,7 @@ def test_a_hole_that_is_planned_now_has_all_columns(topic: Topic) -> None:
         topic.read(hole)
 
 
+@pytest.mark.slow_except("fields0-parquet")
 @pytest.mark.parametrize("topic", ["parquet"], indirect=True)
 @pytest.mark.parametrize("fields", [(NOTE, RANK), (RENAMED, NOTE)])
 def test_what_is_planned_now_and_lacks_a_column_is_refused_however_often(topic: Topic, fields: Any) -> None:
@@ -230,6 +234,7 @@ def test_what_is_planned_now_and_lacks_a_column_is_refused_however_often(topic: 
     assert topic.rows() == before
 
 
+@pytest.mark.slow_except("iceberg")
 def test_structs_that_grow_inside_are_as_columns_that_come(topic: Topic) -> None:
     first, pinned, hole = topic.write(*to(CITY)), topic.write(*to(CITY)), topic.write(*to(CITY))
     topic.read(first)
@@ -257,6 +262,7 @@ def test_a_struct_that_shrank_is_refused_however_often(topic: Topic) -> None:
     assert topic.rows("to") == before
 
 
+@pytest.mark.slow_except("delta")
 def test_a_dropped_field_spoils_no_window_and_is_landed_anew(topic: Topic) -> None:
     topic.allow_all()
     first = topic.write(ID, NOTE)
@@ -294,6 +300,7 @@ def test_a_window_of_versions_that_do_not_fit_lands_by_each_way_that_its_error_n
         assert receipt.totals["quarantined"] == 2 - len(landed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("topic", ["parquet"], indirect=True)
 def test_a_reader_that_landed_before_an_incompatible_version_goes_on_by_each_way(topic: Topic) -> None:
     topic.allow_all()
@@ -314,6 +321,7 @@ def test_a_reader_that_landed_before_an_incompatible_version_goes_on_by_each_way
     assert [(row["id"], row["x"]) for row in topic.rows("x")] == [(1, 7)]
 
 
+@pytest.mark.slow_except("iceberg")
 def test_numbers_that_become_wider_and_windows_of_older_plans_are_one_table(topic: Topic) -> None:
     topic.allow_all()
     narrow, wide = ({"name": "whole", "type": one} for one in ("int", "long"))

@@ -67,6 +67,7 @@ def ledgers(server, topic):
     return [row["ledgerId"] for row in server.admin("GET", f"{topic.replace('://', '/', 1)}/internalStats")["ledgers"]]
 
 
+@pytest.mark.slow
 def test_a_life_outlasts_all_that_may_happen_to_a_topic(server, system):
     topic = server.create_topic("public/default/lasting", 3)
     first = f"{topic}-partition-0"

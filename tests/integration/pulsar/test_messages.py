@@ -200,6 +200,7 @@ async def test_what_the_admin_api_cannot_show_is_shown(bench, topic):
     assert messages[0]["key"] == "k" * 20_000
 
 
+@pytest.mark.slow
 async def test_markers_behind_the_last_message_are_acknowledged_too(bench, topic):
     part = f"{topic}-partition-0"
     run_java(Path(__file__).with_name("Txn.java"), [bench.server.service_url, part, "false"], bench.server.classpath)
@@ -234,6 +235,7 @@ def open_transaction(bench, topic):
             process.kill()
 
 
+@pytest.mark.slow
 async def test_an_open_transaction_holds_back_what_is_behind_it(bench, topic, monkeypatch):
     """Nor is a broker connected to for the same rest again and again."""
     part = f"{topic}-partition-0"

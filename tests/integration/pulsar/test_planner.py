@@ -65,13 +65,14 @@ def elapsed_window(bench, start=None):
     return Window(start or bench.made, end)
 
 
+@pytest.mark.slow_except("2000")
 @pytest.mark.parametrize("target", [1, 2_000, 64_000_000])
 def test_random_adjacent_publish_windows_tile_exactly(bench, system, target):
     topic = bench.topic(partitions=2)
     expected = []
     for round_number in range(6):
         values = texts(1000 * round_number, 60)
-        bench.write(topic, values, batch=random.choice([1, 7]))
+        bench.write(topic, values, batch=(1, 7)[round_number % 2])
         expected += values
     whole = elapsed_window(bench)
     times = sorted(set(read(system, system.plan(request(topic, whole)), "publish_time")))
@@ -317,6 +318,7 @@ def iter_line(peer):
     return line
 
 
+@pytest.mark.slow_except("publish")
 @pytest.mark.parametrize("basis", ["publish", "chained"])
 def test_markers_and_aborted_messages_are_explained(bench, system, basis):
     topic = bench.topic()

@@ -1,14 +1,13 @@
 # ruff: noqa: S311 - random test data
 """Random adjacent windows of topics whose clocks cannot be trusted equal Java's reader, row by row.
 
-More of them: `PULSAR_WINDOWS=2000 pytest tests/integration/pulsar/test_random_clocks.py`; `PULSAR_SEED` repeats one.
+More of them: `PULSAR_WINDOWS=2000 pytest tests/integration/pulsar/test_random_clocks.py`; `STREAMS_SEED` repeats one.
 """
 
 from __future__ import annotations
 
 import os
 import random
-import secrets
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -25,6 +24,7 @@ from stream_servers.java import run_java
 from tests.fuzz.writer import usual
 from tests.integration.pulsar.raw_producer import RawProducer, metadata
 from tests.integration.pulsar.test_codecs import COLUMNS, by_java, in_micros, our_row
+from tests.seeds import chosen_seed
 
 pytestmark = [pytest.mark.pulsar, pytest.mark.timeout(7200)]
 
@@ -84,15 +84,16 @@ def _message(chance, publish_ms):
     return metadata(publish_ms, sequence_id=0, **key)
 
 
+@pytest.mark.slow_except("by_broken_clocks")
 @pytest.mark.parametrize("write", [by_transactions, by_other_clusters, by_broken_clocks])
 def test_random_adjacent_windows_equal_javas_reader(bench, write: Write, capsys):
-    seed = int(os.environ.get("PULSAR_SEED", secrets.randbelow(2**31)))
+    seed = chosen_seed()
     windows = rows = life = 0
     while windows < WINDOWS:
         more, found = windows_of(bench, write, seed + life, min(PER_TOPIC, WINDOWS - windows))
         windows, rows, life = windows + more, rows + found, life + 1
     with capsys.disabled():
-        print(f"\n{write.__name__}: {windows} windows of {life} topics, {rows} rows; PULSAR_SEED={seed}")
+        print(f"\n{write.__name__}: {windows} windows of {life} topics, {rows} rows; STREAMS_SEED={seed}")
 
 
 def windows_of(bench, write: Write, seed: int, count: int) -> tuple[int, int]:

@@ -1,7 +1,7 @@
 # ruff: noqa: S311 - random test data
 """Random adjacent windows of topics of every kind, each planned and read: the rows of Pulsar's Java reader.
 
-More of them: `PULSAR_WINDOWS=2000 pytest tests/integration/pulsar/test_random_windows.py`; `PULSAR_SEED` repeats a run,
+More of them: `PULSAR_WINDOWS=2000 pytest tests/integration/pulsar/test_random_windows.py`; `STREAMS_SEED` repeats one,
 `PULSAR_KINDS` (like `ZLIB`) chooses.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import random
-import secrets
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
@@ -40,6 +39,7 @@ from tests.integration.pulsar.test_codecs import (
     write_with_java,
 )
 from tests.integration.pulsar.test_raw_entries import SEQUENCE, JavasWriter, legible
+from tests.seeds import chosen_seed
 
 pytestmark = [pytest.mark.pulsar, pytest.mark.timeout(14_400)]
 
@@ -197,8 +197,8 @@ class Checked:
 
 @pytest.fixture
 def seed() -> int:
-    chosen = int(os.environ.get("PULSAR_SEED") or secrets.randbits(32))
-    print(f"PULSAR_SEED={chosen}")
+    chosen = chosen_seed()
+    print(f"STREAMS_SEED={chosen}")
     return chosen
 
 

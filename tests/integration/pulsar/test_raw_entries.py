@@ -60,6 +60,7 @@ class JavasWriter(Writer):
         return value if kind == "flag" else super()._same(value, kind)
 
 
+@pytest.mark.slow_except("0.5")
 @pytest.mark.parametrize("wildness", [0.05, 0.5])
 def test_unusual_encodings_are_read_as_the_java_client_reads_them(bench, wildness):
     dice = random.Random(11)  # noqa: S311 - a seed

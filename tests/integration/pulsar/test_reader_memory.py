@@ -46,6 +46,7 @@ def peak_of(bench, split):
     return answer["peak_bytes"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 def test_a_window_six_times_as_large_takes_no_more_memory(bench, noise):
     topic = bench.topic()

@@ -57,6 +57,7 @@ public class Noted {
 """
 
 
+@pytest.mark.slow
 def test_what_the_broker_and_a_replicator_noted_is_what_java_sees(mortal, bench_of, tmp_path):
     bench = bench_of(mortal)
     topic = bench.topic()

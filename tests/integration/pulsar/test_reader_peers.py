@@ -50,6 +50,7 @@ def check(bench, topic, *, rows=None):
     return ours
 
 
+@pytest.mark.slow_except("7")
 @pytest.mark.parametrize("batch", [1, 2, 7, 1000])
 def test_batches_of_any_size_over_many_ledgers(bench, batch):
     topic = bench.topic()
@@ -84,6 +85,7 @@ def test_compressions(bench, name, batch):
     check(bench, topic, rows=300)
 
 
+@pytest.mark.slow_except("False")
 @pytest.mark.parametrize("compressed", [False, True])
 def test_chunked_messages_between_small_ones(bench, noise, compressed):
     import pulsar
@@ -108,6 +110,7 @@ def test_chunked_messages_between_small_ones(bench, noise, compressed):
         assert left + right == rows
 
 
+@pytest.mark.slow_except("true")
 @pytest.mark.parametrize("batching", ["false", "true"])
 def test_transactions(bench, batching):
     topic = bench.topic()

@@ -105,6 +105,7 @@ def test_a_topic_that_was_deleted_and_made_anew_goes_on(journal):
         check(tape, (50, 7))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [10, 200])
 def test_a_broker_that_was_wiped(journal, size):
     """It numbers its ledgers from the beginning: places of the dead life are there, and mean nothing."""

@@ -287,6 +287,7 @@ class Told:
         return [(shard, at) for value, shard, at in within if value not in rows]
 
 
+@pytest.mark.slow_except("0")
 @pytest.mark.parametrize("seed", range(4))
 def test_no_verdict_on_a_real_topic_covers_what_a_look_contradicts(bench, system, seed):
     pulsar = pytest.importorskip("pulsar")

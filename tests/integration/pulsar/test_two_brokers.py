@@ -21,7 +21,7 @@ from airflow_provider_streams.systems.pulsar.system import PulsarSystem
 from stream_servers import PulsarBroker, PulsarStorage
 from tests.integration.pulsar.conftest import written_from
 
-pytestmark = pytest.mark.pulsar
+pytestmark = [pytest.mark.pulsar, pytest.mark.slow]
 
 PARTITIONS = 8
 EVENTS = 1600

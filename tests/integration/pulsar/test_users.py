@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import random
-import secrets
 import shutil
 import time
 from collections import Counter
@@ -25,13 +24,14 @@ from airflow_provider_streams.lake.parquet import table as parquet_table
 from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.model.window.window_schedule import Every
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
+from tests.seeds import chosen_seed
 from tests.unit.windows.conftest import World
 from tests.unit.windows.test_users import DEATHS, Users
 
 pytestmark = [pytest.mark.pulsar, pytest.mark.timeout(1200)]
 
 ACTS = int(os.environ.get("STREAMS_ACTS", "40"))
-SEED = int(os.environ.get("STREAMS_SEED", secrets.randbits(32)))
+SEED = chosen_seed()
 LENGTH = timedelta(seconds=1)
 GRID = Every(LENGTH)
 PARTITIONS = 2
@@ -175,6 +175,7 @@ class Life:
         return {"reader": reader, "sink": reader, "columns": columns}
 
 
+@pytest.mark.slow
 def test_a_random_users_tables_hold_each_message_of_each_window_once(bench, tmp_path):
     with Journal.open(f"sqlite:///{tmp_path / 'journal.db'}") as journal:
         world = RealWorld(tmp_path, journal, bench)

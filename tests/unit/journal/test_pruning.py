@@ -209,6 +209,7 @@ def few_are_recent(monkeypatch):
     monkeypatch.setattr(pruning, "RECENT", 0)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     overrides=st.lists(st.tuples(st.sampled_from(ACTS), st.integers(0, HOURS - 1)), min_size=5, max_size=40),

@@ -107,6 +107,7 @@ def many(journal):
     return lambda width: journal(chapter if width == 500 else None, NOW - timedelta(minutes=20_000), NOW, width=width)
 
 
+@pytest.mark.slow
 def test_many_windows_are_summed_up_for_the_pixels_and_none_is_lost(many):
     for width in (500, 2000):
         seen = many(width)

@@ -157,6 +157,7 @@ def crowd():
         yield WindowReadyTrigger(data, question, POLL_SECONDS)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)  # 30 s of one core
 async def test_hundreds_of_waiting_triggers_never_hold_the_loop(monkeypatch, capsys):
     triggers = list(crowd())

@@ -277,4 +277,4 @@ Users.TestCase.settings = settings(
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )
-TestUsers = Users.TestCase
+TestUsers = pytest.mark.slow(Users.TestCase)

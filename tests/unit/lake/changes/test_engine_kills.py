@@ -43,6 +43,7 @@ def check(engine: Engine, plans: dict[int, Schedule], steps: set[int], *, histor
         assert found.get(seed, {}) == fold(events_of(plan, steps)), seed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("history", [False, True], ids=["latest", "history"])
 @pytest.mark.parametrize("kind", ENGINES)
 def test_a_killed_merge_leaves_the_windows_whose_marks_are_there(kind: str, history: bool, tmp_path: Path) -> None:  # noqa: FBT001

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_streams.lake.parquet import atomic_rename
+from tests.seeds import chosen_seed
 
 FILES = 5
 
@@ -118,7 +119,7 @@ def test_a_target_that_cannot_be_replaced_stays(tmp_path: Path) -> None:
 
 
 def test_a_kill_at_a_random_moment_leaves_the_old_or_the_new(tmp_path: Path) -> None:
-    seed = random.randrange(1 << 32)  # noqa: S311 - picks moments, no secret
+    seed = chosen_seed()
     print(f"seed {seed}")  # shown when the test fails
     chance = random.Random(seed)  # noqa: S311 - as above
     root, generation = tmp_path / "root", 1

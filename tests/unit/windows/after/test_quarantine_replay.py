@@ -443,6 +443,7 @@ def killed(work, step: str, *, after: bool) -> None:
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 
 
+@pytest.mark.slow_except("decoded-True-replay", "pinned-False-read", "put-True-replay", "finished-True-read")
 @pytest.mark.parametrize(
     ("step", "after", "then"),
     [
@@ -475,6 +476,7 @@ def test_a_replay_that_is_killed_leaves_the_old_window_or_the_new_one(typed, ste
 ROUNDS = int(os.environ.get("STREAMS_REPLAY_ROUNDS", "3"))
 
 
+@pytest.mark.slow_except("0")
 @pytest.mark.parametrize("seed", range(ROUNDS))
 def test_whatever_is_done_in_whatever_order_each_event_is_there_once(typed, seed):
     """Land, land again, replay, and kill of all of these: rows and quarantine are the events, and the journal knows."""

@@ -97,6 +97,9 @@ def test_a_column_that_there_is_not(world, put, kind):
     assert is_refused(world, value=BOTH, columns=("n",)) is None
 
 
+@pytest.mark.slow_except(
+    "parquet-n long, window_start string", "iceberg-n long, window_start string", "delta-n long, `a,b` string"
+)
 @pytest.mark.parametrize(
     ("kind", "fields"),
     [
@@ -116,6 +119,7 @@ def test_columns_that_no_such_table_has(world, put, kind, fields):
     assert is_refused(world, value=Json(fields), columns=("n",)) is None
 
 
+@pytest.mark.slow_except("how0-delta", "how1-iceberg")
 @on_all
 @pytest.mark.parametrize("how", [{"value": Json("n long, window_start string")}, {"value": BOTH, "columns": ("nope",)}])
 def test_a_backfill_and_its_dry_run_are_refused_alike(world, put, kind, how):
@@ -264,6 +268,9 @@ BY_HAND = {"delta": delta_by_hand, "iceberg": iceberg_by_hand}
 BY_WINDOW = ["window_start", "window_end"]
 
 
+@pytest.mark.slow_except(
+    "fits-delta", "has more-iceberg", "lacks one-delta", "another type-iceberg", "no windows-delta"
+)
 @with_columns
 @pytest.mark.parametrize(
     ("made", "options", "fits"),

@@ -528,6 +528,7 @@ def test_a_refused_plan_that_another_run_reads_stays(world):
     assert world.journal.pinned(key, "reader", minutes(0, 1)) != plan
 
 
+@pytest.mark.slow_except("False-error0", "True-error0")
 @pytest.mark.parametrize("error", [SinkError("lake", "no such codec"), InvalidRequest("no quarantine"), SparkDied()])
 @pytest.mark.parametrize("together", [False, True])
 def test_a_failed_replan_leaves_a_window_covered_by_the_plan_of_its_rows(world, error, together):
@@ -618,6 +619,7 @@ def test_a_backfill_without_a_whole_window_makes_no_schedule(world, act):
     assert (outcome.covered, outcome.failures) == ((), {}), "it is the reader's own"
 
 
+@pytest.mark.slow_except("backfill-1m-5m", "run-5m-1m")
 @pytest.mark.parametrize(("first", "then"), [("1m", "5m"), ("5m", "1m"), ("2m", "3m")])
 @pytest.mark.parametrize("act", ["backfill", "run"])
 def test_landed_again_on_another_schedule_all_windows_are_of_it(world, first, then, act):

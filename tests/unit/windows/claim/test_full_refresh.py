@@ -90,6 +90,7 @@ def test_what_failed_to_land_leaves_the_table_as_it_was(begun):
     assert (status(begun), states(begun)) == ("earlier", ["failed", "missing"])
 
 
+@pytest.mark.slow_except("parquet-columns0", "delta-None")
 @pytest.mark.parametrize("columns", [OTHER, None])
 def test_any_run_goes_on_with_it(begun, columns):
     """Also one that lands what was landed before: all windows are missing, and each is landed once."""
@@ -113,6 +114,7 @@ def test_of_several_that_failed_the_last_one_counts(begun):
     assert (held(begun), status(begun)) == ([minute(1)], "ours")
 
 
+@pytest.mark.slow_except("parquet-overrides0", "delta-overrides1")
 @pytest.mark.parametrize("overrides", [{}, {"full_refresh": True}])
 def test_a_run_from_before_that_comes_later_is_refused(world, tables, overrides):
     world.read(minute(0))
@@ -218,6 +220,7 @@ def test_a_table_that_is_made_again_after_the_landing_was_read_is_the_readers(wo
     assert (held(world), status(world)) == ([minute(1), minute(2)], "ours")
 
 
+@pytest.mark.slow_except("delta-False", "iceberg-True")
 @pytest.mark.parametrize("fills", [False, True])
 def test_a_table_that_is_made_again_during_a_read_may_be_read_for_again(world, tables, fills):
     world.read(minute(0))
@@ -235,6 +238,7 @@ def test_a_table_that_is_made_again_during_a_read_may_be_read_for_again(world, t
     assert (held(world), status(world)) == ([minute(1), minute(2)], "ours")
 
 
+@pytest.mark.slow_except("parquet-False", "delta-True")
 @pytest.mark.parametrize("fills", [False, True])
 def test_a_dropped_table_is_reported(world, tables, monkeypatch, fills):
     found, place = Reports(), World.place
@@ -308,6 +312,7 @@ def killed_after(renames):
         yield
 
 
+@pytest.mark.slow_except("0", "3")
 @pytest.mark.parametrize("renames", range(6))
 def test_setting_a_folder_aside_may_be_killed_at_any_step(world, renames):
     for number in (0, 1):
@@ -320,6 +325,7 @@ def test_setting_a_folder_aside_may_be_killed_at_any_step(world, renames):
     assert len(list(Path(world.sink().path).glob("_set_aside/*/window_start=*"))) == 2
 
 
+@pytest.mark.slow_except("1")
 @pytest.mark.parametrize("renames", range(6))
 def test_an_old_run_that_lands_after_such_a_kill_is_set_aside_too(world, renames):
     for number in (0, 1):
@@ -343,6 +349,7 @@ def test_an_old_run_that_lands_after_such_a_kill_is_set_aside_too(world, renames
 TYPED = {"value": Json("n long"), "undecodable": DecodeErrorPolicy()}
 
 
+@pytest.mark.slow_except("delta-overrides0", "iceberg-overrides1")
 @pytest.mark.parametrize("overrides", [{}, {"full_refresh": True}])
 def test_what_a_first_run_that_failed_made_of_the_table_gives_way_to_the_corrected_one(world, tables, told, overrides):
     told("n string, shard int")
@@ -456,6 +463,7 @@ def chosen(world, **how):
 TWO_MINUTES = [Window(minute(0).start, minute(1).end), Window(minute(2).start, minute(3).end)]
 
 
+@pytest.mark.slow_except("parquet-how0", "iceberg-how1")
 @pytest.mark.parametrize("how", [{"length": "2m"}, {"length": "2m", "columns": OTHER}])
 def test_a_dry_run_shows_the_windows_that_are_landed_again(world, tables, how):
     world.backfill(SPAN)
@@ -555,6 +563,7 @@ def of_another_journal(world):
     world.journal.forget_reader(KEY, "reader")
 
 
+@pytest.mark.slow_except("left_behind-parquet", "put_back-delta")
 @pytest.mark.parametrize("tables", ["parquet", "delta"], indirect=True)
 @pytest.mark.parametrize("happened", [left_behind, put_back, of_another_journal])
 def test_a_dry_run_refuses_a_table_that_the_run_refuses(world, tables, happened):

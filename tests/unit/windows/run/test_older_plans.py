@@ -146,6 +146,7 @@ def test_planning_again_is_not_advised_where_it_does_not_help(world):
         assert "replan" not in str(caught.value)
 
 
+@pytest.mark.slow_except("0")
 @pytest.mark.parametrize("seed", range(6))
 def test_whatever_comes_between_a_landed_window_lands_again_and_loses_nothing(world, seed):
     dice, windows = random.Random(seed), range(4)  # noqa: S311

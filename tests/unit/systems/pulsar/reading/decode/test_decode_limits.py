@@ -192,6 +192,7 @@ WORST = {
 }
 
 
+@pytest.mark.slow_except("all-headers that only the walk reads")
 @pytest.mark.parametrize(("message", "count"), WORST.values(), ids=WORST)
 @pytest.mark.parametrize("columns", [DEFAULT_COLUMN_NAMES, tuple(COLUMNS)], ids=["default", "all"])
 def test_memory_is_bounded_by_the_bytes_and_the_rows(message, count, columns):

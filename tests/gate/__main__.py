@@ -1,0 +1,140 @@
+"""`python -m tests.gate quick|all|fast`: run a tier of the suite; exit 1 if a test failed twice.
+
+A test that fails runs once more after all others, alone, in a new process. One that passes then is flaky: it is listed,
+and does not make the run red.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.gate.lanes import TIERS, Lane, Tier
+from tests.gate.record import MOST_FAILURES, Record, first_verdict, record_of, second_verdict
+from tests.gate.recorder import RECORD
+
+
+@dataclass
+class Runner:
+    """Starts pytest, and keeps what it says and records in a folder."""
+
+    folder: Path
+    marks: str
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def run(self, lane: Lane, *, shown: bool = False) -> Record:
+        """One process of pytest to its end; its output goes to a file unless it is shown."""
+        record, log = self.folder / f"{lane.name}.jsonl", self.log(lane.name)
+        record.touch()
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                [*self.command(lane), "-p", "tests.gate.recorder"],
+                env={**os.environ, RECORD: str(record)},
+                stdout=None if shown else output,
+                stderr=None if shown else subprocess.STDOUT,
+            )
+            self.processes.append(process)
+            exit_code = process.wait()
+        with record.open() as lines:
+            return record_of(lane.name, exit_code, lines)
+
+    def command(self, lane: Lane) -> list[str]:
+        """How to run a lane."""
+        marks = ["-m", self.marks] if self.marks else []
+        return [sys.executable, "-m", "pytest", f"--maxfail={MOST_FAILURES + 1}", *marks, *lane.arguments]
+
+    def log(self, name: str) -> Path:
+        """Where a lane's output goes."""
+        return self.folder / f"{name}.log"
+
+    def end(self) -> None:
+        """End what still runs: pytest ends its servers when it is interrupted."""
+        for process in self.processes:
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+        for process in self.processes:
+            process.wait()
+
+
+@contextmanager
+def _runner(marks: str) -> Iterator[Runner]:
+    with tempfile.TemporaryDirectory(prefix="streams-gate-") as folder:
+        runner = Runner(Path(folder), marks)
+        try:
+            yield runner
+        finally:
+            runner.end()
+
+
+def run_lanes(runner: Runner, tier: Tier) -> list[Record]:
+    """All lanes; the last row's output is shown as it comes, that of the others when they have ended."""
+    *rows, last = tier.lanes
+    with ThreadPoolExecutor(max(1, len(rows))) as pool:
+        others = [pool.submit(_row, runner, row) for row in rows]
+        records = [runner.run(lane, shown=True) for lane in last]
+        for row in others:
+            records += row.result()
+    for row in rows:
+        for lane in row:
+            print(f"\n{lane.name}:\n{runner.log(lane.name).read_text(errors='replace')}")
+    return records
+
+
+def _row(runner: Runner, row: Sequence[Lane]) -> list[Record]:
+    return [runner.run(lane) for lane in row]
+
+
+def repeat(runner: Runner, tests: Mapping[str, str]) -> dict[str, Record]:
+    """Each test alone, in a process of its own."""
+    records = {}
+    for number, test in enumerate(tests):
+        print(f"\nAgain, alone: {test}", flush=True)
+        records[test] = runner.run(Lane(f"again {number}", [test]), shown=True)
+    return records
+
+
+def report(red: Mapping[str, str], flaky: Mapping[str, str], note: str) -> None:
+    """The last lines of the run."""
+    for test, error in flaky.items():
+        print(f"flaky: {test}\n    {error}")
+    for test, error in red.items():
+        print(f"RED: {test}\n    {error}")
+        if "::" in test:
+            print(f'    make test ARGS="{shlex.quote(test)}"')
+    if note:
+        print(note)
+
+
+def run_tier(tier: Tier) -> int:
+    """Run a tier; the exit code."""
+    began = time.monotonic()
+    with _runner(tier.marks) as runner:
+        records = run_lanes(runner, tier)
+        first = first_verdict(records)
+        red, flaky = second_verdict(first, repeat(runner, first.repeat))
+    ran = sum(len(one.ended) for one in records)
+    print(f"\n{ran:,} tests in {(time.monotonic() - began) / 60:.1f} min: {len(red)} red, {len(flaky)} flaky")
+    report(red, flaky, first.note)
+    return int(bool(red))
+
+
+def main() -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="python -m tests.gate", description=__doc__)
+    parser.add_argument("tier", choices=TIERS)
+    return run_tier(TIERS[parser.parse_args().tier])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

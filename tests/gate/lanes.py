@@ -1,0 +1,71 @@
+"""Which tests run side by side: three processes at most, for most tests wait for servers.
+
+Each server, the Spark session and Airflow's four processes start once in a lane, and most belong to one lane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """The arguments of one process of pytest."""
+
+    name: str
+    arguments: Sequence[str]
+
+
+def _without(*paths: str) -> tuple[str, ...]:
+    return tuple(f"--ignore={path}" for path in paths)
+
+
+_UNITS = ("tests/unit", "tests/fuzz")
+_LANDING = (
+    "tests/airflow/stack",
+    "tests/integration/lake",
+    "tests/spark/test_table_sink.py",
+    "tests/spark/test_own_sink.py",
+)
+_SPARK = ("tests/spark", "tests/install")
+PIPELINE = "tests/pipeline"
+"""A database and its connector are a large download: `make pipeline`."""
+
+_LONG_UNITS = (
+    "tests/unit/windows",
+    "tests/unit/lake",
+    "tests/unit/cli",
+    "tests/unit/journal",
+    "tests/unit/triggers",
+    "tests/unit/test_timetables.py",
+)
+WITHOUT_SERVERS = "not (dagtest or pulsar or pravega or spark or stack or postgres or lake or install)"
+
+LANES: dict[str, Sequence[Sequence[Lane]]] = {
+    # Lanes of one row run one after the other, the rows at the same time.
+    "servers": (
+        (Lane("units", _UNITS), Lane("spark", (*_without(*_LANDING), *_SPARK))),
+        (Lane("stack and lake", _LANDING),),
+        (Lane("streams", _without(*_UNITS, *_LANDING, *_SPARK, PIPELINE)),),
+    ),
+    "fast": (
+        (Lane("long units", _LONG_UNITS),),
+        (Lane("units", _without(*_LONG_UNITS, "tests/airflow/stack", "tests/spark", "tests/install", PIPELINE)),),
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """One of the suite's three sizes."""
+
+    lanes: Sequence[Sequence[Lane]]
+    marks: str
+
+
+TIERS = {
+    "quick": Tier(LANES["servers"], "not slow"),
+    "all": Tier(LANES["servers"], ""),
+    "fast": Tier(LANES["fast"], f"not slow and {WITHOUT_SERVERS}"),
+}

@@ -78,7 +78,7 @@ def _runner(marks: str) -> Iterator[Runner]:
 
 
 def run_lanes(runner: Runner, tier: Tier) -> list[Record]:
-    """All lanes; the last row's output is shown as it comes, that of the others when they have ended."""
+    """All lanes; the output of the last row is shown as it comes, the output of the others when they have ended."""
     *rows, last = tier.lanes
     with ThreadPoolExecutor(max(1, len(rows))) as pool:
         others = [pool.submit(_row, runner, row) for row in rows]

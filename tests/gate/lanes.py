@@ -29,6 +29,7 @@ _LANDING = (
     "tests/spark/test_own_sink.py",
 )
 _SPARK = ("tests/spark", "tests/install")
+_PAGE = ("tests/integration/journal", "tests/airflow/ui")
 PIPELINE = "tests/pipeline"
 """A database and its connector are a large download: `make pipeline`."""
 
@@ -46,8 +47,8 @@ LANES: dict[str, Sequence[Sequence[Lane]]] = {
     # Lanes of one row run one after the other, the rows at the same time.
     "servers": (
         (Lane("units", _UNITS), Lane("spark", (*_without(*_LANDING), *_SPARK))),
-        (Lane("stack and lake", _LANDING),),
-        (Lane("streams", _without(*_UNITS, *_LANDING, *_SPARK, PIPELINE)),),
+        (Lane("stack and lake", _LANDING), Lane("journal and page", _PAGE)),
+        (Lane("streams", _without(*_UNITS, *_LANDING, *_SPARK, *_PAGE, PIPELINE)),),
     ),
     "fast": (
         (Lane("long units", _LONG_UNITS),),

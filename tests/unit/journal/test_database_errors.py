@@ -29,6 +29,7 @@ from airflow_provider_streams.journal.inspection import inspect_journal
 from airflow_provider_streams.journal.tables import sources
 url, user = sys.argv[1], int(sys.argv[2])
 if os.getuid() == 0:
+    inspect_journal(url, datetime.now(UTC))  # imports what only root may read, if the checkout is root's alone
     os.setuid(user)
 for use in (lambda: Database(url).insert_once(sources.delete()), lambda: inspect_journal(url, datetime.now(UTC))):
     try:

@@ -49,8 +49,7 @@ class Trial:
 
     def of(self, mutant: Mutant) -> Result:
         """Whether a mutant's tests notice it."""
-        began = time.monotonic()
-        with clean_copy(self.clean_root) as tree:
+        with clean_copy() as tree:
             if why := apply(mutant.path, tree):
                 return Result(mutant, STALE, by=why.splitlines()[0])
             before = self._without(mutant.tests)
@@ -59,11 +58,6 @@ class Trial:
             began = time.monotonic()
             found = self._run(tree, mutant.tests, red=before.failed, first_only=True)
         return _result(mutant, found, time.monotonic() - began)
-
-    @property
-    def clean_root(self) -> Path:
-        """What is copied: the checkout that this module is of."""
-        return Path(__file__).parents[2]
 
     def _without(self, tests: tuple[str, ...]) -> Record:
         if tests not in self.known:
@@ -118,7 +112,14 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="which mutants; default: all")
     parser.add_argument("--all", action="store_true", help="also tests marked slow")
     args = parser.parse_args()
-    results = try_all(mutants(args.names), [] if args.all else ["-m", "not slow"])
+    try:
+        chosen = mutants(args.names)
+    except ValueError as error:
+        parser.error(str(error))
+    try:
+        results = try_all(chosen, [] if args.all else ["-m", "not slow"])
+    except KeyboardInterrupt:
+        return 130
     caught = sum(one.verdict == CAUGHT for one in results)
     print(f"\n{caught} of {len(results)} mutants were caught")
     return int(caught < len(results))

@@ -1,7 +1,7 @@
 """`python -m tests.mutants [names]`: break one rule of the package after the other, and see that tests notice.
 
 Each patch of this folder is applied to a copy of the tracked files, and the tests that it names run there. A test that
-is red without the patch, too, does not count. Exit 1 if a mutant survives, or cannot be tried.
+is also red without the patch does not count. Exit 1 if a mutant survives, or cannot be tried.
 """
 
 from __future__ import annotations

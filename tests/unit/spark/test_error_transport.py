@@ -42,6 +42,11 @@ def test_secrets_never_stay_in_an_error(error: Exception) -> None:
     assert isinstance(found, InvalidRequest) == isinstance(error, InvalidRequest)
 
 
+def test_nor_in_one_that_a_traceback_tells() -> None:
+    found = typed(RuntimeError(TRACEBACK.format(message="token hunter2-hunter2 is refused")), ["hunter2-hunter2"])
+    assert (type(found), str(found)) == (SystemUnavailable, "it = token *** is refused")
+
+
 def test_a_message_becomes_one_line() -> None:
     assert str(one_line(InvalidRequest("two\n  lines"))) == "two lines"
 

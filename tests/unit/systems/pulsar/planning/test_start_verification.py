@@ -153,6 +153,13 @@ def test_the_only_ledger_made_before_the_window_proves_it():
     assert doubt(Evidence(NAME, stats, later, NOTHING, START + SLACK)) is None
 
 
+def test_the_only_ledger_made_within_the_slack_before_the_window_proves_nothing():
+    made_at = START - SLACK / 2
+    stats = InternalStats((Ledger(42, 3, 1),), EntryId(42, 2), "LedgerOpened", last_ledger_created=made_at)
+    later = InternalInfo(9, START - 5 * HOUR, START + HOUR, ())
+    assert doubt(Evidence(NAME, stats, later, NOTHING, START + SLACK))
+
+
 def test_a_ledger_that_was_seen_and_is_gone_is_a_loss_whatever_the_rule_is_today():
     found = doubt(evidence(retention=FOREVER, seen=tail_observation(at(38, 5))))
     assert found.is_lost

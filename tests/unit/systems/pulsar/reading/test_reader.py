@@ -92,6 +92,13 @@ def test_it_ends_at_the_first_id_after_its_end(fake_broker, build):
     assert reader.receipt.gaps == (Span(3, 2, 3),)
 
 
+def test_the_entry_at_its_end_is_not_read_although_the_one_before_is_missing(fake_broker, build):
+    fake_broker.entries = singles(build, (3, 0), (3, 1), (3, 3))
+    rows, reader = read(fake_broker, split_of((3, 0, -1), (3, 3, -1), (3, 0, 3)))
+    assert rows == expected((3, 0), (3, 1))
+    assert (reader.receipt.entries, reader.receipt.gaps) == (2, (Span(3, 2, 3),))
+
+
 def test_it_ends_where_the_broker_has_no_more(fake_broker, build):
     # entries 3:2 and 3:3 are markers: stored, planned, never sent
     fake_broker.entries = singles(build, (3, 0), (3, 1))

@@ -22,7 +22,7 @@ ARGS ?=
 # A database and its connector, which is a large download: make pipeline.
 PIPELINE := tests/pipeline
 
-.PHONY: help env servers locks lint format test test-all test-fast test-lowest test-lowest-part .venv-lowest tour pipeline bench fuzz demo demo-pulsar demo-pravega docs clean
+.PHONY: help env servers locks lint format test test-all test-fast test-lowest test-lowest-part .venv-lowest tour pipeline mutants bench fuzz demo demo-pulsar demo-pravega docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -116,6 +116,9 @@ test-lowest-part: servers .venv-lowest ## of them, those that tell most in a few
 
 tour: servers ## all commands of both pages "Get started", from wheels in empty environments (takes many minutes)
 	STREAMS_TOUR=whole $(PY) -m pytest tests/install/test_get_started.py $(ARGS)
+
+mutants: env ## whether the tests notice twenty faults that a tired engineer might make (ARGS="names")
+	$(PY) -m tests.mutants $(ARGS)
 
 bench: servers ## side by side with the peers on this machine; prints the ratios
 	$(PY) -m tests.bench $(ARGS)

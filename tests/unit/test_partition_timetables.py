@@ -22,9 +22,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pendulum import FixedTimezone
 
+from airflow_provider_streams.errors import InvalidWindow
 from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.model.window.window_schedule import parse_schedule
 from airflow_provider_streams.timetables import CronSchedule, _schedule_of_mapper, schedule_of_timetable
+from airflow_provider_streams.windows.plan.airflow_run_window import RunFacts, resolve_window
 from tests.unit.test_timetables import CRONS, ZONES, moments
 
 
@@ -72,6 +74,25 @@ def test_partitions_that_a_mapper_makes_are_the_cells(mapper_type, zone, moment)
     mapper = mapper_type(timezone=zone, input_format="%Y-%m-%dT%H:%M:%S%z")
     start = mapper.to_partition_date(mapper.to_downstream(moment.strftime(mapper.input_format)))
     assert _schedule_of_mapper(mapper).before(moment) == start.astimezone(UTC)
+
+
+@pytest.mark.xfail(
+    raises=InvalidWindow, reason="Airflow's date is the second of the two hours; ours begins with the first"
+)
+@pytest.mark.parametrize(
+    ("zone", "moment"),
+    [
+        ("America/Vancouver", datetime(2027, 11, 7, 8, tzinfo=UTC)),
+        ("Europe/Berlin", datetime(2026, 10, 25, 0, 30, tzinfo=UTC)),
+    ],
+)
+def test_the_partition_of_an_hour_that_comes_twice_is_a_window(zone, moment):
+    """A fault that is known: random examples met it rarely, and those that are drawn now do not meet it."""
+    mapper = StartOfHourMapper(timezone=zone, input_format="%Y-%m-%dT%H:%M:%S%z")
+    start = mapper.to_partition_date(mapper.to_downstream(moment.strftime(mapper.input_format)))
+    facts = RunFacts(partition_date=start, window_schedule=_schedule_of_mapper(mapper))
+    window = resolve_window(None, None, facts).window
+    assert window.start <= start < window.end
 
 
 @pytest.mark.parametrize("mapper_type", MAPPERS)

@@ -32,6 +32,7 @@ class Runner:
     folder: Path
     marks: str
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    is_ended: bool = False
 
     def run(self, lane: Lane, *, shown: bool = False) -> Record:
         """One process of pytest to its end; its output goes to a file unless it is shown."""
@@ -59,7 +60,8 @@ class Runner:
         return self.folder / f"{name}.log"
 
     def end(self) -> None:
-        """End what still runs: pytest ends its servers when it is interrupted."""
+        """End what still runs, and start no other lane: pytest ends its servers when it is interrupted."""
+        self.is_ended = True
         for process in self.processes:
             if process.poll() is None:
                 process.send_signal(signal.SIGINT)
@@ -82,9 +84,13 @@ def run_lanes(runner: Runner, tier: Tier) -> list[Record]:
     *rows, last = tier.lanes
     with ThreadPoolExecutor(max(1, len(rows))) as pool:
         others = [pool.submit(_row, runner, row) for row in rows]
-        records = [runner.run(lane, shown=True) for lane in last]
-        for row in others:
-            records += row.result()
+        try:
+            records = [runner.run(lane, shown=True) for lane in last]
+            for row in others:
+                records += row.result()
+        except KeyboardInterrupt:
+            runner.end()  # the pool would wait for all its rows first
+            raise
     for row in rows:
         for lane in row:
             print(f"\n{lane.name}:\n{runner.log(lane.name).read_text(errors='replace')}")
@@ -92,7 +98,7 @@ def run_lanes(runner: Runner, tier: Tier) -> list[Record]:
 
 
 def _row(runner: Runner, row: Sequence[Lane]) -> list[Record]:
-    return [runner.run(lane) for lane in row]
+    return [runner.run(lane) for lane in row if not runner.is_ended]
 
 
 def repeat(runner: Runner, tests: Mapping[str, str]) -> dict[str, Record]:
@@ -133,7 +139,10 @@ def main() -> int:
     """The command."""
     parser = argparse.ArgumentParser(prog="python -m tests.gate", description=__doc__)
     parser.add_argument("tier", choices=TIERS)
-    return run_tier(TIERS[parser.parse_args().tier])
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="for pytest: run only these tests of the tier")
+    args = parser.parse_args()
+    tier = TIERS[args.tier]
+    return run_tier(Tier([[Lane("chosen", args.arguments)]], tier.marks) if args.arguments else tier)
 
 
 if __name__ == "__main__":

@@ -82,6 +82,8 @@ def first_verdict(records: Iterable[Record]) -> Verdict:
     cut = {f"the lane {one.lane}": one.cut_short for one in records if one.cut_short}
     broken = {test: error for one in records for test, error in one.broken.items()}
     failed = {test: error for one in records for test, error in one.failed.items()}
+    if not any(one.collected for one in records):
+        return Verdict({**broken, **cut, "the whole run": "no test was chosen"})
     if len(failed) > MOST_FAILURES:
         return Verdict({**broken, **cut, **failed}, note=f"{len(failed)} tests failed: none was repeated.")
     if cut or broken:

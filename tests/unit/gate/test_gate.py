@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from stream_servers.waiting import wait_until
 from tests.gate.__main__ import run_tier
 from tests.gate.lanes import LANES, PIPELINE, Lane, Tier
 from tests.gate.record import MOST_FAILURES, record_of
@@ -90,8 +94,35 @@ def test_many_failures_are_red_at_once(gate):
 
 
 def test_a_lane_without_a_test_of_the_tier_is_no_failure(gate):
-    code, said = gate({"test_a.py": PASSES, "test_b.py": PASSES}, "not slow and nothing")
-    assert (code, "0 tests" in said) == (0, True)
+    marked = f"import pytest\n\n@pytest.mark.filterwarnings('default')\n{PASSES}"
+    code, said = gate({"test_a.py": PASSES, "test_b.py": marked}, "not filterwarnings")
+    assert (code, "1 tests" in said) == (0, True)
+
+
+def test_a_run_without_any_test_is_red(gate):
+    code, said = gate({"test_a.py": PASSES, "test_b.py": PASSES}, "nothing_has_this_mark")
+    assert code == 1
+    assert "RED: the whole run\n    no test was chosen" in said
+
+
+def test_an_interrupted_run_starts_no_other_lane(gate, tmp_path):
+    del gate  # its folder alone
+    waits = (
+        "import time\nfrom pathlib import Path\n\ndef test_waits():\n    Path('waits').touch()\n    time.sleep(600)\n"
+    )
+    (tmp_path / "test_a.py").write_text(waits)
+    (tmp_path / "test_b.py").write_text("from pathlib import Path\n\ndef test_next():\n    Path('next').touch()\n")
+    (tmp_path / "test_c.py").write_text(PASSES)
+    code = "from tests.gate.__main__ import Lane, Tier, run_tier\n"
+    code += "rows = [[Lane('a', ['test_a.py']), Lane('b', ['test_b.py'])], [Lane('c', ['test_c.py'])]]\n"
+    code += "run_tier(Tier(rows, ''))"
+    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE)
+    wait_until((tmp_path / "waits").exists, "the first lane is at work")
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=300)
+    assert b"KeyboardInterrupt" in error
+    assert process.returncode != 0
+    assert not (tmp_path / "next").exists()
 
 
 def test_a_record_that_was_cut_off_leaves_its_last_test_unfinished():

@@ -10,3 +10,8 @@ DEFAULT_SEED = 20261127
 def chosen_seed() -> int:
     """The seed in the environment variable STREAMS_SEED, or always the same one."""
     return int(os.environ.get("STREAMS_SEED") or DEFAULT_SEED)
+
+
+def examples(usual: int) -> int:
+    """How many examples a test draws: as many as usual, or so many for each hundred as STREAMS_EXAMPLES says."""
+    return usual * int(os.environ.get("STREAMS_EXAMPLES") or 100) // 100

@@ -18,15 +18,15 @@ from airflow.partition_mappers.temporal import (
     StartOfYearMapper,
 )
 from airflow.sdk import CronPartitionTimetable
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pendulum import FixedTimezone
 
-from airflow_provider_streams.errors import InvalidWindow
 from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.model.window.window_schedule import parse_schedule
 from airflow_provider_streams.timetables import CronSchedule, _schedule_of_mapper, schedule_of_timetable
 from airflow_provider_streams.windows.plan.airflow_run_window import RunFacts, resolve_window
+from tests.seeds import examples
 from tests.unit.test_timetables import CRONS, ZONES, moments
 
 
@@ -67,32 +67,52 @@ def test_daily_partitions_in_berlin_are_days():
 MAPPERS = (StartOfHourMapper, StartOfDayMapper, StartOfWeekMapper, StartOfMonthMapper, StartOfYearMapper)
 
 
-@settings(max_examples=150)
-@given(st.sampled_from(MAPPERS), st.sampled_from([*ZONES, "Asia/Kolkata", "Australia/Lord_Howe"]), moments)
-def test_partitions_that_a_mapper_makes_are_the_cells(mapper_type, zone, moment):
+_TWICE = (
+    (StartOfHourMapper, "Europe/Berlin", datetime(2026, 10, 25, 0, 30, tzinfo=UTC)),
+    (StartOfHourMapper, "America/Vancouver", datetime(2027, 11, 7, 8, tzinfo=UTC)),
+    (StartOfDayMapper, "America/Havana", datetime(2026, 11, 1, 4, 30, tzinfo=UTC)),
+    (StartOfDayMapper, "Atlantic/Azores", datetime(2026, 10, 25, 12, tzinfo=UTC)),
+    (StartOfMonthMapper, "America/Havana", datetime(2026, 11, 1, 4, 30, tzinfo=UTC)),
+)
+"""Partitions whose start the clock shows twice."""
+
+_ODD = (
+    (StartOfHourMapper, "Antarctica/Troll", datetime(2025, 10, 26, 1, tzinfo=UTC)),
+    (StartOfHourMapper, "Pacific/Chatham", datetime(2025, 9, 27, 14, tzinfo=UTC)),
+)
+"""Where a partition is no stretch of time: two hours come twice by turns, or one has its last quarter alone."""
+
+
+def _partition_of(mapper: object, moment: datetime) -> Window:
+    """What a run reads that this moment's event of an asset causes."""
+    date = mapper.to_partition_date(mapper.to_downstream(moment.strftime(mapper.input_format)))
+    return resolve_window(None, None, RunFacts(date, window_schedule=_schedule_of_mapper(mapper))).window
+
+
+@settings(max_examples=examples(150))
+@given(
+    st.sampled_from(MAPPERS),
+    st.sampled_from([zone for zone in ZONES if zone not in {odd for _, odd, _ in _ODD}]),
+    moments,
+)
+@example(*_TWICE[0])
+@example(*_TWICE[1])
+@example(*_TWICE[2])
+@example(*_TWICE[3])
+@example(*_TWICE[4])
+def test_the_run_of_a_partition_reads_all_that_belongs_to_it(mapper_type, zone, moment):
     """Hours of zones of half hours begin at half past; an hour that comes twice is one partition by its name."""
+    window = _partition_of(mapper_type(timezone=zone, input_format="%Y-%m-%dT%H:%M:%S%z"), moment)
+    assert window.start <= moment < window.end
+
+
+@pytest.mark.parametrize(("mapper_type", "zone", "moment"), [*_TWICE, *_ODD])
+def test_runs_over_a_change_of_clocks_read_each_moment_once(mapper_type, zone, moment):
     mapper = mapper_type(timezone=zone, input_format="%Y-%m-%dT%H:%M:%S%z")
-    start = mapper.to_partition_date(mapper.to_downstream(moment.strftime(mapper.input_format)))
-    assert _schedule_of_mapper(mapper).before(moment) == start.astimezone(UTC)
-
-
-@pytest.mark.xfail(
-    raises=InvalidWindow, reason="Airflow's date is the second of the two hours; ours begins with the first"
-)
-@pytest.mark.parametrize(
-    ("zone", "moment"),
-    [
-        ("America/Vancouver", datetime(2027, 11, 7, 8, tzinfo=UTC)),
-        ("Europe/Berlin", datetime(2026, 10, 25, 0, 30, tzinfo=UTC)),
-    ],
-)
-def test_the_partition_of_an_hour_that_comes_twice_is_a_window(zone, moment):
-    """A fault that is known: random examples met it rarely, and those that are drawn now do not meet it."""
-    mapper = StartOfHourMapper(timezone=zone, input_format="%Y-%m-%dT%H:%M:%S%z")
-    start = mapper.to_partition_date(mapper.to_downstream(moment.strftime(mapper.input_format)))
-    facts = RunFacts(partition_date=start, window_schedule=_schedule_of_mapper(mapper))
-    window = resolve_window(None, None, facts).window
-    assert window.start <= start < window.end
+    quarters = range(-4 * 50 * 24, 4 * 50 * 24) if mapper_type is StartOfMonthMapper else range(-4 * 49, 4 * 49)
+    windows = sorted({_partition_of(mapper, moment + timedelta(minutes=15 * quarter)) for quarter in quarters})
+    assert len(windows) > 2
+    assert all(left.end == right.start for left, right in pairwise(windows))
 
 
 @pytest.mark.parametrize("mapper_type", MAPPERS)

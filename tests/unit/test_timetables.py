@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from bisect import bisect_right
 from datetime import UTC, datetime, timedelta
 from zoneinfo import available_timezones
@@ -17,8 +16,9 @@ from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.model.window.window_schedule import Every, parse_schedule
 from airflow_provider_streams.timetables import CronSchedule, schedule_of_timetable
 from tests.airflow_versions import sdk_timetable
+from tests.seeds import examples
 
-CASES = int(os.environ.get("STREAMS_CRON_CASES", "24"))
+CASES = examples(24)
 """Each takes Airflow's cron iterator a second or more, wherever it is asked; `make fuzz` can try more."""
 
 ZONES = sorted(
@@ -38,7 +38,7 @@ CRONS = [
 moments = st.datetimes(datetime(2024, 1, 1), datetime(2027, 12, 31), timezones=st.just(UTC))  # noqa: DTZ001
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.sampled_from(CRONS), st.sampled_from(ZONES), moments)
 def test_cells_of_a_cron_expression_meet(cron, zone, moment):
     window_schedule = CronSchedule(cron, zone)

@@ -58,6 +58,10 @@ class WindowSchedule(ABC):
             InvalidWindow: the window schedule does not reach so far.
         """
 
+    def start_of_partition(self, date: datetime) -> datetime:
+        """Where the cell starts that a partition of this date is, if the date is one of these cells'."""
+        return in_utc(date)
+
     def cell(self, moment: datetime) -> Window:
         """The cell that holds a time."""
         return Window(self.before(moment), self.after(moment))
@@ -127,7 +131,7 @@ class Calendar(WindowSchedule):
     """Cells of so many hours, days, weeks (from Monday), months or years, by the clock of a time zone.
 
     Where clocks skip midnight, a cell starts at the moment of the change. An hour that comes twice is one cell, because
-    its name is one partition.
+    its name is one partition; so is a day whose midnight comes twice. Each starts with the first of the two.
 
     Raises:
         InvalidWindow: a count that is not positive, an unknown unit or zone.
@@ -155,6 +159,10 @@ class Calendar(WindowSchedule):
         """See `WindowSchedule`. A day that was skipped shares its edge with the next one."""
         return self._edge(self._next(moment))
 
+    def start_of_partition(self, date: datetime) -> datetime:
+        """See `WindowSchedule`. Of two moments that the clock shows alike, Airflow's date is the second."""
+        return self._local_time(date).replace(fold=0).astimezone(UTC)
+
     def _next(self, moment: datetime) -> int:
         """The number of the first edge after a time."""
         number = self._number(moment)
@@ -166,14 +174,17 @@ class Calendar(WindowSchedule):
 
     def _number(self, moment: datetime) -> int:
         """The number of the cell of a local date, since 1970; slightly off where dates were skipped."""
-        try:
-            local = moment.astimezone(zone_of(self.zone))
-        except (OverflowError, ValueError) as error:
-            raise _too_far(error) from error
+        local = self._local_time(moment)
         if self.unit in _MONTHS:
             return ((local.year - 1970) * 12 + local.month - 1) // (self.count * _MONTHS[self.unit])
         hours = (local.date() - self._first_day).days * 24 + local.hour
         return hours // (self.count * _HOURS[self.unit])
+
+    def _local_time(self, moment: datetime) -> datetime:
+        try:
+            return moment.astimezone(zone_of(self.zone))
+        except (OverflowError, ValueError) as error:
+            raise _too_far(error) from error
 
     def _edge(self, number: int) -> datetime:
         try:

@@ -62,24 +62,25 @@ def resolve_window(
     return _data_interval(facts)
 
 
-def _partition(start: datetime, length: timedelta | str | None, own: WindowSchedule | None) -> ResolvedWindow:
+def _partition(date: datetime, length: timedelta | str | None, own: WindowSchedule | None) -> ResolvedWindow:
     """A calendar day is not 24 hours: the next partition starts where the DAG's timetable says."""
-    asked = None if length is None else schedule_through(length, start)
+    asked = None if length is None else schedule_through(length, date)
     window_schedule = own or asked
     if window_schedule is None:
         raise InvalidWindow(
-            f"the run's partition starts at {start.isoformat()}, and its DAG's timetable does not tell when the next "
+            f"the run's partition starts at {date.isoformat()}, and its DAG's timetable does not tell when the next "
             "one starts: add window_length='1h', or '1d Europe/Berlin'"
         )
+    start = window_schedule.start_of_partition(date)
     window = Window(start, window_schedule.after(start))
     if not window_schedule.is_cell(window):
         raise InvalidWindow(
-            f"the run's partition starts at {start.isoformat()}, which is none of its DAG's: the one there is "
+            f"the run's partition starts at {date.isoformat()}, which is none of its DAG's: the one there is "
             f"{window_schedule.cell(start)}. Was its key given by hand?"
         )
-    if asked is not None and asked.after(start) != window.end:
+    if asked is not None and (end := asked.after(asked.start_of_partition(date))) != window.end:
         raise InvalidWindow(
-            f"window_length={length!s} ends the partition of {start.isoformat()} at {asked.after(start).isoformat()}, "
+            f"window_length={length!s} ends the partition of {date.isoformat()} at {end.isoformat()}, "
             f"but the DAG's next one starts at {window.end.isoformat()}: the time between would be read twice, or "
             "never. Leave window_length out"
         )

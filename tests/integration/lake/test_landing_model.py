@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -31,6 +30,7 @@ from tests.integration.lake import delta_reading, iceberg_reading
 from tests.integration.lake.kept_tables import TERMS, KeptTable, compactable, table_in
 from tests.integration.lake.killed_landing import ACTS
 from tests.integration.lake.landing import SCHEMA, Attempt, hour, land, rows_of
+from tests.seeds import examples
 
 WINDOWS = st.builds(hour, st.integers(0, 3), st.integers(1, 2))
 COUNTS = st.sampled_from([0, 1, 7])
@@ -249,15 +249,14 @@ class ParquetLandings(Landings):
         assert {(root / path).parent for path in self.table.files()} == folders
 
 
-def examples(count: int, steps: int) -> settings:
-    """More of them: `STREAMS_LAKE_EXAMPLES=100`."""
-    wanted = int(os.environ.get("STREAMS_LAKE_EXAMPLES", str(count)))
-    return settings(max_examples=wanted, stateful_step_count=steps, deadline=None)
+def landings(count: int, steps: int) -> settings:
+    """So many tables, or more by `STREAMS_EXAMPLES`, and the landings on each."""
+    return settings(max_examples=examples(count), stateful_step_count=steps, deadline=None)
 
 
 TestDelta = DeltaLandings.TestCase
-TestDelta.settings = examples(6, 20)
+TestDelta.settings = landings(6, 20)
 TestIceberg = pytest.mark.lake(IcebergLandings.TestCase)
-TestIceberg.settings = examples(5, 15)
+TestIceberg.settings = landings(5, 15)
 TestParquet = ParquetLandings.TestCase
-TestParquet.settings = examples(6, 20)
+TestParquet.settings = landings(6, 20)

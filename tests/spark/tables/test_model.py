@@ -16,6 +16,7 @@ from airflow_provider_streams.model.plan.receipt import Receipt, SplitReceipt
 from airflow_provider_streams.model.sinks.landing import TableTerms
 from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.spark.catalog.writer import SparkTableWriter
+from tests.seeds import examples
 from tests.spark.conftest import TERMS
 from tests.spark.tables.landing import failing_overwrites
 
@@ -135,12 +136,12 @@ class Landings(RuleBasedStateMachine):
 
 
 def test_random_landings_end_with_the_table_that_their_receipts_say(spark, sink, monkeypatch):
-    """More of them: `STREAMS_LAKE_EXAMPLES=100`."""
+    """More of them: `STREAMS_EXAMPLES=10000`."""
     machine = type("OfThisTable", (Landings,), {"spark": spark, "sink": sink, "monkeypatch": monkeypatch})
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=int(os.environ.get("STREAMS_LAKE_EXAMPLES", "1")),
+            max_examples=examples(1),
             stateful_step_count=int(os.environ.get("STREAMS_LAKE_STEPS", "8")),
             deadline=None,
             suppress_health_check=list(HealthCheck),

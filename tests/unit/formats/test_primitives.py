@@ -16,6 +16,7 @@ from airflow_provider_streams.formats.arrow.arrow_types import arrow_type
 from airflow_provider_streams.formats.decode_failures import Causes
 from airflow_provider_streams.formats.reader_selection import reader_of
 from airflow_provider_streams.model.schema.decoding import PRIMITIVES, WriterSchema
+from tests.seeds import examples
 
 INTEGERS = {"int8": ">b", "int16": ">h", "int32": ">i", "int64": ">q"}
 WIDTHS = {
@@ -35,7 +36,7 @@ def read(format_, *payloads):
 
 @pytest.mark.parametrize("format_", INTEGERS)
 @given(numbers=st.lists(st.integers(-(1 << 63), (1 << 63) - 1), min_size=1))
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 def test_integers(format_, numbers):
     bits = 8 * WIDTHS[format_]
     numbers = [(number + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1)) for number in numbers]
@@ -97,7 +98,7 @@ def test_local_dates_and_times():
 
 
 @given(st.lists(st.one_of(st.text().map(str.encode), st.binary(max_size=6)), max_size=20))
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_text_is_utf8_or_a_bad_row(payloads):
     def expected(data):
         try:

@@ -29,6 +29,7 @@ from airflow_provider_streams.model.sinks.sink import ParquetSink
 from airflow_provider_streams.model.stream.position import Position
 from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.testing.plans import plan_of
+from tests.seeds import examples
 
 KEY, READER = "fake:f:numbers", "dag.read"
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
@@ -210,7 +211,7 @@ def few_are_recent(monkeypatch):
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     overrides=st.lists(st.tuples(st.sampled_from(ACTS), st.integers(0, HOURS - 1)), min_size=5, max_size=40),
     young=st.lists(st.tuples(st.sampled_from(ACTS), st.integers(0, HOURS - 1)), max_size=6),

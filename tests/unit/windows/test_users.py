@@ -1,6 +1,6 @@
 """Random users, for as long as they live: after each act a table holds what is claimed of it, or the act was refused.
 
-`STREAMS_USERS=500` lets so many of them live; the suite has time for a few.
+`STREAMS_EXAMPLES=5000` lets 600 of them live; the suite has time for a few.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ from airflow_provider_streams.model.sinks.landing import Landing
 from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.model.window.window_schedule import parse_schedule
 from airflow_provider_streams.testing.fake import FakeSource, Truth
+from tests.seeds import examples
 from tests.unit.windows.claims import Act, Memory, check_act, check_claim, check_landed, check_table
 from tests.unit.windows.conftest import World
 
-USERS = int(os.environ.get("STREAMS_USERS", "12"))
+USERS = examples(12)
 # a user lives for seconds, on a busy machine for many
 pytestmark = pytest.mark.timeout(60 * USERS)
 

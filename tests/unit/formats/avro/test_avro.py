@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import random
 import struct
 import time
@@ -23,8 +22,9 @@ from airflow_provider_streams.formats.schema.payload_resolution import decoding_
 from airflow_provider_streams.model.schema.decoding import WriterSchema
 from airflow_provider_streams.model.schema.payload import Auto
 from tests.fuzz.formats import avro_made
+from tests.seeds import examples
 
-EXAMPLES = int(os.environ.get("FORMATS_EXAMPLES", "60"))
+EXAMPLES = examples(60)
 
 
 def written(schema, *values):

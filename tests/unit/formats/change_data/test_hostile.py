@@ -13,6 +13,7 @@ from airflow_provider_streams.errors import UnplannedColumns
 from airflow_provider_streams.formats.change_data.decoder import ChangeDecoder, Changes
 from airflow_provider_streams.model.schema.change_rows import ENVELOPES, ChangeFormat
 from airflow_provider_streams.model.schema.ddl import parse_columns
+from tests.seeds import examples
 from tests.unit.formats.change_data.debezium_messages import (
     change,
     decimal_field,
@@ -77,7 +78,7 @@ def decode(messages: list[bytes | None], envelope: Any) -> Changes | None:
         return None
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=examples(30), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.lists(spoiled(), min_size=1, max_size=4), st.sampled_from(ENVELOPES))
 def test_each_message_is_read_as_if_it_were_alone(messages: list[bytes | None], envelope: str) -> None:
     together = decode(messages, envelope)

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airflow_provider_streams.errors import UnplannedColumns
+from tests.seeds import examples
 from tests.unit.formats.change_data.debezium_messages import (
     causes,
     change,
@@ -182,7 +183,7 @@ def test_an_earlier_change_lacks_the_new_column() -> None:
     assert [row["v"] for row in decoded(messages, "id long, v string").rows.to_pylist()] == [None, "x"]
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.lists(st.one_of(st.none(), st.integers(-(10**20), 10**20)), min_size=1, max_size=30), st.integers(0, 6))
 def test_decimals_are_what_java_wrote(numbers: list[int | None], scale: int) -> None:
     schema = schema_of([field("id", "int64"), decimal_field("v", scale)])
@@ -196,7 +197,7 @@ def test_decimals_are_what_java_wrote(numbers: list[int | None], scale: int) -> 
     assert [row["v"] for row in found.rows.to_pylist()] == expected
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(
     st.lists(
         st.one_of(st.binary(max_size=40).map(lambda raw: base64.b64encode(raw).decode()), st.text(max_size=9)),

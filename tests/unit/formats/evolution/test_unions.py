@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import random
 import struct
 
@@ -20,8 +19,9 @@ from airflow_provider_streams.formats.decoder import Decoder, Payloads
 from airflow_provider_streams.formats.schema.payload_resolution import decoding_of
 from airflow_provider_streams.model.schema.decoding import Decoding, WriterSchema
 from airflow_provider_streams.model.schema.payload import Auto
+from tests.seeds import examples
 
-EXAMPLES = int(os.environ.get("FORMATS_EXAMPLES", "150"))
+EXAMPLES = examples(150)
 
 
 def holding(type_):

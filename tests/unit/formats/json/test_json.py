@@ -6,7 +6,6 @@ import datetime as dt
 import decimal
 import json
 import math
-import os
 import time
 
 import pyarrow as pa
@@ -26,8 +25,9 @@ from airflow_provider_streams.model.schema.type_json import to_json
 from airflow_provider_streams.model.schema.types import Field, Simple, StructOf
 from tests.fuzz.formats import rounds
 from tests.fuzz.formats.rounds import Done
+from tests.seeds import examples
 
-EXAMPLES = int(os.environ.get("FORMATS_EXAMPLES", "60"))
+EXAMPLES = examples(60)
 UTC = dt.UTC
 BAD = object()
 

@@ -6,7 +6,6 @@ import base64
 import datetime as dt
 import decimal
 import json
-import os
 import sys
 import time
 
@@ -26,8 +25,9 @@ from airflow_provider_streams.model.schema.decoding import WriterSchema
 from airflow_provider_streams.model.schema.payload import Protobuf
 from tests.fuzz.formats import rounds
 from tests.fuzz.formats.rounds import Done
+from tests.seeds import examples
 
-EXAMPLES = int(os.environ.get("FORMATS_EXAMPLES", "40"))
+EXAMPLES = examples(40)
 Kind = descriptor_pb2.FieldDescriptorProto
 GOOGLES = (timestamp_pb2, wrappers_pb2, struct_pb2)
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from airflow_provider_streams.lake.changes.states.change_states import Rules, state_of
 from airflow_provider_streams.lake.changes.states.latest import State, merge
+from tests.seeds import examples
 from tests.unit.lake.changes.histories import Database, Event, fold, schedule
 from tests.unit.lake.changes.tables import COMMITTED, WRITTEN, applied, canonical, change_rows, nothing, visible
 
@@ -62,7 +63,7 @@ def test_any_order_subset_and_repetition_gives_one_pass_over_the_covered_windows
 
 
 @given(st.integers(0, 2**32), st.booleans(), st.booleans())
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 def test_a_history_with_truncates_gives_one_pass_in_any_order(seed: int, committed: bool, crosses: bool) -> None:  # noqa: FBT001
     rules = COMMITTED if committed else WRITTEN
     database = Database(seed, copies_cross_snapshots=crosses, commit_log=committed)
@@ -72,7 +73,7 @@ def test_a_history_with_truncates_gives_one_pass_in_any_order(seed: int, committ
 
 
 @given(st.integers(0, 2**32), st.booleans())
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 def test_when_all_windows_are_there_the_table_is_the_databases(seed: int, committed: bool) -> None:  # noqa: FBT001
     database = Database(seed, copies_cross_snapshots=seed % 2 == 0, commit_log=committed)
     plan = schedule(database.events, seed, all_of_them=True)
@@ -83,7 +84,7 @@ def test_when_all_windows_are_there_the_table_is_the_databases(seed: int, commit
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 def test_states_are_joined_in_any_grouping_and_order_and_twice(seed: int) -> None:
     events = Database(seed).events
     chance = random.Random(seed)

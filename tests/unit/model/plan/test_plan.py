@@ -15,6 +15,7 @@ from airflow_provider_streams.model.stream.position import Position
 from airflow_provider_streams.model.window.basis import EventTime
 from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
+from tests.seeds import examples
 from tests.unit.model.values import cuts, moments, plans, windows
 
 WINDOW = Window(datetime(2026, 11, 20, 10, tzinfo=UTC), datetime(2026, 11, 20, 11, tzinfo=UTC))
@@ -24,7 +25,7 @@ def through_json(plan):
     return Plan.from_json(json.loads(json.dumps(plan.to_json())))
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(plans())
 def test_a_plan_survives_json_exactly(plan):
     again = through_json(plan)
@@ -33,7 +34,7 @@ def test_a_plan_survives_json_exactly(plan):
     assert again.to_json() == plan.to_json()
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(plans(), st.data())
 def test_the_fingerprint_does_not_see_how_a_plan_is_split_or_when_it_was_made(plan, data):
     other = data.draw(plans())
@@ -49,7 +50,7 @@ def test_the_fingerprint_does_not_see_how_a_plan_is_split_or_when_it_was_made(pl
     assert same.fingerprint == plan.fingerprint
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(plans(), st.data())
 def test_the_fingerprint_sees_everything_that_decides_the_rows(plan, data):
     other = data.draw(cuts)
@@ -103,7 +104,7 @@ def what_decides(plan):
     return (plan.start_cut, plan.end_cut, plan.source, plan.filter, plan.window, plan.losses, ranges)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(plans())
 def test_a_plan_that_was_changed_is_refused(plan):
     data = plan.to_json()
@@ -114,7 +115,7 @@ def test_a_plan_that_was_changed_is_refused(plan):
         Plan.from_json(data)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(plans(), plans(), st.data())
 def test_no_part_of_a_plan_can_be_another_ones(plan, other, data):
     whole, name = plan.to_json(), data.draw(st.sampled_from(sorted(plan.to_json())))
@@ -124,7 +125,7 @@ def test_no_part_of_a_plan_can_be_another_ones(plan, other, data):
         Plan.from_json({**whole, name: other.to_json()[name]})
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(plans().filter(lambda plan: plan.splits), st.data())
 def test_a_split_of_a_plan_cannot_be_changed(plan, data):
     chosen = data.draw(st.integers(0, len(plan.splits) - 1))
@@ -137,7 +138,7 @@ def test_a_split_of_a_plan_cannot_be_changed(plan, data):
         Plan.from_json(whole)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(plans(), st.data())
 def test_a_plan_with_a_missing_part_is_refused(plan, data):
     whole = plan.to_json()
@@ -147,14 +148,14 @@ def test_a_plan_with_a_missing_part_is_refused(plan, data):
         Plan.from_json(whole)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(plans())
 def test_a_plan_of_another_version_is_refused(plan):
     with pytest.raises(PlanMismatch, match="version"):
         Plan.from_json({**plan.to_json(), "version": 99})
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(plans())
 def test_splits_are_numbered(plan):
     place = Position.of(0)

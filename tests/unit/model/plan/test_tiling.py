@@ -19,6 +19,7 @@ from airflow_provider_streams.model.plan.receipt import SplitReceipt, compare
 from airflow_provider_streams.model.stream.cut import Cut
 from airflow_provider_streams.model.stream.position import Position
 from airflow_provider_streams.testing.plans import plan_of
+from tests.seeds import examples
 from tests.unit.model.values import plans
 
 
@@ -171,7 +172,7 @@ def later(position: Position, units: int = 1) -> Position:
     return Position((*position.parts[:-1], position.parts[-1] + units))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(plans().filter(lambda plan: plan.splits), st.data())
 def test_no_split_of_any_plan_can_be_changed(plan: Plan, data: st.DataObject) -> None:
     chosen = data.draw(st.integers(0, len(plan.splits) - 1))

@@ -22,10 +22,11 @@ from airflow_provider_streams.model.schema.avro_schema import (
     records,
 )
 from tests.fuzz.formats import avro_made
+from tests.seeds import examples
 
 
 @given(seed=st.integers(0, 1 << 40))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_every_schema_that_fastavro_accepts_is_accepted(seed):
     schema = avro_made.schema(random.Random(seed))  # noqa: S311
     fastavro.parse_schema(schema)

@@ -25,6 +25,7 @@ from airflow_provider_streams.systems.source_json import (
     source_from_json,
     source_to_json,
 )
+from tests.seeds import examples
 from tests.unit.model.values import plans
 
 SCHEMA = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}
@@ -160,7 +161,7 @@ def test_what_is_pinned_survives_json_and_each_schema_is_written_once():
     assert Decoding.from_json(json.loads(json.dumps(made.to_json()))) == made
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(plans())
 def test_a_plan_pins_how_payloads_become_columns(plan):
     typed = replace(plan, decoding=DECODING)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.plan.row_filter import FieldFilter, Stored
 from airflow_provider_streams.spark.datasource.event_time_filter import keep, own_times, place_column, stored_times
+from tests.seeds import examples
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DAY = 86_400_000_000
@@ -40,7 +41,7 @@ def near(draw, span, step):
     return max(min(edge, (1 << 63) - 1), -(1 << 63))
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(st.data())
 def test_moments_are_compared_in_their_own_unit_to_the_last_digit(data):
     span, unit = data.draw(spans()), data.draw(st.sampled_from(["s", "ms", "us"]))
@@ -54,7 +55,7 @@ def test_moments_are_compared_in_their_own_unit_to_the_last_digit(data):
     assert found.untimed == 0
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(st.data())
 def test_the_time_that_is_noted_of_a_row_is_in_the_window_if_and_only_if_the_row_is(data):
     span, kind = data.draw(spans()), data.draw(st.sampled_from([*UNITS, "ns", "day"]))
@@ -82,7 +83,7 @@ def test_a_row_that_a_place_decides_has_no_known_time():
     assert stored_times(published, pa.array([1, None], pa.timestamp("us", "UTC"))) is None
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(spans(), st.data())
 def test_nanoseconds_are_not_rounded_into_a_window(span, data):
     numbers = data.draw(st.lists(st.integers(-(1 << 63), (1 << 63) - 1), max_size=9))
@@ -100,7 +101,7 @@ def test_a_date_is_its_first_moment_in_utc():
     assert kept(dates, FieldFilter("at", start, start + DAY)).mask.to_pylist() == [False, True, False, False]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.data())
 def test_rows_without_a_time_are_each_in_the_one_window_in_which_they_were_stored(data):
     edges = sorted(data.draw(st.sets(st.integers(-20, 20), min_size=2, max_size=5)))

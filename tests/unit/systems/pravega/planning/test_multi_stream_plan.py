@@ -27,6 +27,7 @@ from airflow_provider_streams.systems.pravega.planning import multi_stream_plan
 from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pravega.system import PravegaSystem
 from airflow_provider_streams.systems.source_json import source_from_json, source_to_json
+from tests.seeds import examples
 from tests.unit.systems.pravega.conftest import World
 
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)
@@ -512,7 +513,7 @@ def cells(made: Plan) -> list[tuple[str, int]]:
     return [(s.shard, at) for s in made.splits for at in range(s.start.parts[0], s.end.parts[0])]
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ACTS, st.sampled_from(["append", "chained"]))
 def test_windows_tile_whatever_becomes_of_the_streams(system, acts, basis):
     """Each byte of a stream that is left is in exactly one window; one that vanished unread is missed by one."""

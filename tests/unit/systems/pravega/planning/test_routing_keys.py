@@ -17,6 +17,7 @@ from airflow_provider_streams.systems.pravega.metadata.stream_cut import StreamC
 from airflow_provider_streams.systems.pravega.planning.routing_keys import place_of
 from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pravega.system import PravegaSystem
+from tests.seeds import examples
 from tests.unit.systems.pravega.conftest import World
 
 # by io.pravega.common.hash.HashHelper, seeded with "EventRouter", of Pravega 0.13.0
@@ -102,7 +103,7 @@ def test_segments_of_a_sealed_stream_are_read_if_nothing_tells_their_keys(world,
     assert read(plan(world, monkeypatch, ["abc"])) == {0}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["split", "merge", "cut"]), st.integers(0, 9)), max_size=12), st.data())
 def test_every_event_of_a_chosen_key_is_read_over_any_scaling(acts, data):
     world, key = World(), data.draw(st.sampled_from(sorted(PLACES)))

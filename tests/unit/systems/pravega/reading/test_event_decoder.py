@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from airflow_provider_streams.errors import CutNotAtEventBoundary, EventTooLarge
 from airflow_provider_streams.systems.pravega.reading.event_decoder import EventParser
+from tests.seeds import examples
 
 SHARD = "s/t/0.#epoch.0"
 PAYLOADS = st.lists(
@@ -37,7 +38,7 @@ def parsed(data: bytes, sizes: list[int], start: int = 0, end: int | None = None
     return payloads, offsets
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(PAYLOADS, st.lists(st.integers(1, 200), min_size=1, max_size=10), st.integers(0, 1 << 40))
 def test_events_are_the_same_however_their_bytes_arrive(payloads, sizes, start):
     found, offsets = parsed(stored(payloads), sizes, start)
@@ -49,7 +50,7 @@ def test_events_are_the_same_however_their_bytes_arrive(payloads, sizes, start):
     assert offsets == wanted
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(PAYLOADS, st.lists(st.tuples(st.integers(1, 200), st.integers(0, 100)), min_size=1, max_size=10))
 def test_room_in_front_of_blocks_changes_nothing_but_the_room(payloads, shapes):
     data = stored(payloads)

@@ -8,6 +8,7 @@ from airflow_provider_streams.systems.pulsar.metadata.ledgers import EARLIEST, L
 from airflow_provider_streams.systems.pulsar.planning.boundary_search import FAR_MS, MOST_ENTRIES, edges_of, start_of
 from airflow_provider_streams.systems.pulsar.planning.entry_probe import side_by_side
 from airflow_provider_streams.systems.sansio import run
+from tests.seeds import examples
 from tests.unit.systems.pulsar.cluster import Stored, Topic, at_ms
 
 HOUR = 3_600_000
@@ -150,7 +151,7 @@ def test_large_entries_are_looked_at_one_by_one():
     assert {place.wanted for place in shard.looked} == {1}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.data())
 def test_every_event_that_is_not_late_is_in_its_window(data):
     slack = data.draw(st.integers(0, 50), label="slack")

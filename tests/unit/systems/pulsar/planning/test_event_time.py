@@ -1,6 +1,5 @@
 """Basis `event`: random events, early, in time and late, over random adjacent windows."""
 
-import os
 from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
@@ -28,13 +27,14 @@ from airflow_provider_streams.systems.registry import declaration_of
 from airflow_provider_streams.systems.time_bounds import TimeBounds
 from airflow_provider_streams.windows.after.late_rows import LateRows
 from airflow_provider_streams.windows.plan.range_pruning import narrowed_by_receipts
+from tests.seeds import examples
 from tests.unit.systems.pulsar.cluster import EPOCH_MS, Cluster, Topic, at_ms
 from tests.unit.systems.pulsar.cluster import Stored as Entry
 
 NAME = "persistent://public/default/t"
 LONGEST = 10**7
 NOW = at_ms(EPOCH_MS + 10 * LONGEST)
-EXAMPLES = int(os.environ.get("STREAMS_EVENT_TIME_EXAMPLES", "30"))
+EXAMPLES = examples(30)
 
 
 def window(start_ms, end_ms):

@@ -15,6 +15,7 @@ from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pulsar.metadata.ledgers import EARLIEST, at
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
+from tests.seeds import examples
 from tests.unit.systems.pulsar.cluster import EPOCH_MS, Cluster, Stored, Topic, at_ms, refuse
 
 NAME = "persistent://public/default/t"
@@ -75,7 +76,7 @@ def test_a_plan_survives_json():
     assert Plan.from_json(plan.to_json()) == plan
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.data())
 def test_adjacent_windows_share_no_event_and_miss_none(data):
     slack = data.draw(st.integers(0, 50), label="slack")
@@ -100,7 +101,7 @@ def test_adjacent_windows_share_no_event_and_miss_none(data):
     assert sorted(rows) == expected
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.data())
 def test_chained_windows_tile_while_the_topic_grows(data):
     cluster = Cluster()

@@ -11,6 +11,7 @@ from airflow_provider_streams.model.plan.receipt import SplitReceipt, compare
 from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.systems.pulsar.reading import missing_entries as explaining
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
+from tests.seeds import examples
 from tests.unit.systems.pulsar.cluster import EPOCH_MS, Cluster, Stored, Topic, at_ms
 
 KINDS = ["event", "aborted", "event", "marker", "aborted", "event", "marker", "event"]
@@ -123,7 +124,7 @@ def test_a_report_of_no_planned_split_is_left_to_the_comparison():
     assert explain(cluster, plan, [stray]) == (stray,)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.data())
 def test_exactly_what_readers_are_sent_stays_a_gap(data):
     kinds = data.draw(

@@ -30,6 +30,7 @@ from airflow_provider_streams.systems.pulsar.reading import entry_fetcher as fee
 from airflow_provider_streams.systems.pulsar.reading.reader import PulsarSplitReader
 from airflow_provider_streams.testing.plans import plan_of as whole
 from tests.fuzz.writer import usual
+from tests.seeds import examples
 
 TOPIC = "persistent://public/default/t-partition-2"
 NOW = dt.datetime(2026, 11, 20, tzinfo=dt.UTC)
@@ -374,7 +375,7 @@ def chunks(build, ledger, first, *parts, uuid=b"u"):
 
 
 @given(cut=st.integers(0, 6))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=7, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(7), deadline=None)
 def test_a_chunked_message_belongs_to_the_split_with_its_last_chunk(fake_brokers, build, cut):
     fake = fake_brokers(
         entries=[*singles(build, (3, 0)), *chunks(build, 3, 1, b"a", b"b", b"c", b"d"), *singles(build, (3, 5))]

@@ -29,6 +29,7 @@ from airflow_provider_streams.systems.pulsar.reading.decode.columns import COLUM
 from airflow_provider_streams.systems.pulsar.reading.decode.decoder import Decoder
 from airflow_provider_streams.systems.pulsar.reading.decode.headers.message_metadata import EntryMetadata
 from airflow_provider_streams.systems.pulsar.reading.decode.unaligned import PADDING
+from tests.seeds import examples
 
 TOPIC = "persistent://shop/orders/events"
 ALL = tuple(COLUMNS)
@@ -280,7 +281,7 @@ SHAPES = [uniform, unkeyed, keyed, always_keyed, with_zeros, mostly_zeros, large
 SHAPES += [same_keys, strange_texts, rich, strange, nested, decoys]
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     seed=st.integers(0, 2**32),
     shapes=st.lists(st.sampled_from(SHAPES), min_size=1, max_size=3),
@@ -607,7 +608,7 @@ def test_a_header_longer_than_its_batch_is_seen_even_if_no_value_follows():
         decoder.flush()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     seed=st.integers(0, 2**32),
     compression=st.sampled_from([1, 2, 3, 4]),

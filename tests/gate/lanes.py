@@ -28,8 +28,8 @@ _LANDING = (
     "tests/spark/test_table_sink.py",
     "tests/spark/test_own_sink.py",
 )
-_SPARK = ("tests/spark", "tests/install")
-_PAGE = ("tests/integration/journal", "tests/airflow/ui")
+_SPARK = ("tests/spark",)
+_PAGE = ("tests/integration/journal", "tests/airflow/ui", "tests/install")
 PIPELINE = "tests/pipeline"
 """A database and its connector are a large download: `make pipeline`."""
 
@@ -47,7 +47,7 @@ LANES: dict[str, Sequence[Sequence[Lane]]] = {
     # Lanes of one row run one after the other, the rows at the same time.
     "servers": (
         (Lane("units", _UNITS), Lane("spark", (*_without(*_LANDING), *_SPARK))),
-        (Lane("stack and lake", _LANDING), Lane("journal and page", _PAGE)),
+        (Lane("stack and lake", _LANDING), Lane("journal, page and install", _PAGE)),
         (Lane("streams", _without(*_UNITS, *_LANDING, *_SPARK, *_PAGE, PIPELINE)),),
     ),
     "fast": (

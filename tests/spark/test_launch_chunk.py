@@ -47,6 +47,7 @@ def assert_each_window_has_its_result(launched: Launched, chunk: JobSpec, lake: 
     assert launched.traces == []
 
 
+@pytest.mark.slow
 def test_spark_submit_reads_many_windows_in_one_job(chunk, tmp_path: Path) -> None:
     conn = '{"conn_type": "spark", "host": "local[2]"}'
     conf = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1", "spark.ui.enabled": "false"}

@@ -158,14 +158,19 @@ def life(source: FieldsOf, count: int) -> Array:
         return connector
     server = source.text("server_id")
     server = text_columns.only(server, ~text_columns.equal(server, "0"))
-    database = source.text("db") if _is_per_database(source) else arrays.nulls(pa.string(), count)
+    database = text_columns.only(source.text("db"), _is_per_database(source, connector))
     parts = [text_columns.or_text(one, "") for one in (source.text("name"), database, server)]
     return text_columns.joined([connector, *parts], "/")
 
 
-def _is_per_database(source: FieldsOf) -> bool:
-    """Whether a log is of one database: Postgres has a schema within it; MySQL's log is of the server."""
-    return "schema" in source and "lsn" in source
+def _is_per_database(source: FieldsOf, connector: Array) -> Flags:
+    """Of each row, whether its log is of one database: Postgres has a schema within it; MySQL's log is of the server.
+
+    Whatever else is in the batch: a topic may have the changes of several connectors.
+    """
+    has_lsn = arrays.valid_flags(source.text("lsn")) | text_columns.equal(connector, "postgresql")
+    found: Flags = arrays.valid_flags(source.text("schema")) & has_lsn
+    return found
 
 
 _ROWS: Final = ("r", "c", "u", "d", "t")

@@ -66,6 +66,7 @@ def test_partitions_are_backfilled_backwards_and_reprocessed_as_asked(airflow_st
     }, "a run of the same hour reads the pinned plan"
 
 
+@pytest.mark.slow
 def test_data_intervals_are_backfilled(airflow_stack, canary):
     stack, dag_id = airflow_stack, "hourly_intervals"
     dump(stack.truth, events=180, interval_ms=60_000, password=canary)

@@ -54,6 +54,7 @@ def test_a_month_of_all_sources_is_counted_as_it_was_written(open_page):
     assert shown["covered"] > 7_000
 
 
+@pytest.mark.slow
 def test_there_is_no_element_per_window(open_page):
     page = drawn(open_page(), 9)
     few = page.locator(".st-table *").count()
@@ -164,6 +165,7 @@ def new_reader(page_server):
     story.forget(page_server.journal_url, chapter.reader)
 
 
+@pytest.mark.slow
 def test_a_new_reader_appears_by_itself_on_an_empty_page(open_page, new_reader):
     page = open_page(user="newcomer")
     page.wait_for_selector("text=No windows yet")
@@ -218,6 +220,7 @@ def drag(page, lane: str, begin: float, end: float) -> None:
 PAYMENTS = ".st-lane[aria-label*='shop/payments/settled']"
 
 
+@pytest.mark.slow
 def test_a_span_without_windows_ends_nothing(open_page):
     page = drawn(open_page(), 9)
     page.get_by_role("radio", name="Custom").click()
@@ -250,6 +253,7 @@ def test_all_of_time_can_be_looked_at(open_page):
     drawn(page, 9)
 
 
+@pytest.mark.slow
 def test_zooming_keeps_now_where_it_is(open_page):
     page = drawn(open_page(), 9)
     page.get_by_role("button", name="Zoom in").click()
@@ -259,6 +263,7 @@ def test_zooming_keeps_now_where_it_is(open_page):
     assert abs((end - NOW).total_seconds()) < 1800, "the newest windows stay in view"
 
 
+@pytest.mark.slow
 def test_times_are_of_24_hours_and_what_is_none_is_refused(open_page):
     page = drawn(open_page(), 9)
     page.get_by_role("radio", name="Custom").click()
@@ -272,6 +277,7 @@ def test_times_are_of_24_hours_and_what_is_none_is_refused(open_page):
     assert field.input_value() == before
 
 
+@pytest.mark.slow
 def test_tooltips_never_lie_over_the_panel(open_page):
     page = drawn(open_page(), 9)
     page.set_viewport_size({"width": 800, "height": 700})
@@ -287,6 +293,7 @@ def test_tooltips_never_lie_over_the_panel(open_page):
         assert tip["right"] <= panel["left"]
 
 
+@pytest.mark.slow
 def test_a_drag_snaps_to_the_schedule_and_says_where_the_rows_go(open_page):
     page = drawn(open_page(), 9)
     asked = []
@@ -343,6 +350,7 @@ def test_a_reader_is_shown_with_its_holds_and_forgotten(open_page, page_server):
         story.forget(page_server.journal_url, chapter.reader)
 
 
+@pytest.mark.slow
 def test_overlapping_unproven_and_half_decoded_windows_are_told(open_page, page_server):
     chapter = story.Chapter(
         "fake:fake_default:twice",
@@ -371,6 +379,7 @@ def test_overlapping_unproven_and_half_decoded_windows_are_told(open_page, page_
         story.forget(page_server.journal_url, chapter.reader)
 
 
+@pytest.mark.slow
 def test_a_first_view_shows_windows_that_can_be_aimed_at(open_page, page_server):
     old = NOW.replace(year=2024)
     chapter = story.Chapter("fake:fake_default:tutorial", "new_tutorial.read", 10, timedelta(minutes=1))

@@ -25,12 +25,16 @@ _SERVERS = {"postgres": "postgres_url", "mysql": "mariadb_url"}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Databases: SQLite and Postgres, and MySQL for modules about what only a server's locks decide."""
+    """Databases: SQLite and Postgres, and MySQL for modules about what only a server decides.
+
+    Of a module that says `MYSQL_IS_SLOW`, what counts are the statements, and Postgres stands for both in `make test`.
+    """
     if "url" in metafunc.fixturenames and not hasattr(metafunc.module, "url"):
-        servers = [name for name in _SERVERS if name == "postgres" or getattr(metafunc.module, "ALSO_ON_MYSQL", False)]
-        metafunc.parametrize(
-            "url", ["sqlite", *(pytest.param(name, marks=pytest.mark.postgres) for name in servers)], indirect=True
-        )
+        databases: list[object] = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
+        if getattr(metafunc.module, "ALSO_ON_MYSQL", False):
+            slow = [pytest.mark.slow] if getattr(metafunc.module, "MYSQL_IS_SLOW", False) else []
+            databases.append(pytest.param("mysql", marks=[pytest.mark.postgres, *slow]))
+        metafunc.parametrize("url", databases, indirect=True)
 
 
 @pytest.fixture

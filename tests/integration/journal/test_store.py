@@ -23,7 +23,7 @@ from airflow_provider_streams.model.window.basis import EventTime
 from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.testing.fake import FakeSource
 
-ALSO_ON_MYSQL = True
+ALSO_ON_MYSQL = MYSQL_IS_SLOW = True
 KEY = "pulsar:pulsar_default:persistent://shop/orders/events"
 TASK = TaskInstanceKey("dag", "manual__1", "read", 1)
 

@@ -101,6 +101,7 @@ def test_every_codec_of_the_java_client(bench):
         assert {row[3] for row in rows} >= {None, b""}
 
 
+@pytest.mark.slow
 def test_every_codec_of_pulsar_client(bench):
     import pulsar
 

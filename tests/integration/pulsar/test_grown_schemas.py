@@ -192,7 +192,7 @@ def test_a_window_of_an_older_schema_lands_again_as_it_did(topic: Topic) -> None
     assert topic.rows() == before
 
 
-@pytest.mark.slow_except("delta")
+@pytest.mark.slow
 def test_what_was_planned_before_and_never_landed_lands_beside_the_wider_rows(topic: Topic) -> None:
     first = topic.write(ID)
     topic.read(first)
@@ -218,7 +218,7 @@ def test_a_hole_that_is_planned_now_has_all_columns(topic: Topic) -> None:
         topic.read(hole)
 
 
-@pytest.mark.slow_except("fields0-parquet")
+@pytest.mark.slow
 @pytest.mark.parametrize("topic", ["parquet"], indirect=True)
 @pytest.mark.parametrize("fields", [(NOTE, RANK), (RENAMED, NOTE)])
 def test_what_is_planned_now_and_lacks_a_column_is_refused_however_often(topic: Topic, fields: Any) -> None:
@@ -281,6 +281,7 @@ def test_a_dropped_field_spoils_no_window_and_is_landed_anew(topic: Topic) -> No
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("topic", ["parquet"], indirect=True)
 def test_a_window_of_versions_that_do_not_fit_lands_by_each_way_that_its_error_names(topic: Topic) -> None:
     topic.allow_all()
@@ -321,7 +322,7 @@ def test_a_reader_that_landed_before_an_incompatible_version_goes_on_by_each_way
     assert [(row["id"], row["x"]) for row in topic.rows("x")] == [(1, 7)]
 
 
-@pytest.mark.slow_except("iceberg")
+@pytest.mark.slow
 def test_numbers_that_become_wider_and_windows_of_older_plans_are_one_table(topic: Topic) -> None:
     topic.allow_all()
     narrow, wide = ({"name": "whole", "type": one} for one in ("int", "long"))

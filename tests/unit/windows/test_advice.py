@@ -123,6 +123,7 @@ def test_what_a_refusal_offers_works_and_no_more_is_possible(tables, change):
                 tables.follow(way, reader)
 
 
+@pytest.mark.slow_except("parquet")
 def test_bytes_become_columns_by_what_the_refusal_offers(tables):
     tables.versions = {ANY_VERSION: "n long, shard string"}
     for reader in ("r1", "r2"):

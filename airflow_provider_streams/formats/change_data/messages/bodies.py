@@ -10,7 +10,7 @@ import numpy as np
 
 from airflow_provider_streams.formats.arrow import arrays
 from airflow_provider_streams.formats.arrow.arrays import Array
-from airflow_provider_streams.formats.change_data.messages.layouts import Layout, is_metadata
+from airflow_provider_streams.formats.change_data.messages.layouts import INSIDE, Layout, is_metadata
 from airflow_provider_streams.formats.change_data.row_types.json_types import shown_type
 from airflow_provider_streams.formats.change_data.row_types.meanings import TEXT
 from airflow_provider_streams.formats.change_data.row_types.mysql_types import mysql_type
@@ -44,6 +44,11 @@ class BodyReader(JsonReader):
         self._layout, self._images = layout, images
         self._row_names = layout.row_names
         self._names = frozenset(one.name for one in layout.wire.fields)
+        self._inside = {
+            one.name: frozenset(inner.name for inner in one.type.fields)
+            for one in layout.wire.fields
+            if one.name in INSIDE and isinstance(one.type, StructOf)
+        }
         if self._blocks is not None:
             self._blocks = BlockReader(layout.wire, self._unmatched, strict=not layout.has_schema)
         self._unlike = causes.code(OTHER_FIELDS)
@@ -89,6 +94,9 @@ class BodyReader(JsonReader):
         fields = dict(message)
         types = dict(found) if isinstance(found := fields.get("mysqlType"), tuple) else {}
         unlike = any(name not in self._names for name in fields)
+        for name, known in self._inside.items():
+            if isinstance(inner := fields.get(name), tuple):
+                unlike |= any(one not in known for one, _ in inner)
         for name in self._images:
             image = fields.get(name)
             for row in image if isinstance(image, list) else [image]:

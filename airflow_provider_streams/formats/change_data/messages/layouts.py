@@ -34,6 +34,9 @@ _ALWAYS: Final[Mapping[str, dict[str, Type]]] = {
 }
 """Fields that decide what a message is: they are read even if no message has them."""
 
+INSIDE: Final = ("source", "transaction")
+"""Fields of Debezium's envelope of which the fields inside are read: connectors have different ones."""
+
 _SOURCE: Final = frozenset({
     "version", "connector", "name", "ts_ms", "ts_us", "ts_ns", "snapshot", "db", "sequence", "schema", "table", "txId",
     "lsn", "xmin", "server_id", "gtid", "file", "pos", "row", "thread", "query", "collection", "ord", "change_lsn",

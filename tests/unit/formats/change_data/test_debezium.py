@@ -278,6 +278,21 @@ def test_binlog_files_compare_by_number() -> None:
     assert found.rows[0].as_py()["_source_life"] == "mysql/dbz//223344"
 
 
+@pytest.mark.parametrize("sources", [(MYSQL, SOURCE), (SOURCE, MYSQL)])
+def test_changes_of_two_connectors_in_one_batch_are_read_as_if_alone(sources) -> None:
+    """A router may lead the changes of several connectors into one topic."""
+    messages = [change("c", {"id": 1, "name": "a"}, source=source) for source in sources]
+    told = [
+        {name: row[name] for name in ("_table", "_log_position", "_source_life")}
+        for found in (decoded(messages, COLUMNS), *(decoded([one], COLUMNS) for one in messages))
+        for row in found.rows.to_pylist()
+    ]
+    assert told[:2] == told[2:]
+    assert {row["_source_life"] for row in told} == {"mysql/dbz//223344", "postgresql/dbz/postgres/"}
+    assert {row["_table"] for row in told} == {"shop.orders", "public.orders"}
+    assert None not in {row["_log_position"] for row in told}
+
+
 def test_fields_that_differ_by_case_only_are_no_trouble_in_the_source() -> None:
     found = decoded([change("c", {"id": 1, "name": "a"}, source=SOURCE | {"LSN": "x"})], COLUMNS)
     assert causes(found) == [None]

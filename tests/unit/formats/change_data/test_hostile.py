@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from airflow_provider_streams.errors import UnplannedColumns
@@ -80,6 +80,7 @@ def decode(messages: list[bytes | None], envelope: Any) -> Changes | None:
 
 @settings(max_examples=examples(30), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.lists(spoiled(), min_size=1, max_size=4), st.sampled_from(ENVELOPES))
+@example([raw(change("c", GOOD)), raw(change("t")).replace(b'"schema"', b'"chema"')], "debezium")
 def test_each_message_is_read_as_if_it_were_alone(messages: list[bytes | None], envelope: str) -> None:
     together = decode(messages, envelope)
     alone = [decode([one], envelope) for one in messages]

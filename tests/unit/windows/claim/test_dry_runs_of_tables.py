@@ -139,6 +139,7 @@ def test_names_and_types_that_other_tables_have(world, put):
         assert is_refused(world, value=Json("n long, t time, `a b` string"), reader=kind) is None
 
 
+@pytest.mark.slow_except("parquet")
 @on_all
 def test_once_it_is_mended_it_lands_whichever_plan_is_pinned(world, put, kind):
     put(kind)
@@ -173,6 +174,7 @@ def test_a_folder_takes_any_new_column(world, put):
     assert is_refused(world, value=BOTH, replan=True) is None
 
 
+@pytest.mark.slow_except("delta")
 @with_columns
 def test_a_new_column_that_the_system_tells_of(world, put, told, kind):
     put(kind)
@@ -185,6 +187,7 @@ def test_a_new_column_that_the_system_tells_of(world, put, told, kind):
     assert is_refused(world, minute(1), value=BOTH) is None
 
 
+@pytest.mark.slow_except("iceberg")
 @with_columns
 def test_windows_of_older_plans_lack_what_came_later(world, put, told, kind):
     put(kind, widen=True)

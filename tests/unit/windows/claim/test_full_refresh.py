@@ -100,12 +100,14 @@ def test_any_run_goes_on_with_it(begun, columns):
     assert (held(begun), states(begun)) == ([minute(0), minute(1)], ["covered", "covered"])
 
 
+@pytest.mark.slow_except("delta")
 def test_a_backfill_goes_on_with_it(begun):
     _, outcome = begun.backfill(Window(minute(0).start, minute(2).end), columns=OTHER)
     assert not outcome.failures
     assert (held(begun), status(begun)) == ([minute(number) for number in range(3)], "ours")
 
 
+@pytest.mark.slow_except("parquet")
 def test_of_several_that_failed_the_last_one_counts(begun):
     fail(begun, columns=("value", "number"), full_refresh=True)
     fail(begun, number=1, columns=("value", "number"))
@@ -129,6 +131,7 @@ def test_a_run_from_before_that_comes_later_is_refused(world, tables, overrides)
     assert (held(world), status(world)) == ([minute(1)], "ours")
 
 
+@pytest.mark.slow_except("delta")
 def test_a_full_refresh_that_is_still_read_does_not_set_aside_what_a_newer_one_landed(world, tables):
     for number in (0, 1):
         world.read(minute(number))
@@ -161,6 +164,7 @@ def test_a_copy_that_was_put_back_is_set_aside_next_to_what_it_is_a_copy_of(worl
     assert len(list(lake.glob("_set_aside/*/window_start=*"))) == 4
 
 
+@pytest.mark.slow_except("parquet")
 def test_a_table_that_is_left_for_another_one_is_not_set_aside_unasked(world, tables):
     for number in (0, 1):
         world.read(minute(number))
@@ -203,6 +207,7 @@ def drop(world):
         shutil.rmtree(sink.path)
 
 
+@pytest.mark.slow_except("iceberg")
 def test_a_table_that_is_made_again_after_the_landing_was_read_is_the_readers(world, tables, monkeypatch):
     """Two runs find it dropped; the other one makes it again before this one looks at its mark."""
     world.read(minute(0))
@@ -436,6 +441,7 @@ def test_where_columns_are_known_too_late_the_reader_goes_back_to_those_that_fit
     assert (held(world), status(world)) == ([minute(1)], "ours")
 
 
+@pytest.mark.slow_except("iceberg")
 def test_a_table_of_another_reader_leaves_the_reader_that_asks_for_it_as_it_was(world, tables):
     world.read(minute(0), reader="other")
     world.read(minute(0), sink="own")
@@ -470,11 +476,13 @@ def test_a_dry_run_shows_the_windows_that_are_landed_again(world, tables, how):
     assert chosen(world, full_refresh=True, **how) == (TWO_MINUTES, TWO_MINUTES)
 
 
+@pytest.mark.slow_except("iceberg")
 def test_a_dry_run_shows_the_windows_of_a_schedule_that_is_corrected(world, tables):
     fail(world)
     assert chosen(world, length="2m") == (TWO_MINUTES, TWO_MINUTES)
 
 
+@pytest.mark.slow_except("delta")
 def test_a_dry_run_shows_the_windows_of_the_first_schedule(world, tables):
     world.before = die
     with pytest.raises(SparkDied):

@@ -110,6 +110,7 @@ def test_a_dry_run_shows_the_columns_of_changes(world: Any) -> None:
     assert str(world.shown.decoding.changes.row) == "struct<n: long, shard: string>"
 
 
+@pytest.mark.slow_except("delta")
 @pytest.mark.parametrize("kind", ["delta", "iceberg"])
 def test_a_table_gets_columns_that_come_later_also_within_the_row_before(world: Any, tmp_path: Path, kind: str) -> None:
     catalog = {"type": "sql", "uri": f"sqlite:///{tmp_path}/catalog.db", "warehouse": f"file://{tmp_path}/warehouse"}

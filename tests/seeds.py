@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 
 DEFAULT_SEED = 20261127
 
@@ -10,6 +11,11 @@ DEFAULT_SEED = 20261127
 def chosen_seed() -> int:
     """The seed in the environment variable STREAMS_SEED, or always the same one."""
     return int(os.environ.get("STREAMS_SEED") or DEFAULT_SEED)
+
+
+def random_bytes(count: int) -> bytes:
+    """So many random bytes, which no codec makes shorter."""
+    return random.Random(chosen_seed()).randbytes(count)  # noqa: S311 - a test's
 
 
 def examples(usual: int) -> int:

@@ -54,6 +54,16 @@ _REFUSALS = (
     (_REFUSED, "see that the keys are right, and may list, read, write and delete there"),
 )
 """What helps where waiting does not. Only stores say the words of the later ones."""
+_UNREADABLE = re.compile(
+    r"unexpected format in http response|weird server reply|jsondecodeerror|error decoding response body"
+    r"|failed to parse (xml|.{0,40}response)|invalid (xml|json in) response",
+    re.IGNORECASE,
+)
+"""What clients say of bytes that are no answer to what they asked."""
+_UNREADABLE_HELP = (
+    "the answer could not be read, as of a server that stops or of a proxy before it. The next attempt asks again; if "
+    "it is told the same, see that the connection's address is that of the store or catalog itself"
+)
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FULL_WORDS = re.compile(r"no space left on device|storage_?full|insufficient_?storage|quota_?exceeded", re.IGNORECASE)
 _MAY_NOT = {errno.EROFS, errno.EACCES, errno.EPERM}
@@ -88,6 +98,8 @@ def failure_of(target: str, words: str, cause: BaseException, *, uses_vended_cre
     speaks = number is None and not target.startswith(("file:", "/"))
     if help_ := next((text for known, text in (_REFUSALS if speaks else _ALWAYS) if known.search(said)), None):
         return SinkError(target, f"{words}: {help_}")
+    if speaks and _UNREADABLE.search(said):
+        return TableUnavailable(target, f"{words}: {_UNREADABLE_HELP}")
     return (TableUnavailable if speaks or number in _PASSING else SinkError)(target, words)
 
 

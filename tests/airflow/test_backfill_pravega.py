@@ -82,7 +82,7 @@ class Recorded:
         self._record("meanwhile", **often)
         wait_until(lambda: writing.count > 80, "events after the split")
         writing.ended.set()
-        writing.join(120)
+        writing.join(600)
         assert not writing.is_alive()
         assert writing.segments == 2, "the stream was split meanwhile"
         self._record("after")

@@ -28,7 +28,7 @@ def reading(cron: str, source: Source, basis: EventTime, lake: Path) -> DAG:
     common = {"source": source, "basis": basis}
     schedule = window_timetable(cron)
     with DAG(f"{source.system}_{lake.name}", schedule=schedule, start_date=FIRST_DAY, catchup=False) as dag:
-        ready = WindowReadySensor(task_id="ready", deferrable=True, poke_interval=0.1, timeout=60, **common)
+        ready = WindowReadySensor(task_id="ready", deferrable=True, poke_interval=0.1, timeout=600, **common)
         ready >> ReadWindowOperator(task_id="read", sink=ParquetSink(str(lake)), **common)
     return dag
 

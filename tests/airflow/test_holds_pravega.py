@@ -42,7 +42,7 @@ pytestmark = [pytest.mark.pravega, pytest.mark.timeout(1800)]
 HOUR = timedelta(hours=1)
 STORED_BYTES = 100 + 8
 KEEPING_LITTLE = {"time": {"retention": timedelta(milliseconds=1)}, "size": {"retention_bytes": 1}}
-WAIT_SECONDS = 120
+WAIT_SECONDS = 600
 
 _scopes = itertools.count()
 

@@ -141,7 +141,7 @@ async def test_an_open_transaction_is_waited_for(hook, pulsar_server, pulsar_nam
         assert sensor(topic, timedelta(hours=1)).poke({}).is_done, "it is not that old"
         trigger = sensor(topic).trigger({})
         assert not (await trigger.ask()).ready
-        peer.communicate("\n", timeout=120)
+        peer.communicate("\n", timeout=600)
     (payload,) = [event.payload async for event in trigger.run()]
     await trigger.cleanup()
     assert payload == {"status": "success", "open": []}

@@ -168,7 +168,7 @@ def test_adjacent_windows_of_a_real_topic_land_every_event_once(
         formed = PulsarBacklogSensor(
             task_id="formed", source=source, subscription="unread", entries=1, poke_interval=0.1, deferrable=True
         )
-        ready = WindowReadySensor(task_id="ready", poke_interval=0.1, deferrable=True, timeout=60, **common)
+        ready = WindowReadySensor(task_id="ready", poke_interval=0.1, deferrable=True, timeout=600, **common)
         read = ReadWindowOperator(task_id="read", sink=ParquetSink(str(tmp_path / "lake")), **common)
         formed >> ready >> read
 

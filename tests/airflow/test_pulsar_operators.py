@@ -142,7 +142,7 @@ def test_a_compaction_is_started_and_waited_for(topic, written):
     run(PulsarCreateTopicOperator, topic=topic)
     written(topic, 20)
     assert run(PulsarCompactTopicOperator, topic=topic)["started"] == [topic]
-    PulsarCompactionSensor(task_id="w", topic=topic, poke_interval=0.1, timeout=60).execute({})
+    PulsarCompactionSensor(task_id="w", topic=topic, poke_interval=0.1, timeout=600).execute({})
 
 
 def test_an_offload_that_the_broker_cannot_do_fails(topic, written):
@@ -150,7 +150,7 @@ def test_an_offload_that_the_broker_cannot_do_fails(topic, written):
     written(topic, 60)
     assert run(PulsarOffloadTopicOperator, topic=topic)["started"] == [topic]
     with pytest.raises(ProcessFailed, match="offload"):
-        PulsarOffloadSensor(task_id="w", topic=topic, poke_interval=0.1, timeout=60).execute({})
+        PulsarOffloadSensor(task_id="w", topic=topic, poke_interval=0.1, timeout=600).execute({})
 
 
 def test_without_transactions_none_is_old(topic, written):

@@ -59,7 +59,7 @@ class Recorders:
         finally:
             stop.set()
             for thread in threads:
-                thread.join(120)
+                thread.join(600)
         assert self.errors == []
 
     def killed(self) -> None:

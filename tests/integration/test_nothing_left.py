@@ -67,7 +67,7 @@ class Place:
         """A process that is killed while it reads every split."""
         told = {"system": self.system.name, "options": self.options, "plan": plan.to_json()}
         command = [sys.executable, "-m", "tests.integration.leaving_reader", json.dumps(told)]
-        ended = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, timeout=120, check=False)
+        ended = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, timeout=600, check=False)
         assert ended.returncode == -signal.SIGKILL
         assert int(ended.stdout) > 0, "it was killed in the middle of a read"
 

@@ -60,7 +60,7 @@ def process(arguments: list[str], environment: dict[str, str], log: Path) -> Ite
             yield started
         finally:
             started.terminate()
-            started.wait(120)
+            started.wait(600)
 
 
 @contextmanager

@@ -42,7 +42,7 @@ WAYS = {"driver": 1 << 25, "tasks": 0}
 """`small_plan_bytes` that choose the two ways to read."""
 
 # each starts several JVMs: a minute on a quiet machine, many on a busy one
-pytestmark = pytest.mark.timeout(1800)
+pytestmark = pytest.mark.timeout(3600)
 STARTED = "runs in this process"
 """What is logged when a JVM was started."""
 LONG = 1500.0
@@ -353,7 +353,7 @@ def test_a_submitted_job_ends_with_its_task_and_never_lands_late(stream, tmp_pat
         child.kill()
         child.wait()
         assert job
-        wait_until(lambda: not psutil.wait_procs(job, timeout=0)[1], "the job's end", seconds=60)
+        wait_until(lambda: not psutil.wait_procs(job, timeout=0)[1], "the job's end", seconds=600)
         assert not list(lake.glob("window_start=*"))
     finally:
         with suppress(ProcessLookupError):

@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 @pytest.mark.slow
 @pytest.mark.pulsar
 @pytest.mark.pravega
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(3600)
 def test_windows_of_an_iceberg_table(real_streams, tmp_path: Path) -> None:
     told = tmp_path / "streams.json"
     told.write_text(json.dumps({system: one.to_json() for system, one in real_streams.items()}))

@@ -115,7 +115,7 @@ class Watch:
     def end(self) -> None:
         """No more pages."""
         self._over.set()
-        self._crawler.join(30)
+        self._crawler.join(600)
 
     def _crawl(self) -> None:
         while self._port and not self._over.wait(0.1):

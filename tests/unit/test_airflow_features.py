@@ -46,7 +46,7 @@ def supervisor(monkeypatch) -> Iterator[None]:
     with closing(ours):
         yield
         task.shutdown(socket.SHUT_WR)
-        answering.join(60)
+        answering.join(600)
         task.close()
 
 
@@ -86,5 +86,5 @@ def test_each_of_many_threads_gets_its_own_connection():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(600)
     assert hosts == {f"pulsar{n}": f"pulsar://pulsar{n}.example" for n in range(6)}

@@ -71,7 +71,7 @@ class AirflowStack:
         for one in (root, *under):
             with contextlib.suppress(psutil.NoSuchProcess):
                 one.kill()
-        assert process.wait(60) == -signal.SIGKILL
+        assert process.wait(600) == -signal.SIGKILL
 
     def supervise(self) -> None:
         """Start again what ended by itself, as a supervisor does, and say so; what was killed here stays dead."""
@@ -280,7 +280,7 @@ def _stop(processes: list[subprocess.Popen[bytes]]) -> None:
         process.terminate()
     for process in processes:
         try:
-            process.wait(60)
+            process.wait(600)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()

@@ -55,7 +55,7 @@ class Producer(threading.Thread):
         """Send no more, and wait until all that was sent is acknowledged."""
         self._ended.set()
         if self.ident:
-            self.join(120)
+            self.join(600)
         assert not self.is_alive()
 
     def end(self) -> dict[int, Ack]:

@@ -104,7 +104,7 @@ def at_once() -> Callable[..., list]:
         barrier, answers = context.Barrier(count), context.SimpleQueue()
 
         def body(number: int) -> None:
-            barrier.wait(120)
+            barrier.wait(600)
             try:
                 answers.put((number, function(number)))
             except BaseException as error:  # noqa: BLE001 - the parent fails on it
@@ -115,7 +115,7 @@ def at_once() -> Callable[..., list]:
             process.start()
         collected = dict(answers.get() for _ in processes)
         for process in processes:
-            process.join(120)
+            process.join(600)
         failures = [answer for answer in collected.values() if isinstance(answer, BaseException)]
         assert not failures, failures
         return [collected[number] for number in range(count)]
@@ -133,7 +133,7 @@ def all_insert_at_once(monkeypatch):
 
         def held(self, *statements):
             if statements[-1].table is table:
-                barrier.wait(120)
+                barrier.wait(600)
             return insert_once(self, *statements)
 
         monkeypatch.setattr(Database, "insert_once", held)

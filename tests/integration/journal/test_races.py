@@ -188,7 +188,7 @@ def _killed_after(function) -> None:
 
     process = context.Process(target=body)
     process.start()
-    assert done.wait(120), "the child never came so far"
+    assert done.wait(600), "the child never came so far"
     os.kill(process.pid, signal.SIGKILL)
-    process.join(120)
+    process.join(600)
     assert process.exitcode == -signal.SIGKILL

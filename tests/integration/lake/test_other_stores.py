@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -87,6 +88,16 @@ def test_small_files_become_fewer_and_those_of_failed_attempts_go(table: KeptTab
     assert len(before) == 2 + len(failed.files)
 
 
+def refusal(sink: DeltaSink) -> SinkError:
+    """Why a landing is refused for good. The emulator now and then answers with what is no HTTP: ask again."""
+    for _ in range(5):
+        with pytest.raises(SinkError) as raised:
+            Attempt(sink, hour(1), rows_of(0, 5)).land()
+        if not raised.value.retryable:
+            return raised.value
+    raise AssertionError(f"passed each time: {raised.value}")
+
+
 def test_a_signature_is_enough_and_a_read_only_one_is_reported(azurite, folder):
     sink = DeltaSink(f"{folder}/orders", "store")
     signed = azure_properties(connection(azurite, sas_token=f"?{azurite.sas_token()}"))
@@ -95,10 +106,10 @@ def test_a_signature_is_enough_and_a_read_only_one_is_reported(azurite, folder):
         assert delta_in(sink.path, "store").ids() == {hour(0): list(range(5))}
     for token in (azurite.sas_token("rl"), azurite.sas_token(lasts=timedelta(hours=-1))):
         few = azure_properties(connection(azurite, sas_token=token))
-        with given("store", few), pytest.raises(SinkError, match=r"40[13]") as raised:
-            Attempt(sink, hour(1), rows_of(0, 5)).land()
-        assert not raised.value.retryable
-        assert few["adls.sas-token"].rpartition("sig=")[2] not in str(raised.value)
+        with given("store", few):
+            refused = refusal(sink)
+        assert re.search(r"40[13]", str(refused))
+        assert few["adls.sas-token"].rpartition("sig=")[2] not in str(refused)
 
 
 def test_a_wrong_key_a_wrong_account_and_a_wrong_container_are_reported(azurite, folder):

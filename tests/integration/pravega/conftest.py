@@ -74,7 +74,7 @@ class Peer:
         self._process.stdin.write(" ".join(map(str, words)) + "\n")
         self._process.stdin.flush()
 
-    def answer(self, patience: float = 120.0) -> dict[str, Any]:
+    def answer(self, patience: float = 600.0) -> dict[str, Any]:
         """The answer of the last command. A client that hangs says where, and ends: it would not answer any more.
 
         Args:
@@ -136,7 +136,7 @@ class Peer:
             with contextlib.suppress(BrokenPipeError):
                 process.stdin.close()
             try:
-                process.wait(60)
+                process.wait(600)
             except subprocess.TimeoutExpired:
                 process.kill()
 

@@ -40,7 +40,7 @@ def test_random_windows_of_a_stream_that_scales_under_load_equal_the_java_batch_
         first, second = sorted(draw.sample(range(len(cuts)), 2))
         start, end = cuts[first], cuts[second]
         ours = lab.digests(lab.plan(stream, start, end))
-        assert ours == peer.digests(stream, start, end), f"seed {seed}: cuts {first} and {second}"
+        assert ours == peer.digests(stream, start, end), f"STREAMS_SEED={seed}: cuts {first} and {second}"
     whole = lab.digests(lab.plan(stream))
     assert whole == peer.digests(stream, None, None)
     assert sum(count for _, _, count, _ in whole.values()) == written

@@ -152,7 +152,7 @@ def test_random_windows_between_recorded_cuts_hold_each_event_once_or_count_it_l
         rows = rows_of(lab, plan)
         late = rows_of(lab, LateRows(journal, lab.system, shop.source, LOOKBACK).after(plan))
         again = rows_of(lab, LateRows(journal, lab.system, shop.source, LOOKBACK).included(plan))
-        assert again == rows + late, f"seed {seed}"
+        assert again == rows + late, f"STREAMS_SEED={seed}"
         assert all(shop.events[row][0] is None or window.start <= shop.events[row][0] < window.end for row in again)
         landed, counted, whole = landed + rows, counted + late, whole + again
         # as Spark's tasks read it: what cannot be decoded is left out of the one window in which it was stored
@@ -161,16 +161,16 @@ def test_random_windows_between_recorded_cuts_hold_each_event_once_or_count_it_l
         assert receipt.totals["dropped"] == sum(decode(row) is None for row in rows)
         assert receipt.totals.get("untimed", 0) == sum((decode(row) or {"at": 0})["at"] is None for row in rows)
         # without what receipts of the windows before prove
-        assert rows == rows_of(lab, fresh_plan(journal, lab.system, read, replan=True)), f"seed {seed}"
+        assert rows == rows_of(lab, fresh_plan(journal, lab.system, read, replan=True)), f"STREAMS_SEED={seed}"
         shop.cover(plan, receipt)
     timed = {payload for payload, (at, _) in shop.events.items() if at is not None}
-    assert {row for row in whole if row in timed} == timed, f"seed {seed}"
-    assert set(whole.values()) == {1}, f"seed {seed}: an event in two windows, or in one and late in another"
+    assert {row for row in whole if row in timed} == timed, f"STREAMS_SEED={seed}"
+    assert set(whole.values()) == {1}, f"STREAMS_SEED={seed}: an event in two windows, or in one and late in another"
     in_time = {one for one in timed if shop.events[one][1] - shop.events[one][0] <= LATENESS}
-    assert in_time <= landed.keys(), f"seed {seed}"
+    assert in_time <= landed.keys(), f"STREAMS_SEED={seed}"
     assert counted.keys() <= timed, "what has no time is late for nothing"
     untimed = {one for one, (at, _) in shop.events.items() if at is None}
-    assert untimed <= landed.keys(), f"seed {seed}: all were stored in these windows"
+    assert untimed <= landed.keys(), f"STREAMS_SEED={seed}: all were stored in these windows"
 
 
 def rows_of(lab, plan):

@@ -134,9 +134,9 @@ def test_random_adjacent_windows_equal_the_java_batch_client(lab, peer):
                     try:
                         life.compare()
                     except AssertionError as error:
-                        raise AssertionError(f"seed {seed}, stream {number}, step {step}: {error}") from error
+                        raise AssertionError(f"STREAMS_SEED={seed}, stream {number}, step {step}: {error}") from error
                     life.truncate()
         compared += life.windows
-        print(f"seed {seed}: {compared} windows of {number + 1} streams equal Java's")
+        print(f"STREAMS_SEED={seed}: {compared} windows of {number + 1} streams equal Java's")
         if compared >= WINDOWS:
             return

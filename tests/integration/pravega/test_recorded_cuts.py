@@ -95,9 +95,9 @@ def test_no_event_is_lost_or_doubled_by_what_befalls_recorders(lab, peer, stream
     edges = [start, *between, gap_start + (gap_end - gap_start) / 2, end]
     plans = [windows.plan(*pair) for pair in pairwise(sorted(edges))]
     for before, after in pairwise(plans):
-        assert after.start_cut == before.end_cut, seed
+        assert after.start_cut == before.end_cut, f"STREAMS_SEED={seed}"
     read = [lab.read(plan)[0] for plan in plans]
-    assert numbers(event for events in read for event in events) == writing.written, seed
+    assert numbers(event for events in read for event in events) == writing.written, f"STREAMS_SEED={seed}"
 
 
 def test_a_recorder_that_stood_still_moves_the_edge_and_says_so(lab, peer, stream, recorders, windows):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -17,6 +16,7 @@ from airflow_provider_streams.model.stream.position import Position
 from airflow_provider_streams.systems.pulsar.client.endpoint import Endpoint
 from airflow_provider_streams.systems.pulsar.reading.reader import PulsarSplitReader
 from airflow_provider_streams.testing.plans import plan_of
+from tests.seeds import random_bytes
 
 COLUMNS = ("value", "key", "publish_time", "event_time", "ledger", "entry", "batch_index", "properties", "message_id")
 NOW = dt.datetime(2026, 11, 20, tzinfo=dt.UTC)
@@ -183,4 +183,4 @@ def bench_of() -> Iterator[Callable[[Any], Workbench]]:
 @pytest.fixture(scope="session")
 def noise() -> bytes:
     """Random bytes to cut values from."""
-    return os.urandom(1 << 20)
+    return random_bytes(1 << 20)

@@ -176,7 +176,7 @@ def test_random_windows_hold_each_event_once_or_count_it_late_and_then_land_it(b
         rows, receipt = rows_of(system, made)
         late, _ = rows_of(system, LateRows(NOTHING, system, source, LOOKBACK).after(made))
         again, _ = rows_of(system, LateRows(NOTHING, system, source, LOOKBACK).included(made))
-        assert again == rows + late, f"seed {seed}"
+        assert again == rows + late, f"STREAMS_SEED={seed}"
         assert all(window.start <= EPOCH + orders[row].time_ms * MILLISECOND < window.end for row in again)
         landed, counted, whole = landed + rows, counted + late, whole + again
         untimed += receipt.totals.get("untimed", 0)
@@ -188,11 +188,11 @@ def test_random_windows_hold_each_event_once_or_count_it_late_and_then_land_it(b
         assert columns == Counter(json.loads(row)["id"] for row in found)
         counted_alike = ("rows", "filtered", "untimed", "bytes")
         assert [told.totals.get(name) for name in counted_alike] == [receipt.totals.get(name) for name in counted_alike]
-        assert (found, later) == (rows, late), f"seed {seed}"
+        assert (found, later) == (rows, late), f"STREAMS_SEED={seed}"
         # and the same by the receipts of the windows before
         broker.check(system, source, made, rows, late)
         by_field.check(system, source, field, columns, Counter(json.loads(row)["id"] for row in late))
-    assert landed + counted == whole == Counter(dict.fromkeys(orders, 1)), f"seed {seed}"
+    assert landed + counted == whole == Counter(dict.fromkeys(orders, 1)), f"STREAMS_SEED={seed}"
     assert {row for row, one in orders.items() if one.late_ms <= LATENESS / MILLISECOND} <= landed.keys()
     assert counted, "some are late"
     assert untimed == sum(not one.is_timed for one in orders.values())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-import os
 import threading
 from contextlib import asynccontextmanager, closing, contextmanager
 from datetime import UTC, datetime, timedelta
@@ -24,6 +23,7 @@ from airflow_provider_streams.systems.pulsar.operations.subscription_messages im
 from airflow_provider_streams.triggers.pulsar_messages import PulsarMessagesTrigger, PulsarProducer
 from stream_servers.java import run_java, start_java
 from tests.integration.pulsar.raw_producer import RawProducer, batch, metadata
+from tests.seeds import random_bytes
 
 pytestmark = pytest.mark.pulsar
 
@@ -192,7 +192,7 @@ async def test_what_the_admin_api_cannot_show_is_shown(bench, topic):
     bench.write(part, [b"1"], send=lambda _: {"partition_key": "k" * 20_000, "properties": {"n": "v" * 20_000}})
     large = {"chunking_enabled": True, "batching_enabled": False, "compression_type": pulsar.CompressionType.ZSTD}
     producer = bench.client.create_producer(part, **large)
-    producer.send(os.urandom(6 << 20))
+    producer.send(random_bytes(6 << 20))
     producer.close()
     bench.write(part, [b"2"])
     (messages,) = await everything(bench, topic)
@@ -230,7 +230,7 @@ def open_transaction(bench, topic):
         try:
             assert any("READY" in line for line in process.stdout)
             yield
-            process.communicate("\n", timeout=60)
+            process.communicate("\n", timeout=600)
         finally:
             process.kill()
 

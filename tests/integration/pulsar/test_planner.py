@@ -305,7 +305,7 @@ def test_transactions_hold_a_window_back_until_they_end(bench, system):
         # what is before it can be read, in a chain
         first = system.plan(request(topic, window, "chained"))
         assert read(system, first) == [b"plain0", b"plain1", b"plain2"]
-        peer.communicate("\n", timeout=120)
+        peer.communicate("\n", timeout=600)
     rows = read(system, system.plan(request(topic, window)))
     assert rows == [b"plain0", b"plain1", b"plain2", b"open0", b"open1", b"after"]
     second = system.plan(request(topic, elapsed_window(bench), "chained", start_cut=first.end_cut))

@@ -110,7 +110,7 @@ def windows_of(bench, write: Write, seed: int, count: int) -> tuple[int, int]:
     for start_ms, end_ms in pairwise(sorted(edges)):
         ours, verdict = read(system, topic, Window(*(EPOCH + ms * MILLISECOND for ms in (start_ms, end_ms))))
         wanted = [row for row in theirs if start_ms <= row[6] < end_ms]
-        where = f"seed {seed}, window {start_ms} to {end_ms}"
+        where = f"STREAMS_SEED={chosen_seed()}, the topic of {seed}, window {start_ms} to {end_ms}"
         assert [row for row in ours if row[4] != "late"] == [row for row in wanted if row[4] != "late"], where
         assert {row[:3] for row in ours} <= {row[:3] for row in wanted}, where
         # the topic is younger than its messages claim to be: only an older one that is held proves that none was lost

@@ -217,6 +217,8 @@ def test_random_adjacent_windows_equal_the_java_reader(bench, seed):
         try:
             checked.check(WINDOWS)
         except Exception as error:
-            raise AssertionError(f"seed {seed}, {kind}, after {checked.windows} windows: {error}") from error
+            raise AssertionError(f"STREAMS_SEED={seed}, {kind}, after {checked.windows} windows: {error}") from error
         seconds = time.monotonic() - began
-        print(f"seed {seed}, {kind}: {checked.windows} windows of {len(checked.rows)} rows equal, {seconds:.0f} s")
+        print(
+            f"STREAMS_SEED={seed}, {kind}: {checked.windows} windows of {len(checked.rows)} rows equal, {seconds:.0f} s"
+        )

@@ -83,4 +83,4 @@ def test_no_message_is_lost_or_doubled_by_what_befalls_recorders_and_partitions(
     assert (len(entries[0].cut), len(entries[-1].cut)) == (2, 5)
     assert {entry.recorder for entry in entries} == {"first", "one", "two", "three", "last"}
     read = Counter(value for plan in plans for value in stream.read(plan))
-    assert read == stream.written, seed
+    assert read == stream.written, f"STREAMS_SEED={seed}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from airflow_provider_streams.windows.tail.event import Event
 from airflow_provider_streams.windows.tail.row_condition import RowCondition
 from airflow_provider_streams.windows.tail.tail import Tail
 from stream_servers.java import run_java
+from tests.seeds import random_bytes
 
 pytestmark = pytest.mark.pulsar
 
@@ -95,7 +95,7 @@ def test_chunks_are_one_message_and_aborted_ones_are_none(bench, tail_of):
 
     topic = bench.topic()
     run_java(Path(__file__).with_name("Txn.java"), [bench.server.service_url, topic, "false"], bench.server.classpath)
-    large = os.urandom(12 << 20)
+    large = random_bytes(12 << 20)
     producer = bench.client.create_producer(
         topic, chunking_enabled=True, batching_enabled=False, compression_type=pulsar.CompressionType.ZSTD
     )

@@ -187,13 +187,13 @@ def test_a_random_users_tables_hold_each_message_of_each_window_once(bench, tmp_
             try:
                 exact += world.tables_hold_what_is_claimed()
             except AssertionError as error:
-                error.add_note(f"seed {SEED}, act {number}: {life.done}")
+                error.add_note(f"STREAMS_SEED={SEED}, act {number}: {life.done}")
                 raise
         span = Window(world.start, world.complete())
         for reader in ("first", "second"):
             how = {"length": LENGTH, "reader": reader, "sink": reader}
             world.backfill(span, **how, columns=("value", "publish_time", "partition", "ledger", "entry"))
-            assert world.windows(reader) == list(GRID.cells(span.start, span.end)), f"seed {SEED}: {life.done}"
+            assert world.windows(reader) == list(GRID.cells(span.start, span.end)), f"STREAMS_SEED={SEED}: {life.done}"
         exact += world.tables_hold_what_is_claimed()
         assert any(name.startswith("die") for name in life.done)
         assert exact > ACTS, "there were windows to compare"

@@ -119,7 +119,7 @@ def test_an_interrupted_run_starts_no_other_lane(gate, tmp_path):
     process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE)
     wait_until((tmp_path / "waits").exists, "the first lane is at work")
     process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=300)
+    _, error = process.communicate(timeout=600)
     assert b"KeyboardInterrupt" in error
     assert process.returncode != 0
     assert not (tmp_path / "next").exists()

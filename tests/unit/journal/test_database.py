@@ -153,7 +153,7 @@ def test_writers_take_turns(url):
     inside, entered = threading.Event(), threading.Event()
 
     def second():
-        inside.wait(30)
+        inside.wait(600)
         with database.writing() as connection:
             entered.set()
             connection.execute(source("second"))
@@ -164,7 +164,7 @@ def test_writers_take_turns(url):
         inside.set()
         assert not entered.wait(0.3)
         connection.execute(source("first"))
-    thread.join(120)
+    thread.join(600)
     with database.reading() as connection:
         assert connection.execute(select(sources.c.source_key).order_by(sources.c.id)).scalars().all() == [
             "first",
@@ -185,7 +185,7 @@ def test_a_fork_uses_connections_of_its_own(url):
     child = multiprocessing.get_context("fork").Process(target=database.insert_once, args=(source("child"),))
     with database.reading() as connection:
         child.start()
-        child.join(120)
+        child.join(600)
         assert connection.execute(select(sources.c.source_key)).scalars().all() == ["parent", "child"]
     assert child.exitcode == 0
 

@@ -73,7 +73,7 @@ def test_threads_that_open_an_empty_database_at_once_find_one_schema(url):
     barrier, failures = threading.Barrier(6), []
 
     def use():
-        barrier.wait(120)
+        barrier.wait(600)
         try:
             Database(url).prepare()
         except Exception as error:  # noqa: BLE001 - the main thread fails on it
@@ -83,7 +83,7 @@ def test_threads_that_open_an_empty_database_at_once_find_one_schema(url):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(120)
+        thread.join(600)
     assert failures == []
 
 

@@ -82,7 +82,7 @@ def test_a_job_ends_when_its_task_was_killed(python: Callable[..., subprocess.Po
     job = python(WANTED, tmp_path / "life")
     assert job.poll() is None
     living.kill()
-    assert job.wait(60) == EXIT_CODE
+    assert job.wait(600) == EXIT_CODE
 
 
 def test_a_life_that_ended_leaves_nothing(tmp_path: Path) -> None:

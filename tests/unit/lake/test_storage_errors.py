@@ -48,6 +48,24 @@ def test_waiting_helps_where_a_store_fails_and_not_where_it_refuses(words, kind)
     assert type(failure_of("s3://lake/orders", words, OSError(words))) is kind
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "PutBlob failed. Unexpected format in HTTP response. Expecting: 13, but found: 51",
+        f"{S3} NETWORK_CONNECTION during GetObject operation: curlCode: 8, Weird server reply",
+        "Generic MicrosoftAzure error: HTTP error: error decoding response body",
+        "JSONDecodeError: Expecting value: line 1 column 1 (char 0)",
+    ],
+)
+def test_an_answer_that_cannot_be_read_is_asked_for_again(words):
+    found = failure_of("abfss://lake@shop.dfs/orders", words, OSError(words))
+    assert type(found) is TableUnavailable
+    assert found.retryable
+    assert "the answer could not be read" in str(found)
+    denied = "AWS Error ACCESS_DENIED during GetObject operation: Unable to parse ExceptionName: X Message: denied"
+    assert type(failure_of("s3://lake/orders", denied, OSError(denied))) is SinkError
+
+
 XML = (
     'Server returned non-2xx status code 403 Forbidden: <?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>'
     "{}</Code><Message>The one you &lt;gave&gt;\n is not.</Message><Resource>/lake/x</Resource><RequestId>18EA"

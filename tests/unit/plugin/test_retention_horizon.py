@@ -36,7 +36,7 @@ async def test_a_slow_system_is_asked_once_and_answers_a_later_request():
 
     def ask(key: str) -> Horizon:
         asked.append(key)
-        release.wait(30)
+        release.wait(600)
         return Horizon(THEN)
 
     horizons = Horizons(ask)

@@ -232,5 +232,5 @@ def test_processes_that_need_the_same_build_it_once(tmp_path):
         """
     )
     started = [subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) for _ in range(3)]
-    assert [process.communicate(timeout=120)[0] for process in started] == ["whole\n"] * 3
+    assert [process.communicate(timeout=600)[0] for process in started] == ["whole\n"] * 3
     assert built.read_text() == "once\n"

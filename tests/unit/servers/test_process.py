@@ -163,7 +163,7 @@ def test_a_server_dies_with_its_starter_however_that_ends(tmp_path, number):
             with socket.create_connection((LOOPBACK, int(port))) as connection:
                 assert connection.recv(2) == b"hi"
             starter.send_signal(number)
-            starter.wait(120)
+            starter.wait(600)
             wait_until(lambda: gone(int(pid)), "the server to end", 120)
             wait_until(lambda: not Path(home).exists(), "its directory to go", 120)
         finally:

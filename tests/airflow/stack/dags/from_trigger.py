@@ -28,7 +28,7 @@ def awaiting(dag_id: str, schedule: Any, **arguments: Any) -> DAG:
     }
     start = datetime(2026, 11, 20, tzinfo=UTC)
     with DAG(dag_id, schedule=schedule, start_date=start, catchup=False, default_args={"retries": 2}) as dag:
-        ready = WindowReadySensor(task_id="ready", start_from_trigger=True, poke_interval=0.5, timeout=300, **common)
+        ready = WindowReadySensor(task_id="ready", start_from_trigger=True, poke_interval=0.5, timeout=900, **common)
         ready >> ReadWindowOperator(task_id="plan", dry_run=True, **common)
     return dag
 

@@ -75,4 +75,4 @@ def test_a_spark_that_is_gone_only_ends_its_lines():
 
     asked = threading.Event()
     with watched(Gone(), TaskProgress(shares(10)), every=0.001):
-        assert asked.wait(60)
+        assert asked.wait(600)

@@ -293,3 +293,21 @@ def test_a_run_by_hand_of_a_partitioned_dag_reads_the_last_full_window(dag_test,
     got = result(dag_test(dag, logical_date=EPOCH + timedelta(minutes=150)))
     assert Window.from_json(got["window"]) == Window(EPOCH + timedelta(hours=1), EPOCH + timedelta(hours=2))
     assert got["rows"] == 7200
+
+
+@needs(Feature.PARTITION_EVENTS)
+def test_a_partition_whose_hour_comes_twice_has_both_hours(dag_test, fake, spark_stand_in):
+    """Airflow's date of that partition is the second hour; its key is the name of both."""
+    from airflow.partition_mappers.temporal import StartOfHourMapper as CoreMapper
+    from airflow.sdk import PartitionedAssetTimetable, StartOfHourMapper
+
+    hours = Window(datetime(2026, 10, 25, tzinfo=UTC), datetime(2026, 10, 25, 2, tzinfo=UTC))
+    fake(events=3 * 3600, epoch=hours.start)
+    schedule = PartitionedAssetTimetable(
+        assets=Asset(uri="file:///upstream"), default_partition_mapper=StartOfHourMapper(timezone="Europe/Berlin")
+    )
+    date = CoreMapper(timezone="Europe/Berlin").to_partition_date("2026-10-25T02")
+    assert date.astimezone(UTC) == hours.start + timedelta(hours=1)
+    got = result(dag_test(reading("twice", schedule, window=None), partition=date))
+    assert (got["window_rule"], got["rows"], got["verdict"]) == ("partition", 2 * 2 * 3600, "complete")
+    assert got["window"] == {"start": "2026-10-25T00:00:00Z", "end": "2026-10-25T02:00:00Z"}

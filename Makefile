@@ -123,14 +123,12 @@ mutants: env ## whether the tests notice twenty faults that a tired engineer mig
 bench: servers ## side by side with the peers on this machine; prints the ratios
 	$(PY) -m tests.bench $(ARGS)
 
-fuzz: env ## damaged and unusual bytes through every decoder, then new examples for every property (MINUTES=1, SEED=)
+fuzz: env ## damaged and unusual bytes for every decoder, then new examples for every property (MINUTES=1 of each)
 	$(PY) -m tests.fuzz legal --minutes $(MINUTES)
 	$(PY) -m tests.fuzz damaged --minutes $(MINUTES)
 	$(PY) -m tests.fuzz.pravega --minutes $(MINUTES)
 	$(PY) -m tests.fuzz.formats --minutes $(MINUTES)
-	@seed=$${SEED:-$$RANDOM$$RANDOM}; echo "property tests: make fuzz SEED=$$seed"; \
-	STREAMS_SEED=$$seed STREAMS_EXAMPLES=$$((500 * $(MINUTES))) \
-		$(PY) -m pytest --timeout 0 --hypothesis-seed=$$seed -m "not slow" tests/unit
+	$(PY) -m tests.fuzz.properties --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
 demo: servers ## windows of real Pulsar and Pravega servers in an Iceberg table, queried by DuckDB (EVENTS=200000)
 	$(PY) dags_examples/run_demo.py --events $(EVENTS)

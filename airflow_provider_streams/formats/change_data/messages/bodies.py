@@ -10,8 +10,8 @@ import numpy as np
 
 from airflow_provider_streams.formats.arrow import arrays
 from airflow_provider_streams.formats.arrow.arrays import Array
-from airflow_provider_streams.formats.change_data.messages.layouts import INSIDE, Layout, is_metadata
-from airflow_provider_streams.formats.change_data.row_types.json_types import shown_type
+from airflow_provider_streams.formats.change_data.messages.layouts import INSIDE, Layout, has_documents, is_metadata
+from airflow_provider_streams.formats.change_data.row_types.json_types import is_shown_by, shown_type, takes_others
 from airflow_provider_streams.formats.change_data.row_types.meanings import TEXT
 from airflow_provider_streams.formats.change_data.row_types.mysql_types import mysql_type
 from airflow_provider_streams.formats.change_data.values import text_columns
@@ -24,6 +24,7 @@ from airflow_provider_streams.model.schema.decoding import WriterSchema
 from airflow_provider_streams.model.schema.type_json import to_json
 from airflow_provider_streams.model.schema.types import StructOf, Type
 
+_MOST_DIGITS = 1_000
 OTHER_FIELDS = "has a field that messages like it do not have"
 
 
@@ -49,6 +50,14 @@ class BodyReader(JsonReader):
             for one in layout.wire.fields
             if one.name in INSIDE and isinstance(one.type, StructOf)
         }
+        own = set(images) or layout.row_names
+        self._loose = {
+            one.name: one.type
+            for one in layout.wire.fields
+            if not layout.has_schema and one.name not in own and takes_others(one.type)
+        }
+        if self._loose:
+            self._blocks = None
         if self._blocks is not None:
             self._blocks = BlockReader(layout.wire, self._unmatched, strict=not layout.has_schema)
         self._unlike = causes.code(OTHER_FIELDS)
@@ -86,12 +95,23 @@ class BodyReader(JsonReader):
         return kept
 
     def _is_unlike(self, message: tuple[tuple[str, Any], ...]) -> bool:
-        """Whether a message has other fields. Columns that the layout lacks are noted."""
+        """Whether a message has other fields, or other types of them. Columns that the layout lacks are noted."""
+        return self._has_others(message) or self._has_other_types(message)
+
+    def _has_other_types(self, message: tuple[tuple[str, Any], ...]) -> bool:
+        """Whether a field beside the row has another type than in the sample, and would be read as that one."""
+        if not self._loose:
+            return False
+        return not all(is_shown_by(self._loose[name], _plain(value)) for name, value in message if name in self._loose)
+
+    def _has_others(self, message: tuple[tuple[str, Any], ...]) -> bool:
         if not self._images:
             others = [(name, value) for name, value in message if name not in self._names]
             self._note([one for one in others if not is_metadata(one[0])], {})
             return bool(others)
         fields = dict(message)
+        if (self._layout.row is None) != has_documents(_plain_source(fields), self._images):
+            return True
         types = dict(found) if isinstance(found := fields.get("mysqlType"), tuple) else {}
         unlike = any(name not in self._names for name in fields)
         for name, known in self._inside.items():
@@ -100,7 +120,7 @@ class BodyReader(JsonReader):
         for name in self._images:
             image = fields.get(name)
             for row in image if isinstance(image, list) else [image]:
-                if isinstance(row, tuple):
+                if isinstance(row, tuple) and self._layout.row is not None:
                     others = [one for one in row if one[0] not in self._row_names]
                     self._note(others, types)
                     unlike |= bool(others)
@@ -115,9 +135,17 @@ class BodyReader(JsonReader):
                 self.unplanned[name] = shown_type(_plain(value))
 
 
+def _plain_source(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A parsed message, as far as it shows whether its rows are documents."""
+    source = fields.get("source")
+    return {**fields, "source": dict(source)} if isinstance(source, tuple) else fields
+
+
 def _plain(value: Any) -> Any:
     """A value of `JsonParser` as Python's own parser has it."""
     match value:
+        case Number() if value.removeprefix("-").isdecimal() and len(value) <= _MOST_DIGITS:
+            return int(value)
         case Number():
             return float(value)
         case tuple():

@@ -16,6 +16,7 @@ from airflow_provider_streams.formats.change_data.row_types.connect_schema impor
 from airflow_provider_streams.formats.change_data.row_types.json_types import shown_type, written
 from airflow_provider_streams.formats.change_data.row_types.meanings import LONG, TEXT, Meaning, plain, struct_of
 from airflow_provider_streams.model.schema.change_rows import ChangeFormat
+from airflow_provider_streams.model.schema.type_json import to_json
 from airflow_provider_streams.model.schema.types import ArrayOf, Decimal, Field, Simple, StructOf, Type
 
 IMAGES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -60,6 +61,10 @@ class Layout:
     row: Meaning | None
     has_schema: bool
     numbers: str = ""
+
+    def reads_as(self, other: Layout) -> bool:
+        """Whether another layout is the same, also in the form of its texts, which types are compared without."""
+        return self == other and to_json(self.wire) == to_json(other.wire)
 
     @property
     def row_names(self) -> frozenset[str]:

@@ -65,7 +65,7 @@ class MessageReader:
         while len(left) and tries and len(known) < MOST_LAYOUTS:
             tries -= 1
             found = self._new_layout(group, int(left[0]), codes)
-            if found is None or any(found == layout for layout, _ in known):
+            if found is None or any(found.reads_as(layout) for layout, _ in known):
                 left = left[1:]
                 continue
             known.append((found, BodyReader(found, self._images, self._causes)))

@@ -14,6 +14,7 @@ from airflow_provider_streams.model.schema.type_table import TIMES
 from airflow_provider_streams.model.schema.types import ArrayOf, Decimal, Field, MapOf, Simple, StructOf, Type
 
 JSON: Final = Simple("string", form="json")
+_FRACTION, _LARGE = Simple("double"), Decimal(38, 0)
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 
 
@@ -23,9 +24,9 @@ def shown_type(value: Any) -> Type:  # noqa: PLR0911  # one for each kind of val
         case bool():
             return Simple("boolean")
         case int():
-            return LONG if _LEAST <= value <= _MOST else Decimal(38, 0)
+            return LONG if _LEAST <= value <= _MOST else _LARGE
         case float():
-            return Simple("double")
+            return _FRACTION
         case list():
             return ArrayOf(_shown_element([shown_type(one) for one in value if shows_type(one)]))
         case {"scale": int(), "value": str()} if len(value) == len(_SCALED):
@@ -35,6 +36,31 @@ def shown_type(value: Any) -> Type:  # noqa: PLR0911  # one for each kind of val
         case dict():
             return JSON
     return TEXT
+
+
+def takes_others(type_: Type) -> bool:
+    """Whether a type that a value showed also reads values that show another one, such as integers as fractions."""
+    match type_:
+        case StructOf(fields):
+            return any(takes_others(field.type) for field in fields)
+    return _is_json(type_) or type_ in (_FRACTION, _LARGE)
+
+
+def is_shown_by(type_: Type, value: Any) -> bool:
+    """Whether a parsed value, too, shows a type that `takes_others`. Null shows any."""
+    match type_, value:
+        case _, None:
+            return True
+        case StructOf(fields), dict():
+            return all(is_shown_by(field.type, value.get(field.name)) for field in fields)
+    if not takes_others(type_):
+        return True
+    own = shown_type(value)
+    return own == type_ and _is_json(own) == _is_json(type_)
+
+
+def _is_json(type_: Type) -> bool:
+    return isinstance(type_, Simple) and type_.form == JSON.form  # which types are compared without
 
 
 def shows_type(value: Any) -> bool:

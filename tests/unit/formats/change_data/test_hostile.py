@@ -15,6 +15,7 @@ from airflow_provider_streams.model.schema.change_rows import ENVELOPES, ChangeF
 from airflow_provider_streams.model.schema.ddl import parse_columns
 from tests.seeds import examples
 from tests.unit.formats.change_data.debezium_messages import (
+    SOURCE,
     change,
     decimal_field,
     field,
@@ -81,6 +82,11 @@ def decode(messages: list[bytes | None], envelope: Any) -> Changes | None:
 @settings(max_examples=examples(30), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.lists(spoiled(), min_size=1, max_size=4), st.sampled_from(ENVELOPES))
 @example([raw(change("c", GOOD)), raw(change("t")).replace(b'"schema"', b'"chema"')], "debezium")
+@example([raw(change("c", GOOD, source=SOURCE | {"connector": {}})), raw(change("c", GOOD))], "debezium")
+@example([raw(change("c", GOOD)), raw(change("c", GOOD, source=SOURCE | {"connector": {}}))], "debezium")
+@example([raw(change("c", GOOD, source=SOURCE | {"ts_ms": 0.5})), raw(change("c", GOOD))], "debezium")
+@example([raw(change("c", "")), raw(change("c", GOOD))], "debezium")
+@example([raw(change("c", GOOD)), raw(change("c", {"id": 1, "ame": "a"}, ""))], "debezium")
 def test_each_message_is_read_as_if_it_were_alone(messages: list[bytes | None], envelope: str) -> None:
     together = decode(messages, envelope)
     alone = [decode([one], envelope) for one in messages]

@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
-from hypothesis import settings
+from hypothesis import core, settings
+from hypothesis.internal.conjecture import providers
 
 from airflow_provider_streams import redaction
 from airflow_provider_streams.spark.launch.java import find_java
 from airflow_provider_streams.spark.launch.java_home import spark_java_home
+from tests.seeds import VARIABLES, chosen_seed, examples
 
 if TYPE_CHECKING:
     from tests.integration.lake.other_stores import AzuriteServer
@@ -74,16 +76,22 @@ _show_java()
 
 
 def _draw_the_same_each_time() -> None:
-    """Property tests draw new examples only where STREAMS_EXAMPLES says how many.
+    """Property tests draw other examples only where STREAMS_SEED or STREAMS_EXAMPLES says so.
 
-    No time limit for an example, as machines are shared. No database: an earlier run decides nothing.
+    No time limit for an example, as machines are shared. No database: an earlier run decides nothing. Nor do the
+    constants of those modules that happen to be imported, which Hypothesis would draw as well.
     """
-    more = os.environ.get("STREAMS_EXAMPLES")
-    settings.register_profile("same", deadline=None, print_blob=True, database=None, derandomize=True)
-    settings.register_profile(
-        "explore", deadline=None, print_blob=True, database=None, derandomize=False, max_examples=int(more or 100)
-    )
-    settings.load_profile("explore" if more else "same")
+    other = any(os.environ.get(name) for name in VARIABLES)
+    common = {"deadline": None, "print_blob": True, "database": None}
+    settings.register_profile("same", **common, derandomize=True)
+    settings.register_profile("explore", **common, derandomize=False, max_examples=examples(100))
+    settings.load_profile("explore" if other else "same")
+    if other:
+        core.global_force_seed = chosen_seed()
+    providers._get_local_constants = lambda: providers._local_constants
+
+
+os.environ["LC_ALL"] = "C.UTF-8"  # programs that tests start write their texts alike on any machine
 
 
 _draw_the_same_each_time()
@@ -95,15 +103,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     missing: dict[str, set[str]] = {}
     for item in items:
         if kept := item.get_closest_marker("slow_except"):
+            if not hasattr(item, "callspec"):
+                raise pytest.UsageError(f"slow_except is for tests with cases: {item.nodeid} has none")
             missing.setdefault(item.nodeid.partition("[")[0], set(kept.args)).discard(item.callspec.id)
             if item.callspec.id not in kept.args:
                 item.add_marker(pytest.mark.slow)
-    if gone := {test: cases for test, cases in missing.items() if cases and test not in _chosen_by_case(config)}:
+    by_case = _chosen_by_case(config)
+    if gone := {test: cases for test, cases in missing.items() if cases and test not in by_case}:
         raise pytest.UsageError(f"slow_except names cases that do not exist: {gone}")
 
 
 def _chosen_by_case(config: pytest.Config) -> set[str]:
-    return {argument.partition("[")[0] for argument in config.args if "[" in argument}
+    """The tests of which the command line names single cases, as pytest names tests."""
+    found = set()
+    for argument in config.args:
+        path, _, rest = argument.partition("[")[0].partition("::")
+        if "[" in argument:
+            where = (config.invocation_params.dir / path).resolve().relative_to(config.rootpath.resolve())
+            found.add(f"{where.as_posix()}::{rest}")
+    return found
 
 
 @pytest.fixture(scope="session")

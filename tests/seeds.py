@@ -6,11 +6,14 @@ import os
 import random
 
 DEFAULT_SEED = 20261127
+SEED, EXAMPLES = "STREAMS_SEED", "STREAMS_EXAMPLES"
+VARIABLES = (SEED, EXAMPLES)
+"""The environment variables that make a run draw others, or more."""
 
 
 def chosen_seed() -> int:
     """The seed in the environment variable STREAMS_SEED, or always the same one."""
-    return int(os.environ.get("STREAMS_SEED") or DEFAULT_SEED)
+    return int(os.environ.get(SEED) or DEFAULT_SEED)
 
 
 def random_bytes(count: int) -> bytes:
@@ -20,4 +23,4 @@ def random_bytes(count: int) -> bytes:
 
 def examples(usual: int) -> int:
     """How many examples a test draws: as many as usual, or so many for each hundred as STREAMS_EXAMPLES says."""
-    return usual * int(os.environ.get("STREAMS_EXAMPLES") or 100) // 100
+    return max(1, usual * int(os.environ.get(EXAMPLES) or 100) // 100)

@@ -1,4 +1,4 @@
-"""New examples for every property test, for as long as you like: `python -m tests.fuzz.properties --minutes 60`."""
+"""New examples for the property tests without servers: `python -m tests.fuzz.properties --minutes 60`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ import sys
 import time
 from itertools import count
 
+from tests.seeds import EXAMPLES, SEED
+
 PROPERTIES = ("-m", "hypothesis and not slow", "tests/unit", "tests/fuzz")
 ROUND = "100"
 """Examples of each round for each hundred that a test usually draws: a round takes about 80 s of one core."""
 
 
 def main() -> int:
-    """Rounds of all property tests until the time is over, one at least; the first that fails ends them."""
+    """Rounds of these tests until the time is over, one at least; the first that fails ends them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--seed", type=int, help="of the first round")
@@ -24,7 +26,7 @@ def main() -> int:
     first = secrets.randbits(24) if asked.seed is None else asked.seed
     end = time.monotonic() + 60 * asked.minutes
     for seed in count(first):
-        print(f"property tests with seed {seed}; again: make fuzz SEED={seed}", flush=True)
+        print(f"seed {seed}; again: python -m tests.fuzz.properties --minutes 0 --seed {seed}", flush=True)
         if code := round_of(seed):
             return code
         if time.monotonic() > end:
@@ -35,8 +37,8 @@ def main() -> int:
 
 def round_of(seed: int) -> int:
     """The exit code of pytest."""
-    command = [sys.executable, "-m", "pytest", "-q", "--timeout", "0", f"--hypothesis-seed={seed}", *PROPERTIES]
-    environment = {**os.environ, "STREAMS_SEED": str(seed), "STREAMS_EXAMPLES": ROUND}
+    command = [sys.executable, "-m", "pytest", "-q", "--timeout", "0", *PROPERTIES]
+    environment = {**os.environ, SEED: str(seed), EXAMPLES: ROUND}
     return subprocess.run(command, env=environment, check=False).returncode
 
 

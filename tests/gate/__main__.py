@@ -17,12 +17,13 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tests.gate.lanes import TIERS, Lane, Tier
 from tests.gate.record import MOST_FAILURES, Record, first_verdict, record_of, second_verdict
 from tests.gate.recorder import RECORD
+from tests.seeds import VARIABLES
 
 
 @dataclass
@@ -40,8 +41,8 @@ class Runner:
         record.touch()
         with log.open("wb") as output:
             process = subprocess.Popen(
-                [*self.command(lane), "-p", "tests.gate.recorder"],
-                env={**os.environ, RECORD: str(record)},
+                self.command(lane),
+                env={**_without_options_of_pytest(os.environ), RECORD: str(record)},
                 stdout=None if shown else output,
                 stderr=None if shown else subprocess.STDOUT,
             )
@@ -53,7 +54,7 @@ class Runner:
     def command(self, lane: Lane) -> list[str]:
         """How to run a lane."""
         marks = ["-m", self.marks] if self.marks else []
-        return [sys.executable, "-m", "pytest", f"--maxfail={MOST_FAILURES + 1}", *marks, *lane.arguments]
+        return [sys.executable, "-m", "tests.gate.recorder", f"--maxfail={MOST_FAILURES + 1}", *marks, *lane.arguments]
 
     def log(self, name: str) -> Path:
         """Where a lane's output goes."""
@@ -67,6 +68,11 @@ class Runner:
                 process.send_signal(signal.SIGINT)
         for process in self.processes:
             process.wait()
+
+
+def _without_options_of_pytest(environment: Mapping[str, str]) -> dict[str, str]:
+    """A tier is the same whatever a shell adds to other runs of pytest."""
+    return {name: value for name, value in environment.items() if not name.startswith("PYTEST_")}
 
 
 @contextmanager
@@ -91,9 +97,9 @@ def run_lanes(runner: Runner, tier: Tier) -> list[Record]:
         except KeyboardInterrupt:
             runner.end()  # the pool would wait for all its rows first
             raise
-    for row in rows:
-        for lane in row:
-            print(f"\n{lane.name}:\n{runner.log(lane.name).read_text(errors='replace')}")
+        finally:
+            for lane in (lane for row in rows for lane in row if runner.log(lane.name).exists()):
+                print(f"\n{lane.name}:\n{runner.log(lane.name).read_text(errors='replace')}", flush=True)
     return records
 
 
@@ -101,37 +107,50 @@ def _row(runner: Runner, row: Sequence[Lane]) -> list[Record]:
     return [runner.run(lane) for lane in row if not runner.is_ended]
 
 
-def repeat(runner: Runner, tests: Mapping[str, str]) -> dict[str, Record]:
-    """Each test alone, in a process of its own."""
+def repeat(runner: Runner, tests: Mapping[str, str], options: Sequence[str]) -> dict[str, Record]:
+    """Each test alone, in a process of its own, with the options of its first run."""
     records = {}
     for number, test in enumerate(tests):
         print(f"\nAgain, alone: {test}", flush=True)
-        records[test] = runner.run(Lane(f"again {number}", [test]), shown=True)
+        records[test] = runner.run(Lane(f"again {number}", [*options, test]), shown=True)
     return records
 
 
-def report(red: Mapping[str, str], flaky: Mapping[str, str], note: str) -> None:
+def command_of(test: str, make: str) -> str:
+    """What repeats a test alone, for a shell: make and its shell each take one layer of the quotes away."""
+    told = [f"{name}={shlex.quote(os.environ[name])} " for name in VARIABLES if os.environ.get(name)]
+    return f"{''.join(told)}{make} ARGS={shlex.quote(shlex.quote(test).replace('$', '$$'))}"
+
+
+def report(red: Mapping[str, str], flaky: Mapping[str, str], note: str, make: str) -> None:
     """The last lines of the run."""
     for test, error in flaky.items():
         print(f"flaky: {test}\n    {error}")
     for test, error in red.items():
         print(f"RED: {test}\n    {error}")
-        if "::" in test:
-            print(f'    make test ARGS="{shlex.quote(test)}"')
+        if "::" in test or Path(test).is_file():
+            print(f"    {command_of(test, make)}")
     if note:
         print(note)
 
 
-def run_tier(tier: Tier) -> int:
-    """Run a tier; the exit code."""
+def run_tier(tier: Tier, options: Sequence[str] = ()) -> int:
+    """Run a tier; the exit code.
+
+    Args:
+        tier: what to run.
+        options: those among its arguments that also hold for the second run of a test.
+    """
     began = time.monotonic()
     with _runner(tier.marks) as runner:
         records = run_lanes(runner, tier)
         first = first_verdict(records)
-        red, flaky = second_verdict(first, repeat(runner, first.repeat))
+        red, flaky = second_verdict(first, repeat(runner, first.repeat, options))
+    skipped = sum(len(one.skipped) for one in records)
     ran = sum(len(one.ended) for one in records)
-    print(f"\n{ran:,} tests in {(time.monotonic() - began) / 60:.1f} min: {len(red)} red, {len(flaky)} flaky")
-    report(red, flaky, first.note)
+    minutes = (time.monotonic() - began) / 60
+    print(f"\n{ran:,} tests in {minutes:.1f} min: {len(red)} red, {len(flaky)} flaky, {skipped} skipped")
+    report(red, flaky, first.note, tier.make)
     return int(bool(red))
 
 
@@ -141,8 +160,12 @@ def main() -> int:
     parser.add_argument("tier", choices=TIERS)
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="for pytest: run only these tests of the tier")
     args = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     tier = TIERS[args.tier]
-    return run_tier(Tier([[Lane("chosen", args.arguments)]], tier.marks) if args.arguments else tier)
+    if not args.arguments:
+        return run_tier(tier)
+    options = [one for one in args.arguments if not Path(one.partition("::")[0]).exists()]
+    return run_tier(replace(tier, lanes=[[Lane("chosen", args.arguments)]]), options)
 
 
 if __name__ == "__main__":

@@ -62,11 +62,13 @@ class Tier:
     """One of the suite's three sizes."""
 
     lanes: Sequence[Sequence[Lane]]
-    marks: str
+    marks: str = ""
+    make: str = "make test"
+    """Runs single tests of it."""
 
 
 TIERS = {
     "quick": Tier(LANES["servers"], "not slow"),
-    "all": Tier(LANES["servers"], ""),
-    "fast": Tier(LANES["fast"], f"not slow and {WITHOUT_SERVERS}"),
+    "all": Tier(LANES["servers"]),
+    "fast": Tier(LANES["fast"], f"not slow and {WITHOUT_SERVERS}", "make test-fast"),
 }

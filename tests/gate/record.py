@@ -9,9 +9,20 @@ from dataclasses import dataclass, field
 MOST_FAILURES = 10
 """With more of them, their cause is one, and to repeat them tells nothing new."""
 
+BROKEN = 70
+"""The exit code where an exception left pytest: what it does at its end failed."""
+
 _FINISHED = {0, 1}
-"""Exit codes of pytest: all passed, some failed. Any other: interrupted, broken, or killed."""
-_NOTHING_CHOSEN = 5
+"""Exit codes of pytest: all passed, some failed."""
+
+_OTHERS = {
+    2: "pytest was interrupted",
+    3: "pytest failed in itself",
+    4: "pytest was called in a wrong way, or a conftest.py cannot be imported",
+    5: "no test was chosen",
+    BROKEN: "what pytest does at its end failed",
+}
+"""Other exit codes: what says more is in the output above."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,21 +31,30 @@ class Record:
 
     lane: str
     exit_code: int
+    finished: int | None = None
+    """The exit code that was written down; None: the process ended before."""
     collected: tuple[str, ...] = ()
     ended: frozenset[str] = frozenset()
+    passed: frozenset[str] = frozenset()
+    skipped: frozenset[str] = frozenset()
     failed: Mapping[str, str] = field(default_factory=dict)
     """Test to the first line of its first error."""
+    final: frozenset[str] = frozenset()
+    """Those of them that another run cannot excuse."""
     broken: Mapping[str, str] = field(default_factory=dict)
     """What could not be collected."""
+    unseen_failures: int = 0
+    """So many more than were written down."""
 
     @property
     def cut_short(self) -> str:
         """Why this run says nothing about some of its tests; empty: it ran to its end."""
-        if self.exit_code == _NOTHING_CHOSEN and not self.broken:
-            return ""
+        if self.finished is None or self.finished != self.exit_code:
+            return f"pytest's process ended with {self.exit_code}{self._last_test}"
         if self.exit_code not in _FINISHED:
-            return f"pytest ended with {self.exit_code}{self._last_test}"
-        if self.exit_code == 1 and not self.failed:
+            reason = _OTHERS.get(self.exit_code, f"pytest ended with {self.exit_code}")
+            return f"{reason}: see its output above"
+        if self.unseen_failures or (self.exit_code == 1 and not self.failed):
             return "pytest failed, and recorded no failure"
         if missing := len(set(self.collected) - self.ended):
             return f"{missing:,} of {len(self.collected):,} tests did not run"
@@ -47,22 +67,39 @@ class Record:
 
 
 def record_of(lane: str, exit_code: int, lines: Iterable[str]) -> Record:
-    """What the plugin wrote; a last line that was cut off counts as none."""
-    collected: list[str] = []
-    ended: set[str] = set()
+    """What was written; a last line that was cut off counts as none."""
+    tests: dict[str, list[str]] = {name: [] for name in ("collected", "ended", "passed", "skipped")}
     failed: dict[str, str] = {}
+    final: set[str] = set()
     broken: dict[str, str] = {}
+    finished, unseen = None, 0
     for line in filter(lambda line: line.endswith("}\n"), lines):
         match json.loads(line):
-            case {"collected": str(test)}:
-                collected.append(test)
-            case {"ended": str(test)}:
-                ended.add(test)
-            case {"failed": str(test), "error": str(error)}:
+            case {"failed": str(test), "error": str(error), "final": bool(is_final)}:
                 failed.setdefault(test, error)
+                final |= {test} if is_final else set()
             case {"broken": str(test), "error": str(error)}:
                 broken[test] = error
-    return Record(lane, exit_code, tuple(collected), frozenset(ended), failed, broken)
+            case {"failures_of_pytest": int(counted), "failures_seen": int(seen)}:
+                unseen = counted - seen
+            case {"finished": int(code)}:
+                finished = code
+            case dict(told):
+                ((name, test),) = told.items()
+                tests[name].append(test)
+    return Record(
+        lane,
+        exit_code,
+        finished,
+        tuple(tests["collected"]),
+        frozenset(tests["ended"]),
+        frozenset(tests["passed"]),
+        frozenset(tests["skipped"]),
+        failed,
+        frozenset(final),
+        broken,
+        unseen,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,18 +119,20 @@ def first_verdict(records: Iterable[Record]) -> Verdict:
     cut = {f"the lane {one.lane}": one.cut_short for one in records if one.cut_short}
     broken = {test: error for one in records for test, error in one.broken.items()}
     failed = {test: error for one in records for test, error in one.failed.items()}
-    if not any(one.collected for one in records):
-        return Verdict({**broken, **cut, "the whole run": "no test was chosen"})
+    final = frozenset[str]().union(*(one.final for one in records))
     if len(failed) > MOST_FAILURES:
         return Verdict({**broken, **cut, **failed}, note=f"{len(failed)} tests failed: none was repeated.")
     if cut or broken:
         return Verdict({**broken, **cut, **failed}, note="The run is not complete: no test was repeated.")
-    return Verdict({}, failed)
+    return Verdict(
+        {test: error for test, error in failed.items() if test in final},
+        {test: error for test, error in failed.items() if test not in final},
+    )
 
 
 def second_verdict(first: Verdict, repeated: Mapping[str, Record]) -> tuple[Mapping[str, str], Mapping[str, str]]:
     """Red and flaky tests: those that failed twice, and those that passed alone; each with its first error."""
-    passed = {test for test, one in repeated.items() if one.exit_code == 0 and test in one.ended}
+    passed = {test for test, one in repeated.items() if not one.cut_short and not one.failed and test in one.passed}
     flaky = {test: error for test, error in first.repeat.items() if test in passed}
     red = {test: error for test, error in first.repeat.items() if test not in passed}
     return {**first.red, **red}, flaky

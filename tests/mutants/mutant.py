@@ -42,7 +42,7 @@ def read_mutant(path: Path) -> Mutant:
     """
     head = path.read_text().partition("diff --git ")[0]
     facts = dict(line.split(": ", 1) for line in head.splitlines() if ": " in line)
-    if not facts.keys() >= {"Rule", "Tests"}:
+    if not all(facts.get(name, "").strip() for name in ("Rule", "Tests")):
         raise ValueError(f"{path.name} must begin with a line `Rule: ..` and a line `Tests: ..`")
     return Mutant(path, facts["Rule"], tuple(facts["Tests"].split()))
 

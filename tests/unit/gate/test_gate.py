@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from stream_servers.waiting import wait_until
-from tests.gate.__main__ import run_tier
+from tests.gate.__main__ import command_of, main, run_tier
 from tests.gate.lanes import LANES, PIPELINE, Lane, Tier
 from tests.gate.record import MOST_FAILURES, record_of
+from tests.seeds import VARIABLES
 
 ROOT = Path(__file__).parents[3]
 
@@ -37,7 +38,9 @@ def gate(tmp_path, monkeypatch, capfd):
     """`gate({"test_a.py": text})` runs these files in a lane each; exit code and what was printed."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]))
-    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-k nothing_has_this_name")
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
     (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -p no:cacheprovider\n")
 
     def run(files, marks=""):
@@ -53,7 +56,7 @@ def test_a_suite_that_passes_is_green(gate):
     code, said = gate({"test_a.py": PASSES, "test_b.py": PASSES})
     assert code == 0
     assert said.splitlines()[-1].startswith("2 tests")
-    assert said.splitlines()[-1].endswith("0 red, 0 flaky")
+    assert said.splitlines()[-1].endswith("0 red, 0 flaky, 0 skipped")
 
 
 def test_what_passes_alone_is_flaky_and_not_red(gate):
@@ -68,7 +71,7 @@ def test_what_fails_twice_is_red_with_its_error_and_the_command_that_repeats_it(
     assert said.splitlines()[-3:] == [
         "RED: test_a.py::test_bad",
         "    assert 1 == 2",
-        '    make test ARGS="test_a.py::test_bad"',
+        "    make test ARGS=test_a.py::test_bad",
     ]
     assert "1 red, 1 flaky" in said
 
@@ -76,7 +79,7 @@ def test_what_fails_twice_is_red_with_its_error_and_the_command_that_repeats_it(
 def test_a_crash_is_red_although_its_exit_code_says_nothing(gate):
     code, said = gate({"test_a.py": CRASHES, "test_b.py": FAILS_ONCE})
     assert code == 1
-    assert "RED: the lane test_a.py\n    2 of 2 tests did not run" in said
+    assert "RED: the lane test_a.py\n    pytest's process ended with 0 before the end of test_a.py::test_crash" in said
     assert "Again, alone" not in said
 
 
@@ -93,16 +96,92 @@ def test_many_failures_are_red_at_once(gate):
     assert "Again, alone" not in said
 
 
-def test_a_lane_without_a_test_of_the_tier_is_no_failure(gate):
+def test_a_lane_without_a_test_of_the_tier_is_red(gate):
     marked = f"import pytest\n\n@pytest.mark.filterwarnings('default')\n{PASSES}"
     code, said = gate({"test_a.py": PASSES, "test_b.py": marked}, "not filterwarnings")
-    assert (code, "1 tests" in said) == (0, True)
-
-
-def test_a_run_without_any_test_is_red(gate):
-    code, said = gate({"test_a.py": PASSES, "test_b.py": PASSES}, "nothing_has_this_mark")
     assert code == 1
-    assert "RED: the whole run\n    no test was chosen" in said
+    assert "RED: the lane test_b.py\n    no test was chosen" in said
+
+
+SHARED_FIXTURE_FAILS = """
+import pytest
+
+@pytest.fixture(scope="module")
+def server():
+    yield
+    raise RuntimeError("the server lost data")
+
+def test_uses(server): pass
+def test_last(): pass
+"""
+
+
+def test_what_fails_after_its_test_is_red_at_once_whichever_test_was_the_last(gate):
+    code, said = gate({"test_a.py": SHARED_FIXTURE_FAILS, "test_b.py": FAILS_ONCE})
+    assert code == 1
+    assert "RED: test_a.py::test_last\n    RuntimeError: the server lost data" in said
+    assert "flaky: test_b.py::test_shaky" in said
+
+
+def test_a_counterexample_is_red_whatever_is_drawn_the_next_time(gate):
+    rare = "from hypothesis import given, strategies as st\nfrom pathlib import Path\n\nonce = Path('ran').exists()\n"
+    rare += "Path('ran').touch()\n\n@given(st.integers())\ndef test_rare(n):\n    assert once or n < 100\n"
+    code, said = gate({"test_a.py": rare})
+    assert (code, "flaky:" in said) == (1, False)
+
+
+UNCLOSED = "import socket\n\ndef test_leaves():\n    one = socket.socket()\n    box = [one]\n    box.append(box)\n"
+
+
+def test_what_pytest_finds_at_its_end_is_red_also_beside_a_flaky_test(gate, tmp_path):
+    kinds = ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning")
+    errors = "".join(f"    error::{kind}\n" for kind in kinds)
+    (tmp_path / "pytest.ini").write_text(f"[pytest]\naddopts = -p no:cacheprovider\nfilterwarnings =\n{errors}")
+    code, said = gate({"test_a.py": UNCLOSED + FAILS_ONCE})
+    assert code == 1
+    assert "RED: the lane test_a.py\n    what pytest does at its end failed" in said
+
+
+@pytest.mark.parametrize("gone", ["import os\nos._exit(0)\n", "import os\n\ndef test_gone():\n    os._exit(0)\n"])
+def test_a_lane_that_vanishes_is_red_although_others_pass(gate, gone):
+    code, said = gate({"test_a.py": gone, "test_b.py": PASSES})
+    assert code == 1
+    assert "RED: the lane test_a.py\n    pytest's process ended with 0" in said
+
+
+@pytest.mark.parametrize("then", ["skip", "xfail"])
+def test_what_is_skipped_alone_did_not_pass(gate, then):
+    once = FAILS_ONCE.replace("    assert not first", f"    import pytest\n    first or pytest.{then}()\n    assert 0")
+    code, said = gate({"test_a.py": once})
+    assert (code, "RED: test_a.py::test_shaky" in said) == (1, True)
+
+
+def test_a_forked_child_that_leaves_its_test_says_nothing(gate):
+    forks = "import os\n\ndef test_forks():\n    if os.fork() == 0:\n        return\n    os.wait()\n    os._exit(0)\n"
+    code, _ = gate({"test_a.py": forks})
+    assert code == 1
+
+
+@pytest.mark.parametrize("odd", ["a b", 'a"b', "a'b", "a$b", "`touch there`", "a\\b", "'; touch there; '", "a[b]::c"])
+def test_the_command_that_repeats_a_test_names_it_whatever_its_name(tmp_path, odd):
+    (tmp_path / "Makefile").write_text("test:\n\t@printf '%s\\n' $(ARGS)\n")
+    command = command_of(f"test_a.py::test_bad[{odd}]", "make test")
+    said = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=True)  # noqa: S602
+    assert said.stdout == f"test_a.py::test_bad[{odd}]\n"
+    assert not (tmp_path / "there").exists()
+
+
+def test_the_command_that_repeats_a_test_draws_as_it_did(monkeypatch):
+    monkeypatch.setenv("STREAMS_SEED", "7")
+    assert command_of("test_a.py::test_bad", "make test") == "STREAMS_SEED=7 make test ARGS=test_a.py::test_bad"
+
+
+def test_a_second_run_has_the_options_of_the_first(gate, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["gate", "fast", "--runxfail", "test_a.py"])
+    Path("test_a.py").write_text("import pytest\n\n@pytest.mark.xfail\ndef test_bad():\n    assert 0\n")
+    monkeypatch.setattr("tests.gate.__main__.TIERS", {"fast": Tier(())})
+    del gate  # its folder alone
+    assert main() == 1
 
 
 def test_an_interrupted_run_starts_no_other_lane(gate, tmp_path):
@@ -127,7 +206,7 @@ def test_an_interrupted_run_starts_no_other_lane(gate, tmp_path):
 
 def test_a_record_that_was_cut_off_leaves_its_last_test_unfinished():
     record = record_of("units", 0, ['{"collected": "a"}\n', '{"ended": "a"'])
-    assert record.cut_short == "1 of 1 tests did not run"
+    assert record.cut_short == "pytest's process ended with 0 before the end of a"
 
 
 @pytest.mark.parametrize("tier", LANES)

@@ -38,6 +38,7 @@ _LONG_UNITS = (
     "tests/unit/lake",
     "tests/unit/cli",
     "tests/unit/journal",
+    "tests/unit/servers",
     "tests/unit/triggers",
     "tests/unit/test_timetables.py",
 )

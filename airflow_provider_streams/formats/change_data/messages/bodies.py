@@ -99,7 +99,7 @@ class BodyReader(JsonReader):
         return self._has_others(message) or self._has_other_types(message)
 
     def _has_other_types(self, message: tuple[tuple[str, Any], ...]) -> bool:
-        """Whether a field beside the row has another type than in the sample, and would be read as that one."""
+        """Whether a field outside the row has another type than in the sample, and would be read as that one."""
         if not self._loose:
             return False
         return not all(is_shown_by(self._loose[name], _plain(value)) for name, value in message if name in self._loose)

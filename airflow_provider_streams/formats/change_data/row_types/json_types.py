@@ -47,7 +47,7 @@ def takes_others(type_: Type) -> bool:
 
 
 def is_shown_by(type_: Type, value: Any) -> bool:
-    """Whether a parsed value, too, shows a type that `takes_others`. Null shows any."""
+    """Whether another parsed value shows a type that `takes_others`. Null shows any."""
     match type_, value:
         case _, None:
             return True

@@ -62,7 +62,7 @@ _UNREADABLE = re.compile(
 """What clients say of bytes that are no answer to what they asked."""
 _UNREADABLE_HELP = (
     "the answer could not be read, as of a server that stops or of a proxy before it. The next attempt asks again; if "
-    "it is told the same, see that the connection's address is that of the store or catalog itself"
+    "the answer is the same, see that the connection leads to the store or catalog itself"
 )
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FULL_WORDS = re.compile(r"no space left on device|storage_?full|insufficient_?storage|quota_?exceeded", re.IGNORECASE)

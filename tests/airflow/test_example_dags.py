@@ -117,6 +117,17 @@ def test_the_iceberg_example_lands_hours_and_the_upkeep_example_keeps_their_tabl
 
 @pytest.mark.lake
 @pytest.mark.pulsar
+@pytest.mark.usefixtures("store", "shop_orders")
+def test_the_example_of_a_check_reports_on_broker_and_catalog(dag_test):
+    report = succeeded(dag_test(example("doctor")), "check")
+    asked = {finding["area"] for finding in report["findings"] if finding["level"] != "skipped"}
+    assert {"connection", "grants", "clock", "retention", "schema", "journal", "spark", "sink"} <= asked
+    assert "error" not in {finding["level"] for finding in report["findings"]}
+    assert report["exit_status"] == 0
+
+
+@pytest.mark.lake
+@pytest.mark.pulsar
 def test_the_example_of_many_tables_lands_each_topic_in_its_own(dag_test, store, shop_orders, pulsar_server):
     other = shop.take_orders(pulsar_server, "shop/orders/Some.Returns", TO_BE_PUBLISHED[::2])
     assert dag_test(example("pulsar_to_tables"), partition=HOURS[0].start).state == DagRunState.SUCCESS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,6 +14,7 @@ from airflow.utils.state import DagRunState, TaskInstanceState
 
 from airflow_provider_streams import Cuts, ParquetSink, PublishTime, Window
 from airflow_provider_streams.airflow_features import Feature
+from airflow_provider_streams.airflow_runtime import metrics
 from airflow_provider_streams.connections.journal import open_journal
 from airflow_provider_streams.lake.parquet.table import ParquetTable
 from airflow_provider_streams.operators.backfill import BackfillWindowsOperator
@@ -311,3 +313,20 @@ def test_a_partition_whose_hour_comes_twice_has_both_hours(dag_test, fake, spark
     got = result(dag_test(reading("twice", schedule, window=None), partition=date))
     assert (got["window_rule"], got["rows"], got["verdict"]) == ("partition", 2 * 2 * 3600, "complete")
     assert got["window"] == {"start": "2026-10-25T00:00:00Z", "end": "2026-10-25T02:00:00Z"}
+
+
+def test_whom_it_concerns_learns_that_a_table_was_removed(dag_test, fake, spark_stand_in, tmp_path, monkeypatch):
+    """By the callback of the task, and by a figure."""
+    fake(events=3600)
+    figures, told = [], []
+    monkeypatch.setattr(metrics.Stats, "incr", lambda name, count=1, **_: figures.append((name, count)))
+    sink = ParquetSink(f"{tmp_path}/lake/numbers")
+    minutes = [Window(EPOCH + timedelta(minutes=n), EPOCH + timedelta(minutes=n + 1)) for n in range(2)]
+    first, second = (reading("removed", window=window, sink=sink, on_missing=told.append) for window in minutes)
+    result(dag_test(first))
+    assert told == []
+    shutil.rmtree(sink.path.removeprefix("file://"))
+    result(dag_test(second))
+    (lost,) = told
+    assert (lost.reader, lost.windows, lost.is_table_gone) == ("removed.read", (minutes[0],), True)
+    assert ("streams.missing_windows", 1) in figures

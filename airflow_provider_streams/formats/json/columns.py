@@ -72,7 +72,7 @@ def _declared(
         return replace(schema, parts=(key, _declared(name, value, declared, lacking, strict=strict)))
     if schema.format != "json":
         raise InvalidSchema(
-            f"{name}=Auto('..'), {name}=Auto(refuse_unmatched=True)",
+            f"the fields or refuse_unmatched=True of {name}",
             f"they are for JSON, and its schema is of {schema.format}",
         )
     lacking.append(set())

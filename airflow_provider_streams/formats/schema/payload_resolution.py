@@ -59,9 +59,8 @@ def decoding_of(
         }
         if not schemas:
             raise InvalidSchema(f"value={value.format!r}", "the system told no schema")
-        if isinstance(value, Auto):
-            declared = parse_columns(value.fields) if value.fields else None
-            schemas = as_declared(schemas, declared, strict=value.refuse_unmatched)
+        declared = parse_columns(value.fields) if isinstance(value, Auto) and value.fields else None
+        schemas = as_declared(schemas, declared, strict=value.refuse_unmatched)
         schemas = _with_leading(value.version, schemas)
     else:
         framing, types = "", ONE_TYPE

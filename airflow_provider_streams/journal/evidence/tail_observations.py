@@ -1,6 +1,7 @@
 """Where sources ended at some moments: this tells whether everything stored since is still there.
 
-A source is observed often, and few observations are kept: the older, the fewer.
+A source is observed often, and few observations are kept: the older, the fewer. One that says more than those before
+it is always kept: it may be the only one that saw a stream that came and went.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ SPACING = timedelta(minutes=5)
 """A tail observation is kept when the one kept before it is so much older."""
 
 _THINNED = ((timedelta(days=30), timedelta(days=1)), (timedelta(days=2), timedelta(hours=1)))
-"""Of those older than the first, one is kept in each stretch of the second."""
+"""Of those older than the first, one that says no more than the others is kept in each stretch of the second."""
 
 
 class TailObservations(JournalPart):
@@ -43,7 +44,10 @@ class TailObservations(JournalPart):
         of_source = kept.c.source_id == source_id
         with self._database.reading() as connection:
             moments = connection.execute(select(kept.c.seen_at).where(of_source)).scalars().all()
-        if gone := superfluous(moments, now):
+            crowds = [
+                _found(connection, _of(source_id).where(kept.c.seen_at.in_(one))) for one in crowded(moments, now)
+            ]
+        if gone := [moment for crowd in crowds for moment in superfluous(crowd)]:
             with self._database.writing() as connection:
                 connection.execute(delete(kept).where(of_source, kept.c.seen_at.in_(gone)))
 
@@ -76,15 +80,24 @@ class TailObservations(JournalPart):
             return [first, *within, *_found(connection, later.where(kept.c.seen_at >= end).limit(1))]
 
 
-def superfluous(moments: Iterable[datetime], now: datetime) -> list[datetime]:
-    """Those that need not be kept: all but the first of each stretch of time. The first of all always is. Pure."""
-    gone, last = [], None
+def crowded(moments: Iterable[datetime], now: datetime) -> list[list[datetime]]:
+    """Moments that share a stretch of time of which one is enough, in order. Pure."""
+    stretches: dict[tuple[timedelta, int], list[datetime]] = {}
     for moment in sorted(moments):
-        spacing = next((spacing for age, spacing in _THINNED if now - moment > age), None)
-        stretch = None if spacing is None else (spacing, (moment - EPOCH) // spacing)
-        if stretch is not None and stretch == last:
-            gone.append(moment)
-        last = stretch
+        if spacing := next((spacing for age, spacing in _THINNED if now - moment > age), None):
+            stretches.setdefault((spacing, (moment - EPOCH) // spacing), []).append(moment)
+    return [stretch for stretch in stretches.values() if len(stretch) > 1]
+
+
+def superfluous(crowd: Iterable[TailObservation]) -> list[datetime]:
+    """Of the tail observations of a stretch: when those were made that add nothing to the last one that stays. Pure."""
+    gone: list[datetime] = []
+    last: TailObservation | None = None
+    for one in sorted(crowd, key=lambda one: one.at):
+        if last is None or one.adds_to(last):
+            last = one
+        else:
+            gone.append(one.at)
     return gone
 
 

@@ -31,7 +31,7 @@ class Auto:
             timestamp(ms), unitPrice double from unit_price`. They override the schema, which decides other fields.
         refuse_unmatched: as in `Json`.
         type: the record type to read, for a topic with several: its full name, or the last part of it. Events of others
-            are counted, and set aside. Several names are former names of one type.
+            are counted (`other_type`), and are no rows. Several names are former names of one type.
         types: `all` reads every type: rows have the fields of all types, and `_type`.
         version: the version whose columns the table has; empty: the newest one. Events of versions that do not fit it
             are undecodable.
@@ -166,6 +166,7 @@ class Registry:
         types: as in `Auto`.
         version: the id of the encoding whose columns the table has, as in `Auto`.
         as_text: as in `Auto`.
+        refuse_unmatched: as in `Json`, for a group of JSON schemas.
 
     Raises:
         InvalidSchema: a function is not written so; or as in `Auto`.
@@ -181,6 +182,7 @@ class Registry:
     types: Literal["", "all"] = ""
     version: str = ""
     as_text: bool = False
+    refuse_unmatched: bool = False
 
     def __post_init__(self) -> None:
         pairs = tuple(sorted(dict(self.codecs).items()))

@@ -72,7 +72,9 @@ READ_OPTIONS: tuple[Option, ...] = (
     Option("value_version", "auto, registry: the version of the schema that gives the columns; default: the newest"),
     Option("value_placeholder", "debezium: the connector's unavailable.value.placeholder"),
     Option("value_as_text", "auto, registry: true reads fields as text that no type holds for all versions", "false"),
-    Option("value_refuse_unmatched", "auto, json: true makes an object bad that has keys of no column", "false"),
+    Option(
+        "value_refuse_unmatched", "auto, json, registry: true makes an object bad that has keys of no column", "false"
+    ),
     Option("key_format", "what keys are; words as for value_format"),
     Option("key_schema", "the schema of keys; written as for value_schema"),
     Option("on_decode_error", "fail, drop, or quarantine: write such events to quarantine_path", "fail"),

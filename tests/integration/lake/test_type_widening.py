@@ -105,6 +105,16 @@ def test_numbers_become_wider_and_windows_of_both_types_are_one_table(table):
     assert {hour(0), hour(1), hour(2)} <= table.windows()
 
 
+@pytest.mark.parametrize("table", ["delta"], indirect=True)
+def test_deltas_log_and_ours_say_that_the_older_files_were_written_again(table, caplog):
+    land(table.sink, hour(0), narrow(OLD))
+    land(table.sink, hour(1), wide(NEW))
+    assert "all files are rewritten" in caplog.text
+    newest, before, *_ = DeltaTable(table.sink.path).history()
+    assert newest["streams.rewritten"].split(", ")[:3] == ["whole", "broken", "amount"]
+    assert "streams.rewritten" not in before
+
+
 def test_without_leave_nothing_becomes_wider(table):
     if isinstance(table.sink, ParquetSink):
         return  # the reader's landing says so before, see `test_landing`

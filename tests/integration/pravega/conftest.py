@@ -30,7 +30,7 @@ from airflow_provider_streams.systems.pravega.operations.scaling import Choice, 
 from airflow_provider_streams.systems.pravega.planning import cuts
 from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pravega.system import PravegaSystem
-from stream_servers import PravegaServer
+from stream_servers import QUICK_START, PravegaServer
 from stream_servers.java import start_java
 from stream_servers.waiting import wait_until
 
@@ -139,6 +139,28 @@ class Peer:
                 process.wait(600)
             except subprocess.TimeoutExpired:
                 process.kill()
+
+
+_READ = {"prn::/scope:s": "READ", "prn::/scope:s/stream:t": "READ"}
+_STREAM = {"prn::/scope:s": "READ", "prn::/scope:s/stream:t": "READ_UPDATE"}
+_SCOPE = {"prn::/scope:s": "READ_UPDATE", "prn::/scope:s/stream:t": "READ_UPDATE"}
+HOLDERS = {
+    "writer": _STREAM,
+    "scope": _SCOPE,
+    "all": {**_SCOPE, "prn::/scope:s/*": "READ_UPDATE"},
+    "groups": {**_STREAM, "prn::/scope:s/*": "READ_UPDATE"},
+    "readall": {**_STREAM, "prn::/scope:s/*": "READ"},
+}
+"""Accounts that may update `s/t`, and see more or less of the scope."""
+
+
+@pytest.fixture(scope="session")
+def pravega_auth_server() -> Iterator[PravegaServer]:
+    """A server with accounts, of which `reader` may read `s/t` and `access/t`, and `stranger` neither."""
+    reader = {**_READ, "prn::/scope:access": "READ", "prn::/scope:access/stream:t": "READ"}
+    accounts = {**HOLDERS, "reader": reader, "stranger": {"prn::/scope:other": "READ"}}
+    with PravegaServer(accounts=accounts, heap="1g", jvm=QUICK_START) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

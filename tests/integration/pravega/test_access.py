@@ -21,21 +21,17 @@ from airflow_provider_streams.systems.pravega.system import PravegaSystem
 from airflow_provider_streams.windows.plan.cut_recording import record
 from airflow_provider_streams.windows.plan.planning import WindowRead, pinned_plan
 from airflow_provider_streams.windows.plan.readiness import WindowQuestion
-from stream_servers import PravegaServer
 from stream_servers.pravega import ADMIN
 from tests.integration.pravega.conftest import Lab, Peer
 
-pytestmark = [pytest.mark.pravega, pytest.mark.slow]
+pytestmark = pytest.mark.pravega
 
 START, HOUR = datetime(2026, 11, 20, 10, tzinfo=UTC), timedelta(hours=1)
 
-READ_ONLY = {"prn::/scope:s": "READ", "prn::/scope:s/stream:t": "READ"}
-
 
 @pytest.fixture(scope="module")
-def secured():
-    with PravegaServer(accounts={"reader": READ_ONLY}, heap="1g") as server:
-        yield server
+def secured(pravega_auth_server):
+    return pravega_auth_server
 
 
 @pytest.fixture
@@ -50,26 +46,27 @@ def connect(secured):
             }
             system = PravegaSystem.from_options(options)
             stack.callback(system.close)
-            return Lab(system, "s")
+            return Lab(system, "access")
 
         yield make
 
 
 @pytest.fixture(scope="module")
 def written(secured, tmp_path_factory):
-    """`s/t` with 60 events of 100 kB, and `s/hidden`."""
+    """`access/t` with 60 events of 100 kB, and `access/hidden`."""
     options = {"controller": secured.controller_uri, "username": ADMIN, "password": secured.password()}
     system = PravegaSystem.from_options(options)
-    system.client.call(controller_calls.create_scope("s"))
-    for stream in ("s/t", "s/hidden"):
+    system.client.call(controller_calls.create_scope("access"))
+    for stream in ("access/t", "access/hidden"):
         system.client.call(controller_calls.create_stream(stream))
     peer = Peer(secured, tmp_path_factory.mktemp("peer") / "logback.xml")
-    peer.write("s/t", 60, size=100_000)
+    peer.write("access/t", 60, size=100_000)
     peer.close()
     system.close()
-    return "s/t"
+    return "access/t"
 
 
+@pytest.mark.slow
 def test_a_read_only_user_can_plan_and_read(connect, written):
     lab = connect("reader")
     events, receipt = lab.read(lab.plan(written))
@@ -77,6 +74,7 @@ def test_a_read_only_user_can_plan_and_read(connect, written):
     assert receipt.verdict == "complete"
 
 
+@pytest.mark.slow
 def test_wrong_credentials_are_refused_as_such(connect, written):
     for user, password in (("reader", "wrong"), ("stranger", "wrong")):
         with pytest.raises(AuthenticationFailed) as raised:
@@ -84,27 +82,30 @@ def test_wrong_credentials_are_refused_as_such(connect, written):
         assert "wrong" not in str(raised.value)
 
 
+@pytest.mark.slow
 def test_no_credentials_are_refused(secured, written):
     system = PravegaSystem.from_options({"controller": secured.controller_uri})
     with pytest.raises(AuthenticationFailed):
-        Lab(system, "s").plan(written)
+        Lab(system, "access").plan(written)
     system.close()
 
 
+@pytest.mark.slow
 def test_what_a_user_may_not_do_is_not_authorized(connect, written):
     lab = connect("reader")
-    with pytest.raises(NotAuthorized, match="getSegments of s/hidden"):
-        lab.plan("s/hidden")
+    with pytest.raises(NotAuthorized, match="getSegments of access/hidden"):
+        lab.plan("access/hidden")
     with pytest.raises(NotAuthorized):
         lab.call(controller_calls.truncate_stream(written, {0: 0}))
 
 
+@pytest.mark.slow
 def test_a_token_that_expires_in_the_middle_is_renewed(secured, connect, written, monkeypatch):
     monkeypatch.setattr("airflow_provider_streams.systems.pravega.reading.reader.REQUEST_BYTES", 300_000)
     lab = connect("reader")
     plan = lab.plan(written)
     tokens = lab.system.client.tokens
-    old = secured.delegation_token("segmentstoreresource", {"prn::/scope:s/stream:t": "READ"}, -5)
+    old = secured.delegation_token("segmentstoreresource", {"prn::/scope:access/stream:t": "READ"}, -5)
     with contextlib.closing(lab.system.read(plan, plan.splits[0])) as reader:
         batches = iter(reader)
         rows = len(next(batches))
@@ -115,10 +116,11 @@ def test_a_token_that_expires_in_the_middle_is_renewed(secured, connect, written
     assert tokens.known(written) != old
 
 
+@pytest.mark.slow
 def test_a_token_of_another_stream_is_not_authorized_and_shows_no_stack(secured, connect, written):
     lab = connect("reader")
     plan = lab.plan(written)
-    wrong = secured.delegation_token("segmentstoreresource", {"prn::/scope:s/stream:hidden": "READ"})
+    wrong = secured.delegation_token("segmentstoreresource", {"prn::/scope:access/stream:hidden": "READ"})
     client = lab.system.client
     client.tokens.learn(written, wrong)
     client.token = lambda _: wrong  # type: ignore[method-assign]  # the controller gives nothing better
@@ -130,17 +132,19 @@ def test_a_token_of_another_stream_is_not_authorized_and_shows_no_stack(secured,
     assert "io.pravega" not in str(raised.value)
 
 
+@pytest.mark.slow
 def test_a_missing_stream_is_not_found_for_an_administrator(connect, written):
     with pytest.raises(SourceNotFound):
-        connect(ADMIN).plan("s/missing")
+        connect(ADMIN).plan("access/missing")
 
 
+@pytest.mark.slow
 def test_a_read_only_user_can_ask_all_that_sensors_ask(connect, written):
     lab = connect("reader")
     state = lab.run(queries.describe(written))
     assert (state.head, state.tail, state.is_sealed) == (lab.head(written), lab.tail(written), False)
-    assert lab.run(queries.streams("s")) == (written,), "what it may not read, it does not see"
-    assert connect(ADMIN).run(queries.streams("s")) == ("s/hidden", written)
+    assert lab.run(queries.streams("access")) == (written,), "what it may not read, it does not see"
+    assert connect(ADMIN).run(queries.streams("access")) == ("access/hidden", written)
     assert lab.run(queries.unread(written)).bytes == 60 * 100_008
     assert lab.run(queries.stream_end(written)) is None
     (segment,) = lab.tail(written).segments
@@ -156,7 +160,7 @@ def test_a_read_only_user_can_ask_all_that_sensors_ask(connect, written):
 def test_a_user_who_may_read_a_part_of_a_scope_is_told_so_and_misses_nothing_that_was_planned_before(
     connect, written, tmp_path
 ):
-    source, (admin, reader) = PravegaSource(scope="s"), (connect(user).system for user in (ADMIN, "reader"))
+    source, (admin, reader) = PravegaSource(scope="access"), (connect(user).system for user in (ADMIN, "reader"))
 
     def plan(journal, system, number, **more):
         window = Window(START + number * HOUR, START + (number + 1) * HOUR)
@@ -165,18 +169,18 @@ def test_a_user_who_may_read_a_part_of_a_scope_is_told_so_and_misses_nothing_tha
         )
 
     with Journal.open(f"sqlite:///{tmp_path / 'own.db'}") as own:
-        shown = "listed in s: 1 stream: s/t; Pravega lists only streams that the user reader may read"
+        shown = "listed in access: 1 stream: access/t; Pravega lists only streams that the user reader may read"
         found = plan(own, reader, 0)
         assert (found.source.names, found.remarks) == ((written,), (shown,))
         assert shown in plan_table(found)
     with Journal.open(f"sqlite:///{tmp_path / 'journal.db'}") as journal:
-        assert plan(journal, admin, 0).source.names == ("s/hidden", written)
+        assert plan(journal, admin, 0).source.names == ("access/hidden", written)
         for _ in range(2):
-            with pytest.raises(NotAuthorized, match=r"not allowed to read s/hidden .*on_loss='record'"):
+            with pytest.raises(NotAuthorized, match=r"not allowed to read access/hidden .*on_loss='record'"):
                 plan(journal, reader, 1)
         accepted = plan(journal, reader, 1, on_loss="record")
         assert {(one.shard.rpartition("/")[0], one.cause) for one in accepted.losses} == {
-            ("s/hidden", "the user may not read the stream any more")
+            ("access/hidden", "the user may not read the stream any more")
         }
         assert journal.last_names(source.key, "tests") == (written,), "accepted once"
         systems = [{source.conn_id: system} for system in (admin, reader)]
@@ -186,6 +190,7 @@ def test_a_user_who_may_read_a_part_of_a_scope_is_told_so_and_misses_nothing_tha
         assert "--start-over" in str(second.error)
 
 
+@pytest.mark.slow
 def test_health_needs_no_more_than_a_login(connect, secured, written):
     for user, store in (("reader", NOT_ASKED), (ADMIN, UP)):
         assert health(connect(user).system.client) == {"controller": UP, "segment store": store}

@@ -16,35 +16,22 @@ from airflow_provider_streams.systems.pravega.client.hold_calls import Group
 from airflow_provider_streams.systems.pravega.client.stream_configuration import Retention, RetentionKind, Settings
 from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pravega.system import PravegaSystem
-from stream_servers import PravegaServer
 from stream_servers.pravega import ADMIN
+from tests.integration.pravega.conftest import HOLDERS
 
 pytestmark = pytest.mark.pravega
 
-READ = {"prn::/scope:s": "READ", "prn::/scope:s/stream:t": "READ"}
-STREAM = {"prn::/scope:s": "READ", "prn::/scope:s/stream:t": "READ_UPDATE"}
-SCOPE = {"prn::/scope:s": "READ_UPDATE", "prn::/scope:s/stream:t": "READ_UPDATE"}
-HOLDERS = {
-    "writer": STREAM,
-    "scope": SCOPE,
-    "all": {**SCOPE, "prn::/scope:s/*": "READ_UPDATE"},
-    "groups": {**STREAM, "prn::/scope:s/*": "READ_UPDATE"},
-    "readall": {**STREAM, "prn::/scope:s/*": "READ"},
-}
-
 
 @pytest.fixture(scope="module")
-def secured():
-    accounts = {**HOLDERS, "reader": READ, "stranger": {"prn::/scope:other": "READ"}}
-    with PravegaServer(accounts=accounts, heap="1g") as server:
-        system = system_of(server, ADMIN)
-        system.client.call(controller_calls.create_scope("s"))
-        for stream in ("s/t", "s/short"):
-            system.client.call(controller_calls.create_stream(stream))
-        short = Settings(retention=Retention(RetentionKind.TIME, 60_000, 60_000))
-        system.client.call(controller_calls.update_stream("s/short", short))
-        system.close()
-        yield server
+def secured(pravega_auth_server):
+    system = system_of(pravega_auth_server, ADMIN)
+    system.client.call(controller_calls.create_scope("s"))
+    for stream in ("s/t", "s/short"):
+        system.client.call(controller_calls.create_stream(stream))
+    short = Settings(retention=Retention(RetentionKind.TIME, 60_000, 60_000))
+    system.client.call(controller_calls.update_stream("s/short", short))
+    system.close()
+    return pravega_auth_server
 
 
 def system_of(server, user):

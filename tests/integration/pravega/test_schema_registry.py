@@ -139,6 +139,15 @@ def test_what_javas_serializers_write_is_what_rows_hold(written, format_, codec,
         assert bad == []
 
 
+def test_objects_with_keys_of_no_column_are_refused_on_demand(written):
+    strict = Registry(refuse_unmatched=True)
+    assert [value for value, cause, _ in written.rows("json-none", value=strict) if cause is None] == JSON
+    (versions,) = written.plan("json-none", value=strict).decoding.schemas.values()
+    assert all(schema.strict for schema in versions.values())
+    with pytest.raises(InvalidSchema, match="they are for JSON, and its schema is of avro"):
+        written.plan("avro-none", value=strict)
+
+
 def test_an_old_schema_with_a_new_codec_is_not_the_newest(written):
     """Encodings 2 and 3 are the schemas 0 and 1 again, compressed."""
     rows = written.rows("any")

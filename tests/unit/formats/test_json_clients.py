@@ -18,7 +18,7 @@ import pytest
 from airflow_provider_streams.errors import InvalidSchema
 from airflow_provider_streams.formats.decoder import Decoder, Payloads
 from airflow_provider_streams.formats.schema.payload_resolution import decoding_of
-from airflow_provider_streams.model.schema.payload import Auto, Json, payload_from, payload_to_json
+from airflow_provider_streams.model.schema.payload import Auto, Json, Registry, payload_from, payload_to_json
 from airflow_provider_streams.model.schema.payload_options import payload_of_options
 from airflow_provider_streams.systems.pulsar.metadata.schemas import writer_of
 
@@ -134,6 +134,12 @@ def test_a_number_of_an_enum_is_bad_by_its_symbols_or_read_as_declared(vector):
     assert cause.endswith("of which of its symbols: RED, GREEN")
     type_, values, _ = decode(Auto("color int"), vector["schema"], payload)
     assert (str(type_), values) == ("struct<color: int>", [{"color": 2}])
+
+
+def test_a_number_of_an_enum_of_one_symbol_can_mean_that_one_alone():
+    fields = [{"name": "color", "type": {"type": "enum", "name": "Color", "symbols": ["RED"]}}]
+    _, values, causes = decode(Auto(), {"type": "record", "name": "R", "fields": fields}, b'{"color": 7}')
+    assert (values, causes) == ([{"color": "RED"}], [None])
 
 
 @pytest.mark.parametrize("vector", vectors("times"))
@@ -392,8 +398,9 @@ def test_a_required_field_under_another_name_is_bad_with_both_reasons():
 
 def test_auto_also_refuses_unmatched_objects():
     (vector,) = [one for one in VECTORS if one["name"] == "renamed"]
-    _, _, (cause,) = decode(Auto(refuse_unmatched=True), vector["schema"], vector["payload"].encode())
-    assert cause == "unitPrice: is lacking; the object has keys that no column takes"
+    for payload in (Auto(refuse_unmatched=True), Registry(refuse_unmatched=True)):
+        _, _, (cause,) = decode(payload, vector["schema"], vector["payload"].encode())
+        assert cause == "unitPrice: is lacking; the object has keys that no column takes"
 
 
 @pytest.mark.parametrize("indent", [None, 3])

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ import pytest
 from pyiceberg.catalog import load_catalog
 
 from airflow_provider_streams.lake.storage import Storage
+from airflow_provider_streams.model.plan.plan import Plan
 from airflow_provider_streams.model.sinks.sink import IcebergSink, ParquetSink
 from airflow_provider_streams.spark.job.job_spec import JobSpec, WindowSpec
 from stream_servers.waiting import wait_until
@@ -269,15 +271,13 @@ def test_spark_connect_ships_what_a_clean_server_lacks(clusters, python: Path, l
         refused = start(tmp_path / "refused", spec, "connect", conn, {"conf": conf, "driver_memory": "700m"})
         acting = secretive.spec(plan, sink=ParquetSink(str(tmp_path / "told")), transform="transforms:acts")
         acted = start(tmp_path / "acting", acting, "connect", conn)
-        secretive.set(fault="slow:300", batch_rows=100)
-        slow = start(tmp_path / "slow", secretive.spec(plan, small_plan_bytes=0), "connect", conn)
+        slow = start_and_wait_for_progress(secretive, tmp_path / "slow", plan, conn)
         secretive.set(fault="trim:0:700")
         bad = start(tmp_path / "bad", secretive.spec(plan, small_plan_bytes=0), "connect", conn)
         secretive.set(fault="echo:0")
         echo = start(tmp_path / "echo", secretive.spec(plan, small_plan_bytes=0), "connect", conn)
         pages = watching.pages(ui_port)
     assert "receipt" in slow.result
-    assert re.search(r"[0-9] of [0-9]+ tasks are read", slow.output), slow.output
     assert_echo_is_masked(echo)
     assert [url for url, text in pages.items() if watching.has(text, CANARY)] == []
     assert [url for url in pages if "/connect/session/" in url]
@@ -293,6 +293,26 @@ def test_spark_connect_ships_what_a_clean_server_lacks(clusters, python: Path, l
     assert refused.result["error"] == "PreflightFailed"
     assert "no longer takes spark.driver.memory: set it where Spark is started" in refused.result["message"]
     assert KEY not in refused.output + str(refused.result)
+
+
+def start_and_wait_for_progress(stream, folder: Path, plan: Plan, conn: str) -> Launched:
+    """A job of a Spark Connect server whose tasks wait until it has said how far it is."""
+    hold = Path(f"{stream.truth}.hold")
+    hold.touch()
+    stream.set(fault="hold", batch_rows=100)
+    told = re.compile(r"[0-9] of [0-9]+ tasks are read")
+    output = folder / "output"
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            job = pool.submit(start, folder, stream.spec(plan, small_plan_bytes=0), "connect", conn)
+            wait_until(
+                lambda: job.done() or (output.exists() and told.search(output.read_text())), "a line", seconds=LONG
+            )
+        finally:
+            hold.unlink()
+        launched = job.result()
+    assert told.search(launched.output), launched.output
+    return launched
 
 
 def test_a_killed_driver_leaves_the_old_window_and_the_retry_the_new(stream, tmp_path: Path) -> None:

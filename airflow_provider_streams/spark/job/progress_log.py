@@ -12,9 +12,10 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from airflow_provider_streams.model.read_progress import PROGRESS_SECONDS, Pace, ReadProgress
 
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from airflow_provider_streams.spark.datasource.task_splits import WindowSplit
 
 _log = logging.getLogger(__name__)
+
+_Stage: TypeAlias = tuple[int, int, int]
+"""Its number, its tasks, and how many of them have ended."""
 
 
 class SplitProgress:
@@ -86,8 +90,8 @@ class TaskProgress:
         """How many there are."""
         return len(self._stored) - 1
 
-    def saw(self, stages: Iterable[tuple[int, int, int]]) -> None:
-        """Stages that run, each with its number, its tasks, and how many of them have ended.
+    def saw(self, stages: Iterable[_Stage]) -> None:
+        """These stages run.
 
         The first one with as many tasks as this read counts. Later ones belong to a transform that shuffles the rows,
         or that reads them twice.
@@ -123,38 +127,40 @@ def watched(spark: SparkSession, progress: TaskProgress, every: float = PROGRESS
     Args:
         spark: the session that runs them.
         progress: what to log.
-        every: seconds between two questions to a Spark that does not report by itself.
+        every: seconds between two looks at what its tasks have done.
     """
-    with _told_by_server(spark, progress) if is_remote(spark) else _asked_again(spark, progress, every):
-        yield
+    with _stages_told_by_server(spark) if is_remote(spark) else nullcontext(partial(_stages_that_run, spark)) as stages:
+        over = threading.Event()
+
+        def ask() -> None:
+            while not over.wait(every):
+                with suppress(Exception):  # a Spark that ends; a line less is no failure
+                    progress.saw(stages())
+
+        asking = threading.Thread(target=ask, name="streams-progress", daemon=True)
+        asking.start()
+        try:
+            yield
+        finally:
+            over.set()
+
+
+def _stages_that_run(spark: SparkSession) -> list[_Stage]:
+    tracker = spark.sparkContext.statusTracker()
+    stages = filter(None, map(tracker.getStageInfo, tracker.getActiveStageIds()))
+    return [(stage.stageId, stage.numTasks, stage.numCompletedTasks) for stage in stages]
 
 
 @contextmanager
-def _told_by_server(spark: Any, progress: TaskProgress) -> Iterator[None]:
+def _stages_told_by_server(spark: Any) -> Iterator[Callable[[], list[_Stage]]]:
+    """What the server said last: it only speaks when a task or a stage begins or ends."""
+    last: list[_Stage] = []
+
     def note(stages: Iterable[Any] | None, **_: Any) -> None:
-        progress.saw((stage.stage_id, stage.num_tasks, stage.num_completed_tasks) for stage in stages or ())
+        last[:] = [(stage.stage_id, stage.num_tasks, stage.num_completed_tasks) for stage in stages or ()]
 
     spark.registerProgressHandler(note)
     try:
-        yield
+        yield lambda: last
     finally:
         spark.removeProgressHandler(note)
-
-
-@contextmanager
-def _asked_again(spark: SparkSession, progress: TaskProgress, every: float) -> Iterator[None]:
-    over = threading.Event()
-
-    def ask() -> None:
-        while not over.wait(every):
-            with suppress(Exception):  # a Spark that ends; a line less is no failure
-                tracker = spark.sparkContext.statusTracker()
-                stages = filter(None, map(tracker.getStageInfo, tracker.getActiveStageIds()))
-                progress.saw((stage.stageId, stage.numTasks, stage.numCompletedTasks) for stage in stages)
-
-    asking = threading.Thread(target=ask, name="streams-progress", daemon=True)
-    asking.start()
-    try:
-        yield
-    finally:
-        over.set()

@@ -29,20 +29,15 @@ pytestmark = pytest.mark.pravega
 START, HOUR = datetime(2026, 11, 20, 10, tzinfo=UTC), timedelta(hours=1)
 
 
-@pytest.fixture(scope="module")
-def secured(pravega_auth_server):
-    return pravega_auth_server
-
-
 @pytest.fixture
-def connect(secured):
+def connect(pravega_auth_server):
     with contextlib.ExitStack() as stack:
 
         def make(user, password=None):
             options = {
-                "controller": secured.controller_uri,
+                "controller": pravega_auth_server.controller_uri,
                 "username": user,
-                "password": password or secured.password(user),
+                "password": password or pravega_auth_server.password(user),
             }
             system = PravegaSystem.from_options(options)
             stack.callback(system.close)
@@ -52,14 +47,18 @@ def connect(secured):
 
 
 @pytest.fixture(scope="module")
-def written(secured, tmp_path_factory):
+def written(pravega_auth_server, tmp_path_factory):
     """`access/t` with 60 events of 100 kB, and `access/hidden`."""
-    options = {"controller": secured.controller_uri, "username": ADMIN, "password": secured.password()}
+    options = {
+        "controller": pravega_auth_server.controller_uri,
+        "username": ADMIN,
+        "password": pravega_auth_server.password(),
+    }
     system = PravegaSystem.from_options(options)
     system.client.call(controller_calls.create_scope("access"))
     for stream in ("access/t", "access/hidden"):
         system.client.call(controller_calls.create_stream(stream))
-    peer = Peer(secured, tmp_path_factory.mktemp("peer") / "logback.xml")
+    peer = Peer(pravega_auth_server, tmp_path_factory.mktemp("peer") / "logback.xml")
     peer.write("access/t", 60, size=100_000)
     peer.close()
     system.close()
@@ -83,8 +82,8 @@ def test_wrong_credentials_are_refused_as_such(connect, written):
 
 
 @pytest.mark.slow
-def test_no_credentials_are_refused(secured, written):
-    system = PravegaSystem.from_options({"controller": secured.controller_uri})
+def test_no_credentials_are_refused(pravega_auth_server, written):
+    system = PravegaSystem.from_options({"controller": pravega_auth_server.controller_uri})
     with pytest.raises(AuthenticationFailed):
         Lab(system, "access").plan(written)
     system.close()
@@ -100,12 +99,12 @@ def test_what_a_user_may_not_do_is_not_authorized(connect, written):
 
 
 @pytest.mark.slow
-def test_a_token_that_expires_in_the_middle_is_renewed(secured, connect, written, monkeypatch):
+def test_a_token_that_expires_in_the_middle_is_renewed(pravega_auth_server, connect, written, monkeypatch):
     monkeypatch.setattr("airflow_provider_streams.systems.pravega.reading.reader.REQUEST_BYTES", 300_000)
     lab = connect("reader")
     plan = lab.plan(written)
     tokens = lab.system.client.tokens
-    old = secured.delegation_token("segmentstoreresource", {"prn::/scope:access/stream:t": "READ"}, -5)
+    old = pravega_auth_server.delegation_token("segmentstoreresource", {"prn::/scope:access/stream:t": "READ"}, -5)
     with contextlib.closing(lab.system.read(plan, plan.splits[0])) as reader:
         batches = iter(reader)
         rows = len(next(batches))
@@ -117,10 +116,10 @@ def test_a_token_that_expires_in_the_middle_is_renewed(secured, connect, written
 
 
 @pytest.mark.slow
-def test_a_token_of_another_stream_is_not_authorized_and_shows_no_stack(secured, connect, written):
+def test_a_token_of_another_stream_is_not_authorized_and_shows_no_stack(pravega_auth_server, connect, written):
     lab = connect("reader")
     plan = lab.plan(written)
-    wrong = secured.delegation_token("segmentstoreresource", {"prn::/scope:access/stream:hidden": "READ"})
+    wrong = pravega_auth_server.delegation_token("segmentstoreresource", {"prn::/scope:access/stream:hidden": "READ"})
     client = lab.system.client
     client.tokens.learn(written, wrong)
     client.token = lambda _: wrong  # type: ignore[method-assign]  # the controller gives nothing better
@@ -191,7 +190,7 @@ def test_a_user_who_may_read_a_part_of_a_scope_is_told_so_and_misses_nothing_tha
 
 
 @pytest.mark.slow
-def test_health_needs_no_more_than_a_login(connect, secured, written):
+def test_health_needs_no_more_than_a_login(connect, pravega_auth_server, written):
     for user, store in (("reader", NOT_ASKED), (ADMIN, UP)):
         assert health(connect(user).system.client) == {"controller": UP, "segment store": store}
     refused = health(connect("reader", "wrong").system.client)

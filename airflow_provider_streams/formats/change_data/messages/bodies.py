@@ -25,6 +25,7 @@ from airflow_provider_streams.model.schema.type_json import to_json
 from airflow_provider_streams.model.schema.types import StructOf, Type
 
 _MOST_DIGITS = 1_000
+"""Of whole numbers: Python refuses to make one of more than 4,300 digits, and takes long for many."""
 OTHER_FIELDS = "has a field that messages like it do not have"
 
 

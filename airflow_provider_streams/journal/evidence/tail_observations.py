@@ -1,7 +1,9 @@
 """Where sources ended at some moments: this tells whether everything stored since is still there.
 
-A source is observed often, and few observations are kept: the older, the fewer. One that says more than those before
-it is always kept: it may be the only one that saw a stream that came and went.
+A source is observed often, and few observations are kept: the first of each five minutes, later of each hour, then of
+each day. These begin at full minutes, hours and days, as windows mostly do: an observation that was made in a window is
+not left out because of one that was made just before it. One that says more than those before it is always kept: it may
+be the only one that saw a stream that came and went.
 """
 
 from __future__ import annotations
@@ -18,10 +20,10 @@ from airflow_provider_streams.model.stream.tail_observation import TailObservati
 from airflow_provider_streams.model.window.window import EPOCH
 
 SPACING = timedelta(minutes=5)
-"""A tail observation is kept when the one kept before it is so much older."""
+"""In each stretch of it, the first tail observation is kept, and those that add something to it."""
 
 _THINNED = ((timedelta(days=30), timedelta(days=1)), (timedelta(days=2), timedelta(hours=1)))
-"""Of those older than the first, one that says no more than the others is kept in each stretch of the second."""
+"""Of those older than the first, the same holds for each stretch of the second."""
 
 
 class TailObservations(JournalPart):
@@ -85,7 +87,7 @@ def crowded(moments: Iterable[datetime], now: datetime) -> list[list[datetime]]:
     stretches: dict[tuple[timedelta, int], list[datetime]] = {}
     for moment in sorted(moments):
         if spacing := next((spacing for age, spacing in _THINNED if now - moment > age), None):
-            stretches.setdefault((spacing, (moment - EPOCH) // spacing), []).append(moment)
+            stretches.setdefault((spacing, _stretch(moment, spacing)), []).append(moment)
     return [stretch for stretch in stretches.values() if len(stretch) > 1]
 
 
@@ -117,4 +119,9 @@ def _found(connection: Connection, statement: Select[Any]) -> list[TailObservati
 
 
 def _is_about(source_id: int | None, moment: datetime) -> ColumnElement[bool]:
-    return and_(kept.c.source_id == source_id, kept.c.seen_at.between(moment - SPACING, moment + SPACING))
+    start = EPOCH + _stretch(moment, SPACING) * SPACING
+    return and_(kept.c.source_id == source_id, kept.c.seen_at >= start, kept.c.seen_at < start + SPACING)
+
+
+def _stretch(moment: datetime, spacing: timedelta) -> int:
+    return (moment - EPOCH) // spacing

@@ -42,11 +42,21 @@ def test_the_newest_that_is_not_later_counts_or_else_the_first(journal):
 
 def test_what_was_seen_just_before_is_not_kept_again(journal):
     assert journal.note_tail_observation(KEY, seen(0))
-    assert journal.is_observed_about(KEY, NOON + SPACING)
-    assert not journal.note_tail_observation(KEY, seen(SPACING / HOUR))
+    almost = SPACING - timedelta(seconds=1)
+    assert journal.is_observed_about(KEY, NOON + almost)
+    assert not journal.note_tail_observation(KEY, seen(almost / HOUR))
     assert journal.tail_observation(KEY, NOON + DAY) == seen(0)
-    assert not journal.is_observed_about(KEY, NOON + SPACING + timedelta(seconds=1))
+    assert not journal.is_observed_about(KEY, NOON + SPACING)
     assert not journal.is_observed_about("fake:other:orders", NOON)
+
+
+def test_what_was_seen_in_a_window_is_kept_however_soon_after_it_began(journal):
+    before, within = seen(-1 / 60), seen(0)
+    for one in (before, within):
+        assert not journal.is_observed_about(KEY, one.at)
+        assert journal.note_tail_observation(KEY, one)
+    assert journal.tail_observations_around(KEY, NOON, NOON + HOUR) == [within]
+    assert journal.tail_observations_around(KEY, NOON - HOUR, NOON) == [before, within]
 
 
 def test_old_ones_are_kept_more_seldom_and_the_first_for_ever(journal):

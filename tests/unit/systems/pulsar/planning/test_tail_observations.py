@@ -5,15 +5,19 @@ No verdict covers what a tail observation contradicts.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from secrets import token_hex
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.model.stream.cut import Cut
 from airflow_provider_streams.model.stream.tail_observation import TailObservation, relevant
-from airflow_provider_streams.model.window.window import Window
+from airflow_provider_streams.model.window.window import EPOCH, Window
 from airflow_provider_streams.systems.pulsar.client.admin.responses import (
     EntryId,
     InternalInfo,
@@ -34,7 +38,7 @@ from tests.unit.systems.pulsar.cluster import EPOCH_MS, at_ms
 
 NAME = "persistent://public/default/t"
 NEVER = EntryId(-1, -1)
-START, MINUTE = at_ms(EPOCH_MS), timedelta(minutes=1)
+START, MINUTE, HOUR, DAY = at_ms(EPOCH_MS), timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 FOREVER = Retention(None, None)
 ZERO = timedelta(0)
 LATEST = datetime.max.replace(tzinfo=UTC)
@@ -61,6 +65,7 @@ class Life:
     """A topic to which things happen, one a minute, as a broker keeps its ledgers."""
 
     now: datetime = START
+    after_each_look: Callable[[TailObservation], object] = id
     ledgers: dict[int, list[Entry]] | None = None
     entries: list[Entry] = field(default_factory=list)
     """All that were ever stored."""
@@ -125,6 +130,7 @@ class Life:
         incarnation = ((NAME, info.created.isoformat()),) if info and info.created else ()
         empty = frozenset([NAME]) if stats and layout.is_empty else frozenset[str]()
         self.looks.append(TailObservation(self.now, Cut({NAME: layout.end}), incarnation, empty))
+        self.after_each_look(self.looks[-1])
 
     def _remove(self, stored: list[Entry]) -> None:
         for entry in stored:
@@ -148,13 +154,17 @@ class Life:
         return InternalInfo(self.version, self.created, self.modified, rows, frozenset())
 
     def evidence(self, before: datetime, until: datetime = LATEST) -> Evidence:
-        """With the tail observations that the journal gives a window.
+        """With the tail observations that the journal gives a window, had it kept all of them.
 
         The last before it, those in it, and the first after.
         """
         told = relevant(self.looks, before)
         later = [one for one in told if one.at >= until][:1]
-        seen = seen_by_shard((*(one for one in told if one.at < until), *later)).get(NAME, ())
+        return self.evidence_of([*(one for one in told if one.at < until), *later])
+
+    def evidence_of(self, looks: Iterable[TailObservation]) -> Evidence:
+        """With these tail observations."""
+        seen = seen_by_shard(looks).get(NAME, ())
         first = next((entry.at for entry in self.entries if entry.held), None)
         return Evidence(NAME, self.stats, self.info, FOREVER, first, seen)
 
@@ -265,3 +275,36 @@ def test_no_verdict_of_a_range_from_a_position_on_covers_what_a_sighting_contrad
         assert doubt.is_lost
     if doubt is None:
         assert incarnation.created == made or not gone
+
+
+LEAPS = {"wait": timedelta(minutes=3), "wait_hours": timedelta(hours=7), "wait_days": timedelta(days=9)}
+
+
+@pytest.fixture(scope="module")
+def journal(tmp_path_factory):
+    with Journal.open(f"sqlite:///{tmp_path_factory.mktemp('journal') / 'journal.db'}") as opened:
+        yield opened
+
+
+@given(st.lists(st.sampled_from((*STEPS, *LEAPS)), max_size=25), st.floats(0, 1), st.integers(1, 6))
+def test_what_the_journal_keeps_of_the_sightings_is_enough(journal, steps, place, length):
+    """Of windows that begin and end at full minutes, hours or days, the older the fewer."""
+    key = token_hex(8)
+    incarnation = Life(after_each_look=lambda seen: journal.note_tail_observation(key, seen))
+    for step in steps:
+        incarnation.now += LEAPS.get(step, MINUTE)
+        getattr(incarnation, step, lambda: None)()
+    incarnation.now += MINUTE
+    start = START + place * (incarnation.now - START)
+    stretch = spacing(incarnation.now - start + DAY)
+    start = EPOCH + (start - EPOCH) // stretch * stretch
+    window = Window(start, start + length * stretch)
+    older = any(entry.held and entry.at < window.start for entry in incarnation.entries)
+    evidence = incarnation.evidence_of(journal.tail_observations_around(key, window.start, window.end))
+    check(incarnation, window, doubt_in_window(evidence, window, ZERO, older_is_held=older))
+    check(incarnation, window, doubt_at_head(evidence, window))
+
+
+def spacing(age: timedelta) -> timedelta:
+    """How far apart the sightings of that age are kept."""
+    return DAY if age > 30 * DAY else HOUR if age > 2 * DAY else 5 * MINUTE

@@ -51,15 +51,22 @@ def doubt(request: PlanRequest, head: StreamCut) -> Steps[Doubt | None]:
     found = [one for one in request.tail_observations if one.tail]
     ours = yield from _after(found, lambda seen: _is_other_incarnation(seen, head))
     ended = found[: len(found) - len(ours)]
-    if ended and (gone := (yield from _gone_with_incarnation(request, ended, head, since))):
-        return gone
-    if request.start_cut:
-        return None
+    earlier = (yield from _gone_with_incarnation(request, ended, head, since)) if ended else None
+    if request.start_cut or (earlier and earlier.is_lost):
+        return earlier
+    current = yield from _gone_of_current(request, ours, head, since)
+    return current if current and current.is_lost else earlier or current
+
+
+def _gone_of_current(
+    request: PlanRequest, found: Sequence[TailObservation], head: StreamCut, since: datetime
+) -> Steps[Doubt | None]:
+    """What may be gone of the current incarnation, by its head and its tail observations; None: nothing."""
     if is_beginning(head):
         return (yield from _made_again(head, since))
-    if not ours:
+    if not found:
         return Doubt("it begins at the first event still held, of a stream that was truncated before")
-    return (yield from _since_seen(request, ours, head, since))
+    return (yield from _since_seen(request, found, head, since))
 
 
 def _doubt_of_incarnation(incarnation: Incarnation) -> Steps[Doubt | None]:

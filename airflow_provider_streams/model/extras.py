@@ -19,7 +19,7 @@ MODULES: Final[dict[str, tuple[str, ...]]] = {
     "iceberg": ("pyiceberg",),
     "delta": ("deltalake",),
     "postgres": ("psycopg",),
-    "mysql": ("MySQLdb",),
+    "mysql": ("pymysql",),
     "messaging": ("airflow.providers.common.messaging",),
 }
 """The modules that each extra brings, and that this package imports."""

@@ -10,6 +10,7 @@ PRAVEGA_VERSION = "0.13.0"
 SCHEMA_REGISTRY_VERSION = "0.6.0"
 HIVE_VERSION = "3.1.3"
 ICEBERG_VERSION = "1.12.0"
+DELTA_VERSION = "4.1.0"
 SPARK_VERSION = "4.2.0"
 DEBEZIUM_VERSION = "2.7.3.Final"
 
@@ -108,6 +109,15 @@ ICEBERG_SPARK = Bundle(
     (Artifact("org.apache.iceberg", "iceberg-spark-runtime-4.1_2.13", ICEBERG_VERSION),),
     _ALONE,
 )
+DELTA_SPARK = Bundle(
+    "delta-spark",
+    f"Delta Lake {DELTA_VERSION} for Spark 4.1",
+    (
+        Artifact("io.delta", "delta-spark_4.1_2.13", DELTA_VERSION),
+        Artifact("io.delta", "delta-storage", DELTA_VERSION),
+    ),
+    _ALONE,
+)
 SPARK_AVRO = Bundle(
     "spark-avro",
     f"Spark's functions of Avro {SPARK_VERSION}",
@@ -123,4 +133,4 @@ DEBEZIUM = Bundle(
 )
 SERVERS = (PULSAR, PRAVEGA, SCHEMA_REGISTRY, COMPILER)
 """What the servers of this package need, and programs that speak with them."""
-ALL = (*SERVERS, HIVE, ICEBERG_SPARK, SPARK_AVRO, DEBEZIUM)
+ALL = (*SERVERS, HIVE, ICEBERG_SPARK, DELTA_SPARK, SPARK_AVRO, DEBEZIUM)

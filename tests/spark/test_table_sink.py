@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.spark.acknowledged import ADDRESSES
-from tests.spark.iceberg_spark import environment
+from tests.spark.lake_spark import environment
 
 HERE = Path(__file__).parent
 

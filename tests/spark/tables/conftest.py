@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_streams.model.sinks.table_sink import TableSink
-from tests.spark.iceberg_spark import JAR
+from tests.spark.lake_spark import JARS
 
-collect_ignore_glob = [] if JAR in os.environ else ["*.py"]
+collect_ignore_glob = [] if JARS in os.environ else ["*.py"]
 
 
 def catalog_conf(folder: Path) -> dict[str, str]:
     """Spark's settings for a catalog `prod` of Iceberg tables in a folder."""
     return {
-        "spark.jars": os.environ[JAR],
+        "spark.jars": os.environ[JARS],
         "spark.sql.catalog.prod": "org.apache.iceberg.spark.SparkCatalog",
         "spark.sql.catalog.prod.type": "hadoop",
         "spark.sql.catalog.prod.warehouse": str(folder),
@@ -25,6 +25,12 @@ def catalog_conf(folder: Path) -> dict[str, str]:
         "spark.sql.shuffle.partitions": "2",
         "spark.log.level": "OFF",
     }
+
+
+DELTA = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+}
 
 
 @pytest.fixture(scope="session")
@@ -35,7 +41,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory):
     tests = str(Path(__file__).parents[1])
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), tests]))
     sys.path.insert(0, tests)
-    session = embedded_session(SparkSettings(catalog_conf(tmp_path_factory.mktemp("lake"))), quick_start=True)
+    conf = {**catalog_conf(tmp_path_factory.mktemp("lake")), **DELTA}
+    session = embedded_session(SparkSettings(conf), quick_start=True)
     yield session
     session.stop()
 

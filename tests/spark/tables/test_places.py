@@ -7,8 +7,10 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 from pyiceberg.table import StaticTable
 
@@ -58,12 +60,17 @@ def start(folder: Path, spec: WindowSpec, conn: str, conf: dict[str, str], hold:
 
 def kill(child: subprocess.Popen[bytes], folder: Path, hold: Path) -> None:
     """The whole job, while its tasks have rows in their hands; then tasks wait no more."""
-    reached = Path(f"{hold}.reached")
-    wait_until(lambda: reached.exists() or child.poll() is not None, "tasks that read", seconds=300)
-    assert child.poll() is None, (folder / "output").read_text()[-8000:]
+    wait_until_read(child, folder, hold)
     os.killpg(child.pid, signal.SIGKILL)
     child.wait()
     hold.unlink()
+
+
+def wait_until_read(child: subprocess.Popen[bytes], folder: Path, hold: Path) -> None:
+    """Until tasks have rows in their hands."""
+    reached = Path(f"{hold}.reached")
+    wait_until(lambda: reached.exists() or child.poll() is not None, "tasks that read", seconds=300)
+    assert child.poll() is None, (folder / "output").read_text()[-8000:]
 
 
 def landed(lake: Path, real: Acknowledged) -> list[tuple[int, ...]]:
@@ -72,8 +79,9 @@ def landed(lake: Path, real: Acknowledged) -> list[tuple[int, ...]]:
     return real.of(rows.to_pylist())
 
 
-def test_a_killed_job_leaves_the_old_window_and_its_retry_lands(spark, real_streams, tmp_path):
-    real = real_streams["pravega"]
+@pytest.mark.parametrize("system", ["pulsar", "pravega"])
+def test_a_killed_job_leaves_the_old_window_and_its_retry_lands(spark, real_streams, tmp_path, system):
+    real = real_streams[system]
     lake, hold = Path(spark.conf.get("spark.sql.catalog.prod.warehouse")), tmp_path / "hold"
     assert run_window(held(real), spark).written == len(real.rows)
     hold.touch()
@@ -83,12 +91,42 @@ def test_a_killed_job_leaves_the_old_window_and_its_retry_lands(spark, real_stre
     assert landed(lake, real) == real.rows
 
 
-def test_spark_submit_lands_in_it(real_streams, tmp_path):
-    real, lake, folder = real_streams["pulsar"], tmp_path / "lake", tmp_path / "run"
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory):
+    """A standalone cluster: its port, and the folder of its executors."""
+    folder = tmp_path_factory.mktemp("cluster")
+    with clusters.standalone(folder) as port:
+        yield port, folder / "work"
+
+
+@pytest.mark.parametrize("system", ["pulsar", "pravega"])
+def test_spark_submit_lands_in_it_although_an_executor_is_killed(cluster, real_streams, tmp_path, system):
+    port, work = cluster
+    real, lake, folder, hold = real_streams[system], tmp_path / "lake", tmp_path / "run", tmp_path / "hold"
     conf = {**catalog_conf(lake), "spark.pyspark.python": sys.executable}
-    with clusters.standalone(tmp_path) as port:
-        run = start(folder, held(real), f"spark://127.0.0.1:{port}", conf, tmp_path / "no hold")
-        assert run.wait(600) == 0, (folder / "output").read_text()[-8000:]
+    hold.touch()
+    run = start(folder, held(real), f"spark://127.0.0.1:{port}", conf, hold)
+    try:
+        wait_until_read(run, folder, hold)
+        (executor,) = executors(work)
+        executor.kill()
+        wait_until(
+            lambda: run.poll() is not None or executors(work) not in ([], [executor]), "another one", seconds=300
+        )
+    finally:
+        hold.unlink()
+    assert run.wait(1500) == 0, (folder / "output").read_text()[-8000:]
+    assert len(list(max(work.glob("app-*")).iterdir())) > 1, "no other executor went on"
     found = json.loads((folder / "result.json").read_text())
     assert found.get("written") == len(real.rows), found
     assert landed(lake, real) == real.rows
+
+
+def executors(work: Path) -> list[psutil.Process]:
+    """Those that run in the folders of a cluster's worker."""
+    found = []
+    for one in psutil.process_iter():
+        with suppress(psutil.Error):
+            if one.name() == "java" and Path(one.cwd()).is_relative_to(work):
+                found.append(one)
+    return found

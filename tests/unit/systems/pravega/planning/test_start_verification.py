@@ -219,7 +219,7 @@ def test_a_sighting_of_another_stream_is_no_proof(world):
 
 @dataclass
 class Event:
-    """What was written at a time, and where it ends. No two segments have one key, also after the stream was made anew."""
+    """What was written at a time, and where it ends. No two segments have one key, not even of two incarnations."""
 
     at: datetime
     key: int
@@ -278,7 +278,7 @@ class Life:
 
 
 def _contradicts(world: World, seen: TailObservation, one: Event) -> bool:
-    """Whether a tail observation saw events in the segment of an event that is gone, and the last of them is gone too."""
+    """Whether a tail observation saw events in the segment of an event that is gone, and all of them are gone."""
     there = StreamCut.from_model(STREAM, seen.tail).offsets.get(one.key, 0)
     return there > 0 and _is_gone(world, one.key, there)
 

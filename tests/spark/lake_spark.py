@@ -1,4 +1,4 @@
-"""Spark with Iceberg's runtime, which 1.12 has not for Spark 4.2: tests of tables use a Spark 4.1 of their own."""
+"""Spark with Iceberg and Delta Lake, which Spark 4.2 lacks: tests of tables use a Spark 4.1 of their own."""
 
 from __future__ import annotations
 
@@ -7,20 +7,19 @@ import subprocess
 import sys
 from pathlib import Path
 
-from stream_servers.bundles import ICEBERG_SPARK
+from stream_servers.bundles import DELTA_SPARK, ICEBERG_SPARK
 from stream_servers.cache import cached
 from stream_servers.fetch import jars
 
 PYSPARK = ("pyspark==4.1.3", "pyspark-client==4.1.3")
-JAR = "STREAMS_TEST_ICEBERG_JAR"
-"""The variable that names the runtime to tests that run on that Spark."""
+JARS = "STREAMS_TEST_LAKE_JARS"
+"""The variable that names both, as `spark.jars` does, to tests that run on that Spark."""
 
 
 def environment() -> dict[str, str]:
     """Of a Python whose PySpark is that one."""
-    (jar,) = jars(ICEBERG_SPARK)
     python_path = os.pathsep.join(filter(None, [str(_pyspark()), os.environ.get("PYTHONPATH")]))
-    found = {**os.environ, "PYTHONPATH": python_path, JAR: jar}
+    found = {**os.environ, "PYTHONPATH": python_path, JARS: ",".join([*jars(ICEBERG_SPARK), *jars(DELTA_SPARK)])}
     found.pop("SPARK_HOME", None)
     return found
 

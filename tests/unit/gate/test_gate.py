@@ -8,12 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from stream_servers.waiting import wait_until
 from tests.gate.__main__ import command_of, main, run_tier
 from tests.gate.lanes import LANES, PIPELINE, Lane, Tier
 from tests.gate.record import MOST_FAILURES, record_of
+from tests.gate.recorder import RECORD
 from tests.seeds import VARIABLES
 
 ROOT = Path(__file__).parents[3]
@@ -130,7 +132,8 @@ def test_a_counterexample_is_red_whatever_is_drawn_the_next_time(gate):
     assert (code, "flaky:" in said) == (1, False)
 
 
-UNCLOSED = "import socket\n\ndef test_leaves():\n    one = socket.socket()\n    box = [one]\n    box.append(box)\n"
+# nothing is collected before the end, where pytest does so
+UNCLOSED = "import gc, socket\n\ngc.disable()\n\ndef test_leaves():\n    box = [socket.socket()]\n    box.append(box)\n"
 
 
 def test_what_pytest_finds_at_its_end_is_red_also_beside_a_flaky_test(gate, tmp_path):
@@ -202,6 +205,32 @@ def test_an_interrupted_run_starts_no_other_lane(gate, tmp_path):
     assert b"KeyboardInterrupt" in error
     assert process.returncode != 0
     assert not (tmp_path / "next").exists()
+
+
+def test_a_run_that_is_told_to_end_ends_its_lane(gate, tmp_path):
+    del gate  # its folder alone
+    waits = "import os, time\nfrom pathlib import Path\n\ndef test_waits():\n"
+    waits += "    Path('pid.new').write_text(str(os.getpid()))\n"
+    waits += "    os.rename('pid.new', 'pid')\n    time.sleep(600)\n"
+    (tmp_path / "test_a.py").write_text(waits)
+    process = subprocess.Popen([sys.executable, "-m", "tests.gate", "fast", "test_a.py"], stderr=subprocess.DEVNULL)
+    wait_until((tmp_path / "pid").exists, "the lane is at work")
+    process.terminate()
+    assert process.wait(600) != 0
+    assert not psutil.pid_exists(int((tmp_path / "pid").read_text()))
+
+
+def test_a_test_cannot_write_its_own_record(gate):
+    tells = f"import os\n\ndef test_tells():\n    assert {RECORD!r} in os.environ\n"
+    code, said = gate({"test_a.py": tells})
+    assert code == 1
+    assert "RED: test_a.py::test_tells" in said
+
+
+def test_an_error_that_cannot_be_printed_is_shown_without_what_harms_a_terminal(gate):
+    code, said = gate({"test_a.py": "def test_bad():\n    raise ValueError('a\\x1b[2Jb')\n"})
+    assert code == 1
+    assert "ValueError: a?[2Jb" in said[said.rindex("RED: ") :]
 
 
 def test_a_record_that_was_cut_off_leaves_its_last_test_unfinished():

@@ -39,6 +39,7 @@ from airflow_provider_streams.model.schema.change_rows import ChangeFormat
 from airflow_provider_streams.model.schema.decoding import Decoding
 from airflow_provider_streams.model.stream.cut import Cut
 from airflow_provider_streams.model.stream.key_selection import Selection
+from airflow_provider_streams.model.stream.position import Position
 from airflow_provider_streams.model.stream.tail_observation import TailObservation
 from airflow_provider_streams.model.window.basis import BasisName
 from airflow_provider_streams.model.window.window import Window
@@ -138,7 +139,8 @@ class Plan:
         """What planning saw of the source, for the plans of later windows; None: not known."""
         if not self.tail:
             return None
-        empty = frozenset(shard for shard, end in self.tail.items() if self.head.get(shard) == end)
+        # a segment that is not among the first ones held has all that was ever written to it
+        empty = frozenset(shard for shard, end in self.tail.items() if self.head.get(shard, Position.of(0)) == end)
         return TailObservation(self.observed_at, self.tail, self.source.incarnation, empty)
 
     @property

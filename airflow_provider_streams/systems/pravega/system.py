@@ -24,6 +24,7 @@ from airflow_provider_streams.model.schema.change_payload import ChangePayload
 from airflow_provider_streams.model.schema.event_time_field import checked
 from airflow_provider_streams.model.schema.payload import Registry
 from airflow_provider_streams.model.stream.cut import Cut, union
+from airflow_provider_streams.model.stream.position import Position
 from airflow_provider_streams.model.stream.source import Source
 from airflow_provider_streams.model.stream.tail_observation import Incarnation, TailObservation
 from airflow_provider_streams.systems.base import Recorded
@@ -297,7 +298,9 @@ class PravegaSystem:
         """See `incarnation.observe_tail`."""
         found = self._of_all(pravega_source(source), lambda stream: self.client.run(origin.observe_tail(stream)))
         tail = union(cut.to_model() for cut, _ in found.values())
-        return TailObservation(datetime.now(UTC), tail, tuple(fact for _, life in found.values() for fact in life))
+        empty = frozenset(shard for shard, end in tail.items() if end == Position.of(0))
+        facts = tuple(fact for _, life in found.values() for fact in life)
+        return TailObservation(datetime.now(UTC), tail, facts, empty)
 
     def incarnation(self, source: Source) -> Incarnation:
         """See `incarnation.observe_tail`."""

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from airflow_provider_streams.errors import InvalidRequest, StartTrimmed, StartUnproven
+from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.model.plan.plan import Plan, PlanRequest
 from airflow_provider_streams.model.stream.cut import Cut
 from airflow_provider_streams.model.stream.tail_observation import TailObservation, relevant
@@ -30,7 +31,8 @@ BEFORE, INSIDE = START - timedelta(minutes=1), START + timedelta(minutes=1)
 
 def seen(world: World, at: datetime) -> TailObservation:
     tail, identity = world.run(incarnation.observe_tail(STREAM))
-    return TailObservation(at, tail.to_model(), identity)
+    empty = frozenset(shard for shard, end in tail.to_model().items() if not any(end.parts))
+    return TailObservation(at, tail.to_model(), identity, empty)
 
 
 def plan(world: World, **more: object) -> Plan:
@@ -288,10 +290,36 @@ def test_of_random_lives_what_is_said_to_be_held_is_and_what_is_said_to_be_lost_
     dice = random.Random(seed)  # noqa: S311 - repeatable
     life = Life(dice, ACTS if seed < 400 else (*ACTS, "make_anew"))
     since = START + timedelta(minutes=dice.randint(-2, 26))
-    # windows end at the tail, or at a cut: then some tail observations come after them
+    check(life, since, *any_end(life, since), relevant(life.looks, since))
+
+
+@pytest.fixture(scope="module")
+def journal(tmp_path_factory):
+    with Journal.open(f"sqlite:///{tmp_path_factory.mktemp('journal') / 'journal.db'}") as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("seed", [*range(100), 118, 195])
+def test_what_the_journal_keeps_of_the_sightings_is_enough(journal, seed):
+    """Of windows that begin at full five minutes."""
+    dice = random.Random(seed)  # noqa: S311 - repeatable
+    life = Life(dice, (*ACTS, "make_anew", "look", "look"))
+    for one in life.looks:
+        journal.note_tail_observation(f"life {seed}", one)
+    since = START + dice.randint(-1, 5) * timedelta(minutes=5)
+    until, end = any_end(life, since)
+    check(life, since, until, end, journal.tail_observations_around(f"life {seed}", since, until))
+
+
+def any_end(life: Life, since: datetime) -> tuple[datetime, Cut | None]:
+    """Windows end at the tail, or at a cut: then some tail observations come after them."""
     ends = [(at, StreamCut(STREAM, cut).to_model()) for at, cut in life.cuts if at > since]
-    until, end = dice.choice([(since + timedelta(hours=1), None), *ends])
-    first, *later = relevant(life.looks, since) or (None,)
+    return life.dice.choice([(since + timedelta(hours=1), None), *ends])
+
+
+def check(life: Life, since: datetime, until: datetime, end: Cut | None, looks: Sequence[TailObservation]) -> None:
+    """The verdict of a window that is planned with these tail observations, against all that were made."""
+    first, *later = looks or (None,)
     told = {"first_seen": first, "seen_later": tuple(later), "basis": "chained" if end is None else "cuts"}
     made = plan(life.world, window=Window(since, until), end_cut=end, on_loss="record", **told)
     verdict = "lost" if made.losses else "unproven" if made.unproven else "ok"

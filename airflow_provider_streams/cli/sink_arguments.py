@@ -46,7 +46,10 @@ def sink_of(args: Namespace) -> Sink | None:
     path, written = getattr(args, "path", None), getattr(args, "sink", None)
     options = sink_options_of(args)
     if path is not None and (written is not None or options):
-        raise InvalidRequest("--path names a Parquet table: leave out either --path, or --sink and --sink-option")
+        raise InvalidRequest(
+            "--path names a Parquet table: leave it out next to --sink; next to --sink-option, write "
+            f"--sink parquet:{path}"
+        )
     if path is not None:
         return ParquetSink(path)
     if written is None:

@@ -65,7 +65,7 @@ def test_what_was_resolved_stays_while_the_stream_moves(load, stream) -> None:
         ({"window_start": START, "window_end": END, "receipt": "maybe"}, "true or false"),
         ({"window_start": START, "window_end": "2027-11-20T10:00Z"}, "cannot be read yet"),
         ({"plan": "/no/such/plan.json"}, "cannot be read from its file"),
-        ({"plan": "{}"}, "this is not a plan"),
+        ({"plan": "{}"}, "this is not a plan: it lacks '"),
     ],
 )
 def test_options_that_make_no_read_are_refused_at_load(load, options: dict[str, str], message: str) -> None:
@@ -73,6 +73,16 @@ def test_options_that_make_no_read_are_refused_at_load(load, options: dict[str, 
 
     with pytest.raises(AnalysisException, match=message):
         load(**options)
+
+
+def test_it_neither_writes_nor_streams(load, spark) -> None:
+    from pyspark.errors import AnalysisException, StreamingQueryException
+
+    with pytest.raises(AnalysisException, match="format 'fake' only reads"):
+        load(window_start=START, window_end=END).write.format("fake").mode("append").save()
+    query = spark.readStream.format("fake").options(events="60").load().writeStream.format("noop")
+    with pytest.raises(StreamingQueryException, match=r"use spark\.read, not readStream"):
+        query.start().awaitTermination(600)
 
 
 @pytest.mark.parametrize(("fault", "name"), [("drop:1:700", "ReceiptMismatch"), ("trim:0:700", "EventsLost")])

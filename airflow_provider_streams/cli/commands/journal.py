@@ -11,6 +11,7 @@ from airflow_provider_streams.cli.action import command
 from airflow_provider_streams.cli.output import answer, answer_rows
 from airflow_provider_streams.connections.journal import open_journal
 from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.errors.base import as_sentence
 from airflow_provider_streams.model.name_suggestion import hint_for
 from airflow_provider_streams.model.window.window import parse_length
 
@@ -30,7 +31,9 @@ def forget(args: Namespace) -> None:
         named = [key for key, reader in journal.sources() if reader == args.reader]
         found = [key for key in named if args.source_key in (None, key)]
         if not found:
-            raise InvalidRequest(f"{_unknown(args, journal.sources(), named)}. See `airflow streams coverage`")
+            raise InvalidRequest(
+                f"{as_sentence(_unknown(args, journal.sources(), named))} See `airflow streams coverage`"
+            )
         if len(found) > 1:
             raise InvalidRequest(f"say which one with --source-key: reader {args.reader!r} reads {', '.join(found)}")
         (key,) = found

@@ -218,7 +218,9 @@ class Plan:
             plan, fingerprint, checksum = cls._from_json(data), str(data["fingerprint"]), str(data["checksum"])
         except PlanMismatch:
             raise
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
+        except KeyError as error:
+            raise PlanMismatch(f"this is not a plan: it lacks {error}") from error
+        except (TypeError, AttributeError, ValueError) as error:
             raise PlanMismatch(f"this is not a plan: {type(error).__name__}: {error}") from error
         if plan.fingerprint != fingerprint or _digest(plan._parts()) != checksum:  # noqa: SLF001 - its own class
             raise PlanMismatch(f"plan {fingerprint[:12]} was changed after it was made")

@@ -182,7 +182,8 @@ def _versions(versions: Sequence[str]) -> str:
         return "the given"
     if not versions:
         return "none"
-    first, last = versions[0], versions[-1]
+    ordered = sorted(versions, key=lambda version: (len(version), version))
+    first, last = ordered[0], ordered[-1]
     return f"version {first}" if len(versions) == 1 else f"versions {first} to {last} ({len(versions)})"
 
 

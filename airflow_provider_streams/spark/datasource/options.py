@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Mapping
@@ -11,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from airflow_provider_streams.errors import InvalidRequest, InvalidWindow, PlanMismatch
+from airflow_provider_streams.model.name_suggestion import nearest_name
 from airflow_provider_streams.model.plan.plan import DEFAULT_SPLIT_BYTES, OnLoss, OnUnproven, Plan, PlanRequest
 from airflow_provider_streams.model.schema.decode_errors import DecodeErrorPolicy
 from airflow_provider_streams.model.schema.payload_options import PAYLOAD_FLAGS, PAYLOAD_PARTS, payload_of_options
@@ -24,7 +24,7 @@ from airflow_provider_streams.systems.base import StreamSystem
 from airflow_provider_streams.systems.connection.option import Option
 from airflow_provider_streams.systems.connection.settings import flag
 from airflow_provider_streams.systems.explicit_cuts import start_of
-from airflow_provider_streams.systems.registry import declaration_of
+from airflow_provider_streams.systems.registry import declaration_of, known
 from airflow_provider_streams.systems.source_json import decoded_source
 
 RECEIPT_COLUMN = "_receipt"
@@ -107,10 +107,7 @@ class ReadOptions:
                 continue
             own = names.get(name.lower())
             if own is None:
-                near = difflib.get_close_matches(name.lower(), names, n=1)
-                known = ", ".join(sorted(set(names.values())))
-                hint = f"did you mean {names[near[0]]!r}?" if near else f"known: {known}"
-                raise InvalidRequest(f"format {system.name!r} has no option {name!r}; {hint}")
+                raise InvalidRequest(f"format {system.name!r} has no option {name!r}; {_hint(name, system, names)}")
             if found.setdefault(own, unmask_secret(value)) != unmask_secret(value):
                 raise InvalidRequest(f"option {own!r} is given twice, under two names")
         ours = {option.name for option in READ_OPTIONS}
@@ -251,6 +248,19 @@ def load_plan(text: str) -> Plan:
         raise PlanMismatch(f"the plan cannot be read from its file: {error}") from error
     except json.JSONDecodeError as error:
         raise PlanMismatch(f"the plan is not JSON: {error}") from error
+
+
+def _hint(name: str, system: type[StreamSystem], names: Mapping[str, str]) -> str:
+    """What to write in place of an unknown option, among `names`: their own names by every spelling."""
+    if name.lower() == "path":
+        return (
+            f"load() takes no path: name what to read by option {declaration_of(system.name).source_options[0].name!r}"
+        )
+    for other in known():
+        if other != system.name and name.lower() in _names(declaration_of(other).source_options):
+            return f"it is one of format {other!r}"
+    near = nearest_name(name, names)
+    return f"did you mean {names[near]!r}?" if near else f"known: {', '.join(sorted(set(names.values())))}"
 
 
 def _names(options: tuple[Option, ...]) -> dict[str, str]:

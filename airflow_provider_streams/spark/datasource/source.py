@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, NoReturn
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
@@ -62,6 +62,14 @@ class StreamDataSource(DataSource):
                 "choose with option 'columns', and cast afterwards"
             )
         return PlanReader(self._reading)
+
+    def streamReader(self, schema: StructType) -> NoReturn:  # noqa: N802, ARG002 - Spark's name for it
+        """Refused: a window ends."""
+        raise InvalidRequest(f"format {self.system!r} reads what is in the stream now: use spark.read, not readStream")
+
+    def writer(self, schema: StructType, overwrite: bool) -> NoReturn:  # noqa: ARG002, FBT001 - Spark's own method
+        """Refused: it only reads."""
+        raise InvalidRequest(f"format {self.system!r} only reads: it cannot be written to")
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ TYPOS = [
     (("coverage", "--source", "numberz"), "no source like 'numberz'; did you mean 'numbers'?"),
     (("coverage", "--source", "numb", "--reader", "z"), "no reader 'z' of a source like 'numb'; known: nightly"),
     (("quarantine", "list", "--reader", "nightli"), "no reader 'nightli'; did you mean 'nightly'?"),
-    (("forget", "nightli"), "no reader 'nightli'; did you mean 'nightly'?"),
+    (("forget", "nightli"), "no reader 'nightli'; did you mean 'nightly'? See `airflow streams coverage`"),
     (("cuts", "list", "fake", "numberz"), "no source 'numberz'; did you mean 'numbers'?"),
 ]
 
@@ -384,7 +384,7 @@ def test_coverage_shows_how_far_back_the_stream_reaches(streams, no_spark, tmp_p
         ((*BACKFILL, "--sink", "shop.orders"), "InvalidRequest: --sink takes KIND:NAME, like iceberg:shop.orders"),
         ((*BACKFILL, "--sink", "hudi:shop.orders"), "InvalidRequest: no sink of kind 'hudi'"),
         ((*BACKFILL, "--sink", "iceberg:orders"), "InvalidRequest: an Iceberg table is named with its namespace"),
-        ((*BACKFILL, "--sink", "a.b", "--path", "/lake"), "InvalidRequest: --path names a Parquet table"),
+        ((*BACKFILL, "--sink", "a.b", "--path", "/lake"), "InvalidRequest: --path names a Parquet table: leave it out"),
         ((*BACKFILL, "--sink-option", "widen=true"), "InvalidRequest: --sink-option needs --sink"),
         ((*BACKFILL, "--sink", "delta:/lake", "--sink-option", "widen"), "InvalidRequest: --sink-option takes NAME"),
         (

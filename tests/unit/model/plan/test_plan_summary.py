@@ -45,12 +45,12 @@ def test_the_table_says_what_is_skipped_and_why_but_not_without_end():
 
 def test_the_table_says_which_columns_rows_will_have():
     avro, json_ = WriterSchema("avro", "{}"), WriterSchema("json", "{}")
-    versions = {"shop/orders": {"0": json_, "1": avro, "2": avro}, "shop/more": {ANY_VERSION: WriterSchema("utf8")}}
+    versions = {"shop/orders": {"0": json_, "10": avro, "2": avro}, "shop/more": {ANY_VERSION: WriterSchema("utf8")}}
     decoding = Decoding(parse_columns("id long, `a name` array<string>"), Simple("string"), versions, "message")
     assert plan_table(replace(plan_of("ok"), decoding=decoding)).splitlines()[-5:-1] == [
         " rows  id long, `a name` array<string>",
         " keys  _key string",
-        " with  shop/orders: version 0 json, versions 1 to 2 (2) avro",
+        " with  shop/orders: version 0 json, versions 2 to 10 (2) avro",
         " with  shop/more: the given utf8",
     ]
     scalar = Decoding(Simple("string"), None, {ANY_NAME: {ANY_VERSION: WriterSchema("utf8")}})

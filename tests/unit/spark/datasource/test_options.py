@@ -13,7 +13,7 @@ from airflow_provider_streams.model.window.basis import EventTime
 from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.spark.datasource.options import READ_OPTIONS, ReadOptions
 from airflow_provider_streams.systems.connection.option import Option
-from airflow_provider_streams.systems.registry import declaration_of, known
+from airflow_provider_streams.systems.registry import declaration_of, known, load_system
 from airflow_provider_streams.testing.fake import EPOCH, FakeSystem
 
 WINDOW = {"window_start": EPOCH.isoformat(), "window_end": (EPOCH + timedelta(minutes=1)).isoformat()}
@@ -33,6 +33,21 @@ def test_an_unknown_name_is_refused_without_its_value() -> None:
     with pytest.raises(InvalidRequest, match="did you mean 'token'") as caught:
         parse(tokn="hunter2")
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "hint"),
+    [
+        ({"stream": "shop/orders"}, "it is one of format 'pravega'"),
+        ({"Topic": "shop/orders"}, "it is one of format 'pulsar'"),
+        ({"path": "orders"}, r"load\(\) takes no path: name what to read by option '"),
+        ({"zzzzzz": "1"}, "known: "),
+    ],
+)
+def test_an_option_of_another_format_and_a_path_are_refused_as_such(given, hint) -> None:
+    system = load_system("pulsar" if "stream" in given else "pravega")
+    with pytest.raises(InvalidRequest, match=hint):
+        ReadOptions.parse(system, given)
 
 
 def test_options_show_no_secret() -> None:

@@ -26,7 +26,7 @@ from airflow_provider_streams.model.schema.types import StructOf, Type
 
 _MOST_DIGITS = 1_000
 """Of whole numbers: Python refuses to make one of more than 4,300 digits, and takes long for many."""
-OTHER_FIELDS = "has a field that messages like it do not have"
+OTHER_FIELDS = "has a field, or a type of value in one, that messages like it do not have"
 
 
 class BodyReader(JsonReader):

@@ -11,7 +11,12 @@ from contextlib import contextmanager
 from functools import cache, partial
 from typing import Final
 
-from airflow_provider_streams.model.schema.payload_options import PAYLOAD_FLAGS
+from airflow_provider_streams.model.schema.payload_options import (
+    ARGUMENT_IN_TEXT,
+    FIRST_IN_TEXT,
+    PAYLOAD_FLAGS,
+    PAYLOAD_IN_TEXT,
+)
 
 _OF_VALUES: Final = ("type", "types", "version", "placeholder", *PAYLOAD_FLAGS)
 """Arguments of payloads that have an option of values."""
@@ -23,11 +28,6 @@ _OWN: Final = {
     **{name: f"--value-{name.replace('_', '-')}" for name in _OF_VALUES},
 }
 """Arguments whose option has another name."""
-_KINDS: Final = "Auto|Bytes|Utf8|Json|Avro|Protobuf|Registry|Debezium|Canal|Maxwell"
-_PAYLOAD: Final = re.compile(rf"\b(value|key)=({_KINDS})\(((?:[^()]|\([^()]*\))*)\)")
-_FIRST: Final = re.compile(r"'([^'\n]*)'")
-"""The columns, or the schema, of a payload."""
-_ARGUMENT: Final = re.compile(r"""\b([a-z][a-z_]*)=(True|\.\.|'[^'\n]*'|"[^"\n]*")""")
 _ALONE: Final = (
     *("on_loss", "on_unproven", "on_decode_error", "max_decode_error_rate", "max_skew", "allowed_lateness"),
     *("window_length", "allow_fewer_rows", "max_bytes", "max_windows"),
@@ -54,8 +54,8 @@ def as_options(text: str, args: Namespace | None = None) -> str:
         text: an error, a log message or a remark.
         args: of the running command; None: it takes every option.
     """
-    text = _PAYLOAD.sub(partial(_payload, args), text)
-    text = _ARGUMENT.sub(partial(_option, args), text)
+    text = PAYLOAD_IN_TEXT.sub(partial(_payload, args), text)
+    text = ARGUMENT_IN_TEXT.sub(partial(_option, args), text)
     text = _PART.sub(partial(_part, args), text)
     return _NAME.sub(lambda found: _written(_flag(found[1]), args) or found[0], text)
 
@@ -85,8 +85,8 @@ def _payload(args: Namespace | None, found: re.Match[str]) -> str:
         return found[0]
     if found[2] == "Registry" and args is not None and hasattr(args, "registry"):
         return "--registry CONN_ID"  # commands of schemas name the registry alone
-    inside = [_option(args, one) for one in _ARGUMENT.finditer(found[3]) if one[1] in _OF_VALUES]
-    if schema := _FIRST.match(found[3]):
+    inside = [_option(args, one) for one in ARGUMENT_IN_TEXT.finditer(found[3]) if one[1] in _OF_VALUES]
+    if schema := FIRST_IN_TEXT.match(found[3]):
         inside = [f"--{found[1]}-schema {shlex.quote(schema[1])}", *inside]
     return " ".join([f"{flag} {found[2].lower()}", *inside])
 

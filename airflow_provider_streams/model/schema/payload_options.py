@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from typing import Any, Final
@@ -34,6 +35,15 @@ PAYLOAD_FLAGS: Final = ("as_text", "refuse_unmatched")
 _OF_SCHEMAS: Final = ("type", "types", "version", *PAYLOAD_FLAGS, "placeholder")
 PAYLOAD_PARTS: Final = ("format", "schema", *_OF_SCHEMAS)
 """The parts of payloads that options set: `value_format` is the format of values."""
+
+
+_KINDS: Final = "|".join(kind.__name__ for kind in PAYLOADS.values())
+PAYLOAD_IN_TEXT: Final = re.compile(rf"\b(value|key)=({_KINDS})\(((?:[^()]|\([^()]*\))*)\)")
+"""A payload in an error, as Python writes it: of what, its class and its arguments."""
+FIRST_IN_TEXT: Final = re.compile(r"'([^'\n]*)'")
+"""The columns, or the schema, at the beginning of its arguments."""
+ARGUMENT_IN_TEXT: Final = re.compile(r"""\b([a-z][a-z_]*)=(True|\.\.|'[^'\n]*'|"[^"\n]*")""")
+"""An argument in an error: its name and its value."""
 
 
 def payload_of_options(what: str, given: Mapping[str, Any]) -> Payload | None:

@@ -20,11 +20,11 @@ from pyspark.sql.types import StructType
 from airflow_provider_streams.errors import InvalidRequest, StreamsError
 from airflow_provider_streams.model.plan.plan import Plan, Split
 from airflow_provider_streams.model.plan.receipt import SplitReceipt, check_split
+from airflow_provider_streams.spark.datasource.option_names import for_options
 from airflow_provider_streams.spark.datasource.options import RECEIPT_COLUMN, ReadOptions
 from airflow_provider_streams.spark.datasource.split_reading import open_split, schema_of
 from airflow_provider_streams.spark.datasource.task_splits import TaskSystem, one_split
 from airflow_provider_streams.spark.datasource.worker_memory import keep_imports
-from airflow_provider_streams.spark.error_transport import one_line
 from airflow_provider_streams.systems.base import StreamSystem
 from airflow_provider_streams.systems.registry import load_system, path_of, register
 
@@ -42,7 +42,7 @@ class StreamDataSource(DataSource):
             self._reading = _Reading.of(load_system(self.system), options)
             keep_imports()
         except StreamsError as error:
-            raise one_line(error) from None  # Spark shows this line as the error's place
+            raise for_options(error) from None  # Spark shows this line as the error's place
 
     @classmethod
     def name(cls) -> str:
@@ -123,7 +123,7 @@ class PlanReader(DataSourceReader):
             try:
                 yield from self._read(partition.split)
             except StreamsError as error:
-                raise one_line(error) from None  # Spark shows this line as the error's place
+                raise for_options(error) from None  # Spark shows this line as the error's place
 
     def _read(self, split: Split) -> Iterator[pa.RecordBatch]:
         schema, options, how = self._reading.schema, self._reading.options, self._reading.options.split_read_options

@@ -72,7 +72,7 @@ class DeltaChangeApplier(ChangeApplier[DeltaSink]):
         """See `ChangeApplier`."""
         storage = storage_of(self.sink)
         version = next(self._versions(storage, self._first(columns)))
-        if self._is_claimed(version):
+        if self._is_claimed(version) or version.mark is None:
             self.check(version, columns)
         return storage
 
@@ -99,6 +99,8 @@ class DeltaChangeApplier(ChangeApplier[DeltaSink]):
         first = _with_range(application_for(self.rules, columns, start))
         for version in self._versions(storage, first):
             if not self._is_claimed(version) or self._is_to_be_begun(version, columns):
+                if version.mark is None:
+                    self._columns_to_add(version, columns)  # a table that is refused stays as it was
                 self._take_over(version, first)
                 continue
             held = columns_of_rows(self.sink.path, _own_columns(version, self.rules))

@@ -61,8 +61,13 @@ def columns_to_add(target: str, table: pa.Schema, rows: pa.Schema, *, widen: boo
 
 def is_by_window(table: pa.Schema, partition_columns: list[str]) -> bool:
     """Whether a table is partitioned as ours are."""
+    return partition_columns == list(WINDOW_COLUMNS) and has_windows(table, partition_columns)
+
+
+def has_windows(table: pa.Schema, partition_columns: list[str]) -> bool:
+    """Whether a table's partitions say which window a file is of; they may also say more."""
     own = {one.name: one.type for one in table}
-    return partition_columns == list(WINDOW_COLUMNS) and all(own.get(name) == MOMENT for name in WINDOW_COLUMNS)
+    return all(name in partition_columns and own.get(name) == MOMENT for name in WINDOW_COLUMNS)
 
 
 def has_local_times(columns: pa.Schema) -> bool:

@@ -20,7 +20,7 @@ from airflow_provider_streams.lake.columns import WINDOW_COLUMNS
 from airflow_provider_streams.lake.compaction import WindowContent, contents_of
 from airflow_provider_streams.lake.data_files import DataFile
 from airflow_provider_streams.lake.delta.add_actions import partition_value
-from airflow_provider_streams.lake.delta.column_types import has_local_times, is_by_window
+from airflow_provider_streams.lake.delta.column_types import has_local_times, has_windows, is_by_window
 from airflow_provider_streams.lake.delta.storage import errors_of, location_of, object_store_options, words_of
 from airflow_provider_streams.lake.storage import Storage
 from airflow_provider_streams.lake.table_properties import CLAIM, WINDOW, mark_in, properties_of, refuse_other_mark
@@ -94,11 +94,23 @@ class DeltaVersion:
         return {unquote(path) for path in self._add_actions()["path"].to_pylist()}
 
     def contents(self) -> dict[Window, WindowContent]:
-        """The windows that it holds, with their files; a window that was landed without rows has a file as well."""
+        """The windows that it holds, with their files; a window that was landed without rows has a file as well.
+
+        Raises:
+            SinkError: its partitions are no windows.
+        """
         return contents_of(self._files())
 
     def _files(self) -> Iterator[tuple[Window, DataFile, str | None]]:
         found = self._add_actions()
+        if not found.num_rows:
+            return
+        if not has_windows(self.columns, self.partition_columns):
+            raise SinkError(
+                self._storage.root,
+                f"it is not partitioned by {' and '.join(WINDOW_COLUMNS)}, as timestamps, so nothing says which window "
+                "a file is of: if that was changed, restore the version before; otherwise land in another table",
+            )
         partitions = found["partition"].combine_chunks()
         edges = (partitions.field(name).to_pylist() for name in WINDOW_COLUMNS)
         facts = (found[name].to_pylist() for name in ("path", "num_records", "size_bytes"))

@@ -40,6 +40,8 @@ class Promotion:
         hindrances = (version.rewriting_hindrance, *(one.hindrance for one in contents.values()))
         if why := next(filter(None, hindrances), None):
             raise self._unfit(why)
+        if version.paths() != {path for one in contents.values() for path in one.paths}:
+            raise self._unfit("it has rows of others, which are in no window")
         kept = [window for window in contents if window not in but]
         for window in kept:
             target = replace(self.target, folder=window_folder(window), schema=without_window(columns))

@@ -79,8 +79,10 @@ class DeltaWriter(TableWriter):
         if terms is None:
             return
         version = load(storage_of(sink))
-        if version is not None and version.mark in (None, terms.mark):
-            _check_writable(sink, version)
+        if version is None:
+            return
+        _check_writable(sink, version)
+        if version.mark in (None, terms.mark):
             _columns_to_add(sink, version, columns, terms)
 
     @classmethod
@@ -133,6 +135,7 @@ class DeltaWriter(TableWriter):
         """Whether the rows may go in; what must be set aside is not touched yet. False: look again."""
         if version.mark not in (None, self._terms.mark):
             self._refuse_foreign(version)
+            _check_writable(self._sink, version)
             return True
         if not self._is_ours(version):
             return False
@@ -141,13 +144,19 @@ class DeltaWriter(TableWriter):
         return True
 
     def _is_ours(self, version: DeltaVersion) -> bool:
-        """Whether the table bears our mark; otherwise take it over, step by step. False: look again."""
+        """Whether the table bears our mark; otherwise take it over, step by step. False: look again.
+
+        A table that is refused stays as it was.
+        """
         if version.mark != self._terms.mark:
             self._refuse_foreign(version)
-            self._take_over(version)
-            return False
         _check_writable(self._sink, version)
-        return True
+        if version.mark == self._terms.mark:
+            return True
+        if version.mark is None:
+            _columns_to_add(self._sink, version, self._columns, self._terms)
+        self._take_over(version)
+        return False
 
     def _refuse_foreign(self, version: DeltaVersion) -> None:
         if version.mark is not None or not version.is_empty:

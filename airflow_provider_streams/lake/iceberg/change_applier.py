@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -73,10 +73,7 @@ class IcebergChangeApplier(ChangeApplier[IcebergSink]):
     def open(self, columns: pa.Schema) -> Storage:
         """See `ChangeApplier`."""
         schema = columns_of_rows(str(self.sink), new_table(columns, self.rules))
-        now = self._claimed(IcebergTable(self.sink), schema)
-        if mark_of(now) == self.terms.mark:
-            self.check(now, columns)
-        return storage_of(now)
+        return storage_of(self._claimed(IcebergTable(self.sink), schema, lambda now: self.check(now, columns)))
 
     def check(self, table: Table, columns: pa.Schema) -> None:
         """Check that rows of these columns may be applied to a table, which keeps its columns.
@@ -84,15 +81,18 @@ class IcebergChangeApplier(ChangeApplier[IcebergSink]):
         Raises:
             SinkError: they may not.
         """
+        self._check_partitions(table)
+        if is_known(columns, self.rules):
+            own = columns_of(columns.empty_table(), self.rules)
+            self._to_get(table, columns_of_rows(str(self.sink), own))
+
+    def _check_partitions(self, table: Table) -> None:
         if table.spec().fields:
             names = ", ".join(one.name for one in table.spec().fields)
             raise SinkError(
                 str(self.sink),
                 f"changes cannot be applied to the table: it is partitioned by {names}. Apply them to another table",
             )
-        if is_known(columns, self.rules):
-            own = columns_of(columns.empty_table(), self.rules)
-            self._to_get(table, columns_of_rows(str(self.sink), own))
 
     def apply_in_order(self, window: ChangeWindow, changes: Sequence[pa.Table]) -> None:
         """See `ChangeApplier`."""
@@ -100,8 +100,13 @@ class IcebergChangeApplier(ChangeApplier[IcebergSink]):
         columns = columns_of_rows(str(self.sink), columns)
         table = IcebergTable(self.sink)
         first = without_unknown(application_for(self.rules, columns, start).row_schema)
+
+        def check(now: Table) -> None:
+            self._check_partitions(now)
+            self._to_get(now, columns)
+
         for _ in range(_ROUNDS):
-            now = self._claimed(table, first)
+            now = self._claimed(table, first, check)
             if self._is_begun(now, first) or self._is_grown(now, columns):
                 continue
             own_start = start_type(self._held(now), start)
@@ -114,14 +119,21 @@ class IcebergChangeApplier(ChangeApplier[IcebergSink]):
             return
         raise TableUnavailable(str(self.sink), f"other commits were first {_ROUNDS} times")
 
-    def _claimed(self, table: IcebergTable, columns: pa.Schema) -> Table:
-        """The table, made if there is none, which is ours or may be set aside."""
+    def _claimed(self, table: IcebergTable, columns: pa.Schema, check: Callable[[Table], None]) -> Table:
+        """The table, made if there is none, which is ours or may be set aside.
+
+        What `check` refuses stays as it was. It is not asked about a table that may be set aside.
+        """
         for _ in range(_ROUNDS):
             now = table.load() or table.made(columns, properties_of(self.terms.mark))
             table.check_place(now)
             with errors_of(self.sink), suppress(CommitFailedException):
-                if table.is_claimed(now, self.terms):
+                is_unclaimed = table.is_unclaimed(now, self.terms)
+                if mark_of(now) in (None, self.terms.mark):
+                    check(now)
+                if not is_unclaimed:
                     return now
+                table.claim(now, self.terms.mark)
         raise TableUnavailable(str(self.sink), f"others changed the table {_ROUNDS} times at once")
 
     def _columns(self, table: Table) -> pa.Schema:

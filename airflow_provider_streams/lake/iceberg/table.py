@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -95,13 +96,15 @@ class IcebergTable:
             if lost := [name for name in WINDOW_COLUMNS if name not in table.schema().column_names]:
                 raise SinkError(
                     str(self._sink),
-                    f"its column {lost[0]}, which says of each row which window it is of, was dropped or renamed: roll "
-                    "that change back, or land in another table",
+                    f"it has no column {lost[0]}, which says of each row which window it is of: if the column was "
+                    "dropped or renamed, roll that change back; otherwise land in another table",
                 )
             return TableState(mark, windows_of(table, files_of(table)), tells_empty=False)
 
     def opened(self, columns: pa.Schema, terms: TableTerms) -> Table:
         """The table, made if there is none. It can hold rows of these columns, and the terms allow it.
+
+        A table that is refused stays as it was.
 
         Raises:
             TableOwnedByOther: it is another reader's, or holds data and names no owner.
@@ -110,14 +113,16 @@ class IcebergTable:
         for _ in range(_ROUNDS):
             table = self.load() or self._made(columns, terms.mark)
             self.check_place(table)
-            with errors_of(self._sink):
-                try:
-                    if not self.is_claimed(table, terms) or not self._is_fit(table, columns, terms):
-                        continue
-                except CommitFailedException:
-                    continue  # others changed it: look again
-            self._check_partitions(table)
-            return table
+            with errors_of(self._sink), suppress(CommitFailedException):  # others changed it: look again
+                is_unclaimed = self.is_unclaimed(table, terms)
+                self._check_partitions(table)
+                lacking = self._to_get(table, columns, terms)
+                if is_unclaimed:
+                    self.claim(table, terms.mark)
+                elif len(lacking):
+                    self._add_columns(table, columns)
+                else:
+                    return table
         raise TableUnavailable(str(self._sink), f"others changed the table {_ROUNDS} times at once")
 
     def schema_to_come(self, table: Table, columns: pa.Schema, terms: TableTerms) -> Schema:
@@ -175,25 +180,24 @@ class IcebergTable:
         check_options(str(self._sink), storage_of(table).options)
         return table
 
-    def is_claimed(self, table: Table, terms: TableTerms) -> bool:
-        """Whether it may be ours. A table without data and owner becomes ours. False: look again."""
-        if mark_of(table) is not None or files_of(table):
-            is_owned(str(self._sink), table, terms)
+    def is_unclaimed(self, table: Table, terms: TableTerms) -> bool:
+        """Whether it has neither data nor owner, so it becomes the reader's if its rows fit. See `check_owner`."""
+        if mark_of(table) is None and not files_of(table):
             return True
-        with Watched(table, _look_again).transaction() as change:
-            change.set_properties(properties_of(terms.mark))
-            # the snapshot makes one of two concurrent claims fail: catalogs do not compare properties alone
-            with change.update_snapshot(snapshot_properties={CLAIM: terms.mark.id}).fast_append():
-                pass
+        is_owned(str(self._sink), table, terms)
         return False
 
-    def _is_fit(self, table: Table, columns: pa.Schema, terms: TableTerms) -> bool:
-        """Whether it has the columns, or will with its first window; if it may, it gets them. False: look again."""
-        if not len(self._to_get(table, columns, terms)):
-            return True
+    def claim(self, table: Table, mark: TableMark) -> None:
+        """Write the mark into an unclaimed table. `CommitFailedException`: others changed it, so look again."""
+        with Watched(table, _look_again).transaction() as change:
+            change.set_properties(properties_of(mark))
+            # the snapshot makes one of two concurrent claims fail: catalogs do not compare properties alone
+            with change.update_snapshot(snapshot_properties={CLAIM: mark.id}).fast_append():
+                pass
+
+    def _add_columns(self, table: Table, columns: pa.Schema) -> None:
         with table.update_schema() as change:
             change.union_by_name(addition(as_wide(columns, table.schema())))
-        return False
 
     def _to_get(self, table: Table, columns: pa.Schema, terms: TableTerms) -> pa.Schema:
         """What it must get before rows of these columns land; nothing, if its own columns give way to them."""

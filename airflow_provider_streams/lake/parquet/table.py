@@ -97,12 +97,18 @@ class ParquetTable:
             TableOwnedByOther: it is another reader's, or holds data and names no owner.
             SinkError: the folder cannot be made or read.
         """
+        self.make_staging(terms)
+        with errors_at(str(self.root), "the folder cannot be used"), self._locked():
+            self._owner(terms)
+
+    def make_staging(self, terms: TableTerms) -> None:
+        """Make the folder of files that are being written. Checks and raises as `claim`, and writes no mark."""
         with errors_at(str(self.root), "the folder cannot be used"):
-            if self._mark() is None:
+            if (found := self._mark()) is None:
                 self._refuse_others()  # before we put anything into a folder that is not ours
+            else:
+                check_owner(str(self.root), found, terms, _SET_ASIDE)
             self.staging.mkdir(parents=True, exist_ok=True)
-            with self._locked():
-                self._owner(terms)
 
     def put(
         self,

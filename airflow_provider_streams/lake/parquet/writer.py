@@ -78,7 +78,8 @@ class ParquetWriter(TableWriter):
 
     def open_quarantine(self) -> Path:
         """See `SinkWriter`; tasks write `QuarantineFile`s."""
-        self._begin()
+        self._table.make_staging(self._terms)  # `open`, which sees the rows' columns, claims it
+        self._lock.begin()
         with errors_at(self._sink.path, "no folder for undecodable events"):
             self.quarantine.mkdir()
         return self.quarantine

@@ -37,6 +37,8 @@ class SparkTable:
     def opened(self, columns: StructType, terms: TableTerms) -> StructType:
         """Make the table if there is none, check that it can hold such rows by the terms, and return its columns.
 
+        A table that is refused stays as it was.
+
         Raises:
             TableOwnedByOther: it is another reader's, or holds data and names no owner.
             SinkError: it is gone, or it lacks columns and must not get any, or has them in other types.
@@ -44,7 +46,10 @@ class SparkTable:
         for _ in range(_ROUNDS):
             with errors_of(self._sink):
                 if self._spark.catalog.tableExists(self.name):
-                    self._claim(terms)
+                    is_unclaimed = self._is_unclaimed(terms)
+                    self._lacking(columns)
+                    if is_unclaimed:
+                        self.claim(terms.mark)
                     return self._fitted(columns)
             self._make(columns, terms)
         raise TableUnavailable(str(self._sink), f"others changed the table {_ROUNDS} times at once")
@@ -77,12 +82,12 @@ class SparkTable:
     def _mark(self) -> TableMark | None:
         return mark_in(dict(tuple(row) for row in self._sql(f"SHOW TBLPROPERTIES {self.name}")))
 
-    def _claim(self, terms: TableTerms) -> None:
-        """Check that it may be ours. A table without rows and owner becomes ours."""
-        if self._mark() is not None or self._spark.table(self.name).limit(1).count():
-            self.is_ours(terms)
-        else:
-            self.claim(terms.mark)
+    def _is_unclaimed(self, terms: TableTerms) -> bool:
+        """Whether it has neither rows nor owner, so it becomes the reader's if its rows fit. See `check_owner`."""
+        if self._mark() is None and not self._spark.table(self.name).limit(1).count():
+            return True
+        self.is_ours(terms)
+        return False
 
     def _fitted(self, columns: StructType) -> StructType:
         """Its columns, after it got what it lacks."""
@@ -100,6 +105,7 @@ class SparkTable:
         return self.columns()
 
     def _lacking(self, columns: StructType) -> list[Change]:
+        """What it must get before such rows land; `SinkError`: it must not get it, or holds other types."""
         return additions(str(self._sink), self.columns(), columns, widen=self._sink.widen)
 
     def _make(self, columns: StructType, terms: TableTerms) -> None:

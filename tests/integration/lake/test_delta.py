@@ -12,6 +12,7 @@ from airflow_provider_streams.errors import SinkError, TableOwnedByOther, Window
 from airflow_provider_streams.lake.delta.storage import check_free
 from airflow_provider_streams.lake.delta.transaction_log import DeltaVersion
 from airflow_provider_streams.lake.delta.writer import DeltaWriter, storage_of
+from airflow_provider_streams.lake.table_properties import properties_of
 from airflow_provider_streams.model.sinks.landing import TableMark, TableState
 from tests.integration.lake.delta_reading import adds, commits, windows
 from tests.integration.lake.landing import NOON, SCHEMA, TERMS, Attempt, hour, land, rows_of, stored_files
@@ -141,6 +142,109 @@ def test_a_table_that_is_not_by_window_is_refused(sink):
     DeltaTable.create(sink.path, rows_of(0, 0).schema.set(2, pa.field("at", pa.timestamp("us", "UTC"))))
     with pytest.raises(SinkError, match="must be partitioned by window_start and window_end"):
         land(sink, hour(0), rows_of(0, 10))
+
+
+WINDOWS = [("window_start", pa.timestamp("us", "UTC")), ("window_end", pa.timestamp("us", "UTC"))]
+PLAIN = pa.schema([("id", pa.int64()), ("value", pa.string()), ("at", pa.timestamp("us", "UTC"))])
+BY_WINDOW = ["window_start", "window_end"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "by", "said"),
+    [
+        (PLAIN, [], "must be partitioned by"),
+        (pa.schema([*PLAIN, *WINDOWS]), ["window_start"], "must be partitioned by"),
+        (pa.schema([("id", pa.int64()), *WINDOWS]), BY_WINDOW, "it lacks value string"),
+        (pa.schema([("id", pa.string()), *WINDOWS]), BY_WINDOW, "id is string"),
+    ],
+    ids=["no partitions", "other partitions", "lacks a column", "another type"],
+)
+def test_a_refused_attempt_changes_nothing_of_an_unowned_table(sink, schema, by, said):
+    DeltaTable.create(sink.path, schema, partition_by=by)
+    with pytest.raises(SinkError, match=said):
+        land(sink, hour(0), rows_of(0, 10))
+    table = DeltaTable(sink.path)
+    assert (table.version(), table.metadata().configuration) == (0, {})
+    row = {"id": ["1" if schema.field("id").type == pa.string() else 1]}
+    write_deltalake(sink.path, pa.table(row), mode="append", schema_mode="merge")
+    with pytest.raises(TableOwnedByOther, match="nothing in it says whose"):
+        land(replace(sink, widen=True), hour(0), rows_of(0, 10))
+    with pytest.raises(TableOwnedByOther, match="nothing in it says whose"):
+        DeltaWriter.read_state(sink)
+
+
+def test_rows_that_others_append_to_a_claimed_table_are_of_no_window_and_stay(sink):
+    DeltaTable.create(sink.path, pa.schema([*PLAIN, *WINDOWS]), partition_by=BY_WINDOW)
+    Attempt(sink, hour(0), rows_of(0, 2)).write().writer.discard()
+    write_deltalake(sink.path, pa.table({"id": [100]}), mode="append", schema_mode="merge")
+    assert DeltaWriter.read_state(sink) == TableState(TERMS.mark, frozenset())
+    for count in (2, 1):
+        land(sink, hour(0), rows_of(0, count))
+        assert DeltaWriter.read_state(sink) == TableState(TERMS.mark, frozenset({hour(0)}))
+        assert sorted(DeltaTable(sink.path).to_pyarrow_table()["id"].to_pylist()) == [*range(count), 100]
+
+
+@pytest.mark.parametrize(
+    ("schema", "by"),
+    [
+        (PLAIN, []),
+        (pa.schema([*PLAIN, *WINDOWS]), ["value"]),
+        (pa.schema([*PLAIN, *WINDOWS]), ["window_start"]),
+        (pa.schema([*PLAIN, *((name, pa.string()) for name in BY_WINDOW)]), BY_WINDOW),
+        (pa.schema([*PLAIN, *((name, pa.timestamp("us")) for name in BY_WINDOW)]), BY_WINDOW),
+    ],
+    ids=["none", "others", "one of two", "texts", "local times"],
+)
+def test_a_marked_table_whose_partitions_are_no_windows_says_so(sink, schema, by):
+    properties = properties_of(TERMS.mark)
+    DeltaTable.create(sink.path, schema, partition_by=by, configuration=properties, raise_if_key_not_exists=False)
+    assert DeltaWriter.read_state(sink) == TableState(TERMS.mark, frozenset())
+    edge = "x" if schema.names[-1] in BY_WINDOW and schema.types[-1] == pa.string() else NOON
+    values = {"id": 1, "value": "a", "at": NOON, "window_start": edge, "window_end": edge}
+    types = [(one.name, one.type) for one in schema]
+    row = {name: pa.array([values[name]]).cast(type_) for name, type_ in types}
+    write_deltalake(sink.path, pa.table(row), mode="append")
+    with pytest.raises(SinkError, match="not partitioned by window_start and window_end"):
+        DeltaWriter.read_state(sink)
+    for terms in ({}, {"mark": replace(TERMS.mark, id="b" * 32), "set_aside": True}):
+        with pytest.raises(SinkError, match="must be partitioned by window_start and window_end"):
+            DeltaWriter(sink, hour(0), replace(TERMS, **terms)).open(rows_of(0, 1).schema)
+    with pytest.raises(SinkError, match="must be partitioned by window_start and window_end"):
+        DeltaWriter.compactable(sink, TERMS.mark).contents()
+    assert len(adds(storage_of(sink))) == 1
+
+
+def test_windows_in_partitions_that_say_more_are_still_known(sink):
+    properties, by = properties_of(TERMS.mark), [*BY_WINDOW, "value"]
+    schema = pa.schema([*PLAIN, *WINDOWS])
+    DeltaTable.create(sink.path, schema, partition_by=by, configuration=properties, raise_if_key_not_exists=False)
+    row = {"id": 1, "value": "a", "at": NOON, "window_start": hour(0).start, "window_end": hour(0).end}
+    write_deltalake(sink.path, pa.Table.from_pylist([row], schema), mode="append")
+    assert DeltaWriter.read_state(sink) == TableState(TERMS.mark, frozenset({hour(0)}))
+
+
+def test_rows_that_others_append_stay_although_numbers_would_become_wider(sink):
+    ints = pa.schema([("id", pa.int32())])
+    land(sink, hour(0), rows_of(0, 2, ints))
+    write_deltalake(sink.path, pa.table({"id": pa.array([100], pa.int32())}), mode="append", schema_mode="merge")
+    with pytest.raises(SinkError, match="it has rows of others, which are in no window"):
+        land(replace(sink, widen=True), hour(1), rows_of(10, 1, pa.schema([("id", pa.int64())])))
+    assert sorted(DeltaTable(sink.path).to_pyarrow_table()["id"].to_pylist()) == [0, 1, 100]
+
+
+def test_a_refused_full_refresh_sets_nothing_aside(sink):
+    land(sink, hour(0), rows_of(0, 10))
+    DeltaTable(sink.path).alter.set_table_properties(
+        {"delta.constraints.positive": "id > 0"}, raise_if_not_exists=False
+    )
+    before = DeltaTable(sink.path).version()
+    later = replace(TERMS, mark=replace(TERMS.mark, id="b" * 32), set_aside=True)
+    with pytest.raises(SinkError, match="the table cannot hold windows"):
+        DeltaWriter.check_rows(sink, rows_of(0, 1).schema, later)
+    with pytest.raises(SinkError, match="the table cannot hold windows"):
+        land(sink, hour(0), rows_of(0, 1), mark=later.mark, set_aside=True)
+    assert DeltaTable(sink.path).version() == before
+    assert held(sink) == {hour(0): list(range(10))}
 
 
 @pytest.mark.parametrize("name", ["delta.appendOnly", "delta.constraints.positive"])

@@ -161,6 +161,18 @@ def test_a_table_of_another_engine_is_claimed_while_it_is_empty(spark, stream, s
     assert landed(spark, sink) == [("mine", 1)]
 
 
+def test_a_refused_window_leaves_an_unowned_table_as_it_was(spark, stream, sink):
+    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {sink.table.rpartition('.')[0]}")
+    spark.sql(f"CREATE TABLE {sink.table} (shard string)")
+    with pytest.raises(SinkError, match="it lacks"):
+        run_window(stream.spec(sink=sink), spark)
+    properties = {row[0] for row in spark.sql(f"SHOW TBLPROPERTIES {sink.table}").collect()}
+    assert not [name for name in properties if name.startswith("streams.")]
+    spark.sql(f"INSERT INTO {sink.table} VALUES ('mine')")  # noqa: S608
+    with pytest.raises(TableOwnedByOther, match="whose"):
+        run_window(stream.spec(sink=replace(sink, widen=True)), spark)
+
+
 @pytest.mark.parametrize("system", ["pulsar", "pravega"])
 def test_spark_selects_rows_with_all_metadata_columns(spark, sink, system):
     declared = declaration_of(system)

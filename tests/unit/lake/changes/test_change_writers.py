@@ -6,17 +6,21 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 
 from airflow_provider_streams.errors import SinkError, TableOwnedByOther, WindowsOverlap
 from airflow_provider_streams.lake.changes.change_writer import positions
+from airflow_provider_streams.lake.changes.landed_changes import ChangeWindow
 from airflow_provider_streams.lake.changes.marker_files import number_in
 from airflow_provider_streams.lake.connections import given
 from airflow_provider_streams.lake.data_files import write_files
+from airflow_provider_streams.lake.iceberg.catalog import catalog_of
 from airflow_provider_streams.lake.registry import table_state, writer_of
 from airflow_provider_streams.model.changes.auto_cdc import AutoCdc
 from airflow_provider_streams.model.changes.change_terms import ChangeTerms
@@ -195,6 +199,28 @@ def test_changes_without_a_known_key_or_place_are_refused_before_anything_is_wri
     with pytest.raises(SinkError, match="no column 'gone'"):
         landing.land(hour(0), changes((1, "a", "c", 1)))
     assert table_state(landing.sink) is None
+
+
+@pytest.mark.parametrize("is_applied", [False, True])
+def test_refused_changes_leave_an_unowned_table_as_it_was(landing: Landing, is_applied: bool) -> None:  # noqa: FBT001
+    columns = pa.schema([("id", pa.int64()), ("other", pa.string()), ("_key_range", pa.string())])
+    is_delta = isinstance(landing.sink, DeltaSink)
+    if is_delta:
+        DeltaTable.create(landing.sink.path, columns, partition_by=["_key_range"])
+    else:
+        catalog_of(landing.sink).create_namespace("lake")
+        catalog_of(landing.sink).create_table("lake.rows", columns)
+    rows = changes((1, "a", "c", 1))
+    writer: Any = writer_of(landing.sink)
+    apply = partial(writer.applier(landing.sink, TERMS).apply, ChangeWindow(hour(0), "plan"))
+    act = partial(apply, [rows.drop_columns(["_topic"])]) if is_applied else partial(landing.land, hour(0), rows)
+    with pytest.raises(SinkError, match="it lacks v string"):
+        act()
+    assert table_state(landing.sink) is None
+    if is_delta:
+        assert DeltaTable(landing.sink.path).version() == 0
+    else:
+        assert catalog_of(landing.sink).load_table("lake.rows").metadata.snapshots == []
 
 
 def test_events_of_a_compacted_topic_are_ordered_by_their_place(landing: Landing) -> None:

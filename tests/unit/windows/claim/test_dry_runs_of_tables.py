@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import shutil
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType, NestedField, StringType, TimestamptzType
 
 from airflow_provider_streams import DeltaSink, IcebergSink
-from airflow_provider_streams.errors import InvalidRequest, SinkError, StreamsError
+from airflow_provider_streams.errors import InvalidRequest, SinkError, StreamsError, TableOwnedByOther
 from airflow_provider_streams.lake import connections
 from airflow_provider_streams.lake.column_types import MOMENT
 from airflow_provider_streams.lake.connections import given
@@ -27,6 +29,7 @@ from airflow_provider_streams.model.schema.payload import Json
 from airflow_provider_streams.model.sinks.custom_sink import CustomSink
 from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.testing.fake import FakeSource
+from airflow_provider_streams.windows.claim.table_coverage import compare
 from tests.unit.windows.plan.test_payload_decoding import minute
 
 KEY = FakeSource("numbers").key
@@ -87,6 +90,7 @@ def is_refused(world, window=None, **how):
     assert (world.journal.landing(KEY, "reader"), table_state(world.sink()), world.states(window)) == before
     found.append(refusal(lambda: world.read(window, **how)))
     assert len(set(found)) == 1, found
+    assert found[0] is None or table_state(world.sink()) == before[1]
     return found[0]
 
 
@@ -292,6 +296,69 @@ def test_an_empty_table_that_another_program_made(world, put, kind, made, option
     sink = put(kind, **options)
     BY_HAND[kind](sink, *made)
     assert is_refused(world, value=NUMBERS, columns=("n",)) is (None if fits else SinkError)
+
+
+@pytest.mark.slow_except("lacks one-iceberg", "partitioned otherwise-delta")
+@with_columns
+@pytest.mark.parametrize(
+    "made",
+    [
+        ([("more", pa.string()), *EDGES], BY_WINDOW),
+        ([("more", pa.string()), *EDGES], ["more"]),
+        ([("n", pa.int64())], []),
+    ],
+    ids=["lacks one", "partitioned otherwise", "no windows"],
+)
+def test_a_table_that_refused_a_read_and_was_filled_by_its_owner_stays_its_owners(world, put, kind, made):
+    sink = put(kind)
+    BY_HAND[kind](sink, *made)
+    with pytest.raises(SinkError):
+        world.read(minute(0), value=NUMBERS, columns=("n",))
+    seen = partial(compare, world.journal, KEY, "reader")
+    assert seen(world.journal.coverage(KEY, "reader", SPAN.start, SPAN.end))[1].status == "absent"
+    row = pa.Table.from_pylist([{"n": 1, "more": "theirs"}], pa.schema(made[0]))
+    if kind == "delta":
+        write_deltalake(sink.path, row, mode="append")
+    else:
+        catalog_of(sink).load_table(sink.table).append(row)
+    assert is_refused_as_foreign(world, replace(sink, widen=True))
+    table = seen(world.journal.coverage(KEY, "reader", SPAN.start, SPAN.end))[1]
+    assert (table.status, table.cause.startswith("it holds data, and nothing in it says whose")) == ("foreign", True)
+
+
+def is_refused_as_foreign(world, sink):
+    """A read's dry run and the read itself, in a table that may become wider."""
+    world.sink = lambda _name="lake": sink
+    found = [
+        refusal(lambda one=one: world.read(minute(0), value=NUMBERS, columns=("n",), dry_run=one))
+        for one in (True, False)
+    ]
+    return found == [TableOwnedByOther, TableOwnedByOther]
+
+
+def test_coverage_says_of_a_delta_table_that_it_is_not_by_window_any_more(world, put):
+    sink = put("delta")
+    world.read(minute(0), value=NUMBERS)
+    properties = DeltaTable(sink.path).metadata().configuration
+    shutil.rmtree(sink.path)
+    schema = pa.schema([("n", pa.int64())])
+    DeltaTable.create(sink.path, schema, configuration=properties, raise_if_key_not_exists=False)
+    write_deltalake(sink.path, pa.table({"n": [1]}), mode="append")
+    with pytest.raises(SinkError, match="partitioned by window_start and window_end"):
+        world.read(minute(1), value=NUMBERS)
+    _, table = compare(world.journal, KEY, "reader", world.journal.coverage(KEY, "reader", SPAN.start, SPAN.end))
+    assert table.status == "unseen"
+    assert "it is not partitioned by window_start and window_end" in str(table)
+
+
+def test_a_folder_is_not_claimed_by_a_read_that_keeps_undecodable_events_and_is_refused(world, put):
+    sink = put("parquet")
+    with pytest.raises(SinkError, match="window_start"):
+        world.read(minute(0), value=Json("n long, window_start string"), undecodable=DecodeErrorPolicy("quarantine"))
+    assert table_state(sink) is None
+    (Path(sink.path) / "theirs.parquet").touch()
+    with pytest.raises(TableOwnedByOther, match=r"holds theirs\.parquet"):
+        world.read(minute(0), value=NUMBERS, undecodable=DecodeErrorPolicy("quarantine"))
 
 
 def test_an_iceberg_table_without_windows_gets_them_too(world, put):

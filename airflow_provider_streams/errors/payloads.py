@@ -83,16 +83,34 @@ class UnplannedColumns(StreamsError):
 
 
 class DecodeError(StreamsError):
-    """An event's payload is not what its schema says."""
+    """An event's payload is not what its schema says.
 
-    def __init__(self, shard: str, position: str, version: str, cause: str, others: int = 0) -> None:
+    Args:
+        shard: where the event is.
+        position: its position there.
+        version: its schema version; empty: none.
+        cause: why it cannot be decoded.
+        others: how many others that were read with it cannot be decoded either.
+        declarations: fields as `Auto` takes them, which would decode it, the most helpful first.
+    """
+
+    def __init__(
+        self,
+        shard: str,
+        position: str,
+        version: str,
+        cause: str,
+        others: int = 0,
+        *,
+        declarations: Sequence[str] = (),
+    ) -> None:
         self.shard, self.position, self.version, self.cause, self.others = shard, position, version, cause, others
         more = f"; {others} more that were read with it cannot be decoded either" if others else ""
         said = as_sentence(f"{as_clause(cause)}{more}")
         by = f" by schema version {version}" if version else ""
-        otherwise = (
-            _OF_VERSIONS.format(version=version) if UNFIT in cause or NO_BRANCH in cause else "or correct the schema."
-        )
+        otherwise = _declaring(declarations) if declarations else "or correct the schema."
+        if UNFIT in cause or NO_BRANCH in cause:
+            otherwise = _OF_VERSIONS.format(version=version)
         super().__init__(
             f"{shard}: the event at {position} cannot be decoded{by}: {said} Nothing was landed. {_ASIDE}{otherwise}"
         )
@@ -128,6 +146,15 @@ _OF_VERSIONS = (
     "events that do not fit these cannot be decoded. Or read fields that no type holds in all versions as text: "
     "value=Auto(as_text=True). Registry takes the same. A reader that decoded otherwise so far changes " + _NEW_TYPES
 )
+
+
+def _declaring(declarations: Sequence[str]) -> str:
+    """The advice to declare a field whose JSON is not what its schema says."""
+    fields = " or ".join(f"value=Auto('{one}')" for one in declarations)
+    return (
+        f"or correct the schema. Or declare what the field's JSON holds, for example {fields}: a declared field may be "
+        f"null, unless it says `not null`. A reader that decoded otherwise so far changes {_NEW_TYPES}"
+    )
 
 
 class TooManyDecodeErrors(StreamsError):

@@ -126,6 +126,19 @@ def test_an_event_that_no_column_holds_names_the_ways_out(cause: str) -> None:
     assert "or correct the schema" in str(errors.DecodeError("t", "1:2", "0", "v: ends early"))
 
 
+def test_an_event_that_a_declared_field_would_take_names_the_declaration() -> None:
+    error = errors.DecodeError("t", "1:2", "0", "e: is lacking, or null", declarations=("e int from ..", "e int"))
+    text = str(error)
+    assert "value=Auto('e int from ..') or value=Auto('e int'): a declared field may be null" in text
+    assert all(way in text for way in ("on_decode_error='quarantine'", "correct the schema", "with replan=True"))
+    error.for_table(keeps_events=False, keeps_columns=True)
+    assert "value=Auto('e int')" in str(error)
+    assert "quarantine" not in str(error)
+    assert "another reader into another table" in str(error)
+    unfit = str(errors.DecodeError("t", "1:2", "0", f"v: {errors.NO_BRANCH} long", declarations=("v json",)))
+    assert "v json" not in unfit
+
+
 def test_an_error_that_doctor_foresees_names_it_once_where_it_leaves_the_package() -> None:
     error = errors.AuthenticationFailed("broker")
     assert errors.DOCTOR_HINT not in str(error), "messages quote each other"

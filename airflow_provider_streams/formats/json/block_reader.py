@@ -110,14 +110,15 @@ class BlockReader:
 
 
 def can_read(type_: Type) -> bool:
-    """Whether Arrow reads it: it has no maps, and no text that is something else in JSON."""
+    """Whether Arrow reads it: it has no maps, no text that is something else in JSON, and no key of several fields."""
     match type_:
         case MapOf() | Simple(form="number" | "json"):
             return False
         case ArrayOf(element):
             return can_read(element)
         case StructOf(fields):
-            return all(can_read(field.type) for field in fields)
+            keys = [key for field in fields for key in field.in_objects]
+            return len(set(keys)) == len(keys) and all(can_read(field.type) for field in fields)
     return True
 
 

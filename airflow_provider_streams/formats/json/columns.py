@@ -14,7 +14,7 @@ from airflow_provider_streams.formats.json.json_schema import json_schema_type
 from airflow_provider_streams.model.schema import avro_schema
 from airflow_provider_streams.model.schema.decoding import WriterSchema
 from airflow_provider_streams.model.schema.type_json import from_json, to_json
-from airflow_provider_streams.model.schema.types import MISSING, ArrayOf, Field, MapOf, StructOf, Type
+from airflow_provider_streams.model.schema.types import MISSING, VALUE, ArrayOf, Field, MapOf, StructOf, Type
 
 Known: TypeAlias = Mapping[str, Mapping[str, WriterSchema]]
 """By name and version."""
@@ -42,7 +42,7 @@ def of_json_schema(schema: str) -> WriterSchema:
 
 
 def as_declared(schemas: Known, declared: StructOf | None, *, strict: bool) -> Known:
-    """The schemas, with fields of JSON objects as a user declared them.
+    """The schemas, with fields of JSON objects as a user declared them: also whether they may be null.
 
     Args:
         schemas: the system's schemas.
@@ -60,7 +60,11 @@ def as_declared(schemas: Known, declared: StructOf | None, *, strict: bool) -> K
         for name, versions in schemas.items()
     }
     if lost := set[str].intersection(*lacking) if lacking else set():
-        raise InvalidSchema("fields", f"no version of the schema has {', '.join(sorted(lost))}", "Name what it has.")
+        raise InvalidSchema(
+            "fields",
+            f"no version of the schema has {', '.join(sorted(lost))}",
+            "Name what it has. A value that is no object is declared as 'value long'.",
+        )
     return found
 
 
@@ -77,8 +81,21 @@ def _declared(
         )
     lacking.append(set())
     type_ = from_json(json.loads(schema.schema))
-    found = type_ if declared is None else _merged(type_, declared, "", lacking[-1])
+    found = type_ if declared is None else _overridden(type_, declared, lacking[-1])
     return replace(_written(found), codec=schema.codec, strict=strict)
+
+
+def _overridden(type_: Type, declared: StructOf, lacking: set[str]) -> Type:
+    """The type of values as declared. A value that is no object is declared as the field `value`."""
+    if isinstance(type_, StructOf):
+        return _merged(type_, declared, "", lacking)
+    found: Type = type_
+    for one in declared.fields:
+        if one.name == VALUE and not one.keys:
+            found = _merged(type_, one.type, f"{VALUE}.", lacking)
+        else:
+            lacking.add(" from ".join((one.name, *one.keys)))
+    return found
 
 
 def _merged(type_: Type, declared: Type, path: str, lacking: set[str]) -> Type:
@@ -100,8 +117,8 @@ def _merged_field(field: Field, declared: Field | None, path: str, lacking: set[
         return field
     type_ = _merged(field.type, declared.type, f"{path}{field.name}.", lacking)
     default = field.default if type_ == field.type or field.default is MISSING else None
-    nullable = field.nullable and declared.nullable
-    return replace(field, type=type_, nullable=nullable, default=default, keys=declared.keys or field.keys)
+    keys = declared.keys or field.keys
+    return replace(field, type=type_, nullable=declared.nullable, default=default, keys=keys)
 
 
 def _written(type_: Type) -> WriterSchema:

@@ -13,6 +13,7 @@
 
 Times may also be as Jackson writes them. null is null. A missing field is null; if it may not be null, the object is
 refused. A column's key that occurs twice, and anything after the value, is refused. Keys without a column are ignored.
+Several columns may read one key.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
@@ -74,39 +75,56 @@ def needs_digits(type_: Type) -> bool:
 
 
 def _struct(type_: StructOf, *, strict: bool) -> Convert:
-    known: dict[str, tuple[str, Convert]] = {}
+    takers: dict[str, list[_Taker]] = {}
     several: dict[str, tuple[str, ...]] = {}
     for one in type_.fields:
-        first, *others = one.in_objects
         convert_one = converter(one.type, strict=strict)
-        known |= {key: (key if others else one.name, convert_one) for key in one.in_objects}
-        if others:
-            several[one.name] = (first, *others)
+        has_several = len(one.in_objects) > 1
+        for key in one.in_objects:
+            slot = (one.name, key if has_several else "")
+            takers.setdefault(key, []).append(_Taker(slot, key if has_several else one.name, convert_one))
+        if has_several:
+            several[one.name] = one.in_objects
     check = _check_of(type_, strict=strict)
 
     def convert(value: Any) -> Mapping[str, Any]:
         if type(value) is not tuple:
             raise Refused("is no object")
-        found: dict[str, Any] = {}
+        held: dict[_Slot, Any] = {}
         others = False
         for key, inner in value:
-            one = known.get(key)
-            if one is None:
+            if key not in takers:
                 others = others or inner is not None
-                continue
-            name, convert_one = one
-            if name in found:
-                raise Refused("is there twice", name)
-            try:
-                found[name] = None if inner is None else convert_one(inner)
-            except Refused as refused:
-                raise refused.below(name) from None
+            for taker in takers.get(key, ()):
+                taker.take(inner, held)
+        found = {name: one for (name, key), one in held.items() if not key}
         for name, keys in several.items():
-            _join(found, name, keys)
+            _join(found, held, name, keys)
         check(found, others)
         return found
 
     return convert
+
+
+_Slot: TypeAlias = tuple[str, str]
+"""A field's name, and one of its keys if it has several."""
+
+
+class _Taker(NamedTuple):
+    """A field that takes the value of a key, which other fields may take as well."""
+
+    slot: _Slot
+    path: str
+    convert: Convert
+
+    def take(self, value: Any, held: dict[_Slot, Any]) -> None:
+        """Hold the field's value. Raises Refused if there is one, or it is none of its type."""
+        if self.slot in held:
+            raise Refused("is there twice", self.path)
+        try:
+            held[self.slot] = None if value is None else self.convert(value)
+        except Refused as refused:
+            raise refused.below(self.path) from None
 
 
 def _check_of(type_: StructOf, *, strict: bool) -> Callable[[Mapping[str, Any], bool], None]:
@@ -124,9 +142,9 @@ def _check_of(type_: StructOf, *, strict: bool) -> Callable[[Mapping[str, Any], 
     return check
 
 
-def _join(found: dict[str, Any], name: str, keys: tuple[str, ...]) -> None:
+def _join(found: dict[str, Any], held: Mapping[_Slot, Any], name: str, keys: tuple[str, ...]) -> None:
     """Join the values of a field's keys, which must be the same."""
-    there = [found.pop(key) for key in keys if key in found]
+    there = [held[name, key] for key in keys if (name, key) in held]
     values = [value for value in there if value is not None]
     if any(value != values[0] for value in values):
         raise Refused("is there twice, with different values", name)

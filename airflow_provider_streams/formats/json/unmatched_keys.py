@@ -79,7 +79,11 @@ def other_keys(type_: Type) -> OtherKeys | None:
     """The function for values of a type; None: they have no objects with columns."""
     match type_:
         case StructOf(fields):
-            return _of_objects({key: other_keys(one.type) for one in fields for key in one.in_objects})
+            takers: dict[str, list[OtherKeys | None]] = {}
+            for one in fields:
+                for key in one.in_objects:
+                    takers.setdefault(key, []).append(other_keys(one.type))
+            return _of_objects({key: _of_no_taker(several) for key, several in takers.items()})
         case ArrayOf(element):
             inner = other_keys(element)
             return inner and partial(_of_list, inner)
@@ -87,6 +91,14 @@ def other_keys(type_: Type) -> OtherKeys | None:
             inner = other_keys(item)
             return inner and partial(_of_map, inner)
     return None
+
+
+def _of_no_taker(takers: list[OtherKeys | None]) -> OtherKeys | None:
+    """The function for a value that several columns take: the keys that all of them leave."""
+    left = [one for one in takers if one is not None]
+    if len(left) < len(takers):
+        return None
+    return left[0] if len(left) == 1 else lambda value: set.intersection(*(set(one(value)) for one in left))
 
 
 def _of_objects(known: dict[str, OtherKeys | None]) -> OtherKeys:

@@ -28,7 +28,8 @@ class Auto:
 
     Args:
         fields: JSON fields whose type the schema does not tell, written as in `Json`: `price decimal(12,2), at
-            timestamp(ms), unitPrice double from unit_price`. They override the schema, which decides other fields.
+            timestamp(ms), unitPrice double from unit_price`. They override the schema, which decides other fields. A
+            declared field may be null, unless it says `not null`. A value that is no object is the field `value`.
         refuse_unmatched: as in `Json`.
         type: the record type to read, for a topic with several: its full name, or the last part of it. Events of others
             are counted (`other_type`), and are no rows. Several names are former names of one type.

@@ -167,7 +167,11 @@ Type: TypeAlias = Simple | Decimal | ArrayOf | MapOf | StructOf
 
 def columns(type_: Type) -> tuple[Field, ...]:
     """The columns of a row: a record's fields, or the one column `value`."""
-    return type_.fields if isinstance(type_, StructOf) else (Field("value", type_),)
+    return type_.fields if isinstance(type_, StructOf) else (Field(VALUE, type_),)
+
+
+VALUE: Final = "value"
+"""The column of values that are no records."""
 
 
 def below(path: str, name: str) -> str:

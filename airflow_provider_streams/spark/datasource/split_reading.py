@@ -16,6 +16,7 @@ from airflow_provider_streams.formats.arrow.arrays import Array, numbers
 from airflow_provider_streams.formats.change_data.positions import stream_positions
 from airflow_provider_streams.formats.decode_failures import KIND_TEXTS, OTHER_TYPE, set_aside
 from airflow_provider_streams.formats.decoder import Decoded, Payloads
+from airflow_provider_streams.formats.json.declarations import declarations
 from airflow_provider_streams.formats.payload_decoder import PayloadDecoder, decoder_of
 from airflow_provider_streams.model.plan.plan import Plan, Split
 from airflow_provider_streams.model.plan.receipt import SplitReceipt
@@ -77,7 +78,8 @@ class _Decoding:
             raise AssertionError(f"{system.name} decodes nothing")
         self._payload: PayloadColumns = declared.payload_columns
         self._split, self._columns, self._then = split, columns, split_read_options.undecodable.then
-        self._decoder = decoder_of(plan.decoding, declared.dataset(plan.source.names, split.shard))
+        self._decoding, self._name = plan.decoding, declared.dataset(plan.source.names, split.shard)
+        self._decoder = decoder_of(plan.decoding, self._name)
         self._filter = plan.filter if isinstance(plan.filter, FieldFilter) else None
         place = place_column(self._filter) if self._filter else None
         needed = needed_columns(self._payload, plan.decoding)
@@ -157,8 +159,10 @@ class _Decoding:
 
     def _error(self, batch: pa.RecordBatch, decoded: Decoded) -> DecodeError:
         place = ":".join(str(batch.column(name)[0].as_py()) for name in self._payload.position)
-        version, cause = decoded.versions[0].as_py(), decoded.causes[0].as_py()
-        return DecodeError(self._split.shard, place, "" if version is None else str(version), cause, len(batch) - 1)
+        number, cause = decoded.versions[0].as_py(), decoded.causes[0].as_py()
+        version = "" if number is None else str(number)
+        fields = declarations(self._decoding, self._name, version, cause)
+        return DecodeError(self._split.shard, place, version, cause, len(batch) - 1, declarations=fields)
 
     @property
     def receipt(self) -> SplitReceipt:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from typing import Any
 
 from airflow_provider_streams.model.schema.types import ArrayOf, Decimal, Field, MapOf, Simple, StructOf, Type
 
 Dice = random.Random
+
+_SHARED, _ALIKE = 0.15, 0.8
+"""How often two fields of a struct read one key, and how often they then have one type."""
 
 _UNITS = {"date": ("d", "ms"), "time": ("ms", "us"), "timestamp": ("s", "ms", "us", "ns"), "timestamp_ntz": ("ms",)}
 _WORDS = ("boolean", "byte", "short", "int", "long", "float", "double", "string", "string", "binary")
@@ -41,7 +45,15 @@ PIECES = (
 
 def row_type(dice: Dice) -> StructOf:
     """A struct of a few fields."""
-    return StructOf(tuple(_field(dice, f"f{number}", 0) for number in range(dice.choice((1, 2, 4, 8)))))
+    return _struct(dice, [_field(dice, f"f{number}", 0) for number in range(dice.choice((1, 2, 4, 8)))])
+
+
+def _struct(dice: Dice, fields: list[Field]) -> StructOf:
+    """The fields, of which two may read one key, mostly as the same type."""
+    if len(fields) > 1 and dice.random() < _SHARED:
+        first, *_, last = fields
+        fields[-1] = replace(last, keys=(first.name,), type=first.type if dice.random() < _ALIKE else last.type)
+    return StructOf(tuple(fields))
 
 
 def _field(dice: Dice, name: str, depth: int) -> Field:
@@ -51,7 +63,7 @@ def _field(dice: Dice, name: str, depth: int) -> Field:
 def _type(dice: Dice, depth: int) -> Type:
     pick = dice.random()
     if depth < 3 and pick < 0.1:
-        return StructOf(tuple(_field(dice, f"g{number}", depth + 1) for number in range(dice.randint(1, 3))))
+        return _struct(dice, [_field(dice, f"g{number}", depth + 1) for number in range(dice.randint(1, 3))])
     if depth < 3 and pick < 0.2:
         return ArrayOf(_type(dice, depth + 1))
     if depth < 3 and pick < 0.23:
@@ -79,7 +91,7 @@ def _value(dice: Dice, type_: Type, odd: float) -> Any:
     match type_:
         case StructOf(fields):
             shown = [one for one in fields if not one.nullable or dice.random() < 0.8]
-            made = {one.name: _value(dice, one.type, odd) for one in shown}
+            made = {one.in_objects[0]: _value(dice, one.type, odd) for one in shown}
             if dice.random() < 0.1:
                 made["other"] = dice.choice((1, {"a": [1]}, "NaN", None, [[[]]], 1e308))
             items = list(made.items())

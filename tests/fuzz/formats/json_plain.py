@@ -95,9 +95,10 @@ def _struct(fields: Any, value: Any) -> dict[str, Any]:
     names = [key for key, _ in value]
     found = dict(value)
     for one in fields:
-        if names.count(one.name) > 1 or (not one.nullable and found.get(one.name) is None):
+        (key,) = one.in_objects
+        if names.count(key) > 1 or (not one.nullable and found.get(key) is None):
             raise Refused
-    return {one.name: _value(one.type, found.get(one.name)) for one in fields}
+    return {one.name: _value(one.type, found.get(one.in_objects[0])) for one in fields}
 
 
 def _simple(word: str, unit: str | None, value: Any) -> Any:

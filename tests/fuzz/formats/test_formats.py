@@ -30,6 +30,8 @@ def test_a_reader_that_reads_something_else_would_be_noticed(monkeypatch, name, 
 
         def read(self, payloads):
             values, codes = self._inner.read(payloads)
+            if not len(codes):
+                return Column(values, codes)
             if wrong == "codes":
                 codes[0] = 0 if codes[0] else 1
             return Column(values.take(list(reversed(range(len(values))))) if wrong == "values" else values, codes)

@@ -42,6 +42,10 @@ ROOT = Path(airflow_provider_streams.__file__).parent
         ("all: value=Auto(as_text=True).", "all: --value-format auto --value-as-text."),
         ("or value=Registry(type='Order').", "or --value-format registry --value-type Order."),
         ("value=Auto('a int from b')", "--value-format auto --value-schema 'a int from b'"),
+        (
+            "value=Auto('a struct<`b c`: decimal(20,9)>'): a declared field",
+            "--value-format auto --value-schema 'a struct<`b c`: decimal(20,9)>': a declared field",
+        ),
         ("with widen=True the table gets it", "with --sink-option widen=true the table gets it"),
         ("the extra 'allowed_hosts', or tls_ca_file", "the extra 'allowed_hosts', or tls_ca_file"),
         ("the column event_time_x and a.max_skew", "the column event_time_x and a.max_skew"),

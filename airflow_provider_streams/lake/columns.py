@@ -58,10 +58,20 @@ def columns_of_rows(
     return pa.schema(fields)
 
 
-def columns_to_add(target: str, table: pa.Schema, rows: pa.Schema, *, widen: bool) -> pa.Schema:
+def columns_to_add(
+    target: str, table: pa.Schema, rows: pa.Schema, *, widen: bool, stored: pa.Schema | None = None
+) -> pa.Schema:
     """The columns that a table must get before rows go into it: new ones, new fields, and wider numbers.
 
-    `rows` are in the types that the table would give them. `SinkError`: it cannot hold them, or may not (`widen`).
+    Args:
+        target: the table, for messages.
+        table: its columns.
+        rows: in the types that the table would give them.
+        widen: whether it may get columns.
+        stored: its columns with what may be null in them, if `table` does not say that.
+
+    Raises:
+        SinkError: it cannot hold the rows, or may not (`widen`).
     """
     own = {one.name.lower(): one for one in table}
     needed, lacking, wrong = [], [], []
@@ -75,13 +85,25 @@ def columns_to_add(target: str, table: pa.Schema, rows: pa.Schema, *, widen: boo
         elif held is None or widened(type_, type_) != widened(held.type, held.type):  # lists then have one spelling
             needed.append(pa.field(one.name, type_))
             lacking.append(f"it lacks {one.name} {'' if held is None else 'as '}{text_of(one.type)}")
-    wrong += [
-        f"{one.name} may not be null there" for one in table if not one.nullable and one.name not in WINDOW_COLUMNS
-    ]
+    names = {one.name for one in rows}
+    for one in stored or table:
+        if one.name not in WINDOW_COLUMNS and (one.name in names or not one.nullable):
+            wrong += [f"{path} may not be null there" for path in _never_null(one)]
     if wrong or (lacking and not widen):
         hint = ". Land in another table, or drop this one first" if wrong else "; widen=True adds what is lacking"
         raise SinkError(target, f"the table cannot hold these rows: {'; '.join([*wrong, *lacking])}{hint}")
     return pa.schema(needed)
+
+
+def _never_null(field: pa.Field[Any], path: str = "") -> Iterator[str]:
+    """The outermost of a field and the fields in it that may not be null, by path. Keys of maps are never null."""
+    path = f"{path}.{field.name}" if path else field.name
+    if not field.nullable:
+        yield path
+        return
+    inner = [field.type.item_field] if isinstance(field.type, pa.MapType) else parts_of(field.type)
+    for one in inner:
+        yield from _never_null(one, path)
 
 
 def wide_as(rows: pa.Schema, table: pa.Schema) -> pa.Schema:

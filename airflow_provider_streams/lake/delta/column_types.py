@@ -56,7 +56,7 @@ def columns_of_table(rows: pa.Schema) -> pa.Schema:
 def columns_to_add(target: str, table: pa.Schema, rows: pa.Schema, *, widen: bool) -> pa.Schema:
     """See `lake.columns.columns_to_add`; `rows` are as `columns_of_rows` gives them."""
     plain = pa.schema([one.with_type(_delta_type(one.type) or one.type) for one in table])
-    return lake_columns.columns_to_add(target, plain, rows, widen=widen)
+    return lake_columns.columns_to_add(target, plain, rows, widen=widen, stored=table)
 
 
 def is_by_window(table: pa.Schema, partition_columns: list[str]) -> bool:

@@ -96,6 +96,28 @@ def test_a_column_that_must_have_values_is_refused():
         columns_to_add("t", table, pa.schema([]), widen=True)
 
 
+REQUIRED = pa.field("x", pa.int64(), nullable=False)
+
+
+@pytest.mark.parametrize(
+    ("type_", "path"),
+    [
+        (pa.struct([REQUIRED]), "a.x"),
+        (pa.list_(pa.struct([REQUIRED])), "a.item.x"),
+        (pa.list_(pa.field("element", pa.int64(), nullable=False)), "a.element"),
+        (pa.map_(pa.string(), pa.struct([REQUIRED])), "a.value.x"),
+    ],
+)
+def test_a_field_within_a_column_that_must_have_values_is_refused(type_, path):
+    """Fields of rows may be null, even if the table was made for rows whose fields were not."""
+    table = columns_of_table(pa.schema([pa.field("a", type_)]))
+    rows = columns_of_rows("t", pa.schema([("a", type_)]))
+    with pytest.raises(SinkError, match=rf"{path} may not be null there"):
+        columns_to_add("t", table, rows, widen=True)
+    others = columns_of_rows("t", pa.schema([("b", pa.int64())]))
+    assert columns_to_add("t", table, others, widen=True).names[:1] == ["b"]
+
+
 def test_local_times_are_found_within_other_types():
     assert has_local_times(pa.schema([("a", pa.list_(pa.struct([("b", pa.timestamp("us"))])))]))
     assert not has_local_times(pa.schema([("a", pa.timestamp("us", "UTC"))]))

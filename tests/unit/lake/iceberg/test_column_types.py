@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from pyiceberg.io.pyarrow import pyarrow_to_schema
+from pyiceberg.io.pyarrow import pyarrow_to_schema, schema_to_pyarrow
 from pyiceberg.schema import Schema
-from pyiceberg.types import LongType, NestedField, StructType
+from pyiceberg.types import ListType, LongType, MapType, NestedField, StringType, StructType
 
 from airflow_provider_streams.errors import SinkError
 from airflow_provider_streams.lake.iceberg.column_types import columns_of_rows, columns_of_table, columns_to_add
@@ -51,3 +51,20 @@ def test_a_field_that_must_not_be_null_is_not_left_out():
     table = Schema(NestedField(1, "at", StructType(NestedField(2, "x", LongType(), required=True)), required=False))
     rows = columns(("at", pa.struct([("y", pa.int64())])))
     assert refusal(table, rows, widen=True).startswith("at is struct<x long>, the rows have struct<y long>")
+
+
+@pytest.mark.parametrize(
+    ("type_", "path"),
+    [
+        (StructType(NestedField(2, "x", LongType(), required=True)), "a.x"),
+        (ListType(2, LongType(), element_required=True), "a.element"),
+        (MapType(2, StringType(), 3, LongType(), value_required=True), "a.value"),
+    ],
+)
+def test_a_field_within_a_column_that_must_have_values_is_refused(type_, path):
+    table = Schema(*pyarrow_to_schema(columns_of_table(columns())).fields, NestedField(9, "a", type_, required=False))
+    rows = columns(
+        ("a", schema_to_pyarrow(Schema(NestedField(9, "a", type_)), include_field_ids=False).field("a").type)
+    )
+    assert refusal(table, rows, widen=True).startswith(f"{path} may not be null there. Land in another table")
+    assert columns_to_add("t", table, columns(("b", pa.int64())), widen=True).names == ["b"]

@@ -111,11 +111,11 @@ def vanished(journal: Journal, question: WindowQuestion, sink: Sink, expansion: 
             yield Vanished(table, at.isoformat())
 
 
-def is_new(journal: Journal, source: Source, expansion: Expansion) -> bool:
-    """Whether there are topics or streams that were never observed."""
+def has_changed(journal: Journal, source: Source, expansion: Expansion) -> bool:
+    """Whether topics or streams came or went since the source was last observed."""
     seen = journal.tail_observation(source.key, datetime.now(UTC))
     known = set() if seen is None else {single.key for single in _by_single(source, seen.tail)}
-    return not expansion.keys <= known
+    return expansion.keys != known
 
 
 def _looked_at(journal: Journal, question: WindowQuestion) -> dict[Source, datetime]:

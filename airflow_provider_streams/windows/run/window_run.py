@@ -22,7 +22,7 @@ from airflow_provider_streams.model.sinks.placeholders import SourceTable
 from airflow_provider_streams.systems.system_pool import SystemPool
 from airflow_provider_streams.windows.after.late_rows import recount
 from airflow_provider_streams.windows.after.retention import horizon_of
-from airflow_provider_streams.windows.plan.fan_out_sources import Expansion, expand, is_new, vanished
+from airflow_provider_streams.windows.plan.fan_out_sources import Expansion, expand, has_changed, vanished
 from airflow_provider_streams.windows.plan.planning import WindowRead
 from airflow_provider_streams.windows.plan.readiness import WindowQuestion
 from airflow_provider_streams.windows.plan.tail_observations import observe_tail
@@ -152,7 +152,7 @@ class WindowRun:
                 for question in questions
                 for one in vanished(self._journal, question, sink, expansion)
             ]
-            again = is_new(self._journal, request.source, expansion)
+            again = has_changed(self._journal, request.source, expansion)
             observe_tail(self._journal, system, request.source, again=again)
         return expansion, gone
 

@@ -1,4 +1,4 @@
-"""What a table of Spark's catalogs is told, by a session that only notes it."""
+"""What a table of Spark's catalogs learns, by a session that only notes it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROWS = StructType([StructField("id", LongType()), StructField("value", StringTyp
 
 
 class Session:
-    """A session with one table, which notes the changes that it is told."""
+    """A session with one table, which notes the changes that it learns."""
 
     def __init__(self, columns: StructType, rows: int = 0, properties: dict[str, str] | None = None) -> None:
         self.schema, self._rows, self.properties = columns, rows, properties or {}

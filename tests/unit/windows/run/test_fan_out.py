@@ -365,6 +365,16 @@ def test_a_stream_that_vanished_before_anybody_looked_at_its_windows_is_lost_for
     assert fan.holds("views", 0, 1)
 
 
+def test_a_stream_that_vanished_is_not_missed_after_a_look_without_it(fan: Fan) -> None:
+    """That look came shortly after another one."""
+    fan.world.hold(now=(EPOCH + timedelta(hours=1)).isoformat())
+    fan.read(minute(1))
+    later = Window(EPOCH + timedelta(days=3650), EPOCH + timedelta(days=3650, minutes=1))
+    fan.world.hold(streams="orders,clicks", now=later.end.isoformat())
+    assert fan.read(minute(2), run="run-2").failed == {"views": "StartTrimmed"}
+    assert fan.read(later, run="run-3").failed == {}
+
+
 def test_a_stream_that_vanished_between_a_try_and_its_retry_is_lost(fan: Fan) -> None:
     """It was new to the first try, which came shortly after the look of another window."""
     fan.world.hold(streams="orders", now=(EPOCH + timedelta(hours=1)).isoformat())

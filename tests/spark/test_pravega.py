@@ -204,7 +204,7 @@ def test_a_truncation_under_the_tasks_is_a_typed_error_in_its_place(load, spark,
     lines = str(caught.value).strip().splitlines()
     said = [line for line in lines if re.match(r"\S*streams\.errors\.EventsLost: .*doomed", line)]
     assert len(said) == 1, lines
-    assert "raise one_line(error)" in str(caught.value), "the place is the error's, not the clean-up's"
+    assert "raise for_options(error)" in str(caught.value), "the place is the error's, not the clean-up's"
     assert len(lines) < 8
     sink = ParquetSink(str(tmp_path / "lake"))
     with pytest.raises(EventsLost, match="doomed"):

@@ -230,7 +230,7 @@ def test_a_partition_that_vanishes_while_tasks_read_is_a_typed_error_in_its_plac
     lines = str(caught.value).strip().splitlines()
     said = [line for line in lines if re.match(r"\S*streams\.errors\.EventsLost: .*partition-1", line)]
     assert len(said) == 1, lines
-    assert "raise one_line(error)" in str(caught.value), "the place is the error's, not the clean-up's"
+    assert "raise for_options(error)" in str(caught.value), "the place is the error's, not the clean-up's"
     assert len(lines) < 8
     sink = ParquetSink(str(tmp_path / "lake"))
     with pytest.raises(EventsLost, match="partition-1") as typed:

@@ -8,17 +8,26 @@ from typing import Any, Self
 
 import google_crc32c
 
+from airflow_provider_streams.errors import SystemUnavailable
 from airflow_provider_streams.systems.pulsar.client.endpoint import Endpoint
 from airflow_provider_streams.systems.pulsar.client.protobuf import BYTES, tokens, write_varint
 from airflow_provider_streams.systems.pulsar.client.wire import commands_pb2 as pb
 from airflow_provider_streams.systems.pulsar.client.wire.broker_client import BrokerClient
+from stream_servers.waiting import wait_until
 from tests.fuzz.writer import Value, usual
 
-PRODUCER, SEND, PRODUCER_SUCCESS, SEND_RECEIPT, SEND_ERROR = 5, 6, 17, 7, 8
+PRODUCER, SEND, PRODUCER_SUCCESS, SEND_RECEIPT, SEND_ERROR, CLOSE_PRODUCER = 5, 6, 17, 7, 8, 15
+
+
+class _ClosedByBroker(Exception):
+    """The broker closed the topic under its producer."""
 
 
 class RawProducer:
     """Writes to one partition.
+
+    A broker may close a topic that it has just made, for example if it cannot read which transactions there were in a
+    namespace of this name before. As clients do, this one then opens it again.
 
     Args:
         endpoint: the cluster.
@@ -26,15 +35,29 @@ class RawProducer:
     """
 
     def __init__(self, endpoint: Endpoint, topic: str) -> None:
-        self._client = BrokerClient(endpoint)
-        self._connection = self._client._connection(self._client._owners([topic])[topic])
+        self._endpoint, self._topic = endpoint, topic
         self._sequence = 0
-        fields = [(1, topic.encode()), (2, 1), (3, self._connection.next_id())]
+        try:
+            self._open()
+        except _ClosedByBroker:
+            wait_until(self._is_open_again, "the topic")
+
+    def _open(self) -> None:
+        self._client = BrokerClient(self._endpoint)
         with ExitStack() as refused:
             refused.callback(self._client.close)
-            self._send(PRODUCER, fields)
+            self._connection = self._client._connection(self._client._owners([self._topic])[self._topic])
+            self._send(PRODUCER, [(1, self._topic.encode()), (2, 1), (3, self._connection.next_id())])
             self._answer(PRODUCER_SUCCESS)
             refused.pop_all()
+
+    def _is_open_again(self) -> bool:
+        self._client.close()
+        try:
+            self._open()
+        except (AssertionError, SystemUnavailable, _ClosedByBroker):  # not yet
+            return False
+        return True
 
     def __enter__(self) -> Self:
         return self
@@ -46,9 +69,17 @@ class RawProducer:
         """Ledger and entry of an entry with these bytes, of so many messages as we say."""
         fields = [(1, 1), (2, self._sequence), (3, messages)]
         body = struct.pack(">I", len(metadata)) + metadata + payload
-        self._send(SEND, fields, struct.pack(">HI", 0x0E01, google_crc32c.value(body)) + body)
+        entry = struct.pack(">HI", 0x0E01, google_crc32c.value(body)) + body
+        self._send(SEND, fields, entry)
+        try:
+            receipt = self._answer(SEND_RECEIPT)
+        except _ClosedByBroker:
+            assert not self._sequence, "later, nobody knows whether the entry was stored"
+            wait_until(self._is_open_again, "the topic")
+            self._send(SEND, fields, entry)
+            receipt = self._answer(SEND_RECEIPT)
         self._sequence += 1
-        place = pb.MessageIdData.FromString(_fields(self._answer(SEND_RECEIPT))[3])
+        place = pb.MessageIdData.FromString(_fields(receipt)[3])
         return place.ledgerId, place.entryId
 
     def _send(self, number: int, fields: list[tuple[int, Value]], rest: bytes = b"") -> None:
@@ -64,6 +95,8 @@ class RawProducer:
                 fields = _fields(frame)
                 if wanted in fields:
                     return fields[wanted]
+                if fields[1] == CLOSE_PRODUCER:
+                    raise _ClosedByBroker
                 if fields[1] in {SEND_ERROR, pb.BaseCommand.ERROR_FIELD_NUMBER}:
                     raise AssertionError(f"the broker refuses: {frame!r}")
 

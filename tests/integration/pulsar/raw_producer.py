@@ -74,7 +74,7 @@ class RawProducer:
         try:
             receipt = self._answer(SEND_RECEIPT)
         except _ClosedByBroker:
-            assert not self._sequence, "later, nobody knows whether the entry was stored"
+            assert not self._sequence, "of a later entry, it is not known whether it was stored"
             wait_until(self._is_open_again, "the topic")
             self._send(SEND, fields, entry)
             receipt = self._answer(SEND_RECEIPT)

@@ -79,6 +79,8 @@ def _without_options_of_pytest(environment: Mapping[str, str]) -> dict[str, str]
 def _runner(marks: str) -> Iterator[Runner]:
     with tempfile.TemporaryDirectory(prefix="streams-gate-") as folder:
         runner = Runner(Path(folder), marks)
+        # A script's shell lets what it runs in the background ignore interrupts, and lanes inherit that.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             yield runner
         finally:

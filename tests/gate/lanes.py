@@ -34,6 +34,7 @@ PIPELINE = "tests/pipeline"
 """A database and its connector are a large download: `make pipeline`."""
 
 _LONG_UNITS = (
+    "tests/integration/journal",
     "tests/unit/windows",
     "tests/unit/lake",
     "tests/unit/cli",

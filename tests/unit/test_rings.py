@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -80,9 +81,13 @@ def modules(room: str) -> list[Path]:
     return sorted(path.rglob("*.py")) if path.is_dir() else [path.with_suffix(".py")]
 
 
-def imports(file: Path) -> Iterator[str]:
+@cache
+def imports(file: Path) -> tuple[str, ...]:
     """Every imported module of a file, wherever in it, except under `if TYPE_CHECKING`."""
-    tree = ast.parse(file.read_text())
+    return tuple(_imports(ast.parse(file.read_text())))
+
+
+def _imports(tree: ast.Module) -> Iterator[str]:
     skipped: set[int] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -167,15 +168,25 @@ class World:
         return sorted(ParquetTable(self.sink(sink).path).windows())
 
 
+@pytest.fixture(scope="session")
+def new_journal(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of a journal that nothing was written to."""
+    path = tmp_path_factory.mktemp("journal") / "journal.db"
+    Journal.open(f"sqlite:///{path}").close()
+    return path
+
+
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
+def world(tmp_path: Path, new_journal: Path) -> Iterator[World]:
     read_table = plan_reading.read_table
 
     def read(spec: Any, systems: Any, progress: Any = None) -> Any:
         made.before(spec)
         return read_table(spec, systems, progress)
 
-    with pytest.MonkeyPatch.context() as patched, Journal(f"sqlite:///{tmp_path / 'journal.db'}") as journal:
+    path = tmp_path / "journal.db"
+    shutil.copy(new_journal, path)
+    with pytest.MonkeyPatch.context() as patched, Journal(f"sqlite:///{path}") as journal, journal.kept_open():
         patched.setattr(plan_reading, "read_table", read)
         made = World(tmp_path, journal)
         yield made

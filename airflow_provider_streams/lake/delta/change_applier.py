@@ -43,6 +43,7 @@ from airflow_provider_streams.lake.data_files import DataFile, FileTarget, write
 from airflow_provider_streams.lake.delta.add_actions import file_stats, stored
 from airflow_provider_streams.lake.delta.column_types import columns_of_rows, columns_to_add
 from airflow_provider_streams.lake.delta.storage import check_free, storage_of
+from airflow_provider_streams.lake.delta.table_settings import codec_of
 from airflow_provider_streams.lake.delta.transaction_log import DeltaVersion, load, make, versions
 from airflow_provider_streams.lake.table_properties import check_owner, commit_facts
 from airflow_provider_streams.model.sinks.sink import DeltaSink
@@ -182,7 +183,8 @@ class _Attempt:
         self._markers = MarkerFiles(
             self.storage, list_of(self.storage, self.version).with_rules(rules_json(self.applier.rules))
         )
-        self._target = FileTarget(self.storage, "", f"{self.name}-", self.application.row_schema)
+        codec = codec_of(self.version.properties)
+        self._target = FileTarget(self.storage, "", f"{self.name}-", self.application.row_schema, compression=codec)
 
     def run(self, changes: Sequence[pa.Table]) -> bool:
         """Merge and commit. False: another commit came first, and nothing was changed."""

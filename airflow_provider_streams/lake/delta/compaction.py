@@ -20,6 +20,7 @@ from airflow_provider_streams.lake.data_files import FileTarget
 from airflow_provider_streams.lake.delta.add_actions import add_actions, stored
 from airflow_provider_streams.lake.delta.column_types import columns_of_rows
 from airflow_provider_streams.lake.delta.storage import storage_of
+from airflow_provider_streams.lake.delta.table_settings import codec_of
 from airflow_provider_streams.lake.delta.transaction_log import DeltaVersion, versions
 from airflow_provider_streams.lake.table_properties import COMPACTED
 from airflow_provider_streams.model.sinks.landing import TableMark
@@ -34,18 +35,20 @@ class CompactableDelta:
         self._sink, self._mark = sink, mark
         self._storage = storage_of(sink)
         self._columns = pa.schema([])
+        self._codec = codec_of({})
 
     def contents(self) -> Mapping[Window, WindowContent]:
         """See `CompactableTable`."""
         version = next(versions(self._storage, mark=self._mark))
-        if why := version.rewriting_hindrance:
-            raise SinkError(self._sink.path, f"the files cannot be rewritten: {why}")
+        self._check_writable(version)
         self._columns = columns_of_rows(self._sink.path, without_window(version.columns))
+        self._codec = codec_of(version.properties)
         return _contents(version)
 
     def target(self, window: Window) -> FileTarget:
         """See `CompactableTable`."""
-        made = FileTarget(self._storage, window_folder(window), f"{uuid.uuid4().hex}-", self._columns)
+        prefix = f"{uuid.uuid4().hex}-"
+        made = FileTarget(self._storage, window_folder(window), prefix, self._columns, compression=self._codec)
         self._storage.make_folder(made.folder)
         return made
 
@@ -53,6 +56,7 @@ class CompactableDelta:
         """See `CompactableTable`."""
         written = {one.window: stored(self._storage, one.files) for one in rewritten}
         for version in versions(self._storage, mark=self._mark):
+            self._check_writable(version)
             contents = _contents(version)
             same = [
                 one.window
@@ -63,6 +67,10 @@ class CompactableDelta:
             if not same or version.replace(same, files, pa.schema([]), {COMPACTED: str(len(same))}):
                 return frozenset(same)
         raise AssertionError("versions end with an error")
+
+    def _check_writable(self, version: DeltaVersion) -> None:
+        if why := version.rewriting_hindrance:
+            raise SinkError(self._sink.path, f"the files cannot be rewritten: {why}")
 
 
 def _contents(version: DeltaVersion) -> dict[Window, WindowContent]:

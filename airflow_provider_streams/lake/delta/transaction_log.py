@@ -6,14 +6,17 @@ rules, so they are off. If another commit was first, the caller looks again.
 
 from __future__ import annotations
 
+import json
 import random
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 import pyarrow as pa
+import pyarrow.fs as pafs
 
 from airflow_provider_streams.errors import CommitStateUnknown, SinkError, TableUnavailable
 from airflow_provider_streams.lake.columns import WINDOW_COLUMNS
@@ -21,7 +24,9 @@ from airflow_provider_streams.lake.compaction import WindowContent, contents_of
 from airflow_provider_streams.lake.data_files import DataFile
 from airflow_provider_streams.lake.delta.add_actions import partition_value
 from airflow_provider_streams.lake.delta.column_types import has_local_times, has_windows, is_by_window
-from airflow_provider_streams.lake.delta.storage import errors_of, location_of, object_store_options, words_of
+from airflow_provider_streams.lake.delta.storage import LOG, errors_of, location_of, object_store_options, words_of
+from airflow_provider_streams.lake.delta.unmet_demands import Described, newest_protocol, unmet
+from airflow_provider_streams.lake.delta.writer_demands import Use
 from airflow_provider_streams.lake.storage import Storage
 from airflow_provider_streams.lake.table_properties import CLAIM, WINDOW, mark_in, properties_of, refuse_other_mark
 from airflow_provider_streams.model.extras import importing
@@ -70,6 +75,7 @@ class DeltaVersion:
         self.partition_columns: list[str] = described.partition_columns
         arrow: Any = table.schema().to_arrow()
         self.columns = pa.schema(arrow)
+        self.described = _described(table, self.properties)
 
     @property
     def mark(self) -> TableMark | None:
@@ -132,9 +138,7 @@ class DeltaVersion:
     @property
     def hindrance(self) -> str | None:
         """Why rows cannot be written as they are; None: they can."""
-        if found := self._hindrance(
-            "nothing may be taken out of it (delta.appendOnly), so no window could be replaced"
-        ):
+        if found := unmet(self.described, Use.WINDOWS):
             return found
         if not is_by_window(self.columns, self.partition_columns):
             return f"it must be partitioned by {' and '.join(WINDOW_COLUMNS)}, which are timestamps"
@@ -142,24 +146,20 @@ class DeltaVersion:
 
     def change_hindrance(self, column: str) -> str | None:
         """Why its files cannot be replaced by a partition column; None: they can."""
-        if found := self._hindrance("nothing may be taken out of it (delta.appendOnly)"):
+        if found := unmet(self.described, Use.CHANGES):
             return found
         if self.partition_columns != [column]:
             return f"it must be partitioned by {column} alone"
         return _DELETED_ROWS if self._may_have_deleted_rows else None
 
-    def _hindrance(self, append_only: str) -> str | None:
-        if self.properties.get("delta.columnMapping.mode", "none") != "none":
-            return "its columns have other names in its files (delta.columnMapping.mode)"
-        if any(name.startswith("delta.constraints.") for name in self.properties):
-            return "it has constraints, which no writer here checks"
-        if self.properties.get("delta.appendOnly", "false").lower() == "true":
-            return append_only
-        return None
+    @property
+    def expiry_hindrance(self) -> str | None:
+        """Why no file of it may be deleted; None: those that nothing needs may."""
+        return unmet(self.described, Use.EXPIRY)
 
     @property
     def _may_have_deleted_rows(self) -> bool:
-        return "deletionVectors" in (self._table.protocol().reader_features or [])
+        return "deletionVectors" in self.described.features
 
     @property
     def rewriting_hindrance(self) -> str | None:
@@ -241,17 +241,18 @@ class DeltaVersion:
 
     def may_have(self, columns: pa.Schema) -> bool:
         """Whether the table has the features that columns of these types need."""
-        features = self._table.protocol().writer_features or []
-        return not has_local_times(columns) or _LOCAL_TIME_FEATURE in features
+        return not has_local_times(columns) or _LOCAL_TIME_FEATURE in self.described.features
 
     def allow_local_times(self) -> bool:
-        """Give the table the feature for times without a zone."""
+        """Give the table the feature for times without a zone, and name those that it had without naming them."""
         from deltalake import TableFeatures  # noqa: PLC0415 - optional
 
-        feature = TableFeatures.TimestampWithoutTimezone
+        unnamed = set(self.described.all_features) - self.described.features
+        features = [getattr(TableFeatures, name[0].upper() + name[1:]) for name in sorted(unnamed)]
+        features.append(TableFeatures.TimestampWithoutTimezone)
         return self.commit(
             lambda table, properties: table.alter.add_feature(
-                feature, allow_protocol_versions_increase=True, commit_properties=properties
+                features, allow_protocol_versions_increase=True, commit_properties=properties
             )
         )
 
@@ -358,6 +359,29 @@ def load(storage: Storage) -> DeltaVersion | None:
             return DeltaVersion(storage, table)
         except deltalake.exceptions.TableNotFoundError:
             return None
+        except Exception as error:
+            if why := _unreadable(storage):
+                raise SinkError(storage.root, f"the table cannot be used: {why}") from error
+            raise
+
+
+def _described(table: DeltaTable, properties: Mapping[str, str]) -> Described:
+    protocol = table.protocol()
+    named = (*(protocol.reader_features or ()), *(protocol.writer_features or ()))
+    fields = json.loads(table.schema().to_json())["fields"]
+    return Described(protocol.min_reader_version, protocol.min_writer_version, frozenset(named), properties, fields)
+
+
+def _unreadable(storage: Storage) -> str | None:
+    """What a table that delta-rs cannot read asks of its writers; None: nothing, or its newest commits do not say."""
+    system, root = storage.open()
+    with suppress(OSError, ValueError, KeyError):
+        found = system.get_file_info(pafs.FileSelector(f"{root}/{LOG}"))
+        for path in sorted((one.path for one in found if one.path.endswith(".json")), reverse=True)[:_LOOKED_BACK]:
+            with system.open_input_stream(path) as log:
+                if (protocol := newest_protocol(log.read().decode())) is not None:
+                    return unmet(protocol, Use.WINDOWS)
+    return None
 
 
 def versions(

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import unquote
 
 from airflow_provider_streams.errors import SinkError
 from airflow_provider_streams.lake.columns import WINDOW_COLUMNS
 from airflow_provider_streams.lake.delta.storage import LOG, errors_of, storage_of
+from airflow_provider_streams.lake.delta.table_settings import RETENTION, interval_of
 from airflow_provider_streams.lake.delta.transaction_log import versions
 from airflow_provider_streams.lake.snapshot_expiry import (
     AT_ONCE,
@@ -43,9 +44,18 @@ _COMMIT = re.compile(r"\d{20}\.json")
 
 
 def expire(sink: DeltaSink, mark: TableMark, before: datetime, *, dry_run: bool = False) -> Expired:
-    """See `SinkWriter.expire`. `SinkError`: also if the log does not reach back to that moment."""
+    """See `SinkWriter.expire`; what the table wants to keep for longer stays.
+
+    Raises:
+        SinkError: also if the log does not reach back to that moment.
+    """
     storage = storage_of(sink)
-    current = next(versions(storage, mark=mark)).paths()
+    version = next(versions(storage, mark=mark))
+    if why := version.expiry_hindrance:
+        raise SinkError(storage.root, f"{why}. Nothing is removed")
+    if (kept := _retention(storage, version.properties)) is not None:
+        before = min(before, datetime.now(UTC) - kept)
+    current = version.paths()
     listed = files_below(storage)
     now = next(versions(storage, mark=mark)).paths()
     log = sorted((file for file in files_below(storage, LOG) if _COMMIT.fullmatch(file.place)), key=_version)
@@ -57,6 +67,18 @@ def expire(sink: DeltaSink, mark: TableMark, before: datetime, *, dry_run: bool 
     if not dry_run:
         remove(storage, old)
     return Expired(tuple(old))
+
+
+def _retention(storage: Storage, properties: Mapping[str, str]) -> timedelta | None:
+    """How long the table wants to keep removed files; None: it does not say."""
+    text = properties.get(RETENTION)
+    try:
+        return None if text is None else interval_of(text)
+    except ValueError:
+        raise SinkError(
+            storage.root,
+            f"its property {RETENTION} = {text} is no interval like 'interval 7 days': correct it. Nothing is removed",
+        ) from None
 
 
 def _is_of_an_attempt(file: StoredFile) -> bool:

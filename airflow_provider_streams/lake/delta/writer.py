@@ -27,6 +27,7 @@ from airflow_provider_streams.lake.delta.add_actions import Stored, add_actions,
 from airflow_provider_streams.lake.delta.column_types import columns_of_rows, columns_of_table, columns_to_add
 from airflow_provider_streams.lake.delta.compaction import CompactableDelta
 from airflow_provider_streams.lake.delta.storage import check_free, storage_of
+from airflow_provider_streams.lake.delta.table_settings import codec_of
 from airflow_provider_streams.lake.delta.transaction_log import DeltaVersion, load, make, versions
 from airflow_provider_streams.lake.delta.type_widening import Promotion
 from airflow_provider_streams.lake.file_rewriting import remove_attempt
@@ -102,10 +103,14 @@ class DeltaWriter(TableWriter):
         if found is None:
             check_free(self._storage)
             make(self._storage, columns_of_table(self._columns), self._terms.mark)
-        for version in versions(self._storage, found):
-            if self._is_open_to_us(version):
-                break
-        target = FileTarget(self._storage, window_folder(self._window), f"{self._attempt}-", self._columns)
+        version = next(one for one in versions(self._storage, found) if self._is_open_to_us(one))
+        target = FileTarget(
+            self._storage,
+            window_folder(self._window),
+            f"{self._attempt}-",
+            self._columns,
+            compression=codec_of(version.properties),
+        )
         self._storage.make_folder(target.folder)
         self._promotion = Promotion(target)
         return target

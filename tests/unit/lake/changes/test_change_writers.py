@@ -288,3 +288,13 @@ def test_a_table_that_others_roll_back_never_claims_windows_that_its_rows_lack(l
         manage.rollback_to_snapshot(first.snapshot_id)
     assert landing.state().windows == {hour(0)}
     assert shown(landing) == [(1, "a")]
+
+
+@pytest.mark.parametrize("name", ["delta.enableChangeDataFeed", "delta.setTransactionRetentionDuration"])
+def test_a_delta_table_whose_property_changes_would_break_is_refused_by_its_name(tmp_path, name):
+    landing = Landing("delta", tmp_path, AutoCdc(keys=("id",)))
+    landing.land(hour(0), COLUMNS.empty_table())
+    value = "true" if name.startswith("delta.enable") else "interval 1 day"
+    DeltaTable(landing.sink.path).alter.set_table_properties({name: value})
+    with pytest.raises(SinkError, match=f"cannot be applied to the table: it has the property {name} = {value}"):
+        writer_of(landing.sink).check_rows(landing.sink, COLUMNS, TERMS)

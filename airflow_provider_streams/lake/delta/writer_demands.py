@@ -175,8 +175,8 @@ def _properties() -> Iterator[Demand]:
     yield _active(
         "delta.enableChangeDataFeed",
         "write rows that are updated to change files as well",
-        "a window is replaced by removing and adding whole files, from which readers compute the changes; a compacted "
-        "window looks replaced. Applied changes rewrite files with other rows in them, and write no change files",
+        "applied changes rewrite files with other rows in them, and write no change files. A landed window has whole "
+        "files removed and added, from which readers compute its changes; a compacted one looks replaced",
         answer=Answer.NOT_FOR_CHANGES,
     )
     yield _active(

@@ -359,9 +359,8 @@ def load(storage: Storage) -> DeltaVersion | None:
             return DeltaVersion(storage, table)
         except deltalake.exceptions.TableNotFoundError:
             return None
-        except Exception as error:
-            if why := _unreadable(storage):
-                raise SinkError(storage.root, f"the table cannot be used: {why}") from error
+        except deltalake.exceptions.DeltaError:
+            refuse_protocol(storage)  # in clearer words
             raise
 
 
@@ -372,15 +371,21 @@ def _described(table: DeltaTable, properties: Mapping[str, str]) -> Described:
     return Described(protocol.min_reader_version, protocol.min_writer_version, frozenset(named), properties, fields)
 
 
-def _unreadable(storage: Storage) -> str | None:
-    """What a table that delta-rs cannot read asks of its writers; None: nothing, or its newest commits do not say."""
+def refuse_protocol(storage: Storage) -> None:
+    """Raise `SinkError` if the newest commits of a table, which delta-rs need not be able to read, ask too much."""
+    protocol = _newest_protocol(storage)
+    if protocol is not None and (why := unmet(protocol, Use.WINDOWS)):
+        raise SinkError(storage.root, f"the table cannot be used: {why}")
+
+
+def _newest_protocol(storage: Storage) -> Described | None:
     system, root = storage.open()
     with suppress(OSError, ValueError, KeyError):
         found = system.get_file_info(pafs.FileSelector(f"{root}/{LOG}"))
         for path in sorted((one.path for one in found if one.path.endswith(".json")), reverse=True)[:_LOOKED_BACK]:
             with system.open_input_stream(path) as log:
                 if (protocol := newest_protocol(log.read().decode())) is not None:
-                    return unmet(protocol, Use.WINDOWS)
+                    return protocol
     return None
 
 

@@ -30,6 +30,7 @@ from airflow_provider_streams.model.sinks.custom_sink import CustomSink
 from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.testing.fake import FakeSource
 from airflow_provider_streams.windows.claim.table_coverage import compare
+from tests.integration.lake.delta_logs import OLD, column, with_features, write_log
 from tests.unit.windows.plan.test_payload_decoding import minute
 
 KEY = FakeSource("numbers").key
@@ -160,6 +161,33 @@ def test_a_plan_that_only_a_dry_run_pinned_is_decoded_as_is_asked_by_then(world,
     for _ in range(2):
         with pytest.raises(SinkError, match="window_start"):
             world.read(minute(0), value=Json("n long, window_start string"), dry_run=True)
+    assert is_refused(world, value=NUMBERS) is None
+
+
+@pytest.mark.parametrize(
+    ("protocol", "metadata"),
+    [
+        ({"minReaderVersion": 1, "minWriterVersion": 4}, {"delta.generationExpression": "n + 1"}),
+        ({"minReaderVersion": 1, "minWriterVersion": 6}, {}),
+        (with_features("rowTracking", "domainMetadata"), {}),
+    ],
+)
+def test_a_delta_table_that_asks_more_of_writers_than_they_do(world, put, protocol, metadata):
+    columns = [column("n"), column("more", **metadata)]
+    write_log(Path(put("delta").path), protocol, columns=columns)
+    assert is_refused(world, value=NUMBERS) is SinkError
+
+
+def test_a_delta_table_that_cannot_even_be_read(world, put):
+    write_log(Path(put("delta").path), with_features("catalogManaged"), columns=[column("n")])
+    for act in (partial(world.read, minute(0)), partial(world.backfill, minute(0), select="all")):
+        for how in ({"dry_run": True}, {}):
+            with pytest.raises(SinkError, match="table feature catalogManaged"):
+                act(value=NUMBERS, **how)
+
+
+def test_a_delta_table_that_asks_nothing_more(world, put):
+    write_log(Path(put("delta", widen=True).path), OLD, columns=[column("n"), column("more")])
     assert is_refused(world, value=NUMBERS) is None
 
 

@@ -29,7 +29,7 @@ class ProcessLock:
     def begin(self) -> None:
         """Make the file, and hold its lock. Does nothing if it is held already."""
         if self._descriptor is None:
-            self._descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT, 0o600)
+            self._descriptor = open_lock(self._file)
             with suppress(OSError):
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX)
 
@@ -50,10 +50,31 @@ class ProcessLock:
             self.end()
 
 
-def is_alive(file: Path) -> bool:
-    """Whether a process holds a file's lock."""
+def open_lock(file: Path) -> int:
+    """A descriptor for a file's lock. A file that is missing is made, as open to other users as the umask has it.
+
+    A lock needs no right to write on most file systems, so a file that only its owner may write serves as well.
+    Raises `OSError`.
+    """
     try:
-        descriptor = os.open(file, os.O_RDWR)
+        return os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
+    except PermissionError:
+        return _open(file)
+
+
+def _open(file: Path) -> int:
+    try:
+        return os.open(file, os.O_RDWR)
+    except PermissionError:
+        return os.open(file, os.O_RDONLY)
+
+
+def is_alive(file: Path) -> bool:
+    """Whether a process holds a file's lock; also if another user's file cannot be opened, so this cannot be known."""
+    try:
+        descriptor = _open(file)
+    except PermissionError:
+        return True
     except OSError:
         return False
     try:

@@ -32,9 +32,9 @@ def ring_archive() -> Path:
     name = f"airflow_provider_streams-{__version__}-{digest}.zip"
     for folder in cache_folders():
         archive = folder / name
-        if archive.is_file() and archive.read_bytes() == content:
-            return archive
         try:
+            if archive.is_file() and archive.read_bytes() == content:
+                return archive
             draft = folder / f"{name}.{os.getpid()}"
             draft.write_bytes(content)
             return draft.replace(archive)
@@ -87,7 +87,8 @@ def cache_folders() -> Iterator[Path]:
     folder = Path(cache) / "airflow-provider-streams"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        yield folder
+        if folder.stat().st_uid == os.geteuid():
+            yield folder
     except OSError:
         pass
     yield Path(tempfile.mkdtemp(prefix="streams-ring-"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from datetime import timedelta
@@ -45,6 +46,17 @@ def test_a_driver_program_whose_python_lacks_a_module_names_both(tmp_path: Path)
     ) as raised:
         spark_submit._answer(files.result)
     assert left_untouched(raised.value)
+
+
+@pytest.mark.parametrize("mask", [0o000, 0o077])
+def test_what_a_driver_program_gets_is_its_owners_alone(tmp_path: Path, mask: int) -> None:
+    before = os.umask(mask)
+    try:
+        files = spark_submit._Files(tmp_path, "spark_submit_program")
+        files.write({}, SparkSettings({"spark.hadoop.fs.s3a.secret.key": "hunter2"}), "spark-submit")
+    finally:
+        os.umask(before)
+    assert {file.stat().st_mode & 0o777 for file in (files.spec, files.properties)} == {0o600}
 
 
 @pytest.mark.parametrize("untouched", [False, True])

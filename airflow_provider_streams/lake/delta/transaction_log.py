@@ -24,6 +24,7 @@ from airflow_provider_streams.lake.compaction import WindowContent, contents_of
 from airflow_provider_streams.lake.data_files import DataFile
 from airflow_provider_streams.lake.delta.add_actions import partition_value
 from airflow_provider_streams.lake.delta.column_types import has_local_times, has_windows, is_by_window
+from airflow_provider_streams.lake.delta.schema_json import grown
 from airflow_provider_streams.lake.delta.storage import LOG, errors_of, location_of, object_store_options, words_of
 from airflow_provider_streams.lake.delta.unmet_demands import Described, newest_protocol, unmet
 from airflow_provider_streams.lake.delta.writer_demands import Use
@@ -430,15 +431,14 @@ def make(storage: Storage, columns: pa.Schema, mark: TableMark, partition_by: Se
 
 
 def _with_columns(table: DeltaTable, add: pa.Schema) -> Any:
-    """A table's schema with other columns; the metadata of its own columns stay."""
-    from deltalake import Field, Schema  # noqa: PLC0415 - optional
+    """A table's schema with other columns; the metadata of its own columns, and of the fields in them, stay."""
+    from deltalake import Schema  # noqa: PLC0415 - optional
 
-    new = {one.name: Field.from_arrow(one) for one in add}
     own = table.schema()
-    kept = [
-        Field(one.name, new.pop(one.name).type, metadata=one.metadata) if one.name in new else one for one in own.fields
-    ]
-    return Schema([*kept, *new.values()]) if len(add) else own
+    if not len(add):
+        return own
+    new = json.loads(Schema.from_arrow(add).to_json())
+    return Schema.from_json(json.dumps(grown(json.loads(own.to_json()), new)))
 
 
 def _deltalake() -> Any:

@@ -308,3 +308,14 @@ def test_a_table_that_gets_named_features_keeps_those_that_its_version_implied(s
     implied = {"appendOnly", "invariants", "checkConstraints", "changeDataFeed", "generatedColumns", "columnMapping"}
     assert set(protocol.writer_features) == {*implied, "timestampNtz"}
     assert set(protocol.reader_features) == {"columnMapping", "timestampNtz"}
+
+
+def test_fields_in_a_struct_that_grows_keep_their_metadata(sink):
+    noted = column("s", struct(column("a", comment="theirs")), comment="the whole")
+    write_log(Path(sink.path), OLD, columns=[column("id"), noted])
+    more = pa.struct([("a", pa.int64()), ("b", pa.string())])
+    rows = rows_of(0, 1, pa.schema([("id", pa.int64()), ("s", more)]))
+    Attempt(DeltaSink(sink.path, widen=True), hour(0), rows).land()
+    found = json.loads(DeltaTable(sink.path).schema().to_json())["fields"][1]
+    assert found["metadata"] == {"comment": "the whole"}
+    assert [one["metadata"] for one in found["type"]["fields"]] == [{"comment": "theirs"}, {}]

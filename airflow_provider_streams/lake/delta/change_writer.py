@@ -13,7 +13,7 @@ from airflow_provider_streams.lake.delta import vacuum
 from airflow_provider_streams.lake.delta.change_applier import MARKERS, DeltaChangeApplier, list_of
 from airflow_provider_streams.lake.delta.storage import storage_of
 from airflow_provider_streams.lake.delta.table_state import read_state
-from airflow_provider_streams.lake.delta.transaction_log import load, refuse_protocol
+from airflow_provider_streams.lake.delta.transaction_log import load, refuse_unreadable
 from airflow_provider_streams.lake.snapshot_expiry import Expired
 from airflow_provider_streams.lake.storage import Storage
 from airflow_provider_streams.model.changes.auto_cdc import AutoCdc
@@ -47,7 +47,7 @@ class DeltaChangeWriter(ChangeWriter):
     def check_rows(cls, sink: DeltaSink, schema: pa.Schema, terms: TableTerms | None) -> None:
         """See `SinkWriter`. What is to be set aside takes its columns with it."""
         if terms is None:
-            refuse_protocol(storage_of(sink))
+            refuse_unreadable(storage_of(sink))
             return
         applier = cls.applier(sink, terms)
         columns = change_columns(sink.path, schema, applier.rules, terms)

@@ -12,6 +12,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
@@ -26,7 +27,7 @@ from airflow_provider_streams.lake.delta.add_actions import partition_value
 from airflow_provider_streams.lake.delta.column_types import has_local_times, has_windows, is_by_window
 from airflow_provider_streams.lake.delta.schema_json import grown
 from airflow_provider_streams.lake.delta.storage import LOG, errors_of, location_of, object_store_options, words_of
-from airflow_provider_streams.lake.delta.unmet_demands import Described, newest_protocol, unmet
+from airflow_provider_streams.lake.delta.unmet_demands import Described, described_by, unmet
 from airflow_provider_streams.lake.delta.writer_demands import Use
 from airflow_provider_streams.lake.storage import Storage
 from airflow_provider_streams.lake.table_properties import CLAIM, WINDOW, mark_in, properties_of, refuse_other_mark
@@ -361,7 +362,7 @@ def load(storage: Storage) -> DeltaVersion | None:
         except deltalake.exceptions.TableNotFoundError:
             return None
         except deltalake.exceptions.DeltaError:
-            refuse_protocol(storage)  # in clearer words
+            refuse_unreadable(storage)  # in clearer words
             raise
 
 
@@ -372,22 +373,20 @@ def _described(table: DeltaTable, properties: Mapping[str, str]) -> Described:
     return Described(protocol.min_reader_version, protocol.min_writer_version, frozenset(named), properties, fields)
 
 
-def refuse_protocol(storage: Storage) -> None:
+def refuse_unreadable(storage: Storage) -> None:
     """Raise `SinkError` if the newest commits of a table, which delta-rs need not be able to read, ask too much."""
-    protocol = _newest_protocol(storage)
-    if protocol is not None and (why := unmet(protocol, Use.WINDOWS)):
-        raise SinkError(storage.root, f"the table cannot be used: {why}")
-
-
-def _newest_protocol(storage: Storage) -> Described | None:
     system, root = storage.open()
     with suppress(OSError, ValueError, KeyError):
         found = system.get_file_info(pafs.FileSelector(f"{root}/{LOG}"))
-        for path in sorted((one.path for one in found if one.path.endswith(".json")), reverse=True)[:_LOOKED_BACK]:
-            with system.open_input_stream(path) as log:
-                if (protocol := newest_protocol(log.read().decode())) is not None:
-                    return protocol
-    return None
+        logs = sorted((one.path for one in found if one.path.endswith(".json")), reverse=True)[:_LOOKED_BACK]
+        table = described_by(map(partial(_text_of, system), logs))
+        if table is not None and (why := unmet(table, Use.WINDOWS)):
+            raise SinkError(storage.root, f"the table cannot be used: {why}")
+
+
+def _text_of(system: pafs.FileSystem, path: str) -> str:
+    with system.open_input_stream(path) as file:
+        return file.read().decode()
 
 
 def versions(

@@ -42,10 +42,16 @@ class Described:
     fields: Sequence[Field] = ()
 
     @classmethod
-    def from_protocol(cls, action: Mapping[str, Any]) -> Self:
-        """From a `protocol` action alone."""
-        named = [*(action.get("readerFeatures") or ()), *(action.get("writerFeatures") or ())]
-        return cls(int(action["minReaderVersion"]), int(action["minWriterVersion"]), frozenset(named))
+    def from_actions(cls, protocol: Mapping[str, Any], metadata: Mapping[str, Any]) -> Self:
+        """From a log's `protocol` and `metaData`."""
+        named = [*(protocol.get("readerFeatures") or ()), *(protocol.get("writerFeatures") or ())]
+        return cls(
+            int(protocol["minReaderVersion"]),
+            int(protocol["minWriterVersion"]),
+            frozenset(named),
+            metadata.get("configuration") or {},
+            json.loads(metadata.get("schemaString") or "{}").get("fields", ()),
+        )
 
     @property
     def all_features(self) -> list[str]:
@@ -142,9 +148,15 @@ def _names_in(type_: Any) -> Iterator[str]:
             yield from _names_in(type_[part])
 
 
-def newest_protocol(commit: str) -> Described | None:
-    """The protocol that a commit sets, from its lines of JSON; None: it sets none."""
-    for line in commit.splitlines():
-        if (action := json.loads(line).get("protocol")) is not None:
-            return Described.from_protocol(action)
-    return None
+def described_by(commits: Iterable[str]) -> Described | None:
+    """What a log's commits, lines of JSON and the newest first, say of the table; None: not enough to judge it."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for commit in commits:
+        for action in map(json.loads, commit.splitlines()):
+            found |= {kind: one for kind, one in action.items() if kind in _DESCRIBING and kind not in found}
+        if len(found) == len(_DESCRIBING):
+            break
+    return Described.from_actions(found["protocol"], found.get("metaData", {})) if "protocol" in found else None
+
+
+_DESCRIBING: Final = ("protocol", "metaData")

@@ -28,7 +28,7 @@ from airflow_provider_streams.lake.delta.column_types import columns_of_rows, co
 from airflow_provider_streams.lake.delta.compaction import CompactableDelta
 from airflow_provider_streams.lake.delta.storage import check_free, storage_of
 from airflow_provider_streams.lake.delta.table_settings import codec_of
-from airflow_provider_streams.lake.delta.transaction_log import DeltaVersion, load, make, refuse_protocol, versions
+from airflow_provider_streams.lake.delta.transaction_log import DeltaVersion, load, make, refuse_unreadable, versions
 from airflow_provider_streams.lake.delta.type_widening import Promotion
 from airflow_provider_streams.lake.file_rewriting import remove_attempt
 from airflow_provider_streams.lake.snapshot_expiry import Expired
@@ -78,7 +78,7 @@ class DeltaWriter(TableWriter):
         """See `SinkWriter`. What is to be set aside takes its columns with it."""
         columns = columns_of_rows(sink.path, schema)
         if terms is None:
-            refuse_protocol(storage_of(sink))
+            refuse_unreadable(storage_of(sink))
             return
         version = load(storage_of(sink))
         if version is None:

@@ -265,6 +265,8 @@ def _types() -> Iterator[Demand]:
     yield of_type(Answer.REFUSED, VOID_INSIDE, "write no file", "no file may be written with it")
     yield of_type(Answer.REFUSED, "variant", "write it unshredded", "no column of rows is one")
     yield of_type(Answer.REFUSED, "interval*", "write months or microseconds", "numbers would be taken for intervals")
+    for name in ("geometry*", "geography*", "timestamp_nanos*", "string collate*"):
+        yield of_type(Answer.REFUSED, name, "have its feature", _UNREAD)
 
 
 VOID_INSIDE: Final = "void in a list, a map, or a struct without other fields"

@@ -193,6 +193,8 @@ def array_of(type_):
         (array_of("void"), "column more is void in a list"),
         (struct(column("a", "void")), "column more is void in"),
         (struct(column("b"), column("a", struct(column("c", "void")))), "column more.a is void in"),
+        ("geometry(OGC:CRS84)", "column more is geometry(OGC:CRS84)"),
+        (array_of("string collate UNICODE"), "column more is string collate UNICODE"),
         ("void", None),
         (struct(column("a", "void"), column("b")), None),
         (array_of(struct(column("b"))), None),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from airflow_provider_streams.lake.delta.unmet_demands import Described, newest_protocol, unmet
+from airflow_provider_streams.lake.delta.unmet_demands import Described, described_by, unmet
 from airflow_provider_streams.lake.delta.writer_demands import DEMANDS, Place, Use, demands_of, implied_features
 
 APPENDIX = (
@@ -71,7 +73,22 @@ def test_a_refused_feature_is_refused_for_everything():
     assert all("checkpointProtection" in (unmet(table, use) or "") for use in Use)
 
 
-def test_a_commits_protocol_is_found_among_its_lines():
-    line = '{"protocol":{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["a"],"writerFeatures":["a","b"]}}'
-    assert newest_protocol(f'{{"commitInfo":{{}}}}\n{line}\n') == Described(3, 7, frozenset({"a", "b"}))
-    assert newest_protocol('{"commitInfo":{}}\n') is None
+PROTOCOL = '{"protocol":{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["a"],"writerFeatures":["a","b"]}}'
+METADATA = '{"metaData":{"configuration":{"x":"y"},"schemaString":"{\\"fields\\":[]}"}}'
+INFO = '{"commitInfo":{}}'
+OLDER = '{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}'
+SEEN = Described(3, 7, frozenset({"a", "b"}))
+
+
+@pytest.mark.parametrize(
+    ("commits", "seen"),
+    [
+        ([f"{INFO}\n{PROTOCOL}\n{METADATA}\n"], replace(SEEN, properties={"x": "y"}, fields=[])),
+        ([INFO, METADATA, PROTOCOL, OLDER], replace(SEEN, properties={"x": "y"}, fields=[])),
+        ([INFO, PROTOCOL, OLDER], SEEN),
+        ([INFO, METADATA], None),
+        ([], None),
+    ],
+)
+def test_a_log_is_read_from_its_newest_commit(commits, seen):
+    assert described_by(commits) == seen

@@ -6,12 +6,13 @@ from what a dead one left. On a file system without locks, every process counts 
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import logging
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 EXIT_CODE = 70
@@ -30,8 +31,7 @@ class ProcessLock:
         """Make the file, and hold its lock. Does nothing if it is held already."""
         if self._descriptor is None:
             self._descriptor = open_lock(self._file)
-            with suppress(OSError):
-                fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+            wait_for_lock(self._descriptor)
 
     def end(self) -> None:
         """Remove the file, and let go. Does nothing if it was not held."""
@@ -60,6 +60,15 @@ def open_lock(file: Path) -> int:
         return os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
     except PermissionError:
         return _open(file)
+
+
+def wait_for_lock(descriptor: int) -> None:
+    """Take a file's lock, if the file system has locks. `PermissionError`: only users who may write the file get it."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    except OSError as error:
+        if error.errno == errno.EBADF:  # as on NFS
+            raise PermissionError(errno.EACCES, "another user's lock file must be writable here") from error
 
 
 def _open(file: Path) -> int:

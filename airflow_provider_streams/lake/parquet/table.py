@@ -13,7 +13,6 @@ Only committed files are called `*.parquet`, for some engines also read names th
 
 from __future__ import annotations
 
-import fcntl
 import itertools
 import json
 import os
@@ -32,7 +31,7 @@ from airflow_provider_streams.lake.parquet.atomic_rename import flush, replace_f
 from airflow_provider_streams.lake.parquet.file_names import ASIDE, exchange_folder, hide, ready_to_exchange
 from airflow_provider_streams.lake.parquet.overlap_replacement import recover_replacement, taken_out
 from airflow_provider_streams.lake.parquet.type_widening import COLUMNS, NEXT, Columns, TargetOf
-from airflow_provider_streams.lake.process_lock import open_lock
+from airflow_provider_streams.lake.process_lock import open_lock, wait_for_lock
 from airflow_provider_streams.lake.storage_errors import errors_at
 from airflow_provider_streams.lake.table_properties import check_owner, in_the_way
 from airflow_provider_streams.model.sinks.landing import TableMark, TableState, TableTerms
@@ -160,8 +159,7 @@ class ParquetTable:
         """Keep other processes from changing its windows, if the file system has locks."""
         descriptor = open_lock(self.root / _LOCK)
         try:
-            with suppress(OSError):
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            wait_for_lock(descriptor)
             yield
         finally:
             os.close(descriptor)

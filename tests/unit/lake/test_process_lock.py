@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
+import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -83,6 +87,20 @@ def test_a_job_ends_when_its_task_was_killed(python: Callable[..., subprocess.Po
     assert job.poll() is None
     living.kill()
     assert job.wait(600) == EXIT_CODE
+
+
+@pytest.mark.parametrize(("code", "refused"), [(errno.EBADF, True), (errno.ENOTSUP, False), (errno.ENOLCK, False)])
+def test_a_file_system_that_locks_only_what_one_may_write_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, *, refused: bool
+) -> None:
+    def fail(_descriptor: int, _how: int) -> None:
+        raise OSError(code, os.strerror(code))
+
+    table = ParquetTable(str(tmp_path / "lake"))
+    table.claim(OWN)
+    monkeypatch.setattr(fcntl, "flock", fail)
+    with pytest.raises(SinkError, match="must be writable") if refused else nullcontext():
+        table.claim(OWN)
 
 
 def test_a_life_that_ended_leaves_nothing(tmp_path: Path) -> None:

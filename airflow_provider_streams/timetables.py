@@ -6,13 +6,20 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import MAXYEAR, MINYEAR, UTC, datetime, timedelta
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, partial
 from typing import Any, NamedTuple
 
 from airflow_provider_streams.airflow_features import Feature, core_timetable, has
 from airflow_provider_streams.errors import InvalidWindow
-from airflow_provider_streams.model.window.window import in_utc
-from airflow_provider_streams.model.window.window_schedule import Calendar, Every, WindowSchedule, parse_schedule
+from airflow_provider_streams.model.window.partition_key import KEY_FORMAT, PartitionKeys, partition_key
+from airflow_provider_streams.model.window.window import Window, in_utc
+from airflow_provider_streams.model.window.window_schedule import (
+    Calendar,
+    Every,
+    WindowSchedule,
+    parse_schedule,
+    zone_of,
+)
 from airflow_provider_streams.windows.plan.airflow_run_window import RunFacts
 
 _SEARCH = 2
@@ -235,14 +242,17 @@ def run_facts(context: Mapping[str, Any]) -> RunFacts:
         for name in ("partition_date", "data_interval_start", "data_interval_end")
     )
     timetable = getattr(context.get("dag"), "timetable", None)
+    # where a manual run's interval starts says nothing of the others'
+    window_schedule = schedule_of_timetable(timetable, None if is_manual else start)
     return RunFacts(
         partition,
         start,
         end,
-        # where a manual run's interval starts says nothing of the others'
-        schedule_of_timetable(timetable, None if is_manual else start),
+        window_schedule,
         is_manual,
         getattr(core_timetable(timetable), "partitioned", False) if timetable is not None else False,
+        context.get("partition_key") or None,
+        _recent_key(timetable) if partition is None and start is None else None,
     )
 
 
@@ -256,8 +266,7 @@ def schedule_of_timetable(timetable: Any, start: datetime | None = None) -> Wind
     if timetable is None:
         return None
     core = core_timetable(timetable)
-    mapper = getattr(core, "default_partition_mapper", None) or getattr(core, "_default_partition_mapper", None)
-    if mapper is not None:
+    if (mapper := _mapper_of(core)) is not None:
         return _schedule_of_mapper(mapper)
     told = core.serialize()
     if "expression" in told:
@@ -273,11 +282,19 @@ _PERIODS = {"Hour": "1h", "Day": "1d", "Week": "1w", "Month": "1mo", "Quarter": 
 _INNER = ("upstream_mapper", "downstream_mapper")
 
 
+def _mapper_of(core: Any) -> Any:
+    return getattr(core, "default_partition_mapper", None) or getattr(core, "_default_partition_mapper", None)
+
+
+def _innermost(mapper: Any) -> Any:
+    """The mapper that says which partitions there are, within those that collect or spread them."""
+    found = next((one for inner in _INNER if (one := getattr(mapper, inner, None)) is not None), None)
+    return mapper if found is None else _innermost(found)
+
+
 def _schedule_of_mapper(mapper: Any) -> WindowSchedule | None:
     """How the partitions tile time that a mapper makes of its assets' ones; None: it does not tell."""
-    for inner in _INNER:
-        if (found := getattr(mapper, inner, None)) is not None:
-            return _schedule_of_mapper(found)
+    mapper = _innermost(mapper)
     period = _PERIODS.get(type(mapper).__name__.removeprefix("StartOf").removesuffix("Mapper"))
     if period is None:
         return None
@@ -289,3 +306,41 @@ def _schedule_of_mapper(mapper: Any) -> WindowSchedule | None:
         return parse_schedule(period)
     # by names without an offset, an hour that comes twice is one partition
     return CronSchedule("0 * * * *", zone) if "%z" in told.get("output_format", "") else Calendar(1, "h", zone)
+
+
+def partition_keys(
+    context: Mapping[str, Any], window: Window | None = None, key_format: str = KEY_FORMAT
+) -> PartitionKeys:
+    """The keys of the windows that a run announces.
+
+    Args:
+        context: the run's.
+        window: what the run's partition is read as; None: as its DAG's timetable says.
+        key_format: of windows that are no partitions of the DAG's own timetable.
+    """
+    facts = run_facts(context)
+    own, date, window_schedule = window, facts.partition_date, facts.window_schedule
+    if own is None and date is not None and window_schedule is not None:
+        own = window_schedule.cell(window_schedule.start_of_partition(date))
+    timetable = getattr(context.get("dag"), "timetable", None)
+    return PartitionKeys(own, context.get("partition_key") or None, partial(_key_in, timetable), key_format)
+
+
+def _recent_key(timetable: Any) -> str | None:
+    """An example of the keys of a timetable; None: it does not tell how it writes them."""
+    window_schedule = schedule_of_timetable(timetable)
+    return None if window_schedule is None else _key_in(timetable, window_schedule.last_full_cell(datetime.now(UTC)))
+
+
+def _key_in(timetable: Any, window: Window) -> str | None:
+    """What a timetable calls a window; None: the window is none of its partitions, or it does not tell."""
+    window_schedule = schedule_of_timetable(timetable)
+    if window_schedule is None or not window_schedule.is_cell(window):
+        return None
+    core = core_timetable(timetable)
+    if (mapper := _mapper_of(core)) is not None:
+        found = _innermost(mapper)
+        clock = zone_of(str(found.serialize().get("timezone", "UTC")))
+        return str(found.format(found.normalize(window.start.astimezone(clock))))
+    key_format = core.serialize().get("key_format")
+    return None if key_format is None else partition_key(window, window_schedule, str(key_format))

@@ -24,7 +24,7 @@ from airflow_provider_streams.errors.counted import counted
 from airflow_provider_streams.model.sinks.placeholders import SourceTable, is_fan_out
 from airflow_provider_streams.model.sinks.sink import Sink
 from airflow_provider_streams.model.sinks.table_name import ANY
-from airflow_provider_streams.model.window.partition_key import partition_key
+from airflow_provider_streams.model.window.partition_key import PartitionKeys
 from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.windows.claim.landing_defaults import schedule_of
 
@@ -57,14 +57,21 @@ class Announcement:
         context: the run's.
         reader: who landed them.
         sink: the table; with placeholders, its asset stands for all tables.
-        key_format: how a window's start becomes a partition key; None: no events under keys.
+        keys: the windows' partition keys; None: no events under keys.
     """
 
     def __init__(
-        self, journal: Journal, task: BaseOperator, context: Context, *, reader: str, sink: Sink, key_format: str | None
+        self,
+        journal: Journal,
+        task: BaseOperator,
+        context: Context,
+        *,
+        reader: str,
+        sink: Sink,
+        keys: PartitionKeys | None,
     ) -> None:
         self._journal, self._task, self._context = journal, task, context
-        self._reader, self._sink, self._key_format = reader, sink, key_format
+        self._reader, self._sink, self._keys = reader, sink, keys
 
     def send(self, tables: Sequence[SourceTable]) -> int:
         """Send the events of tables; how many windows are left for the next run. If none wait, no event is sent."""
@@ -123,10 +130,11 @@ class Announcement:
         """One event of an asset with the facts of all windows, and one for each under its key."""
         events = self._context["outlet_events"]
         events[asset].extra.update({**facts[-1], "windows": list(facts)})
-        if self._key_format is not None:
+        if self._keys is not None:
             # the keys are in the schedule's time zone
             window_schedule = schedule_of(self._journal, table.source.key, self._reader)
-            keys = [partition_key(window, window_schedule, self._key_format) for window in windows]
+            keys = [self._keys.key(window, window_schedule) for window in windows]
+            _warn_if_nameless(asset, self._keys, windows, keys)
             _send_under_keys(events, asset, keys, facts, own=str(self._context.get("partition_key") or ""))
 
 
@@ -154,7 +162,19 @@ def _warn_if_undeclared(context: Context, asset: Asset) -> None:
         )
 
 
-def _send_under_keys(events: Any, asset: Asset, keys: Sequence[str], facts: Sequence[Any], own: str) -> None:
+def _warn_if_nameless(
+    asset: Asset, keys: PartitionKeys, windows: Sequence[Window], found: Sequence[str | None]
+) -> None:
+    nameless = [str(window) for window, key in zip(windows, found, strict=True) if key is None]
+    if nameless:
+        _log.warning(
+            "This DAG's timetable does not tell by which rule it wrote the key %r of this run, so there is no event of "
+            "%s under the keys of %s: run the DAG for their partitions",
+            *(keys.own_key, asset.uri, ", ".join(nameless)),
+        )
+
+
+def _send_under_keys(events: Any, asset: Asset, keys: Sequence[str | None], facts: Sequence[Any], own: str) -> None:
     """An event per partition key, each with its own facts.
 
     Airflow's public way, `add_partitions`, gives all keys the same facts and leaves the event without a key out; so
@@ -165,7 +185,7 @@ def _send_under_keys(events: Any, asset: Asset, keys: Sequence[str], facts: Sequ
     from airflow.sdk.execution_time.context import OutletEventAccessor  # noqa: PLC0415 - where a task runs
 
     for key, fact in zip(keys, facts, strict=True):
-        if key == own:  # Airflow gives the run's own key to the asset's event
+        if key is None or key == own:  # Airflow gives the run's own key to the asset's event
             continue
         place = _Partition(asset.name, asset.uri, key)
         accessor = OutletEventAccessor(key=place, extra=dict(fact))

@@ -14,7 +14,7 @@ from airflow_provider_streams.model.sinks.placeholders import SourceTable
 from airflow_provider_streams.model.sinks.sink import Sink
 from airflow_provider_streams.model.stream.source import Source
 from airflow_provider_streams.model.window.partition_key import KEY_FORMAT
-from airflow_provider_streams.operators.base import add_assets
+from airflow_provider_streams.operators.base import add_assets, keys_by
 from airflow_provider_streams.retry import terminal_errors
 from airflow_provider_streams.template_rendering import RendersValues
 
@@ -59,8 +59,7 @@ class AnnounceWindowsOperator(RendersValues, BaseOperator):
         """Send the events; if no window waits, send none."""
         with terminal_errors(), open_journal() as journal:
             tables = [SourceTable(self.source, Landing(self.sink).sink or self.sink)]
-            announcement = Announcement(
-                journal, self, context, reader=self.reader, sink=self.sink, key_format=self.partition_key_format
-            )
+            keys = keys_by(self.partition_key_format, context)
+            announcement = Announcement(journal, self, context, reader=self.reader, sink=self.sink, keys=keys)
             left = announcement.send(tables)
         return {"unannounced": left}

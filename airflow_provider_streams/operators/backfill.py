@@ -17,7 +17,7 @@ from airflow_provider_streams.model.window.missing_rows import OnMissing
 from airflow_provider_streams.model.window.partition_key import KEY_FORMAT
 from airflow_provider_streams.model.window.window import Window, utc_moment
 from airflow_provider_streams.model.window.window_schedule import parse_schedule
-from airflow_provider_streams.operators.base import LandingOperator
+from airflow_provider_streams.operators.base import LandingOperator, keys_by
 from airflow_provider_streams.operators.landing_arguments import UNSAID
 from airflow_provider_streams.operators.previous_attempts import PreviousAttempts
 from airflow_provider_streams.retry import terminal_errors
@@ -51,7 +51,8 @@ class BackfillWindowsOperator(LandingOperator):
         max_bytes: stored bytes that one Spark job reads.
         max_windows: windows that one Spark job reads.
         partition_key_format: how a window's start becomes the partition key of its asset event, as the reading DAG's
-            `CronPartitionTimetable` writes it; None: no events under keys.
+            `CronPartitionTimetable` writes it; None: no events under keys. Windows that are partitions of this DAG's
+            own timetable have the keys that it gives them.
 
     The other arguments are those of `LandingOperator`. `reader` names the reader of the task that reads the windows on
     schedule; `basis` is one whose windows need no order. With `on_loss="record"`, the rest of lost windows is read;
@@ -151,7 +152,7 @@ class BackfillWindowsOperator(LandingOperator):
             )
             span = Window(utc_moment(self.start), utc_moment(self.end))
             windows = WindowsOfSpan(span, selection, self.window_length, self.lookback, self.limits)
-            return self._run(context, windows, self.partition_key_format)
+            return self._run(context, windows, keys_by(self.partition_key_format, context))
 
 
 class _RunningTasks:

@@ -22,10 +22,12 @@ from airflow_provider_streams.model.stream.source import Source, check_source
 from airflow_provider_streams.model.window.basis import BasisLike
 from airflow_provider_streams.model.window.coverage_timeline import draw
 from airflow_provider_streams.model.window.missing_rows import OnMissing
+from airflow_provider_streams.model.window.partition_key import PartitionKeys
 from airflow_provider_streams.model.window.window_schedule import WindowSchedule
 from airflow_provider_streams.operators.landing_arguments import UNSAID, check_landing, rendered_landing
 from airflow_provider_streams.systems.registry import declaration_of
 from airflow_provider_streams.template_rendering import RendersValues, is_late_value
+from airflow_provider_streams.timetables import partition_keys
 from airflow_provider_streams.windows.claim.overrides import Overlap, Overrides
 from airflow_provider_streams.windows.plan.fan_out_sources import expand_named
 from airflow_provider_streams.windows.run.outcome import Outcome, other_type_sentence
@@ -158,7 +160,7 @@ class LandingOperator(RendersValues, BaseOperator):
         self,
         context: Context,
         windows: OneWindow | WindowsOfSpan,
-        key_format: str | None,
+        keys: PartitionKeys | None,
         window_schedule: WindowSchedule | None = None,
     ) -> dict[str, Any]:
         """Claim, plan, pin, read, compare, land, record and announce windows; what the task returns.
@@ -166,7 +168,7 @@ class LandingOperator(RendersValues, BaseOperator):
         Args:
             context: the run's.
             windows: which windows.
-            key_format: how a window's start becomes the partition key of its asset event; None: no events under keys.
+            keys: the partition keys of the windows' asset events; None: no events under keys.
             window_schedule: how the windows tile time; None: it is not known.
         """
         request = self._request(context, windows, window_schedule)
@@ -186,7 +188,7 @@ class LandingOperator(RendersValues, BaseOperator):
             self._reads = outcome.landed
             self._log_outcome(run.request, outcome, prepared, window_context.journal)
             outcome.check(request)
-            left = self._announce(window_context.journal, context, prepared, key_format)
+            left = self._announce(window_context.journal, context, prepared, keys)
         return summary(prepared, outcome) | {"unannounced": left}
 
     def _request(
@@ -232,14 +234,12 @@ class LandingOperator(RendersValues, BaseOperator):
             horizon = prepared.tables[0].preview.horizon
             self.log.info("Coverage\n%s", draw(request.coverage(journal), str(self.source), horizon=horizon))
 
-    def _announce(self, journal: Journal, context: Context, prepared: Prepared, key_format: str | None) -> int:
+    def _announce(self, journal: Journal, context: Context, prepared: Prepared, keys: PartitionKeys | None) -> int:
         """Announce what the reader landed; how many windows are left to announce."""
         if self.sink is None:
             return 0
         tables = prepared.sources if self.is_fan_out else (SourceTable(self.source, self.sink),)
-        announcement = Announcement(
-            journal, self, context, reader=prepared.request.reader, sink=self.sink, key_format=key_format
-        )
+        announcement = Announcement(journal, self, context, reader=prepared.request.reader, sink=self.sink, keys=keys)
         return announcement.send(tables)
 
 
@@ -286,6 +286,11 @@ def reader_name(given: str | None, context: Context) -> str:
     if given.strip() in ("", "None"):
         raise InvalidRequest(f"reader must be a name, and its template gave {given!r}: leave it out for dag_id.task_id")
     return given
+
+
+def keys_by(key_format: str | None, context: Context) -> PartitionKeys | None:
+    """The partition keys of the windows that a run announces, by the users' format; None: no events under keys."""
+    return None if key_format is None else partition_keys(context, key_format=key_format)
 
 
 def task_instance_key(context: Context) -> TaskInstanceKey:

@@ -12,13 +12,12 @@ from airflow_provider_streams.model.sinks.sink import Sink
 from airflow_provider_streams.model.stream.source import Source
 from airflow_provider_streams.model.window.basis import BasisLike
 from airflow_provider_streams.model.window.missing_rows import OnMissing
-from airflow_provider_streams.model.window.partition_key import KEY_FORMAT
 from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.operators.base import LandingOperator
 from airflow_provider_streams.operators.landing_arguments import UNSAID
 from airflow_provider_streams.operators.previous_attempts import PreviousAttempts
 from airflow_provider_streams.retry import terminal_errors
-from airflow_provider_streams.timetables import run_facts
+from airflow_provider_streams.timetables import partition_keys, run_facts
 from airflow_provider_streams.windows.claim.overrides import Overlap
 from airflow_provider_streams.windows.plan.airflow_run_window import resolve_window
 from airflow_provider_streams.windows.run.request import OneWindow
@@ -117,6 +116,6 @@ class ReadWindowOperator(LandingOperator):
             resolved = resolve_window(self.window, self.window_length, run_facts(context))
             self.log.info("Window %s, from the run's %s", resolved.window, resolved.rule)
             is_own = PreviousAttempts.of(self, context).__contains__ if self.is_fan_out else None
-            key_format = KEY_FORMAT if context.get("partition_key") else None
-            told = self._run(context, OneWindow(resolved.window, is_own), key_format, resolved.window_schedule)
+            keys = partition_keys(context, resolved.window) if context.get("partition_key") else None
+            told = self._run(context, OneWindow(resolved.window, is_own), keys, resolved.window_schedule)
         return told | {"window_rule": resolved.rule}

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_streams.airflow_features import Feature, dag_bags, has
+from airflow_provider_streams.airflow_features import Feature, core_timetable, dag_bags, has
 from airflow_provider_streams.systems.rest.server_date import ServerClock
 from airflow_provider_streams.testing.landing import run_without_spark
 from airflow_provider_streams.timetables import schedule_of_timetable
@@ -49,6 +49,14 @@ def forget_older_versions(dag_id: str) -> None:
         session.execute(delete(SerializedDagModel).where(*older))
 
 
+def key_of_partition(dag: Any, partition: datetime) -> str:
+    """As the DAG's own timetable writes it, or as most do."""
+    import pendulum
+
+    by_timetable = getattr(core_timetable(dag.timetable), "_format_key", None)
+    return by_timetable(pendulum.instance(partition)) if by_timetable else f"{partition:%Y-%m-%dT%H:%M:%S}"
+
+
 @pytest.fixture
 def dag_test(migrated_database: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """Runs a DAG in this process: `dag_test(dag, **arguments of dag.test)` gives the run.
@@ -79,7 +87,7 @@ def dag_test(migrated_database: Path, monkeypatch: pytest.MonkeyPatch) -> Callab
 
         def of_partition(*, session: Any, **how: Any) -> Any:
             made = make(session=session, **how)
-            made.partition_date, made.partition_key = partition, f"{partition:%Y-%m-%dT%H:%M:%S}"
+            made.partition_date, made.partition_key = partition, key_of_partition(dag, partition)
             session.commit()
             return made
 

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from types import SimpleNamespace
 from zoneinfo import ZoneInfo
 
 import pytest
 
 pytest.importorskip("airflow.partition_mappers.window", reason="Airflow tells a run's partition since 3.3")
 
+from airflow.partition_mappers.base import RollupMapper
 from airflow.partition_mappers.temporal import (
     StartOfDayMapper,
     StartOfHourMapper,
     StartOfMonthMapper,
+    StartOfQuarterMapper,
     StartOfWeekMapper,
     StartOfYearMapper,
 )
+from airflow.partition_mappers.window import DayWindow
 from airflow.sdk import CronPartitionTimetable
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -24,10 +28,18 @@ from pendulum import FixedTimezone
 
 from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.model.window.window_schedule import parse_schedule
-from airflow_provider_streams.timetables import CronSchedule, _schedule_of_mapper, schedule_of_timetable
+from airflow_provider_streams.timetables import (
+    CronSchedule,
+    _key_in,
+    _schedule_of_mapper,
+    partition_keys,
+    schedule_of_timetable,
+)
 from airflow_provider_streams.windows.plan.airflow_run_window import RunFacts, resolve_window
 from tests.seeds import examples
 from tests.unit.test_timetables import CRONS, ZONES, moments
+
+TEN = datetime(2026, 11, 20, 10, tzinfo=UTC)
 
 
 def _spans(cron: str, zone: str) -> list[tuple[datetime, datetime]]:
@@ -130,3 +142,55 @@ def test_hours_whose_names_have_an_offset_are_two_where_clocks_go_back(moment):
     mapper = StartOfHourMapper(timezone="Europe/Berlin", output_format="%Y-%m-%dT%H%z")
     cell = _schedule_of_mapper(mapper).cell(moment)
     assert (cell.start, cell.length) == (moment - timedelta(minutes=30), timedelta(hours=1))
+
+
+def _named(
+    timetable: object, *windows: Window, own_key: str | None = None, date: datetime | None = None, tiles: str = "1h"
+) -> list[str | None]:
+    """The keys of windows in a run of a DAG with this timetable, and with this partition."""
+    context = {"dag": SimpleNamespace(timetable=timetable), "partition_key": own_key, "partition_date": date}
+    keys = partition_keys(context)
+    return [keys.key(window, parse_schedule(tiles)) for window in windows]
+
+
+HOURS = [Window(TEN + timedelta(hours=n), TEN + timedelta(hours=n + 1)) for n in range(3)]
+
+
+@settings(max_examples=examples(100))
+@given(st.sampled_from((*MAPPERS, StartOfQuarterMapper)), st.sampled_from(["UTC", "Europe/Berlin"]), moments)
+def test_a_window_has_the_key_that_the_dags_mapper_gives_it(mapper_type, zone, moment):
+    mapper = mapper_type(timezone=zone, input_format="%Y-%m-%dT%H:%M:%S%z")
+    if (window_schedule := _schedule_of_mapper(mapper)) is None:
+        return
+    window = window_schedule.cell(moment)
+    for whole in (mapper, RollupMapper(upstream_mapper=mapper, window=DayWindow())):
+        timetable = SimpleNamespace(default_partition_mapper=whole)
+        assert _key_in(timetable, window) == mapper.to_downstream(moment.strftime(mapper.input_format))
+
+
+def test_the_windows_of_a_run_have_keys_of_the_dags_format():
+    timetable = CronPartitionTimetable("@hourly", timezone="Asia/Kolkata", run_offset=-1, key_format="%d/%H%M")
+    half = timedelta(minutes=30)
+    windows = [Window(one.start - half, one.end - half) for one in HOURS]
+    by_hand = _named(timetable, *windows, own_key="by hand", date=windows[1].start, tiles="1h +30m")
+    assert by_hand == [None, "by hand", None]
+    assert _named(timetable, *windows, own_key="20/1600", date=windows[1].start) == ["20/1500", "20/1600", "20/1700"]
+    assert _named(timetable, *windows) == ["20/1500", "20/1600", "20/1700"], "a run without a partition"
+
+
+def test_a_run_whose_key_no_rule_gives_names_its_own_window_alone():
+    """Two mappers side by side: a part of the key is none of time."""
+    context = {"partition_key": "2026-11-20T10|eu", "dag": None}
+    keys = partition_keys(context, HOURS[0])
+    assert [keys.key(one, parse_schedule("1h")) for one in HOURS] == ["2026-11-20T10|eu", None, None]
+    plain = partition_keys({"partition_key": "2026-11-20T10:00:00", "dag": None}, HOURS[0])
+    assert plain.key(HOURS[1], parse_schedule("1h")) == "2026-11-20T11:00:00"
+
+
+def test_hours_of_a_daily_run_have_keys_of_hours():
+    timetable = CronPartitionTimetable("@daily", timezone="UTC", run_offset=-1, key_format="%Y%m%d")
+    midnight = TEN.replace(hour=0)
+    assert _named(timetable, *HOURS[:2], own_key="20261120", date=midnight) == [
+        "2026-11-20T10:00:00",
+        "2026-11-20T11:00:00",
+    ]

@@ -26,6 +26,10 @@ class RunFacts:
     """A user started it by hand: its data interval may be anywhere."""
     is_partitioned: bool = False
     """The DAG's scheduled runs have partitions; those by hand may have none."""
+    partition_key: str | None = None
+    """The run's own."""
+    key_example: str | None = None
+    """A key as the DAG's timetable writes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +94,7 @@ def _partition(date: datetime, length: timedelta | str | None, own: WindowSchedu
 def _data_interval(facts: RunFacts) -> ResolvedWindow:
     start, end = facts.data_interval_start, facts.data_interval_end
     if start is None or end is None:
-        raise InvalidWindow(
-            "this run tells neither its partition's date nor a data interval: give window='start/end', "
-            "or schedule the DAG with window_timetable('@hourly')"
-        )
+        raise _no_time(facts)
     if start == end and facts.is_manual and facts.is_partitioned and facts.window_schedule is not None:
         return ResolvedWindow(facts.window_schedule.last_full_cell(start), "schedule", facts.window_schedule)
     if start == end:
@@ -110,3 +111,31 @@ def _data_interval(facts: RunFacts) -> ResolvedWindow:
             "schedule"
         )
     return ResolvedWindow(window, "data_interval", facts.window_schedule if is_cell else None)
+
+
+def _no_time(facts: RunFacts) -> InvalidWindow:
+    """Of a run that tells no time at all."""
+    if facts.partition_key is not None:
+        return InvalidWindow(
+            f"this run's partition key {facts.partition_key!r} names no time that its DAG's timetable can read"
+            f"{_like(facts)}: start the run with such a key, or give window='start/end'"
+        )
+    if facts.is_partitioned and facts.is_manual:
+        return InvalidWindow(
+            "this run of a partitioned DAG was started by hand, with neither a partition key nor a logical date: start "
+            f"it with the key of a window{_like(facts)}; or with a logical date, to read the last full window before "
+            "it; or give window='start/end'"
+        )
+    if facts.is_partitioned:
+        return InvalidWindow(
+            "this run of a partitioned DAG has no partition yet: its DAG chooses partitions while it runs. Give "
+            "window='start/end', which may be a template"
+        )
+    return InvalidWindow(
+        "this run tells neither its partition's date nor a data interval: give window='start/end', "
+        "or schedule the DAG with window_timetable('@hourly')"
+    )
+
+
+def _like(facts: RunFacts) -> str:
+    return "" if facts.key_example is None else f", like {facts.key_example!r}"

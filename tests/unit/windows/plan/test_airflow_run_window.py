@@ -63,6 +63,21 @@ def test_a_run_without_a_window_is_told_what_to_change(facts, length, fix):
         resolve_window(None, length, facts)
 
 
+@pytest.mark.parametrize(
+    ("facts", "fixes"),
+    [
+        ({"is_manual": True}, ("started by hand", "key of a window, like '20261120.10'", "logical date")),
+        ({"is_manual": True, "partition_key": "eu"}, ("key 'eu' names no time", "like '20261120.10'")),
+        ({"is_manual": False, "key_example": None}, ("chooses partitions while it runs", "window='start/end'")),
+    ],
+)
+def test_a_partitioned_dag_without_a_partition_is_not_told_to_be_partitioned(facts, fixes):
+    with pytest.raises(InvalidWindow) as refused:
+        resolve_window(None, None, RunFacts(**{"is_partitioned": True, "key_example": "20261120.10", **facts}))
+    assert all(fix in str(refused.value) for fix in fixes)
+    assert "window_timetable" not in str(refused.value)
+
+
 def test_a_text_that_is_no_window_is_refused():
     with pytest.raises(InvalidWindow, match="start/end"):
         resolve_window("yesterday", None, EVERYTHING)

@@ -1,0 +1,183 @@
+"""One window has one partition key, its run's: so it starts one run of each DAG that waits for it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from airflow.sdk import DAG, Asset
+from airflow.utils.state import DagRunState
+from sqlalchemy import select
+
+from airflow_provider_streams import ParquetSink, PublishTime
+from airflow_provider_streams.airflow_features import Feature, dag_bags
+from airflow_provider_streams.errors import ReadStalled
+from airflow_provider_streams.operators.asset_events import AnnounceWindowsOperator
+from airflow_provider_streams.operators.backfill import BackfillWindowsOperator
+from airflow_provider_streams.operators.read import ReadWindowOperator
+from airflow_provider_streams.testing.fake import EPOCH, FakeSource
+from tests.airflow.test_events import events
+from tests.airflow_versions import needs
+
+pytestmark = [pytest.mark.dagtest, needs(Feature.PARTITION_EVENTS)]
+
+MINUTE = timedelta(minutes=1)
+NO_SLACK = PublishTime(timedelta(0))
+START = datetime(2026, 11, 1, tzinfo=UTC)
+
+
+def timetable(key_format="%Y%m%d.%H%M", zone="UTC", cron="* * * * *"):
+    from airflow.sdk import CronPartitionTimetable
+
+    return CronPartitionTimetable(cron, timezone=zone, run_offset=-1, key_format=key_format)
+
+
+def reading(dag_id, sink, schedule, kind=ReadWindowOperator, **arguments):
+    with DAG(dag_id, schedule=schedule, start_date=START) as dag:
+        kind(task_id="read", source=FakeSource("numbers"), sink=sink, basis=NO_SLACK, **arguments)
+    return dag
+
+
+@pytest.fixture
+def lake(tmp_path):
+    return ParquetSink(str(tmp_path / "lake"))
+
+
+@pytest.fixture
+def waiting(migrated_database):
+    """A DAG that waits for an asset's partitions, and a round of Airflow's scheduler: the keys of the DAG's runs."""
+    from airflow.jobs.job import Job
+    from airflow.jobs.scheduler_job_runner import SchedulerJobRunner
+    from airflow.models.dag import DagModel
+    from airflow.models.dagbundle import DagBundleModel
+    from airflow.models.dagrun import DagRun
+    from airflow.sdk import PartitionedAssetTimetable
+    from airflow.utils.session import create_session
+
+    def wait_for(dag_id, uri):
+        dag = DAG(dag_id, schedule=PartitionedAssetTimetable(assets=Asset(uri=uri)), start_date=START)
+        with create_session() as session:
+            if session.get(DagBundleModel, "testing") is None:
+                session.add(DagBundleModel(name="testing"))
+        bag = dag_bags().DagBag(dag_folder="/dev/null")
+        bag.bag_dag(dag)
+        dag_bags().sync_bag_to_db(bag, "testing", None)
+        with create_session() as session:
+            session.get(DagModel, dag_id).is_paused = False
+
+        def started():
+            with create_session() as session:
+                SchedulerJobRunner(job=Job())._create_dagruns_for_partitioned_asset_dags(session)
+                runs = session.scalars(select(DagRun).where(DagRun.dag_id == dag_id).order_by(DagRun.id))
+                return [run.partition_key for run in runs]
+
+        return started
+
+    return wait_for
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata"])
+def test_a_window_of_a_dag_with_keys_of_its_own_starts_one_run(dag_test, fake, spark_stand_in, lake, waiting, *, zone):
+    fake(events=600)
+    dag_id = f"own_keys_{zone[:3].lower()}"
+    dag = reading(dag_id, lake, timetable(zone=zone))
+    started = waiting(f"waits_for_{dag_id}", lake.asset_uri)
+    for minute in (0, 1):
+        assert dag_test(dag, partition=EPOCH + minute * MINUTE).state == DagRunState.SUCCESS
+    expected = [f"20261120.{'1000' if zone == 'UTC' else '1530'}", f"20261120.{'1001' if zone == 'UTC' else '1531'}"]
+    assert [key for key, _ in events(dag_id)] == expected
+    assert started() == expected
+    assert dag_test(dag, partition=EPOCH).state == DagRunState.SUCCESS
+    assert {key for key, _ in events(dag_id)} == set(expected), "a window that is read again has the key that it had"
+
+
+def test_windows_that_a_failed_run_left_have_the_keys_of_their_own_runs(dag_test, fake, spark_stand_in, lake, waiting):
+    """A backfill that failed after some windows; the next run of the partitioned DAG announces them."""
+    fake(events=600)
+
+    def stall(spec):
+        if spec.plan.window.start == EPOCH + 2 * MINUTE:
+            raise ReadStalled("numbers-0", 1, 2, seconds=60)
+
+    spark_stand_in.before = stall
+    span = {"start": EPOCH, "end": EPOCH + 3 * MINUTE, "window_length": MINUTE}
+    filling = reading("fills_first", lake, None, BackfillWindowsOperator, reader="r", **span)
+    assert dag_test(filling).state == DagRunState.FAILED
+    spark_stand_in.before = lambda _spec: None
+    started = waiting("waits_for_left", lake.asset_uri)
+    assert (
+        dag_test(reading("takes_over", lake, timetable(), reader="r"), partition=EPOCH + 3 * MINUTE).state == "success"
+    )
+    keys = ["20261120.1000", "20261120.1001", "20261120.1003"]
+    assert sorted(key for key, _ in events("takes_over")) == keys
+    assert sorted(started()) == keys
+
+
+@pytest.mark.parametrize("announced_by", ["backfill", "teardown"])
+def test_a_backfill_in_a_partitioned_dag_writes_its_keys(
+    dag_test, fake, spark_stand_in, lake, waiting, *, announced_by
+):
+    fake(events=600)
+    span = {"start": EPOCH, "end": EPOCH + 3 * MINUTE, "window_length": MINUTE}
+    dag_id = f"fills_{announced_by}"
+    dag = reading(dag_id, lake, timetable(), BackfillWindowsOperator, reader="r", **span)
+    if announced_by == "teardown":
+
+        def stall(spec):
+            if spec.plan.window.start == EPOCH + MINUTE:
+                raise ReadStalled("numbers-0", 1, 2, seconds=60)
+
+        spark_stand_in.before = stall
+        announce = AnnounceWindowsOperator(
+            task_id="announce", source=FakeSource("numbers"), sink=lake, reader="r", dag=dag
+        )
+        dag.get_task("read") >> announce.as_teardown(on_failure_fail_dagrun=False)
+    started = waiting(f"waits_for_{dag_id}", lake.asset_uri)
+    dag_test(dag, partition=EPOCH + 2 * MINUTE)
+    expected = ["20261120.1000", "20261120.1001", "20261120.1002"]
+    if announced_by == "teardown":
+        expected.remove("20261120.1001")
+    assert sorted(key for key, _ in events(dag_id)) == expected
+    assert sorted(started()) == expected
+
+
+def test_hours_that_a_daily_dag_fills_have_keys_of_hours(dag_test, fake, spark_stand_in, lake):
+    """Its own key is its day's, and no window of an hour is that."""
+    fake(events=600)
+    span = {"start": EPOCH, "end": EPOCH + 2 * MINUTE, "window_length": MINUTE}
+    dag = reading("day_fills", lake, timetable("%Y-%m-%d", cron="@daily"), BackfillWindowsOperator, **span)
+    dag_test(dag, partition=EPOCH.replace(hour=0))
+    assert sorted(key for key, _ in events("day_fills")) == [
+        "2026-11-20",
+        "2026-11-20T10:00:00",
+        "2026-11-20T10:01:00",
+    ]
+
+
+def test_each_table_of_a_fan_out_has_the_run_key(dag_test, fake, spark_stand_in, tmp_path, waiting):
+    fake(events=120, streams="a,b")
+    sink = ParquetSink(f"{tmp_path}/lake/{{topic}}")
+    with DAG("own_keys_fan_out", schedule=timetable(), start_date=START) as dag:
+        ReadWindowOperator(task_id="read", source=FakeSource("a,b"), sink=sink, basis=NO_SLACK)
+    whole, single = waiting("waits_for_all", sink.asset_uri), waiting("waits_for_a", f"file://{tmp_path}/lake/a")
+    assert dag_test(dag, partition=EPOCH).state == DagRunState.SUCCESS
+    assert [key for key, _ in events("own_keys_fan_out")] == ["20261120.1000"] * 3
+    assert (whole(), single()) == (["20261120.1000"], ["20261120.1000"])
+
+
+def test_a_run_without_a_key_reads_the_last_full_window_before_its_date(dag_test, fake, spark_stand_in, lake):
+    """As `airflow dags test <dag> <date>` starts it; there is no way to give it a key."""
+    fake(events=600)
+    dag = reading("by_hand", lake, timetable())
+    run = dag_test(dag, logical_date=EPOCH + 2.5 * MINUTE)
+    window = run.get_task_instance("read").xcom_pull(task_ids="read")["window"]
+    assert window == {"start": "2026-11-20T10:01:00Z", "end": "2026-11-20T10:02:00Z"}
+    assert [key for key, _ in events("by_hand")] == [None], "it is no run of a partition"
+
+
+def test_a_run_without_a_key_and_a_date_is_told_which_key_to_give(dag_test, fake, spark_stand_in, lake, capsys):
+    run = dag_test(reading("dateless", lake, timetable()), logical_date=None)
+    assert run.state == DagRunState.FAILED
+    printed = capsys.readouterr().out
+    assert "with neither a partition key nor a logical date" in printed
+    assert f"like '{datetime.now(UTC):%Y%m%d}." in printed

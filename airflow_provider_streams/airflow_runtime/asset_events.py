@@ -21,6 +21,7 @@ from airflow.sdk.definitions.mappedoperator import MappedOperator
 
 from airflow_provider_streams.airflow_features import Feature, has
 from airflow_provider_streams.errors.counted import counted
+from airflow_provider_streams.model.asset_uri import may_shorten, short_uri
 from airflow_provider_streams.model.sinks.placeholders import SourceTable, is_fan_out
 from airflow_provider_streams.model.sinks.sink import Sink
 from airflow_provider_streams.model.sinks.table_name import ANY
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from airflow_provider_streams.journal.runs.run_records import Run
     from airflow_provider_streams.journal.store import Journal
+    from airflow_provider_streams.model.stream.source import Source
 
 MOST_EVENTS = 100
 """How many windows one task announces: Airflow stores them while the task's end waits, which SQLite takes badly."""
@@ -42,9 +44,14 @@ _log = logging.getLogger(__name__)
 _Landed = list[tuple[SourceTable, "Run"]]
 
 
+def asset_of(value: Source | Sink) -> Asset:
+    """A source's or a sink's asset, also of a class of the user's own that gives a longer URI than Airflow takes."""
+    return Asset(uri=short_uri(value.asset_uri))
+
+
 def withhold(task: BaseOperator, sinks: Iterable[Sink]) -> None:
     """No event of these tables from this run: nothing was landed. The DAG still shows them as the task's outlets."""
-    withheld = [Asset(uri=sink.asset_uri) for sink in sinks]
+    withheld = [asset_of(sink) for sink in sinks]
     task.outlets = [outlet for outlet in task.outlets if outlet not in withheld]
 
 
@@ -85,7 +92,7 @@ class Announcement:
             return self._send_table(table, waiting[table], MOST_EVENTS)
         self._withhold_unknown(tables)
         left, budget = 0, MOST_EVENTS
-        followed = [table for table in tables if Asset(uri=table.sink.asset_uri) in self._task.outlets]
+        followed = [table for table in tables if asset_of(table.sink) in self._task.outlets]
         withhold(self._task, (table.sink for table in followed if table not in waiting))
         for table in followed:
             if table in waiting:
@@ -98,16 +105,20 @@ class Announcement:
 
     def _withhold_unknown(self, tables: Sequence[SourceTable]) -> None:
         """Of tables among the outlets that no topic or stream lands in now."""
-        known = {Asset(uri=one.sink.asset_uri) for one in tables}
-        own = re.compile(re.escape(self._sink.asset_uri).replace(re.escape(ANY), "[a-z0-9_-]+"))
+        known = {asset_of(self._sink), *(asset_of(one.sink) for one in tables)}
+        whole = self._sink.location
+        own = re.compile(re.escape(whole).replace(re.escape(ANY), "[a-z0-9_-]+"))
+        start = whole.partition(ANY)[0]
         self._task.outlets = [
             outlet
             for outlet in self._task.outlets
-            if not (isinstance(outlet, Asset) and outlet not in known and own.fullmatch(outlet.uri))
+            if not isinstance(outlet, Asset)
+            or outlet in known
+            or not (own.fullmatch(outlet.uri) or may_shorten(outlet.uri, start))
         ]
 
     def _send_table(self, table: SourceTable, waiting: Sequence[Run], most: int) -> int:
-        chosen, asset = waiting[:most], Asset(uri=table.sink.asset_uri)
+        chosen, asset = waiting[:most], asset_of(table.sink)
         if not chosen:
             return len(waiting)
         newest: dict[Window, Run] = {run.window: run for run in chosen}
@@ -124,7 +135,7 @@ class Announcement:
             by_window.setdefault(one[1].window, []).append(one)
         windows = sorted(by_window, key=lambda window: window.start)[-MOST_EVENTS:]
         facts = [_facts(window, self._reader, by_window[window]) for window in windows]
-        self._send(Asset(uri=self._sink.asset_uri), landed[0][0], windows, facts)
+        self._send(asset_of(self._sink), landed[0][0], windows, facts)
 
     def _send(self, asset: Asset, table: SourceTable, windows: Sequence[Window], facts: Sequence[Any]) -> None:
         """One event of an asset with the facts of all windows, and one for each under its key."""

@@ -62,7 +62,7 @@ def table_name(sink: Sink) -> tuple[str, str]:
     an Iceberg catalog is `iceberg://<connection or catalog>` and `shop.orders`, one of Spark's catalogs
     `spark-table://<catalog>` and `shop.orders`.
     """
-    return _named(urlsplit(sink.asset_uri))
+    return _named(urlsplit(sink.location))
 
 
 def _named(uri: SplitResult) -> tuple[str, str]:

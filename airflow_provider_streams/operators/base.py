@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Asset, BaseOperator
 
-from airflow_provider_streams.airflow_runtime.asset_events import MOST_EVENTS, Announcement, withhold
+from airflow_provider_streams.airflow_runtime.asset_events import MOST_EVENTS, Announcement, asset_of, withhold
 from airflow_provider_streams.airflow_runtime.window_context import open_context
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.journal.runs.run_records import TaskInstanceKey
@@ -257,18 +257,17 @@ def add_assets(task: BaseOperator, source: Source, sink: Sink | None) -> None:
     A value with templates is no asset yet: Airflow must know assets before a run.
     """
     if not is_late_value(source):
-        task.inlets = _with_asset(task.inlets, source.asset_uri)
+        task.inlets = _with_asset(task.inlets, asset_of(source))
     if sink is None or is_late_value(sink):
         return
-    task.outlets = _with_asset(task.outlets, sink.asset_uri)
+    task.outlets = _with_asset(task.outlets, asset_of(sink))
     named = expand_named(source, sink) if is_fan_out(sink) and not is_late_value(source) else None
     if named is not None and len(named) <= MOST_EVENTS:
         for table in named.tables:
-            task.outlets = _with_asset(task.outlets, table.sink.asset_uri)
+            task.outlets = _with_asset(task.outlets, asset_of(table.sink))
 
 
-def _with_asset(assets: Any, uri: str) -> list[Any]:
-    asset = Asset(uri=uri)
+def _with_asset(assets: Any, asset: Asset) -> list[Any]:
     given = list(assets) if isinstance(assets, list | tuple) else [assets] if assets else []
     return given if asset in given else [*given, asset]
 

@@ -88,6 +88,16 @@ def test_tables_that_are_outlets_of_the_task_are_told_one_by_one(dag_test, fake,
     assert {extra["rows"] for extra in told} == {120, 240}
 
 
+def test_long_paths_of_tables_are_told_under_their_short_assets(dag_test, fake, spark_stand_in, tmp_path):
+    fake(events=60, streams="orders,clicks")
+    deep = ParquetSink(f"{tmp_path}/{'/'.join(['x' * 200] * 8)}/{{topic}}")
+    orders, gone = (Asset(uri=ParquetSink(deep.path.replace("{topic}", name)).asset_uri) for name in ("orders", "gone"))
+    dag_test(reading("deep", tmp_path, sink=deep, outlets=[orders, gone]))
+    told = [extra for _, extra in events("deep")]
+    assert sorted(extra.get("tables", 1) for extra in told) == [1, 2], "no stream lands in the table that is gone"
+    assert {extra["rows"] for extra in told} == {120, 240}
+
+
 def test_named_streams_are_outlets_by_themselves(tmp_path):
     named = reading("named", tmp_path, source=FakeSource("orders,clicks")).get_task("read")
     assert {asset.uri for asset in named.outlets} == {

@@ -31,7 +31,7 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 def storage_of(sink: DeltaSink) -> Storage:
     """Where a table is, and how to reach it."""
     told = properties_of(sink.conn_id)
-    return Storage(sink.asset_uri, {name: told[name] for name in told if name.startswith(("s3.", "client.", "adls."))})
+    return Storage(sink.location, {name: told[name] for name in told if name.startswith(("s3.", "client.", "adls."))})
 
 
 def location_of(storage: Storage) -> str:

@@ -62,7 +62,7 @@ class ParquetWriter(TableWriter):
     @classmethod
     def storage(cls, sink: ParquetSink) -> Storage:
         """See `SinkWriter`."""
-        return Storage(sink.asset_uri)
+        return Storage(sink.location)
 
     @classmethod
     def check_rows(cls, sink: ParquetSink, schema: pa.Schema, terms: TableTerms | None) -> None:  # noqa: ARG003

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.model.asset_uri import short_uri
 from airflow_provider_streams.model.changes.auto_cdc import AutoCdc
 from airflow_provider_streams.model.flat_json import FlatJson
 from airflow_provider_streams.model.sinks.templates import is_template
@@ -60,6 +61,11 @@ class CustomSink(FlatJson):
 
     @property
     def asset_uri(self) -> str:
+        """Its Airflow asset: its location, shortened if it has more than 1,500 letters."""
+        return short_uri(self.location)
+
+    @property
+    def location(self) -> str:
         """Its target; of a path `file://<path>`."""
         return f"file://{in_uri(self.target)}" if self.target.startswith("/") else self.target
 

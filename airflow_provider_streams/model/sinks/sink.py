@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, Protocol, Self, get_args, runtime_che
 from urllib.parse import unquote, urlsplit
 
 from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.model.asset_uri import short_uri
 from airflow_provider_streams.model.booleans import check_booleans
 from airflow_provider_streams.model.changes.auto_cdc import AutoCdc
 from airflow_provider_streams.model.flat_json import FlatJson
@@ -52,7 +53,12 @@ class Sink(Protocol):
 
     @property
     def asset_uri(self) -> str:
-        """Its Airflow asset, which also says whether two sinks are one table."""
+        """Its Airflow asset, which also says whether two sinks are one table: see `model.asset_uri.short_uri`."""
+
+    @property
+    def location(self) -> str:
+        """Its table, of which `asset_uri` may be a short form."""
+        return self.asset_uri
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values, `kind` among them; no secret."""
@@ -67,6 +73,16 @@ class FormatSink(FlatJson):
 
     __slots__ = ()
     kind: ClassVar[str]
+
+    @property
+    def location(self) -> str:
+        """Its table, of which `asset_uri` may be a short form."""
+        raise NotImplementedError
+
+    @property
+    def asset_uri(self) -> str:
+        """Its Airflow asset: its location, shortened if it has more than 1,500 letters."""
+        return short_uri(self.location)
 
     @property
     def conn_id(self) -> str | None:
@@ -163,7 +179,7 @@ class ParquetSink(FormatSink):
         return self.path
 
     @property
-    def asset_uri(self) -> str:
+    def location(self) -> str:
         """`file://<path>`."""
         return f"file://{in_uri(as_one(self.path))}"
 
@@ -210,7 +226,7 @@ class DeltaSink(FormatSink):
         return self.path
 
     @property
-    def asset_uri(self) -> str:
+    def location(self) -> str:
         """`s3://<bucket>/<folder>`, `abfss://<container>@<host>/<folder>` or `file://<path>`."""
         scheme, mark, rest = as_one(self.path).partition("://")
         return f"{scheme}://{in_uri(rest)}" if mark else f"file://{in_uri(scheme)}"
@@ -287,7 +303,7 @@ class IcebergSink(FormatSink):
         return self.catalog or self.conn_id or DEFAULT_CATALOG
 
     @property
-    def asset_uri(self) -> str:
+    def location(self) -> str:
         """`iceberg://<catalog>/<namespace>/<table>`."""
         return f"iceberg://{self.where}/{as_one(self.table).replace('.', '/')}"
 

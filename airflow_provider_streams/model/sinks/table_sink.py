@@ -61,7 +61,7 @@ class TableSink(FormatSink):
         return self.table
 
     @property
-    def asset_uri(self) -> str:
+    def location(self) -> str:
         """`spark-table://<catalog>/<namespace>/<table>`."""
         return f"{SCHEME}://{as_one(self.table).replace('.', '/')}"
 

@@ -10,6 +10,7 @@ from typing import ClassVar, Literal
 from urllib.parse import quote
 
 from airflow_provider_streams.errors import InvalidName, InvalidRequest, InvalidSchema
+from airflow_provider_streams.model.asset_uri import short_uri
 from airflow_provider_streams.model.schema.payload import Auto, Payload, PayloadLike, payload_from
 from airflow_provider_streams.model.sinks.templates import is_template
 from airflow_provider_streams.model.stream.key_selection import Selection, key_texts
@@ -145,7 +146,7 @@ class PravegaSource:
         """`pravega://<connection>/<scope>/<stream>`; of several streams all, or the scope, or the pattern."""
         name = ",".join(sorted(self.streams)) or self.pattern or self.scope or ""
         tags = f";tags={','.join(quote(tag, safe='') for tag in self.tags)}" if self.tags else ""
-        return f"pravega://{self.conn_id}/{in_uri(name)}{tags}"
+        return short_uri(f"pravega://{self.conn_id}/{in_uri(name)}{tags}")
 
 
 def pravega_source(source: Source) -> PravegaSource:

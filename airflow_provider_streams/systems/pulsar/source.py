@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from airflow_provider_streams.errors import InvalidName, InvalidRequest, InvalidSchema
+from airflow_provider_streams.model.asset_uri import short_uri
 from airflow_provider_streams.model.schema.change_payload import ChangePayload
 from airflow_provider_streams.model.schema.payload import Payload, PayloadLike, Registry, payload_from
 from airflow_provider_streams.model.sinks.templates import is_template
@@ -126,7 +127,7 @@ class PulsarSource:
     def asset_uri(self) -> str:
         """`pulsar://<connection>/<tenant>/<namespace>/<topic>` of the first topic, or of the pattern."""
         name = self.pattern or self.topics[0]
-        return f"pulsar://{self.conn_id}/{in_uri(name.removeprefix('persistent://'))}"
+        return short_uri(f"pulsar://{self.conn_id}/{in_uri(name.removeprefix('persistent://'))}")
 
 
 def pulsar_source(source: Source) -> PulsarSource:

@@ -1,21 +1,35 @@
-"""Templates within sources and sinks: they are frozen values, which Airflow's own rendering leaves as they are."""
+"""Templates in arguments, and within sources and sinks: those are frozen values, which Airflow's rendering leaves.
+
+A value is taken as it is written, also where the DAG renders to native objects: the text `12e5` stays a text.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import copy
+import functools
+import inspect
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.sinks.sink import Sink
 from airflow_provider_streams.model.sinks.templates import has_template, is_template
 from airflow_provider_streams.model.stream.source import Source
+from airflow_provider_streams.retry import terminal_errors
 from airflow_provider_streams.systems.source_json import source_from_json, source_to_json
+from airflow_provider_streams.template_fields import PAYLOADS, refuse_templates, taken
 
 if TYPE_CHECKING:
     import jinja2
     from airflow.sdk import Context
 
-_AS_WRITTEN = ("value", "key")
-"""What payloads are: a schema may hold anything."""
+
+_PACKAGE = f"{__package__}."
+
+
+class _Unusable(InvalidRequest):
+    """What a template gave is no value of its field; who renders the field puts its name before the message."""
 
 
 def is_late(value: Any) -> bool:
@@ -42,11 +56,11 @@ def rendered(value: Source | Sink, render: Callable[[str], Any]) -> Source | Sin
         render: a text with templates; a list that a native environment gives takes the text's place in a list.
 
     Raises:
-        InvalidRequest: what a template gave is no such name.
+        InvalidRequest: what a template gave is no such name, or nothing; the message names the field.
     """
     if not is_late_value(value):
         return value
-    texts = _walked(_texts(value), render)
+    texts = _walked(type(value).__name__, _texts(value), render)
     if isinstance(value, Source):
         return source_from_json({**source_to_json(value), **texts})
     return type(value).from_json(texts)
@@ -55,6 +69,15 @@ def rendered(value: Source | Sink, render: Callable[[str], Any]) -> Source | Sin
 class RendersValues:
     """An operator or a sensor among whose templated fields are sources and sinks. Name it before Airflow's class."""
 
+    template_fields: Collection[str]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "__init__" in vars(cls) and cls.__module__.startswith(
+            _PACKAGE
+        ):  # a user's own class may render what it likes
+            cls.__init__ = _refusing_templates(cls.__init__)  # type: ignore[method-assign]  # the same, checked
+
     def render_template(
         self,
         content: Any,
@@ -62,24 +85,101 @@ class RendersValues:
         jinja_env: jinja2.Environment | None = None,
         seen_oids: set[int] | None = None,
     ) -> Any:
-        """As Airflow's, and of a source or a sink a new one."""
+        """As Airflow's, but texts are taken as written; of a source or a sink a new one."""
+        if id(content) in (seen_oids or ()):  # those are another task's words, which are data
+            return content
+        if isinstance(content, str):
+            return _rendered_text(content, context, jinja_env or self.get_template_env())  # type: ignore[attr-defined]  # Airflow's
         render = super().render_template  # type: ignore[misc]  # Airflow's class comes next
-        is_value = isinstance(content, Source | Sink) and not isinstance(content, type)
-        if not is_value or id(content) in (seen_oids or ()):  # those are another task's words, which are data
+        if not isinstance(content, Source | Sink) or isinstance(content, type):
             return render(content, context, jinja_env, seen_oids)
-        return rendered(content, lambda text: render(text, context, jinja_env, seen_oids))
+        return rendered(content, lambda text: self.render_template(text, context, jinja_env, seen_oids))
+
+    def _do_render_template_fields(
+        self,
+        parent: Any,
+        template_fields: Iterable[str],
+        context: Context,
+        jinja_env: jinja2.Environment,
+        seen_oids: set[int],
+    ) -> None:
+        """As Airflow's, of one field after the other, so that an error names the field."""
+        render = super()._do_render_template_fields  # type: ignore[misc]  # Airflow's class comes next
+        owner = type(parent).__name__
+        with terminal_errors():
+            for name in template_fields:
+                was_given = bool(getattr(parent, name))  # of others, the default counts
+                try:
+                    render(parent, (name,), context, jinja_env, seen_oids)
+                except _Unusable as error:
+                    raise InvalidRequest(f"{owner}: {name}: {error}") from error
+                if parent is self and was_given:
+                    setattr(parent, name, taken(owner, name, getattr(parent, name)))
 
 
-def _walked(value: Any, render: Callable[[str], Any]) -> Any:
+def _refusing_templates(init: Callable[..., None]) -> Callable[..., None]:
+    """A constructor that refuses templates in arguments that are not rendered."""
+    own = {one.name for one in inspect.signature(init).parameters.values() if one.kind is one.KEYWORD_ONLY}
+
+    @functools.wraps(init)
+    def checked(self: RendersValues, *args: Any, **kwargs: Any) -> None:
+        given = {name: value for name, value in kwargs.items() if name in own}
+        refuse_templates(type(self).__name__, self.template_fields, given)
+        init(self, *args, **kwargs)
+
+    return checked
+
+
+def _rendered_text(text: str, context: Context, environment: jinja2.Environment) -> Any:
+    """What a template gives: a text, or in a native environment the object that its only expression is.
+
+    Jinja's native environment would also take a text such as `2026` or `12e5` for a number.
+
+    Raises:
+        InvalidRequest: None, which a plain environment writes as a text.
+    """
+    parts = _template_parts(environment.from_string(text), context)
+    found = parts[0] if len(parts) == 1 else "".join(map(str, parts))
+    if is_template(text) and (found is None or found == "None" or type(found).__name__.endswith("Undefined")):
+        raise _Unusable(f"the template {text!r} gave no value")
+    return found
+
+
+def _template_parts(template: jinja2.Template, context: Context) -> list[Any]:
+    """As Airflow evaluates a template: its context warns of old names only where they are used."""
+    environment, variables = template.environment, copy.copy(context)
+    for name, value in template.globals.items():
+        if name not in variables:
+            variables[name] = value  # type: ignore[literal-required]  # any name
+    try:
+        return list(
+            template.root_render_func(
+                environment.context_class(environment, variables, template.name, template.blocks)  # type: ignore[arg-type]  # a mapping
+            )
+        )
+    except Exception:  # noqa: BLE001 - raised again, with a traceback that names the template's line
+        environment.handle_exception()
+
+
+def _walked(path: str, value: Any, render: Callable[[str], Any]) -> Any:
     if isinstance(value, dict):
-        return {name: _walked(one, render) for name, one in value.items()}
+        return {name: _walked(f"{path}.{name}", one, render) for name, one in value.items()}
     if isinstance(value, list):
-        parts = [_walked(one, render) for one in value]
+        parts = [_walked(path, one, render) for one in value]
         return [one for part in parts for one in (part if isinstance(part, list) else [part])]
     if not isinstance(value, str) or not is_template(value):
         return value
-    found = render(value)
-    return [str(one) for one in found] if isinstance(found, list | tuple) else str(found)
+    try:
+        found = render(value)
+    except _Unusable as error:
+        raise _Unusable(f"{path}: {error}") from error
+    return [_name(path, one) for one in found] if isinstance(found, list | tuple) else _name(path, found)
+
+
+def _name(path: str, found: object) -> str:
+    if not isinstance(found, str | int | float | date):
+        raise _Unusable(f"{path} is a text, or in a list several, and its template gave a {type(found).__name__}")
+    return str(found)
 
 
 def _texts(value: Source | Sink | None) -> dict[str, Any]:
@@ -87,4 +187,4 @@ def _texts(value: Source | Sink | None) -> dict[str, Any]:
         return {}
     if not isinstance(value, Source):
         return value.to_json()
-    return {name: text for name, text in source_to_json(value).items() if name not in _AS_WRITTEN}
+    return {name: text for name, text in source_to_json(value).items() if name not in PAYLOADS}

@@ -282,7 +282,7 @@ def reader_name(given: str | None, context: Context) -> str:
         ti = context["ti"]
         return f"{ti.dag_id}.{ti.task_id}"
     # a template that renders to nothing gives these: they would be one reader of many DAGs
-    if given.strip() in ("", "None"):
+    if str(given).strip() in ("", "None"):
         raise InvalidRequest(f"reader must be a name, and its template gave {given!r}: leave it out for dag_id.task_id")
     return given
 

@@ -22,6 +22,7 @@ from airflow_provider_streams.systems.pravega.operations.stream_settings import 
     check_if_exists,
 )
 from airflow_provider_streams.systems.pravega.source import PravegaSource
+from airflow_provider_streams.template_rendering import RendersValues
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -32,10 +33,10 @@ if TYPE_CHECKING:
     from airflow_provider_streams.systems.pravega.operations.scaling import Choice
 
 
-class _StreamOperator(BaseOperator):
+class _StreamOperator(RendersValues, BaseOperator):
     """What operators on one stream share: its name, and the connection."""
 
-    template_fields: Sequence[str] = ("stream",)
+    template_fields: Sequence[str] = ("stream", "conn_id")
     ui_color = "#f4e3d7"
 
     def __init__(
@@ -78,13 +79,13 @@ class PravegaCreateStreamOperator(_StreamOperator):
         if_exists: `keep` an existing stream as it is, `update` its settings, or `fail`.
         make_scope: make its scope as well.
         rescale: an update may scale the stream to its fixed number of segments.
-        conn_id: the Airflow connection, with `stream`.
+        conn_id: the Airflow connection, with `stream` (templated).
 
     Returns (XCom):
         `stream, created, updated`.
     """
 
-    template_fields: Sequence[str] = ("stream", "tags")
+    template_fields: Sequence[str] = ("stream", "conn_id", "tags")
 
     def __init__(
         self,
@@ -150,13 +151,13 @@ class PravegaTruncateStreamOperator(_StreamOperator):
         source: instead of `stream`.
         cut: the new head (templated): where a read ended, `{{ ti.xcom_pull(task_ids='read')['end_cut'] | tojson }}`,
             the text of a stream cut, offsets by segment, or `latest`, which drops everything.
-        conn_id: the Airflow connection, with `stream`.
+        conn_id: the Airflow connection, with `stream` (templated).
 
     Returns (XCom):
         `stream, bytes, cut, cut_text`: what was dropped, and the new head.
     """
 
-    template_fields: Sequence[str] = ("stream", "cut")
+    template_fields: Sequence[str] = ("stream", "conn_id", "cut")
 
     def __init__(
         self,
@@ -188,7 +189,7 @@ class PravegaSealStreamOperator(_StreamOperator):
     Args:
         stream: the stream (templated), `scope/stream` or a name in the connection's scope; or give `source`.
         source: instead of `stream`.
-        conn_id: the Airflow connection, with `stream`.
+        conn_id: the Airflow connection, with `stream` (templated).
 
     Returns (XCom):
         `stream, cut, cut_text`: the stream's end.
@@ -213,7 +214,7 @@ class PravegaDeleteStreamOperator(_StreamOperator):
         source: instead of `stream`.
         seal: seal the stream first, if it is still open.
         force: although subscribers (holds, or reader groups that retention respects) have not released its data.
-        conn_id: the Airflow connection, with `stream`.
+        conn_id: the Airflow connection, with `stream` (templated).
 
     Returns (XCom):
         `stream, deleted`.
@@ -260,13 +261,13 @@ class PravegaScaleStreamOperator(_StreamOperator):
         split: instead, one open segment to split: its name, or in short `0.#epoch.0`.
         parts: with `split`: in how many parts.
         merge: instead, neighbouring open segments to merge.
-        conn_id: the Airflow connection, with `stream`.
+        conn_id: the Airflow connection, with `stream` (templated).
 
     Returns (XCom):
         `stream, segments`: the open ones afterwards, each with `name, low, high`.
     """
 
-    template_fields: Sequence[str] = ("stream", "split", "merge")
+    template_fields: Sequence[str] = ("stream", "conn_id", "split", "merge")
 
     def __init__(
         self,

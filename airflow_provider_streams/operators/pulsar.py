@@ -16,6 +16,7 @@ from airflow_provider_streams.retry import terminal_errors
 from airflow_provider_streams.systems.pulsar.client.queries import Question, ask
 from airflow_provider_streams.systems.pulsar.operations import administration
 from airflow_provider_streams.systems.pulsar.source import PulsarSource, full_topic_name
+from airflow_provider_streams.template_rendering import RendersValues
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -24,16 +25,16 @@ _MINUTE = timedelta(minutes=1)
 _MEGABYTE = 1024 * 1024
 
 
-class _TopicOperator(BaseOperator):
+class _TopicOperator(RendersValues, BaseOperator):
     """What the operators on one topic share.
 
     Args:
         topic: the topic, named as in `PulsarSource` (templated); or give `source`.
         source: instead of `topic`, a source of one topic.
-        conn_id: the Airflow connection, with `topic`.
+        conn_id: the Airflow connection, with `topic` (templated).
     """
 
-    template_fields: Sequence[str] = ("topic",)
+    template_fields: Sequence[str] = ("topic", "conn_id")
     ui_color = "#e9e3f5"
 
     def __init__(
@@ -273,7 +274,7 @@ class PulsarCreateSubscriptionOperator(_TopicOperator):
         `topic`, and `created`: the partitions that did not have it.
     """
 
-    template_fields: Sequence[str] = ("topic", "subscription")
+    template_fields: Sequence[str] = ("topic", "conn_id", "subscription")
 
     def __init__(
         self,
@@ -306,7 +307,7 @@ class PulsarDropSubscriptionOperator(_TopicOperator):
         `topic`, and `dropped`: the partitions that had it.
     """
 
-    template_fields: Sequence[str] = ("topic", "subscription")
+    template_fields: Sequence[str] = ("topic", "conn_id", "subscription")
 
     def __init__(
         self,

@@ -33,7 +33,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class _PravegaSensor(ConditionSensor):
     """What the sensors of Pravega share: a stream on a connection."""
 
-    template_fields: Sequence[str] = ("stream",)
+    template_fields: Sequence[str] = ("stream", "conn_id")
 
     def __init__(
         self,
@@ -64,13 +64,13 @@ class PravegaSegmentSealedSensor(_PravegaSensor):
         stream: the stream (templated), `scope/stream` or a name in the connection's scope; or give `source`.
         source: instead of `stream`.
         segments: one or several (templated): qualified names, or in short `5.#epoch.2`.
-        conn_id: the Airflow connection, with `stream`.
+        conn_id: the Airflow connection, with `stream` (templated).
 
     Returns (XCom):
         `stream, ends`: the length in bytes of each segment that is still held.
     """
 
-    template_fields: Sequence[str] = ("stream", "segments")
+    template_fields: Sequence[str] = ("stream", "conn_id", "segments")
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class PravegaStreamSealedSensor(_PravegaSensor):
     Args:
         stream: the stream (templated), `scope/stream` or a name in the connection's scope; or give `source`.
         source: instead of `stream`.
-        conn_id: the Airflow connection, with `stream`.
+        conn_id: the Airflow connection, with `stream` (templated).
 
     Returns (XCom):
         `stream, cut, cut_text`: the stream's end, by segment and as Pravega's clients write it.
@@ -124,13 +124,13 @@ class PravegaBacklogSensor(_PravegaSensor):
             so all that the stream holds.
         bytes: the limit.
         direction: `at_least` waits until enough has come, `at_most` until no more is left, as after a truncation.
-        conn_id: the Airflow connection, with `stream`.
+        conn_id: the Airflow connection, with `stream` (templated).
 
     Returns (XCom):
         `stream, bytes, lost_bytes, cut, cut_text`: the cut is the tail that was counted to.
     """
 
-    template_fields: Sequence[str] = ("stream", "cut")
+    template_fields: Sequence[str] = ("stream", "conn_id", "cut")
 
     def __init__(
         self,
@@ -171,13 +171,13 @@ class PravegaWatermarkSensor(_PravegaSensor):
         source: instead of `stream`; its `event_time_unit` is the unit of the writers' times.
         event_time_unit: with `stream`: the unit of the times that its writers note, `s`, `ms` (default) or `us`.
         moment: the time (templated), aware, or its text in ISO 8601 with an offset.
-        conn_id: the Airflow connection, with `stream`.
+        conn_id: the Airflow connection, with `stream` (templated).
 
     Returns (XCom):
         `stream, lower, upper, cut, cut_text`: the newest watermark, its times in the writers' unit.
     """
 
-    template_fields: Sequence[str] = ("stream", "moment")
+    template_fields: Sequence[str] = ("stream", "conn_id", "moment")
 
     def __init__(
         self,

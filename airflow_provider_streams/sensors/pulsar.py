@@ -27,10 +27,10 @@ class _PulsarSensor(ConditionSensor):
     Args:
         topic: the topic, named as in `PulsarSource` (templated); or give `source`.
         source: instead of `topic`, several topics or a pattern (templated); the condition must be met by all of them.
-        conn_id: the Airflow connection, with `topic`.
+        conn_id: the Airflow connection, with `topic` (templated).
     """
 
-    template_fields: Sequence[str] = ("topic", "source")
+    template_fields: Sequence[str] = ("topic", "source", "conn_id")
 
     def __init__(
         self,
@@ -67,13 +67,13 @@ class PulsarBacklogSensor(_PulsarSensor):
         age: a limit for the oldest entry's age.
         direction: `at_least` waits for a backlog to form: one reached limit suffices. `at_most` waits for it to
             drain: no limit may be exceeded.
-        conn_id: the Airflow connection, with `topic`.
+        conn_id: the Airflow connection, with `topic` (templated).
 
     Returns (XCom):
         `entries, bytes, oldest, age_seconds`.
     """
 
-    template_fields: Sequence[str] = ("topic", "source", "subscription")
+    template_fields: Sequence[str] = ("topic", "source", "conn_id", "subscription")
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class PulsarCaughtUpSensor(PulsarBacklogSensor):
         subscription: its name (templated).
         entries: so many unread entries (not messages) count as caught up.
         age: the oldest unread entry may be so old; None: of any age.
-        conn_id: the Airflow connection, with `topic`.
+        conn_id: the Airflow connection, with `topic` (templated).
 
     Returns (XCom):
         `entries, bytes, oldest, age_seconds`.

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_streams.model.sinks.landing import columns_of
 from airflow_provider_streams.sensors.base import ConditionSensor
 from airflow_provider_streams.systems.conditions import condition_from_json
 
@@ -40,7 +41,7 @@ class SchemaAvailableSensor(ConditionSensor):
         **kwargs: Any,
     ) -> None:
         super().__init__(deferrable=deferrable, poke_interval=poke_interval, **kwargs)
-        self.source, self.version, self.columns = source, version, list(columns)
+        self.source, self.version, self.columns = source, version, columns
         self.condition()  # refuses when the DAG is parsed
 
     def target(self) -> Source:
@@ -49,5 +50,5 @@ class SchemaAvailableSensor(ConditionSensor):
 
     def condition(self) -> Condition:
         """A schema that is there."""
-        wanted = {"kind": "schema_available", "version": self.version, "columns": list(self.columns)}
+        wanted = {"kind": "schema_available", "version": self.version, "columns": list(columns_of(self.columns) or ())}
         return condition_from_json(self.source.system, wanted)

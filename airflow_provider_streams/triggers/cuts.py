@@ -18,6 +18,7 @@ from airflow_provider_streams.model.stream.source import Source
 from airflow_provider_streams.model.window.readiness import Readiness
 from airflow_provider_streams.model.window.window import utc_moment
 from airflow_provider_streams.systems.source_json import source_from_json, source_to_json
+from airflow_provider_streams.template_fields import refuse_templates
 from airflow_provider_streams.triggers.base import SourceTrigger, StoredTrigger
 from airflow_provider_streams.windows.plan.cut_recording import RecordOutcome, next_tick, record, utc_now
 from airflow_provider_streams.windows.plan.readiness import cut_recorded
@@ -56,6 +57,7 @@ class RecordCutsTrigger(StoredTrigger, BaseEventTrigger):
         self.sources = [_plain(one) for one in sources]
         self.every_seconds, self.recorder = every_seconds, recorder
         self.until, self.keep_seconds = until, keep_seconds
+        refuse_templates("RecordCutsTrigger", (), {"sources": self.sources, "recorder": recorder})
         self._failing: dict[str, str] = {}
 
     def arguments(self) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.model.window.window_schedule import Every, WindowSchedule, parse_schedule
 from airflow_provider_streams.systems.registry import declaration_of
 from airflow_provider_streams.systems.source_json import source_from_json, source_to_json
+from airflow_provider_streams.template_fields import refuse_templates
 from airflow_provider_streams.triggers.base import HookedTrigger, stored_value
 from airflow_provider_streams.triggers.watcher_base import REPEAT_SECONDS, News, WatchTrigger
 from airflow_provider_streams.windows.plan.readiness import WindowQuestion
@@ -101,6 +102,7 @@ class NewWindowsTrigger(HookedTrigger, WatchTrigger):
             raise InvalidRequest("this trigger finds windows by time, so basis cannot be Cuts(start, end)")
         self.window_schedule = _schedule(window_length, _span(offset))
         self.reader, self.key_format = reader, key_format
+        refuse_templates("NewWindowsTrigger", (), {name: getattr(self, name) for name in ("source", "basis", "reader")})
         self._complete_until: datetime | None = None
         self._is_introduced = False
 

@@ -15,6 +15,7 @@ from airflow_provider_streams.model.stream.source import Source
 from airflow_provider_streams.systems.pravega.metadata.stream_cut import StreamCut
 from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.source_json import source_from_json
+from airflow_provider_streams.template_fields import refuse_templates
 from airflow_provider_streams.triggers.base import HookedTrigger, stored_value
 from airflow_provider_streams.triggers.watcher_base import REPEAT_SECONDS, News, WatchTrigger
 
@@ -58,6 +59,7 @@ class PravegaUnreadTrigger(HookedTrigger, WatchTrigger):
         if not isinstance(min_bytes, int):
             raise InvalidRequest(f"min_bytes is a whole number, got {min_bytes!r}")
         self.reader, self.min_bytes = reader, min_bytes
+        refuse_templates("PravegaUnreadTrigger", (), {"source": self.source, "reader": reader})
 
     def read_source(self) -> Source:
         """As `HookedTrigger`."""

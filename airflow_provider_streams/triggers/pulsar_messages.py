@@ -29,6 +29,7 @@ from airflow_provider_streams.systems.pulsar.operations.subscription_messages im
 )
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.systems.source_json import source_from_json
+from airflow_provider_streams.template_fields import refuse_templates
 from airflow_provider_streams.triggers.base import StoredTrigger, backoff_seconds, stored_value
 from airflow_provider_streams.triggers.watcher_base import QUIET_SECONDS
 
@@ -92,6 +93,7 @@ class PulsarMessagesTrigger(StoredTrigger, BaseEventTrigger):
         given = cast("PulsarSource", source_from_json(stored) if isinstance(stored, dict) else stored)
         self.source = one_source(self, topic, given, conn_id)
         self.subscription = subscription
+        refuse_templates("PulsarMessagesTrigger", (), {"source": self.source, "subscription": subscription})
         self.max_entries, self.max_messages, self.max_value_bytes = max_entries, max_messages, max_value_bytes
         self.poll_interval = poll_interval
 

@@ -56,7 +56,7 @@ class AutoCdc:
         for name in ("sequence_by", "apply_as_deletes", "apply_as_truncates"):
             if (found := getattr(self, name)) is not None and not isinstance(found, str):
                 raise InvalidRequest(f"AutoCdc: {name} is a text, not {found!r:.100}")
-        _ = self.sequence, self.deletes, self.truncates
+            _check_grammar(name, found)
         kind: object = self.stored_as_scd_type
         # Databricks also takes texts
         object.__setattr__(self, "stored_as_scd_type", int(kind) if kind in ("1", "2") else kind)
@@ -112,6 +112,20 @@ class AutoCdc:
             raise InvalidRequest("AutoCdc: track_history_column_list needs stored_as_scd_type=2")
         if self.stored_as_scd_type == HISTORY and self.apply_as_truncates is not None:
             raise InvalidRequest("AutoCdc: apply_as_truncates needs stored_as_scd_type=1")
+
+
+_GRAMMARS: Final = {
+    "sequence_by": parse_sequence,
+    "apply_as_deletes": parse_condition,
+    "apply_as_truncates": parse_condition,
+}
+
+
+def _check_grammar(option: str, text: str | None) -> None:
+    try:
+        _ = None if text is None else _GRAMMARS[option](text)
+    except InvalidRequest as error:
+        raise InvalidRequest(f"AutoCdc: {option}: {error}") from error
 
 
 def _names(option: str, given: object) -> tuple[str, ...] | None:

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 from airflow_provider_streams.errors import InvalidSchema
 from airflow_provider_streams.model.schema.ddl import parse_columns
 from airflow_provider_streams.model.schema.types import quoted
+from airflow_provider_streams.model.sinks.templates import is_template
 
 Columns: TypeAlias = str | Mapping[str, Any]
 """Columns as text, or their types by name. The type of a struct may be such a mapping."""
@@ -25,14 +26,16 @@ def columns_text(given: Columns) -> str:
         try:
             found = json.loads(given, object_pairs_hook=_each_once)
         except ValueError as error:
-            raise InvalidSchema(f"{given:.80}", "it begins like JSON, and is none", _EXAMPLE) from error
+            reason = _UNRENDERED if is_template(given) else "it begins like JSON, and is none"
+            raise InvalidSchema(f"{given:.80}", reason, _EXAMPLE) from error
     text = _listed(found, " ") if isinstance(found, Mapping) else found
     if not isinstance(text, str):
         raise InvalidSchema(f"{text!r:.80}", "it names no columns", _EXAMPLE)
     try:
         parse_columns(text)
     except InvalidSchema as error:
-        raise InvalidSchema(error.what, error.reason, _EXAMPLE) from error
+        reason = _UNRENDERED if is_template(text) else error.reason
+        raise InvalidSchema(error.what, reason, _EXAMPLE) from error
     return text
 
 
@@ -51,4 +54,5 @@ def _listed(given: Mapping[str, Any], mark: str) -> str:
     return ", ".join(f"{quoted(str(name))}{mark}{one}" for name, one in types.items())
 
 
+_UNRENDERED: Final = "the columns or fields of a payload are not rendered, so they take no template"
 _EXAMPLE: Final = """Write "id long, tags array<string>", or {"id": "long", "tags": "array<string>"}."""

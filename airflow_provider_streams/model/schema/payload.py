@@ -186,10 +186,13 @@ class Registry:
     refuse_unmatched: bool = False
 
     def __post_init__(self) -> None:
+        given: object = self.codecs
+        if isinstance(given, str):
+            raise InvalidSchema(f"codecs={given!r:.{_SHOWN}}", "they are functions by the names of codecs")
         pairs = tuple(sorted(dict(self.codecs).items()))
         for name, function in pairs:
             if not _FUNCTION.fullmatch(function):
-                raise InvalidSchema(f"codec {name!r}", f"{function!r:.80} is not written package.module:function")
+                raise InvalidSchema(f"codecs[{name!r}]", f"{function!r:.80} is not written package.module:function")
         _set(self, type=_type_names(self.type, self.types), codecs=pairs, version=str(self.version))
 
 
@@ -218,8 +221,8 @@ WORDS: Final[dict[str, Payload]] = {kind.format: kind() for kind in (Auto, Bytes
 """Payloads that need no arguments."""
 
 
-def payload_from(given: object) -> Payload | None:
-    """A payload that a user wrote, or that JSON holds; None: the stored bytes are a column.
+def payload_from(given: object, field: str = "value") -> Payload | None:
+    """A payload that a user wrote, or that JSON holds, for a field of a source; None: the stored bytes are a column.
 
     Raises:
         InvalidSchema: it is something else.
@@ -235,7 +238,7 @@ def payload_from(given: object) -> Payload | None:
         except TypeError as error:
             raise InvalidSchema(str(given["format"]), f"these are not its arguments: {error}") from error
     raise InvalidSchema(
-        repr(given)[:80],
+        f"{field}={given!r:.{_SHOWN}}",
         "it is none of 'auto', Json(..), Avro(..), Protobuf(..), Registry(..), Utf8(), Bytes(), Debezium(), "
         "Canal() and Maxwell()",
     )

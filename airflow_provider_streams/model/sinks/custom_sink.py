@@ -42,14 +42,15 @@ class CustomSink(FlatJson):
 
     def __post_init__(self) -> None:
         if not KIND.fullmatch(self.kind):
-            raise InvalidRequest(f"a class that writes is named like 'package.module:Class', not {self.kind!r}")
+            raise InvalidRequest(f"kind is the class that writes, like 'package.module:Class', not {self.kind!r}")
         is_known = not is_template(self.target)
         if is_known and not self.target.startswith("/") and not _URL.fullmatch(self.target):
             raise InvalidRequest(
                 f"{self.kind} writes to an absolute path or a URL of letters, digits and the characters - _ . = + % "
                 "after its scheme; nothing but a connection holds keys"
             )
-        if not all(isinstance(one, str) for pair in self.options.items() for one in pair):
+        given: object = self.options
+        if not isinstance(given, Mapping) or not all(isinstance(one, str) for pair in given.items() for one in pair):
             raise InvalidRequest(f"{self.kind}: options are texts by name")
         object.__setattr__(self, "options", dict(self.options))
 

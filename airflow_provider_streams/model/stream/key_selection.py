@@ -85,11 +85,22 @@ def key_texts(given: str | Iterable[str]) -> tuple[str, ...]:
 
 
 def joined_slots(given: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Spans in order, those that touch joined."""
+    """Spans in order, those that touch joined.
+
+    Raises:
+        InvalidRequest: one is no pair of whole numbers.
+    """
     joined: list[tuple[int, int]] = []
-    for first, last in sorted((int(first), int(last)) for first, last in given):
+    for first, last in sorted(map(_span, given)):
         if joined and first <= joined[-1][1] + 1 and first <= last:
             joined[-1] = (joined[-1][0], max(joined[-1][1], last))
         else:
             joined.append((first, last))
     return tuple(joined)
+
+
+def _span(given: object) -> tuple[int, int]:
+    if not isinstance(given, tuple | list) or [type(edge) for edge in given] != [int, int]:
+        raise InvalidRequest(f"key_hash_ranges are pairs of whole numbers, like (0, 32767), not {given!r:.80}")
+    first, last = given
+    return first, last

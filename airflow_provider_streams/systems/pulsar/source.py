@@ -146,15 +146,15 @@ def _partitions(topics: Iterable[str], given: Iterable[int]) -> tuple[int, ...]:
     return found
 
 
-def _payload(given: PayloadLike | None) -> Payload | None:
-    payload = payload_from(given)
+def _payload(given: PayloadLike | None, field: str = "value") -> Payload | None:
+    payload = payload_from(given, field)
     if isinstance(payload, Registry):
         raise InvalidSchema("Registry", "a Pulsar topic has schemas of its own", "Write value='auto'.")
     return payload
 
 
 def _key_payload(value: PayloadLike | None, given: PayloadLike | None) -> Payload | None:
-    payload = _payload(given)
+    payload = _payload(given, "key")
     if isinstance(payload, ChangePayload):
         raise InvalidSchema(f"key={payload.format}", "only values are changes", "Leave it out, or write Utf8().")
     if payload is not None and isinstance(payload_from(value), ChangePayload):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _PACKAGE = f"{__package__}."
 
 
-class _Unusable(InvalidRequest):
+class _UnusableError(ValueError):
     """What a template gave is no value of its field; who renders the field puts its name before the message."""
 
 
@@ -56,7 +56,8 @@ def rendered(value: Source | Sink, render: Callable[[str], Any]) -> Source | Sin
         render: a text with templates; a list that a native environment gives takes the text's place in a list.
 
     Raises:
-        InvalidRequest: what a template gave is no such name, or nothing; the message names the field.
+        InvalidRequest: what a template gave is no such name.
+        ValueError: it gave nothing, or no text; the message names the field.
     """
     if not is_late_value(value):
         return value
@@ -111,7 +112,7 @@ class RendersValues:
                 was_given = bool(getattr(parent, name))  # of others, the default counts
                 try:
                     render(parent, (name,), context, jinja_env, seen_oids)
-                except _Unusable as error:
+                except _UnusableError as error:
                     raise InvalidRequest(f"{owner}: {name}: {error}") from error
                 if parent is self and was_given:
                     setattr(parent, name, taken(owner, name, getattr(parent, name)))
@@ -136,12 +137,12 @@ def _rendered_text(text: str, context: Context, environment: jinja2.Environment)
     Jinja's native environment would also take a text such as `2026` or `12e5` for a number.
 
     Raises:
-        InvalidRequest: None, which a plain environment writes as a text.
+        _UnusableError: None, which a plain environment writes as a text.
     """
     parts = _template_parts(environment.from_string(text), context)
     found = parts[0] if len(parts) == 1 else "".join(map(str, parts))
     if is_template(text) and (found is None or found == "None" or type(found).__name__.endswith("Undefined")):
-        raise _Unusable(f"the template {text!r} gave no value")
+        raise _UnusableError(f"the template {text!r} gave no value")
     return found
 
 
@@ -171,14 +172,14 @@ def _walked(path: str, value: Any, render: Callable[[str], Any]) -> Any:
         return value
     try:
         found = render(value)
-    except _Unusable as error:
-        raise _Unusable(f"{path}: {error}") from error
+    except _UnusableError as error:
+        raise _UnusableError(f"{path}: {error}") from error
     return [_name(path, one) for one in found] if isinstance(found, list | tuple) else _name(path, found)
 
 
 def _name(path: str, found: object) -> str:
     if not isinstance(found, str | int | float | date):
-        raise _Unusable(f"{path} is a text, or in a list several, and its template gave a {type(found).__name__}")
+        raise _UnusableError(f"{path} is a text, or in a list several, and its template gave a {type(found).__name__}")
     return str(found)
 
 

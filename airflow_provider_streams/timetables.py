@@ -26,6 +26,7 @@ _SEARCH = 2
 _LONGEST = timedelta(days=9 * 366)
 """Longer than that no cron expression waits for its next tick: a 29th of February on one weekday comes in 40 years."""
 _MOMENT = timedelta(microseconds=1)
+_CRON_FIELDS = 5
 _MOST_TICKS = 5_000
 """So many ticks of a window schedule are remembered: three days of minutes."""
 
@@ -211,26 +212,45 @@ def _ticks_over(window_schedule: CronSchedule, change: Change) -> Sequence[datet
     return ticks
 
 
-def window_timetable(cron: str, timezone: str = "UTC") -> Any:
-    """A DAG's `schedule=` whose runs each read one window, from one tick of a cron expression to the next one.
+def window_timetable(windows: str | timedelta, timezone: str = "UTC") -> Any:
+    """A DAG's `schedule=` whose runs each read one window: the next starts where one ends, also after a pause.
 
     A run starts when its window has ended: the one from 10:00 to 11:00 at 11:00.
 
     Args:
-        cron: five fields, or a preset such as `@hourly`.
-        timezone: its name, such as `Europe/Berlin`.
+        windows: a cron expression (five fields, or a preset such as `@hourly`), from one tick to the next one. Or a
+            length, or a window schedule's text as `parse_schedule` takes it: `15m`, `1h +7m`, `1d Europe/Berlin`.
+        timezone: of a cron expression: its name, such as `Europe/Berlin`.
 
     Returns:
-        A `CronPartitionTimetable`, whose runs are backfilled by partition date; before Airflow 3.3 a
-        `CronDataIntervalTimetable`, whose runs are backfilled by logical date. Both give the same windows.
+        Of a cron expression a `CronPartitionTimetable`, whose runs are backfilled by partition date; before Airflow 3.3
+        a `CronDataIntervalTimetable`, whose runs are backfilled by logical date. Both give the same windows. Of other
+        windows a timetable with data intervals, whose runs are backfilled by logical date.
+
+    Raises:
+        InvalidWindow: it is neither.
     """
+    if isinstance(windows, timedelta) or not _is_cron(windows):
+        return _schedule_timetable(str(parse_schedule(windows)), timezone)
     if not has(Feature.PARTITIONED_RUNS):
         from airflow.timetables.interval import CronDataIntervalTimetable  # noqa: PLC0415 - only where there is one
 
-        return CronDataIntervalTimetable(cron, timezone=timezone)
+        return CronDataIntervalTimetable(windows, timezone=timezone)
     from airflow.sdk import CronPartitionTimetable  # noqa: PLC0415 - only where there is one
 
-    return CronPartitionTimetable(cron, timezone=timezone, run_offset=-1)
+    return CronPartitionTimetable(windows, timezone=timezone, run_offset=-1)
+
+
+def _is_cron(text: str) -> bool:
+    return text.startswith("@") or len(text.split()) >= _CRON_FIELDS
+
+
+def _schedule_timetable(text: str, timezone: str) -> Any:
+    from airflow_provider_streams.schedule_timetable import WindowScheduleTimetable  # noqa: PLC0415 - Airflow's core
+
+    if timezone != "UTC":
+        raise InvalidWindow(f"the zone of windows like {text!r} is a part of the text, like '1d {timezone}'")
+    return WindowScheduleTimetable(text)
 
 
 def run_facts(context: Mapping[str, Any]) -> RunFacts:
@@ -269,6 +289,8 @@ def schedule_of_timetable(timetable: Any, start: datetime | None = None) -> Wind
     if (mapper := _mapper_of(core)) is not None:
         return _schedule_of_mapper(mapper)
     told = core.serialize()
+    if "window_schedule" in told:
+        return parse_schedule(told["window_schedule"])
     if "expression" in told:
         return CronSchedule(told["expression"], str(told["timezone"]))
     delta = getattr(timetable, "delta", None) or getattr(core, "_delta", None)

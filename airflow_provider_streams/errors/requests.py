@@ -26,12 +26,34 @@ class InvalidWindow(InvalidRequest):
 class WindowNotAligned(InvalidWindow):
     """A window that is no cell of its reader's window schedule."""
 
-    def __init__(self, source: object, reader: str, window: object, window_schedule: object, cell: object) -> None:
+    def __init__(
+        self,
+        source: object,
+        reader: str,
+        window: object,
+        window_schedule: object,
+        cell: object,
+        *,
+        moved_to: object = None,
+    ) -> None:
         self.source, self.reader, self.window, self.window_schedule = source, reader, window, window_schedule
+        self.moved_to = moved_to
         super().__init__(
             f"{source}: window {window} is not one that reader {reader!r} lands: its window schedule is "
-            f"{window_schedule!s}, so the window there is {cell}. Read that one, read under another reader into "
-            "another table, or land all windows of this reader again (full_refresh=True)."
+            f"{window_schedule!s}, so the window there is {cell}. {self._moved()}"
+            "Read that one, read under another reader into another table, or land all windows of this reader again "
+            "(full_refresh=True)."
+        )
+
+    def _moved(self) -> str:
+        """What happened, if the DAG's own windows have the same length and other edges now."""
+        if self.moved_to is None:
+            return ""
+        return (
+            f"The DAG's runs tile time by {self.moved_to!s} now, and so will all later ones: after a pause, Airflow "
+            "counts a schedule of a timedelta from 1970 or from the present moment. To go on, give the DAG "
+            f"schedule=window_timetable('{self.window_schedule!s}'), which keeps the windows through every pause; "
+            "a backfill reads those that were left out. Or: "
         )
 
 

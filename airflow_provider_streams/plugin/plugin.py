@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from airflow.plugins_manager import AirflowPlugin
 from airflow.providers.common.compat.sdk import conf
 
+from airflow_provider_streams.schedule_timetable import WindowScheduleTimetable
 from airflow_provider_streams.version import __version__
 
 URL_PREFIX = "/streams"
@@ -51,9 +52,10 @@ def script_url() -> str:
 
 
 class StreamsPlugin(AirflowPlugin):
-    """The page `Streams` under Browse."""
+    """The page `Streams` under Browse, and the timetable of window schedules."""
 
     name = "streams"
+    timetables: list[Any] = [WindowScheduleTimetable]  # noqa: RUF012
     # AirflowPlugin declares both as lists
     fastapi_apps: list[Any] = [{"app": StreamsApp(), "url_prefix": URL_PREFIX, "name": "Streams"}]  # noqa: RUF012
     react_apps: list[Any] = [  # noqa: RUF012

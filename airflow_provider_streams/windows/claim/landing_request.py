@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from airflow_provider_streams.errors import InvalidRequest, LandingMismatch, WindowNotAligned
 from airflow_provider_streams.model.sinks.landing import Landing
 from airflow_provider_streams.model.window.window import Window
-from airflow_provider_streams.model.window.window_schedule import WindowSchedule, parse_schedule
+from airflow_provider_streams.model.window.window_schedule import Every, WindowSchedule, parse_schedule
 from airflow_provider_streams.systems.source_json import payloads_of
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ class LandingRequest:
     """How its windows tile time; None: the caller does not know."""
     event_time: Mapping[str, str] | None = None
     """Basis `event`: see `event_time_of`."""
+    is_scheduled: bool = False
+    """Whether the window is a run's, so that `window_schedule` is how its DAG's runs tile time."""
 
     def __post_init__(self) -> None:
         # the source alone says what is decoded
@@ -115,6 +117,13 @@ def is_other_basis(kept: StoredLanding, landing_request: LandingRequest) -> Land
     )
 
 
+def _moved(kept: WindowSchedule, landing_request: LandingRequest) -> WindowSchedule | None:
+    """How the runs tile time now, if in cells of the same length as before, with other edges."""
+    own = landing_request.window_schedule
+    is_moved = isinstance(kept, Every) and isinstance(own, Every) and kept.length == own.length and kept != own
+    return own if is_moved else None
+
+
 def not_aligned(
     kept: StoredLanding, landing_request: LandingRequest, windows: Sequence[Window]
 ) -> WindowNotAligned | None:
@@ -130,6 +139,7 @@ def not_aligned(
                 window,
                 window_schedule,
                 window_schedule.cell(window.start),
+                moved_to=_moved(window_schedule, landing_request) if landing_request.is_scheduled else None,
             )
     return None
 

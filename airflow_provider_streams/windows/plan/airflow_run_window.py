@@ -99,8 +99,9 @@ def _data_interval(facts: RunFacts) -> ResolvedWindow:
         return ResolvedWindow(facts.window_schedule.last_full_cell(start), "schedule", facts.window_schedule)
     if start == end:
         raise InvalidWindow(
-            f"this run's data interval is empty ({start.isoformat()}), as cron schedules give it in Airflow 3: "
-            "schedule the DAG with window_timetable('@hourly'), or give window='start/end'"
+            f"this run's data interval is empty ({start.isoformat()}), as schedules of cron or of a timedelta give it "
+            "in Airflow 3: schedule the DAG with window_timetable('@hourly') or window_timetable('15m'), or "
+            "give window='start/end'"
         )
     window = Window(start, end)
     is_cell = facts.window_schedule is not None and facts.window_schedule.is_cell(window)

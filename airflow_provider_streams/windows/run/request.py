@@ -162,7 +162,13 @@ class ReadRequest:
     def landing_request(self) -> LandingRequest:
         """What the reader is to land."""
         return LandingRequest(
-            self.source, self.reader, self.landing, self.basis.name, self.window_schedule, event_time_of(self.basis)
+            self.source,
+            self.reader,
+            self.landing,
+            self.basis.name,
+            self.window_schedule,
+            event_time_of(self.basis),
+            is_scheduled=isinstance(self.windows, OneWindow),
         )
 
     def of_table(self, table: SourceTable) -> Self:

@@ -141,7 +141,7 @@ class Announcement:
         """One event of an asset with the facts of all windows, and one for each under its key."""
         events = self._context["outlet_events"]
         events[asset].extra.update({**facts[-1], "windows": list(facts)})
-        if self._keys is not None:
+        if self._keys is not None and has(Feature.PARTITION_EVENTS):
             # the keys are in the schedule's time zone
             window_schedule = schedule_of(self._journal, table.source.key, self._reader)
             keys = [self._keys.key(window, window_schedule) for window in windows]
@@ -191,8 +191,6 @@ def _send_under_keys(events: Any, asset: Asset, keys: Sequence[str | None], fact
     Airflow's public way, `add_partitions`, gives all keys the same facts and leaves the event without a key out; so
     each key has an accessor of its own here.
     """
-    if not has(Feature.PARTITION_EVENTS):
-        return
     from airflow.sdk.execution_time.context import OutletEventAccessor  # noqa: PLC0415 - where a task runs
 
     for key, fact in zip(keys, facts, strict=True):

@@ -294,22 +294,22 @@ def _of_task(args: Namespace) -> Reading:
         raise InvalidRequest("--dag-id and --task-id belong together")
     loaded = load_task(args.dag_id, args.task_id, args.map_index)
     task: ReadWindowOperator | BackfillWindowsOperator = loaded.task
-    reader = args.reader or loaded.rendered(task.reader) or f"{args.dag_id}.{args.task_id}"
-    whole, target = loaded.rendered(task.source), loaded.rendered(task.sink)
+    reader = args.reader or loaded.rendered("reader") or f"{args.dag_id}.{args.task_id}"
+    whole, target = loaded.rendered("source"), loaded.rendered("sink")
     source, sink = _one_table(task, whole, target, reader, args.source_key)
     if args.source_key and args.source_key != source.key:
         raise InvalidRequest(f"{args.dag_id}.{args.task_id} reads {whole.key}, not {args.source_key}")
-    columns = columns_of(loaded.rendered(task.columns))
+    columns = columns_of(loaded.rendered("columns"))
     return Reading(
         source,
         reader,
-        Landing(sink, loaded.rendered(task.transform), columns),
+        Landing(sink, loaded.rendered("transform"), columns),
         args.basis or task.basis,
         refined_of(args),
         task.on_loss if args.on_loss == "fail" else args.on_loss,
         task.on_unproven if args.on_unproven == "land" else args.on_unproven,
-        getattr(args, "spark_conn_id", None) or loaded.rendered(task.spark_conn_id),
-        {**(loaded.rendered(task.spark) or {}), **(spark_of(args) or {})} or None,
+        getattr(args, "spark_conn_id", None) or loaded.rendered("spark_conn_id"),
+        {**(loaded.rendered("spark") or {}), **(spark_of(args) or {})} or None,
         schedule_of_timetable(loaded.timetable),
         _undecodable(args, task.undecodable),
         whole if source != whole else None,

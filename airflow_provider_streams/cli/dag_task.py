@@ -9,6 +9,7 @@ from typing import Any
 
 from airflow_provider_streams.airflow_features import dag_bags
 from airflow_provider_streams.errors import InvalidRequest, as_clause
+from airflow_provider_streams.template_fields import taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,22 +21,24 @@ class LoadedTask:
     timetable: Any
     dag: Any
 
-    def rendered(self, value: Any) -> Any:
-        """A templated field's value, as far as the DAG alone can tell.
+    def rendered(self, name: str) -> Any:
+        """An argument's value, as far as the DAG alone can tell.
 
         Raises:
-            InvalidRequest: only a run can.
+            InvalidRequest: only a run can, or its template gives no such value.
         """
+        value = getattr(self.task, name)
         if value is None or (isinstance(value, str) and "{" not in value):
             return value
         known = {"dag": self.dag, "task": self.task, "params": self.dag.params.dump()}
         try:
-            return self.task.render_template(value, known, self.dag.get_template_env())
+            found = self.task.render_template(value, known, self.task.get_template_env())
         except Exception as error:
             raise InvalidRequest(
                 f"{self.dag.dag_id}.{self.task.task_id}: {_shown(value)} can be rendered only in a run ({error}): "
                 "give it as an option, like --reader"
             ) from error
+        return taken(type(self.task).__name__, name, found)
 
 
 def load_task(dag_id: str, task_id: str, map_index: int | None) -> LoadedTask:

@@ -31,7 +31,7 @@ from airflow_provider_streams.operators.read import ReadWindowOperator
 from airflow_provider_streams.testing.fake import FakeSource
 from airflow_provider_streams.airflow_features import dag_bags
 
-PARAMS = {{"who": "orders", "numbers": "numbers"}}
+PARAMS = {{"who": "orders", "numbers": "numbers", "year": 2026}}
 with DAG("by_hand", schedule=None, start_date=datetime(2026, 11, 1, tzinfo=UTC), params=PARAMS):
     common = {{"window_length": timedelta(minutes=1), "basis": PublishTime(timedelta(0))}}
     ReadWindowOperator(
@@ -50,6 +50,14 @@ with DAG("by_hand", schedule=None, start_date=datetime(2026, 11, 1, tzinfo=UTC),
         task_id="named",
         source=FakeSource("{{{{ params.numbers }}}}"),
         sink=ParquetSink("{lake}-{{{{ params.who }}}}"),
+        **common,
+    )
+    ReadWindowOperator(
+        task_id="native",
+        source=FakeSource("numbers"),
+        sink=ParquetSink("{lake}-native"),
+        reader="{{{{ params.year }}}}",
+        render_template_as_native_obj=True,
         **common,
     )
     ReadWindowOperator(task_id="of_run", source=FakeSource("numbers"), sink=None, reader="{{{{ run_id }}}}", **common)
@@ -112,6 +120,11 @@ def test_templates_of_source_and_sink_are_rendered_as_far_as_the_dag_tells(strea
     assert len(list((tmp_path / "lake-orders").glob("window_start=*"))) == 3
 
 
+def test_a_native_number_is_the_name_that_the_task_reads_under(streams):
+    streams("backfill", "--dag-id", "by_hand", "--task-id", "native", *SPAN)
+    assert covered("2026") == 3
+
+
 def test_a_window_is_planned_and_read_as_the_task_does(streams, tmp_path, capsys):
     words = ("--dag-id", "by_hand", "--task-id", "read", "--window", "2026-11-20T10:01Z/2026-11-20T10:02Z")
     streams("plan", *words, "--output", "json")
@@ -140,7 +153,7 @@ def test_one_of_a_mapped_task_is_named_by_its_index(streams, tmp_path, capsys):
     ("words", "message"),
     [
         (["--dag-id", "by_hand", "--task-id", "of_run"], "can be rendered only in a run"),
-        (["--dag-id", "by_hand", "--task-id", "nope"], "it has each, many, named, of_run, read"),
+        (["--dag-id", "by_hand", "--task-id", "nope"], "it has each, many, named, native, of_run, read"),
         (["--dag-id", "nobodys", "--task-id", "read"], "knows no DAG 'nobodys'"),
         (["--dag-id", "by_hand"], "belong together"),
         (

@@ -50,7 +50,7 @@ AIRFLOWS = {
     "queues": {"triggers"},
     "plugin": {*_HOOKS, "schedule_timetable", "timetables"},
     "doctor": _HOOKS,
-    "cli": {*_HOOKS, "doctor", "timetables"},
+    "cli": {*_HOOKS, "doctor", "template_fields", "timetables"},
 }
 """The same of Airflow's side."""
 

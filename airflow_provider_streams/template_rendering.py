@@ -140,7 +140,8 @@ def _rendered_text(text: str, context: Context, environment: jinja2.Environment)
         _UnusableError: None, which a plain environment writes as a text.
     """
     parts = _template_parts(environment.from_string(text), context)
-    found = parts[0] if len(parts) == 1 else "".join(map(str, parts))
+    is_object = len(parts) == 1 and not isinstance(parts[0], str)
+    found = parts[0] if is_object else "".join(map(str, parts))  # plain also of what a filter marked as safe
     if is_template(text) and (found is None or found == "None" or type(found).__name__.endswith("Undefined")):
         raise _UnusableError(f"the template {text!r} gave no value")
     return found

@@ -154,6 +154,7 @@ def test_native_objects_are_windows_times_and_lists():
     cut = {"s/t/0.#epoch.0": "12"}
     truncate = PravegaTruncateStreamOperator(task_id="cut", stream="s/t", cut="{{ params.x | tojson }}")
     assert rendered(truncate, cut, native=True).cut == '{"s/t/0.#epoch.0": "12"}'
+    assert type(truncate.cut) is str, "no text that escapes what is added to it"
     assert rendered(PravegaTruncateStreamOperator(task_id="cut", stream="s/t", cut=X), cut, native=True).cut == cut
 
 
@@ -167,3 +168,9 @@ def test_a_template_of_several_parts_is_a_text(native):
 def test_columns_of_a_sensor_may_be_one_template(native):
     sensor = SchemaAvailableSensor(task_id="schema", source=PulsarSource("t"), columns=X)
     assert rendered(sensor, "id,name", native=native).condition().columns == ("id", "name")
+
+
+@BOTH
+def test_a_text_with_braces_of_its_own_is_written_as_an_expression(native):
+    task = rendered(read(source=PulsarSource("t", keys=["{{ '{{' }}a}}"])), 1, native=native)
+    assert task.source.keys == ("{{a}}",)

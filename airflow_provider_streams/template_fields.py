@@ -119,8 +119,8 @@ def refuse_templates(owner: str, rendered: Collection[str], arguments: Mapping[s
         for path, found in _late_parts(name, value, rendered):
             what = f"a template, {found!r:.{_SHOWN}}" if isinstance(found, str) else "another task's output"
             raise InvalidRequest(
-                f"{owner}: {path} is not rendered, and has {what}. Write it without, as it will be known only when the "
-                f"task runs; rendered are {', '.join(rendered) or 'no arguments'}"
+                f"{owner}: {path} is not rendered, and has {what}. Write the value itself: it stays as it is when the "
+                f"task runs. Rendered are {', '.join(rendered) or 'no arguments'}"
             )
 
 
@@ -138,14 +138,14 @@ def _late_parts(name: str, value: Any, rendered: Collection[str]) -> Iterator[tu
 
 
 def _unrendered(name: str, value: Source | Sink) -> Iterator[tuple[str, Any]]:
-    """What rendering leaves as it is: schemas, and the names in mappings."""
+    """What rendering leaves as it is: schemas, the names in mappings, and other tasks' outputs."""
     if isinstance(value, Source):
         told = source_to_json(value)
         for payload in PAYLOADS:
             yield from _parts(f"{name}.{payload}", told.pop(payload, None))
     else:
         told = value.to_json()
-    yield from ((path, found) for path, found in _parts(name, told) if path.endswith("]"))
+    yield from ((path, found) for path, found in _parts(name, told) if path.endswith("]") or not isinstance(found, str))
 
 
 def _parts(path: str, value: Any) -> Iterator[tuple[str, Any]]:

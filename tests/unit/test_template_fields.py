@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from airflow.sdk import DAG
+from airflow.sdk import DAG, task
 
 from airflow_provider_streams import (
     AutoCdc,
@@ -285,3 +285,25 @@ def test_a_name_in_a_mapping_is_not_rendered():
 def test_a_schema_with_a_template_is_refused_by_its_field():
     with pytest.raises(InvalidRequest, match=r"ReadWindowOperator: source\.value\.columns is not rendered"):
         ReadWindowOperator(task_id="read", sink=None, source=PulsarSource("t", value=Json("id long from `{{ x }}`")))
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        ("window_length", lambda output: output),
+        ("dry_run", lambda output: output),
+        (r"source\.conn_id", lambda output: PulsarSource("t", conn_id=output)),
+        (r"sink\.conn_id", lambda output: DeltaSink("/lake/t", conn_id=output)),
+    ],
+)
+def test_another_tasks_output_is_refused_where_it_would_stay_one(argument, value):
+    with DAG("outputs", schedule=None, start_date=WINDOW.start):
+
+        @task
+        def pick() -> str:
+            return "text"
+
+        name = argument.partition("\\")[0]
+        given = {"source": PulsarSource("t"), "sink": None, name: value(pick())}
+        with pytest.raises(InvalidRequest, match=rf"{argument} is not rendered, and has another task's output"):
+            ReadWindowOperator(task_id="read", **given)

@@ -166,7 +166,7 @@ def launcher_for(conn_id: str | None, settings: SparkSettings | None = None) -> 
 def _settings_of(conn_id: str, connection: Connection) -> SparkSettings:
     """Those in the connection's extra `spark`, which has the shape of the operators' argument."""
     try:
-        return SparkSettings.of(extra_of(connection).get("spark"))
+        return SparkSettings.of(extra_of(connection).get("spark"), f"the extra of connection {conn_id!r}")
     except InvalidRequest as error:
         raise InvalidRequest(f"connection {conn_id!r}, extra 'spark': {error}") from None
 

@@ -9,8 +9,9 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+from airflow_provider_streams.errors import StreamsError
 from airflow_provider_streams.model.sinks.untouched import table_untouched
-from airflow_provider_streams.spark.launch import cancellation, preflight
+from airflow_provider_streams.spark.launch import cancellation, effective_settings, preflight
 from airflow_provider_streams.spark.launch.lazy_session import LazySession
 from airflow_provider_streams.spark.launch.settings import JAVA_HOME, SparkSettings
 
@@ -113,6 +114,11 @@ def _interrupt(session: SparkSession) -> None:
 class EmbeddedLauncher(SessionLauncher):
     """Spark in this process."""
 
+    def __init__(self, settings: SparkSettings) -> None:
+        super().__init__(settings)
+        with suppress(StreamsError):  # raised where Spark starts, which may not be needed
+            self.secrets = effective_settings.of_embedded(settings, {})[0].secrets
+
     def _connect(self, job: JobSpec) -> SparkSession:
         from airflow_provider_streams.spark.launch.embedded import check_parts  # noqa: PLC0415 - as above
 
@@ -131,6 +137,7 @@ class EmbeddedLauncher(SessionLauncher):
         with table_untouched():
             session = embedded_session(self._settings, quick_start=quick_start)
             preflight.check_driver(session)
+            preflight.settle(session, "this process's Spark")
         _log.info("Spark %s runs in this process", session.version)
         return session
 
@@ -154,14 +161,16 @@ class ConnectLauncher(SessionLauncher):
 
     def __init__(self, conn_id: str, token: str | None, settings: SparkSettings) -> None:
         super().__init__(settings)
-        self._conn_id = conn_id
+        self._conn_id, self._where = conn_id, f"the Spark Connect server of {conn_id!r}"
         self.secrets = (*settings.secrets, token or "")
 
     def _leave(self, session: SparkSession) -> None:
         session.client.close()
 
     def _connect(self, job: JobSpec) -> SparkSession:  # noqa: ARG002 - any job
-        return self._open()
+        session = self._open()
+        preflight.settle(session, self._where)
+        return session
 
     def _open(self) -> SparkSession:
         from airflow.providers.apache.spark.hooks.spark_connect import SparkConnectHook  # noqa: PLC0415 - optional
@@ -178,9 +187,7 @@ class ConnectLauncher(SessionLauncher):
                 "Spark's settings hold secrets: a Spark Connect server writes what a session sets into its event log, "
                 "if it keeps one, as it is. Set them where the server is started"
             )
-        preflight.set_late(
-            session, self._settings.without(*_SENT, JAVA_HOME), f"the Spark Connect server of {self._conn_id!r}"
-        )
+        preflight.set_late(session, self._settings.without(*_SENT, JAVA_HOME), self._where)
         session.addArtifacts(str(ring_archive()), pyfile=True)
         for name, kind in _SENT.items():
             if paths := self._settings.paths(name):

@@ -6,8 +6,8 @@ import importlib.util
 import json
 import logging
 import os
-import re
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_streams.connections.extra import extra_of
 from airflow_provider_streams.errors import PreflightFailed
 from airflow_provider_streams.model.sinks.untouched import mark_untouched
-from airflow_provider_streams.spark.launch import cancellation
+from airflow_provider_streams.spark.launch import cancellation, effective_settings, spark_home, variables
 from airflow_provider_streams.spark.launch.java import JavaMissing, find_java
 from airflow_provider_streams.spark.launch.java_home import spark_java_home
-from airflow_provider_streams.spark.launch.settings import JAVA_HOME, SparkSettings, defaults_files
+from airflow_provider_streams.spark.launch.settings import JAVA_HOME, SparkSettings
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from airflow_provider_streams.spark.job.outcomes import WindowResult
 
 _log = logging.getLogger(__name__)
-
-_LOCAL = re.compile(r"local(\[.*\]|-cluster\[.*\])?")
 
 _ENTRY = """\
 import json, os, sys
@@ -57,15 +55,17 @@ class SubmitLauncher:
     """spark-submit in client mode: the driver program is a child of this process, on this machine."""
 
     def __init__(self, conn_id: str, connection: Connection, settings: SparkSettings) -> None:
-        self._conn_id, self._settings = conn_id, settings
-        self.secrets = settings.secrets
-        if extra_of(connection).get("deploy-mode") == "cluster":
+        self._conn_id = conn_id
+        extra = extra_of(connection)
+        if extra.get("deploy-mode") == "cluster":
             raise PreflightFailed(
-                f"connection {conn_id!r} asks for deploy mode 'cluster', where a driver's secrets would stand on a "
-                "command line and its receipt on another machine. Set deploy-mode to 'client' in the connection's "
-                "extra, or reach the cluster over Spark Connect (connection type 'spark_connect')"
+                f"connection {conn_id!r} asks for deploy mode 'cluster', {effective_settings.WHY_CLIENT}. Set "
+                "deploy-mode to 'client' in the connection's extra, or reach the cluster over Spark Connect "
+                "(connection type 'spark_connect')"
             )
-        self._binary = extra_of(connection).get("spark-binary") or "spark-submit"
+        home = _home_of(extra.get("spark-binary") or "spark-submit")
+        self._settings = effective_settings.of_submitted(settings, home, extra.get("deploy-mode"))
+        self.secrets = self._settings.secrets
         self._is_local = is_local(connection)
         self._hook: Any = None
 
@@ -75,7 +75,7 @@ class SubmitLauncher:
 
         with tempfile.TemporaryDirectory(prefix="streams-job-") as folder:  # mode 0700
             files = _Files(Path(folder), _JOB)
-            files.write(job.to_json(), self._settings, self._binary)
+            files.write(job.to_json(), self._settings)
             self._submit(files, job.title, job)
             return results_from_json(_answer(files.result)["results"])
 
@@ -83,7 +83,7 @@ class SubmitLauncher:
         """See `Launcher`."""
         with tempfile.TemporaryDirectory(prefix="streams-job-") as folder:  # mode 0700
             files = _Files(Path(folder), _EXAMINE)
-            files.write({}, self._settings, self._binary)
+            files.write({}, self._settings)
             self._submit(files, "streams doctor")
             found: dict[str, Any] = _answer(files.result)["found"]
             return found
@@ -114,6 +114,7 @@ class SubmitLauncher:
             properties_file=str(files.properties),
             py_files=",".join((str(ring_archive()), *self._settings.paths("spark.submit.pyFiles"))),
             application_args=files.arguments,
+            deploy_mode="client",
         )
 
     def stop(self) -> None:
@@ -124,9 +125,10 @@ class SubmitLauncher:
 
     def _environment(self, job: JobSpec | None) -> dict[str, str]:
         """The child's: secrets travel here, for a command line is public. Set by `Popen`, in every master alike."""
-        here = str(Path(sys.executable).parent)
         environment = {**os.environ, **(job.how.secret_environment() if job else {})}
-        environment["PATH"] = f"{environment.get('PATH', os.defpath)}{os.pathsep}{here}"
+        for name in variables.OF_OTHER_LAUNCHES:
+            environment.pop(name, None)
+        environment["PATH"] = _search_path()
         environment.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
         environment |= _java(self._settings.conf.get(JAVA_HOME))
         if self._is_local:
@@ -135,6 +137,29 @@ class SubmitLauncher:
         if folder:
             environment["PYTHONPATH"] = os.pathsep.join(filter(None, [environment.get("PYTHONPATH"), folder]))
         return environment
+
+
+def _search_path() -> str:
+    """Where the child's programs are: those of this Python come last."""
+    return f"{os.environ.get('PATH', os.defpath)}{os.pathsep}{Path(sys.executable).parent}"
+
+
+def _home_of(binary: str) -> Path | None:
+    """The home of the Spark whose spark-submit will run, as its script finds it; None: there is no script.
+
+    Raises:
+        PreflightFailed: `SPARK_HOME` names no Spark.
+    """
+    named = spark_home.named_home()
+    found = shutil.which(binary, path=_search_path())
+    if named or found is None:
+        return named
+    script = Path(found).resolve()
+    if not (search := script.with_name("find_spark_home.py")).is_file():
+        return script.parent.parent
+    python = os.environ.get("PYSPARK_DRIVER_PYTHON", sys.executable)
+    told = subprocess.run([python, str(search)], capture_output=True, text=True, check=False)  # noqa: S603 - as the script does
+    return Path(told.stdout.strip()) if told.returncode == 0 else None
 
 
 def _java(setting: str | None) -> dict[str, str]:
@@ -166,19 +191,17 @@ class _Files:
         """Those of the driver program."""
         return ["--spec", str(self.spec), "--result", str(self.result), "--lifeline", str(self.wanted)]
 
-    def write(self, spec: Mapping[str, Any], settings: SparkSettings, binary: str) -> None:
+    def write(self, spec: Mapping[str, Any], settings: SparkSettings) -> None:
         """What the child reads."""
         self.program.write_text(self._entry)
         self.spec.touch(mode=0o600)
         self.spec.write_text(json.dumps(spec))
-        found = shutil.which(binary)
-        home = Path(found).resolve().parent.parent if found else None
-        settings.without("spark.submit.pyFiles", "spark.app.name").write(self.properties, defaults_files(home))
+        settings.without("spark.submit.pyFiles", "spark.app.name").write(self.properties)
 
 
 def is_local(connection: Connection) -> bool:
     """Whether Spark's workers run on this machine: the master is `local`, `local[..]` or `local-cluster[..]`."""
-    return connection.conn_type == "local" or bool(_LOCAL.fullmatch(connection.host or ""))
+    return connection.conn_type == "local" or bool(effective_settings.LOCAL.fullmatch(connection.host or ""))
 
 
 def _folder_of(transform: str | None) -> str | None:

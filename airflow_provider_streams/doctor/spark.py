@@ -13,10 +13,13 @@ from typing import Any, Final
 from airflow_provider_streams.airflow_runtime import spark_launch
 from airflow_provider_streams.doctor.finding import Finding, Notes
 from airflow_provider_streams.errors import StreamsError, TaskCancelled
-from airflow_provider_streams.spark.launch.embedded import check_parts, java_for
+from airflow_provider_streams.spark.launch.embedded import java_for, startable
+from airflow_provider_streams.spark.launch.java import NEEDED
+from airflow_provider_streams.spark.launch.setting_rules import broken_rules
 from airflow_provider_streams.spark.launch.settings import SparkSettings
 
-_INSTALL: Final = "pip install 'airflow-provider-streams[spark,java]' where the driver runs"
+_PARTS: Final = "Do what the message says, where Airflow's workers start"
+_SETTING: Final = "Remove it there, if a transform of yours does not need it elsewhere"
 _JAVA: Final = (
     "pip install 'airflow-provider-streams[java]', or set JAVA_HOME or the setting java_home to Java 17 or newer"
 )
@@ -59,15 +62,22 @@ def _driver(notes: Notes) -> None:
 
 
 def _embedded(notes: Notes, settings: SparkSettings) -> None:
+    with notes.failing("parts", _PARTS):
+        settings = startable(settings)
+        _settings(notes, settings)
     with notes.failing("Java", _JAVA):
         notes.ok("Java", str(java_for(settings)))
-    with notes.failing("parts", _INSTALL):
-        if not notes.failed("Java"):
-            check_parts(settings)
     if notes.has_errors:
         notes.skipped("executors", "Spark cannot start here")
     else:
         notes.ok("executors", "they are processes of this machine with the driver's Python")
+
+
+def _settings(notes: Notes, settings: SparkSettings) -> None:
+    """What no job can have."""
+    for rule, value in broken_rules(settings.conf.get):
+        note = notes.warning if rule.instead else notes.error
+        note("settings", rule.broken_by(value, settings.origin(rule.name)), _SETTING)
 
 
 def _elsewhere(notes: Notes, conn_id: str, settings: SparkSettings) -> None:
@@ -91,11 +101,13 @@ def _place(says: str) -> tuple[str, str]:
     """Which check a failure of the small job belongs to, and what to do."""
     if "workers" in says:
         return "executors", _WORKERS
-    return ("Java", _JAVA) if "Java" in says else ("job", "Follow the message, and see Spark's own log")
+    return ("Java", _JAVA) if NEEDED in says else ("job", "Follow the message, and see Spark's own log")
 
 
 def judge_workers(notes: Notes, seen: Mapping[str, Any]) -> None:
     """What a small job saw. Pure."""
+    for problem in seen.get("replaced", ()):
+        notes.warning("settings", problem, _SETTING)
     if java := seen.get("java"):
         notes.ok("Java", f"Spark {seen['spark']} runs its driver on Java {java}")
     else:

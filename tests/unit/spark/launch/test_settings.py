@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import inspect
-import stat
-from pathlib import Path
 
 import pytest
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.spark.launch.settings import PARAMETERS, SparkSettings, defaults_files
-from stream_servers.java import run_java
+from airflow_provider_streams.spark.launch.settings import PARAMETERS, SparkSettings
 
 
 def test_parameters_become_sparks_own_settings() -> None:
@@ -78,46 +75,35 @@ def test_secrets_are_known_by_their_names_and_not_shown() -> None:
     assert "s3cret" not in repr(settings)
 
 
-JAVA = """
-import java.io.*; import java.util.*;
-class Show { public static void main(String[] a) throws Exception {
-  Properties p = new Properties(); p.load(new InputStreamReader(new FileInputStream(a[0]), "UTF-8"));
-  for (String name : p.stringPropertyNames())
-    System.out.println(name + "=" + p.getProperty(name).replace("\\n", "|"));
-} }
-"""
-
-
-def test_java_reads_what_was_written_after_the_defaults(tmp_path: Path) -> None:
-    values = {
-        "spark.a": "C:\\\\x =y: #z",
-        "spark.b": " leads",
-        "spark.c": "two\nlines\tand a tab",
-        "spark.d": "grüße",
-        "spark.e": "=",
-        "spark.given": "ours",
+def test_blanks_around_names_and_values_do_not_count() -> None:
+    given = {
+        "conf": {" spark.a ": " 1 ", "spark.b": "two words", "\tspark.c": "\t"},
+        " driver_memory ": " 2g ",
+        "jars": [" /a.jar", "/b.jar "],
     }
-    defaults = tmp_path / "spark-defaults.conf"
-    defaults.write_text("spark.given theirs\nspark.kept  yes\n# a remark")
-    file = tmp_path / "spark.properties"
-    SparkSettings(values).write(file, [tmp_path / "absent", defaults])
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    (tmp_path / "Show.java").write_text(JAVA)
-    encoding = {"JAVA_TOOL_OPTIONS": "-Dstdout.encoding=UTF-8"}
-    shown = run_java(tmp_path / "Show.java", [str(file)], [], encoding).splitlines()
-    assert dict(line.split("=", 1) for line in shown) == {
-        **values,
-        "spark.c": "two|lines\tand a tab",
-        "spark.kept": "yes",
+    assert SparkSettings.of(given).conf == {
+        "spark.a": "1",
+        "spark.b": "two words",
+        "spark.c": "",
+        "spark.driver.memory": "2g",
+        "spark.jars": "/a.jar,/b.jar",
     }
+    with pytest.raises(InvalidRequest, match="said twice"):
+        SparkSettings.of({"conf": {"spark.a": "1", " spark.a": "2"}})
+    with pytest.raises(InvalidRequest, match="client mode"):
+        SparkSettings.of({"conf": {" spark.submit.deployMode": "cluster"}})
 
 
-def test_defaults_are_looked_for_where_spark_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
-    monkeypatch.setenv("SPARK_HOME", "/opt/spark")
-    assert list(map(str, defaults_files("/venv", None))) == [
-        "/opt/spark/conf/spark-defaults.conf",
-        "/venv/conf/spark-defaults.conf",
-    ]
-    monkeypatch.setenv("SPARK_CONF_DIR", "/etc/spark")
-    assert list(map(str, defaults_files("/venv"))) == ["/etc/spark/spark-defaults.conf"]
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("spark.sql.execution.arrow.maxRecordsPerBatch", 0),
+        ("spark.sql.execution.arrow.maxRecordsPerBatch", " -1 "),
+        ("spark.sql.storeAssignmentPolicy", "legacy"),
+        ("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MILLIS"),
+        ("spark.wap.id", "audit"),
+    ],
+)
+def test_what_would_change_rows_is_refused_with_its_reason(name: str, value: object) -> None:
+    with pytest.raises(InvalidRequest, match=rf"{name}=.* cannot be set: \w+"):
+        SparkSettings.of({"conf": {name: value}})

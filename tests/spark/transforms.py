@@ -143,6 +143,18 @@ def fails_in_python(df):
     return df.withColumn("value", F.udf(explode, "string")("shard"))
 
 
+def needs_a_file_of_the_machine(df):
+    """A module that only Spark's settings of the machine send."""
+
+    def passed_on(batches):
+        import of_the_machine
+
+        assert of_the_machine.FACTOR == 3
+        yield from batches
+
+    return df.mapInArrow(passed_on, df.schema)
+
+
 def settings(df):
     """What Spark was told, in every row."""
     from pyspark.sql import functions as F  # noqa: N812 - Spark's own habit

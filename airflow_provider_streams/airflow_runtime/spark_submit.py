@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_streams.connections.extra import extra_of
-from airflow_provider_streams.errors import PreflightFailed
+from airflow_provider_streams.errors import InvalidRequest, PreflightFailed
 from airflow_provider_streams.model.sinks.untouched import mark_untouched
 from airflow_provider_streams.spark.launch import cancellation, effective_settings, spark_home, variables
 from airflow_provider_streams.spark.launch.java import JavaMissing, find_java
@@ -57,14 +57,9 @@ class SubmitLauncher:
     def __init__(self, conn_id: str, connection: Connection, settings: SparkSettings) -> None:
         self._conn_id = conn_id
         extra = extra_of(connection)
-        if extra.get("deploy-mode") == "cluster":
-            raise PreflightFailed(
-                f"connection {conn_id!r} asks for deploy mode 'cluster', {effective_settings.WHY_CLIENT}. Set "
-                "deploy-mode to 'client' in the connection's extra, or reach the cluster over Spark Connect "
-                "(connection type 'spark_connect')"
-            )
+        deploy_mode = _deploy_mode(conn_id, extra)
         home = _home_of(extra.get("spark-binary") or "spark-submit")
-        self._settings = effective_settings.of_submitted(settings, home, extra.get("deploy-mode"))
+        self._settings = effective_settings.of_submitted(settings, home, deploy_mode)
         self.secrets = self._settings.secrets
         self._is_local = is_local(connection)
         self._hook: Any = None
@@ -139,21 +134,47 @@ class SubmitLauncher:
         return environment
 
 
+def _deploy_mode(conn_id: str, extra: Mapping[str, Any]) -> str | None:
+    """What the connection says; None: nothing.
+
+    Raises:
+        PreflightFailed: the driver program would run elsewhere.
+        InvalidRequest: there is no such mode.
+    """
+    given = str(extra.get("deploy-mode") or "").strip()
+    if given == "cluster":
+        raise PreflightFailed(
+            f"connection {conn_id!r} asks for deploy mode 'cluster', {effective_settings.WHY_CLIENT}. Set deploy-mode "
+            "to 'client' in the connection's extra, or reach the cluster over Spark Connect (connection type "
+            "'spark_connect')"
+        )
+    if given not in ("", "client"):
+        raise InvalidRequest(f"connection {conn_id!r}: deploy-mode {given!r} is unknown. Set it to 'client'")
+    return given or None
+
+
 def _search_path() -> str:
     """Where the child's programs are: those of this Python come last."""
     return f"{os.environ.get('PATH', os.defpath)}{os.pathsep}{Path(sys.executable).parent}"
 
 
 def _home_of(binary: str) -> Path | None:
-    """The home of the Spark whose spark-submit will run, as its script finds it; None: there is no script.
+    """The home of the Spark whose spark-submit will run; None: it is not known.
 
     Raises:
-        PreflightFailed: `SPARK_HOME` names no Spark.
+        PreflightFailed: `SPARK_HOME` names no Spark, or the Spark is too old.
     """
-    named = spark_home.named_home()
+    home = spark_home.named_home() or _home_by_script(binary)
+    if home is not None:
+        spark_home.check_recent(home)
+    return home
+
+
+def _home_by_script(binary: str) -> Path | None:
+    """As the script finds it without `SPARK_HOME`."""
     found = shutil.which(binary, path=_search_path())
-    if named or found is None:
-        return named
+    if found is None:
+        return None
     script = Path(found).resolve()
     if not (search := script.with_name("find_spark_home.py")).is_file():
         return script.parent.parent

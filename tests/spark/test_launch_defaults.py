@@ -81,7 +81,7 @@ def test_deploy_mode_cluster_is_refused_by_its_line_before_anything_starts(spec,
 
 @pytest.mark.slow
 def test_a_connect_server_that_was_started_so_lands_the_same(clusters, python, stream, tmp_path: Path) -> None:
-    given = {"spark.sql.execution.arrow.maxRecordsPerBatch": "0", "spark.sql.storeAssignmentPolicy": "LEGACY"}
+    given = {"spark.sql.execution.arrow.maxRecordsPerBatch": "0"}
     with clusters.connect_server(tmp_path, python, given) as port:
         spec = stream.spec(sink=ParquetSink(str(tmp_path / "lake")), transform="transforms:with_a_column_more")
         launched = start(tmp_path / "run", spec, "connect", f"spark-connect://127.0.0.1:{port}")

@@ -15,6 +15,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -104,8 +105,13 @@ def _check_local(arguments: SparkSettings) -> None:
 def _not_of_clusters(files: SparkSettings, why: str) -> SparkSettings:
     """A machine's files without what they say of where Spark is: they say it for programs that name no place."""
     for name in files.conf.keys() & WHERE_SPARK_IS.keys():
-        _log.info("%s is not used (%s): %s", name, files.origin(name), why)
+        _note_unused(name, files.origin(name), why)
     return files.without(*WHERE_SPARK_IS)
+
+
+@cache  # settings are gathered more than once as Spark starts
+def _note_unused(name: str, origin: str, why: str) -> None:
+    _log.info("%s is not used (%s): %s", name, origin, why)
 
 
 def without_token(address: str) -> str:

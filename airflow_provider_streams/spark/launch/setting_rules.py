@@ -61,12 +61,6 @@ RULES: Final = (
         "false",
     ),
     Rule(
-        "spark.sql.storeAssignmentPolicy",
-        _is_one_of("LEGACY"),
-        "values that do not fit a table's column would be stored as null or as another number",
-        "ANSI",
-    ),
-    Rule(
         "spark.sql.parquet.outputTimestampType",
         _is_one_of("TIMESTAMP_MILLIS"),
         "times would be cut to milliseconds",

@@ -14,6 +14,7 @@ from airflow_provider_streams.spark.launch.settings import SparkSettings
 
 VARIABLE: Final = "SPARK_HOME"
 _CORE: Final = re.compile(r"spark-core_[\d.]+-(\d.*)\.jar")
+_OLDEST: Final = 4
 _UNSET: Final = "Unset SPARK_HOME, and the Spark of this Python's package pyspark is used; or let it name a Spark"
 
 
@@ -68,6 +69,20 @@ def version_of(home: Path) -> str:
     release = home / "RELEASE"
     told = re.match(r"Spark (\S+)", release.read_text(errors="replace")) if release.is_file() else None
     return told[1] if told else ""
+
+
+def check_recent(home: Path) -> None:
+    """Check that a Spark can run our jobs.
+
+    Raises:
+        PreflightFailed: it is older than version 4.
+    """
+    found = version_of(home)
+    if found and int(found.partition(".")[0]) < _OLDEST:
+        raise PreflightFailed(
+            f"{home}, which spark-submit would start, is Spark {found}, but Spark {_OLDEST} is needed. Set SPARK_HOME "
+            f"to a Spark {_OLDEST}, or unset it and put the spark-submit of one first on PATH"
+        )
 
 
 def same_version(pyspark: str, spark: str) -> bool:

@@ -26,6 +26,7 @@ from airflow_provider_streams.spark.job.job_spec import JobSpec, WindowSpec
 from airflow_provider_streams.spark.launch import embedded, java, preflight, spark_submit_program
 from airflow_provider_streams.spark.launch.settings import SparkSettings
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource, FakeSystem
+from tests.unit.spark.launch.test_spark_home import a_spark
 
 LANDED = Landed(Receipt("f" * 32, (), 1.0, "complete"))
 
@@ -239,3 +240,40 @@ def test_another_spark_than_this_pyspark_is_refused() -> None:
 def test_a_worker_that_cannot_read_is_refused(answer, message: str) -> None:
     with pytest.raises(PreflightFailed, match=message):
         preflight._judge(answer)
+
+
+@pytest.mark.parametrize(
+    ("said", "message"), [(" cluster ", "deploy mode 'cluster'"), ("remote", "'remote' is unknown")]
+)
+def test_a_deploy_mode_that_is_not_client_is_refused(connections, said: str, message: str) -> None:
+    connections["c"] = connection("spark", "yarn", **{"deploy-mode": said})
+    with pytest.raises((PreflightFailed, InvalidRequest), match=message):
+        launchers.launcher_for("c")
+
+
+@pytest.mark.parametrize("said", [{}, {"deploy-mode": ""}, {"deploy-mode": " client "}])
+def test_client_is_the_deploy_mode_of_all_others(connections, said: dict[str, str]) -> None:
+    connections["c"] = connection("spark", "yarn", **said)
+    launchers.launcher_for("c")
+
+
+@pytest.mark.parametrize("version", ["", "3.5.1"])
+def test_spark_submit_of_no_spark_or_an_old_one_is_refused(connections, monkeypatch, tmp_path, version: str) -> None:
+    connections["c"] = connection("spark", "local[2]")
+    home = a_spark(tmp_path / "spark", version) if version else tmp_path / "none"
+    monkeypatch.setenv("SPARK_HOME", str(home))
+    with pytest.raises(PreflightFailed, match=f"{home}, which .*{version or 'does not exist'}"):
+        launchers.launcher_for("c")
+
+
+def test_the_defaults_of_the_spark_that_will_run_count(connections, monkeypatch, tmp_path: Path) -> None:
+    """Of the spark-submit on PATH, which needs no SPARK_HOME."""
+    connections["c"] = connection("spark", "local[2]")
+    home = a_spark(tmp_path / "spark", "4.2.0")
+    (home / "bin" / "spark-submit").chmod(0o755)
+    (home / "conf" / "spark-defaults.conf").write_text("spark.submit.deployMode cluster")
+    for name in ("SPARK_HOME", "SPARK_CONF_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", str(home / "bin"))
+    with pytest.raises(PreflightFailed, match=r"spark/conf/spark-defaults\.conf, line 1: spark\.submit\.deployMode"):
+        launchers.launcher_for("c")

@@ -99,7 +99,7 @@ def test_blanks_around_names_and_values_do_not_count() -> None:
     [
         ("spark.sql.execution.arrow.maxRecordsPerBatch", 0),
         ("spark.sql.execution.arrow.maxRecordsPerBatch", " -1 "),
-        ("spark.sql.storeAssignmentPolicy", "legacy"),
+        ("spark.sql.parquet.datetimeRebaseModeInWrite", "legacy"),
         ("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MILLIS"),
         ("spark.wap.id", "audit"),
     ],

@@ -59,6 +59,7 @@ def test_a_window_lands_the_same_rows(stream, spark, tmp_path, hostile):
         assert landed(stream, spark, tmp_path / "hostile") == usual
 
 
+@pytest.mark.slow
 def test_a_transform_that_fails_in_a_task_keeps_its_cause(stream, spark, tmp_path):
     spec = stream.spec(sink=ParquetSink(str(tmp_path / "lake")), transform="transforms:fails_in_python")
     with setting(spark, "spark.sql.execution.pyspark.udf.hideTraceback.enabled", "true"):

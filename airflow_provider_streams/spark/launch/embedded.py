@@ -83,12 +83,17 @@ def _running(settings: SparkSettings) -> SparkSession | None:
     from pyspark.sql import SparkSession  # noqa: PLC0415 - optional, checked above
 
     active = SparkSession.getActiveSession()
-    if active is not None:
+    if active is not None and not _is_of_connect(active):
         return active
     check_parts(settings)
     from pyspark import SparkContext  # noqa: PLC0415 - pyspark-client has none
 
     return SparkSession.builder.getOrCreate() if SparkContext._active_spark_context else None  # noqa: SLF001
+
+
+def _is_of_connect(session: SparkSession) -> bool:
+    """Whether a session's Spark is elsewhere: one of an earlier task in this process, for example."""
+    return type(session).__module__.startswith("pyspark.sql.connect")
 
 
 def _start(given: SparkSettings, *, quick_start: bool) -> SparkSession:

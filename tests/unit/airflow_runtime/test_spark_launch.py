@@ -277,3 +277,15 @@ def test_the_defaults_of_the_spark_that_will_run_count(connections, monkeypatch,
     monkeypatch.setenv("PATH", str(home / "bin"))
     with pytest.raises(PreflightFailed, match=r"spark/conf/spark-defaults\.conf, line 1: spark\.submit\.deployMode"):
         launchers.launcher_for("c")
+
+
+def test_a_session_of_spark_connect_is_none_of_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of an earlier task of `dag.test`: rows would land from another machine."""
+    from pyspark.sql import SparkSession
+
+    elsewhere = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
+    monkeypatch.setattr(SparkSession, "getActiveSession", lambda: elsewhere)
+    monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
+    monkeypatch.setattr(embedded, "_start", lambda *_, **__: pytest.fail("a JVM would be started"))
+    with pytest.raises(PreflightFailed, match="in another process, or name the connection with spark_conn_id"):
+        embedded.embedded_session()

@@ -83,3 +83,38 @@ def test_a_small_job_that_fails_says_where(elsewhere, error, check, step):
     found = checked("cluster")
     assert found[check].level == "error"
     assert step in found[check].next_step
+
+
+@pytest.mark.parametrize(
+    ("line", "level", "said"),
+    [
+        ("spark.sql.execution.arrow.maxRecordsPerBatch 0", "warning", "a job uses '10000'"),
+        ("spark.wap.id audit", "error", "keep the rows apart"),
+    ],
+)
+def test_a_setting_of_the_machine_that_would_change_rows_is_found(tmp_path, monkeypatch, line, level, said):
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    (tmp_path / "spark-defaults.conf").write_text(f"# the machine's\n{line}\n")
+    found = checked()["settings"]
+    assert found.level == level
+    assert found.says.startswith(f"{tmp_path}/spark-defaults.conf, line 2 has {line.split()[0]}=")
+    assert said in found.says
+
+
+def test_what_a_job_replaces_elsewhere_is_found(elsewhere):
+    elsewhere(lambda: {**FACTS, "replaced": ["the Spark of this connection has x='0', with which y: a job uses '1'."]})
+    assert checked("cluster")["settings"].level == "warning"
+
+
+def test_java_is_blamed_only_for_itself(elsewhere):
+    elsewhere(lambda: fail(PreflightFailed("Spark does not start in this process on Java 17 from PATH")))
+    assert "Java" not in checked("cluster")
+
+
+@pytest.mark.parametrize("variable", ["SPARK_HOME", "SPARK_REMOTE"])
+def test_a_variable_that_keeps_spark_from_starting_is_found(monkeypatch, variable):
+    monkeypatch.setenv(variable, "/no/such")
+    found = checked()
+    assert found["parts"].level == "error"
+    assert variable in found["parts"].says
+    assert found["Java"].level == "ok"

@@ -117,7 +117,7 @@ class EmbeddedLauncher(SessionLauncher):
     def __init__(self, settings: SparkSettings) -> None:
         super().__init__(settings)
         with suppress(StreamsError):  # raised where Spark starts, which may not be needed
-            self.secrets = effective_settings.of_embedded(settings, {})[0].secrets
+            self.secrets = effective_settings.of_embedded(settings, SparkSettings())[0].secrets
 
     def _connect(self, job: JobSpec) -> SparkSession:
         from airflow_provider_streams.spark.launch.embedded import check_parts  # noqa: PLC0415 - as above

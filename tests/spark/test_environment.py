@@ -111,6 +111,23 @@ def test_spark_alone_does_not_start_with_it_either(tmp_path: Path, fault: str) -
     assert "3 rows" not in done.stdout
 
 
+@pytest.mark.slow
+def test_a_jvm_that_ends_as_it_starts_is_said_with_what_it_was_given(tmp_path: Path) -> None:
+    given = {
+        "JDK_JAVA_OPTIONS": "-XX:+NoSuchOption -Dmy.password=s3cret",
+        "PYSPARK_SUBMIT_ARGS": "--driver-java-options -Dother.password=s3cret pyspark-shell",
+    }
+    done = ran(TASK.replace("embedded._start_jvm = no_jvm", ""), given, tmp_path)
+    told, *_ = json.loads(done.stdout.splitlines()[-1])
+    assert told.startswith("Spark does not start in this process"), done.stderr
+    assert told.endswith(
+        "It was given JDK_JAVA_OPTIONS='-XX:+NoSuchOption -Dmy.password=***'; spark.driver.extraJavaOptions of the "
+        "variable PYSPARK_SUBMIT_ARGS"
+    )
+    assert "Java 17 or" not in told
+    assert "s3cret" not in told
+
+
 PRECEDENCE = """
 import sys
 from airflow_provider_streams.spark.launch.embedded import effective, embedded_session

@@ -39,12 +39,19 @@ def spec(stream, tmp_path: Path):
 
 
 @pytest.mark.slow
-def test_embedded_spark_takes_all_but_where_the_cluster_is(spec, tmp_path: Path, defaults) -> None:
+def test_embedded_spark_takes_all_but_where_the_cluster_is(
+    spec, tmp_path: Path, defaults, monkeypatch: pytest.MonkeyPatch
+) -> None:
     defaults(DEFAULTS + CLUSTER)
+    # Spark alone would show the secret on the JVM's command line
+    monkeypatch.setenv(
+        "PYSPARK_SUBMIT_ARGS", f"--driver-memory 700m --conf spark.hadoop.fs.s3a.session.token={KEY} pyspark-shell"
+    )
     launched = start(tmp_path / "run", spec, settings={"conf": {"spark.sql.shuffle.partitions": " 7 "}})
     found = settings_in(tmp_path / "lake", launched)
     assert found["spark_hadoop_fs_s3a_secret_key"] == KEY
-    assert found["spark_sql_shuffle_partitions"] == "7"
+    assert (found["spark_sql_shuffle_partitions"], found["spark_driver_memory"]) == ("7", "700m")
+    assert [line for line in launched.command_lines if "-Xmx700m" in line]
     for name in ("spark.master", "spark.remote", "spark.submit.deployMode"):
         assert f"{name} is not used ({tmp_path}/conf/spark-defaults.conf, line " in launched.output
     assert "maxRecordsPerBatch='0', with which rows are handed" in launched.output

@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 
 
 def of_embedded(
-    given: SparkSettings, ours: Mapping[str, str], environment: Mapping[str, str] | None = None
+    given: SparkSettings, ours: SparkSettings, environment: Mapping[str, str] | None = None
 ) -> tuple[SparkSettings, SubmitArguments]:
     """Those of Spark inside the task, and what else `PYSPARK_SUBMIT_ARGS` says.
 
@@ -52,7 +52,7 @@ def of_embedded(
     _check_local(arguments.settings)
     home = spark_home(environment)
     files = _not_of_clusters(_files(arguments, home, environment), "Spark inside the task is local")
-    found = given.over(arguments.settings).over(SparkSettings(ours, dict.fromkeys(ours, "this package"))).over(files)
+    found = given.over(arguments.settings).over(ours).over(files)
     return SparkSettings(_IN_THIS_PROCESS).over(found), arguments
 
 

@@ -34,6 +34,7 @@ _begun_with: dict[str, str] = {}
 """The user's settings when this process's session was started."""
 
 _ATTEMPTS = 3
+_OUR_ORIGIN = "this package"
 
 _OF_THE_JVM = (
     "spark.driver.memory",
@@ -104,11 +105,11 @@ def _start(given: SparkSettings, *, quick_start: bool) -> SparkSession:
     _log.info("Spark's JVM runs on %s", java)
     with _passed(given, settings, arguments) as conf:
         try:
-            session = _started(conf, java)
+            session = _started(conf, java, settings)
         except PreflightFailed as error:
             # PySpark forks for its JVM; next to gRPC threads (an open Pravega hook), some forks in a hundred die
             _log.warning("Spark's JVM ended as it started (%s): it is started once more", error.__cause__)
-            session = _started(conf, java)
+            session = _started(conf, java, settings)
     _begun_with.clear()
     _begun_with.update(given.conf)
     return session
@@ -120,10 +121,11 @@ def effective(given: SparkSettings, *, quick_start: bool = False) -> tuple[Spark
     Raises:
         PreflightFailed: see `effective_settings.of_embedded`.
     """
-    return effective_settings.of_embedded(given, _ours(quick_start=quick_start))
+    ours = _ours(quick_start=quick_start)
+    return effective_settings.of_embedded(given, SparkSettings(ours, dict.fromkeys(ours, _OUR_ORIGIN)))
 
 
-def _started(conf: dict[str, str], java: Java) -> SparkSession:
+def _started(conf: dict[str, str], java: Java, settings: SparkSettings) -> SparkSession:
     from pyspark.errors import PySparkRuntimeError  # noqa: PLC0415 - optional
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
@@ -133,11 +135,17 @@ def _started(conf: dict[str, str], java: Java) -> SparkSession:
     except PySparkRuntimeError as error:
         _close_pipe(error)
         said = as_clause(" ".join(str(error).split()))
-        given = variables.of_the_jvm()
+        given = "; ".join([*variables.of_the_jvm(), *_given_to_jvm(settings)])
         raise PreflightFailed(
             f"Spark does not start in this process ({said}) on {java}. Spark's own messages above say why"
-            f"{f'. It was given these variables: {given}' if given else ''}"
+            f"{f'. It was given {given}' if given else ''}"
         ) from error
+
+
+def _given_to_jvm(settings: SparkSettings) -> list[str]:
+    """The settings that a JVM starts with, and where the user wrote them."""
+    theirs = [name for name in _OF_THE_JVM if name in settings.conf and settings.origin(name) != _OUR_ORIGIN]
+    return [f"{name} of {settings.origin(name)}" for name in theirs]
 
 
 def _start_jvm(java: Java) -> None:

@@ -19,7 +19,6 @@ OF_OTHER_LAUNCHES: Final = (REMOTE, CONNECT_MODE, "SPARK_LOCAL_REMOTE", "SPARK_A
 _OF_THE_JVM: Final = (
     "SPARK_HOME",
     "SPARK_CONF_DIR",
-    submit_arguments.VARIABLE,
     "SPARK_SUBMIT_OPTS",
     "SPARK_LAUNCHER_OPTS",
     "SPARK_DRIVER_MEMORY",
@@ -52,10 +51,10 @@ def check_classic(environment: Mapping[str, str] | None = None) -> None:
         )
 
 
-def of_the_jvm(environment: Mapping[str, str] | None = None) -> str:
-    """The variables that are set and count as a JVM of Spark starts, for the message of one that ended."""
+def of_the_jvm(environment: Mapping[str, str] | None = None) -> list[str]:
+    """The variables that are set and count as a JVM of Spark starts, with their values but without secrets."""
     given = os.environ if environment is None else environment
-    return ", ".join(f"{name}={_shown(given[name])}" for name in _OF_THE_JVM if name in given)
+    return [f"{name}={_shown(given[name])}" for name in _OF_THE_JVM if name in given]
 
 
 def _shown(value: str) -> str:

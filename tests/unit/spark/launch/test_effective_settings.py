@@ -10,7 +10,7 @@ from airflow_provider_streams.errors import PreflightFailed
 from airflow_provider_streams.spark.launch.effective_settings import of_embedded, of_submitted
 from airflow_provider_streams.spark.launch.settings import SparkSettings
 
-OURS = {"spark.master": "local[*,3]", "spark.ours": "ours", "spark.arguments": "ours"}
+OURS = SparkSettings({"spark.master": "local[*,3]", "spark.ours": "ours", "spark.arguments": "ours"})
 
 
 @pytest.fixture

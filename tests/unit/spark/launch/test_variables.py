@@ -21,5 +21,5 @@ def test_one_that_asks_for_spark_connect_is_named_with_its_value_and_the_way_out
 
 def test_those_that_a_jvm_takes_options_from_are_listed_without_secrets() -> None:
     given = {"JAVA_TOOL_OPTIONS": "-Xmx1k -Dmy.password=s3cret", "SPARK_SUBMIT_OPTS": "'", "HOME": "/root"}
-    assert of_the_jvm(given) == "SPARK_SUBMIT_OPTS=(not shown), JAVA_TOOL_OPTIONS='-Xmx1k -Dmy.password=***'"
-    assert of_the_jvm({}) == ""
+    assert of_the_jvm(given) == ["SPARK_SUBMIT_OPTS=(not shown)", "JAVA_TOOL_OPTIONS='-Xmx1k -Dmy.password=***'"]
+    assert of_the_jvm({}) == []

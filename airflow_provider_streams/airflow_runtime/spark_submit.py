@@ -171,7 +171,7 @@ def _home_of(binary: str) -> Path | None:
 
 
 def _home_by_script(binary: str) -> Path | None:
-    """As the script finds it without `SPARK_HOME`."""
+    """As the script finds it without `SPARK_HOME`, which asks a Python. `PreflightFailed`: that does not run."""
     found = shutil.which(binary, path=_search_path())
     if found is None:
         return None
@@ -179,7 +179,13 @@ def _home_by_script(binary: str) -> Path | None:
     if not (search := script.with_name("find_spark_home.py")).is_file():
         return script.parent.parent
     python = os.environ.get("PYSPARK_DRIVER_PYTHON", sys.executable)
-    told = subprocess.run([python, str(search)], capture_output=True, text=True, check=False)  # noqa: S603 - as the script does
+    try:
+        told = subprocess.run([python, str(search)], capture_output=True, text=True, check=False)  # noqa: S603 - as the script does
+    except OSError as error:
+        raise PreflightFailed(
+            f"PYSPARK_DRIVER_PYTHON={python!r} does not run ({error.strerror}), so spark-submit cannot start. Let it "
+            "name a Python that has PySpark and pyarrow, or unset it"
+        ) from None
     return Path(told.stdout.strip()) if told.returncode == 0 else None
 
 

@@ -289,3 +289,12 @@ def test_a_session_of_spark_connect_is_none_of_this_process(monkeypatch: pytest.
     monkeypatch.setattr(embedded, "_start", lambda *_, **__: pytest.fail("a JVM would be started"))
     with pytest.raises(PreflightFailed, match="in another process, or name the connection with spark_conn_id"):
         embedded.embedded_session()
+
+
+def test_a_driver_python_that_does_not_exist_is_named(connections, monkeypatch: pytest.MonkeyPatch) -> None:
+    connections["c"] = connection("spark", "local[2]")
+    monkeypatch.delenv("SPARK_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
+    monkeypatch.setenv("PYSPARK_DRIVER_PYTHON", "/no/such/python")
+    with pytest.raises(PreflightFailed, match=r"PYSPARK_DRIVER_PYTHON='/no/such/python' does not run .* unset it"):
+        launchers.launcher_for("c")

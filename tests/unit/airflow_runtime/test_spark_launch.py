@@ -54,7 +54,7 @@ def test_what_a_driver_program_gets_is_its_owners_alone(tmp_path: Path, mask: in
     before = os.umask(mask)
     try:
         files = spark_submit._Files(tmp_path, "spark_submit_program")
-        files.write({}, SparkSettings({"spark.hadoop.fs.s3a.secret.key": "hunter2"}), "spark-submit")
+        files.write({}, SparkSettings({"spark.hadoop.fs.s3a.secret.key": "hunter2"}))
     finally:
         os.umask(before)
     assert {file.stat().st_mode & 0o777 for file in (files.spec, files.properties)} == {0o600}

@@ -203,7 +203,8 @@ def rest_side() -> Iterator[RestSide]:
 def pulsar_connection(rest_side: RestSide, monkeypatch: pytest.MonkeyPatch) -> RestSide:
     """The connection `pulsar_default` leads to `rest_side`, with the token `token-5d2c`."""
     extra = {"admin_url": rest_side.url, "request_timeout_seconds": 5}
-    connection = {"conn_type": "pulsar", "host": "127.0.0.1", "port": 1, "password": "token-5d2c", "extra": extra}
+    connection = {"conn_type": "pulsar", "host": "pulsar://127.0.0.1", "port": 1, "extra": extra}
+    connection["password"] = "token-5d2c"
     monkeypatch.setenv("AIRFLOW_CONN_PULSAR_DEFAULT", json.dumps(connection))
     return rest_side
 

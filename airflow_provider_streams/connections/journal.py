@@ -14,10 +14,12 @@ from airflow.sdk import BaseHook
 
 from airflow_provider_streams.airflow_features import supervisor_turn
 from airflow_provider_streams.connections.extra import aextra_of, extra_of
+from airflow_provider_streams.connections.missing_connection import refuse_unreadable
 from airflow_provider_streams.connections.table_properties import properties_of
 from airflow_provider_streams.errors import InvalidRequest, JournalError
 from airflow_provider_streams.lake import connections
 from airflow_provider_streams.model.window.window import parse_length
+from airflow_provider_streams.systems.connection.address import host_and_port
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection
@@ -60,7 +62,7 @@ async def aopen_journal(conn_id: str | None = None) -> Journal:
     try:
         connection = await BaseHook.aget_connection(conn_id)
     except AirflowNotFoundException:
-        return await asyncio.to_thread(Journal.open, _embedded_url())
+        return await asyncio.to_thread(Journal.open, _embedded_url(conn_id))
     return await asyncio.to_thread(Journal.open, _connection_url(connection, conn_id, await aextra_of(connection)))
 
 
@@ -69,13 +71,14 @@ def journal_url(conn_id: str) -> str:
 
     Raises:
         JournalError: the connection's type is not a database's.
+        InvalidRequest: Airflow cannot read the connection, or its host is no host.
     """
     connections.resolve_by(properties_of)  # with the journal, its tables may be opened
     try:
         with supervisor_turn():
             connection = BaseHook.get_connection(conn_id)
     except AirflowNotFoundException:
-        return _embedded_url()
+        return _embedded_url(conn_id)
     return _connection_url(connection, conn_id, extra_of(connection))
 
 
@@ -90,7 +93,8 @@ def _keep() -> timedelta | None:
         raise InvalidRequest(f"[streams] journal_keep = {text}: {error}") from error
 
 
-def _embedded_url() -> str:
+def _embedded_url(conn_id: str) -> str:
+    refuse_unreadable(conn_id)  # another journal than the named one would know of no window
     home = Path(os.environ.get("AIRFLOW_HOME", "~/airflow")).expanduser()
     return f"sqlite:///{home / 'streams_journal.db'}"
 
@@ -106,13 +110,16 @@ def _connection_url(connection: Connection, conn_id: str, extra: Mapping[str, ob
         )
     if driver == "sqlite":
         return f"sqlite:///{connection.host or connection.schema or ''}"
+    if connection.password and not connection.login:
+        raise InvalidRequest(f"connection {conn_id!r}: password is given without login: give both, or none")
+    host, port = host_and_port(conn_id, connection.host, connection.port)
     query = {name: str(value) for name, value in extra.items() if isinstance(value, str | int)}
     url = URL.create(
         driver,
         username=connection.login,
         password=connection.password,
-        host=connection.host,
-        port=connection.port,
+        host=host,
+        port=port,
         database=connection.schema,
         query=query,
     )

@@ -20,17 +20,59 @@ def no_connection(conn_id: str, types: Collection[str], advice: str) -> InvalidR
         conn_id: its name.
         types: the connection types that would do; only such connections are suggested.
         advice: what to do.
+
+    Raises:
+        InvalidRequest: it does exist, and Airflow cannot read it.
     """
-    variable = f"{_VARIABLE}{conn_id.upper()}"
-    if os.environ.get(variable):  # Airflow only logs why it passes over a variable
-        return InvalidRequest(
-            f"connection {conn_id!r}: Airflow cannot read the environment variable {variable}. Write it as JSON, or "
-            "percent-encode the parts of its URI"
-        )
+    refuse_unreadable(conn_id)
     near = nearest_name(conn_id, {name for name, type_ in _known() if type_ in types})
     return InvalidRequest(
         f"connection {conn_id!r} does not exist{f'; did you mean {near!r}?' if near else ':'} {advice}"
     )
+
+
+def refuse_unreadable(conn_id: str) -> None:
+    """Say what is wrong with a connection's variable, of which Airflow only logs that it passes over it.
+
+    Raises:
+        InvalidRequest: there is such a variable. Its value is not shown.
+    """
+    variable = f"{_VARIABLE}{conn_id.upper()}"
+    text = os.environ.get(variable)
+    if text:
+        raise InvalidRequest(
+            f"connection {conn_id!r}: Airflow cannot read the environment variable {variable}: {_problem(text)}"
+        )
+
+
+def _problem(text: str) -> str:
+    return _problem_of_json(text) if text.lstrip().startswith("{") else _problem_of_uri(text)
+
+
+def _problem_of_json(text: str) -> str:
+    try:
+        given = json.loads(text)
+    except ValueError:
+        return "it is not JSON"
+    if unknown := sorted(given.keys() - _FIELDS):
+        return f"it has {', '.join(map(repr, unknown))}, and may only have {', '.join(sorted(_FIELDS))}"
+    return "its port must be a whole number, and its extra an object"
+
+
+_FIELDS: Final = frozenset(("conn_type", "description", "host", "login", "password", "schema", "port", "extra"))
+
+
+def _problem_of_uri(text: str) -> str:
+    """Airflow's own message would show what it takes for the port, and that may be the start of a password."""
+    if text.count("://") > _MOST_SCHEMES:
+        return "its URI has more than two ://. Percent-encode those after the ? (%3A%2F%2F), or write it as JSON"
+    return (
+        "its URI cannot be taken apart. Percent-encode / ? # @ : [ ] in login and password (/ is %2F), and the ports "
+        "of several hosts (%3A); or write it as JSON"
+    )
+
+
+_MOST_SCHEMES: Final = 2
 
 
 def _known() -> list[tuple[str, str]]:
@@ -58,7 +100,7 @@ def _type_of(value: str) -> str:
             type_ = str(json.loads(value).get("conn_type") or "")
         except ValueError:
             return ""
-    return type_.replace("-", "_")
+    return type_.replace("-", "_").lower()
 
 
 def _of_database() -> list[tuple[str, str]]:

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_streams.connections.extra import extra_of
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.redaction import register_secret
+from airflow_provider_streams.systems.connection.address import AddressRules, check_whole
 from airflow_provider_streams.systems.connection.catalog_properties import AZURE_NAMES, S3_NAMES, refuse_near_misses
 
 if TYPE_CHECKING:
@@ -37,6 +38,13 @@ if TYPE_CHECKING:
 S3_TYPES = ("aws", "generic")
 AZURE_TYPES = ("wasb", "adls")
 
+_STORE = AddressRules(kind="aws", option="s3.endpoint", secure=("https",), plain=("http",), default="https")
+_HALVES = {
+    "s3.access-key-id": "s3.secret-access-key",
+    "s3.secret-access-key": "s3.access-key-id",
+    "s3.session-token": "s3.access-key-id",
+    "adls.client-secret": "adls.client-id",
+}
 _OF_AMAZON = {
     "aws_access_key_id": "s3.access-key-id",
     "aws_secret_access_key": "s3.secret-access-key",
@@ -83,7 +91,7 @@ def s3_properties(connection: Connection) -> dict[str, str]:
         {"s3.endpoint": service.get("endpoint_url")},
         {name: value for name, value in extra.items() if name.startswith("s3.")},
     )
-    check_endpoint(str(connection.conn_id), properties)
+    check_store(str(connection.conn_id), properties)
     return properties
 
 
@@ -97,26 +105,29 @@ def azure_properties(connection: Connection) -> dict[str, str]:
     _refuse(connection, _NOT_OF_MICROSOFT, advice)
     refuse_near_misses(str(connection.conn_id), extra, (*_OF_MICROSOFT, *_NOT_OF_MICROSOFT, *AZURE_NAMES))
     name, secret = ("client-id", "client-secret") if extra.get("tenant_id") else ("account-name", "account-key")
-    return _properties(
+    properties = _properties(
         {f"adls.{name}": connection.login, f"adls.{secret}": connection.password},
         {"adls.account-key": extra.get("shared_access_key"), "adls.tenant-id": extra.get("tenant_id")},
         # Microsoft's provider takes it with and without the mark of a query, stores' clients without
         {"adls.sas-token": str(extra.get("sas_token") or "").removeprefix("?")},
         {name: value for name, value in extra.items() if name.startswith("adls.")},
     )
+    check_store(str(connection.conn_id), properties)
+    return properties
 
 
-def check_endpoint(conn_id: str, properties: Mapping[str, str]) -> None:
-    """Refuse a store's address with a password, which clients of stores do not use, and show in their errors.
+def check_store(conn_id: str, properties: dict[str, str]) -> None:
+    """Check a store's address and keys, and write the address's scheme as clients expect it.
 
     Raises:
-        InvalidRequest: it has one.
+        InvalidRequest: the address has a password, which clients of stores show in their errors; or no scheme, so
+            that each client would guess one; or a key is given without its other half.
     """
-    if "@" in properties.get("s3.endpoint", ""):
-        raise InvalidRequest(
-            f"connection {conn_id!r}: the address of a store is http(s)://host:port without name and password: put "
-            "these in login and password, or in s3.access-key-id and s3.secret-access-key"
-        )
+    if endpoint := properties.get("s3.endpoint"):
+        properties["s3.endpoint"] = check_whole(conn_id, "the address of a store", endpoint, _STORE)
+    for name, other in _HALVES.items():
+        if properties.get(name) and not properties.get(other):
+            raise InvalidRequest(f"connection {conn_id!r}: {name} is given without {other}: give both, or none")
 
 
 def _refuse(connection: Connection, names: tuple[str, ...], advice: str) -> None:

@@ -16,11 +16,13 @@ from airflow_provider_streams.connections.store_properties import (
     AZURE_TYPES,
     S3_TYPES,
     azure_properties,
-    check_endpoint,
+    check_store,
     s3_properties,
 )
 from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.systems.connection.address import Parts, address_of, check_whole, scheme_of
 from airflow_provider_streams.systems.connection.catalog_properties import (
+    ADDRESS,
     CATALOG_TYPES,
     ICEBERG_NAMES,
     refuse_near_misses,
@@ -45,17 +47,18 @@ def properties_of(conn_id: str) -> dict[str, str]:
             conn_id, types, "a table's `conn_id` names a connection under Admin, Connections"
         ) from error
     known = {
-        "iceberg": iceberg_properties,
+        **dict.fromkeys(ADDRESS.accepted_types.keys() - {""}, iceberg_properties),
         **dict.fromkeys(S3_TYPES, s3_properties),
         **dict.fromkeys(AZURE_TYPES, azure_properties),
     }
-    if connection.conn_type not in known:
+    kind = (connection.conn_type or "").lower()
+    if kind not in known:
         raise InvalidRequest(
             f"connection {conn_id!r} is of type {connection.conn_type!r}: a table in a catalog needs type 'iceberg', "
             f"a folder of a bucket {' or '.join(map(repr, S3_TYPES))}, and a folder of an Azure container "
             f"{' or '.join(map(repr, AZURE_TYPES))}"
         )
-    return known[connection.conn_type](connection)
+    return known[kind](connection)
 
 
 def iceberg_properties(connection: Connection) -> dict[str, str]:
@@ -77,22 +80,42 @@ def iceberg_properties(connection: Connection) -> dict[str, str]:
             f"connection {connection.conn_id!r}: no Iceberg catalog is of type {kind!r}; known: "
             f"{', '.join(CATALOG_TYPES)}. Without a type, the address decides"
         )
-    check_endpoint(str(connection.conn_id), found)
-    uri = _uri(connection)
+    check_store(str(connection.conn_id), found)
+    uri = _uri(connection, found.get("uri", ""))
     if uri:
-        found.setdefault("uri", uri)
-    if connection.login and connection.password:
+        found["uri"] = uri
+    if connection.login or connection.password:
+        _check_credential(connection, found)
         found.setdefault("credential", f"{connection.login}:{connection.password}")
     return found
 
 
-def _uri(connection: Connection) -> str:
-    """The host as it is; of a connection that was written as a URI, put together again."""
-    host = connection.host or ""
-    if not host or "://" in host:
-        return host.rstrip("/")
-    scheme = connection.schema or "https"
-    return f"{scheme}://{host}{f':{connection.port}' if connection.port else ''}"
+def _uri(connection: Connection, extra: str) -> str:
+    """The address in the extra, or else that of type, host and port."""
+    conn_id = str(connection.conn_id)
+    parts = Parts(conn_id, connection.conn_type, connection.host, connection.port, connection.schema, extra)
+    own = address_of(parts, ADDRESS)
+    return check_whole(conn_id, "extra uri", extra, ADDRESS) or own
+
+
+def _check_credential(connection: Connection, found: Mapping[str, str]) -> None:
+    """Refuse a login or a password that the catalog would not get.
+
+    Raises:
+        InvalidRequest: one is given without the other, or the catalog is no REST catalog. It shows neither.
+    """
+    given, lacking = ("login", "password") if connection.login else ("password", "login")
+    if not getattr(connection, lacking):
+        raise InvalidRequest(
+            f"connection {connection.conn_id!r}: {given} is given without {lacking}: they are OAuth2's client id and "
+            "secret. Give both, or put the whole into the extra credential or token"
+        )
+    is_rest = ADDRESS.is_tls(scheme_of(found.get("uri", "https://"))) is not None
+    if found.get("type", "rest").lower() != "rest" or not is_rest:
+        raise InvalidRequest(
+            f"connection {connection.conn_id!r}: login and password are the credential of a REST catalog, and this is "
+            "another one: leave them empty, and use the properties of that catalog in extra"
+        )
 
 
 def _text(conn_id: str, name: str, value: object) -> str:

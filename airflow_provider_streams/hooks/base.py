@@ -51,7 +51,12 @@ class StreamHook(ConnectionHook):
     def __init__(self, conn_id: str, *, system: str, options: Mapping[str, str] | None = None) -> None:
         declared = declaration_of(system)
         super().__init__(
-            conn_id, kind=system, known=declared.options, options=options, unused_fields=declared.form.unused
+            conn_id,
+            kind=system,
+            known=declared.options,
+            options=options,
+            unused_fields=declared.form.unused,
+            address=declared.address,
         )
         self.system_name = system
 

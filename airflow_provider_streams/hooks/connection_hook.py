@@ -27,11 +27,13 @@ from airflow_provider_streams.connections.settings import (
 from airflow_provider_streams.errors import InvalidRequest, StreamsError
 from airflow_provider_streams.model.name_suggestion import hint_for
 from airflow_provider_streams.redaction import on_secret, remember
+from airflow_provider_streams.systems.connection.address import Parts, address_of, check_type
 from airflow_provider_streams.systems.connection.endpoint import EndpointBase
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection
 
+    from airflow_provider_streams.systems.connection.address import AddressRules
     from airflow_provider_streams.systems.connection.option import Option
 
 E = TypeVar("E", bound=EndpointBase)
@@ -71,6 +73,7 @@ class ConnectionHook(BaseHook):
         options: settings that win over the connection's.
         default_name: of the default connection; by default `<kind>_default`.
         unused_fields: its fields (`login`) that must be empty, and where their content belongs.
+        address: how its address is written; None: its fields hold none.
     """
 
     exclusive_options: ClassVar[frozenset[str]] = frozenset()
@@ -85,11 +88,13 @@ class ConnectionHook(BaseHook):
         options: Mapping[str, str] | None = None,
         default_name: str = "",
         unused_fields: Mapping[str, str] | None = None,
+        address: AddressRules | None = None,
     ) -> None:
         super().__init__()
         self.conn_id, self.kind = conn_id, kind
         self._known = known
         self._unused_fields = unused_fields or {}
+        self._address = address
         self._default_name = default_name or f"{kind}_default"
         self._given = dict(options or {})
         check_names(known, self._given, f"options of a {kind!r} hook: option")
@@ -139,19 +144,39 @@ class ConnectionHook(BaseHook):
         return settings
 
     def _fields(self, connection: Connection) -> Mapping[str, object]:  # noqa: ARG002 - for subclasses
-        """Options that the connection's own fields (host, port, password) hold."""
+        """Options that the connection's own fields (password, schema) hold, its address not among them."""
         return {}
 
     def _of_connection(self, connection: Connection, extra: Mapping[str, object]) -> list[Layer]:
-        if connection.conn_type not in (None, "", self.kind):
+        self._check_type(connection)
+        check_names(self._known, extra, f"connection {self.conn_id!r} of type {self.kind!r}: extra")
+        self._check_fields(connection)
+        origin = f"{CONNECTION} {self.conn_id},"
+        layers = [layer(extra, f"{origin} extra"), layer(self._fields(connection), f"{origin} field of")]
+        if self._address is not None and (url := self._address_of(connection, self._address, layers)):
+            layers.append(layer({self._address.option: url}, f"{origin} field of"))
+        return layers
+
+    def _check_type(self, connection: Connection) -> None:
+        if self._address is not None:
+            check_type(_parts(connection), self._address)
+        elif connection.conn_type not in (None, "", self.kind):
             raise InvalidRequest(
                 f"connection {self.conn_id!r} is of type {connection.conn_type!r}, but one of type {self.kind!r} is "
                 "needed here: name another connection, or correct its type"
             )
-        check_names(self._known, extra, f"connection {self.conn_id!r} of type {self.kind!r}: extra")
-        self._check_fields(connection)
-        origin = f"{CONNECTION} {self.conn_id},"
-        return [layer(extra, f"{origin} extra"), layer(self._fields(connection), f"{origin} field of")]
+
+    def _address_of(self, connection: Connection, rules: AddressRules, layers: Iterable[Layer]) -> str:
+        """The address of a connection's fields; empty where an argument says another."""
+        settings = self._resolve(layers)
+        given = settings[rules.option]
+        if given.is_given and given.origin.startswith("argument"):
+            return ""
+        # where there is a host, it wins over the environment
+        counts = given.is_of_connection or (given.is_given and not connection.host)
+        protected = [_where(settings[name]) for name in rules.protected if settings[name].is_given]
+        parts = _parts(connection)._replace(extra=given.value if counts else "")
+        return address_of(parts, rules, protected)
 
     def _check_fields(self, connection: Connection) -> None:
         """Refuse a field that would be ignored.
@@ -176,7 +201,7 @@ class ConnectionHook(BaseHook):
         if self.conn_id != self._default_name or not (self._given or any(environment(self.kind, self._known))):
             raise no_connection(
                 self.conn_id,
-                (self.kind, ""),
+                (self.kind, "") if self._address is None else self._address.accepted_types,
                 "add it under Admin, Connections, "
                 f"or with `airflow connections add {self.conn_id} --conn-type {self.kind} ..`",
             ) from error
@@ -251,13 +276,17 @@ class SettingsHook(TestableConnection, ConnectionHook, Generic[E, C, A]):
         """A client of the running event loop; it connects when used."""
 
 
-def address_of(connection: Connection, scheme: str) -> str:
-    """`scheme://host:port` of a connection's fields; its host may say the scheme and the port itself."""
-    if not connection.host:
-        return ""
-    url = connection.host if "://" in connection.host else f"{scheme}://{connection.host}"
-    has_port = url.rpartition(":")[2].isdigit()
-    return f"{url}:{connection.port}" if connection.port and not has_port else url
+def _parts(connection: Connection) -> Parts:
+    return Parts(
+        str(connection.conn_id), connection.conn_type, connection.host, connection.port, schema=connection.schema
+    )
+
+
+def _where(setting: Setting) -> str:
+    """The place of a setting, for a person."""
+    if setting.is_of_connection and "field of" in setting.origin:
+        return "the field password"  # the only one that holds a secret
+    return f"{setting.option.name} ({setting.origin})"
 
 
 def check_one_given(owner: object, what: str, name: str | None, source: object) -> None:

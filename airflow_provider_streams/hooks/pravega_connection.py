@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
 
 from airflow_provider_streams.errors import InvalidRequest, NotAuthorized, StreamsError
 from airflow_provider_streams.hooks.base import Sampled, StreamHook
-from airflow_provider_streams.hooks.connection_hook import SettingsHook, address_of, check_one_given
+from airflow_provider_streams.hooks.connection_hook import SettingsHook, check_one_given
 from airflow_provider_streams.hooks.schema_registry import SchemaRegistryHook
 from airflow_provider_streams.model.lazy_module import LazyModule
 from airflow_provider_streams.model.name_suggestion import hint_for
@@ -201,7 +201,6 @@ class PravegaConnection(SettingsHook[Endpoint, "Client", "AsyncClient"], StreamH
 
     def _fields(self, connection: AirflowConnection) -> Mapping[str, object]:
         return {
-            "controller": address_of(connection, "tcp"),
             "scope": connection.schema,
             "username": connection.login,
             "password": connection.password,

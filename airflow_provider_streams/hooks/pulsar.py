@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.base import Sampled, StreamHook
-from airflow_provider_streams.hooks.connection_hook import SettingsHook, address_of, check_one_given
+from airflow_provider_streams.hooks.connection_hook import SettingsHook, check_one_given
 from airflow_provider_streams.model.stream.cut import Cut
 from airflow_provider_streams.model.window.basis import Chained, EventTime, PublishTime
 from airflow_provider_streams.model.window.readiness import Readiness
@@ -253,7 +253,7 @@ class PulsarHook(SettingsHook[Endpoint, AdminClient, AsyncAdminClient], StreamHo
         return acquire(endpoint)
 
     def _fields(self, connection: AirflowConnection) -> Mapping[str, object]:
-        return {"service_url": address_of(connection, "pulsar"), "token": connection.password}
+        return {"token": connection.password}
 
     async def _known_topics(self, source: PulsarSource) -> tuple[Topic, ...]:
         """A pattern is resolved at every call, as new topics may match; names only once."""

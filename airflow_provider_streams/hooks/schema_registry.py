@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from airflow_provider_streams.errors import InvalidRequest, NotAuthorized
-from airflow_provider_streams.hooks.connection_hook import SettingsHook, address_of
+from airflow_provider_streams.hooks.connection_hook import SettingsHook
 from airflow_provider_streams.model.lazy_module import LazyModule
-from airflow_provider_streams.systems.pravega.schema_registry.endpoint import RegistryEndpoint
+from airflow_provider_streams.systems.pravega.schema_registry.endpoint import ADDRESS, RegistryEndpoint
 from airflow_provider_streams.systems.pravega.schema_registry.requests import GroupName
 
 if TYPE_CHECKING:
@@ -51,7 +51,12 @@ class SchemaRegistryHook(SettingsHook[RegistryEndpoint, "RegistryClient", "Async
     def __init__(self, conn_id: str = default_conn_name, *, options: Mapping[str, str] | None = None) -> None:
         known = RegistryEndpoint.options()
         super().__init__(
-            conn_id, kind=self.conn_type, known=known, options=options, default_name=self.default_conn_name
+            conn_id,
+            kind=self.conn_type,
+            known=known,
+            options=options,
+            default_name=self.default_conn_name,
+            address=ADDRESS,
         )
 
     def _opened(self, endpoint: RegistryEndpoint) -> RegistryClient:
@@ -154,7 +159,6 @@ class SchemaRegistryHook(SettingsHook[RegistryEndpoint, "RegistryClient", "Async
 
     def _fields(self, connection: AirflowConnection) -> Mapping[str, object]:
         return {
-            "url": address_of(connection, "http"),
             "namespace": connection.schema,
             "username": connection.login,
             "password": connection.password,

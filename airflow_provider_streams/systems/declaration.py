@@ -15,6 +15,7 @@ from airflow_provider_streams.model.stream.cut import Cut
 from airflow_provider_streams.model.stream.position import Position
 from airflow_provider_streams.model.stream.source import Source
 from airflow_provider_streams.model.window.basis import Basis, BasisLike, BasisName, EventTime, basis_from, class_name
+from airflow_provider_streams.systems.connection.address import AddressRules
 from airflow_provider_streams.systems.connection.list_options import write
 from airflow_provider_streams.systems.connection.option import Option
 
@@ -119,6 +120,8 @@ class Declaration:
     diagnosis: ClassVar[str | None] = None
     """`package.module:Class` of its `systems.diagnosis.Diagnosis`; None: doctor only tests the hook's connection."""
     form: ClassVar[ConnectionForm] = ConnectionForm()
+    address: ClassVar[AddressRules | None] = None
+    """How a connection's fields hold its address; None: they hold none."""
     services: ClassVar[tuple[ConnectionType, ...]] = ()
     """Connections to services next to the system."""
 

@@ -8,7 +8,7 @@ import sys
 import textwrap
 import threading
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -26,7 +26,7 @@ from airflow_provider_streams.doctor.setup import Setup, schedule_of
 from airflow_provider_streams.errors import StreamsError
 from airflow_provider_streams.model.window.basis import SLACK
 from airflow_provider_streams.model.window.window import length_of_seconds, parse_length
-from airflow_provider_streams.systems.registry import known
+from airflow_provider_streams.systems.registry import declaration_of, known
 
 _PATIENCE: Final = 2.0
 """Seconds before a line says what is examined."""
@@ -86,10 +86,15 @@ def _system_of(conn_id: str | None) -> str:
     if conn_id is None:
         return "pulsar"
     try:
-        kind = BaseHook.get_connection(conn_id).conn_type
+        kind = (BaseHook.get_connection(conn_id).conn_type or "").lower()
     except AirflowNotFoundException:
-        kind = None
-    return kind if kind in known() else "pulsar"
+        kind = ""
+    return next((name for name in known() if kind in _types_of(name)), "pulsar")
+
+
+def _types_of(system: str) -> Collection[str]:
+    address = declaration_of(system).address
+    return {system} if address is None else address.accepted_types.keys() - {""}
 
 
 def table(report: Report, width: int | None) -> str:

@@ -22,6 +22,7 @@ from airflow_provider_streams.cli.new_dag.source_facts import SourceFacts, ask_s
 from airflow_provider_streams.cli.option_names import as_options
 from airflow_provider_streams.cli.output import answer
 from airflow_provider_streams.cli.sink_arguments import sink_of
+from airflow_provider_streams.connections.missing_connection import refuse_unreadable
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.sinks.sink import Sink
 from airflow_provider_streams.model.stream.source import Source
@@ -153,6 +154,7 @@ def _exists(conn_id: str) -> bool:
     try:
         BaseHook.get_connection(conn_id)
     except AirflowNotFoundException:
+        refuse_unreadable(conn_id)
         return False
     return True
 

@@ -44,18 +44,18 @@ class Example:
         return (command, f"# with credentials, add: {given}")
 
 
-_BROKER: Final = {"service_url": "pulsar://broker.example.com:6650", "admin_url": "http://broker.example.com:8080"}
+_BROKER: Final = {"service_url": "pulsar+ssl://broker.example.com:6651", "admin_url": "https://broker.example.com:8443"}
 _CATALOG: Final = {"type": "rest", "uri": "https://catalog.example.com", "warehouse": "lake"}
 _EXAMPLES: Final = {
     "pulsar": Example("pulsar", extra=_BROKER, secrets={"password": "PULSAR_TOKEN"}),
     "pravega": Example(
         "pravega",
-        {"host": "controller.example.com", "port": "9090"},
+        {"host": "tls://controller.example.com", "port": "9090"},
         secrets={"login": "PRAVEGA_USER", "password": "PRAVEGA_PASSWORD"},
     ),
     "schema_registry": Example(
         "schema_registry",
-        {"host": "registry.example.com", "port": "9092"},
+        {"host": "https://registry.example.com", "port": "9092"},
         secrets={"login": "REGISTRY_USER", "password": "REGISTRY_PASSWORD"},
     ),
     "iceberg": Example(

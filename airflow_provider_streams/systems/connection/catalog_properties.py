@@ -10,10 +10,22 @@ from collections.abc import Iterable, Mapping
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.name_suggestion import nearest_name
+from airflow_provider_streams.systems.connection.address import AddressRules
 from airflow_provider_streams.systems.connection.option import Option
 
 CATALOG_TYPES = ("rest", "hive", "glue", "dynamodb", "sql", "in-memory", "bigquery")
 """What pyiceberg knows; it need not be installed where connections are read."""
+
+ADDRESS = AddressRules(
+    kind="iceberg",
+    option="uri",
+    secure=("https",),
+    plain=("http",),
+    default="https",
+    takes_others=True,  # a metastore's thrift://, a database's postgresql://
+    schema_is_scheme=True,
+)
+"""How a connection says where the catalog is."""
 
 FORM_OPTIONS: tuple[Option, ...] = (
     Option("type", "Which catalog it is; default: as the address tells", choices=CATALOG_TYPES, label="Catalog type"),

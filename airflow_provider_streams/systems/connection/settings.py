@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urlsplit
 
 from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.systems.connection.address import normal
 from airflow_provider_streams.systems.connection.option import Kind, Option
 
 if TYPE_CHECKING:
@@ -80,6 +81,8 @@ def count(name: str, text: str) -> int:
 
 _PARSERS: dict[Kind, Callable[[str, str], object]] = {
     "word": lambda _name, text: text.lower(),
+    "hosts": lambda _name, text: normal(text),
+    "http": lambda _name, text: normal(text),
     "names": lambda _name, text: tuple(part.strip() for part in text.split(",") if part.strip()),
     "flag": flag,
     "count": count,
@@ -95,7 +98,7 @@ _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+(%\w+)?\]|[\w.-]+)(:\d{1,5})?")
 
 def without_credentials(url: str) -> str:
     """An address as a message may show it: scheme, hosts and ports alone; `..` for anything else."""
-    scheme, mark, rest = url.strip().partition("://")
+    scheme, mark, rest = normal(url.strip()).partition("://")
     if not mark or not _SCHEME.fullmatch(scheme):
         return ".."
     # the text before the last @ may be a password, whatever it holds; or that @ is part of a path or query
@@ -128,7 +131,7 @@ def hosts_of(name: str, url: str, ports: Mapping[str, int], http: str) -> tuple[
     Raises:
         InvalidRequest: another scheme, no host, credentials in the address, or a port that is no number.
     """
-    scheme, mark, rest = url.strip().partition("://")
+    scheme, mark, rest = normal(url.strip()).partition("://")
     shown = without_credentials(url)
     if not mark or scheme not in ports:
         first, second, *_ = ports

@@ -13,7 +13,7 @@ from airflow_provider_streams.model.window.basis import Basis, BasisName
 from airflow_provider_streams.systems.connection.list_options import words
 from airflow_provider_streams.systems.connection.option import Option
 from airflow_provider_streams.systems.declaration import ConnectionForm, ConnectionType, Declaration, PayloadColumns
-from airflow_provider_streams.systems.pravega.client.endpoint import Endpoint
+from airflow_provider_streams.systems.pravega.client.endpoint import ADDRESS, Endpoint
 from airflow_provider_streams.systems.pravega.metadata.segment_names import stream_of
 from airflow_provider_streams.systems.pravega.metadata.stream_cut import StreamCut
 from airflow_provider_streams.systems.pravega.schema_registry.endpoint import RegistryEndpoint
@@ -41,10 +41,11 @@ class Pravega(Declaration):
     conditions = "airflow_provider_streams.systems.pravega.operations.conditions:CONDITIONS"
     ended = "stream_sealed"
     diagnosis = "airflow_provider_streams.systems.pravega.operations.diagnosis:PravegaDiagnosis"
+    address = ADDRESS
     form = ConnectionForm(
         labels={"host": "Controller host", "port": "Controller port", "schema": "Scope", "login": "User"},
         placeholders={
-            "host": "controller.example.com",
+            "host": "tls://controller.example.com",
             "port": "9090",
             "schema": "of streams that are named without one",
             "login": "empty without authentication",
@@ -60,7 +61,7 @@ class Pravega(Declaration):
             ConnectionForm(
                 labels={"host": "Registry host", "port": "Registry port", "schema": "Namespace", "login": "User"},
                 placeholders={
-                    "host": "registry.example.com",
+                    "host": "https://registry.example.com",
                     "port": "9092",
                     "schema": "of groups that are named without one",
                     "login": "empty without authentication",

@@ -13,7 +13,7 @@ from airflow_provider_streams.model.window.basis import BasisName
 from airflow_provider_streams.systems.connection.list_options import numbers, spans, words
 from airflow_provider_streams.systems.connection.option import Option
 from airflow_provider_streams.systems.declaration import ConnectionForm, Declaration, PayloadColumns
-from airflow_provider_streams.systems.pulsar.client.endpoint import Endpoint
+from airflow_provider_streams.systems.pulsar.client.endpoint import ADDRESS, Endpoint
 from airflow_provider_streams.systems.pulsar.column_names import COLUMN_NAMES, DEFAULT_COLUMN_NAMES
 from airflow_provider_streams.systems.pulsar.metadata.names import parent_of
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
@@ -69,9 +69,14 @@ class Pulsar(Declaration):
     starts_at_units = True
     ended = "terminated"
     diagnosis = "airflow_provider_streams.systems.pulsar.operations.diagnosis:PulsarDiagnosis"
+    address = ADDRESS
     form = ConnectionForm(
         labels={"host": "Broker host", "port": "Broker port", "password": "Token (JWT)"},
-        placeholders={"host": "broker.example.com", "port": "6650", "password": "empty without authentication"},
+        placeholders={
+            "host": "pulsar+ssl://broker.example.com",
+            "port": "6651",
+            "password": "empty without authentication",
+        },
         unused={
             "schema": "tenant and namespace are part of each topic's name",
             "login": "a token names its user: give it as password, or in the extra token, token_file or token_env",

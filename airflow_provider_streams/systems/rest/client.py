@@ -7,6 +7,7 @@ import ssl
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any, Generic, Protocol, Self, TypeVar
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -59,7 +60,7 @@ def _settings(endpoint: Service) -> dict[str, Any]:
         # redirects are followed by hand: the library drops or sends credentials by another rule than ours
         "follow_redirects": False,
         # a certificate context takes tens of milliseconds to build
-        "verify": endpoint.ssl_context() if endpoint.route().base.startswith("https") else False,
+        "verify": endpoint.ssl_context() if urlsplit(endpoint.route().base).scheme == "https" else False,
         "limits": httpx.Limits(max_connections=CONCURRENCY, max_keepalive_connections=CONCURRENCY),
     }
 

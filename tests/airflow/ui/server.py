@@ -125,7 +125,9 @@ def _answers(server: ApiServer) -> bool:
 def _environment(home: Path) -> dict[str, str]:
     journal = {"conn_type": "sqlite", "host": str(home / "journal.db"), "password": CANARY, "extra": {"key": CANARY}}
     unreachable = {"admin_url": "http://127.0.0.1:1", "request_timeout_seconds": 2}
-    pulsar = {"conn_type": "pulsar", "host": "127.0.0.1", "port": 1, "password": CANARY, "extra": unreachable}
+    secret = {"port": 1, "password": CANARY}
+    pulsar = {"conn_type": "pulsar", "host": "pulsar://127.0.0.1", **secret, "extra": unreachable}
+    pravega = {"conn_type": "pravega", "host": "tcp://127.0.0.1", **secret, "login": "user", "extra": unreachable}
     return {
         **os.environ,
         "PYTHONPATH": str(home / "plugins"),
@@ -142,5 +144,5 @@ def _environment(home: Path) -> dict[str, str]:
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW_CONN_STREAMS_JOURNAL": json.dumps(journal),
         "AIRFLOW_CONN_PULSAR_DEFAULT": json.dumps(pulsar),
-        "AIRFLOW_CONN_PRAVEGA_DEFAULT": json.dumps({**pulsar, "conn_type": "pravega"}),
+        "AIRFLOW_CONN_PRAVEGA_DEFAULT": json.dumps(pravega),
     }

@@ -25,7 +25,8 @@ def token_file(tmp_path):
 @pytest.fixture
 def connect(monkeypatch):
     def set_extra(system="pulsar", **extra):
-        connection = {"conn_type": system, "host": "h", "extra": extra}
+        scheme = {"pulsar": "pulsar", "pravega": "tcp"}[system]
+        connection = {"conn_type": system, "host": f"{scheme}://h", "extra": extra}
         monkeypatch.setenv(f"AIRFLOW_CONN_{system.upper()}_DEFAULT", json.dumps(connection))
 
     return set_extra

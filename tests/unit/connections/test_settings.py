@@ -55,7 +55,7 @@ def test_each_layer_wins_over_the_ones_after_it(monkeypatch, hook, option, varia
 
 
 def test_pravega_fields_are_controller_scope_and_user(monkeypatch):
-    connection = {"conn_type": "pravega", "host": "c1", "port": 9091, "schema": "orders"}
+    connection = {"conn_type": "pravega", "host": "tcp://c1", "port": 9091, "schema": "orders"}
     connection |= {"login": "reader", "password": "canary-5a"}
     monkeypatch.setenv("AIRFLOW_CONN_PRAVEGA_DEFAULT", json.dumps(connection))
     endpoint = PravegaHook().endpoint()
@@ -108,7 +108,7 @@ def test_no_secret_is_shown(monkeypatch):
     ],
 )
 def test_a_secret_in_the_wrong_place_is_not_shown(monkeypatch, option, value, shown):
-    connection = {"conn_type": "pulsar", "host": "h", "extra": {option: value}}
+    connection = {"conn_type": "pulsar", "host": "pulsar://h", "extra": {option: value}}
     monkeypatch.setenv("AIRFLOW_CONN_PULSAR_DEFAULT", json.dumps(connection))
     token = {} if option.startswith("token") else {"token": "the-token-5e"}
     assert PulsarHook(options=token).settings()[option].shown == shown
@@ -173,7 +173,8 @@ async def test_a_field_that_the_system_does_not_use_is_refused(monkeypatch, fiel
 
 
 @pytest.mark.parametrize(
-    "uri", ["pulsar://h:6650", "pulsar://h:6650/", "pulsar://:the-token@h:6650/?admin_url=http%3A%2F%2Fh"]
+    "uri",
+    ["pulsar://h:6650", "pulsar://h:6650/", "pulsar://:the-token@pulsar%3A%2F%2Fh:6650/?admin_url=http%3A%2F%2Fh"],
 )
 def test_the_empty_fields_of_a_uri_are_no_mistakes(monkeypatch, uri):
     monkeypatch.setenv("AIRFLOW_CONN_PULSAR_DEFAULT", uri)
@@ -245,7 +246,13 @@ def test_a_list_is_several_values_where_an_option_takes_them(monkeypatch):
 def test_a_field_is_refused_or_it_becomes_a_setting(monkeypatch, name):
     """The form hides what is refused, and nothing else is left out."""
     declared = declaration_of(name)
-    fields = {"host": "h", "port": 1, "login": "canary-login", "password": "canary-password", "schema": "canary-schema"}
+    fields = {
+        "host": f"{declaration_of(name).address.plain[0]}://h",
+        "port": 1,
+        "login": "canary-login",
+        "password": "canary-password",
+        "schema": "canary-schema",
+    }
     connection = {"conn_type": name} | {one: fields[one] for one in fields.keys() - declared.form.unused.keys()}
     monkeypatch.setenv(f"AIRFLOW_CONN_{name.upper()}_DEFAULT", json.dumps(connection))
     values = " ".join(hook_of(name, f"{name}_default").options().values())
@@ -266,7 +273,7 @@ def test_aliases_case_and_empty_fields_are_no_mistakes(monkeypatch):
 
 
 @pytest.mark.parametrize("hook", [PulsarHook, PravegaHook, SchemaRegistryHook])
-@pytest.mark.parametrize("kind", ["pulsr", "http", "pulsar+ssl"])
+@pytest.mark.parametrize("kind", ["pulsr", "http", "kafka", "generic"])
 def test_a_connection_of_another_type_is_refused(monkeypatch, hook, kind):
     name = hook.default_conn_name
     monkeypatch.setenv(f"AIRFLOW_CONN_{name.upper()}", json.dumps({"conn_type": kind, "host": "h"}))

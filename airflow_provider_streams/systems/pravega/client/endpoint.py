@@ -6,12 +6,22 @@ from dataclasses import MISSING, dataclass
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.systems.connection import secret_references, settings
+from airflow_provider_streams.systems.connection.address import AddressRules
 from airflow_provider_streams.systems.connection.endpoint import ClusterEndpoint, setting
 from airflow_provider_streams.systems.connection.redirect_policy import RedirectPolicy
 from airflow_provider_streams.systems.pravega.schema_registry.endpoint import RegistryEndpoint
 
-_PORTS = dict.fromkeys(("tcp", "tls", "pravega", "ssl", "tcps", "pravegas"), 9090)
-_PLAIN = {"tcp", "pravega"}
+ADDRESS = AddressRules(
+    kind="pravega",
+    option="controller",
+    secure=("tls", "ssl", "tcps", "pravegas"),
+    plain=("tcp", "pravega"),
+    default="tcp",
+    types=frozenset({"tcp", "tls", "ssl", "tcps", "pravegas"}),
+    protected=("password", "token", "keycloak_file", "tls_ca_file"),
+)
+"""How a connection says where controllers are."""
+_PORTS = dict.fromkeys(("tcp", "tls", *ADDRESS.plain, *ADDRESS.secure), 9090)
 _NEEDS: dict[str, tuple[str, ...]] = {
     "none": (),
     "basic": ("username", "password"),
@@ -96,6 +106,11 @@ class Endpoint(ClusterEndpoint):
             raise InvalidRequest(
                 "the password has no user: set the option username (a connection's field Login), or auth_method=none"
             )
+        if self.method in ("bearer", "keycloak") and self.username and not (self.password or self.auth_method):
+            raise InvalidRequest(
+                f"the user has no password, and {_NEEDS[self.method][0]} is given: leave username empty (a "
+                "connection's fields Login and Password), or leave the other out"
+            )
         for name in _NEEDS[self.method]:
             if not getattr(self, name):
                 raise InvalidRequest(f"auth_method {self.method} needs the option {name}")
@@ -158,4 +173,4 @@ def parse_controller(uri: str) -> tuple[bool, tuple[tuple[str, int], ...]]:
         InvalidRequest: another scheme, no host, credentials in the address, or a port that is no number.
     """
     scheme, hosts = settings.hosts_of("controller", uri, _PORTS, "rest_url")
-    return scheme not in _PLAIN, hosts
+    return scheme in ADDRESS.secure, hosts

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import httpx
 
 from airflow_provider_streams.errors import AuthenticationFailed, NotAuthorized, SourceNotFound, SystemUnavailable
+from airflow_provider_streams.systems.connection.address import normal
 from airflow_provider_streams.systems.connection.tls import tls_refusal
 from airflow_provider_streams.systems.pravega.client.credentials import Credentials
 from airflow_provider_streams.systems.pravega.client.endpoint import Endpoint
@@ -30,7 +31,7 @@ def server_date(endpoint: Endpoint) -> str:
 def _get(endpoint: Endpoint, action: str, path: str, query: Mapping[str, int] | None, subject: str) -> httpx.Response:
     base = endpoint.rest_url.rstrip("/").removesuffix("/v1")
     header = Credentials(endpoint).header()
-    verify = endpoint.ssl_context() if base.startswith("https://") else True
+    verify = endpoint.ssl_context() if normal(base).startswith("https:") else True
     try:
         with httpx.Client(timeout=endpoint.request_timeout_seconds, verify=verify) as http:
             headers = {"Authorization": header} if header else {}

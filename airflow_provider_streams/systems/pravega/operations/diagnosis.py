@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from airflow_provider_streams.errors import NotAuthorized
 from airflow_provider_streams.model.stream.source import Source
+from airflow_provider_streams.systems.connection.address import normal
 from airflow_provider_streams.systems.diagnosis import Grant, ServerTime, Service, bounded
 from airflow_provider_streams.systems.pravega.client import controller_calls, hold_calls
 from airflow_provider_streams.systems.pravega.client.endpoint import Endpoint
@@ -96,7 +97,7 @@ class PravegaDiagnosis:
             "REST API",
             "rest_url",
             lambda: (_host_of(endpoint.rest_url),),
-            endpoint.rest_url.startswith("https"),
+            normal(endpoint.rest_url).startswith("https:"),
             endpoint.ssl_context,
             self._ask_health,
         )
@@ -183,7 +184,7 @@ def _registry(registry: RegistryEndpoint, scope: str) -> Service:
         "schema registry",
         "registry_url",
         lambda: (_host_of(registry.url),),
-        registry.url.startswith("https"),
+        normal(registry.url).startswith("https:"),
         registry.ssl_context,
         sign_in,
     )

@@ -9,9 +9,21 @@ from urllib.parse import urlsplit
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.redaction import register_secret
 from airflow_provider_streams.systems.connection import secret_references
+from airflow_provider_streams.systems.connection.address import AddressRules
 from airflow_provider_streams.systems.connection.endpoint import EndpointBase, setting
 from airflow_provider_streams.systems.connection.redirect_policy import RedirectPolicy
 from airflow_provider_streams.systems.rest.exchange import Route
+
+ADDRESS = AddressRules(
+    kind="schema_registry",
+    option="url",
+    secure=("https",),
+    plain=("http",),
+    default="http",
+    types=frozenset({"https"}),  # `http` is the type of Airflow's own HTTP connections
+    protected=("password", "token", "tls_ca_file"),
+)
+"""How a connection says where the registry is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from airflow_provider_streams.errors import InvalidRequest, RedirectRefused
 from airflow_provider_streams.model.extras import importing
 from airflow_provider_streams.systems.connection import secret_references, settings
+from airflow_provider_streams.systems.connection.address import AddressRules
 from airflow_provider_streams.systems.connection.endpoint import ClusterEndpoint, setting
 from airflow_provider_streams.systems.connection.redirect_policy import RedirectPolicy
 from airflow_provider_streams.systems.connection.tls import client_context
@@ -18,6 +19,16 @@ from airflow_provider_streams.systems.pulsar.reading.entry_limits import GREATES
 from airflow_provider_streams.systems.rest.exchange import Dialect, Route
 
 _PORTS = {"pulsar": 6650, "pulsar+ssl": 6651}
+ADDRESS = AddressRules(
+    kind="pulsar",
+    option="service_url",
+    secure=("pulsar+ssl",),
+    plain=("pulsar",),
+    default="pulsar",
+    types=frozenset({"pulsar+ssl"}),
+    protected=("token", "token_file", "token_env", "tls_cert_file", "tls_ca_file"),
+)
+"""How a connection says where brokers are."""
 _DIALECT = Dialect(
     passing=((412, "find owner"), (412, "owner broker"), (404, "no owner")),
     # a question about an entry that is not there, or a schema that does not fit: asking again does not change it

@@ -1,0 +1,280 @@
+"""Where a connection leads, and whether with TLS: one rule for every system and for every way to write it.
+
+Airflow has four places for a scheme: the type (`pulsar+ssl://host` in a URI), the field Host, a field of its own, and
+the extra that holds the whole address. It means the same in all of them.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from airflow_provider_streams.errors import InvalidRequest
+
+
+@dataclass(frozen=True, slots=True)
+class AddressRules:
+    """How the address of a system may be written."""
+
+    kind: str
+    """The type of its connections. It says nothing about TLS."""
+    option: str
+    """The extra that holds the whole address."""
+    secure: tuple[str, ...]
+    """Schemes with TLS. The first is advised."""
+    plain: tuple[str, ...]
+    """Schemes without TLS. The first is advised."""
+    default: str
+    """The scheme of a connection that names none and has nothing to protect."""
+    types: frozenset[str] = frozenset()
+    """Schemes that may be the connection's type, as in a URI; `<kind>+<scheme>` always may."""
+    protected: tuple[str, ...] = ()
+    """Options that travel to this address, or show that TLS was meant: with one of them, no scheme is guessed."""
+    takes_others: bool = False
+    """Whether addresses of other schemes pass as they are."""
+    schema_is_scheme: bool = False
+    """Whether the field Schema holds a scheme."""
+
+    def is_tls(self, scheme: str) -> bool | None:
+        """Whether a scheme means TLS; None: it is none of ours."""
+        return True if scheme in self.secure else False if scheme in self.plain else None
+
+    @property
+    def accepted_types(self) -> dict[str, str]:
+        """Each type that a connection may have, in lower case, and the scheme that it means; empty: none."""
+        schemes = (*self.secure, *self.plain)
+        named = {f"{self.kind}+{scheme}": scheme for scheme in schemes}
+        named |= {scheme: scheme for scheme in schemes if scheme in self.types}
+        # a URI with `-` for `+` is stored with `_`
+        stored = {name.replace("+", "_"): scheme for name, scheme in named.items()}
+        return {"": "", self.kind: "", **stored, **named}
+
+    @property
+    def tls_type(self) -> str:
+        """The type that means TLS, as a URI begins."""
+        scheme = self.secure[0]
+        return scheme if scheme in self.types else f"{self.kind.replace('_', '-')}+{scheme}"
+
+    def scheme_of_type(self, conn_type: str | None) -> str | None:
+        """The scheme that a connection's type means; empty: it says none; None: it is another system's type."""
+        return self.accepted_types.get((conn_type or "").lower())
+
+
+class Parts(NamedTuple):
+    """What a connection says of an address. Its fields are those of Airflow."""
+
+    conn_id: str
+    conn_type: str | None = None
+    host: str | None = None
+    port: int | None = None
+    schema: str | None = None
+    extra: str = ""
+    """The address in the extra."""
+
+
+def address_of(parts: Parts, rules: AddressRules, protected: Sequence[str] = ()) -> str:
+    """`scheme://host:port` of a connection's type, host and port; empty without a host. Pure.
+
+    Args:
+        parts: of the connection.
+        rules: of its system.
+        protected: what must not travel without TLS, for a person: `the field password`.
+
+    Raises:
+        InvalidRequest: the type is another system's; the places contradict each other; the host holds credentials or
+            is no host; or nothing says whether something protected may travel without TLS. It names the fields, and
+            shows no value of theirs but schemes.
+    """
+    check_type(parts, rules)
+    _check_was_read(parts, rules)
+    written = tuple(_written(parts, rules))
+    _check_agreement(parts, written, rules)
+    if protected and not written:
+        raise _unspoken(parts, protected, rules)
+    host = (parts.host or "").strip()
+    if not host:
+        return ""
+    scheme, rest = _split(host)
+    scheme = scheme or next((one.scheme for one in written if one.place != f"extra {rules.option}"), rules.default)
+    return f"{scheme}://{_authority(parts, scheme, rest, rules)}"
+
+
+def check_type(parts: Parts, rules: AddressRules) -> None:
+    """Check that a connection is of a system's type.
+
+    Raises:
+        InvalidRequest: it is of another type.
+    """
+    if rules.scheme_of_type(parts.conn_type) is None:
+        raise InvalidRequest(
+            f"connection {parts.conn_id!r} is of type {parts.conn_type!r}, but one of type {rules.kind!r} (with TLS "
+            f"also {rules.tls_type!r}) is needed here: name another connection, or correct its type"
+        )
+
+
+class _Written(NamedTuple):
+    place: str
+    scheme: str
+
+
+def _written(parts: Parts, rules: AddressRules) -> Iterator[_Written]:
+    """Each place that says a scheme: the host first, as it is what people see."""
+    places = {
+        "host": _split(parts.host or "")[0],
+        "schema": (parts.schema or "").strip().lower() if rules.schema_is_scheme else "",
+        "conn_type": rules.scheme_of_type(parts.conn_type) or "",
+        f"extra {rules.option}": _split(parts.extra)[0],
+    }
+    for place, scheme in places.items():
+        is_passed = rules.takes_others or place.startswith("extra")  # the system checks its own options
+        if scheme and rules.is_tls(scheme) is None and not is_passed:
+            raise InvalidRequest(
+                f"connection {parts.conn_id!r}: {place} has the scheme {scheme}://, but {_shown_schemes(rules)} is "
+                "needed"
+            )
+        if scheme:
+            yield _Written(place, scheme)
+
+
+def _check_agreement(parts: Parts, written: Sequence[_Written], rules: AddressRules) -> None:
+    """Two places that differ about TLS: one of them is a mistake, and we cannot know which."""
+    known = [(one, tls) for one in written if (tls := rules.is_tls(one.scheme)) is not None]
+    if len({tls for _, tls in known}) > 1:
+        said = ", ".join(f"{one.place} says {one.scheme}:// ({'with' if tls else 'without'} TLS)" for one, tls in known)
+        raise InvalidRequest(f"connection {parts.conn_id!r} contradicts itself: {said}. Correct one of them")
+
+
+def _unspoken(parts: Parts, protected: Sequence[str], rules: AddressRules) -> InvalidRequest:
+    return InvalidRequest(
+        f"connection {parts.conn_id!r} has {' and '.join(protected)}, but nothing says whether to use TLS. Write the "
+        f"scheme in front of the host: {rules.secure[0]}://HOST with TLS, or {rules.plain[0]}://HOST if secrets may "
+        f"travel in clear. A URI with TLS begins with {rules.tls_type}://"
+    )
+
+
+def _check_was_read(parts: Parts, rules: AddressRules) -> None:
+    """A URI whose scheme Airflow cannot read (`schema_registry://`) becomes nothing but the field Schema."""
+    if not parts.conn_type and not parts.host and "@" in (parts.schema or ""):
+        raise InvalidRequest(
+            f"connection {parts.conn_id!r} has neither type nor host, but an address in schema: Airflow could not read "
+            f"its URI. Begin with {rules.kind.replace('_', '-')}://, without an underscore"
+        )
+
+
+# Hosts and ports
+
+
+def host_and_port(conn_id: str, host: str | None, port: int | None) -> tuple[str | None, int | None]:
+    """The one host of a connection, without the brackets of IPv6, and its port: its own, or that of the field.
+
+    Raises:
+        InvalidRequest: it is an address with a scheme or credentials, or says another port than the field.
+    """
+    if not host or host.startswith("/"):  # a database's socket
+        return host or None, port
+    found, own = _host_and_port(conn_id, host.strip())
+    if own and port and own != port:
+        raise _two_ports(conn_id, own, port)
+    return found.removeprefix("[").removesuffix("]"), own or port
+
+
+_PART: Final = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+(%\w+)?\]|[^:\[\]/?#@\s]+)(:(?P<port>\d{1,5}))?")
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
+_NO_AUTHORITY: Final = re.compile(r"[/?#]")
+
+
+def _split(address: str) -> tuple[str, str]:
+    """The scheme in lower case, and the rest."""
+    before, mark, rest = address.strip().partition("://")
+    return (before.lower(), rest) if mark and _SCHEME.fullmatch(before) else ("", address.strip())
+
+
+def scheme_of(address: str) -> str:
+    """Its scheme in lower case; empty: it has none."""
+    return _split(address)[0]
+
+
+def check_whole(conn_id: str, place: str, address: str, rules: AddressRules) -> str:
+    """An address that stands alone, with its scheme in lower case; empty if it is.
+
+    Raises:
+        InvalidRequest: it has no scheme, or it has credentials although it is one of the web. It is not shown.
+    """
+    scheme, rest = _split(address)
+    if "@" in _authority_of(rest) and (not scheme or rules.is_tls(scheme) is not None):
+        raise InvalidRequest(
+            f"connection {conn_id!r}: {place} must be http(s)://host:port without name and password: put these into "
+            "login and password"
+        )
+    if address and not scheme:
+        raise InvalidRequest(f"connection {conn_id!r}: {place} has no scheme: begin with {_shown_schemes(rules)}")
+    return normal(address)
+
+
+def normal(address: str) -> str:
+    """An address with its scheme in lower case, as all comparisons expect it."""
+    scheme, rest = _split(address)
+    return f"{scheme}://{rest}" if scheme else address
+
+
+def _authority(parts: Parts, scheme: str, rest: str, rules: AddressRules) -> str:
+    """Hosts with ports, and the path without its last slash."""
+    authority = _authority_of(rest)
+    path = rest.removeprefix(authority).rstrip("/")
+    is_ours = rules.is_tls(scheme) is not None
+    if "@" in authority and is_ours:
+        raise InvalidRequest(
+            f"connection {parts.conn_id!r}: host must not hold credentials: put them into login and password"
+        )
+    if not is_ours and parts.port is None:
+        return authority + path
+    user, mark, hosts = authority.rpartition("@")
+    return f"{user}{mark}{','.join(_with_port(parts, hosts.split(',')))}{path}"
+
+
+def _authority_of(rest: str) -> str:
+    return _NO_AUTHORITY.split(rest, maxsplit=1)[0]
+
+
+def _with_port(parts: Parts, hosts: Iterable[str]) -> list[str]:
+    """Each host with its port: its own, or that of the field."""
+    pairs = [_host_and_port(parts.conn_id, one.strip()) for one in hosts]
+    if parts.port and all(own and own != parts.port for _, own in pairs):
+        raise _two_ports(parts.conn_id, pairs[-1][1], parts.port)
+    ports = [own or parts.port for _, own in pairs]
+    return [f"{host}:{port}" if port else host for (host, _), port in zip(pairs, ports, strict=True)]
+
+
+def _two_ports(conn_id: str, own: int | None, port: int) -> InvalidRequest:
+    return InvalidRequest(
+        f"connection {conn_id!r} contradicts itself: host says port {own}, and port says {port}. Leave one of them "
+        "empty"
+    )
+
+
+def _host_and_port(conn_id: str, part: str) -> tuple[str, int | None]:
+    if is_ipv6(part):
+        return f"[{part}]", None
+    found = _PART.fullmatch(part)
+    if found is None:
+        raise InvalidRequest(
+            f"connection {conn_id!r}: host is none: write each host as host, host:port or [address]:port, "
+            "several of them between commas"
+        )
+    return found["host"], int(found["port"]) if found["port"] else None
+
+
+def is_ipv6(text: str) -> bool:
+    """Whether a text is an address of IPv6 without brackets."""
+    try:
+        ipaddress.IPv6Address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _shown_schemes(rules: AddressRules) -> str:
+    return f"{rules.secure[0]}:// (with TLS) or {rules.plain[0]}:// (without)"

@@ -1,0 +1,143 @@
+"""Every documented way to write a connection leads where the page says, or is refused by the names of its fields."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from airflow.sdk import Connection
+
+from airflow_provider_streams.connections.extra import extra_of
+from airflow_provider_streams.connections.table_properties import properties_of
+from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.hooks.pravega import PravegaHook
+from airflow_provider_streams.hooks.pulsar import PulsarHook
+from airflow_provider_streams.hooks.schema_registry import SchemaRegistryHook
+from airflow_provider_streams.systems.connection import catalog_properties
+from airflow_provider_streams.systems.connection.address import Parts, address_of, normal
+from airflow_provider_streams.systems.pravega.client import endpoint as pravega
+from airflow_provider_streams.systems.pravega.schema_registry import endpoint as registry
+from airflow_provider_streams.systems.pulsar.client import endpoint as pulsar
+from tests.unit.connections.spellings import CLEAR, SECRET, Spelling, spellings
+
+SPELLINGS = spellings()
+RULES = {
+    "Pulsar": pulsar.ADDRESS,
+    "Pravega": pravega.ADDRESS,
+    "Schema Registry": registry.ADDRESS,
+    "Iceberg": catalog_properties.ADDRESS,
+}
+ADDRESSES = {
+    "Pulsar": lambda name: PulsarHook(name).endpoint().service_url,
+    "Pravega": lambda name: PravegaHook(name).endpoint().controller,
+    "Schema Registry": lambda name: SchemaRegistryHook(name).endpoint().url,
+    "Iceberg": lambda name: properties_of(name)["uri"],
+}
+OF_THE_HOOKS = ("needs the option password", "has no", "belong together", "is given without", "does not use", "REST")
+"""Reasons that are not about the address alone."""
+
+
+def ids(one: Spelling) -> str:
+    return f"{one.system}: {one.written}"
+
+
+def test_the_page_has_enough_of_them_for_every_system() -> None:
+    assert len(SPELLINGS) >= 80
+    assert {one.system for one in SPELLINGS} == RULES.keys()
+    assert len(set(SPELLINGS)) == len(SPELLINGS)
+    for system in RULES:
+        assert any(one.is_refused for one in SPELLINGS if one.system == system)
+
+
+def test_a_secret_in_clear_is_marked_as_such() -> None:
+    for one in SPELLINGS:
+        in_clear = SECRET in one.written and not one.is_refused and not one.is_tls
+        assert one.outcome.endswith(CLEAR) == in_clear, one
+
+
+@pytest.mark.parametrize("one", SPELLINGS, ids=ids)
+def test_a_hook_goes_where_the_page_says(monkeypatch: pytest.MonkeyPatch, one: Spelling) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_SPELT", one.written)
+    if not one.is_refused:
+        assert ADDRESSES[one.system]("spelt") == one.address
+        return
+    with pytest.raises(InvalidRequest) as caught:
+        ADDRESSES[one.system]("spelt")
+    for reason in one.reasons:
+        assert reason in str(caught.value)
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("one", SPELLINGS, ids=ids)
+def test_one_function_decides_for_all_systems(one: Spelling) -> None:
+    rules = RULES[one.system]
+    try:
+        parts = parts_of(one, rules.option)
+    except Exception:  # noqa: BLE001 - Airflow's errors are of many kinds
+        assert one.reasons == ["Airflow cannot read the environment variable"]
+        return
+    if one.is_refused and any(known in one.outcome for known in OF_THE_HOOKS):
+        return
+    protected = ["a secret"] if (SECRET in one.written or "tls_" in one.written) and one.system != "Iceberg" else []
+    if not one.is_refused:
+        assert one.address in (address_of(parts, rules, protected), normal(parts.extra))
+        return
+    with pytest.raises(InvalidRequest) as caught:
+        address_of(parts, rules, protected)
+    assert all(reason in str(caught.value) for reason in one.reasons)
+
+
+def parts_of(one: Spelling, option: str) -> Parts:
+    read = Connection.from_json if one.written.startswith("{") else Connection.from_uri
+    connection = read(one.written, conn_id="spelt")
+    extra = extra_of(connection).get(option) or ""
+    return Parts("spelt", connection.conn_type, connection.host, connection.port, connection.schema, extra)
+
+
+@pytest.mark.parametrize("variable", ["STREAMS_PULSAR_TOKEN", "STREAMS_PULSAR_TLS_CA_FILE"])
+def test_what_the_environment_adds_does_not_travel_by_a_guess(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_PULSAR_DEFAULT", "pulsar://broker:6650")
+    assert PulsarHook().endpoint().service_url == "pulsar://broker:6650"
+    monkeypatch.setenv(variable, "canary-91")
+    with pytest.raises(InvalidRequest, match=f"environment {variable}.*nothing says whether to use TLS") as caught:
+        PulsarHook().endpoint()
+    assert "canary-91" not in str(caught.value)
+    argument = {"service_url": "pulsar+ssl://other:6651"}
+    assert PulsarHook(options=argument).endpoint().service_url == "pulsar+ssl://other:6651"
+
+
+def test_a_type_with_tls_contradicts_an_address_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PULSAR_SERVICE_URL", "pulsar://broker:6650")
+    monkeypatch.setenv("AIRFLOW_CONN_PULSAR_DEFAULT", json.dumps({"conn_type": "pulsar+ssl", "password": "canary-92"}))
+    with pytest.raises(InvalidRequest, match=r"conn_type says pulsar\+ssl://"):
+        PulsarHook().endpoint()
+
+
+async def test_an_event_loop_is_refused_in_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_PULSAR_DEFAULT", "pulsar://:canary-93@broker:6650")
+    with pytest.raises(InvalidRequest, match="nothing says whether to use TLS"):
+        await PulsarHook().aoptions()
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "address"),
+    [
+        ("one,two:6652", 6651, "pulsar://one:6651,two:6652"),
+        (" one , two ", 6651, "pulsar://one:6651,two:6651"),
+        ("fe80::1%eth0", 6651, "pulsar://[fe80::1%eth0]:6651"),
+        ("[::1]:6651", 6651, "pulsar://[::1]:6651"),
+        ("::1,[::2]:6652", 6651, "pulsar://[::1]:6651,[::2]:6652"),
+        ("broker/", None, "pulsar://broker"),
+        ("", 6651, ""),
+        (None, None, ""),
+    ],
+)
+def test_each_host_keeps_its_port_and_gets_one(host: str | None, port: int | None, address: str) -> None:
+    assert address_of(Parts("c", "pulsar", host, port), pulsar.ADDRESS) == address
+
+
+@pytest.mark.parametrize("host", ["a b", "a:", "a:x", "a:1:2", "[::1", "::1]", "a,,b", "://h", "[::1]x", "a:123456"])
+def test_what_is_no_host_is_refused_without_being_shown(host: str) -> None:
+    with pytest.raises(InvalidRequest, match="'c': host is none") as caught:
+        address_of(Parts("c", "pulsar", host, None), pulsar.ADDRESS)
+    assert host not in str(caught.value)

@@ -19,6 +19,7 @@ from airflow_provider_streams.errors import (
     SystemUnavailable,
 )
 from airflow_provider_streams.formats.decoder import Decoder, Payloads
+from airflow_provider_streams.hooks.schema_registry import SchemaRegistryHook
 from airflow_provider_streams.model.plan.plan import Plan, PlanRequest
 from airflow_provider_streams.model.plan.receipt import compare
 from airflow_provider_streams.model.schema.payload import Json, Registry
@@ -319,3 +320,17 @@ def test_a_registry_that_is_not_there_is_unavailable(written):
     system = PravegaSystem(Endpoint("tcp://127.0.0.1:9"))
     with pytest.raises(InvalidRequest, match="registry_url"):
         system.schemas(written.source("any"))
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    ["schema-registry://http://{address}/ns", "schema-registry+http://{address}", "schema-registry://{address}"],
+)
+def test_a_registry_is_reached_as_its_connection_says(schema_registry_server, monkeypatch, spelling):
+    url = schema_registry_server.url
+    secret = "" if spelling == "schema-registry://{address}" else "me:canary-of-a-password@"
+    monkeypatch.setenv("AIRFLOW_CONN_SPELT", spelling.format(address=secret + url.partition("://")[2]))
+    with closing(SchemaRegistryHook("spelt")) as hook:
+        works, said = hook.test_connection()
+    assert works, said
+    assert "accepts us" in said

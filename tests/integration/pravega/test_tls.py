@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import closing
+from urllib.parse import quote
 
 import pytest
 
 from airflow_provider_streams.errors import CertificateNotTrusted
+from airflow_provider_streams.hooks.pravega import PravegaHook
 from airflow_provider_streams.systems.pravega.client.segment_store_connection import AsyncConnection, Connection
 from airflow_provider_streams.systems.pravega.operations.health import UP, health
 from airflow_provider_streams.systems.pravega.planning import cuts
@@ -96,3 +98,25 @@ def test_a_segment_store_that_cannot_be_trusted_ends_it(server):
             Connection(endpoint, store)
         with pytest.raises(CertificateNotTrusted):
             asyncio.run(AsyncConnection.open(endpoint, store))
+
+
+SPELLINGS = [
+    "tls://{user}:{password}@{address}/s?tls_ca_file={ca}",
+    "pravega+tls://{user}:{password}@{address}/s?tls_ca_file={ca}",
+    "pravega://tls://{user}:{password}@{address}/s?tls_ca_file={ca}",
+]
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_a_uri_that_asks_for_tls_gets_it(server, monkeypatch, spelling):
+    words = {
+        "user": ADMIN,
+        "password": quote(server.password(), safe=""),
+        "address": server.controller_uri.partition("://")[2],
+        "ca": quote(str(server.certificates.authority), safe=""),
+    }
+    monkeypatch.setenv("AIRFLOW_CONN_SPELT", spelling.format(**words))
+    with closing(PravegaHook("spelt")) as hook:
+        works, said = hook.test_connection()
+    assert works, said
+    assert f"Pravega at {server.controller_uri} accepts us" in said

@@ -9,11 +9,13 @@ import traceback
 from contextlib import closing, nullcontext
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import quote
 
 import pulsar
 import pytest
 
 from airflow_provider_streams.errors import AuthenticationFailed, CertificateNotTrusted, InvalidRequest, RedirectRefused
+from airflow_provider_streams.hooks.pulsar import PulsarHook
 from airflow_provider_streams.model.plan.plan import PlanRequest
 from airflow_provider_streams.model.plan.receipt import compare
 from airflow_provider_streams.model.window.window import Window
@@ -165,3 +167,35 @@ def test_no_error_of_a_refused_token_shows_it(pulsar_auth_server, topic, tmp_pat
                 system.plan(request(topic))
             shown = "".join(traceback.format_exception(caught.value))
             assert not [piece for piece in text.split() if piece in shown]
+
+
+SPELLINGS = [
+    "pulsar+ssl://:{token}@{address}/?admin_url={admin}&tls_ca_file={ca}",
+    "pulsar-ssl://:{token}@{address}/?admin_url={admin}&tls_ca_file={ca}",
+    "pulsar://pulsar+ssl://:{token}@{address}/?admin_url={admin}&tls_ca_file={ca}",
+]
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_a_uri_that_asks_for_tls_gets_it(pulsar_auth_server, monkeypatch, spelling):
+    server = pulsar_auth_server
+    words = {
+        "token": quote(server.token(), safe=""),
+        "address": server.service_url_tls.partition("://")[2],
+        "admin": quote(server.admin_url_tls, safe=""),
+        "ca": quote(str(server.certificates.authority), safe=""),
+    }
+    monkeypatch.setenv("AIRFLOW_CONN_SPELT", spelling.format(**words))
+    with closing(PulsarHook("spelt")) as hook:
+        works, said = hook.test_connection()
+    assert works, said
+    assert f"The broker at {server.service_url_tls} accepts us" in said
+
+
+def test_a_token_without_a_scheme_reaches_no_broker(pulsar_auth_server, monkeypatch):
+    address, token = pulsar_auth_server.service_url.partition("://")[2], pulsar_auth_server.token()
+    monkeypatch.setenv("AIRFLOW_CONN_SPELT", f"pulsar://:{token}@{address}")
+    works, said = PulsarHook("spelt").test_connection()
+    assert not works
+    assert "nothing says whether to use TLS" in said
+    assert token not in said

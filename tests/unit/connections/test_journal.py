@@ -79,3 +79,33 @@ def test_a_setting_that_would_keep_too_little_is_refused(tmp_path, connection, m
     monkeypatch.setenv("AIRFLOW__STREAMS__JOURNAL_KEEP", text)
     with pytest.raises(InvalidRequest, match=rf"\[streams\] journal_keep = {text}: "):
         open_journal()
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "shown"),
+    [
+        ("::1", 5433, "[::1]:5433"),
+        ("[::1]", 5433, "[::1]:5433"),
+        ("db:5433", None, "db:5433"),
+        ("db:5433", 5433, "db:5433"),
+    ],
+)
+def test_a_host_may_say_its_port(connection, host, port, shown):
+    connection({"conn_type": "postgres", "host": host, "port": port, "schema": "s"})
+    assert journal_url("streams_journal") == f"postgresql+psycopg://{shown}/s"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"host": "db", "password": "canary-5513"}, "password is given without login"),
+        ({"host": "db:5432", "port": 5433}, "host says port 5432, and port says 5433"),
+        ({"host": "postgres://db"}, "host is none"),
+        ({"host": "me:canary-5513@db"}, "host is none"),
+    ],
+)
+def test_what_would_be_dropped_or_is_no_host_is_refused(connection, given, said):
+    connection({"conn_type": "postgres", "schema": "s", **given})
+    with pytest.raises(InvalidRequest, match=f"'streams_journal'.*{said}") as caught:
+        journal_url("streams_journal")
+    assert "canary" not in str(caught.value)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from airflow_provider_streams.airflow_runtime.spark_launch import launcher_for
 from airflow_provider_streams.connections import missing_connection
+from airflow_provider_streams.connections.journal import aopen_journal, journal_url, open_journal
 from airflow_provider_streams.connections.missing_connection import no_connection
 from airflow_provider_streams.connections.table_properties import properties_of
 from airflow_provider_streams.errors import InvalidRequest
@@ -56,3 +59,36 @@ def test_types_in_the_database_count_too(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(missing_connection, "_of_database", lambda: [("north_events", "pulsar"), ("south", "pravega")])
     assert "did you mean" not in str(no_connection("north_event", ("pravega",), "add it"))
     assert "did you mean 'north_events'?" in str(no_connection("north_event", ("pulsar",), "add it"))
+
+
+UNREADABLE = [
+    ("pravega://u:canary/81@c:9090", "Percent-encode / [?] # @"),
+    ("pravega://u:canary[81@c:9090", "Percent-encode"),
+    ("pravega://u:p@c:canary81", "Percent-encode"),
+    ("pravega://a:9090,b:9090", "ports of several hosts"),
+    ("pravega://tls://c:9090/?rest_url=https://canary81", "more than two ://"),
+    ('{"conn_type": "pravega", "host": "canary81"', "it is not JSON"),
+    ('{"conn_type": "pravega", "hots": "canary81"}', "it has 'hots', and may only have conn_type, .*host"),
+    ('{"conn_type": "pravega", "port": "canary81"}', "its port must be a whole number"),
+]
+
+
+@pytest.mark.parametrize(("text", "problem"), UNREADABLE)
+def test_a_connection_that_airflow_cannot_read_is_there_and_its_problem_is_named(monkeypatch, text, problem) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_TORN", text)
+    asked = [PravegaHook("torn").options, lambda: launcher_for("torn"), lambda: properties_of("torn")]
+    for ask in (*asked, lambda: journal_url("torn"), lambda: open_journal("torn")):
+        said = refusal(ask)
+        assert re.search(f"'torn': Airflow cannot read the environment variable AIRFLOW_CONN_TORN: .*{problem}", said)
+        assert "canary" not in said
+
+
+async def test_an_event_loop_does_not_take_another_journal(monkeypatch) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_TORN", "postgres://me:canary/81@db/streams")
+    with pytest.raises(InvalidRequest, match="cannot read the environment variable AIRFLOW_CONN_TORN"):
+        await aopen_journal("torn")
+
+
+def test_a_scheme_as_type_is_suggested_like_the_system(monkeypatch) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_NORTH_SHOP", "tls://127.0.0.1:9090")
+    assert "did you mean 'north_shop'?" in refusal(PravegaHook("north_shpo").options)

@@ -116,3 +116,27 @@ def test_its_secrets_are_concealed_from_errors():
     azure_properties(azure("shop", "canary-of-the-key", sas_token="canary-of-the-signature"))
     error = str(SinkError("abfss://lake@shop", "canary-of-the-key and canary-of-the-signature failed"))
     assert "canary" not in error
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"login": "canary-82"}, "s3.access-key-id is given without s3.secret-access-key"),
+        ({"password": "canary-82"}, "s3.secret-access-key is given without s3.access-key-id"),
+        ({"aws_session_token": "canary-82"}, "s3.session-token is given without s3.access-key-id"),
+        ({"login": "k", "password": "canary-82", "endpoint_url": "store:9000"}, "the address of a store has no scheme"),
+    ],
+)
+def test_half_a_key_and_half_an_address_are_refused(given, said):
+    with pytest.raises(InvalidRequest, match=f"'lake': {said}") as caught:
+        s3_properties(aws(**given))
+    assert "canary" not in str(caught.value)
+
+
+def test_half_an_application_is_refused():
+    with pytest.raises(InvalidRequest, match=r"adls\.client-secret is given without adls\.client-id"):
+        azure_properties(azure(password="canary-83", tenant_id="tenant"))
+
+
+def test_capital_letters_of_a_scheme_do_not_matter():
+    assert s3_properties(aws(endpoint_url="HTTPS://Store:9000"))["s3.endpoint"] == "https://Store:9000"

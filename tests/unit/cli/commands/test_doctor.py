@@ -123,3 +123,13 @@ def test_a_connection_that_does_not_exist_is_an_error_with_the_nearest_name(stre
     found = json.loads(capsys.readouterr().out)["findings"]
     (one,) = [one for one in found if one["area"] == "connection"]
     assert "did you mean 'fake_default'" in one["says"]
+
+
+@pytest.mark.parametrize(
+    ("uri", "system"),
+    [("pulsar+ssl://h", "pulsar"), ("TLS://h", "pravega"), ("tcp://h", "pravega"), ("x://h", "pulsar")],
+)
+def test_a_scheme_as_type_says_the_system(streams, examined, monkeypatch, uri, system):
+    monkeypatch.setenv("AIRFLOW_CONN_PROD", uri)
+    status(streams, "--conn-id", "prod")
+    assert examined[0].system == system

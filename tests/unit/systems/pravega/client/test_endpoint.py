@@ -51,6 +51,8 @@ def test_other_addresses_are_refused_without_their_credentials(uri):
         ({"controller": URI, "username": "u"}, "needs the option password"),
         ({"controller": URI, "password": "p"}, "the password has no user: set the option username"),
         ({"controller": URI, "auth_method": "bearer"}, "needs the option token"),
+        ({"controller": URI, "username": "u", "token": "t"}, "the user has no password, and token is given"),
+        ({"controller": URI, "username": "u", "keycloak_file": "/f"}, "no password, and keycloak_file is given"),
         ({"controller": URI, "stall_seconds": "0"}, "stall_seconds must be positive"),
         ({"controller": URI, "stall_seconds": "nan"}, "stall_seconds must be positive"),
         ({"controller": URI, "request_timeout_seconds": "inf"}, "request_timeout_seconds must be positive"),

@@ -64,15 +64,12 @@ _FIELDS: Final = frozenset(("conn_type", "description", "host", "login", "passwo
 
 def _problem_of_uri(text: str) -> str:
     """Airflow's own message would show what it takes for the port, and that may be the start of a password."""
-    if text.count("://") > _MOST_SCHEMES:
-        return "its URI has more than two ://. Percent-encode those after the ? (%3A%2F%2F), or write it as JSON"
+    if "://" in text.partition("?")[2]:
+        return "percent-encode the addresses after the ? of its URI (:// is %3A%2F%2F, + is %2B), or write it as JSON"
     return (
         "its URI cannot be taken apart. Percent-encode / ? # @ : [ ] in login and password (/ is %2F), and the ports "
         "of several hosts (%3A); or write it as JSON"
     )
-
-
-_MOST_SCHEMES: Final = 2
 
 
 def _known() -> list[tuple[str, str]]:

@@ -47,18 +47,18 @@ def properties_of(conn_id: str) -> dict[str, str]:
             conn_id, types, "a table's `conn_id` names a connection under Admin, Connections"
         ) from error
     known = {
-        **dict.fromkeys(ADDRESS.accepted_types.keys() - {""}, iceberg_properties),
         **dict.fromkeys(S3_TYPES, s3_properties),
         **dict.fromkeys(AZURE_TYPES, azure_properties),
     }
-    kind = (connection.conn_type or "").lower()
-    if kind not in known:
+    if connection.conn_type and ADDRESS.scheme_of_type(connection.conn_type) is not None:
+        return iceberg_properties(connection)
+    if connection.conn_type not in known:
         raise InvalidRequest(
             f"connection {conn_id!r} is of type {connection.conn_type!r}: a table in a catalog needs type 'iceberg', "
             f"a folder of a bucket {' or '.join(map(repr, S3_TYPES))}, and a folder of an Azure container "
             f"{' or '.join(map(repr, AZURE_TYPES))}"
         )
-    return known[kind](connection)
+    return known[connection.conn_type](connection)
 
 
 def iceberg_properties(connection: Connection) -> dict[str, str]:
@@ -91,9 +91,10 @@ def iceberg_properties(connection: Connection) -> dict[str, str]:
 
 
 def _uri(connection: Connection, extra: str) -> str:
-    """The address in the extra, or else that of type, host and port."""
+    """The address in the extra, or else the one of type, host and port."""
     conn_id = str(connection.conn_id)
-    parts = Parts(conn_id, connection.conn_type, connection.host, connection.port, connection.schema, extra)
+    fields = (connection.conn_type, connection.host, connection.port, connection.schema)
+    parts = Parts(conn_id, *fields, whole=extra, place="extra uri")
     own = address_of(parts, ADDRESS)
     return check_whole(conn_id, "extra uri", extra, ADDRESS) or own
 

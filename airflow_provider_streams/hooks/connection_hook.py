@@ -175,7 +175,10 @@ class ConnectionHook(BaseHook):
         # where there is a host, it wins over the environment
         counts = given.is_of_connection or (given.is_given and not connection.host)
         protected = [_where(settings[name]) for name in rules.protected if settings[name].is_given]
-        parts = _parts(connection)._replace(extra=given.value if counts else "")
+        parts = _parts(connection)
+        if counts:
+            place = f"extra {rules.option}" if given.is_of_connection else given.origin
+            parts = parts._replace(whole=given.value, place=place)
         return address_of(parts, rules, protected)
 
     def _check_fields(self, connection: Connection) -> None:

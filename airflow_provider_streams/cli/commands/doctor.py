@@ -8,7 +8,7 @@ import sys
 import textwrap
 import threading
 from argparse import Namespace
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -86,15 +86,15 @@ def _system_of(conn_id: str | None) -> str:
     if conn_id is None:
         return "pulsar"
     try:
-        kind = (BaseHook.get_connection(conn_id).conn_type or "").lower()
+        kind = BaseHook.get_connection(conn_id).conn_type or ""
     except AirflowNotFoundException:
         kind = ""
-    return next((name for name in known() if kind in _types_of(name)), "pulsar")
+    return next((name for name in known() if kind and _is_type_of(name, kind)), "pulsar")
 
 
-def _types_of(system: str) -> Collection[str]:
+def _is_type_of(system: str, kind: str) -> bool:
     address = declaration_of(system).address
-    return {system} if address is None else address.accepted_types.keys() - {""}
+    return kind == system if address is None else address.scheme_of_type(kind) is not None
 
 
 def table(report: Report, width: int | None) -> str:

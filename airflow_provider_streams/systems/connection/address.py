@@ -48,7 +48,7 @@ class AddressRules:
         schemes = (*self.secure, *self.plain)
         named = {f"{self.kind}+{scheme}": scheme for scheme in schemes}
         named |= {scheme: scheme for scheme in schemes if scheme in self.types}
-        # a URI with `-` for `+` is stored with `_`
+        # Airflow stores the `-` of a URI's scheme as `_`
         stored = {name.replace("+", "_"): scheme for name, scheme in named.items()}
         return {"": "", self.kind: "", **stored, **named}
 
@@ -60,7 +60,7 @@ class AddressRules:
 
     def scheme_of_type(self, conn_type: str | None) -> str | None:
         """The scheme that a connection's type means; empty: it says none; None: it is another system's type."""
-        return self.accepted_types.get((conn_type or "").lower())
+        return self.accepted_types.get((conn_type or "").lower().replace("-", "_"))
 
 
 class Parts(NamedTuple):
@@ -71,8 +71,10 @@ class Parts(NamedTuple):
     host: str | None = None
     port: int | None = None
     schema: str | None = None
-    extra: str = ""
-    """The address in the extra."""
+    whole: str = ""
+    """The whole address, which wins over host and port."""
+    place: str = ""
+    """Where that is written, for a person: `extra service_url`."""
 
 
 def address_of(parts: Parts, rules: AddressRules, protected: Sequence[str] = ()) -> str:
@@ -89,7 +91,6 @@ def address_of(parts: Parts, rules: AddressRules, protected: Sequence[str] = ())
             shows no value of theirs but schemes.
     """
     check_type(parts, rules)
-    _check_was_read(parts, rules)
     written = tuple(_written(parts, rules))
     _check_agreement(parts, written, rules)
     if protected and not written:
@@ -98,7 +99,7 @@ def address_of(parts: Parts, rules: AddressRules, protected: Sequence[str] = ())
     if not host:
         return ""
     scheme, rest = _split(host)
-    scheme = scheme or next((one.scheme for one in written if one.place != f"extra {rules.option}"), rules.default)
+    scheme = scheme or next((one.scheme for one in written if one.place != parts.place), rules.default)
     return f"{scheme}://{_authority(parts, scheme, rest, rules)}"
 
 
@@ -106,8 +107,9 @@ def check_type(parts: Parts, rules: AddressRules) -> None:
     """Check that a connection is of a system's type.
 
     Raises:
-        InvalidRequest: it is of another type.
+        InvalidRequest: it is of another type, or Airflow could not read its URI.
     """
+    _check_was_read(parts, rules)
     if rules.scheme_of_type(parts.conn_type) is None:
         raise InvalidRequest(
             f"connection {parts.conn_id!r} is of type {parts.conn_type!r}, but one of type {rules.kind!r} (with TLS "
@@ -126,10 +128,10 @@ def _written(parts: Parts, rules: AddressRules) -> Iterator[_Written]:
         "host": _split(parts.host or "")[0],
         "schema": (parts.schema or "").strip().lower() if rules.schema_is_scheme else "",
         "conn_type": rules.scheme_of_type(parts.conn_type) or "",
-        f"extra {rules.option}": _split(parts.extra)[0],
+        parts.place: _split(parts.whole)[0],
     }
     for place, scheme in places.items():
-        is_passed = rules.takes_others or place.startswith("extra")  # the system checks its own options
+        is_passed = rules.takes_others or place == parts.place  # the system checks its own options
         if scheme and rules.is_tls(scheme) is None and not is_passed:
             raise InvalidRequest(
                 f"connection {parts.conn_id!r}: {place} has the scheme {scheme}://, but {_shown_schemes(rules)} is "
@@ -157,7 +159,7 @@ def _unspoken(parts: Parts, protected: Sequence[str], rules: AddressRules) -> In
 
 def _check_was_read(parts: Parts, rules: AddressRules) -> None:
     """A URI whose scheme Airflow cannot read (`schema_registry://`) becomes nothing but the field Schema."""
-    if not parts.conn_type and not parts.host and "@" in (parts.schema or ""):
+    if not (parts.conn_type or parts.host) and re.search("@|//", parts.schema or ""):
         raise InvalidRequest(
             f"connection {parts.conn_id!r} has neither type nor host, but an address in schema: Airflow could not read "
             f"its URI. Begin with {rules.kind.replace('_', '-')}://, without an underscore"
@@ -168,7 +170,7 @@ def _check_was_read(parts: Parts, rules: AddressRules) -> None:
 
 
 def host_and_port(conn_id: str, host: str | None, port: int | None) -> tuple[str | None, int | None]:
-    """The one host of a connection, without the brackets of IPv6, and its port: its own, or that of the field.
+    """The one host of a connection, without the brackets of IPv6, and its own port, or the port of the field.
 
     Raises:
         InvalidRequest: it is an address with a scheme or credentials, or says another port than the field.
@@ -240,7 +242,7 @@ def _authority_of(rest: str) -> str:
 
 
 def _with_port(parts: Parts, hosts: Iterable[str]) -> list[str]:
-    """Each host with its port: its own, or that of the field."""
+    """Each host with its own port, or the port of the field."""
     pairs = [_host_and_port(parts.conn_id, one.strip()) for one in hosts]
     if parts.port and all(own and own != parts.port for _, own in pairs):
         raise _two_ports(parts.conn_id, pairs[-1][1], parts.port)

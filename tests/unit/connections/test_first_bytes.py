@@ -99,7 +99,7 @@ def attempts() -> Iterator[dict[Spelling, Attempt]]:
     with pytest.MonkeyPatch.context() as patch:
         for system in HOOKS:
             name = f"STREAMS_{system.upper().replace(' ', '_')}_REQUEST_TIMEOUT_SECONDS"
-            patch.setenv(name, "2")
+            patch.setenv(name, "1")
         with ExitStack() as stack:  # no port is given to another spelling meanwhile
             listeners = [{str(port): stack.enter_context(Listener()) for port in one.ports} for one in ASKED]
             for number, one in enumerate(ASKED):

@@ -66,7 +66,7 @@ UNREADABLE = [
     ("pravega://u:canary[81@c:9090", "Percent-encode"),
     ("pravega://u:p@c:canary81", "Percent-encode"),
     ("pravega://a:9090,b:9090", "ports of several hosts"),
-    ("pravega://tls://c:9090/?rest_url=https://canary81", "more than two ://"),
+    ("pravega://tls://c:9090/?rest_url=https://canary81", "percent-encode the addresses after the"),
     ('{"conn_type": "pravega", "host": "canary81"', "it is not JSON"),
     ('{"conn_type": "pravega", "hots": "canary81"}', "it has 'hots', and may only have conn_type, .*host"),
     ('{"conn_type": "pravega", "port": "canary81"}', "its port must be a whole number"),

@@ -80,7 +80,7 @@ def test_one_function_decides_for_all_systems(one: Spelling) -> None:
         return
     protected = ["a secret"] if (SECRET in one.written or "tls_" in one.written) and one.system != "Iceberg" else []
     if not one.is_refused:
-        assert one.address in (address_of(parts, rules, protected), normal(parts.extra))
+        assert one.address in (address_of(parts, rules, protected), normal(parts.whole))
         return
     with pytest.raises(InvalidRequest) as caught:
         address_of(parts, rules, protected)
@@ -90,8 +90,8 @@ def test_one_function_decides_for_all_systems(one: Spelling) -> None:
 def parts_of(one: Spelling, option: str) -> Parts:
     read = Connection.from_json if one.written.startswith("{") else Connection.from_uri
     connection = read(one.written, conn_id="spelt")
-    extra = extra_of(connection).get(option) or ""
-    return Parts("spelt", connection.conn_type, connection.host, connection.port, connection.schema, extra)
+    fields = (connection.conn_type, connection.host, connection.port, connection.schema)
+    return Parts("spelt", *fields, whole=extra_of(connection).get(option) or "", place=f"extra {option}")
 
 
 @pytest.mark.parametrize("variable", ["STREAMS_PULSAR_TOKEN", "STREAMS_PULSAR_TLS_CA_FILE"])
@@ -109,7 +109,9 @@ def test_what_the_environment_adds_does_not_travel_by_a_guess(monkeypatch: pytes
 def test_a_type_with_tls_contradicts_an_address_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PULSAR_SERVICE_URL", "pulsar://broker:6650")
     monkeypatch.setenv("AIRFLOW_CONN_PULSAR_DEFAULT", json.dumps({"conn_type": "pulsar+ssl", "password": "canary-92"}))
-    with pytest.raises(InvalidRequest, match=r"conn_type says pulsar\+ssl://"):
+    with pytest.raises(
+        InvalidRequest, match=r"conn_type says pulsar\+ssl://.*environment PULSAR_SERVICE_URL says pulsar://"
+    ):
         PulsarHook().endpoint()
 
 

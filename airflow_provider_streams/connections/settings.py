@@ -158,13 +158,13 @@ def given_values(settings: Mapping[str, Setting]) -> dict[str, str]:
 
 
 def _named(options: Iterable[Option], given: Layer) -> Iterator[Setting]:
-    folded = {name.lower(): one for name, one in given.items() if one.value not in (None, "")}
     for option in options:
-        for name in (option.name, *option.aliases):
-            one = folded.get(name.lower())
-            if one is not None and (text := _text(option, one)):
-                yield Setting(option, text, one.origin)
-                break
+        names = [name.lower() for name in (option.name, *option.aliases)]
+        found = [one for name, one in given.items() if name.lower() in names and one.value not in (None, "")]
+        if any(one.value != found[0].value for one in found):
+            raise InvalidRequest(f"{' and '.join(one.origin for one in found)} are the same setting: give one of them")
+        if found and (text := _text(option, found[0])):
+            yield Setting(option, text, found[0].origin)
 
 
 def _text(option: Option, given: Given) -> str:

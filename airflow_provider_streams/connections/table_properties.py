@@ -20,7 +20,13 @@ from airflow_provider_streams.connections.store_properties import (
     s3_properties,
 )
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.systems.connection.address import Parts, address_of, check_whole, scheme_of
+from airflow_provider_streams.systems.connection.address import (
+    Parts,
+    address_of,
+    check_was_read,
+    check_whole,
+    scheme_of,
+)
 from airflow_provider_streams.systems.connection.catalog_properties import (
     ADDRESS,
     CATALOG_TYPES,
@@ -52,6 +58,8 @@ def properties_of(conn_id: str) -> dict[str, str]:
     }
     if connection.conn_type and ADDRESS.scheme_of_type(connection.conn_type) is not None:
         return iceberg_properties(connection)
+    if not connection.conn_type:
+        check_was_read(Parts(conn_id, host=connection.host, schema=connection.schema), ADDRESS)
     if connection.conn_type not in known:
         raise InvalidRequest(
             f"connection {conn_id!r} is of type {connection.conn_type!r}: a table in a catalog needs type 'iceberg', "

@@ -109,7 +109,7 @@ def check_type(parts: Parts, rules: AddressRules) -> None:
     Raises:
         InvalidRequest: it is of another type, or Airflow could not read its URI.
     """
-    _check_was_read(parts, rules)
+    check_was_read(parts, rules)
     if rules.scheme_of_type(parts.conn_type) is None:
         raise InvalidRequest(
             f"connection {parts.conn_id!r} is of type {parts.conn_type!r}, but one of type {rules.kind!r} (with TLS "
@@ -131,11 +131,11 @@ def _written(parts: Parts, rules: AddressRules) -> Iterator[_Written]:
         parts.place: _split(parts.whole)[0],
     }
     for place, scheme in places.items():
-        is_passed = rules.takes_others or place == parts.place  # the system checks its own options
+        is_passed = place == parts.place or (place == "host" and rules.takes_others)  # who takes it, checks it
         if scheme and rules.is_tls(scheme) is None and not is_passed:
+            shown = f"{scheme}://" if _SHOWN.fullmatch(scheme) else "of another system"
             raise InvalidRequest(
-                f"connection {parts.conn_id!r}: {place} has the scheme {scheme}://, but {_shown_schemes(rules)} is "
-                "needed"
+                f"connection {parts.conn_id!r}: {place} has the scheme {shown}, but {_shown_schemes(rules)} is needed"
             )
         if scheme:
             yield _Written(place, scheme)
@@ -157,8 +157,12 @@ def _unspoken(parts: Parts, protected: Sequence[str], rules: AddressRules) -> In
     )
 
 
-def _check_was_read(parts: Parts, rules: AddressRules) -> None:
-    """A URI whose scheme Airflow cannot read (`schema_registry://`) becomes nothing but the field Schema."""
+def check_was_read(parts: Parts, rules: AddressRules) -> None:
+    """Check that Airflow read a connection's URI: with a wrong scheme (`schema_registry://`), all of it is the schema.
+
+    Raises:
+        InvalidRequest: it did not.
+    """
     if not (parts.conn_type or parts.host) and re.search("@|//", parts.schema or ""):
         raise InvalidRequest(
             f"connection {parts.conn_id!r} has neither type nor host, but an address in schema: Airflow could not read "
@@ -185,6 +189,7 @@ def host_and_port(conn_id: str, host: str | None, port: int | None) -> tuple[str
 
 _PART: Final = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+(%\w+)?\]|[^:\[\]/?#@\s]+)(:(?P<port>\d{1,5}))?")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
+_SHOWN: Final = re.compile(r"[a-z][a-z+]{1,11}")  # anything else may be a token in the wrong place
 _NO_AUTHORITY: Final = re.compile(r"[/?#]")
 
 

@@ -7,6 +7,8 @@ import os
 from collections.abc import Collection, Iterator
 from typing import Final
 
+from airflow.providers.common.compat.sdk import conf
+
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.name_suggestion import nearest_name
 
@@ -27,8 +29,16 @@ def no_connection(conn_id: str, types: Collection[str], advice: str) -> InvalidR
     refuse_unreadable(conn_id)
     near = nearest_name(conn_id, {name for name, type_ in _known() if type_ in types})
     return InvalidRequest(
-        f"connection {conn_id!r} does not exist{f'; did you mean {near!r}?' if near else ':'} {advice}"
+        f"connection {conn_id!r} does not exist{f'; did you mean {near!r}?' if near else ':'} {advice}{_of_backend()}"
     )
+
+
+def _of_backend() -> str:
+    """Airflow only logs why it passes over what a secrets backend holds."""
+    for section, option in (("secrets", "backend"), ("workers", "secrets_backend")):
+        if name := str(conf.get(section, option, fallback="") or "").rpartition(".")[2]:
+            return f". If the secrets backend {name} holds it, Airflow could not read it: its log says why"
+    return ""
 
 
 def refuse_unreadable(conn_id: str) -> None:

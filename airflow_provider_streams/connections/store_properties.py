@@ -82,6 +82,11 @@ def s3_properties(connection: Connection) -> dict[str, str]:
             f"connection {connection.conn_id!r}: a store's certificate is always checked, against the authorities of "
             "the machine. Add yours there (SSL_CERT_FILE), and leave out 'verify'"
         )
+    if connection.host:
+        raise InvalidRequest(
+            f"connection {connection.conn_id!r} of type {connection.conn_type!r} does not use the field host, which "
+            "must be empty: put the store's address into the extra endpoint_url, with its scheme"
+        )
     refuse_near_misses(str(connection.conn_id), extra, (*_OF_AMAZON, *_NOT_OF_AMAZON, *_OTHERS_OF_AMAZON, *S3_NAMES))
     fields = {"s3.access-key-id": connection.login, "s3.secret-access-key": connection.password}
     service = (extra.get("service_config") or {}).get("s3") or {}

@@ -104,7 +104,7 @@ def attempts() -> Iterator[dict[Spelling, Attempt]]:
             listeners = [{str(port): stack.enter_context(Listener()) for port in one.ports} for one in ASKED]
             for number, one in enumerate(ASKED):
                 patch.setenv(f"AIRFLOW_CONN_SPELT_{number}", on_loopback(one, listeners[number]))
-            with ThreadPoolExecutor(16) as pool:
+            with ThreadPoolExecutor(len(ASKED)) as pool:
                 answers = list(pool.map(asked, range(len(ASKED))))
         yield {
             one: Attempt(*answer, [heard for listener in mine.values() for heard in listener.heard])

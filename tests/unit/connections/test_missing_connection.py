@@ -92,3 +92,10 @@ async def test_an_event_loop_does_not_take_another_journal(monkeypatch) -> None:
 def test_a_scheme_as_type_is_suggested_like_the_system(monkeypatch) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_NORTH_SHOP", "tls://127.0.0.1:9090")
     assert "did you mean 'north_shop'?" in refusal(PravegaHook("north_shpo").options)
+
+
+@pytest.mark.parametrize("variable", ["AIRFLOW__SECRETS__BACKEND", "AIRFLOW__WORKERS__SECRETS_BACKEND"])
+def test_a_secrets_backend_may_hold_what_airflow_cannot_read(monkeypatch, variable) -> None:
+    assert "could not read it" not in refusal(PravegaHook("nowhere").options)
+    monkeypatch.setenv(variable, "airflow.secrets.local_filesystem.LocalFilesystemBackend")
+    assert "the secrets backend LocalFilesystemBackend holds it" in str(no_connection("nowhere", (), "add it"))

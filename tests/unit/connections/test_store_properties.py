@@ -140,3 +140,11 @@ def test_half_an_application_is_refused():
 
 def test_capital_letters_of_a_scheme_do_not_matter():
     assert s3_properties(aws(endpoint_url="HTTPS://Store:9000"))["s3.endpoint"] == "https://Store:9000"
+
+
+@pytest.mark.parametrize("kind", ["aws", "generic"])
+def test_the_address_of_a_store_is_not_left_out(kind):
+    given = Connection(conn_id="lake", conn_type=kind, host="store", port=9000, login="k", password="canary-84")
+    with pytest.raises(InvalidRequest, match=r"'lake' .*does not use the field host.*endpoint_url") as caught:
+        s3_properties(given)
+    assert "canary" not in str(caught.value)

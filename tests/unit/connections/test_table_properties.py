@@ -104,7 +104,7 @@ MISTYPED = [
 
 @pytest.mark.parametrize(("kind", "name", "meant"), MISTYPED)
 def test_a_mistyped_property_is_refused_with_the_name_that_was_meant(connection, kind, name, meant):
-    given = connection(conn_type=kind, host="http://cat", extra={name: "canary-56"})
+    given = connection(conn_type=kind, extra={name: "canary-56"})
     with pytest.raises(
         InvalidRequest, match=f"'lake': extra '{name}' is not known; did you mean '.*{meant}'"
     ) as failed:
@@ -127,7 +127,7 @@ def test_a_mistyped_property_is_refused_with_the_name_that_was_meant(connection,
     ],
 )
 def test_properties_that_this_package_does_not_know_are_no_mistakes(connection, kind, name):
-    properties_of(connection(conn_type=kind, host="http://cat", extra={name: "value"}))
+    properties_of(connection(conn_type=kind, extra={name: "value"}))
 
 
 def test_fields_of_the_form_that_are_empty_are_not_given(connection):

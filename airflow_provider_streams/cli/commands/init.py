@@ -53,9 +53,10 @@ def init(args: Namespace) -> None:
         tuple(filter(None, (facts.rows, facts.warning))) if facts else (),
     )
     file = Path(args.output_file or f"{made.dag_id}.py")
+    connections = tuple(_connections(made.source, sink, ask=facts is not None))
     _write(file, made.text)
     told = (*_found(file, made, facts), *_taken(file, made, ask=facts is not None))
-    for line in (*told, *_connections(made.source, sink, ask=facts is not None), *_next(made)):
+    for line in (*told, *connections, *_next(made)):
         answer(as_options(line, args))
 
 

@@ -11,6 +11,7 @@ from airflow.sdk import BaseHook
 from airflow_provider_streams.connections.extra import extra_of
 from airflow_provider_streams.connections.table_properties import properties_of
 from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.hooks.base import hook_of
 from airflow_provider_streams.hooks.pravega import PravegaHook
 from airflow_provider_streams.hooks.pulsar import PulsarHook
 from airflow_provider_streams.hooks.schema_registry import SchemaRegistryHook
@@ -158,3 +159,32 @@ def test_a_token_in_place_of_a_scheme_is_not_shown() -> None:
     with pytest.raises(InvalidRequest, match="host has the scheme of another system") as caught:
         address_of(Parts("c", "pulsar", "eyJhbGciOi.canary-94://broker", 6650), pulsar.ADDRESS)
     assert "canary" not in str(caught.value)
+
+
+HANDED_ON = [one for one in SPELLINGS if "cannot read" not in one.outcome and '"conn_type": ""' not in one.written]
+"""Airflow writes a connection without a type as a URI that it does not read."""
+
+
+@pytest.mark.parametrize("one", HANDED_ON, ids=ids)
+def test_a_connection_that_airflow_hands_on_as_a_uri_means_the_same(
+    monkeypatch: pytest.MonkeyPatch, one: Spelling
+) -> None:
+    """As its worker does to test a connection."""
+    monkeypatch.setenv("AIRFLOW_CONN_SPELT", one.written)
+    monkeypatch.setenv("AIRFLOW_CONN_HANDED_ON", BaseHook.get_connection("spelt").get_uri())
+    if one.is_refused:
+        with pytest.raises(InvalidRequest) as caught:
+            ADDRESSES[one.system]("handed_on")
+        assert SECRET not in str(caught.value)
+    else:
+        assert ADDRESSES[one.system]("handed_on") == one.address
+
+
+@pytest.mark.parametrize("system", ["Pulsar", "Pravega"])
+def test_planning_and_spark_get_the_same_address(monkeypatch: pytest.MonkeyPatch, system: str) -> None:
+    for one in SPELLINGS:
+        if one.system == system and not one.is_refused:
+            monkeypatch.setenv("AIRFLOW_CONN_SPELT", one.written)
+            hook = hook_of(system.lower(), "spelt")
+            assert normal(hook.options()[RULES[system].option]) == one.address
+            assert normal(hook.planning_options()[RULES[system].option]) == one.address

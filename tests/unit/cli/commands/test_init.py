@@ -138,3 +138,11 @@ def test_the_dag_that_records_cuts_has_a_name_too(streams, dag_folder: Path, cap
     said = capsys.readouterr().out
     assert "also has a DAG orders_cuts" in said
     assert "has a DAG orders," not in said
+
+
+def test_a_connection_that_airflow_cannot_read_is_not_called_missing(streams, here: Path, capsys, monkeypatch) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_ICEBERG_DEFAULT", "iceberg://id:canary/85@catalog")
+    said = refusal(streams, capsys, *FLAGS)
+    assert "cannot read the environment variable AIRFLOW_CONN_ICEBERG_DEFAULT" in said
+    assert "canary" not in said
+    assert list(here.glob("*.py")) == [], "init would not write it again"

@@ -11,17 +11,19 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin, urlsplit
 from weakref import finalize
 
 from pyiceberg.catalog import Catalog, CatalogType, infer_catalog_type, load_catalog
 from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.catalog.rest.auth import AuthManager
 from pyiceberg.exceptions import ServerError, ServiceUnavailableError
 from pyiceberg.io import PY_IO_IMPL
 from pyiceberg.utils.config import Config
 from requests import PreparedRequest, Response, Session
 from requests.adapters import HTTPAdapter
 
-from airflow_provider_streams.errors import SinkError, StreamsError, TableUnavailable
+from airflow_provider_streams.errors import RedirectRefused, SinkError, StreamsError, TableUnavailable
 from airflow_provider_streams.errors.databases import Meaning, meaning_of, why_read_only
 from airflow_provider_streams.lake.connections import properties_of, secrets_of
 from airflow_provider_streams.lake.iceberg.file_io import VendedCredentialsFileIO
@@ -62,13 +64,39 @@ _OURS = f"{__package__}.file_io.StoreFileIO"
 
 
 class BoundedRestCatalog(VendedCredentialsFileIO, RestCatalog):
-    """Has a timeout. pyiceberg's own waits for ever, and has no setting for it."""
+    """Has a timeout, and follows no redirect out of TLS. pyiceberg's own waits for ever, and has no setting for it."""
 
     def _create_session(self) -> Session:
-        session = super()._create_session()
-        for scheme in ("http://", "https://"):
-            session.mount(scheme, _Bounded())
-        return session
+        return _bounded(super()._create_session())
+
+    def _create_legacy_oauth2_auth_manager(self, session: Session) -> AuthManager:
+        return super()._create_legacy_oauth2_auth_manager(_bounded(session))  # it sends the client's secret at once
+
+
+def _bounded(session: Session) -> Session:
+    for scheme in ("http://", "https://"):
+        session.mount(scheme, _Bounded())
+    session.hooks["response"] = [_keep_tls]
+    return session
+
+
+def _keep_tls(response: Response, *_: object, **_named: object) -> None:
+    """Follow no redirect out of TLS: it would send the same body, and a client's secret may be in it.
+
+    Raises:
+        RedirectRefused: the catalog asks for that.
+    """
+    here, there = response.url, urljoin(response.url, response.headers.get("Location", ""))
+    if response.is_redirect and urlsplit(here).scheme == "https" and urlsplit(there).scheme != "https":
+        response.close()
+        fix = "The catalog must lead to https://; with a proxy in front of it, correct the address that it believes in."
+        raise RedirectRefused(_host_of(here), _host_of(there), "without TLS, although the connection asks for it", fix)
+
+
+def _host_of(url: str) -> str:
+    """An address as errors show it."""
+    split = urlsplit(url)
+    return f"{split.scheme}://{split.netloc.rpartition('@')[2]}"
 
 
 class _Bounded(HTTPAdapter):

@@ -5,10 +5,13 @@ from __future__ import annotations
 import gc
 import os
 import sqlite3
+import ssl
 import sys
+import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pyarrow as pa
 import pytest
@@ -25,10 +28,11 @@ from sqlalchemy.exc import OperationalError
 from thrift.transport.TTransport import TTransportException
 
 from airflow_provider_streams import IcebergSink
-from airflow_provider_streams.errors import SinkError, TableUnavailable
+from airflow_provider_streams.errors import RedirectRefused, SinkError, TableUnavailable
 from airflow_provider_streams.lake.connections import given
 from airflow_provider_streams.lake.iceberg.catalog import _close, catalog_of, errors_of
 from airflow_provider_streams.lake.iceberg.file_io import StoreFileIO
+from stream_servers.certificates import Certificates
 
 SINK = IcebergSink("shop.orders", conn_id="lake")
 
@@ -163,3 +167,61 @@ def test_a_table_names_no_code_to_load(database):
     table = catalog.create_table(SINK.table, schema=pa.schema([("id", pa.int64())]), properties=told)
     assert table.properties == told
     assert type(catalog.load_table(SINK.table).io) is StoreFileIO
+
+
+class Leading(BaseHTTPRequestHandler):
+    """Gives a token, then leads every question elsewhere; or leads the question for a token there."""
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.asked.append(body)
+        self.answer(b'{"access_token": "t", "token_type": "bearer", "expires_in": 60}', gives=self.server.gives_token)
+
+    def do_GET(self):
+        self.server.asked.append((self.headers["Authorization"] or "").encode())
+        self.answer(b"", gives=False)
+
+    def answer(self, body: bytes, *, gives: bool) -> None:
+        self.send_response(200 if gives else 307)
+        self.send_header("Location", self.server.target + self.path)
+        self.send_header("Content-Length", str(len(body) if gives else 0))
+        self.end_headers()
+        if gives:
+            self.wfile.write(body)
+
+    def log_message(self, *_):
+        """Nothing."""
+
+
+@contextmanager
+def leading(certificates: Certificates | None, target: str, *, gives_token: bool):
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Leading)
+    server.asked, server.target, server.gives_token = [], target, gives_token
+    if certificates:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(certificates.server.certificate, certificates.server.key)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    running = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    running.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        running.join()
+        server.server_close()
+
+
+@pytest.mark.parametrize("gives_token", [True, False])
+def test_a_catalog_with_tls_does_not_lead_secrets_out_of_it(tmp_path, monkeypatch, gives_token):
+    certificates = Certificates.make(tmp_path / "tls", client="me")
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificates.authority))
+    with leading(None, "", gives_token=True) as plain:
+        target = f"http://127.0.0.1:{plain.server_port}"
+        with leading(certificates, target, gives_token=gives_token) as secure:
+            uri = f"https://127.0.0.1:{secure.server_port}"
+            where = {"type": "rest", "uri": uri, "credential": "me:canary-95"}
+            with given("lake", where), pytest.raises(RedirectRefused, match=f"{target}: without TLS") as caught:
+                catalog_of(SINK)
+    assert "canary" not in str(caught.value)
+    assert secure.asked
+    assert plain.asked == []

@@ -12,7 +12,7 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from airflow_provider_streams.errors import RowsDiffer
-from airflow_provider_streams.lake.columns import parts_of
+from airflow_provider_streams.lake.columns import WINDOW_COLUMNS, parts_of
 from airflow_provider_streams.lake.data_files import DataFile, FileTarget, write_files
 from airflow_provider_streams.lake.storage import Storage
 
@@ -89,6 +89,8 @@ def _check_columns(file: pa.Schema, target: FileTarget) -> None:
     """Raise `Unfit` if a value of a file has no place in the table."""
     known = {one.name: one for one in target.file_schema}
     for one in file:
+        if one.name not in known and one.name in WINDOW_COLUMNS:
+            continue  # the window is in the log or the folder's name, which readers prefer; Spark may store it as well
         if one.name not in known:
             raise Unfit(f"a file has a column {one.name!r}, which the table has not any more")
         _check_field(one, known[one.name], one.name)

@@ -73,7 +73,8 @@ class DeltaVersion:
         self._storage, self._table = storage, table
         self.number = table.version()
         described = table.metadata()
-        self.properties: dict[str, str] = described.configuration
+        # a null is no value; delta-rs hands it on
+        self.properties = {name: value for name, value in described.configuration.items() if value is not None}
         self.partition_columns: list[str] = described.partition_columns
         arrow: Any = table.schema().to_arrow()
         self.columns = pa.schema(arrow)

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from airflow_provider_streams import DeltaSink
 from airflow_provider_streams.lake.columns import WINDOW_COLUMNS
+from airflow_provider_streams.lake.delta.storage import storage_of
+from tests.integration.lake.delta_reading import adds
 
 OLD = {"minReaderVersion": 1, "minWriterVersion": 2}
 """What Spark gives to a table for which it needs no more."""
@@ -78,3 +86,20 @@ def write_log(
     log.mkdir(parents=True)
     actions = [made, {"protocol": dict(protocol)}, {"metaData": metadata}]
     (log / f"{0:020}.json").write_text("".join(json.dumps(one) + "\n" for one in actions))
+
+
+def write_windows_into_files(folder: Path) -> None:
+    """Rewrite a table's files with the columns of its partitions in them, as Spark (Delta 4.4) does."""
+    logs = sorted((folder / "_delta_log").glob("*.json"))
+    actions: list[dict[str, Any]] = [{"commitInfo": {"timestamp": 1700000000000, "operation": "OPTIMIZE"}}]
+    for number, add in enumerate(adds(storage_of(DeltaSink(str(folder)))).values()):
+        table = pq.read_table(folder / unquote(add["path"]), partitioning=None)
+        for name in WINDOW_COLUMNS:
+            moment = datetime.fromisoformat(add["partitionValues"][name])
+            table = table.append_column(name, pa.array([moment] * len(table), pa.timestamp("us", "UTC")))
+        path = f"{Path(add['path']).parent}/part-{number}.parquet"
+        pq.write_table(table, folder / unquote(path))
+        size = (folder / unquote(path)).stat().st_size
+        actions.append({"remove": {"path": add["path"], "deletionTimestamp": 1700000000000, "dataChange": False}})
+        actions.append({"add": {**add, "path": path, "size": size, "dataChange": False}})
+    (logs[-1].parent / f"{len(logs):020}.json").write_text("".join(json.dumps(one) + "\n" for one in actions))

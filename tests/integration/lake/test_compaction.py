@@ -16,11 +16,12 @@ from airflow_provider_streams.lake.compaction import compact
 from airflow_provider_streams.lake.connections import given
 from airflow_provider_streams.lake.delta import transaction_log
 from airflow_provider_streams.lake.delta.writer import storage_of
+from tests.integration.lake.delta_logs import write_windows_into_files
 from tests.integration.lake.delta_reading import adds
 from tests.integration.lake.fault_proxy import FaultProxy
 from tests.integration.lake.iceberg_reading import table_of
 from tests.integration.lake.kept_tables import MEGABYTE, compactable, delta_in, new_iceberg, now, table_in
-from tests.integration.lake.landing import TERMS, Attempt, hour
+from tests.integration.lake.landing import SCHEMA, TERMS, Attempt, hour, rows_of
 
 pytestmark = pytest.mark.lake
 
@@ -322,6 +323,20 @@ def test_partition_values_say_that_they_are_in_utc_also_where_another_engine_com
     assert table.ids() == before
     values = [added["partitionValues"]["window_start"] for added in adds(storage_of(table.sink)).values()]
     assert all(value.endswith("Z") for value in values)
+
+
+def test_files_that_hold_their_window_as_well_are_compacted_and_rewritten(tmp_path):
+    table = delta_in(str(tmp_path / "orders"), widen=True)
+    narrow = SCHEMA.set(0, pa.field("id", pa.int32()))
+    for number in range(2):
+        Attempt(table.sink, hour(number), rows_of(100 * number, 10, narrow)).write(2).commit()
+    write_windows_into_files(tmp_path / "orders")
+    before = table.ids()
+    assert table.compact().windows == [hour(0), hour(1)]
+    assert table.ids() == before
+    write_windows_into_files(tmp_path / "orders")
+    table.land(hour(2), 200, 10)
+    assert table.ids() == {**before, hour(2): list(range(200, 210))}
 
 
 @pytest.fixture

@@ -27,6 +27,7 @@ from airflow_provider_streams.errors import RedirectRefused, SinkError, StreamsE
 from airflow_provider_streams.errors.databases import Meaning, meaning_of, why_read_only
 from airflow_provider_streams.lake.connections import properties_of, secrets_of
 from airflow_provider_streams.lake.iceberg.file_io import VendedCredentialsFileIO
+from airflow_provider_streams.lake.iceberg.shared_snapshots import SharedSnapshots
 from airflow_provider_streams.lake.storage_errors import failure_of, plain
 from airflow_provider_streams.model.sinks.sink import IcebergSink
 from airflow_provider_streams.redaction import register_secret
@@ -60,10 +61,12 @@ _HELP = (
         "see that the keys are right, have not expired, and may read, create and update databases and tables there",
     ),
 )
+_SPELLABLE = re.compile("[A-Za-z0-9]+([_-][A-Za-z0-9]+)*")
+"""Names of catalogs that an environment variable can hold between two underscores each."""
 _OURS = f"{__package__}.file_io.StoreFileIO"
 
 
-class BoundedRestCatalog(VendedCredentialsFileIO, RestCatalog):
+class BoundedRestCatalog(SharedSnapshots, VendedCredentialsFileIO, RestCatalog):
     """Has a timeout, and follows no redirect out of TLS. pyiceberg's own waits for ever, and has no setting for it."""
 
     def _create_session(self) -> Session:
@@ -112,7 +115,7 @@ def catalog_of(sink: IcebergSink) -> Catalog:
     Raises as `errors_of`; `InvalidRequest`: the connection is not known in this process.
     """
     given = dict(properties_of(sink.conn_id))
-    configured = Config().get_catalog_config(sink.where)
+    configured = _configured(sink.where)
     properties: dict[str, Any] = {PY_IO_IMPL: _OURS, **(configured or {}), **given}
     for secret in secrets_of({name: value for name, value in properties.items() if isinstance(value, str)}):
         register_secret(secret)
@@ -120,8 +123,8 @@ def catalog_of(sink: IcebergSink) -> Catalog:
         if not configured and not given:
             raise SinkError(
                 str(sink),
-                f"pyiceberg knows no catalog {sink.where!r} here: describe it in ~/.pyiceberg.yaml or "
-                f"PYICEBERG_CATALOG__{sink.where.upper()}__URI, or give conn_id",
+                f"pyiceberg knows no catalog {sink.where!r} here: describe it in ~/.pyiceberg.yaml"
+                f"{_variable_for(sink.where)}, or give conn_id",
             )
         kind = None if _OWN_CATALOG in properties else _type_of(sink, properties)
         if kind is CatalogType.REST:
@@ -131,6 +134,20 @@ def catalog_of(sink: IcebergSink) -> Catalog:
         if kind in _OWN_CLASSES:
             return _settled(_class_of(sink, kind)(sink.where, **properties))
         return _settled(load_catalog(sink.where, **properties))
+
+
+def _configured(name: str) -> Mapping[str, Any] | None:
+    """What pyiceberg's own configuration says of a catalog; of `my-cat` in place of `my_cat`, if that is not there.
+
+    pyiceberg turns underscores in names of environment variables into hyphens, so no variable describes `my_cat`.
+    """
+    config = Config()
+    return config.get_catalog_config(name) or config.get_catalog_config(name.replace("_", "-"))
+
+
+def _variable_for(name: str) -> str:
+    """The environment variable that may describe a catalog; empty: none can."""
+    return f" or PYICEBERG_CATALOG__{name.upper().replace('-', '_')}__URI" if _SPELLABLE.fullmatch(name) else ""
 
 
 def _class_of(sink: IcebergSink, kind: CatalogType) -> Callable[..., Catalog]:

@@ -46,9 +46,10 @@ from airflow_provider_streams.lake.data_files import FileTarget, write_files
 from airflow_provider_streams.lake.iceberg.catalog import errors_of
 from airflow_provider_streams.lake.iceberg.column_metrics import manifest_entries
 from airflow_provider_streams.lake.iceberg.column_types import as_stored, begin_columns, columns_of_rows, stored_columns
-from airflow_provider_streams.lake.iceberg.commit import Commit, newest_id
+from airflow_provider_streams.lake.iceberg.commit import Commit, merging, newest_id
 from airflow_provider_streams.lake.iceberg.table import IcebergTable, is_owned, mark_of
 from airflow_provider_streams.lake.iceberg.table_files import data_location, files_of, storage_of
+from airflow_provider_streams.lake.iceberg.window_partitions import partition_fields
 from airflow_provider_streams.lake.storage import Storage
 from airflow_provider_streams.lake.table_properties import commit_facts, properties_of
 from airflow_provider_streams.model.sinks.sink import IcebergSink
@@ -87,8 +88,8 @@ class IcebergChangeApplier(ChangeApplier[IcebergSink]):
             self._to_get(table, columns_of_rows(str(self.sink), own))
 
     def _check_partitions(self, table: Table) -> None:
-        if table.spec().fields:
-            names = ", ".join(one.name for one in table.spec().fields)
+        if fields := partition_fields(table.spec()):
+            names = ", ".join(one.name for one in fields)
             raise SinkError(
                 str(self.sink),
                 f"changes cannot be applied to the table: it is partitioned by {names}. Apply them to another table",
@@ -220,13 +221,15 @@ class _Attempt:
         def change(now: Table, facts: Mapping[str, str]) -> Transaction:
             judge(now)
             made = now.transaction()
-            made.set_properties({MARKERS: str(markers), **self._properties()})
-            update = made.update_snapshot(snapshot_properties={**facts, MARKERS: str(markers)})
-            with update.overwrite() if old else update.fast_append() as snapshot:
-                for task in old:
-                    snapshot.delete_data_file(task.file)
-                for file in manifest_entries(now.io, made.table_metadata, new):
-                    snapshot.append_data_file(file)
+            made.set_properties({MARKERS: str(markers), **self._properties(), **merging(made)})
+            facts = {**facts, MARKERS: str(markers)}
+            if old:
+                with made.update_snapshot(snapshot_properties=facts).overwrite() as removal:
+                    for task in old:
+                        removal.delete_data_file(task.file)
+            with made.update_snapshot(snapshot_properties=facts).merge_append() as append:
+                for file in manifest_entries(str(sink), now.io, made.table_metadata, new, None):
+                    append.append_data_file(file)
             return made
 
         facts = commit_facts(window.window, window.fingerprint, self.name)

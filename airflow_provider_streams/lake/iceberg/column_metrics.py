@@ -29,11 +29,16 @@ from pyiceberg.schema import Schema
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.types import StringType
 
+from airflow_provider_streams.lake.columns import WINDOW_COLUMNS
 from airflow_provider_streams.lake.data_files import NULLS_KEY
 from airflow_provider_streams.lake.iceberg.column_types import FIELD_ID
+from airflow_provider_streams.lake.iceberg.window_partitions import partition_of
+from airflow_provider_streams.model.window.window import Window
 
 _HALVES = range(0xD800, 0xE000)
 """Surrogates of UTF-16, which are no letters."""
+
+_BOUNDS_OF_WINDOWS = {f"write.metadata.metrics.column.{name}": "full" for name in WINDOW_COLUMNS}
 
 _NO_METRICS = MetricsMode(MetricModeTypes.NONE)
 
@@ -57,10 +62,20 @@ def upper_bound(text: str, length: int | None) -> str | None:
     return None
 
 
-def manifest_entries(io: FileIO, table: TableMetadata, paths: Iterable[str]) -> Iterator[DataFile]:
-    """Entries for files that we wrote. `OSError`, `ValueError`: a file is unreadable, or of several partitions."""
+def manifest_entries(
+    target: str, io: FileIO, table: TableMetadata, paths: Iterable[str], window: Window | None
+) -> Iterator[DataFile]:
+    """Entries for files of a window that we wrote; None: their rows are of no window.
+
+    The window columns have bounds whatever the table's properties want: by them, later landings know a file's window.
+
+    Raises:
+        OSError, ValueError: a file is unreadable.
+        SinkError: the table's rows of one window may be in several partitions.
+    """
     schema = table.schema()
-    plan = compute_statistics_plan(schema, table.properties)
+    partition = partition_of(target, window, table.spec(), schema)
+    plan = compute_statistics_plan(schema, {**table.properties, **_BOUNDS_OF_WINDOWS})
     for path in paths:
         file = io.new_input(path)
         with file.open() as stream:
@@ -70,7 +85,7 @@ def manifest_entries(io: FileIO, table: TableMetadata, paths: Iterable[str]) -> 
             content=DataFileContent.DATA,
             file_path=path,
             file_format=FileFormat.PARQUET,
-            partition=found.partition(table.spec(), schema),
+            partition=partition,
             file_size_in_bytes=len(file),
             sort_order_id=None,
             spec_id=table.default_spec_id,

@@ -12,7 +12,6 @@ import pyarrow as pa
 from pyiceberg.exceptions import CommitFailedException, ValidationException
 from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.table import Table, TableProperties, Transaction
-from pyiceberg.table.snapshots import Snapshot
 
 from airflow_provider_streams.errors import (
     CommitStateUnknown,
@@ -24,8 +23,10 @@ from airflow_provider_streams.errors import (
 from airflow_provider_streams.lake.iceberg.catalog import errors_of, words_of
 from airflow_provider_streams.lake.iceberg.column_metrics import manifest_entries
 from airflow_provider_streams.lake.iceberg.column_types import check_same_columns
-from airflow_provider_streams.lake.iceberg.table import IcebergTable, Watched, change_for, is_owned, mark_of
-from airflow_provider_streams.lake.iceberg.table_files import files_of, overlapping, storage_of, windows_of
+from airflow_provider_streams.lake.iceberg.table import IcebergTable, Watched, change_for, is_owned
+from airflow_provider_streams.lake.iceberg.table_files import files_of, storage_of
+from airflow_provider_streams.lake.iceberg.window_files import HeldFiles, files_sharing_time, overlapping
+from airflow_provider_streams.lake.iceberg.window_lengths import facts_of, length_facts
 from airflow_provider_streams.lake.table_properties import ATTEMPT, WINDOW, commit_facts, in_the_way, properties_of
 from airflow_provider_streams.model.sinks.landing import TableTerms
 from airflow_provider_streams.model.sinks.sink import IcebergSink
@@ -49,7 +50,7 @@ class Commit:
     attempt: str
     change: Callable[[Table, Mapping[str, str]], Transaction | None]
     """Makes the change from the table and the facts for its snapshots; None: there is nothing left to change."""
-    judge: Callable[[Table], None]
+    judge: Callable[[Table], object]
     """Called if another commit came first; raises if the change may not be made as it is."""
 
     def send(self, table: IcebergTable, facts: Mapping[str, str]) -> None:
@@ -83,7 +84,7 @@ class Commit:
         raise sent.unsettled(self.sink)
 
     def _is_made(self, table: Table) -> bool:
-        return any(_facts(one).get(ATTEMPT) == self.attempt for one in table.snapshots())
+        return any(facts_of(one).get(ATTEMPT) == self.attempt for one in table.snapshots())
 
     def _is_through(self, change: Transaction, sent: _Sent, now: Table) -> bool:
         """Whether a commit came through. False: look again."""
@@ -128,45 +129,73 @@ class Replacement:
         """Put files in the window's place. After any error but `CommitStateUnknown`, nothing was changed."""
 
         def change(now: Table, facts: Mapping[str, str]) -> Transaction:
-            self._judge(now)
-            return self._change(now, files, dict(facts))
+            return self._change(now, files, facts, self._judge(now))
 
         facts = commit_facts(self.window, fingerprint, self.attempt)
         Commit(self.sink, self.attempt, change, self._judge).send(table, facts)
 
-    def _judge(self, table: Table) -> None:
-        """Check that the window may be replaced in exactly these metadata; raises as `IcebergWriter.commit`."""
+    def _judge(self, table: Table) -> HeldFiles | None:
+        """Check that the window may be replaced in exactly these metadata; raises as `IcebergWriter.commit`.
+
+        Returns:
+            what the window replaces; None: all that the table holds.
+        """
         is_ours = is_owned(str(self.sink), table, self.terms)
         to_come = change_for(self.sink, table, self.columns, self.terms).table_metadata.schema()
         check_same_columns(str(self.sink), self.columns, to_come)
         if not is_ours:
-            return  # all its rows are set aside
+            return None  # all its rows are set aside
         for one in table.snapshots():
-            landed = _facts(one).get(WINDOW)
+            landed = facts_of(one).get(WINDOW)
             if landed is not None and one.snapshot_id not in self.known and Window.parse(landed).overlaps(self.window):
                 raise ConcurrentCommit(str(self.sink), self.window, landed)
-        if not self.terms.replace_overlaps:
-            in_the_way(self.window, windows_of(table, files_of(table, overlapping(self.window))), self.terms)
+        held = files_sharing_time(table, self.window)
+        in_the_way(self.window, frozenset(held.windows()), self.terms)
+        return held
 
-    def _change(self, table: Table, files: Sequence[str], facts: dict[str, str]) -> Transaction:
+    def _change(
+        self, table: Table, files: Sequence[str], facts: Mapping[str, str], held: HeldFiles | None
+    ) -> Transaction:
         """One transaction: remove the old files, add the new ones, write the mark, and change the columns."""
-        is_ours = mark_of(table) == self.terms.mark
-        old = overlapping(self.window) if is_ours else AlwaysTrue()
+        length = self.window.end - self.window.start
+        longest = length if held is None else max(length, held.longest)
+        facts = {**facts, **length_facts(table, longest)}
         change = change_for(self.sink, table, self.columns, self.terms)
-        if files_of(table, old):
-            change.delete(old, snapshot_properties=facts)
-        if not is_ours:
-            change.set_properties(properties_of(self.terms.mark))
-        if files and change.table_metadata.name_mapping() is None:
-            names = change.table_metadata.schema().name_mapping.model_dump_json()
-            change.set_properties({TableProperties.DEFAULT_NAME_MAPPING: names})
-        # as the table's properties want
-        merges = change.table_metadata.properties.get(TableProperties.MANIFEST_MERGE_ENABLED, "false").lower() == "true"
-        update = change.update_snapshot(snapshot_properties=facts)
-        with update.merge_append() if merges else update.fast_append() as append:
-            for file in manifest_entries(table.io, change.table_metadata, files):
+        if held is not None:
+            self._remove(change, held, facts)
+        elif files_of(table):
+            change.delete(AlwaysTrue(), snapshot_properties=facts)
+        change.set_properties(self._properties(change, has_files=bool(files), is_ours=held is not None))
+        with change.update_snapshot(snapshot_properties=facts).merge_append() as append:
+            for file in manifest_entries(str(self.sink), table.io, change.table_metadata, files, self.window):
                 append.append_data_file(file)
         return change
+
+    def _remove(self, change: Transaction, held: HeldFiles, facts: dict[str, str]) -> None:
+        """Remove the rows that share time with the window: whole files, where no other rows are in them."""
+        rows = overlapping(self.window, held.longest)
+        whole = [one for one in held.files if one.is_within(self.window)]
+        if whole:
+            with change.update_snapshot(snapshot_properties=facts).overwrite() as overwrite:
+                overwrite.delete_by_predicate(rows)
+                for one in whole:
+                    overwrite.delete_data_file(one.task.file)
+        if len(whole) < len(held.files):  # others were compacted into one file with them
+            change.delete(rows, snapshot_properties=facts)
+
+    def _properties(self, change: Transaction, *, has_files: bool, is_ours: bool) -> dict[str, str]:
+        """What the table's properties lack."""
+        lacking = {} if is_ours else properties_of(self.terms.mark)
+        if has_files and change.table_metadata.name_mapping() is None:
+            names = change.table_metadata.schema().name_mapping.model_dump_json()
+            lacking[TableProperties.DEFAULT_NAME_MAPPING] = names
+        return {**lacking, **merging(change)}
+
+
+def merging(change: Transaction) -> dict[str, str]:
+    """The property that lets commits merge manifests, if the table does not say: pyiceberg's default differs."""
+    name = TableProperties.MANIFEST_MERGE_ENABLED
+    return {} if name in change.table_metadata.properties else {name: "true"}
 
 
 class _IsMade(Exception):
@@ -199,7 +228,3 @@ def newest_id(table: Table) -> int | None:
     """The table's newest snapshot; None: it has none."""
     newest = table.current_snapshot()
     return None if newest is None else newest.snapshot_id
-
-
-def _facts(snapshot: Snapshot) -> Mapping[str, str]:
-    return {} if snapshot.summary is None else snapshot.summary.additional_properties

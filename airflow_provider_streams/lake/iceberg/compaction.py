@@ -25,9 +25,8 @@ from airflow_provider_streams.lake.iceberg.table import IcebergTable, mark_of
 from airflow_provider_streams.lake.iceberg.table_files import (
     data_location,
     files_of,
-    only_window,
-    read_windows,
     target_in,
+    windows_in,
 )
 from airflow_provider_streams.lake.storage import place_in
 from airflow_provider_streams.lake.table_properties import COMPACTED, refuse_other_mark
@@ -95,13 +94,14 @@ class _Swap:
         for one in self.chosen:
             check_same_columns(self.target, one.target.schema, table.schema())
         location = data_location(table)
-        new = [f"{location}/{file.path}" for one in self.chosen for file in one.files]
         made = table.transaction()
         with made.update_snapshot(snapshot_properties=dict(facts)).overwrite() as overwrite:
             for path in (path for one in self.chosen for path in one.old.paths):
                 overwrite.delete_data_file(live[path].file)
-            for file in manifest_entries(table.io, table.metadata, new):
-                overwrite.append_data_file(file)
+            for one in self.chosen:
+                new = [f"{location}/{file.path}" for file in one.files]
+                for entry in manifest_entries(self.target, table.io, table.metadata, new, one.window):
+                    overwrite.append_data_file(entry)
         return made
 
     def judge(self, table: Table) -> None:
@@ -117,17 +117,18 @@ class _Swap:
 def _files_by_window(table: Table) -> Iterator[tuple[Window, DataFile, str | None]]:
     """Each file with each of its windows, and why it must stay."""
     for task in files_of(table):
-        window = only_window(table, task)
+        windows = windows_in(table, task)
         file = DataFile(_path_in(table, task), task.file.record_count, task.file.file_size_in_bytes)
-        for one in set(read_windows(table, [task])) if window is None else [window]:
-            yield one, file, _hindrance(table, task, window)
+        for one in windows:
+            if one is not None:
+                yield one, file, _hindrance(table, task, windows)
 
 
-def _hindrance(table: Table, task: FileScanTask, window: Window | None) -> str | None:
+def _hindrance(table: Table, task: FileScanTask, windows: frozenset[Window | None]) -> str | None:
     if task.delete_files:
         return "rows of a file are deleted by another one: the engine that did so compacts it"
-    if window is None:
-        return "a file also has rows of other windows, or has no statistics of its windows"
+    if len(windows) > 1:
+        return "a file also has rows of other windows, or of none"
     if place_in(data_location(table), task.file.file_path) is None:
         return f"a file is outside of {data_location(table)}"
     return None

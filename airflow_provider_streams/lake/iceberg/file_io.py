@@ -33,7 +33,8 @@ class StoreFileIO(PyArrowFileIO):
 
     @staticmethod
     def parse_location(location: str, properties: dict[str, Any] = {}) -> tuple[str, str, str]:  # noqa: B006
-        """Scheme, host, and the path as its file system calls it."""
+        """Scheme, host, and the path as its file system calls it. `SinkError`: pyiceberg would take another path."""
+        check_location(location)
         scheme, netloc, path = PyArrowFileIO.parse_location(location, properties)
         if scheme in BUCKET_SCHEMES:
             path = path_in(scheme, netloc, path.removeprefix(netloc))
@@ -44,6 +45,16 @@ class StoreFileIO(PyArrowFileIO):
             return super()._initialize_fs(scheme, netloc)
         options = {name: str(value) for name, value in self.properties.items() if isinstance(value, str | int)}
         return Storage(f"{scheme}://{netloc or ''}", options).open()[0]
+
+
+def check_location(location: str) -> None:
+    """Raise `SinkError` if pyiceberg ends a path before its end: it would write and read other files."""
+    if cut := next((letter for letter in location if letter in "#?"), None):
+        raise SinkError(
+            location,
+            f"the path has a {cut!r}, where pyiceberg ends it, so files would be written elsewhere: give the catalog "
+            "a warehouse, and the table a location and write.data.path, without '#' and '?'",
+        )
 
 
 class VendedCredentialsFileIO(Catalog):

@@ -7,12 +7,13 @@ from typing import Any
 from pyiceberg.catalog.glue import GLUE_MAX_RETRIES, GlueCatalog
 
 from airflow_provider_streams.lake.iceberg.file_io import VendedCredentialsFileIO
+from airflow_provider_streams.lake.iceberg.shared_snapshots import SharedSnapshots
 
 _TRIES = 3
 """Of each call, by Amazon's client; our callers also try again."""
 
 
-class BoundedGlueCatalog(VendedCredentialsFileIO, GlueCatalog):
+class BoundedGlueCatalog(SharedSnapshots, VendedCredentialsFileIO, GlueCatalog):
     """Tries a few times if Glue does not answer: pyiceberg's own tries ten times, and takes no number as text."""
 
     def __init__(self, name: str, **properties: Any) -> None:

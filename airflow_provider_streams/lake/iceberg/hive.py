@@ -20,9 +20,10 @@ from thrift.transport.TTransport import TBufferedTransport, TSaslClientTransport
 
 from airflow_provider_streams.lake.iceberg import catalog
 from airflow_provider_streams.lake.iceberg.file_io import VendedCredentialsFileIO
+from airflow_provider_streams.lake.iceberg.shared_snapshots import SharedSnapshots
 
 
-class BoundedHiveCatalog(VendedCredentialsFileIO, HiveCatalog):
+class BoundedHiveCatalog(SharedSnapshots, VendedCredentialsFileIO, HiveCatalog):
     """Has a timeout, and makes a namespace in its own warehouse.
 
     pyiceberg's own waits for ever, and leaves namespaces to the metastore, whose warehouse may be a folder of its

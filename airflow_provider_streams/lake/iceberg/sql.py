@@ -11,12 +11,13 @@ from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from airflow_provider_streams.lake.iceberg.file_io import VendedCredentialsFileIO
+from airflow_provider_streams.lake.iceberg.shared_snapshots import SharedSnapshots
 
 _TABLES = 2
 """How many tables pyiceberg makes: others may be first with each."""
 
 
-class SharedSqlCatalog(VendedCredentialsFileIO, SqlCatalog):
+class SharedSqlCatalog(SharedSnapshots, VendedCredentialsFileIO, SqlCatalog):
     """Opens a new database even if another process makes its tables at the same time; pyiceberg's own would fail."""
 
     def __init__(self, name: str, **properties: Any) -> None:

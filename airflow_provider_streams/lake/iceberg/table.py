@@ -33,8 +33,11 @@ from airflow_provider_streams.lake.iceberg.column_types import (
     columns_to_add,
     replace_columns,
 )
-from airflow_provider_streams.lake.iceberg.file_io import check_options
+from airflow_provider_streams.lake.iceberg.file_io import check_location, check_options
+from airflow_provider_streams.lake.iceberg.metadata_io import MetadataIO
 from airflow_provider_streams.lake.iceberg.table_files import data_location, files_of, storage_of, windows_of
+from airflow_provider_streams.lake.iceberg.window_files import files_sharing_time
+from airflow_provider_streams.lake.iceberg.window_partitions import check_partitions
 from airflow_provider_streams.lake.storage import place_in
 from airflow_provider_streams.lake.table_properties import (
     CLAIM,
@@ -46,6 +49,7 @@ from airflow_provider_streams.lake.table_properties import (
 )
 from airflow_provider_streams.model.sinks.landing import TableMark, TableState, TableTerms
 from airflow_provider_streams.model.sinks.sink import IcebergSink, PartitionBy
+from airflow_provider_streams.model.window.window import Window
 
 _TRANSFORMS: dict[PartitionBy, tuple[Transform[Any, Any], str]] = {
     "window": (IdentityTransform(), "window_start"),
@@ -83,8 +87,12 @@ class IcebergTable:
             refuse_other_mark(str(self._sink), mark_of(table), mark)
         return table
 
-    def state(self) -> TableState | None:
-        """Its owner and windows; None: it has no owner and no data. `TableOwnedByOther`: only the owner is missing."""
+    def state(self, near: Window | None = None) -> TableState | None:
+        """Its owner and windows, or those that share time with one; None: it has no owner and no data.
+
+        Raises:
+            TableOwnedByOther: only the owner is missing.
+        """
         table = self.load()
         if table is None:
             return None
@@ -99,7 +107,8 @@ class IcebergTable:
                     f"it has no column {lost[0]}, which says of each row which window it is of: if the column was "
                     "dropped or renamed, roll that change back; otherwise land in another table",
                 )
-            return TableState(mark, windows_of(table, files_of(table)), tells_empty=False)
+            held = windows_of(table, files_of(table)) if near is None else files_sharing_time(table, near).windows()
+            return TableState(mark, frozenset(held), tells_empty=False)
 
     def opened(self, columns: pa.Schema, terms: TableTerms) -> Table:
         """The table, made if there is none. It can hold rows of these columns, and the terms allow it.
@@ -115,7 +124,7 @@ class IcebergTable:
             self.check_place(table)
             with errors_of(self._sink), suppress(CommitFailedException):  # others changed it: look again
                 is_unclaimed = self.is_unclaimed(table, terms)
-                self._check_partitions(table)
+                check_partitions(str(self._sink), table.spec(), table.schema())
                 lacking = self._to_get(table, columns, terms)
                 if is_unclaimed:
                     self.claim(table, terms.mark)
@@ -139,7 +148,7 @@ class IcebergTable:
         self.check_place(table)
         with errors_of(self._sink):
             self._to_get(table, columns, terms)
-        self._check_partitions(table)
+        check_partitions(str(self._sink), table.spec(), table.schema())
 
     def _new_schema(self, columns: pa.Schema) -> Schema:
         with errors_of(self._sink):
@@ -177,6 +186,7 @@ class IcebergTable:
                 return self.loaded()
 
     def _reached(self, table: Table) -> Table:
+        check_location(data_location(table))
         check_options(str(self._sink), storage_of(table).options)
         return table
 
@@ -252,30 +262,20 @@ class IcebergTable:
             return
         check_outside(str(self._sink), around, f"its location {table.location()}")
 
-    def _check_partitions(self, table: Table) -> None:
-        """Check that each of our files is in one partition."""
-        starts = {one.field_id for one in table.schema().fields if one.name in WINDOW_COLUMNS}
-        for field in table.spec().fields:
-            if field.source_id not in starts or not field.transform.preserves_order:
-                raise SinkError(
-                    str(self._sink),
-                    f"the table is partitioned by {field.name}: a window's files must be in one partition. Partition "
-                    "it by window_start, or its hour, day, month or year",
-                )
-
 
 class Watched(Table):
     """A table that is judged again if another commit came first: pyiceberg refreshes it before it tries once more."""
 
-    def __init__(self, table: Table, judge: Callable[[Table], None]) -> None:
-        super().__init__(
-            table.name(), table.metadata, table.metadata_location, table.io, table.catalog, dict(table.config)
-        )
+    def __init__(self, table: Table, judge: Callable[[Table], object]) -> None:
+        io = MetadataIO(table.io)
+        super().__init__(table.name(), table.metadata, table.metadata_location, io, table.catalog, dict(table.config))
         self._judge = judge
 
     def refresh(self) -> Table:
         """The table as it is now; raises what the judge raises."""
+        read = self.io
         super().refresh()
+        self.io = MetadataIO(self.io, read.kept if isinstance(read, MetadataIO) else None)
         self._judge(self)
         return self
 

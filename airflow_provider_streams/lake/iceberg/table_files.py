@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pyarrow as pa
 from pyiceberg.conversions import from_bytes
-from pyiceberg.expressions import AlwaysTrue, BooleanExpression, parser
+from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.io.pyarrow import ArrowScan
 from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask, Table
@@ -26,15 +26,9 @@ from airflow_provider_streams.model.window.window import EPOCH, Window, utc_mome
 _STORE_OPTIONS = ("s3.", "gcs.", "adls.", "hdfs.", "client.")
 
 
-def overlapping(window: Window) -> BooleanExpression:
-    """The rows of all windows that share time with one."""
-    first, last = WINDOW_COLUMNS
-    return parser.parse(f"{first} < '{window.end.isoformat()}' and {last} > '{window.start.isoformat()}'")
-
-
-def files_of(table: Table, rows: BooleanExpression | None = None) -> list[FileScanTask]:
-    """The files of a table that may have such rows."""
-    tasks: Iterable[Any] = table.scan(row_filter=rows or AlwaysTrue()).plan_files()
+def files_of(table: Table) -> list[FileScanTask]:
+    """All files of a table."""
+    tasks: Iterable[Any] = table.scan().plan_files()
     return list(tasks)
 
 
@@ -43,23 +37,30 @@ def windows_of(table: Table, files: Iterable[FileScanTask]) -> frozenset[Window]
     by_file = [(only_window(table, task), task) for task in files]
     found = {window for window, _ in by_file if window is not None}
     unclear = [task for window, task in by_file if window is None]  # compacted, or without statistics
-    return frozenset(found.union(read_windows(table, unclear)))
+    return frozenset(found.union(one for one in read_windows(table, unclear) if one is not None))
+
+
+def windows_in(table: Table, task: FileScanTask) -> frozenset[Window | None]:
+    """The windows of one file's rows; None: some are of no window."""
+    window = only_window(table, task)
+    return frozenset(read_windows(table, [task]) if window is None else [window])
 
 
 def only_window(table: Table, task: FileScanTask) -> Window | None:
     """The one window of a file; None: its statistics do not show that there is only one."""
     edges = []
     for name in WINDOW_COLUMNS:
-        field = table.schema().find_field(name).field_id
-        lower, upper = ((bounds or {}).get(field) for bounds in (task.file.lower_bounds, task.file.upper_bounds))
-        if lower is None or lower != upper or (task.file.null_value_counts or {}).get(field):
+        field = table.schema().find_field(name)
+        lower, upper = ((one or {}).get(field.field_id) for one in (task.file.lower_bounds, task.file.upper_bounds))
+        nulls = 0 if field.required else (task.file.null_value_counts or {}).get(field.field_id)
+        if lower is None or lower != upper or nulls != 0:
             return None
         edges.append(EPOCH + timedelta(microseconds=int(from_bytes(TimestamptzType(), lower))))
     return None if task.delete_files else Window(edges[0], edges[1])
 
 
-def read_windows(table: Table, files: list[FileScanTask]) -> Iterator[Window]:
-    """The windows of the rows in files, which are read for it."""
+def read_windows(table: Table, files: list[FileScanTask]) -> Iterator[Window | None]:
+    """The windows of the rows in files, which are read for it; None: some are of no window."""
     if not files:
         return
     columns = table.schema().select(*WINDOW_COLUMNS)
@@ -67,8 +68,8 @@ def read_windows(table: Table, files: list[FileScanTask]) -> Iterator[Window]:
     for batch in scan.to_record_batches(files):
         edges = pa.Table.from_batches([batch]).group_by(list(WINDOW_COLUMNS)).aggregate([])
         for start, end in zip(*(edges.column(name).to_pylist() for name in WINDOW_COLUMNS), strict=True):
-            if start is not None and end is not None:
-                yield Window(utc_moment(start), utc_moment(end))
+            is_known = start is not None and end is not None
+            yield Window(utc_moment(start), utc_moment(end)) if is_known else None
 
 
 def target_in(table: Table, window: Window, attempt: str, columns: pa.Schema, schema: Schema) -> FileTarget:

@@ -63,6 +63,11 @@ class IcebergWriter(TableWriter):
         return _table_of(sink).state()
 
     @classmethod
+    def read_state_near(cls, sink: IcebergSink, window: Window) -> TableState | None:
+        """See `SinkWriter`."""
+        return _table_of(sink).state(window)
+
+    @classmethod
     def storage(cls, sink: IcebergSink) -> Storage | None:
         """See `SinkWriter`: the catalog knows the place of a table that exists."""
         table = _table_of(sink).load()

@@ -36,10 +36,10 @@ def stored_files(sink: IcebergSink) -> set[str]:
     return landing.stored_files(storage_of(table_of(sink)))
 
 
-def rows_by_duckdb(sink: IcebergSink) -> list[dict[str, Any]]:
+def rows_by_duckdb(sink: IcebergSink, where: str = "true") -> list[dict[str, Any]]:
     """The table as another engine reads it, from its metadata alone."""
     table = table_of(sink)
     with connect(storage_of(table), "avro", "iceberg") as duck:
         location = table.metadata_location.removeprefix("file://")
-        found = duck.execute(f"SELECT * FROM iceberg_scan('{location}') ORDER BY ALL")  # noqa: S608
+        found = duck.execute(f"SELECT * FROM iceberg_scan('{location}') WHERE {where} ORDER BY ALL")  # noqa: S608
         return found.arrow().read_all().to_pylist()

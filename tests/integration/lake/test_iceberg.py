@@ -507,3 +507,17 @@ def test_texts_whose_bound_no_letter_follows(sink, begin, letter):
     land(sink, hour(0), pa.table({"id": [1, 2], "value": [text, "b"]}))
     for value, meant in ((text, [1]), ("b", [2])):
         assert table_of(sink).scan(row_filter=EqualTo("value", value)).to_arrow()["id"].to_pylist() == meant
+
+
+@pytest.mark.parametrize("letter", "#?")
+def test_a_place_whose_path_pyiceberg_would_cut_is_refused(tmp_path, sink, catalog, letter):
+    with given("cut", {**catalog, "warehouse": f"file://{tmp_path}/ware{letter}house"}):
+        cut = replace(new_table(), conn_id="cut")
+        with pytest.raises(SinkError, match=rf"has a '\{letter}', where pyiceberg ends it.*without '#' and '\?'"):
+            land(cut, hour(0), rows_of(0, 1))
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith("ware")]
+    land(sink, hour(0), rows_of(0, 1))
+    with table_of(sink).transaction() as change:
+        change.set_properties({"write.data.path": f"file://{tmp_path}/da{letter}ta"})
+    with pytest.raises(SinkError, match=rf"da\{letter}ta: the path has a"):
+        land(sink, hour(1), rows_of(0, 1))

@@ -248,3 +248,23 @@ def test_a_commit_of_another_run_makes_the_merge_begin_again(
 
 def test_events_are_what_they_seem() -> None:
     assert Event("c", 1, {"a": 1}, 0, 1, 1).row()["_position"] == "00000000"
+
+
+@pytest.mark.slow_except("none")
+@pytest.mark.parametrize("metrics", ["none", "counts", "truncate(1)"])
+def test_an_iceberg_table_without_bounds_of_keys_holds_each_key_once(metrics: str, tmp_path: Path) -> None:
+    """Its files, also those that another engine wrote, are read wherever nothing shows what they hold."""
+    plans = plans_of(range(AT_ONCE))
+    engine = Engine("iceberg", tmp_path, WRITTEN, range_bytes=1000)
+    for step, window in windows_of(plans):
+        engine.apply(step, window)
+        table = engine.table()
+        with table.transaction() as change:
+            names = ("default", "column.h", "column.id")
+            change.set_properties({f"write.metadata.metrics.{name}": metrics for name in names})
+        if step % 3 == 1:
+            table = engine.table()
+            table.overwrite(table.scan().to_arrow())
+    found = latest(engine.rows())
+    for seed, plan in plans.items():
+        assert found.get(seed, {}) == fold(plan.covered), seed

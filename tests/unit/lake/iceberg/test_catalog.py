@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import sqlite3
 import ssl
 import sys
@@ -225,3 +226,30 @@ def test_a_catalog_with_tls_does_not_lead_secrets_out_of_it(tmp_path, monkeypatc
     assert "canary" not in str(caught.value)
     assert secure.asked
     assert plain.asked == []
+
+
+@pytest.mark.parametrize("name", ["my_cat", "my-cat", "Mine", "a_b_c"])
+def test_the_environment_variable_that_the_error_names_describes_the_catalog(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    sink = IcebergSink("a.b", catalog=name)
+    with pytest.raises(SinkError, match="pyiceberg knows no catalog") as raised:
+        catalog_of(sink)
+    (variable,) = re.findall("PYICEBERG_CATALOG__[A-Z_]+__URI", str(raised.value))
+    monkeypatch.setenv(variable, f"sqlite:///{tmp_path}/catalog.db")
+    assert catalog_of(sink).list_namespaces() == []
+
+
+@pytest.mark.parametrize("name", ["a__b", "_a", "a.b"])
+def test_no_environment_variable_is_named_that_cannot_describe_the_catalog(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with pytest.raises(SinkError, match=r"in ~/\.pyiceberg\.yaml, or give conn_id") as raised:
+        catalog_of(IcebergSink("a.b", catalog=name))
+    assert "PYICEBERG_CATALOG" not in str(raised.value)
+
+
+def test_a_catalog_of_the_configuration_file_comes_before_one_of_another_spelling(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("my-cat", "my_cat"):
+        with (tmp_path / ".pyiceberg.yaml").open("a") as file:
+            file.write(f"{'' if file.tell() else 'catalog:'}\n  {name}:\n    uri: sqlite:///{tmp_path}/{name}.db\n")
+    assert str(catalog_of(IcebergSink("a.b", catalog="my_cat")).engine.url).endswith("/my_cat.db")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from airflow_provider_streams.model.schema.decode_errors import DecodeErrorPolicy
     from airflow_provider_streams.model.sinks.landing import TableState
     from airflow_provider_streams.model.sinks.sink import Sink
+    from airflow_provider_streams.model.window.window import Window
 
 
 TARGET_FILE_BYTES: Final = 512 * 1024 * 1024
@@ -94,9 +95,12 @@ def sink_from_json(data: dict[str, Any]) -> Sink:
     return writer_type(data["kind"]).sink_type.from_json(data)
 
 
-def table_state(sink: Sink | None) -> TableState | Unseen | None:
-    """`SinkWriter.read_state` of a sink's table; without a sink, "unseen"."""
-    return "unseen" if sink is None else writer_of(sink).read_state(sink)
+def table_state(sink: Sink | None, near: Window | None = None) -> TableState | Unseen | None:
+    """`SinkWriter.read_state` of a sink's table, or `read_state_near` a window; without a sink, "unseen"."""
+    if sink is None:
+        return "unseen"
+    writer = writer_of(sink)
+    return writer.read_state(sink) if near is None else writer.read_state_near(sink, near)
 
 
 def writes_files(sink: Sink | None) -> bool:

@@ -61,6 +61,14 @@ class SinkWriter(ABC):
         return "unseen"
 
     @classmethod
+    def read_state_near(cls, sink: Any, window: Window) -> TableState | Unseen | None:  # noqa: ARG003
+        """As `read_state`; windows that share no time with one may be missing.
+
+        Each landing asks this, so it should cost the same however many windows the table holds.
+        """
+        return cls.read_state(sink)
+
+    @classmethod
     def why_catalog_is_read_only(cls, sink: Any) -> str:  # noqa: ARG003
         """Why this user cannot change the catalog of tables, if that is known without a change; otherwise empty.
 

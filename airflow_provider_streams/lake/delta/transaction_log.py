@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.fs as pafs
 
 from airflow_provider_streams.errors import CommitStateUnknown, SinkError, TableUnavailable
@@ -110,16 +111,31 @@ class DeltaVersion:
         """
         return contents_of(self._files())
 
-    def _files(self) -> Iterator[tuple[Window, DataFile, str | None]]:
+    def windows_near(self, window: Window) -> set[Window]:
+        """The windows that it holds and that share time with one. Raises as `contents`."""
         found = self._add_actions()
         if not found.num_rows:
-            return
+            return set()
+        self._check_windows()
+        starts, ends = (found["partition"].combine_chunks().field(name) for name in WINDOW_COLUMNS)
+        start, end = (pa.scalar(one, starts.type) for one in (window.start, window.end))
+        near: Any = pc.and_(pc.less(starts, end), pc.greater(ends, start))
+        edges = (one.filter(near).to_pylist() for one in (starts, ends))
+        return {Window(*one) for one in zip(*edges, strict=True)}
+
+    def _check_windows(self) -> None:
         if not has_windows(self.columns, self.partition_columns):
             raise SinkError(
                 self._storage.root,
                 f"it is not partitioned by {' and '.join(WINDOW_COLUMNS)}, as timestamps, so nothing says which window "
                 "a file is of: if that was changed, restore the version before; otherwise land in another table",
             )
+
+    def _files(self) -> Iterator[tuple[Window, DataFile, str | None]]:
+        found = self._add_actions()
+        if not found.num_rows:
+            return
+        self._check_windows()
         partitions = found["partition"].combine_chunks()
         edges = (partitions.field(name).to_pylist() for name in WINDOW_COLUMNS)
         facts = (found[name].to_pylist() for name in ("path", "num_records", "size_bytes"))

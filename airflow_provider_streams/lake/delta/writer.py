@@ -69,6 +69,11 @@ class DeltaWriter(TableWriter):
         return table_state.read_state(sink, DeltaVersion.contents)
 
     @classmethod
+    def read_state_near(cls, sink: DeltaSink, window: Window) -> TableState | None:
+        """See `SinkWriter`."""
+        return table_state.read_state(sink, lambda version: version.windows_near(window))
+
+    @classmethod
     def storage(cls, sink: DeltaSink) -> Storage:
         """See `SinkWriter`."""
         return storage_of(sink)
@@ -187,7 +192,7 @@ class DeltaWriter(TableWriter):
         if not version.may_have(columns if new is None else new):
             version.allow_local_times()
             return False
-        windows = [self._window, *in_the_way(self._window, version.contents(), self._terms)]
+        windows = [self._window, *in_the_way(self._window, version.windows_near(self._window), self._terms)]
         table = columns if new is None else pa.schema({one.name: one for one in (*version.columns, *new)}.values())
         adds = add_actions(written, self._window, table)
         wider = () if new is None else promoted(version.columns, new)

@@ -17,9 +17,9 @@ import itertools
 import json
 import os
 import shutil
+from bisect import bisect_left
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from datetime import datetime
 from pathlib import Path
 
 import pyarrow.fs as pafs
@@ -64,8 +64,8 @@ class ParquetTable:
         """Where a window's files are."""
         return self.root / window_folder(window)
 
-    def state(self) -> TableState | None:
-        """Its owner and windows; None: there is no table.
+    def state(self, near: Window | None = None) -> TableState | None:
+        """Its owner and windows, or those near one; None: there is no table.
 
         Raises:
             TableOwnedByOther: it holds data, and names no owner.
@@ -77,18 +77,39 @@ class ParquetTable:
             with errors_at(str(self.root), "the folder cannot be read"):
                 self._refuse_others()
             return None
-        return TableState(mark, frozenset(self.windows()))
+        return TableState(mark, frozenset(self.windows() if near is None else self.windows_near(near)))
 
     def windows(self) -> Iterator[Window]:
         """The windows that it holds."""
+        for name in _names(self.root, WINDOW_COLUMNS[0]):
+            yield from self._windows_in(name)
+
+    def windows_near(self, window: Window) -> Iterator[Window]:
+        """The windows that begin within one, and the last one that begins before.
+
+        All windows that share time with it are among them, for windows of a table share no time with each other. So a
+        landing does not look into the folders of all windows.
+        """
+        names = sorted(_names(self.root, WINDOW_COLUMNS[0]), key=_in_order)
+        first, last = (
+            bisect_left(names, _in_order(f"{WINDOW_COLUMNS[0]}={moment_label(edge)}"), key=_in_order)
+            for edge in (window.start, window.end)
+        )
+        for name in names[first:last]:
+            yield from self._windows_in(name)
+        before = (list(self._windows_in(name)) for name in reversed(names[:first]))
+        yield from next(filter(None, before), [])  # folders may be empty
+
+    def _windows_in(self, name: str) -> Iterator[Window]:
+        """The windows in the folder of a start."""
         first, last = WINDOW_COLUMNS
-        for start in _labels(self.root, first):
-            for end in _labels(self.root / f"{first}={moment_label(start)}", last):
-                with suppress(InvalidWindow):
-                    window = Window(start, end)
-                    # a window without rows has a file as well
-                    if any(self.folder_of(window).glob("*.parquet")):
-                        yield window
+        start = moment_of_label(name.removeprefix(f"{first}="))
+        for below in _names(self.root / name, last) if start is not None else ():
+            end = moment_of_label(below.removeprefix(f"{last}="))
+            with suppress(InvalidWindow):
+                # a window without rows has a file as well
+                if start is not None and end is not None and any((self.root / name / below).glob("*.parquet")):
+                    yield Window(start, end)
 
     def claim(self, terms: TableTerms) -> None:
         """Make it, with the reader's mark; or check that it bears that mark, or may get it. Sets nothing aside yet.
@@ -144,7 +165,7 @@ class ParquetTable:
                 raise SinkError(
                     str(self.root), f"window {window} was landed again by another run meanwhile: do it once more"
                 )
-            others = in_the_way(window, self.windows(), terms)
+            others = in_the_way(window, self.windows_near(window), terms)
             self.columns.fit(staged, target_of, [window, *others])
             with ready_to_exchange(staged, self.exchange) as ready, taken_out(self, ready, others):
                 _replace(ready, self.folder_of(window))
@@ -251,14 +272,15 @@ def _replace(ready: Path, folder: Path) -> None:
     replace_folder(ready, folder)
 
 
-def _labels(folder: Path, column: str) -> Iterator[datetime]:
-    prefix = f"{column}="
+def _names(folder: Path, column: str) -> list[str]:
+    """The folders of a partition column."""
     try:
         with os.scandir(folder) as entries:
-            names = [entry.name for entry in entries if entry.name.startswith(prefix)]
+            return [entry.name for entry in entries if entry.name.startswith(f"{column}=")]
     except FileNotFoundError:
-        return
-    for name in names:
-        moment = moment_of_label(name.removeprefix(prefix))
-        if moment is not None:
-            yield moment
+        return []
+
+
+def _in_order(name: str) -> str:
+    """What sorts like the time in a folder's name: `..00.5Z` is after `..00Z`."""
+    return name.removesuffix("Z")

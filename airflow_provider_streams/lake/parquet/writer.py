@@ -60,6 +60,11 @@ class ParquetWriter(TableWriter):
         return ParquetTable(sink.path).state()
 
     @classmethod
+    def read_state_near(cls, sink: ParquetSink, window: Window) -> TableState | None:
+        """See `SinkWriter`."""
+        return ParquetTable(sink.path).state(window)
+
+    @classmethod
     def storage(cls, sink: ParquetSink) -> Storage:
         """See `SinkWriter`."""
         return Storage(sink.location)

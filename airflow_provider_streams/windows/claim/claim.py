@@ -108,9 +108,12 @@ def gather(journal: Journal, landing_request: LandingRequest, windows: Sequence[
     """The state of journal and table; the landing is read first."""
     key, reader = landing_request.source.key, landing_request.reader
     stored = journal.landing(key, reader)
-    facts = Facts(landing_request, windows, overrides, stored, _table_facts(landing_request))
+    near = _span_to_see(journal, stored, windows)
+    facts = Facts(landing_request, windows, overrides, stored, _table_facts(landing_request, near))
     if stored is None:
         return facts
+    if near is not None and _span_to_see(journal, stored, windows) is None:  # other runs failed meanwhile
+        facts = replace(facts, table=_table_facts(landing_request))
     last = journal.last_covered(key, reader)
     covered: tuple[Window, ...] = ()
     if last is not None and (facts.table.is_absent or begins_columns(stored, landing_request)):
@@ -125,14 +128,21 @@ def gather(journal: Journal, landing_request: LandingRequest, windows: Sequence[
     )
 
 
-def _table_facts(landing_request: LandingRequest) -> TableFacts:
+def _span_to_see(journal: Journal, stored: StoredLanding | None, windows: Sequence[Window]) -> Window | None:
+    """From when to when the table's windows matter; None: all do, for the landing may give way to another one."""
+    if stored is None or not windows or not (journal.is_landed(stored) and journal.holds_rows(stored)):
+        return None
+    return Window(min(one.start for one in windows), max(one.end for one in windows))
+
+
+def _table_facts(landing_request: LandingRequest, near: Window | None = None) -> TableFacts:
     sink = landing_request.landing.sink
     try:
         check_connection(connection_of(sink))
     except InvalidRequest as error:
         return TableFacts(failure=error, is_connected=False)
     try:
-        state = table_state(sink)
+        state = table_state(sink, near)
     except (SinkError, InvalidRequest) as error:
         return TableFacts(failure=error)
     return TableFacts() if state == "unseen" else TableFacts(state, is_seen=True)

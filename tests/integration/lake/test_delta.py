@@ -486,3 +486,15 @@ def test_a_table_is_absent_or_cannot_be_seen(sink, tmp_path):
     assert DeltaWriter.read_state(sink) is None
     with pytest.raises(SinkError, match="mount it"):
         DeltaWriter.read_state(DeltaSink(str(tmp_path / "nowhere" / "orders")))
+
+
+@pytest.mark.parametrize("name", ["delta.dataSkippingNumIndexedCols", "delta.dataSkippingStatsColumns"])
+def test_a_window_that_lands_again_is_replaced_whatever_statistics_the_table_wants(sink, name):
+    """The log's partitions say which window a file is of, and no table property switches these off."""
+    schema = pa.schema([*SCHEMA.set(2, pa.field("at", pa.timestamp("us", "UTC"))), *WINDOWS])
+    properties = {name: "0" if name.endswith("Cols") else "id"}
+    DeltaTable.create(sink.path, schema, partition_by=BY_WINDOW, configuration=properties)
+    for count in (4, 3, 2):
+        land(sink, hour(0), rows_of(0, count))
+    land(sink, hour(1), rows_of(100, 2))
+    assert held(sink) == {hour(0): [0, 1], hour(1): [100, 101]}

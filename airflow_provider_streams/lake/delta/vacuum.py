@@ -57,9 +57,12 @@ def expire(sink: DeltaSink, mark: TableMark, before: datetime, *, dry_run: bool 
         before = min(before, datetime.now(UTC) - kept)
     current = version.paths()
     listed = files_below(storage)
-    now = next(versions(storage, mark=mark)).paths()
+    now = next(versions(storage, mark=mark))
     log = sorted((file for file in files_below(storage, LOG) if _COMMIT.fullmatch(file.place)), key=_version)
-    needed = {name_of(path) for path in now | _named_since(storage, log, before)}
+    _check_reach(storage, log, before, now.number)
+    since = [one for one in log if one.written >= before]
+    # what they added or removed was the table's at that moment, or later
+    needed = {name_of(path) for path in now.paths() | _named_by(storage, since)}
     old = left_over(storage, listed, is_data_file, current=current, needed=needed, before=before)
     if not all(map(_is_of_an_attempt, old)):
         named = _named_by(storage, log)  # only the log tells of other engines' files
@@ -89,16 +92,16 @@ def _version(commit: StoredFile) -> int:
     return int(commit.name.removesuffix(".json"))
 
 
-def _named_since(storage: Storage, log: Sequence[StoredFile], before: datetime) -> set[str]:
-    """All files that commits since a moment added or removed: they were the table's then, or later."""
-    since = [one for one in log if one.written >= before]
-    if since and since[0] == log[0] and _version(log[0]) > 0:
+def _check_reach(storage: Storage, log: Sequence[StoredFile], before: datetime, newest: int) -> None:
+    """Check that the log has each commit since a moment; a table can also be read by a checkpoint without commits."""
+    earlier = [_version(one) for one in log if one.written < before]
+    wanted = range(max(earlier, default=-1) + 1, newest + 1)
+    if not {_version(one) for one in log}.issuperset(wanted):
         raise SinkError(
             storage.root,
             f"its log does not reach back to {before:%Y-%m-%dT%H:%M:%SZ}: keep it longer "
             "(delta.logRetentionDuration), or expire what is replaced for a shorter time. Nothing is removed",
         )
-    return _named_by(storage, since)
 
 
 def _named_by(storage: Storage, commits: Sequence[StoredFile]) -> set[str]:

@@ -173,6 +173,20 @@ def test_landing_compacting_and_expiring_at_once_lose_nothing(table):
     assert len(table.files()) == 3
 
 
+def test_a_delta_table_that_is_a_checkpoint_alone_keeps_everything(tmp_path):
+    table = delta_in(str(tmp_path / "orders"))
+    table.land(hour(0), 0, 10)
+    moment = age(tmp_path)
+    table.land(hour(0), 100, 10)
+    DeltaTable(table.sink.path).create_checkpoint()
+    for commit in (tmp_path / "orders" / "_delta_log").glob("0*.json"):
+        commit.unlink()
+    files = table.files()
+    with pytest.raises(SinkError, match=r"its log does not reach back to .* Nothing is removed"):
+        table.expire(moment)
+    assert table.files() == files
+
+
 def test_a_delta_log_that_does_not_reach_back_far_enough_keeps_everything(tmp_path):
     table = delta_in(str(tmp_path / "orders"))
     for turn in range(3):

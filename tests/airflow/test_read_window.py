@@ -157,9 +157,9 @@ def test_losses_that_were_accepted_once_are_not_accepted_again_by_silence(dag_te
 
 
 @pytest.mark.parametrize("given", ["{{ none }}", "{{ '' }}", " "])
-def test_a_reader_whose_template_gives_nothing_is_refused(dag_test, fake, spark_stand_in, capfd, given):
+def test_a_reader_whose_template_gives_nothing_is_refused(dag_test, fake, spark_stand_in, capsys, given):
     assert dag_test(reading("nameless", reader=given)).state == DagRunState.FAILED
-    assert "reader must be a name" in capfd.readouterr().out
+    assert "InvalidRequest: ReadWindowOperator: reader" in capsys.readouterr().out
     with open_journal() as journal:
         assert journal.sources() == []
 

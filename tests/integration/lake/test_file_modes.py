@@ -22,14 +22,16 @@ from airflow_provider_streams.spark.launch.py_files import ring_archive
 from airflow_provider_streams.spark.quarantine.quarantine_files import QuarantineFile
 from tests.integration.lake.kept_tables import KeptTable, now, table_in
 from tests.integration.lake.landing import SCHEMA, TERMS, hour, land, rows_of
-from tests.integration.lake.users import FIRST, IS_ROOT, SECOND, acting_as, group_folder, umask
+from tests.integration.lake.users import FIRST, IS_ROOT, MAY_READ, SECOND, acting_as, group_folder, umask
 from tests.unit.journal.test_database import source
 from tests.unit.lake.changes.test_change_writers import Landing, changes
 from tests.unit.lake.changes.test_change_writers import hour as change_hour
 
 KINDS = ["parquet", "delta", "iceberg"]
 GROUP_MAY_WRITE, OWNER_ALONE = 0o002, 0o077
-two_users = pytest.mark.skipif(not IS_ROOT, reason="only root may act as other users")
+two_users = pytest.mark.skipif(
+    not (IS_ROOT and MAY_READ), reason="only root may act as other users, and these must be able to read the checkout"
+)
 
 
 @pytest.fixture

@@ -14,6 +14,8 @@ FIRST, SECOND = 61201, 61202
 """Of one group."""
 
 IS_ROOT = os.geteuid() == 0
+MAY_READ = all(folder.stat().st_mode & 0o001 for folder in Path(__file__).parents)
+"""Whether other users may read this checkout: what they do imports some of it."""
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """A table that is a folder: whose it is, which windows it holds, and how one of them is replaced.
 
-    <path>/_table.json                                             whose it is
+    <path>/_table.json                                             see `mark_file`
     <path>/window_start=20261120T100000Z/window_end=20261120T110000Z/*.parquet
     <path>/window_start=../window_end=../_quarantine/*.quarantine  its events that cannot be decoded
     <path>/_columns                                                see `Columns`
@@ -14,12 +14,12 @@ Only committed files are called `*.parquet`, for some engines also read names th
 from __future__ import annotations
 
 import itertools
-import json
 import os
 import shutil
-from bisect import bisect_left
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow.fs as pafs
@@ -29,6 +29,7 @@ from airflow_provider_streams.lake.columns import WINDOW_COLUMNS, window_folder
 from airflow_provider_streams.lake.folder_overlap import check_mounted, check_outside, sign_around
 from airflow_provider_streams.lake.parquet.atomic_rename import flush, replace_folder
 from airflow_provider_streams.lake.parquet.file_names import ASIDE, exchange_folder, hide, ready_to_exchange
+from airflow_provider_streams.lake.parquet.mark_file import DRAFT, MARK, Marked, read_mark, write_mark
 from airflow_provider_streams.lake.parquet.overlap_replacement import recover_replacement, taken_out
 from airflow_provider_streams.lake.parquet.type_widening import COLUMNS, NEXT, Columns, TargetOf
 from airflow_provider_streams.lake.process_lock import open_lock, wait_for_lock
@@ -37,17 +38,18 @@ from airflow_provider_streams.lake.table_properties import check_owner, in_the_w
 from airflow_provider_streams.model.sinks.landing import TableMark, TableState, TableTerms
 from airflow_provider_streams.model.window.window import Window, moment_label, moment_of_label
 
+_TIME_BEGINS = datetime.min.replace(tzinfo=UTC)
+
 QUARANTINE = "_quarantine"
 """The folder of a window's undecodable events, replaced with its rows."""
 
 PROOF = "_receipt.json"
 """In a window's folder: the plan that it was read by, and its rows."""
 
-_MARK = "_table.json"
 _LOCK = "_table.lock"
 _STAGING = "_staging"
 _SET_ASIDE = "_set_aside"
-_OURS = (_MARK, f"{_MARK}.draft", _LOCK, _STAGING, _SET_ASIDE, COLUMNS, NEXT, f"{COLUMNS}.draft")
+_OURS = (MARK, DRAFT, _LOCK, _STAGING, _SET_ASIDE, COLUMNS, NEXT, f"{COLUMNS}.draft")
 
 
 class ParquetTable:
@@ -71,13 +73,13 @@ class ParquetTable:
             TableOwnedByOther: it holds data, and names no owner.
             SinkError: the folder around it is not here, so this cannot be known.
         """
-        mark = self._mark()
-        if mark is None:
+        found = read_mark(self.root)
+        if found is None:
             check_mounted(str(self.root), self.root)
             with errors_at(str(self.root), "the folder cannot be read"):
                 self._refuse_others()
             return None
-        return TableState(mark, frozenset(self.windows() if near is None else self.windows_near(near)))
+        return TableState(found.mark, frozenset(self.windows() if near is None else self.windows_near(near)))
 
     def windows(self) -> Iterator[Window]:
         """The windows that it holds."""
@@ -85,20 +87,19 @@ class ParquetTable:
             yield from self._windows_in(name)
 
     def windows_near(self, window: Window) -> Iterator[Window]:
-        """The windows that begin within one, and the last one that begins before.
+        """The windows that begin within one, or before it by no more than the longest window's length.
 
-        All windows that share time with it are among them, for windows of a table share no time with each other. So a
+        All windows that share time with it are among them, if each landed here or is no longer than one that did. So a
         landing does not look into the folders of all windows.
         """
-        names = sorted(_names(self.root, WINDOW_COLUMNS[0]), key=_in_order)
-        first, last = (
-            bisect_left(names, _in_order(f"{WINDOW_COLUMNS[0]}={moment_label(edge)}"), key=_in_order)
-            for edge in (window.start, window.end)
-        )
-        for name in names[first:last]:
-            yield from self._windows_in(name)
-        before = (list(self._windows_in(name)) for name in reversed(names[:first]))
-        yield from next(filter(None, before), [])  # folders may be empty
+        names = _names(self.root, WINDOW_COLUMNS[0])  # first: a longer window is noted before its folder is there
+        found = read_mark(self.root)
+        longest = None if found is None else found.longest
+        earliest = "" if longest is None else _start_name(window.start - min(longest, window.start - _TIME_BEGINS))
+        end = _start_name(window.end)
+        for name in names:
+            if earliest <= _in_order(name) < end:
+                yield from self._windows_in(name)
 
     def _windows_in(self, name: str) -> Iterator[Window]:
         """The windows in the folder of a start."""
@@ -125,10 +126,10 @@ class ParquetTable:
     def make_staging(self, terms: TableTerms) -> None:
         """Make the folder of files that are being written. Checks and raises as `claim`, and writes no mark."""
         with errors_at(str(self.root), "the folder cannot be used"):
-            if (found := self._mark()) is None:
+            if (found := read_mark(self.root)) is None:
                 self._refuse_others()  # before we put anything into a folder that is not ours
             else:
-                check_owner(str(self.root), found, terms, _SET_ASIDE)
+                check_owner(str(self.root), found.mark, terms, _SET_ASIDE)
             self.staging.mkdir(parents=True, exist_ok=True)
 
     def put(
@@ -156,16 +157,19 @@ class ParquetTable:
             OSError: the window is what it was, or was set aside.
         """
         with self._locked():
-            if (before := self._owner(terms)) != terms.mark:
+            found = self._owner(terms)
+            if found.mark != terms.mark:
                 flush(staged)  # first, for a disk may refuse it
-                self._set_aside(before)
+                self._set_aside(found.mark)
                 self.columns.forget()
-                self._write_mark(terms.mark)
+                found = replace(found, mark=terms.mark)
+                write_mark(self.root, found)
             if held is not None and not held.is_at(self.folder_of(window)):
                 raise SinkError(
                     str(self.root), f"window {window} was landed again by another run meanwhile: do it once more"
                 )
             others = in_the_way(window, self.windows_near(window), terms)
+            self._note_length(found, window)
             self.columns.fit(staged, target_of, [window, *others])
             with ready_to_exchange(staged, self.exchange) as ready, taken_out(self, ready, others):
                 _replace(ready, self.folder_of(window))
@@ -185,16 +189,23 @@ class ParquetTable:
         finally:
             os.close(descriptor)
 
-    def _owner(self, terms: TableTerms) -> TableMark:
+    def _owner(self, terms: TableTerms) -> Marked:
         """Its mark: the terms' own, which a table without a mark gets, or an earlier one that gives way to it."""
         recover_replacement(self)
-        found = self._mark()
+        found = read_mark(self.root)
         if found is None:
             self._refuse_others()
-            self._write_mark(terms.mark)
-            return terms.mark
-        check_owner(str(self.root), found, terms, _SET_ASIDE)
+            found = Marked(terms.mark)
+            write_mark(self.root, found)
+        check_owner(str(self.root), found.mark, terms, _SET_ASIDE)
         return found
+
+    def _note_length(self, found: Marked, window: Window) -> None:
+        """Note a window that is longer than all before, if that is known; otherwise look at all that are here."""
+        here = [window] if found.longest is not None else [window, *self.windows()]
+        noted = found.holding(max(one.end - one.start for one in here))
+        if noted != found:
+            write_mark(self.root, noted)
 
     def _refuse_others(self) -> None:
         """Check that a new table has its folder for itself: engines read all that is below a folder."""
@@ -208,7 +219,7 @@ class ParquetTable:
         if data is not None:
             raise TableOwnedByOther(
                 str(self.root),
-                f"the folder holds {data.relative_to(self.root)}, and no {_MARK} says whose that is. A table has one "
+                f"the folder holds {data.relative_to(self.root)}, and no {MARK} says whose that is. A table has one "
                 "owner: move it away, or land in another folder",
             )
 
@@ -220,7 +231,7 @@ class ParquetTable:
         for part in list(self.root.glob(f"{WINDOW_COLUMNS[0]}=*")):
             hide(part, ASIDE)
             part.rename(self._room_aside(mark, part.name) / part.name)
-        shutil.copy(self.root / _MARK, self._room_aside(mark, _MARK) / _MARK)
+        shutil.copy(self.root / MARK, self._room_aside(mark, MARK) / MARK)
 
     def _room_aside(self, mark: TableMark, name: str) -> Path:
         """A folder for what was landed under a mark; another one if it has such a window already."""
@@ -229,24 +240,6 @@ class ParquetTable:
         folder = next(one for one in rooms if not (one / name).exists())
         folder.mkdir(parents=True, exist_ok=True)
         return folder
-
-    def _mark(self) -> TableMark | None:
-        try:
-            return TableMark.from_json(json.loads((self.root / _MARK).read_text()))
-        except FileNotFoundError:
-            return None
-        except NotADirectoryError as error:
-            raise SinkError(str(self.root), "it is a file, or below one: a table is a folder") from error
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise SinkError(str(self.root), f"its {_MARK} cannot be read: {error}") from error
-
-    def _write_mark(self, mark: TableMark) -> None:
-        draft = self.root / f"{_MARK}.draft"
-        with draft.open("w") as file:
-            json.dump(mark.to_json(), file)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.rename(self.root / _MARK)
 
 
 class FolderHandle:
@@ -279,6 +272,10 @@ def _names(folder: Path, column: str) -> list[str]:
             return [entry.name for entry in entries if entry.name.startswith(f"{column}=")]
     except FileNotFoundError:
         return []
+
+
+def _start_name(moment: datetime) -> str:
+    return _in_order(f"{WINDOW_COLUMNS[0]}={moment_label(moment)}")
 
 
 def _in_order(name: str) -> str:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow.dataset as ds
 import pytest
 
 from airflow_provider_streams import ParquetSink
+from airflow_provider_streams.errors import WindowsOverlap
 from airflow_provider_streams.lake.data_files import FileTarget, WindowFiles
+from airflow_provider_streams.lake.parquet.mark_file import Marked, read_mark, write_mark
 from airflow_provider_streams.lake.parquet.table import ParquetTable
-from tests.integration.lake.landing import Attempt, hour, land, rows_of
+from tests.integration.lake.landing import TERMS, Attempt, hour, land, rows_of
 
 
 @pytest.fixture
@@ -42,3 +46,23 @@ def test_a_task_that_was_taken_for_lost_adds_nothing_to_the_window(sink, monkeyp
     assert [one.rows for one in ended[0]] == [4]
     assert held(sink) == list(range(count))
     assert not list(ParquetTable(sink.path).staging.iterdir())
+
+
+@pytest.mark.parametrize("noted", [True, False])
+def test_a_longer_window_that_came_back_is_in_the_way_of_those_within_it(sink, noted):
+    """Somebody moves a day back that a full refresh had set aside, and hours have landed since."""
+    day, mark = hour(0, 24), replace(TERMS.mark, id="b" * 32)
+    land(sink, day, rows_of(0, 3))
+    for window in (hour(30), hour(3)):
+        land(sink, window, rows_of(3, 1), mark=mark, set_aside=True)
+    table = ParquetTable(sink.path)
+    table.folder_of(day).mkdir(parents=True)
+    for aside in list(table.set_aside.rglob("*.parquet.aside")):
+        aside.rename(table.folder_of(day) / aside.stem)
+    if not noted:
+        write_mark(table.root, Marked(mark, None))
+    with pytest.raises(WindowsOverlap, match=str(day)):
+        land(sink, hour(5), rows_of(4, 1), mark=mark)
+    land(sink, hour(5), rows_of(4, 1), mark=mark, replace_overlaps=True)
+    assert set(table.windows()) == {hour(3), hour(5), hour(30)}
+    assert read_mark(table.root).longest == day.end - day.start

@@ -37,7 +37,7 @@ from airflow_provider_streams.model.sinks.landing import TableMark
 from airflow_provider_streams.model.window.window import Window
 
 if TYPE_CHECKING:
-    from deltalake import CommitProperties, DeltaTable
+    from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties
     from deltalake.transaction import AddAction
 
 _LOOKED_BACK: Final = 100
@@ -49,6 +49,9 @@ _NO_PARTITION = "no partition"
 """Which partition a commit replaces that replaces none."""
 
 _DELETED_ROWS = "its files may have rows that are deleted elsewhere (deletion vectors), which its engine compacts"
+
+_LOGS_CLEANED_EVERY = 100
+"""Commits. To find what may go, delta-rs would list the whole log after each one; Spark does it with checkpoints."""
 
 _TRIES = 3
 """Of a commit that may still be under way, while no other has taken its version."""
@@ -80,6 +83,11 @@ class DeltaVersion:
         arrow: Any = table.schema().to_arrow()
         self.columns = pa.schema(arrow)
         self.described = _described(table, self.properties)
+
+    def advanced(self) -> DeltaVersion:
+        """The newest version, of which only what followed this one is read. Raises errors of delta-rs."""
+        self._table.update_incremental()
+        return DeltaVersion(self._storage, self._table)
 
     @property
     def mark(self) -> TableMark | None:
@@ -233,6 +241,7 @@ class DeltaVersion:
                 list(partition_by),
                 partition_filters=filters,
                 commit_properties=properties,
+                post_commithook_properties=self._after_commit,
             ),
             facts,
         )
@@ -312,7 +321,13 @@ class DeltaVersion:
         schema = _with_columns(self._table, add)
         return self.commit(
             lambda table, properties: table.create_write_transaction(
-                list(files), "overwrite", schema, [column], partition_filters=filters, commit_properties=properties
+                list(files),
+                "overwrite",
+                schema,
+                [column],
+                partition_filters=filters,
+                commit_properties=properties,
+                post_commithook_properties=self._after_commit,
             ),
             facts,
             applications,
@@ -348,6 +363,13 @@ class DeltaVersion:
                 return found
         raise CommitStateUnknown(self._storage.root, words_of(unheard or TimeoutError())) from unheard
 
+    @property
+    def _after_commit(self) -> PostCommitHookProperties:
+        from deltalake import PostCommitHookProperties  # noqa: PLC0415 - optional
+
+        is_cleaned = (self.number + 1) % _LOGS_CLEANED_EVERY == _LOGS_CLEANED_EVERY - 1
+        return PostCommitHookProperties(cleanup_expired_logs=None if is_cleaned else False)  # None: the table decides
+
     def _outcome(self, token: str, cause: Exception, unheard: Exception | None) -> bool | None:
         """Whether a commit with this token came through; False: another one has its version. None: it may still come.
 
@@ -355,7 +377,7 @@ class DeltaVersion:
         """
         system, root = self._storage.open()
         try:
-            with system.open_input_stream(f"{root}/_delta_log/{self.number + 1:020}.json") as log:
+            with system.open_input_stream(_entry(root, self.number + 1)) as log:
                 return token in log.read().decode()
         except FileNotFoundError:
             if unheard is not None and not isinstance(cause, OSError):
@@ -367,6 +389,29 @@ class DeltaVersion:
             return None
         except (OSError, ValueError) as error:
             raise CommitStateUnknown(self._storage.root, words_of(cause)) from error
+
+
+class SeenVersion:
+    """A version that was loaded a while ago. What followed it costs less to read than the whole log."""
+
+    def __init__(self, storage: Storage, version: DeltaVersion) -> None:
+        self._storage, self._version = storage, version
+        self._entry = self._find_entry()
+
+    def newest(self) -> DeltaVersion | None:
+        """As `load`. The earlier version is of no use from then on."""
+        if self._entry is None or self._find_entry() != self._entry:
+            return load(self._storage)  # somebody made the table again
+        with suppress(OSError, _deltalake().exceptions.DeltaError):
+            return self._version.advanced()
+        return load(self._storage)
+
+    def _find_entry(self) -> tuple[int, int] | None:
+        """What tells the version's commit from that of another table that was made in its place."""
+        with errors_of(self._storage):
+            system, root = self._storage.open()
+            found = system.get_file_info(_entry(root, self._version.number))
+        return None if found.type is not pafs.FileType.File else (found.size, found.mtime_ns)
 
 
 def load(storage: Storage) -> DeltaVersion | None:
@@ -381,6 +426,10 @@ def load(storage: Storage) -> DeltaVersion | None:
         except deltalake.exceptions.DeltaError:
             refuse_unreadable(storage)  # in clearer words
             raise
+
+
+def _entry(root: str, number: int) -> str:
+    return f"{root}/{LOG}/{number:020}.json"
 
 
 def _described(table: DeltaTable, properties: Mapping[str, str]) -> Described:

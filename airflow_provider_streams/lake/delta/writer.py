@@ -28,7 +28,14 @@ from airflow_provider_streams.lake.delta.column_types import columns_of_rows, co
 from airflow_provider_streams.lake.delta.compaction import CompactableDelta
 from airflow_provider_streams.lake.delta.storage import check_free, storage_of
 from airflow_provider_streams.lake.delta.table_settings import codec_of
-from airflow_provider_streams.lake.delta.transaction_log import DeltaVersion, load, make, refuse_unreadable, versions
+from airflow_provider_streams.lake.delta.transaction_log import (
+    DeltaVersion,
+    SeenVersion,
+    load,
+    make,
+    refuse_unreadable,
+    versions,
+)
 from airflow_provider_streams.lake.delta.type_widening import Promotion
 from airflow_provider_streams.lake.file_rewriting import remove_attempt
 from airflow_provider_streams.lake.snapshot_expiry import Expired
@@ -60,6 +67,7 @@ class DeltaWriter(TableWriter):
         self._attempt = uuid.uuid4().hex
         self._storage = storage_of(sink)
         self._columns = pa.schema([])
+        self._seen: SeenVersion | None = None
         self._promotion: Promotion | None = None
         self._outcome = CommitOutcome()
 
@@ -110,6 +118,7 @@ class DeltaWriter(TableWriter):
             check_free(self._storage)
             make(self._storage, columns_of_table(self._columns), self._terms.mark)
         version = next(one for one in versions(self._storage, found) if self._is_open_to_us(one))
+        self._seen = SeenVersion(self._storage, version)
         target = FileTarget(
             self._storage,
             window_folder(self._window),
@@ -128,11 +137,11 @@ class DeltaWriter(TableWriter):
             CommitStateUnknown: the window may have been replaced.
             TableUnavailable: the store fails, or other commits were first again and again.
         """
-        if self._promotion is None:
+        if self._promotion is None or self._seen is None:
             raise SinkError(self._sink.path, "commit comes after open")
         written = stored(self._storage, files or write_files(self._promotion.target))
         facts = commit_facts(self._window, receipt.fingerprint, self._attempt)
-        for version in versions(self._storage):
+        for version in versions(self._storage, self._seen.newest()):
             if self._is_ours(version) and self._is_replaced(version, written, facts, self._promotion):
                 break
 

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import shutil
 import threading
 from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -9,6 +12,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from airflow_provider_streams import DeltaSink
 from airflow_provider_streams.errors import SinkError, TableOwnedByOther, WindowsOverlap
+from airflow_provider_streams.lake.delta import transaction_log
 from airflow_provider_streams.lake.delta.storage import check_free
 from airflow_provider_streams.lake.delta.transaction_log import DeltaVersion
 from airflow_provider_streams.lake.delta.writer import DeltaWriter, storage_of
@@ -498,3 +502,64 @@ def test_a_window_that_lands_again_is_replaced_whatever_statistics_the_table_wan
         land(sink, hour(0), rows_of(0, count))
     land(sink, hour(1), rows_of(100, 2))
     assert held(sink) == {hour(0): [0, 1], hour(1): [100, 101]}
+
+
+def made_again(sink, late, landings, mark=TERMS.mark):
+    """Another table takes the place of the one that an attempt wrote files for; the files stay."""
+    before = Path(sink.path).rename(f"{sink.path} before")
+    for number in range(landings):
+        land(sink, hour(50 + number), rows_of(0, 1), mark=mark)
+    shutil.copytree(before / late.target.folder, Path(sink.path, late.target.folder), dirs_exist_ok=True)
+
+
+@pytest.mark.parametrize("landings", [1, 3, 9])
+def test_a_table_that_is_made_again_during_a_landing_gets_the_window(sink, landings):
+    """The commit does not follow a version that the log no longer has."""
+    for number in range(4):
+        land(sink, hour(number), rows_of(number, 1))
+    late = Attempt(sink, hour(5), rows_of(50, 2)).write()
+    made_again(sink, late, landings)
+    late.commit()
+    assert held(sink) == {hour(5): [50, 51]} | {hour(50 + number): [0] for number in range(landings)}
+
+
+@pytest.mark.parametrize("landings", [1, 9])
+def test_a_table_that_is_made_again_for_another_during_a_landing_stays_the_others(sink, landings):
+    for number in range(4):
+        land(sink, hour(number), rows_of(number, 1))
+    late = Attempt(sink, hour(5), rows_of(50, 2)).write()
+    made_again(sink, late, landings, replace(TERMS.mark, id="b" * 32))
+    with pytest.raises(TableOwnedByOther):
+        late.commit()
+    assert DeltaTable(sink.path).version() == landings
+
+
+@pytest.mark.parametrize("change", ["checkpoint", "log is gone"])
+def test_a_landing_goes_on_from_a_log_that_was_cleaned_meanwhile(sink, change):
+    for number in range(4):
+        land(sink, hour(number), rows_of(number, 1))
+    late = Attempt(sink, hour(5), rows_of(50, 2)).write()
+    land(sink, hour(0), rows_of(7, 1))
+    DeltaTable(sink.path).create_checkpoint()
+    if change == "log is gone":
+        for entry in sorted(Path(sink.path, "_delta_log").glob("*.json"))[:-1]:
+            entry.unlink()
+    late.commit()
+    assert DeltaWriter.read_state(sink).windows == {hour(number) for number in (0, 1, 2, 3, 5)}
+    assert sorted(DeltaTable(sink.path).to_pyarrow_table()["id"].to_pylist()) == [1, 2, 3, 7, 50, 51]
+
+
+def test_what_has_expired_of_the_log_goes_with_some_commits(sink, monkeypatch):
+    """Not with each, for delta-rs lists the whole log then."""
+    monkeypatch.setattr(transaction_log, "_LOGS_CLEANED_EVERY", 5)
+    land(sink, hour(0), rows_of(0, 1))
+    kept = {"delta.logRetentionDuration": "interval 0 seconds", "delta.checkpointInterval": "5"}
+    DeltaTable(sink.path).alter.set_table_properties(kept, raise_if_not_exists=False)
+    counts = []
+    for number in range(1, 12):
+        land(sink, hour(number), rows_of(number, 1))
+        counts.append(len(list(Path(sink.path, "_delta_log").glob("*.json"))))
+    drops = [later < earlier for earlier, later in pairwise(counts)]
+    assert any(drops)
+    assert drops.count(True) <= 3
+    assert sorted(DeltaTable(sink.path).to_pyarrow_table()["id"].to_pylist()) == list(range(12))

@@ -44,7 +44,8 @@ from airflow_provider_streams.lake.delta.add_actions import file_stats, stored
 from airflow_provider_streams.lake.delta.column_types import columns_of_rows, columns_to_add
 from airflow_provider_streams.lake.delta.storage import check_free, storage_of
 from airflow_provider_streams.lake.delta.table_settings import codec_of
-from airflow_provider_streams.lake.delta.transaction_log import DeltaVersion, load, make, versions
+from airflow_provider_streams.lake.delta.table_version import DeltaVersion
+from airflow_provider_streams.lake.delta.transaction_log import load, make, versions
 from airflow_provider_streams.lake.table_properties import check_owner, commit_facts
 from airflow_provider_streams.model.sinks.sink import DeltaSink
 

@@ -21,7 +21,8 @@ from airflow_provider_streams.lake.delta.add_actions import add_actions, stored
 from airflow_provider_streams.lake.delta.column_types import columns_of_rows
 from airflow_provider_streams.lake.delta.storage import storage_of
 from airflow_provider_streams.lake.delta.table_settings import codec_of
-from airflow_provider_streams.lake.delta.transaction_log import DeltaVersion, versions
+from airflow_provider_streams.lake.delta.table_version import DeltaVersion
+from airflow_provider_streams.lake.delta.transaction_log import versions
 from airflow_provider_streams.lake.table_properties import COMPACTED
 from airflow_provider_streams.model.sinks.landing import TableMark
 from airflow_provider_streams.model.sinks.sink import DeltaSink

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from airflow_provider_streams.lake.delta.storage import check_free, storage_of
-from airflow_provider_streams.lake.delta.transaction_log import DeltaVersion, load
+from airflow_provider_streams.lake.delta.table_version import DeltaVersion
+from airflow_provider_streams.lake.delta.transaction_log import load
 from airflow_provider_streams.lake.folder_overlap import check_mounted
 from airflow_provider_streams.lake.table_properties import unowned
 from airflow_provider_streams.model.sinks.landing import TableState

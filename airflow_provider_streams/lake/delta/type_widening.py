@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from airflow_provider_streams.lake.compaction import WindowContent
     from airflow_provider_streams.lake.data_files import FileTarget
-    from airflow_provider_streams.lake.delta.transaction_log import DeltaVersion
+    from airflow_provider_streams.lake.delta.table_version import DeltaVersion
     from airflow_provider_streams.model.window.window import Window
 
 

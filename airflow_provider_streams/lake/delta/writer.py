@@ -28,8 +28,8 @@ from airflow_provider_streams.lake.delta.column_types import columns_of_rows, co
 from airflow_provider_streams.lake.delta.compaction import CompactableDelta
 from airflow_provider_streams.lake.delta.storage import check_free, storage_of
 from airflow_provider_streams.lake.delta.table_settings import codec_of
+from airflow_provider_streams.lake.delta.table_version import DeltaVersion
 from airflow_provider_streams.lake.delta.transaction_log import (
-    DeltaVersion,
     SeenVersion,
     load,
     make,

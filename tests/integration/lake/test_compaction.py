@@ -14,7 +14,7 @@ from airflow_provider_streams.errors import CommitStateUnknown, SinkError, Table
 from airflow_provider_streams.lake import compaction
 from airflow_provider_streams.lake.compaction import compact
 from airflow_provider_streams.lake.connections import given
-from airflow_provider_streams.lake.delta import transaction_log
+from airflow_provider_streams.lake.delta import table_version, transaction_log
 from airflow_provider_streams.lake.delta.writer import storage_of
 from tests.integration.lake.delta_logs import write_windows_into_files
 from tests.integration.lake.delta_reading import adds
@@ -173,7 +173,7 @@ def test_a_landing_that_meets_a_compaction_at_its_commit_replaces_what_that_wrot
 
         return wrapped
 
-    for owner, name in [(Transaction, "commit_transaction"), (transaction_log.DeltaVersion, "commit")]:
+    for owner, name in [(Transaction, "commit_transaction"), (table_version.DeltaVersion, "commit")]:
         monkeypatch.setattr(owner, name, compact_first(getattr(owner, name)))
     late.commit()
     assert compacted[0].windows == [hour(0), hour(1)]
@@ -196,7 +196,7 @@ def test_a_landing_that_comes_in_the_midst_of_a_compactions_commit_has_the_last_
 
         return wrapped
 
-    for owner, name in [(Transaction, "commit_transaction"), (transaction_log.DeltaVersion, "commit")]:
+    for owner, name in [(Transaction, "commit_transaction"), (table_version.DeltaVersion, "commit")]:
         monkeypatch.setattr(owner, name, land_first(getattr(owner, name)))
     done = table.compact()
     assert (done.windows, done.overtaken) == ([hour(1)], [hour(0)])

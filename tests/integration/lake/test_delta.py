@@ -12,9 +12,9 @@ from deltalake import DeltaTable, write_deltalake
 
 from airflow_provider_streams import DeltaSink
 from airflow_provider_streams.errors import SinkError, TableOwnedByOther, WindowsOverlap
-from airflow_provider_streams.lake.delta import transaction_log
+from airflow_provider_streams.lake.delta import table_version
 from airflow_provider_streams.lake.delta.storage import check_free
-from airflow_provider_streams.lake.delta.transaction_log import DeltaVersion
+from airflow_provider_streams.lake.delta.table_version import DeltaVersion
 from airflow_provider_streams.lake.delta.writer import DeltaWriter, storage_of
 from airflow_provider_streams.lake.table_properties import properties_of
 from airflow_provider_streams.model.sinks.landing import TableMark, TableState
@@ -551,7 +551,7 @@ def test_a_landing_goes_on_from_a_log_that_was_cleaned_meanwhile(sink, change):
 
 def test_what_has_expired_of_the_log_goes_with_some_commits(sink, monkeypatch):
     """Not with each, for delta-rs lists the whole log then."""
-    monkeypatch.setattr(transaction_log, "_LOGS_CLEANED_EVERY", 5)
+    monkeypatch.setattr(table_version, "_LOGS_CLEANED_EVERY", 5)
     land(sink, hour(0), rows_of(0, 1))
     kept = {"delta.logRetentionDuration": "interval 0 seconds", "delta.checkpointInterval": "5"}
     DeltaTable(sink.path).alter.set_table_properties(kept, raise_if_not_exists=False)

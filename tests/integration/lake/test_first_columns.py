@@ -14,7 +14,7 @@ from airflow_provider_streams.errors import SinkError
 from airflow_provider_streams.lake.columns import WINDOW_COLUMNS
 from airflow_provider_streams.lake.connections import given
 from airflow_provider_streams.lake.delta.column_types import columns_of_table
-from airflow_provider_streams.lake.delta.transaction_log import DeltaVersion
+from airflow_provider_streams.lake.delta.table_version import DeltaVersion
 from airflow_provider_streams.lake.iceberg.catalog import catalog_of
 from airflow_provider_streams.lake.iceberg.commit import Replacement
 from airflow_provider_streams.lake.iceberg.table_files import storage_of

@@ -15,7 +15,7 @@ from deltalake import DeltaTable
 
 from airflow_provider_streams import ParquetSink
 from airflow_provider_streams.errors import SinkError, TableUnavailable
-from airflow_provider_streams.lake.delta.transaction_log import DeltaVersion
+from airflow_provider_streams.lake.delta.table_version import DeltaVersion
 from airflow_provider_streams.lake.parquet import table as parquet_table
 from airflow_provider_streams.lake.parquet.table import ParquetTable
 from airflow_provider_streams.lake.parquet.type_widening import NEXT, Columns

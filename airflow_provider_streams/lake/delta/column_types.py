@@ -36,7 +36,12 @@ def columns_of_rows(target: str, rows: pa.Schema) -> pa.Schema:
         _check_name(target, f"column {one.name!r}", one.name)
         for name in _names_within(one.type):
             _check_name(target, f"field {name!r} of column {one.name!r}", name)
-    return lake_columns.columns_of_rows(target, rows, "Delta", _delta_type)
+    return columns_of_files(target, rows)
+
+
+def columns_of_files(target: str, columns: pa.Schema) -> pa.Schema:
+    """The same for columns that a table already has, whatever their names are."""
+    return lake_columns.columns_of_rows(target, columns, "Delta", _delta_type)
 
 
 def _check_name(target: str, what: str, name: str) -> None:

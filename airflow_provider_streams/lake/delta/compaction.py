@@ -18,7 +18,7 @@ from airflow_provider_streams.lake.columns import window_folder, without_window
 from airflow_provider_streams.lake.compaction import Rewritten, WindowContent
 from airflow_provider_streams.lake.data_files import FileTarget
 from airflow_provider_streams.lake.delta.add_actions import add_actions, stored
-from airflow_provider_streams.lake.delta.column_types import columns_of_rows
+from airflow_provider_streams.lake.delta.column_types import columns_of_files
 from airflow_provider_streams.lake.delta.storage import storage_of
 from airflow_provider_streams.lake.delta.table_settings import codec_of
 from airflow_provider_streams.lake.delta.table_version import DeltaVersion
@@ -42,7 +42,7 @@ class CompactableDelta:
         """See `CompactableTable`."""
         version = next(versions(self._storage, mark=self._mark))
         self._check_writable(version)
-        self._columns = columns_of_rows(self._sink.path, without_window(version.columns))
+        self._columns = columns_of_files(self._sink.path, without_window(version.columns))
         self._codec = codec_of(version.properties)
         return _contents(version)
 

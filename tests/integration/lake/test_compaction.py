@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable
 from pyiceberg.table import Transaction
 
+from airflow_provider_streams import DeltaSink
 from airflow_provider_streams.errors import CommitStateUnknown, SinkError, TableOwnedByOther
 from airflow_provider_streams.lake import compaction
 from airflow_provider_streams.lake.compaction import compact
 from airflow_provider_streams.lake.connections import given
 from airflow_provider_streams.lake.delta import table_version, transaction_log
-from airflow_provider_streams.lake.delta.writer import storage_of
-from tests.integration.lake.delta_logs import write_windows_into_files
+from airflow_provider_streams.lake.delta.writer import DeltaWriter, storage_of
+from airflow_provider_streams.lake.table_properties import properties_of
+from tests.integration.lake.delta_logs import OLD, ROWS, column, write_log, write_windows_into_files
 from tests.integration.lake.delta_reading import adds
 from tests.integration.lake.fault_proxy import FaultProxy
 from tests.integration.lake.iceberg_reading import table_of
 from tests.integration.lake.kept_tables import MEGABYTE, compactable, delta_in, new_iceberg, now, table_in
-from tests.integration.lake.landing import SCHEMA, TERMS, Attempt, hour, rows_of
+from tests.integration.lake.landing import SCHEMA, TERMS, Attempt, hour, land, rows_of
 
 pytestmark = pytest.mark.lake
 
@@ -425,3 +429,13 @@ def test_a_store_that_fails_leaves_the_table_and_no_files(table, monkeypatch):
     with pytest.raises(SinkError, match="told to fail"):
         compact(compactable(table.sink, TERMS.mark), {hour(0): 10}, MEGABYTE)
     assert (table.files(), table.ids()) == (files, before)
+
+
+def test_columns_of_a_table_may_have_names_that_rows_may_not(tmp_path):
+    """Another engine gave it one, and allows blanks."""
+    sink = DeltaSink(str(tmp_path / "orders"))
+    write_log(Path(sink.path), OLD, properties_of(TERMS.mark), [*ROWS, column("their note", "string")])
+    land(sink, hour(0), rows_of(0, 10))
+    done = compact(DeltaWriter.compactable(sink, TERMS.mark), {hour(0): 10}, 2**20)
+    assert (done.windows, done.files_before, done.files_after) == ([hour(0)], 2, 1)
+    assert sorted(DeltaTable(sink.path).to_pyarrow_table()["id"].to_pylist()) == list(range(10))

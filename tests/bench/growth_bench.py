@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import os
 import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from io import StringIO
 from pathlib import Path
@@ -70,7 +71,7 @@ def _iceberg(kind: str, _: Path, size: int) -> Sink:
 
 _FORMATS: dict[str, tuple[Callable[[Path, int], Sink], bool]] = {
     "Parquet": (_parquet, False),
-    "Delta": (_delta, False),
+    "Delta, log of 30 days": (_delta, False),
     "Iceberg, snapshots expire": (partial(_iceberg, "expired"), True),
     "Iceberg, all snapshots stay": (partial(_iceberg, "kept"), False),
 }
@@ -89,6 +90,14 @@ def _fill(sink: Sink, windows: int, *, expires: bool) -> None:
         land(sink, hour(number), rows_of(number, 1))
         if expires and isinstance(sink, IcebergSink) and number % _EXPIRED_EVERY == 0:
             IcebergWriter.expire(sink, TERMS.mark, datetime.now(UTC))
+        if isinstance(sink, DeltaSink):
+            _set_back(Path(sink.path, "_delta_log"), timedelta(hours=windows - number))
+
+
+def _set_back(log: Path, age: timedelta) -> None:
+    """Make the newest commit look as old as its window: the log is cleaned by the age of its files."""
+    written = (datetime.now(UTC) - age).timestamp()
+    os.utime(max(log.glob("*.json")), (written, written))
 
 
 def _rows(count: int) -> pa.Table:

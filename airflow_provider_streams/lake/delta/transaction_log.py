@@ -42,13 +42,13 @@ class SeenVersion:
     def newest(self) -> DeltaVersion | None:
         """As `load`. The earlier version is of no use from then on."""
         if self._entry is None or self._find_entry() != self._entry:
-            return load(self._storage)  # somebody made the table again
+            return load(self._storage)  # the user made the table again
         with suppress(OSError, _deltalake().exceptions.DeltaError):
             return self._version.advanced()
         return load(self._storage)
 
     def _find_entry(self) -> tuple[int, int] | None:
-        """What tells the version's commit from that of another table that was made in its place."""
+        """Tells the version's commit from a commit of another table that was made in its place."""
         with errors_of(self._storage):
             system, root = self._storage.open()
             found = system.get_file_info(entry_of(root, self._version.number))

@@ -50,7 +50,7 @@ def test_a_task_that_was_taken_for_lost_adds_nothing_to_the_window(sink, monkeyp
 
 @pytest.mark.parametrize("noted", [True, False])
 def test_a_longer_window_that_came_back_is_in_the_way_of_those_within_it(sink, noted):
-    """Somebody moves a day back that a full refresh had set aside, and hours have landed since."""
+    """A user moves a day back that a full refresh had set aside, and hours have landed since."""
     day, mark = hour(0, 24), replace(TERMS.mark, id="b" * 32)
     land(sink, day, rows_of(0, 3))
     for window in (hour(30), hour(3)):

@@ -52,7 +52,7 @@ def test_the_windows_near_one_are_all_that_share_time_with_it(tmp_path, seed):
 
 
 def test_a_folder_of_before_the_last_window_is_found_if_it_reaches_into_the_new_one(tmp_path):
-    """As when somebody moves a day's folder back that a full refresh had set aside."""
+    """As when a user moves a day's folder back that a full refresh had set aside."""
     table = ParquetTable(str(tmp_path))
     day, later, new = (Window(at(3600 * first), at(3600 * last)) for first, last in ((0, 24), (3, 4), (5, 6)))
     held(table, day, later)

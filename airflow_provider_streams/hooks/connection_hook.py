@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from airflow.providers.common.compat.sdk import AirflowNotFoundException
 from airflow.sdk import BaseHook
@@ -33,6 +33,7 @@ from airflow_provider_streams.systems.connection.endpoint import EndpointBase
 if TYPE_CHECKING:
     from airflow.sdk import Connection
 
+    from airflow_provider_streams.model.stream.source import Source
     from airflow_provider_streams.systems.connection.address import AddressRules
     from airflow_provider_streams.systems.connection.option import Option
 
@@ -292,14 +293,32 @@ def _where(setting: Setting) -> str:
     return f"{setting.option.name} ({setting.origin})"
 
 
-def check_one_given(owner: object, what: str, name: str | None, source: object) -> None:
-    """Check that an operator, a sensor or a trigger is given a name or a source.
+class NameOrSource(NamedTuple):
+    """What an operator, a sensor or a trigger is given: the name of a topic or a stream, or a source."""
 
-    Raises:
-        InvalidRequest: both are given, or none.
-    """
-    if (name is None) == (source is None):
-        raise InvalidRequest(f"{type(owner).__name__} takes a {what} or a source: give one of them")
+    owner: object
+    what: str
+    """`topic` or `stream`."""
+    name: str | None
+    source: Source | None
+    conn_id: str | None
+
+    def connection(self, default: str) -> str:
+        """The connection: the source's own, or the one given with the name.
+
+        Raises:
+            InvalidRequest: name and source are given, or none; or the source has another connection.
+        """
+        owner = type(self.owner).__name__
+        if (self.name is None) == (self.source is None):
+            raise InvalidRequest(f"{owner} takes a {self.what} or a source: give one of them")
+        own = getattr(self.source, "conn_id", None)  # another task's output has none yet
+        if self.source is not None and self.conn_id not in (None, own):
+            raise InvalidRequest(
+                f"{owner}: conn_id is {self.conn_id!r}, but the source {self.source} has the connection {own!r}: leave "
+                f"conn_id out, or give it to the source. It belongs to {self.what}="
+            )
+        return own or self.conn_id or default
 
 
 def check_names(known: Iterable[Option], given: Mapping[str, Any], what: str) -> None:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
 
 from airflow_provider_streams.errors import InvalidRequest, NotAuthorized, StreamsError
 from airflow_provider_streams.hooks.base import Sampled, StreamHook
-from airflow_provider_streams.hooks.connection_hook import SettingsHook, check_one_given
+from airflow_provider_streams.hooks.connection_hook import NameOrSource, SettingsHook
 from airflow_provider_streams.hooks.schema_registry import SchemaRegistryHook
 from airflow_provider_streams.model.lazy_module import LazyModule
 from airflow_provider_streams.model.name_suggestion import hint_for
 from airflow_provider_streams.model.schema.payload import Registry
 from airflow_provider_streams.systems.pravega.client.endpoint import Endpoint
-from airflow_provider_streams.systems.pravega.source import PravegaSource, scoped_stream_name
+from airflow_provider_streams.systems.pravega.source import PravegaSource, pravega_source, scoped_stream_name
 
 
 def lazy(name: str) -> LazyModule:
@@ -226,14 +226,14 @@ def full_stream_name(name: str, scope: str, conn_id: str) -> str:
     return scoped_stream_name(name if "/" in name else f"{given_scope(scope, conn_id)}/{name}")
 
 
-def one_stream(owner: object, stream: str | None, source: PravegaSource | None, conn_id: str) -> tuple[str, str]:
+def one_stream(owner: object, stream: str | None, source: PravegaSource | None, conn_id: str | None) -> tuple[str, str]:
     """The name and the connection of a stream that an operator, a sensor or a trigger is given by name or as a source.
 
     Raises:
-        InvalidRequest: both are given, or none.
+        InvalidRequest: both are given, or none; or a source of several streams, or of another connection.
     """
-    check_one_given(owner, "stream", stream, source)
-    return (source.stream, source.conn_id) if source else (stream or "", conn_id)
+    connection = NameOrSource(owner, "stream", stream, source, conn_id).connection(PravegaConnection.default_conn_name)
+    return stream or "" if source is None else pravega_source(source).stream, connection
 
 
 def given_scope(scope: str, conn_id: str) -> str:

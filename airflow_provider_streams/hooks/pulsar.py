@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.base import Sampled, StreamHook
-from airflow_provider_streams.hooks.connection_hook import SettingsHook, check_one_given
+from airflow_provider_streams.hooks.connection_hook import NameOrSource, SettingsHook
 from airflow_provider_streams.model.stream.cut import Cut
 from airflow_provider_streams.model.window.basis import Chained, EventTime, PublishTime
 from airflow_provider_streams.model.window.readiness import Readiness
@@ -27,7 +27,7 @@ from airflow_provider_streams.systems.pulsar.metadata.schemas import fits
 from airflow_provider_streams.systems.pulsar.metadata.topics import Backlog
 from airflow_provider_streams.systems.pulsar.operations import hold, retention
 from airflow_provider_streams.systems.pulsar.operations.health import check_any_broker
-from airflow_provider_streams.systems.pulsar.source import PulsarSource, full_topic_name
+from airflow_provider_streams.systems.pulsar.source import PulsarSource, full_topic_name, pulsar_source
 from airflow_provider_streams.windows.plan.readiness import WindowQuestion, timed_request
 
 if TYPE_CHECKING:
@@ -265,24 +265,28 @@ class PulsarHook(SettingsHook[Endpoint, AdminClient, AsyncAdminClient], StreamHo
 _SYSTEM = "airflow_provider_streams.systems.pulsar.system"
 
 
-def one_topic(owner: object, topic: str | None, source: PulsarSource | None, conn_id: str) -> tuple[str, str]:
+def one_topic(owner: object, topic: str | None, source: PulsarSource | None, conn_id: str | None) -> tuple[str, str]:
     """The name and the connection of a topic that an operator is given by its name or as a source.
 
     Raises:
-        InvalidRequest: both are given, or none; or a source of several topics.
+        InvalidRequest: both are given, or none; or a source of several topics, or of another connection.
     """
-    check_one_given(owner, "topic", topic, source)
+    connection = connection_of(owner, topic, source, conn_id)
     if source is None:
-        return topic or "", conn_id
-    if source.pattern or len(source.topics) != 1:
+        return topic or "", connection
+    given = pulsar_source(source)
+    if given.pattern or len(given.topics) != 1:
         raise InvalidRequest(f"{type(owner).__name__} takes one topic, but {source} may be several")
-    return source.topics[0], source.conn_id
+    return given.topics[0], connection
 
 
-def one_source(owner: object, topic: str | None, source: PulsarSource | None, conn_id: str) -> PulsarSource:
-    """As `one_topic`, as a source; of any number of topics."""
-    check_one_given(owner, "topic", topic, source)
-    return source or PulsarSource(topic or (), conn_id=conn_id)
+def connection_of(owner: object, topic: str | None, source: PulsarSource | None, conn_id: str | None) -> str:
+    """The connection of topics that a sensor or a trigger is given by name or as a source.
+
+    Raises:
+        InvalidRequest: both are given, or none; or the source has another connection.
+    """
+    return NameOrSource(owner, "topic", topic, source, conn_id).connection(PulsarHook.default_conn_name)
 
 
 def _is_asked_for(question: WindowQuestion) -> bool:

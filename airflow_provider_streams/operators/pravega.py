@@ -44,7 +44,7 @@ class _StreamOperator(RendersValues, BaseOperator):
         *,
         stream: str | None = None,
         source: PravegaSource | None = None,
-        conn_id: str = PravegaHook.default_conn_name,
+        conn_id: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -79,7 +79,7 @@ class PravegaCreateStreamOperator(_StreamOperator):
         if_exists: `keep` an existing stream as it is, `update` its settings, or `fail`.
         make_scope: make its scope as well.
         rescale: an update may scale the stream to its fixed number of segments.
-        conn_id: the Airflow connection, with `stream` (templated).
+        conn_id: the Airflow connection of `stream` (templated), by default `pravega_default`; a source has its own.
 
     Returns (XCom):
         `stream, created, updated`.
@@ -103,7 +103,7 @@ class PravegaCreateStreamOperator(_StreamOperator):
         rescale: bool = False,
         stream: str | None = None,
         source: PravegaSource | None = None,
-        conn_id: str = PravegaHook.default_conn_name,
+        conn_id: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(stream=stream, source=source, conn_id=conn_id, **kwargs)
@@ -151,7 +151,7 @@ class PravegaTruncateStreamOperator(_StreamOperator):
         source: instead of `stream`.
         cut: the new head (templated): where a read ended, `{{ ti.xcom_pull(task_ids='read')['end_cut'] | tojson }}`,
             the text of a stream cut, offsets by segment, or `latest`, which drops everything.
-        conn_id: the Airflow connection, with `stream` (templated).
+        conn_id: the Airflow connection of `stream` (templated), by default `pravega_default`; a source has its own.
 
     Returns (XCom):
         `stream, bytes, cut, cut_text`: what was dropped, and the new head.
@@ -165,7 +165,7 @@ class PravegaTruncateStreamOperator(_StreamOperator):
         cut: CutText,
         stream: str | None = None,
         source: PravegaSource | None = None,
-        conn_id: str = PravegaHook.default_conn_name,
+        conn_id: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(stream=stream, source=source, conn_id=conn_id, **kwargs)
@@ -189,7 +189,7 @@ class PravegaSealStreamOperator(_StreamOperator):
     Args:
         stream: the stream (templated), `scope/stream` or a name in the connection's scope; or give `source`.
         source: instead of `stream`.
-        conn_id: the Airflow connection, with `stream` (templated).
+        conn_id: the Airflow connection of `stream` (templated), by default `pravega_default`; a source has its own.
 
     Returns (XCom):
         `stream, cut, cut_text`: the stream's end.
@@ -214,7 +214,7 @@ class PravegaDeleteStreamOperator(_StreamOperator):
         source: instead of `stream`.
         seal: seal the stream first, if it is still open.
         force: although subscribers (holds, or reader groups that retention respects) have not released its data.
-        conn_id: the Airflow connection, with `stream` (templated).
+        conn_id: the Airflow connection of `stream` (templated), by default `pravega_default`; a source has its own.
 
     Returns (XCom):
         `stream, deleted`.
@@ -227,7 +227,7 @@ class PravegaDeleteStreamOperator(_StreamOperator):
         force: bool = False,
         stream: str | None = None,
         source: PravegaSource | None = None,
-        conn_id: str = PravegaHook.default_conn_name,
+        conn_id: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(stream=stream, source=source, conn_id=conn_id, **kwargs)
@@ -261,7 +261,7 @@ class PravegaScaleStreamOperator(_StreamOperator):
         split: instead, one open segment to split: its name, or in short `0.#epoch.0`.
         parts: with `split`: in how many parts.
         merge: instead, neighbouring open segments to merge.
-        conn_id: the Airflow connection, with `stream` (templated).
+        conn_id: the Airflow connection of `stream` (templated), by default `pravega_default`; a source has its own.
 
     Returns (XCom):
         `stream, segments`: the open ones afterwards, each with `name, low, high`.
@@ -278,7 +278,7 @@ class PravegaScaleStreamOperator(_StreamOperator):
         merge: Sequence[str] | None = None,
         stream: str | None = None,
         source: PravegaSource | None = None,
-        conn_id: str = PravegaHook.default_conn_name,
+        conn_id: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(stream=stream, source=source, conn_id=conn_id, **kwargs)

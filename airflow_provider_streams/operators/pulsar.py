@@ -31,7 +31,7 @@ class _TopicOperator(RendersValues, BaseOperator):
     Args:
         topic: the topic, named as in `PulsarSource` (templated); or give `source`.
         source: instead of `topic`, a source of one topic.
-        conn_id: the Airflow connection, with `topic` (templated).
+        conn_id: the Airflow connection of `topic` (templated), by default `pulsar_default`; a source has its own.
     """
 
     template_fields: Sequence[str] = ("topic", "conn_id")
@@ -42,7 +42,7 @@ class _TopicOperator(RendersValues, BaseOperator):
         *,
         topic: str | None = None,
         source: PulsarSource | None = None,
-        conn_id: str = PulsarHook.default_conn_name,
+        conn_id: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -80,7 +80,7 @@ class PulsarCreateTopicOperator(_TopicOperator):
         partitions: int = 0,
         topic: str | None = None,
         source: PulsarSource | None = None,
-        conn_id: str = PulsarHook.default_conn_name,
+        conn_id: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(topic=topic, source=source, conn_id=conn_id, **kwargs)
@@ -109,7 +109,7 @@ class PulsarUpdatePartitionsOperator(_TopicOperator):
         partitions: int,
         topic: str | None = None,
         source: PulsarSource | None = None,
-        conn_id: str = PulsarHook.default_conn_name,
+        conn_id: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(topic=topic, source=source, conn_id=conn_id, **kwargs)
@@ -138,7 +138,7 @@ class PulsarDeleteTopicOperator(_TopicOperator):
         force: bool = False,
         topic: str | None = None,
         source: PulsarSource | None = None,
-        conn_id: str = PulsarHook.default_conn_name,
+        conn_id: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(topic=topic, source=source, conn_id=conn_id, **kwargs)
@@ -189,7 +189,7 @@ class PulsarOffloadTopicOperator(_TopicOperator):
         keep_bytes: int = 0,
         topic: str | None = None,
         source: PulsarSource | None = None,
-        conn_id: str = PulsarHook.default_conn_name,
+        conn_id: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(topic=topic, source=source, conn_id=conn_id, **kwargs)
@@ -236,7 +236,7 @@ class PulsarSetRetentionOperator(_TopicOperator):
         inherit: bool = False,
         topic: str | None = None,
         source: PulsarSource | None = None,
-        conn_id: str = PulsarHook.default_conn_name,
+        conn_id: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(topic=topic, source=source, conn_id=conn_id, **kwargs)
@@ -283,7 +283,7 @@ class PulsarCreateSubscriptionOperator(_TopicOperator):
         at: Literal["earliest", "latest"] = "earliest",
         topic: str | None = None,
         source: PulsarSource | None = None,
-        conn_id: str = PulsarHook.default_conn_name,
+        conn_id: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(topic=topic, source=source, conn_id=conn_id, **kwargs)
@@ -316,7 +316,7 @@ class PulsarDropSubscriptionOperator(_TopicOperator):
         force: bool = False,
         topic: str | None = None,
         source: PulsarSource | None = None,
-        conn_id: str = PulsarHook.default_conn_name,
+        conn_id: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(topic=topic, source=source, conn_id=conn_id, **kwargs)

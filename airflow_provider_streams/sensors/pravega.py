@@ -40,7 +40,7 @@ class _PravegaSensor(ConditionSensor):
         *,
         stream: str | None = None,
         source: PravegaSource | None = None,
-        conn_id: str = PravegaHook.default_conn_name,
+        conn_id: str | None = None,
         deferrable: bool | None = None,
         poke_interval: timedelta | float | None = None,
         **kwargs: Any,
@@ -64,7 +64,7 @@ class PravegaSegmentSealedSensor(_PravegaSensor):
         stream: the stream (templated), `scope/stream` or a name in the connection's scope; or give `source`.
         source: instead of `stream`.
         segments: one or several (templated): qualified names, or in short `5.#epoch.2`.
-        conn_id: the Airflow connection, with `stream` (templated).
+        conn_id: the Airflow connection of `stream` (templated), by default `pravega_default`; a source has its own.
 
     Returns (XCom):
         `stream, ends`: the length in bytes of each segment that is still held.
@@ -80,7 +80,7 @@ class PravegaSegmentSealedSensor(_PravegaSensor):
         poke_interval: timedelta | float | None = None,
         stream: str | None = None,
         source: PravegaSource | None = None,
-        conn_id: str = PravegaHook.default_conn_name,
+        conn_id: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(
@@ -99,7 +99,7 @@ class PravegaStreamSealedSensor(_PravegaSensor):
     Args:
         stream: the stream (templated), `scope/stream` or a name in the connection's scope; or give `source`.
         source: instead of `stream`.
-        conn_id: the Airflow connection, with `stream` (templated).
+        conn_id: the Airflow connection of `stream` (templated), by default `pravega_default`; a source has its own.
 
     Returns (XCom):
         `stream, cut, cut_text`: the stream's end, by segment and as Pravega's clients write it.
@@ -124,7 +124,7 @@ class PravegaBacklogSensor(_PravegaSensor):
             so all that the stream holds.
         bytes: the limit.
         direction: `at_least` waits until enough has come, `at_most` until no more is left, as after a truncation.
-        conn_id: the Airflow connection, with `stream` (templated).
+        conn_id: the Airflow connection of `stream` (templated), by default `pravega_default`; a source has its own.
 
     Returns (XCom):
         `stream, bytes, lost_bytes, cut, cut_text`: the cut is the tail that was counted to.
@@ -142,7 +142,7 @@ class PravegaBacklogSensor(_PravegaSensor):
         poke_interval: timedelta | float | None = None,
         stream: str | None = None,
         source: PravegaSource | None = None,
-        conn_id: str = PravegaHook.default_conn_name,
+        conn_id: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(
@@ -171,7 +171,7 @@ class PravegaWatermarkSensor(_PravegaSensor):
         source: instead of `stream`; its `event_time_unit` is the unit of the writers' times.
         event_time_unit: with `stream`: the unit of the times that its writers note, `s`, `ms` (default) or `us`.
         moment: the time (templated), aware, or its text in ISO 8601 with an offset.
-        conn_id: the Airflow connection, with `stream` (templated).
+        conn_id: the Airflow connection of `stream` (templated), by default `pravega_default`; a source has its own.
 
     Returns (XCom):
         `stream, lower, upper, cut, cut_text`: the newest watermark, its times in the writers' unit.
@@ -188,7 +188,7 @@ class PravegaWatermarkSensor(_PravegaSensor):
         deferrable: bool | None = None,
         poke_interval: timedelta | float | None = None,
         stream: str | None = None,
-        conn_id: str = PravegaHook.default_conn_name,
+        conn_id: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(

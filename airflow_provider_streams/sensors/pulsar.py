@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_streams.hooks.pulsar import PulsarHook, one_source
+from airflow_provider_streams.hooks.pulsar import connection_of
 from airflow_provider_streams.sensors.base import ConditionSensor
 from airflow_provider_streams.systems.pulsar.operations.conditions import (
     BacklogReached,
@@ -27,7 +27,7 @@ class _PulsarSensor(ConditionSensor):
     Args:
         topic: the topic, named as in `PulsarSource` (templated); or give `source`.
         source: instead of `topic`, several topics or a pattern (templated); the condition must be met by all of them.
-        conn_id: the Airflow connection, with `topic` (templated).
+        conn_id: the Airflow connection of `topic` (templated), by default `pulsar_default`; a source has its own.
     """
 
     template_fields: Sequence[str] = ("topic", "source", "conn_id")
@@ -37,19 +37,19 @@ class _PulsarSensor(ConditionSensor):
         *,
         topic: str | None = None,
         source: PulsarSource | None = None,
-        conn_id: str = PulsarHook.default_conn_name,
+        conn_id: str | None = None,
         deferrable: bool | None = None,
         poke_interval: timedelta | float | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(deferrable=deferrable, poke_interval=poke_interval, **kwargs)
-        self.topic, self.source, self.conn_id = topic, source, conn_id
+        self.topic, self.source, self.conn_id = topic, source, connection_of(self, topic, source, conn_id)
         if not is_late(topic):
             self.target()  # refuses when the DAG is parsed
 
     def target(self) -> PulsarSource:
         """The topics."""
-        return one_source(self, self.topic, self.source, self.conn_id)
+        return self.source or PulsarSource(self.topic or (), conn_id=self.conn_id)
 
 
 class PulsarBacklogSensor(_PulsarSensor):
@@ -67,7 +67,7 @@ class PulsarBacklogSensor(_PulsarSensor):
         age: a limit for the oldest entry's age.
         direction: `at_least` waits for a backlog to form: one reached limit suffices. `at_most` waits for it to
             drain: no limit may be exceeded.
-        conn_id: the Airflow connection, with `topic` (templated).
+        conn_id: the Airflow connection of `topic` (templated), by default `pulsar_default`; a source has its own.
 
     Returns (XCom):
         `entries, bytes, oldest, age_seconds`.
@@ -87,7 +87,7 @@ class PulsarBacklogSensor(_PulsarSensor):
         poke_interval: timedelta | float | None = None,
         topic: str | None = None,
         source: PulsarSource | None = None,
-        conn_id: str = PulsarHook.default_conn_name,
+        conn_id: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(
@@ -112,7 +112,7 @@ class PulsarCaughtUpSensor(PulsarBacklogSensor):
         subscription: its name (templated).
         entries: so many unread entries (not messages) count as caught up.
         age: the oldest unread entry may be so old; None: of any age.
-        conn_id: the Airflow connection, with `topic` (templated).
+        conn_id: the Airflow connection of `topic` (templated), by default `pulsar_default`; a source has its own.
 
     Returns (XCom):
         `entries, bytes, oldest, age_seconds`.
@@ -128,7 +128,7 @@ class PulsarCaughtUpSensor(PulsarBacklogSensor):
         poke_interval: timedelta | float | None = None,
         topic: str | None = None,
         source: PulsarSource | None = None,
-        conn_id: str = PulsarHook.default_conn_name,
+        conn_id: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(
@@ -203,7 +203,7 @@ class PulsarTransactionsSensor(_PulsarSensor):
         poke_interval: timedelta | float | None = None,
         topic: str | None = None,
         source: PulsarSource | None = None,
-        conn_id: str = PulsarHook.default_conn_name,
+        conn_id: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(

@@ -32,7 +32,7 @@ class PravegaUnreadTrigger(HookedTrigger, WatchTrigger):
         stream: `scope/stream`; or give `source`.
         source: instead of `stream`, or that as `systems.source_json.source_to_json` gives it, or its JSON text.
         reader: whose covered windows count.
-        conn_id: the Airflow connection, with `stream`.
+        conn_id: the Airflow connection of `stream`, by default `pravega_default`; a source has its own.
         min_bytes: less than this is no news; each event has 8 bytes more than its payload.
         poll_interval: seconds between two looks.
         repeat_seconds: how often the same is announced while the reader has not moved.
@@ -46,7 +46,7 @@ class PravegaUnreadTrigger(HookedTrigger, WatchTrigger):
         stream: str | None = None,
         source: PravegaSource | dict[str, Any] | str | None = None,
         reader: str,
-        conn_id: str = PravegaHook.default_conn_name,
+        conn_id: str | None = None,
         min_bytes: int = 1,
         poll_interval: float = 60.0,
         repeat_seconds: float = REPEAT_SECONDS,

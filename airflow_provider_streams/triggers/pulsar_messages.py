@@ -14,7 +14,7 @@ from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
 from airflow_provider_streams.airflow_features import shared_stream_producer
 from airflow_provider_streams.errors import InvalidRequest, StreamsError
-from airflow_provider_streams.hooks.pulsar import PulsarHook, one_source
+from airflow_provider_streams.hooks.pulsar import PulsarHook, connection_of
 from airflow_provider_streams.systems.pulsar.client.admin.responses import EntryId
 from airflow_provider_streams.systems.pulsar.client.endpoint import Endpoint
 from airflow_provider_streams.systems.pulsar.client.queries import topics_of
@@ -65,7 +65,7 @@ class PulsarMessagesTrigger(StoredTrigger, BaseEventTrigger):
         source: instead of `topic`, several topics or a pattern, or that as `systems.source_json.source_to_json` gives
             it, or its JSON text.
         subscription: its name on all of them.
-        conn_id: the Airflow connection, with `topic`.
+        conn_id: the Airflow connection of `topic`, by default `pulsar_default`; a source has its own.
         max_entries: an event holds the messages of so many stored entries (batches) at most.
         max_messages: and so many messages, except that one batch per partition may always begin.
         max_value_bytes: longer values are left out of the event.
@@ -80,7 +80,7 @@ class PulsarMessagesTrigger(StoredTrigger, BaseEventTrigger):
         topic: str | None = None,
         source: PulsarSource | dict[str, Any] | str | None = None,
         subscription: str,
-        conn_id: str = PulsarHook.default_conn_name,
+        conn_id: str | None = None,
         max_entries: int = 100,
         max_messages: int = 1000,
         max_value_bytes: int = 4096,
@@ -91,7 +91,8 @@ class PulsarMessagesTrigger(StoredTrigger, BaseEventTrigger):
             raise InvalidRequest(f"max_entries and max_messages must be positive, got {max_entries} and {max_messages}")
         stored = stored_value(source)
         given = cast("PulsarSource", source_from_json(stored) if isinstance(stored, dict) else stored)
-        self.source = one_source(self, topic, given, conn_id)
+        connection = connection_of(self, topic, given, conn_id)
+        self.source = given or PulsarSource(topic or (), conn_id=connection)
         self.subscription = subscription
         refuse_templates("PulsarMessagesTrigger", (), {"source": self.source, "subscription": subscription})
         self.max_entries, self.max_messages, self.max_value_bytes = max_entries, max_messages, max_value_bytes

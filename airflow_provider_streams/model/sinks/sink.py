@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, Self, get_args, runtime_checkable
@@ -68,16 +69,16 @@ class Sink(Protocol):
         """The reverse of `to_json`."""
 
 
-class FormatSink(FlatJson):
+class FormatSink(FlatJson, ABC):
     """A sink of a table format: its JSON has the format's `kind`."""
 
     __slots__ = ()
     kind: ClassVar[str]
 
     @property
+    @abstractmethod
     def location(self) -> str:
         """Its table, of which `asset_uri` may be a short form."""
-        raise NotImplementedError
 
     @property
     def asset_uri(self) -> str:

@@ -4,7 +4,7 @@ import pytest
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.lake.parquet.writer import _CODECS
-from airflow_provider_streams.model.sinks.sink import DeltaSink, IcebergSink, ParquetSink, Sink
+from airflow_provider_streams.model.sinks.sink import DeltaSink, FormatSink, IcebergSink, ParquetSink, Sink
 from airflow_provider_streams.model.sinks.table_sink import TableSink
 from airflow_provider_streams.windows.claim.overrides import Overrides
 
@@ -136,3 +136,11 @@ def test_an_override_is_a_boolean(name, value):
 def test_an_unknown_overlap_is_refused():
     with pytest.raises(InvalidRequest, match="overlap is 'refuse' or 'replace', not 'yes'"):
         Overrides(overlap="yes")
+
+
+def test_a_sink_of_a_format_says_where_its_table_is():
+    class Unplaced(FormatSink):
+        kind = "unplaced"
+
+    with pytest.raises(TypeError, match="location"):
+        Unplaced()

@@ -125,9 +125,10 @@ class PulsarSource:
 
     @property
     def asset_uri(self) -> str:
-        """`pulsar://<connection>/<tenant>/<namespace>/<topic>` of the first topic, or of the pattern."""
-        name = self.pattern or self.topics[0]
-        return short_uri(f"pulsar://{self.conn_id}/{in_uri(name.removeprefix('persistent://'))}")
+        """`pulsar://<connection>/<tenant>/<namespace>/<topic>`; of several topics all, or the pattern."""
+        names = [self.pattern] if self.pattern else sorted(self.topics)
+        path = ",".join(name.removeprefix("persistent://") for name in names)
+        return short_uri(f"pulsar://{self.conn_id}/{in_uri(path)}")
 
 
 def pulsar_source(source: Source) -> PulsarSource:

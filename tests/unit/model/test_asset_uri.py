@@ -30,6 +30,7 @@ LONG = [
     PravegaSource(scope="shop", tags=[f"{'tag' * 20}{number}" for number in range(40)]),
     PulsarSource(pattern=f"persistent://shop/orders/({'|'.join(f'orders-{number}' for number in range(300))})"),
     PulsarSource(f"shop/orders/{'x' * 1500}"),
+    PulsarSource([f"shop/orders/{'orders-of-a-region' * 3}-{number}" for number in range(40)]),
     ParquetSink(f"/lake/{FOLDERS}"),
     ParquetSink(f"/lake/{'ü' * 250}/{'ü' * 250}"),
     DeltaSink(f"s3://lake/{FOLDERS}"),

@@ -75,6 +75,11 @@ def test_a_source_says_which_system_and_asset_it_is():
     assert isinstance(source, Source)
 
 
+def test_the_asset_of_several_topics_names_all_in_any_order():
+    uris = {PulsarSource(topics, conn_id="p").asset_uri for topics in (["b", "shop/orders/a"], ["shop/orders/a", "b"])}
+    assert uris == {"pulsar://p/public/default/b,shop/orders/a"}
+
+
 TOPIC = "persistent://shop/orders/events"
 CHOICES = {
     "all": ({}, "pulsar:pulsar_default:persistent://shop/orders/events"),

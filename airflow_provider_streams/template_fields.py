@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.sinks.sink import Sink
-from airflow_provider_streams.model.sinks.templates import is_template
+from airflow_provider_streams.model.sinks.templates import is_task_output, is_template
 from airflow_provider_streams.model.stream.source import Source
 from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.systems.source_json import source_to_json
@@ -153,7 +153,7 @@ def _parts(path: str, value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, str):
         if is_template(value):
             yield path, value
-    elif hasattr(value, "resolve") and hasattr(value, "iter_references"):
+    elif is_task_output(value):
         yield path, value
     elif isinstance(value, list | tuple | AbstractSet):
         for part in value:

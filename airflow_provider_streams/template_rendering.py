@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.sinks.sink import Sink
-from airflow_provider_streams.model.sinks.templates import has_template, is_template
+from airflow_provider_streams.model.sinks.templates import has_template, is_task_output, is_template
 from airflow_provider_streams.model.stream.source import Source
 from airflow_provider_streams.retry import terminal_errors
 from airflow_provider_streams.systems.source_json import source_from_json, source_to_json
@@ -40,7 +40,7 @@ def is_late(value: Any) -> bool:
         return False
     if isinstance(value, Sequence):
         return any(is_late(part) for part in value)
-    return hasattr(value, "resolve")
+    return is_task_output(value)
 
 
 def is_late_value(value: Source | Sink | None) -> bool:

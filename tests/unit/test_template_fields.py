@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from airflow.sdk import DAG, task
+from airflow.sdk import DAG, task, task_group
 
 from airflow_provider_streams import (
     AutoCdc,
@@ -287,23 +287,45 @@ def test_a_schema_with_a_template_is_refused_by_its_field():
         ReadWindowOperator(task_id="read", sink=None, source=PulsarSource("t", value=Json("id long from `{{ x }}`")))
 
 
-@pytest.mark.parametrize(
-    ("argument", "value"),
-    [
-        ("window_length", lambda output: output),
-        ("dry_run", lambda output: output),
-        (r"source\.conn_id", lambda output: PulsarSource("t", conn_id=output)),
-        (r"sink\.conn_id", lambda output: DeltaSink("/lake/t", conn_id=output)),
-    ],
-)
-def test_another_tasks_output_is_refused_where_it_would_stay_one(argument, value):
+@pytest.mark.parametrize("argument", ["window_length", "dry_run"])
+def test_another_tasks_output_is_refused_where_it_would_stay_one(argument):
     with DAG("outputs", schedule=None, start_date=WINDOW.start):
 
         @task
         def pick() -> str:
             return "text"
 
-        name = argument.partition("\\")[0]
-        given = {"source": PulsarSource("t"), "sink": None, name: value(pick())}
+        given = {"source": PulsarSource("t"), "sink": None, argument: pick()}
         with pytest.raises(InvalidRequest, match=rf"{argument} is not rendered, and has another task's output"):
             ReadWindowOperator(task_id="read", **given)
+
+
+@pytest.mark.parametrize(("cls", "name"), list(fields_of_values()))
+def test_another_tasks_output_is_refused_by_each_field_of_a_value(cls, name):
+    with DAG("outputs", schedule=None, start_date=WINDOW.start):
+
+        @task
+        def pick() -> str:
+            return "text"
+
+        output = pick()
+        for given in (output, [output], {"name": output}):
+            message = rf"^{cls.__name__}: {name} has another task's output, .*{{{{ task_instance\.xcom_pull\(.*'pick'"
+            with pytest.raises(InvalidRequest, match=message):
+                made(cls, name, given)
+
+
+def test_the_argument_of_a_mapped_group_is_refused_by_the_field_that_has_it():
+    with DAG("outputs", schedule=None, start_date=WINDOW.start):
+
+        @task_group
+        def each(topic: Any) -> None:
+            with pytest.raises(InvalidRequest, match=r"PulsarSource: topics has another task's output, .*xcom_pull"):
+                PulsarSource(topic)
+
+        each.expand(topic=["a", "b"])
+
+
+def test_an_unknown_argument_is_pythons_own_error():
+    with pytest.raises(TypeError, match="topic"):
+        PulsarSource(topic="t")

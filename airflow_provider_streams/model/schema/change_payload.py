@@ -9,10 +9,11 @@ from airflow_provider_streams.errors import InvalidSchema
 from airflow_provider_streams.model.schema.change_rows import UNAVAILABLE
 from airflow_provider_streams.model.schema.columns_text import Columns, columns_text
 from airflow_provider_streams.model.schema.ddl import parse_columns
+from airflow_provider_streams.model.written_value import WrittenValue
 
 
 @dataclass(frozen=True, slots=True)
-class Debezium:
+class Debezium(WrittenValue):
     """Changes of a database's tables, as Debezium's connectors write them.
 
     Args:
@@ -45,7 +46,7 @@ class Debezium:
 
 
 @dataclass(frozen=True, slots=True)
-class Canal:
+class Canal(WrittenValue):
     """Changes of MySQL tables, as Canal writes them as JSON (`flatMessage`). All its values are texts.
 
     Args:
@@ -64,7 +65,7 @@ class Canal:
 
 
 @dataclass(frozen=True, slots=True)
-class Maxwell:
+class Maxwell(WrittenValue):
     """Changes of MySQL tables, as Maxwell writes them as JSON.
 
     Args:

@@ -14,6 +14,7 @@ from airflow_provider_streams.errors import InvalidSchema
 from airflow_provider_streams.model.schema.avro_schema import parse as parse_avro
 from airflow_provider_streams.model.schema.change_payload import Canal, ChangePayload, Debezium, Maxwell
 from airflow_provider_streams.model.schema.columns_text import Columns, columns_text
+from airflow_provider_streams.model.written_value import WrittenValue
 
 
 def _set(payload: Payload, **values: object) -> None:
@@ -23,7 +24,7 @@ def _set(payload: Payload, **values: object) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Auto:
+class Auto(WrittenValue):
     """By the system's own schema, with all its versions.
 
     Args:
@@ -66,21 +67,21 @@ class Auto:
 
 
 @dataclass(frozen=True, slots=True)
-class Bytes:
+class Bytes(WrittenValue):
     """The bytes as they are: a column `value` of binary."""
 
     format: ClassVar[str] = "bytes"
 
 
 @dataclass(frozen=True, slots=True)
-class Utf8:
+class Utf8(WrittenValue):
     """Text: a column `value` of string. Bytes that are not UTF-8 cannot be decoded."""
 
     format: ClassVar[str] = "utf8"
 
 
 @dataclass(frozen=True, slots=True)
-class Json:
+class Json(WrittenValue):
     """JSON objects.
 
     Args:
@@ -104,7 +105,7 @@ class Json:
 
 
 @dataclass(frozen=True, slots=True)
-class Avro:
+class Avro(WrittenValue):
     """Avro's binary form, without a header.
 
     Args:
@@ -125,7 +126,7 @@ class Avro:
 
 
 @dataclass(frozen=True, slots=True)
-class Protobuf:
+class Protobuf(WrittenValue):
     """Messages of one type.
 
     Args:
@@ -154,7 +155,7 @@ class Protobuf:
 
 
 @dataclass(frozen=True, slots=True)
-class Registry:
+class Registry(WrittenValue):
     """By the schemas of a Pravega Schema Registry: each event names its schema.
 
     Args:

@@ -19,6 +19,7 @@ from airflow_provider_streams.model.name_suggestion import hint_for
 from airflow_provider_streams.model.sinks.table_name import as_one, example
 from airflow_provider_streams.model.sinks.templates import is_template
 from airflow_provider_streams.model.stream.source import in_uri
+from airflow_provider_streams.model.written_value import WrittenValue
 
 
 @runtime_checkable
@@ -69,7 +70,7 @@ class Sink(Protocol):
         """The reverse of `to_json`."""
 
 
-class FormatSink(FlatJson, ABC):
+class FormatSink(WrittenValue, FlatJson, ABC):
     """A sink of a table format: its JSON has the format's `kind`."""
 
     __slots__ = ()

@@ -1,4 +1,4 @@
-"""Texts that Airflow renders before a task runs. Pure."""
+"""Values that are known only when a task runs: texts that Airflow renders, and other tasks' outputs. Pure."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ _MARK = re.compile(r"\{[{%]")
 def is_template(text: str) -> bool:
     """Whether a text has a Jinja expression or statement, so that its final text is not known yet."""
     return bool(_MARK.search(text))
+
+
+def is_task_output(value: object) -> bool:
+    """Whether a value is another task's output, as Airflow's tasks and task groups have it in DAG files."""
+    return hasattr(value, "resolve") and hasattr(value, "iter_references")
 
 
 def has_template(value: Any) -> bool:

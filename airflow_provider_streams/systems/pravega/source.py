@@ -16,13 +16,14 @@ from airflow_provider_streams.model.sinks.templates import is_template
 from airflow_provider_streams.model.stream.key_selection import Selection, key_texts
 from airflow_provider_streams.model.stream.source import Source, in_uri
 from airflow_provider_streams.model.window.basis import Basis, EventTime
+from airflow_provider_streams.model.written_value import WrittenValue
 
 EventTimeUnit = Literal["s", "ms", "us"]
 """Since 1970."""
 
 
 @dataclass(frozen=True, slots=True)
-class PravegaSource:
+class PravegaSource(WrittenValue):
     """A stream of a Pravega cluster, or several.
 
     One of `stream`, `scope` and `pattern` says which. Planning a window resolves scope, pattern and tags, and records

@@ -14,10 +14,11 @@ from airflow_provider_streams.model.schema.payload import Payload, PayloadLike, 
 from airflow_provider_streams.model.sinks.templates import is_template
 from airflow_provider_streams.model.stream.key_selection import Selection, joined_slots, key_texts
 from airflow_provider_streams.model.stream.source import Source, in_uri
+from airflow_provider_streams.model.written_value import WrittenValue
 
 
 @dataclass(frozen=True, slots=True)
-class PulsarSource:
+class PulsarSource(WrittenValue):
     """Topics of one Pulsar cluster.
 
     Args:

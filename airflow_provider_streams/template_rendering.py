@@ -8,9 +8,10 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.sinks.sink import Sink
@@ -18,7 +19,7 @@ from airflow_provider_streams.model.sinks.templates import has_template, is_task
 from airflow_provider_streams.model.stream.source import Source
 from airflow_provider_streams.retry import terminal_errors
 from airflow_provider_streams.systems.source_json import source_from_json, source_to_json
-from airflow_provider_streams.template_fields import PAYLOADS, refuse_templates, taken
+from airflow_provider_streams.template_fields import KINDS, PAYLOADS, refuse_templates, taken
 
 if TYPE_CHECKING:
     import jinja2
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
 
 
 _PACKAGE = f"{__package__}."
+_CHECKED: Final = "streams_field"
+"""Of an environment: for which of our arguments it renders; without it, for one of a user's own class."""
+_CODE: Final = "transform"
+"""The argument whose texts may have a list in them, as SQL writes it: `id IN {{ params.ids }}`."""
+_GAP: Final = re.compile(r"(?<![:/])//|:////|/\s*\Z")
+"""Of a path or an address: a folder without a name."""
 
 
 class _UnusableError(ValueError):
@@ -64,6 +71,8 @@ def rendered(value: Source | Sink, render: Callable[[str], Any]) -> Source | Sin
     texts = _walked(type(value).__name__, _texts(value), render)
     if isinstance(value, Source):
         return source_from_json({**source_to_json(value), **texts})
+    for name, template in value.to_json().items():
+        _check_path(f"{type(value).__name__}.{name}", template, texts[name])
     return type(value).from_json(texts)
 
 
@@ -110,8 +119,9 @@ class RendersValues:
         with terminal_errors():
             for name in template_fields:
                 was_given = bool(getattr(parent, name))  # of others, the default counts
+                environment = _checking(jinja_env, name) if parent is self and name in KINDS else jinja_env
                 try:
-                    render(parent, (name,), context, jinja_env, seen_oids)
+                    render(parent, (name,), context, environment, seen_oids)
                 except _UnusableError as error:
                     raise InvalidRequest(f"{owner}: {name}: {error}") from error
                 if parent is self and was_given:
@@ -131,20 +141,63 @@ def _refusing_templates(init: Callable[..., None]) -> Callable[..., None]:
     return checked
 
 
+def _checking(environment: jinja2.Environment, field: str) -> jinja2.Environment:
+    """The same environment, for one of our arguments."""
+    own = environment.overlay()
+    own.extend(**{_CHECKED: field})
+    return own
+
+
 def _rendered_text(text: str, context: Context, environment: jinja2.Environment) -> Any:
     """What a template gives: a text, or in a native environment the object that its only expression is.
 
     Jinja's native environment would also take a text such as `2026` or `12e5` for a number.
 
     Raises:
-        _UnusableError: None, which a plain environment writes as a text.
+        _UnusableError: None, which Jinja would write as a text, also within a longer one; or a list within a text.
     """
-    parts = _template_parts(environment.from_string(text), context)
-    is_object = len(parts) == 1 and not isinstance(parts[0], str)
-    found = parts[0] if is_object else "".join(map(str, parts))  # plain also of what a filter marked as safe
-    if is_template(text) and (found is None or found == "None" or type(found).__name__.endswith("Undefined")):
+    from jinja2 import Undefined, UndefinedError  # noqa: PLC0415 - where a task runs
+
+    given: list[Any] = []
+    field = getattr(environment, _CHECKED, None)
+    try:
+        parts = _template_parts(_noting(environment, given if field else []).from_string(text), context)
+        is_object = len(parts) == 1 and not isinstance(parts[0], str)
+        found = parts[0] if is_object else "".join(map(str, parts))  # plain also of what a filter marked as safe
+    except UndefinedError as error:
+        raise _UnusableError(f"the template {text!r} gave no value: {error}") from error
+    if is_template(text) and (found is None or found == "None" or isinstance(found, Undefined)):
         raise _UnusableError(f"the template {text!r} gave no value")
+    if any(one is None or isinstance(one, Undefined) for one in given):
+        raise _UnusableError(
+            f"the template {text!r} gave no value for an expression in it. If the text may go without, write "
+            "`{{ .. or '' }}`"
+        )
+    several = next((one for one in given if isinstance(one, Collection) and not isinstance(one, str)), None)
+    if isinstance(found, str) and several is not None and field != _CODE:
+        raise _UnusableError(
+            f"the template {text!r} gave a {type(several).__name__} for a text. Write `| join(',')` or `| tojson`; or, "
+            "if it is to stay what it is, one expression alone, in a DAG with render_template_as_native_obj=True"
+        )
     return found
+
+
+def _noting(environment: jinja2.Environment, given: list[Any]) -> jinja2.Environment:
+    """The environment, which also appends to a list what each expression gives.
+
+    A DAG's own `finalize` says what becomes of an expression, so there is nothing to note.
+    """
+    from jinja2 import pass_context  # noqa: PLC0415 - where a task runs
+
+    if environment.finalize is not None:
+        return environment
+
+    @pass_context  # of such a function Jinja cannot compute constants, which a native environment would make texts
+    def note(_: object, value: Any) -> Any:
+        given.append(value)
+        return value
+
+    return environment.overlay(finalize=note)
 
 
 def _template_parts(template: jinja2.Template, context: Context) -> list[Any]:
@@ -181,7 +234,19 @@ def _walked(path: str, value: Any, render: Callable[[str], Any]) -> Any:
 def _name(path: str, found: object) -> str:
     if not isinstance(found, str | int | float | date):
         raise _UnusableError(f"{path} is a text, or in a list several, and its template gave a {type(found).__name__}")
+    if not str(found).strip():
+        raise _UnusableError(f"{path}: its template gave an empty text")
     return str(found)
+
+
+def _check_path(field: str, template: object, text: object) -> None:
+    """Refuse a path in which an expression left nothing between two slashes, or after the last one.
+
+    Raises:
+        _UnusableError: there is such a place, which would be another table's folder.
+    """
+    if isinstance(template, str) and isinstance(text, str) and _GAP.search(text) and not _GAP.search(template):
+        raise _UnusableError(f"{field}: the template {template!r} gave {text!r}, where a folder has no name")
 
 
 def _texts(value: Source | Sink | None) -> dict[str, Any]:

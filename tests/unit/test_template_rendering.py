@@ -7,8 +7,18 @@ from typing import Any
 
 import pytest
 from airflow.sdk import DAG
+from jinja2 import StrictUndefined, Undefined
 
-from airflow_provider_streams import CustomSink, IcebergSink, PravegaSource, PulsarSource, ReadWindowOperator, Window
+from airflow_provider_streams import (
+    CustomSink,
+    DeltaSink,
+    IcebergSink,
+    ParquetSink,
+    PravegaSource,
+    PulsarSource,
+    ReadWindowOperator,
+    Window,
+)
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.operators.backfill import BackfillWindowsOperator
 from airflow_provider_streams.operators.cuts import RecordCutsOperator
@@ -174,3 +184,135 @@ def test_columns_of_a_sensor_may_be_one_template(native):
 def test_a_text_with_braces_of_its_own_is_written_as_an_expression(native):
     task = rendered(read(source=PulsarSource("t", keys=["{{ '{{' }}a}}"])), 1, native=native)
     assert task.source.keys == ("{{a}}",)
+
+
+LONGER = [
+    (r"sink: ParquetSink\.path", lambda: read(sink=ParquetSink("/lake/{{ params.x }}/t"))),
+    (r"sink: IcebergSink\.table", lambda: read(sink=IcebergSink("shop.orders_{{ params.x }}"))),
+    (r"sink: CustomSink\.options\.a", lambda: read(sink=CustomSink("shop:Writer", "/t", {"a": "b {{ params.x }}"}))),
+    (r"source: PulsarSource\.topics", lambda: read(source=PulsarSource(["a", "t-{{ params.x }}"]))),
+    (r"source: PravegaSource\.scope", lambda: read(source=PravegaSource(scope="s{{ params.x }}"))),
+    ("reader", lambda: read(reader="r {{ params.x }}")),
+    ("transform", lambda: read(sink=IcebergSink("s.t"), transform="SELECT {{ params.x }} FROM window")),
+    ("spark", lambda: read(spark={"conf": {"spark.x": "a{{ params.x }}"}})),
+    ("stream", lambda: PravegaTruncateStreamOperator(task_id="t", stream="s/{{ params.x }}", cut="latest")),
+]
+
+
+@BOTH
+@pytest.mark.parametrize(("field", "task"), LONGER)
+@pytest.mark.parametrize(
+    ("params", "undefined"), [({"x": None}, StrictUndefined), ({}, StrictUndefined), ({}, Undefined)]
+)
+def test_a_longer_text_has_no_expression_of_nothing(field, task, params, undefined, native):
+    dag = DAG("d", schedule=None, start_date=TEN, render_template_as_native_obj=native, template_undefined=undefined)
+    with pytest.raises(InvalidRequest, match=rf"Operator: {field}: the template '.*' gave no value"):
+        task().render_template_fields({"params": params}, dag.get_template_env())
+
+
+@BOTH
+def test_a_text_may_go_without_an_expression_that_says_so(native):
+    task = rendered(
+        read(reader="r{{ params.x or '' }}", source=PulsarSource("t{{ params.x or '' }}")), None, native=native
+    )
+    assert (task.reader, task.source) == ("r", PulsarSource("t"))
+
+
+@BOTH
+def test_a_dags_own_finalize_says_what_nothing_is(native):
+    dag = DAG(
+        "d",
+        schedule=None,
+        start_date=TEN,
+        render_template_as_native_obj=native,
+        jinja_environment_kwargs={"finalize": lambda value: "none" if value is None else value},
+    )
+    task = read(reader="r-{{ params.x }}")
+    task.render_template_fields({"params": {"x": None}}, dag.get_template_env())
+    assert task.reader == "r-none"
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "sink",
+    [
+        lambda text: ParquetSink(f"/lake/{text}"),
+        lambda text: ParquetSink(f"/lake/{text}/orders"),
+        lambda text: ParquetSink(f"file:///lake/{text}/orders"),
+        lambda text: ParquetSink(f"file:///{text}/orders"),
+        lambda text: DeltaSink(f"s3://lake/orders/{text}"),
+        lambda text: DeltaSink(f"/{text}/orders"),
+        lambda text: CustomSink("shop:Writer", f"https://lake/{text}/orders"),
+    ],
+)
+def test_a_path_has_no_folder_without_a_name(sink, native):
+    assert rendered(read(sink=sink(X)), "a", native=native).sink == sink("a")
+    with pytest.raises(InvalidRequest, match=r"sink: \w+Sink\.(path|target): the template .* a folder has no name"):
+        rendered(read(sink=sink("{{ params.x }}")), "", native=native)
+
+
+@BOTH
+@pytest.mark.parametrize("x", ["", " "])
+@pytest.mark.parametrize(
+    ("task", "field"),
+    [
+        (lambda: read(source=PulsarSource("t", conn_id=X)), r"source: PulsarSource\.conn_id"),
+        (lambda: read(source=PulsarSource(pattern=X)), r"source: PulsarSource\.pattern"),
+        (lambda: read(source=PulsarSource("t", keys=["a", X])), r"source: PulsarSource\.keys"),
+        (lambda: read(sink=IcebergSink("shop.t", catalog=X)), r"sink: IcebergSink\.catalog"),
+        (lambda: read(sink=CustomSink("shop:Writer", "/t", {"a": X})), r"sink: CustomSink\.options\.a"),
+    ],
+)
+def test_a_field_of_a_source_or_a_sink_is_no_empty_text(task, field, x, native):
+    with pytest.raises(InvalidRequest, match=rf"{field}: its template gave an empty text"):
+        rendered(task(), x, native=native)
+
+
+LISTS = ["{{ ['a', 'b'] }}", "{{ ('a', 'b') }}", "{{ params.topics }}", "{% set x = ['a', 'b'] %}{{ x }}"]
+
+
+@pytest.mark.parametrize("text", LISTS[:3])
+def test_a_list_written_in_a_template_is_a_list_in_a_native_dag(text):
+    task = rendered(read(source=PulsarSource(text, keys=["c", text]), columns=text), 1, native=True)
+    assert task.source == PulsarSource(["a", "b"], keys=["c", "a", "b"])
+    assert list(task.columns) == ["a", "b"]
+
+
+@pytest.mark.parametrize("text", LISTS)
+@pytest.mark.parametrize(
+    ("argument", "task"),
+    [
+        (r"source: PulsarSource\.topics", lambda text: read(source=PulsarSource(text))),
+        (r"source: PulsarSource\.keys", lambda text: read(source=PulsarSource("t", keys=[text]))),
+        ("columns", lambda text: read(columns=text)),
+        ("reader", lambda text: read(reader=text)),
+        ("window", lambda text: read(window=text)),
+        ("tags", lambda text: PravegaCreateStreamOperator(task_id="make", stream="s/t", tags=[text])),
+    ],
+)
+def test_a_dag_that_renders_texts_makes_none_of_a_list(argument, task, text):
+    with pytest.raises(InvalidRequest, match=rf"{argument}: the template .* gave a \w+ for a text\. .*native_obj=True"):
+        rendered(task(text), 1, native=False)
+
+
+@BOTH
+def test_a_longer_text_has_no_list_in_it_except_sql(native):
+    with pytest.raises(InvalidRequest, match=r"sink: ParquetSink\.path: the template .* gave a list for a text"):
+        rendered(read(sink=ParquetSink("/lake/{{ params.topics }}")), 1, native=native)
+    sql = "SELECT * FROM window WHERE id IN {{ params.x }}"
+    assert rendered(read(sink=IcebergSink("s.t"), transform=sql), (1, 2), native=native).transform.endswith("(1, 2)")
+
+
+class Noting(ReadWindowOperator):
+    """A class of a user, with an argument of its own."""
+
+    template_fields = (*ReadWindowOperator.template_fields, "note")
+
+    def __init__(self, *, note: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.note = note
+
+
+def test_the_argument_of_a_users_own_class_is_as_airflow_renders_it():
+    own = Noting(task_id="read", source=PulsarSource("t"), sink=None, note="by {{ params.x }} of {{ params.topics }}")
+    assert rendered(own, None, native=False).note == "by None of ['a', 'b']"

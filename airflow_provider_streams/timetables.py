@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from airflow_provider_streams.airflow_features import Feature, core_timetable, has
 from airflow_provider_streams.errors import InvalidWindow
 from airflow_provider_streams.model.window.partition_key import KEY_FORMAT, PartitionKeys, partition_key
-from airflow_provider_streams.model.window.window import Window, in_utc
+from airflow_provider_streams.model.window.window import EPOCH, Window, in_utc
 from airflow_provider_streams.model.window.window_schedule import (
     Calendar,
     Every,
@@ -27,6 +27,10 @@ _LONGEST = timedelta(days=9 * 366)
 """Longer than that no cron expression waits for its next tick: a 29th of February on one weekday comes in 40 years."""
 _MOMENT = timedelta(microseconds=1)
 _CRON_FIELDS = 5
+_NO_WINDOWS = ("@once", "@continuous")
+"""Presets of Airflow without ticks."""
+_BY_HAND = {"manual", "operator_triggered", "asset_materialization"}
+"""Types of runs that a user or another DAG started, whose data interval Airflow makes from the moment."""
 _MOST_TICKS = 5_000
 """So many ticks of a window schedule are remembered: three days of minutes."""
 
@@ -47,6 +51,8 @@ class CronSchedule(WindowSchedule):
     zone: str = "UTC"
 
     def __post_init__(self) -> None:
+        if self.expression in _NO_WINDOWS:
+            raise InvalidWindow(f"{self.expression!r} makes no windows: write '@hourly', or a length like '15m'")
         try:
             self._timetable.validate()
         except Exception as error:
@@ -219,8 +225,9 @@ def window_timetable(windows: str | timedelta, timezone: str = "UTC") -> Any:
 
     Args:
         windows: a cron expression (five fields, or a preset such as `@hourly`), from one tick to the next one. Or a
-            length, or a window schedule's text as `parse_schedule` takes it: `15m`, `1h +7m`, `1d Europe/Berlin`.
-        timezone: of a cron expression: its name, such as `Europe/Berlin`.
+            length, or a window schedule's text as `parse_schedule` takes it: `15m`, `1h +7m`, `1d Europe/Berlin`,
+            `cron 0 6 * * * Europe/Berlin`.
+        timezone: of a cron expression: its name, such as `Europe/Berlin`. The other texts name their own.
 
     Returns:
         Of a cron expression a `CronPartitionTimetable`, whose runs are backfilled by partition date; before Airflow 3.3
@@ -228,35 +235,57 @@ def window_timetable(windows: str | timedelta, timezone: str = "UTC") -> Any:
         windows a timetable with data intervals, whose runs are backfilled by logical date.
 
     Raises:
-        InvalidWindow: it is neither.
+        InvalidWindow: it is neither, or makes no windows, such as `@once`, `@continuous` and a cron expression with
+            seconds.
     """
-    if isinstance(windows, timedelta) or not _is_cron(windows):
-        return _schedule_timetable(str(parse_schedule(windows)), timezone)
-    if not has(Feature.PARTITIONED_RUNS):
-        from airflow.timetables.interval import CronDataIntervalTimetable  # noqa: PLC0415 - only where there is one
-
-        return CronDataIntervalTimetable(windows, timezone=timezone)
-    from airflow.sdk import CronPartitionTimetable  # noqa: PLC0415 - only where there is one
-
-    return CronPartitionTimetable(windows, timezone=timezone, run_offset=-1)
+    if not isinstance(windows, str | timedelta):
+        raise InvalidWindow(f"windows are a cron expression like '@hourly', or a length like '15m', not {windows!r}")
+    text = str(windows) if isinstance(windows, timedelta) else " ".join(windows.split())
+    if isinstance(windows, str) and _is_cron(text):
+        return _cron_timetable(text, str(timezone))
+    if timezone != "UTC":
+        raise InvalidWindow(f"the zone of windows like {text!r} is a part of the text, like '1d {timezone}'")
+    window_schedule = parse_schedule(windows)
+    if isinstance(window_schedule, CronSchedule):
+        return _cron_timetable(window_schedule.expression, window_schedule.zone)
+    return _schedule_timetable(str(window_schedule))
 
 
 def _is_cron(text: str) -> bool:
-    return text.startswith("@") or len(text.split()) >= _CRON_FIELDS
+    return text.startswith("@") or (len(text.split()) >= _CRON_FIELDS and not text.startswith("cron "))
 
 
-def _schedule_timetable(text: str, timezone: str) -> Any:
+def _cron_timetable(expression: str, zone: str) -> Any:
+    if expression in _NO_WINDOWS:
+        raise InvalidWindow(
+            f"{expression!r} makes no windows: write '@hourly', a cron expression, or a length like '15m'"
+        )
+    fields = len(expression.split())
+    if not expression.startswith("@") and fields != _CRON_FIELDS:
+        raise InvalidWindow(
+            f"cron {expression!r} has {fields} fields, but windows are between the ticks of five: minute, hour, day, "
+            "month and weekday. Write windows of seconds as a length, like '90s', and a zone as timezone="
+        )
+    CronSchedule(expression, zone)._next(EPOCH)  # noqa: SLF001 - its own module's; refuses one that never ticks
+    if not has(Feature.PARTITIONED_RUNS):
+        from airflow.timetables.interval import CronDataIntervalTimetable  # noqa: PLC0415 - only where there is one
+
+        return CronDataIntervalTimetable(expression, timezone=zone)
+    from airflow.sdk import CronPartitionTimetable  # noqa: PLC0415 - only where there is one
+
+    return CronPartitionTimetable(expression, timezone=zone, run_offset=-1)
+
+
+def _schedule_timetable(text: str) -> Any:
     from airflow_provider_streams.schedule_timetable import WindowScheduleTimetable  # noqa: PLC0415 - Airflow's core
 
-    if timezone != "UTC":
-        raise InvalidWindow(f"the zone of windows like {text!r} is a part of the text, like '1d {timezone}'")
     return WindowScheduleTimetable(text)
 
 
 def run_facts(context: Mapping[str, Any]) -> RunFacts:
     """What a run says about time, its DAG's timetable included."""
     run_type = str(getattr(context.get("dag_run"), "run_type", ""))
-    is_manual = run_type.rpartition(".")[2].lower() == "manual"
+    is_manual = run_type.rpartition(".")[2].lower() in _BY_HAND
     partition, start, end = (
         None if (moment := context.get(name)) is None else in_utc(moment)
         for name in ("partition_date", "data_interval_start", "data_interval_end")

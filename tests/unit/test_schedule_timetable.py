@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
@@ -144,7 +145,48 @@ def test_a_cron_expression_stays_one():
     assert not isinstance(window_timetable("7 * * * *", "Europe/Berlin"), WindowScheduleTimetable)
 
 
-@pytest.mark.parametrize(("given", "zone"), [("hourly", "UTC"), ("1d", "Europe/Berlin"), (timedelta(0), "UTC")])
-def test_what_are_no_windows_is_refused(given, zone):
-    with pytest.raises(InvalidWindow):
+@pytest.mark.parametrize(
+    ("given", "zone", "says"),
+    [
+        ("hourly", "UTC", "not a length of windows"),
+        ("", "UTC", "not a length of windows"),
+        (None, "UTC", "not None"),
+        (15, "UTC", "not 15"),
+        ("1d", "Europe/Berlin", "a part of the text"),
+        ("cron 0 6 * * * Europe/Berlin", "Europe/Berlin", "a part of the text"),
+        (HOUR, "Europe/Berlin", "a part of the text"),
+        (timedelta(0), "UTC", "must be positive"),
+        ("@once", "UTC", "'@once' makes no windows"),
+        ("@continuous", "UTC", "'@continuous' makes no windows"),
+        ("cron @once", "UTC", "'@once' makes no windows"),
+        ("@fortnightly", "UTC", "@fortnightly"),
+        ("*/10 * * * * *", "UTC", "has 6 fields"),
+        ("0 0 1 1 * 0 2027", "UTC", "has 7 fields"),
+        ("cron */10 * * * * * UTC", "UTC", "has 6 fields"),
+        ("0 0 * * * Europe/Berlin", "UTC", "has 6 fields"),
+        ("0 0 31 2 *", "UTC", "has no tick"),
+        ("61 * * * *", "UTC", "61 "),
+        ("@hourly", "Nowhere/Land", "Nowhere/Land"),
+    ],
+)
+def test_what_are_no_windows_is_refused(given, zone, says):
+    with pytest.raises(InvalidWindow, match=re.escape(says)):
         window_timetable(given, zone)
+
+
+@pytest.mark.parametrize(
+    ("given", "zone", "told"),
+    [
+        ("@midnight", "UTC", "@midnight UTC"),
+        ("@quarterly", "Europe/Berlin", "0 0 1 */3 * Europe/Berlin"),
+        ("  0  6 * * * ", "UTC", "0 6 * * * UTC"),
+        ("0 0 29 2 *", "UTC", "0 0 29 2 * UTC"),
+        ("cron 0 6 * * *", "UTC", "0 6 * * * UTC"),
+        ("cron 0 6 * * * Europe/Berlin", "UTC", "0 6 * * * Europe/Berlin"),
+        ("cron @daily Europe/Berlin", "UTC", "0 0 * * * Europe/Berlin"),
+    ],
+)
+def test_a_cron_expression_may_be_written_as_a_window_schedule(given, zone, told):
+    timetable = window_timetable(given, zone)
+    assert not isinstance(timetable, WindowScheduleTimetable)
+    assert str(schedule_of_timetable(timetable)) == f"cron {told}"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from zoneinfo import available_timezones
 
 import pytest
+from airflow.sdk import DAG
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,7 +16,8 @@ from airflow_provider_streams import timetables
 from airflow_provider_streams.errors import InvalidWindow
 from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.model.window.window_schedule import Every, parse_schedule
-from airflow_provider_streams.timetables import CronSchedule, schedule_of_timetable
+from airflow_provider_streams.timetables import CronSchedule, run_facts, schedule_of_timetable, window_timetable
+from airflow_provider_streams.windows.plan.airflow_run_window import resolve_window
 from tests.airflow_versions import sdk_timetable
 from tests.seeds import examples
 
@@ -201,3 +204,22 @@ def test_zones_are_those_that_airflow_takes_and_offsets_that_it_writes(zone, hou
     cell = CronSchedule("0 6 * * *", zone).cell(datetime(2026, 5, 1, 12, tzinfo=UTC))
     start = datetime(2026, 5, 1, hour, minute, tzinfo=UTC)
     assert (cell.start, cell.end) == (start, start + timedelta(days=1))
+
+
+@pytest.mark.parametrize("run_type", ["manual", "operator_triggered", "asset_materialization"])
+def test_a_run_that_no_schedule_started_says_nothing_of_the_other_intervals(run_type):
+    """Airflow makes its interval from the moment at which it was started."""
+    start = datetime(2026, 11, 20, 10, 7, tzinfo=UTC)
+    context = {"data_interval_start": start, "data_interval_end": start + timedelta(hours=1)}
+
+    def facts(schedule, run_type):
+        dag = DAG("runs", schedule=schedule, start_date=start)
+        return run_facts({**context, "dag": dag, "dag_run": SimpleNamespace(run_type=run_type)})
+
+    hourly = sdk_timetable("CronDataIntervalTimetable")("@hourly", timezone="UTC")
+    for scheduled in (hourly, window_timetable("1h")):
+        with pytest.raises(InvalidWindow, match="by hand or by another DAG, and its data interval"):
+            resolve_window(None, None, facts(scheduled, run_type))
+    delta = sdk_timetable("DeltaDataIntervalTimetable")(timedelta(hours=1))
+    assert facts(delta, run_type).window_schedule is None
+    assert facts(delta, "scheduled").window_schedule == Every.through(timedelta(hours=1), start)

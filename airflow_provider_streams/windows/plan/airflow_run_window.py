@@ -23,7 +23,7 @@ class RunFacts:
     window_schedule: WindowSchedule | None = None
     """How the DAG's own timetable tiles time."""
     is_manual: bool = False
-    """A user started it by hand: its data interval may be anywhere."""
+    """A user started it by hand, or another DAG did: its data interval may be anywhere."""
     is_partitioned: bool = False
     """The DAG's scheduled runs have partitions; those by hand may have none."""
     partition_key: str | None = None
@@ -107,9 +107,9 @@ def _data_interval(facts: RunFacts) -> ResolvedWindow:
     is_cell = facts.window_schedule is not None and facts.window_schedule.is_cell(window)
     if facts.is_manual and facts.window_schedule is not None and not is_cell:
         raise InvalidWindow(
-            f"this run was started by hand, and its data interval {window} is none of its DAG's, which are like "
-            f"{facts.window_schedule.cell(window.start)}: give window='start/end', or run the DAG for a date of its "
-            "schedule"
+            f"this run was started by hand or by another DAG, and its data interval {window} is none of its DAG's, "
+            f"which are like {facts.window_schedule.cell(window.start)}: give window='start/end', or run the DAG for a "
+            "date of its schedule"
         )
     return ResolvedWindow(window, "data_interval", facts.window_schedule if is_cell else None)
 
@@ -123,9 +123,9 @@ def _no_time(facts: RunFacts) -> InvalidWindow:
         )
     if facts.is_partitioned and facts.is_manual:
         return InvalidWindow(
-            "this run of a partitioned DAG was started by hand, with neither a partition key nor a logical date: start "
-            f"it with the key of a window{_like(facts)}; or with a logical date, to read the last full window before "
-            "it; or give window='start/end'"
+            "this run of a partitioned DAG was started by hand or by another DAG, with neither a partition key nor a "
+            f"logical date: start it with the key of a window{_like(facts)}; or with a logical date, to read the last "
+            "full window before it; or give window='start/end'"
         )
     if facts.is_partitioned:
         return InvalidWindow(

@@ -129,13 +129,21 @@ def run_facets(reads: Sequence[Read]) -> dict[str, Any]:
 
 
 def dataset_of_asset(asset: Any, lineage_context: Any) -> Dataset | None:  # noqa: ARG001 - Airflow's signature
-    """The dataset of an asset `pulsar://..`, `pravega://..` or `iceberg://..`: the same name as a read gives to it."""
+    """The dataset of an asset `pulsar://..`, `pravega://..` or `iceberg://..`: the same name as a read gives to it.
+
+    None: it is several topics or streams, of which a read names each.
+    """
     from openlineage.client.event_v2 import Dataset  # noqa: PLC0415
 
     uri = urlsplit(asset.uri)
-    if not uri.netloc or not uri.path.strip("/"):
+    name = uri.path.strip("/")
+    if not uri.netloc or not name or name.count("/") > _SLASHES.get(uri.scheme, name.count("/")):
         return None
     return Dataset(*_named(uri))
+
+
+_SLASHES = {"pulsar": 2, "pravega": 1}
+"""In the name of one topic or stream."""
 
 
 def _namespace(source: Source) -> str:

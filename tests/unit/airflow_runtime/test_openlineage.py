@@ -11,7 +11,7 @@ import pytest
 from airflow.sdk import Asset
 from openlineage.client.serde import Serde
 
-from airflow_provider_streams import DeltaSink, IcebergSink, ParquetSink, PulsarSource
+from airflow_provider_streams import DeltaSink, IcebergSink, ParquetSink, PravegaSource, PulsarSource
 from airflow_provider_streams.airflow_runtime.openlineage import dataset_of_asset, datasets, run_facets, table_name
 from airflow_provider_streams.model.plan.plan import Estimate, Plan, Range, SourceRef, Split
 from airflow_provider_streams.model.plan.receipt import Receipt, SplitReceipt
@@ -133,8 +133,13 @@ def test_the_run_tells_its_window_and_plan():
 
 def test_an_asset_and_a_read_name_the_same_dataset():
     (orders, _), _ = datasets(SOURCE, make(None))
-    found = dataset_of_asset(Asset(uri=SOURCE.asset_uri), None)
+    found = dataset_of_asset(Asset(uri=SOURCE.only(ORDERS).asset_uri), None)
     assert (found.namespace, found.name) == (orders.namespace, orders.name)
+
+
+@pytest.mark.parametrize("source", [SOURCE, PravegaSource(["shop/a", "shop/b"])], ids=lambda one: one.system)
+def test_an_asset_of_several_names_no_dataset_that_no_read_has(source):
+    assert dataset_of_asset(Asset(uri=source.asset_uri), None) is None
 
 
 def test_an_asset_of_a_catalogs_table_is_named_as_the_catalog_does():
@@ -157,8 +162,6 @@ def test_the_operator_hands_its_last_read_to_the_listener(monkeypatch):
 
 @pytest.mark.parametrize("names", [("scope/stream",)])
 def test_segments_of_a_stream_are_ranges_of_one_input(names):
-    from airflow_provider_streams import PravegaSource
-
     ((read, plan, receipt),) = make(None)
     plan = replace(plan, source=SourceRef("pravega", "c", names))
     (stream,), _ = datasets(PravegaSource("scope/stream"), [(read, plan, receipt)])

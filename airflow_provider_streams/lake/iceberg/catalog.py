@@ -26,6 +26,7 @@ from requests.adapters import HTTPAdapter
 from airflow_provider_streams.errors import RedirectRefused, SinkError, StreamsError, TableUnavailable
 from airflow_provider_streams.errors.databases import Meaning, meaning_of, why_read_only
 from airflow_provider_streams.lake.connections import properties_of, secrets_of
+from airflow_provider_streams.lake.iceberg.catalog_answers import check_answer
 from airflow_provider_streams.lake.iceberg.file_io import VendedCredentialsFileIO
 from airflow_provider_streams.lake.iceberg.shared_snapshots import SharedSnapshots
 from airflow_provider_streams.lake.storage_errors import failure_of, plain
@@ -67,7 +68,26 @@ _OURS = f"{__package__}.file_io.StoreFileIO"
 
 
 class BoundedRestCatalog(SharedSnapshots, VendedCredentialsFileIO, RestCatalog):
-    """Has a timeout, and follows no redirect out of TLS. pyiceberg's own waits for ever, and has no setting for it."""
+    """Has a timeout, and leads no secret out of TLS. pyiceberg's own waits for ever, and has no setting for it."""
+
+    def __init__(self, name: str, **properties: str) -> None:
+        self._written = properties
+        super().__init__(name, **properties)
+
+    @property
+    def written(self) -> Mapping[str, Any]:
+        """See `VendedCredentialsFileIO`."""
+        return self._written
+
+    def _fetch_config(self) -> None:
+        """Take the catalog's configuration, but no code to load.
+
+        Raises:
+            RedirectRefused: it leads secrets out of TLS, or to another host.
+        """
+        super()._fetch_config()
+        self.properties[PY_IO_IMPL] = self._written[PY_IO_IMPL]
+        check_answer(self._written, self.properties)
 
     def _create_session(self) -> Session:
         return _bounded(super()._create_session())

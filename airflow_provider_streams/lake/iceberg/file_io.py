@@ -12,6 +12,7 @@ from pyiceberg.io.pyarrow import PyArrowFileIO
 
 from airflow_provider_streams.errors import SinkError
 from airflow_provider_streams.lake.connections import secrets_of
+from airflow_provider_streams.lake.iceberg.catalog_answers import check_answer
 from airflow_provider_streams.lake.storage import BUCKET_SCHEMES, Storage, is_true, path_in
 from airflow_provider_streams.redaction import remember
 
@@ -60,9 +61,16 @@ def check_location(location: str) -> None:
 class VendedCredentialsFileIO(Catalog):
     """A catalog's properties of a table replace the connection's keys as a whole, and name no code to load."""
 
+    @property
+    def written(self) -> Mapping[str, Any]:
+        """What the user wrote of the catalog."""
+        return self.properties
+
     def _load_file_io(self, properties: Mapping[str, Any] = {}, location: str | None = None) -> FileIO:
-        told = {name: value for name, value in properties.items() if name != PY_IO_IMPL}
-        return super()._load_file_io(vended_properties(told), location)
+        """See `Catalog`. `RedirectRefused`: the table's properties lead secrets out of TLS, or to another host."""
+        told = vended_properties({name: value for name, value in properties.items() if name != PY_IO_IMPL})
+        check_answer(self.written, {**self.properties, **told})
+        return super()._load_file_io(told, location)
 
 
 def vended_properties(told: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,13 +6,11 @@ import gc
 import os
 import re
 import sqlite3
-import ssl
 import sys
-import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import closing
+from http.server import BaseHTTPRequestHandler
 
 import pyarrow as pa
 import pytest
@@ -34,6 +32,7 @@ from airflow_provider_streams.lake.connections import given
 from airflow_provider_streams.lake.iceberg.catalog import _close, catalog_of, errors_of
 from airflow_provider_streams.lake.iceberg.file_io import StoreFileIO
 from stream_servers.certificates import Certificates
+from tests.unit.lake.iceberg.rest_servers import serving
 
 SINK = IcebergSink("shop.orders", conn_id="lake")
 
@@ -194,22 +193,8 @@ class Leading(BaseHTTPRequestHandler):
         """Nothing."""
 
 
-@contextmanager
 def leading(certificates: Certificates | None, target: str, *, gives_token: bool):
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Leading)
-    server.asked, server.target, server.gives_token = [], target, gives_token
-    if certificates:
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        context.load_cert_chain(certificates.server.certificate, certificates.server.key)
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-    running = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    running.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        running.join()
-        server.server_close()
+    return serving(Leading, certificates, target=target, gives_token=gives_token)
 
 
 @pytest.mark.parametrize("gives_token", [True, False])

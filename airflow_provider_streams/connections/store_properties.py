@@ -15,6 +15,7 @@
 | password, or extra `shared_access_key` | `adls.account-key`; with `tenant_id`, the password is `adls.client-secret` |
 | extra `tenant_id` | `adls.tenant-id` |
 | extra `sas_token` | `adls.sas-token` |
+| extra `account_name` | `adls.account-name` |
 | any extra `adls.*` | the same; it wins |
 
 These are the names of Amazon's and Microsoft's providers, which need not be installed. Without keys, the processes that
@@ -39,6 +40,17 @@ S3_TYPES = ("aws", "generic")
 AZURE_TYPES = ("wasb", "adls")
 
 _STORE = AddressRules(kind="aws", option="s3.endpoint", secure=("https",), plain=("http",), default="https")
+_STORES = ("s3.endpoint", "gcs.service.host")
+"""Properties with the address of a store."""
+_NOT_OURS = {
+    "adls.connection-string": "give adls.account-name with adls.account-key or adls.sas-token",
+    "adls.account-host": "give adls.blob-storage-authority and adls.dfs-storage-authority",
+    "adls.credential": "give adls.account-key, adls.sas-token, or an application's id and secret",
+    "adls.token": "give adls.account-key, adls.sas-token, or an application's id and secret",
+    "adls.anon": "give adls.account-key, adls.sas-token, or nothing of them",
+}
+"""Properties of other clients than the tasks' own, which would ignore them, and what to write instead."""
+_AZURE_SCHEMES = ("adls.blob-storage-scheme", "adls.dfs-storage-scheme")
 _HALVES = {
     "s3.access-key-id": "s3.secret-access-key",
     "s3.secret-access-key": "s3.access-key-id",
@@ -56,11 +68,12 @@ _OTHERS_OF_AMAZON = (
     *("aws_account_id", "aws_iam_role", "assume_role_kwargs", "assume_role_with_saml", "external_id", "config_kwargs"),
     *("session_kwargs", "service_config", "verify", "host", "region", "use_ssl", "extra_args"),
 )
-_OF_MICROSOFT = ("tenant_id", "shared_access_key", "sas_token", "account_url", "account_name", "proxies")
+_OF_MICROSOFT = ("tenant_id", "shared_access_key", "sas_token", "account_name")
 _NOT_OF_AMAZON = ("role_arn", "profile_name", "assume_role_method")
 """What the provider's own session would do, and a store's client in an executor cannot. The same of Microsoft's:"""
 _NOT_OF_MICROSOFT = (
     *("connection_string", "client_secret_auth_config", "managed_identity_client_id", "workload_identity_tenant_id"),
+    "proxies",
 )
 _SECRETS = (
     *("s3.access-key-id", "s3.secret-access-key", "s3.session-token"),
@@ -108,9 +121,17 @@ def azure_properties(connection: Connection) -> dict[str, str]:
         "without any of these if the executors have an identity themselves"
     )
     _refuse(connection, _NOT_OF_MICROSOFT, advice)
+    if place := "field host" if connection.host else "extra account_url" if extra.get("account_url") else "":
+        raise InvalidRequest(
+            f"connection {connection.conn_id!r} of type {connection.conn_type!r} does not use the {place}, which must "
+            "be empty: the table's address names the account (abfss://container@account.dfs.core.windows.net/..). For "
+            "another place than Azure's own, give the extras adls.blob-storage-authority, adls.dfs-storage-authority "
+            "and, without TLS, adls.blob-storage-scheme and adls.dfs-storage-scheme (http)"
+        )
     refuse_near_misses(str(connection.conn_id), extra, (*_OF_MICROSOFT, *_NOT_OF_MICROSOFT, *AZURE_NAMES))
     name, secret = ("client-id", "client-secret") if extra.get("tenant_id") else ("account-name", "account-key")
     properties = _properties(
+        {"adls.account-name": extra.get("account_name")},
         {f"adls.{name}": connection.login, f"adls.{secret}": connection.password},
         {"adls.account-key": extra.get("shared_access_key"), "adls.tenant-id": extra.get("tenant_id")},
         # Microsoft's provider takes it with and without the mark of a query, stores' clients without
@@ -126,10 +147,18 @@ def check_store(conn_id: str, properties: dict[str, str]) -> None:
 
     Raises:
         InvalidRequest: the address has a password, which clients of stores show in their errors; or no scheme, so
-            that each client would guess one; or a key is given without its other half.
+            that each client would guess one; a property is one that the tasks' clients ignore; or a key is given
+            without its other half.
     """
-    if endpoint := properties.get("s3.endpoint"):
-        properties["s3.endpoint"] = check_whole(conn_id, "the address of a store", endpoint, _STORE)
+    for name in _STORES:
+        if address := properties.get(name):
+            properties[name] = check_whole(conn_id, f"the address of a store ({name})", address, _STORE)
+    for name, advice in _NOT_OURS.items():
+        if properties.get(name):
+            raise InvalidRequest(f"connection {conn_id!r}: tables' files are not reached by {name}: {advice}")
+    for name in _AZURE_SCHEMES:
+        if properties.get(name) and properties[name] not in ("http", "https"):
+            raise InvalidRequest(f"connection {conn_id!r}: {name} is http or https, in small letters")
     for name, other in _HALVES.items():
         if properties.get(name) and not properties.get(other):
             raise InvalidRequest(f"connection {conn_id!r}: {name} is given without {other}: give both, or none")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from airflow.providers.common.compat.sdk import AirflowNotFoundException
@@ -92,10 +93,16 @@ def iceberg_properties(connection: Connection) -> dict[str, str]:
     uri = _uri(connection, found.get("uri", ""))
     if uri:
         found["uri"] = uri
-    if connection.login or connection.password:
-        _check_credential(connection, found)
-        found.setdefault("credential", f"{connection.login}:{connection.password}")
+    if tokens_at := found.get(_TOKENS_AT):
+        found[_TOKENS_AT] = check_whole(str(connection.conn_id), f"extra {_TOKENS_AT}", tokens_at, _TOKENS)
+    _check_credentials(connection, found)
+    if connection.login:
+        found["credential"] = f"{connection.login}:{connection.password}"
     return found
+
+
+_TOKENS_AT = "oauth2-server-uri"
+_TOKENS = replace(ADDRESS, takes_others=False)
 
 
 def _uri(connection: Connection, extra: str) -> str:
@@ -107,23 +114,37 @@ def _uri(connection: Connection, extra: str) -> str:
     return check_whole(conn_id, "extra uri", extra, ADDRESS) or own
 
 
-def _check_credential(connection: Connection, found: Mapping[str, str]) -> None:
-    """Refuse a login or a password that the catalog would not get.
+def _check_credentials(connection: Connection, found: Mapping[str, str]) -> None:
+    """Refuse credentials that the catalog would not get, or not as they are meant.
 
     Raises:
-        InvalidRequest: one is given without the other, or the catalog is no REST catalog. It shows neither.
+        InvalidRequest: there are two of them, or half of one; the catalog is no REST catalog; or the client's id has a
+            colon, after which the secret would begin. It shows none.
     """
-    given, lacking = ("login", "password") if connection.login else ("password", "login")
-    if not getattr(connection, lacking):
+    fields = [name for name in ("login", "password") if getattr(connection, name)]
+    extras = [f"extra {name}" for name in ("credential", "token") if found.get(name)]
+    if len(fields) == 1:
+        (lacking,) = {"login", "password"} - {*fields}
         raise InvalidRequest(
-            f"connection {connection.conn_id!r}: {given} is given without {lacking}: they are OAuth2's client id and "
-            "secret. Give both, or put the whole into the extra credential or token"
+            f"connection {connection.conn_id!r}: {fields[0]} is given without {lacking}: they are OAuth2's client id "
+            "and secret. Give both, or put the whole into the extra credential or token"
+        )
+    given = [*([" and ".join(fields)] if fields else []), *extras]
+    if len(given) > 1:
+        raise InvalidRequest(
+            f"connection {connection.conn_id!r} contradicts itself: {' and '.join(given)} are credentials of the same "
+            "catalog, which gets only one: leave out the others"
         )
     is_rest = ADDRESS.is_tls(scheme_of(found.get("uri", "https://"))) is not None
-    if found.get("type", "rest").lower() != "rest" or not is_rest:
+    if given and (found.get("type", "rest").lower() != "rest" or not is_rest):
         raise InvalidRequest(
-            f"connection {connection.conn_id!r}: login and password are the credential of a REST catalog, and this is "
-            "another one: leave them empty, and use the properties of that catalog in extra"
+            f"connection {connection.conn_id!r}: {given[0]}: only REST catalogs take this, and this is another "
+            "one: leave it empty, and use the properties of that catalog in extra"
+        )
+    if ":" in (connection.login or ""):
+        raise InvalidRequest(
+            f"connection {connection.conn_id!r}: login holds a colon, and a catalog takes the rest for the secret: "
+            "client ids with a colon cannot be sent"
         )
 
 

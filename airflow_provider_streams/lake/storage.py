@@ -108,7 +108,7 @@ def _gcs(options: Mapping[str, str], _host: str) -> pafs.FileSystem:
         end = datetime.fromtimestamp(int(expires) / 1000, UTC) if expires else datetime.now(UTC) + _NO_END
         given["credential_token_expiration"] = end
     if service := options.get("gcs.service.host"):
-        url = urlsplit(service)
+        url = urlsplit(service if "://" in service else f"https://{service}")  # catalogs may vend a host alone
         given |= {"scheme": url.scheme, "endpoint_override": url.netloc}
     return pafs.GcsFileSystem(**given)
 

@@ -37,6 +37,10 @@ class AddressRules:
     """Whether addresses of other schemes pass as they are."""
     schema_is_scheme: bool = False
     """Whether the field Schema holds a scheme."""
+    takes_several: bool = False
+    """Whether an address may hold several hosts."""
+    credentials: str = "login and password"
+    """Where credentials belong, instead of the address."""
 
     def is_tls(self, scheme: str) -> bool | None:
         """Whether a scheme means TLS; None: it is none of ours."""
@@ -164,9 +168,11 @@ def check_was_read(parts: Parts, rules: AddressRules) -> None:
         InvalidRequest: it did not.
     """
     if not (parts.conn_type or parts.host) and re.search("@|//", parts.schema or ""):
+        kind = rules.kind.replace("_", "-")
         raise InvalidRequest(
             f"connection {parts.conn_id!r} has neither type nor host, but an address in schema: Airflow could not read "
-            f"its URI. Begin with {rules.kind.replace('_', '-')}://, without an underscore"
+            f"its URI. A URI's scheme has letters, digits, + and -, and no underscore: begin with {kind}://, or "
+            f"with TLS with {rules.tls_type}://"
         )
 
 
@@ -181,7 +187,7 @@ def host_and_port(conn_id: str, host: str | None, port: int | None) -> tuple[str
     """
     if not host or host.startswith("/"):  # a database's socket
         return host or None, port
-    found, own = _host_and_port(conn_id, host.strip())
+    found, own = _host_and_port(conn_id, "host", host.strip())
     if own and port and own != port:
         raise _two_ports(conn_id, own, port)
     return found.removeprefix("[").removesuffix("]"), own or port
@@ -208,16 +214,25 @@ def check_whole(conn_id: str, place: str, address: str, rules: AddressRules) -> 
     """An address that stands alone, with its scheme in lower case; empty if it is.
 
     Raises:
-        InvalidRequest: it has no scheme, or it has credentials although it is one of the web. It is not shown.
+        InvalidRequest: it has no scheme, or another system's; or it is one of the web and has credentials, a query, or
+            no host. It is not shown.
     """
+    if not address:
+        return ""
     scheme, rest = _split(address)
-    if "@" in _authority_of(rest) and (not scheme or rules.is_tls(scheme) is not None):
+    is_ours = rules.is_tls(scheme) is not None
+    if "@" in _authority_of(rest) and (not scheme or is_ours):
         raise InvalidRequest(
             f"connection {conn_id!r}: {place} must be http(s)://host:port without name and password: put these into "
-            "login and password"
+            f"{rules.credentials}"
         )
-    if address and not scheme:
+    if not scheme:
         raise InvalidRequest(f"connection {conn_id!r}: {place} has no scheme: begin with {_shown_schemes(rules)}")
+    if not is_ours and not rules.takes_others:
+        raise InvalidRequest(f"connection {conn_id!r}: {place} has another scheme than {_shown_schemes(rules)}")
+    if is_ours:
+        for host in _hosts(conn_id, place, rest, rules):
+            _host_and_port(conn_id, place, host)
     return normal(address)
 
 
@@ -234,12 +249,28 @@ def _authority(parts: Parts, scheme: str, rest: str, rules: AddressRules) -> str
     is_ours = rules.is_tls(scheme) is not None
     if "@" in authority and is_ours:
         raise InvalidRequest(
-            f"connection {parts.conn_id!r}: host must not hold credentials: put them into login and password"
+            f"connection {parts.conn_id!r}: host must not hold credentials: put them into {rules.credentials}"
         )
     if not is_ours and parts.port is None:
         return authority + path
-    user, mark, hosts = authority.rpartition("@")
-    return f"{user}{mark}{','.join(_with_port(parts, hosts.split(',')))}{path}"
+    user, mark, several = authority.rpartition("@")
+    hosts = _hosts(parts.conn_id, "host", rest, rules) if is_ours else several.split(",")
+    return f"{user}{mark}{','.join(_with_port(parts, hosts))}{path}"
+
+
+def _hosts(conn_id: str, place: str, rest: str, rules: AddressRules) -> list[str]:
+    """The hosts of an address of ours, without its scheme.
+
+    Raises:
+        InvalidRequest: a query or a fragment follows, which requests would take for a part of their own; or there are
+            several hosts where only one is called.
+    """
+    if mark := next((one for one in rest if one in "?#"), None):
+        raise InvalidRequest(f"connection {conn_id!r}: {place} has a {mark!r}: write nothing after host, port and path")
+    hosts = _authority_of(rest).split(",")
+    if len(hosts) > 1 and not rules.takes_several:
+        raise InvalidRequest(f"connection {conn_id!r}: {place} has several hosts: name the one that is called")
+    return hosts
 
 
 def _authority_of(rest: str) -> str:
@@ -248,7 +279,7 @@ def _authority_of(rest: str) -> str:
 
 def _with_port(parts: Parts, hosts: Iterable[str]) -> list[str]:
     """Each host with its own port, or the port of the field."""
-    pairs = [_host_and_port(parts.conn_id, one.strip()) for one in hosts]
+    pairs = [_host_and_port(parts.conn_id, "host", one.strip()) for one in hosts]
     if parts.port and all(own and own != parts.port for _, own in pairs):
         raise _two_ports(parts.conn_id, pairs[-1][1], parts.port)
     ports = [own or parts.port for _, own in pairs]
@@ -262,14 +293,13 @@ def _two_ports(conn_id: str, own: int | None, port: int) -> InvalidRequest:
     )
 
 
-def _host_and_port(conn_id: str, part: str) -> tuple[str, int | None]:
+def _host_and_port(conn_id: str, place: str, part: str) -> tuple[str, int | None]:
     if is_ipv6(part):
         return f"[{part}]", None
     found = _PART.fullmatch(part)
     if found is None:
         raise InvalidRequest(
-            f"connection {conn_id!r}: host is none: write each host as host, host:port or [address]:port, "
-            "several of them between commas"
+            f"connection {conn_id!r}: {place} holds something that is no host: write host, host:port or [address]:port"
         )
     return found["host"], int(found["port"]) if found["port"] else None
 

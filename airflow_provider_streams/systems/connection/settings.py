@@ -139,8 +139,8 @@ def hosts_of(name: str, url: str, ports: Mapping[str, int], http: str) -> tuple[
         raise InvalidRequest(f"{name} must start with {first}:// or {second}://, got {shown!r}{hint}")
     if "@" in rest:
         raise InvalidRequest(
-            f"{name} {shown!r} must not hold credentials: put them in the connection's login and password, or in "
-            "options of their own"
+            f"{name} {shown!r} must not hold credentials: put them in the connection's own fields, or in options of "
+            "their own"
         )
     hosts = [host_and_port(part.strip()) for part in rest.rstrip("/").split(",")]
     if not all(host for host, _ in hosts):

@@ -100,8 +100,8 @@ def test_a_host_may_say_its_port(connection, host, port, shown):
     [
         ({"host": "db", "password": "canary-5513"}, "password is given without login"),
         ({"host": "db:5432", "port": 5433}, "host says port 5432, and port says 5433"),
-        ({"host": "postgres://db"}, "host is none"),
-        ({"host": "me:canary-5513@db"}, "host is none"),
+        ({"host": "postgres://db"}, "host holds something that is no host"),
+        ({"host": "me:canary-5513@db"}, "host holds something that is no host"),
     ],
 )
 def test_what_would_be_dropped_or_is_no_host_is_refused(connection, given, said):

@@ -112,6 +112,31 @@ def test_what_executors_cannot_follow_is_refused(asked):
     assert "canary-of-azure" not in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"host": "http://shop.blob.core.windows.net"}, "does not use the field host.*adls.blob-storage-scheme"),
+        ({"account_url": "http://shop.blob.core.windows.net"}, "does not use the extra account_url"),
+        ({"adls.connection-string": "DefaultEndpointsProtocol=http;AccountKey=canary-85"}, "adls.connection-string"),
+        ({"adls.account-host": "shop.example"}, "adls.account-host: give adls.blob-storage-authority"),
+        ({"adls.blob-storage-scheme": "HTTP"}, "adls.blob-storage-scheme is http or https"),
+        ({"proxies": {"http": "x"}}, "proxies"),
+    ],
+)
+def test_no_address_of_an_account_is_left_out(given, said):
+    host = given.pop("host", None)
+    extra = json.dumps(given)
+    known = Connection(conn_id="lake", conn_type="wasb", host=host, login="shop", password="canary-85", extra=extra)
+    with pytest.raises(InvalidRequest, match=f"'lake'.*{said}") as caught:
+        azure_properties(known)
+    assert "canary" not in str(caught.value)
+
+
+def test_the_name_of_an_account_may_be_an_extra():
+    told = azure_properties(azure("app", "canary-of-app", tenant_id="tenant", account_name="shop"))
+    assert (told["adls.account-name"], told["adls.client-id"]) == ("shop", "app")
+
+
 def test_its_secrets_are_concealed_from_errors():
     azure_properties(azure("shop", "canary-of-the-key", sas_token="canary-of-the-signature"))
     error = str(SinkError("abfss://lake@shop", "canary-of-the-key and canary-of-the-signature failed"))
@@ -124,7 +149,10 @@ def test_its_secrets_are_concealed_from_errors():
         ({"login": "canary-82"}, "s3.access-key-id is given without s3.secret-access-key"),
         ({"password": "canary-82"}, "s3.secret-access-key is given without s3.access-key-id"),
         ({"aws_session_token": "canary-82"}, "s3.session-token is given without s3.access-key-id"),
-        ({"login": "k", "password": "canary-82", "endpoint_url": "store:9000"}, "the address of a store has no scheme"),
+        (
+            {"login": "k", "password": "canary-82", "endpoint_url": "store:9000"},
+            "the address of a store \\(s3.endpoint\\) has no scheme",
+        ),
     ],
 )
 def test_half_a_key_and_half_an_address_are_refused(given, said):

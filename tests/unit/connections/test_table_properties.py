@@ -60,6 +60,19 @@ def test_a_store_of_a_connection_is_told_by_its_type(connection, kind):
             "'lake': .* type 'nessie'; known: rest, hive, .*sql",
         ),
         ({"conn_type": "iceberg", "extra": {"s3.endpoint": "http://me:pass@store"}}, "without name and password"),
+        ({"conn_type": "iceberg", "extra": {"s3.endpoint": "ftp://store"}}, "another scheme than https://"),
+        ({"conn_type": "iceberg", "extra": {"s3.endpoint": "http://store?a"}}, r"address of a store .* has a '\?'"),
+        (
+            {"conn_type": "iceberg", "extra": {"gcs.service.host": "store:4443"}},
+            r"\(gcs\.service\.host\) has no scheme",
+        ),
+        ({"conn_type": "iceberg", "extra": {"oauth2-server-uri": "x:1"}}, "extra oauth2-server-uri has no scheme"),
+        ({"conn_type": "iceberg", "extra": {"oauth2-server-uri": "ftp://x"}}, "oauth2-server-uri has another scheme"),
+        (
+            {"conn_type": "iceberg", "extra": {"adls.account-host": "x"}},
+            "not reached by adls.account-host: give adls.b",
+        ),
+        ({"conn_type": "iceberg", "extra": {"adls.connection-string": "x"}}, "give adls.account-name with"),
         ({"conn_type": "iceberg", "extra": {"ssl": {"client": {"cert": "/etc/x"}}}}, "a text or a number"),
     ],
 )
@@ -123,7 +136,7 @@ def test_a_mistyped_property_is_refused_with_the_name_that_was_meant(connection,
         ("aws", "aws_account_id"),
         ("aws", "config_kwargs"),
         ("aws", "botocore_kwargs"),
-        ("wasb", "account_url"),
+        ("wasb", "account_name"),
     ],
 )
 def test_properties_that_this_package_does_not_know_are_no_mistakes(connection, kind, name):

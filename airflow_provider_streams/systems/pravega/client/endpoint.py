@@ -19,6 +19,7 @@ ADDRESS = AddressRules(
     default="tcp",
     types=frozenset({"tcp", "tls", "ssl", "tcps", "pravegas"}),
     protected=("password", "token", "keycloak_file", "tls_ca_file"),
+    takes_several=True,
 )
 """How a connection says where controllers are."""
 _PORTS = dict.fromkeys(("tcp", "tls", *ADDRESS.plain, *ADDRESS.secure), 9090)

@@ -27,6 +27,8 @@ ADDRESS = AddressRules(
     default="pulsar",
     types=frozenset({"pulsar+ssl"}),
     protected=("token", "token_file", "token_env", "tls_cert_file", "tls_ca_file"),
+    takes_several=True,
+    credentials="the field password, which holds the token",
 )
 """How a connection says where brokers are."""
 _DIALECT = Dialect(

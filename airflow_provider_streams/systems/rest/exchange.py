@@ -80,6 +80,10 @@ class Route:
     rewrite: bool = False
     """Follow redirects on the base host, for clusters whose addresses are translated."""
     dialect: Dialect = field(default_factory=Dialect)
+    allow: str = "If the host is one of the cluster's, add it to allowed_hosts."
+    """What the user can do to let us follow a redirect to another host; empty: nothing."""
+    stay: str = "To stay on the given host, set rewrite_redirects=true."
+    """What the user can do otherwise."""
 
     @property
     def where(self) -> str:
@@ -122,16 +126,14 @@ class Route:
     def _check(self, scheme: str, host: str, *, secret: bool) -> None:
         shown = f"{scheme}://{host}"
         if scheme not in {"http", "https"}:
-            raise RedirectRefused(self.where, shown, "which is no web address", _REWRITE)
+            raise RedirectRefused(self.where, shown, "which is no web address", self.stay)
         if urlsplit(self.base).scheme == "https" and scheme != "https":
-            raise RedirectRefused(self.where, shown, "over plain HTTP, although the connection asks for TLS", _REWRITE)
+            raise RedirectRefused(self.where, shown, "over plain HTTP, although the connection asks for TLS", self.stay)
         if secret and not self.reach.names(host):
-            raise RedirectRefused(self.where, shown, "which may not see our credentials", f"{_ALLOW} {_REWRITE}")
-        self.reach.check(self.where, host)
-
-
-_ALLOW = "If the host is one of the cluster's, add it to allowed_hosts."
-_REWRITE = "To stay on the given host, set rewrite_redirects=true."
+            raise RedirectRefused(
+                self.where, shown, "which may not see our credentials", f"{self.allow} {self.stay}".strip()
+            )
+        self.reach.check(self.where, host, self.allow or self.stay)
 
 
 def exchange(request: Request[T], route: Route, headers: Mapping[str, str], backoff: Backoff) -> Rule[Step, T]:

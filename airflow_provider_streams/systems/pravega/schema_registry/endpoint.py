@@ -58,7 +58,10 @@ class RegistryEndpoint(EndpointBase):
     def route(self) -> Route:
         """Where calls go."""
         base = self.url.rstrip("/").removesuffix("/v1")
-        return Route(base, RedirectPolicy.of([urlsplit(base).hostname or ""], ()))
+        reach = RedirectPolicy.of([urlsplit(base).hostname or ""], ())
+        return Route(
+            base, reach, allow="", stay="Give the address that answers: the connection's host, or its extra url."
+        )
 
     def headers(self) -> dict[str, str]:
         """HTTP headers of a call; secret."""

@@ -18,7 +18,7 @@ SINK = IcebergSink("shop.orders", conn_id="lake")
 SECURE, CLEAR = {"uri": "https://catalog:8181"}, {"uri": "http://catalog:8181"}
 CLIENT = {"credential": "me:canary-96"}
 KEYS = {"s3.access-key-id": "key", "s3.secret-access-key": "canary-96"}
-VENDED = {"s3.access-key-id": "lent", "s3.secret-access-key": "canary-97"}
+VENDED = {"s3.access-key-id": "vended", "s3.secret-access-key": "canary-97"}
 STORE = {"s3.endpoint": "http://store:9000"}
 
 LED_AWAY = [
@@ -88,7 +88,7 @@ def test_what_leads_no_secret_away_is_taken(written, told):
 
 
 class Answering(BaseHTTPRequestHandler):
-    """A catalog whose configuration, and that of its one table, are given."""
+    """A catalog whose configuration is given, as is the one of its table."""
 
     def do_POST(self):
         self.server.asked.append(self.rfile.read(int(self.headers["Content-Length"])))

@@ -131,7 +131,16 @@ def test_nothing_shows_a_secret():
         (httpx.Response(401, text="no"), AuthenticationFailed, "credentials"),
         (httpx.Response(403, text="no"), NotAuthorized, "read group shop/orders"),
         (httpx.Response(404), SourceNotFound, "group 'orders' of namespace 'shop'"),
-        (httpx.Response(307, headers={"Location": "http://evil/v1/groups/orders"}), RedirectRefused, "credentials"),
+        (
+            httpx.Response(307, headers={"Location": "http://evil/v1/groups/orders"}),
+            RedirectRefused,
+            "which may not see our credentials. Give the address that answers: the connection's host",
+        ),
+        (
+            httpx.Response(307, headers={"Location": "ftp://evil/v1/groups/orders"}),
+            RedirectRefused,
+            "which is no web address. Give the address that answers: the connection's host",
+        ),
     ],
 )
 def test_refusals_are_typed_and_hold_no_secret(answer, error, said):

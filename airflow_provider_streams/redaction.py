@@ -79,6 +79,56 @@ def redact(text: str, others: Iterable[str] = ()) -> str:
     return _without(text, spans)
 
 
+def safe_cause(error: BaseException | None) -> BaseException | None:
+    """An error of a library, as the cause of one of ours: a traceback prints its text, its notes and its own causes.
+
+    It stays the same object, unless one of its texts shows a secret. Then an error whose class has the same name takes
+    its place, with the text that `redact` gives.
+    """
+    if error is None:
+        return None
+    chain = list(_chain(error))
+    shown = [any(redact(text) != text for text in _texts(one)) for one in chain]
+    if not any(shown):
+        return error
+    safe: BaseException | None = None
+    for one, shows_secret in reversed(list(zip(chain, shown, strict=True))):
+        this = _without_secrets(one) if shows_secret else one
+        if one.__cause__ is not None:
+            this.__cause__ = safe
+        elif safe is not None:
+            this.__context__ = safe
+        safe = this
+    return safe
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The error and what a traceback prints before it, the latest first."""
+    seen: set[int] = set()
+    one: BaseException | None = error
+    while one is not None and id(one) not in seen:
+        seen.add(id(one))
+        yield one
+        one = one.__cause__ or (None if one.__suppress_context__ else one.__context__)
+
+
+def _texts(error: BaseException) -> Iterator[str]:
+    yield str(error)
+    yield from getattr(error, "__notes__", ())
+    if isinstance(error, BaseExceptionGroup):
+        for one in error.exceptions:
+            yield from _texts(one)
+
+
+def _without_secrets(error: BaseException) -> Exception:
+    kind = type(error)
+    names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "__doc__": kind.__doc__}
+    safe: Exception = type(kind.__name__, (Exception,), names)(redact(str(error)))
+    for note in getattr(error, "__notes__", ()):
+        safe.add_note(redact(note))
+    return safe.with_traceback(error.__traceback__)
+
+
 def _found(form: str, text: str, grams: set[str]) -> Iterator[tuple[int, int]]:
     """Where the text holds a form, or a piece of a long one."""
     if len(form) < _PIECE:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Self
+from typing import Any, Self
 
-from airflow_provider_streams.redaction import redact
+from airflow_provider_streams.redaction import redact, safe_cause
 
 DOCTOR_HINT = "`airflow streams doctor` checks this before a read."
 
@@ -21,6 +21,24 @@ class StreamsError(Exception):
     def __init__(self, *words: object) -> None:
         super().__init__(*(redact(str(one)) for one in words))
 
+    @property
+    def __cause__(self) -> BaseException | None:
+        """See `BaseException`. It shows no secret either: a traceback prints its text before ours."""
+        return _safe(self, _CAUSE)
+
+    @__cause__.setter
+    def __cause__(self, cause: BaseException | None) -> None:
+        _CAUSE.__set__(self, cause)
+
+    @property
+    def __context__(self) -> BaseException | None:
+        """As `__cause__`."""
+        return _safe(self, _CONTEXT)
+
+    @__context__.setter
+    def __context__(self, context: BaseException | None) -> None:
+        _CONTEXT.__set__(self, context)
+
     def name_doctor(self) -> Self:
         """The same error. If doctor could have foreseen it, its message ends with doctor's name from here on.
 
@@ -30,6 +48,20 @@ class StreamsError(Exception):
         if self.foreseeable and DOCTOR_HINT not in text:
             self.args = (f"{as_sentence(text)} {DOCTOR_HINT}",)
         return self
+
+
+_CAUSE, _CONTEXT = (vars(BaseException)[name] for name in ("__cause__", "__context__"))
+"""Where the interpreter keeps them."""
+
+
+def _safe(error: StreamsError, kept: Any) -> BaseException | None:
+    found: BaseException | None = kept.__get__(error)
+    safe = safe_cause(found)
+    if safe is not found:
+        suppressed = error.__suppress_context__
+        kept.__set__(error, safe)  # it stays one object from now on
+        error.__suppress_context__ = suppressed
+    return safe
 
 
 def as_clause(text: object) -> str:

@@ -7,6 +7,7 @@ import html
 import json
 import pickle
 import re
+import traceback
 from collections.abc import Callable
 from urllib.parse import quote, quote_plus
 
@@ -28,6 +29,63 @@ def test_an_error_shows_no_known_secret_however_it_is_written() -> None:
         assert "hid" not in str(error) + repr(error)
         assert "***" in str(error)
         assert str(pickle.loads(pickle.dumps(StreamsError(f"a {form}")))).count("***") == 1  # noqa: S301
+
+
+def raised(cause: BaseException, *, says_from: bool) -> StreamsError:
+    def fail() -> None:
+        raise cause
+
+    try:
+        try:
+            fail()
+        except Exception as error:
+            if says_from:
+                raise InvalidRequest("ours") from error
+            raise InvalidRequest("ours")  # noqa: B904 - so that the other one is its context
+    except StreamsError as error:
+        return error
+
+
+class Foreign(ValueError):
+    """Of a library."""
+
+
+@pytest.mark.parametrize("says_from", [True, False])
+def test_a_traceback_shows_no_secret_of_causes(says_from: bool) -> None:  # noqa: FBT001 - a parameter
+    redaction.register_secret("hidden-cause")
+    first, last = KeyError("hidden-cause"), Foreign("between")
+    last.__cause__ = first
+    last.add_note("see hidden-cause")
+    top = OSError("clean")
+    top.__context__ = last
+    error = raised(top, says_from=says_from)
+    said = "".join(traceback.format_exception(error))
+    assert "hidden-cause" not in said
+    assert [text in said for text in ("KeyError", "test_redaction.Foreign: between", "see ***", "OSError: clean")] == [
+        True
+    ] * 4
+    found = error.__cause__ if says_from else error.__context__
+    assert found is top
+    assert "".join(traceback.format_exception(error)) == said
+
+
+@pytest.mark.parametrize("says_from", [True, False])
+def test_causes_without_secrets_stay_as_they_are(says_from: bool) -> None:  # noqa: FBT001 - a parameter
+    redaction.register_secret("hidden-cause")
+    first, last = KeyError("clean"), ValueError("clean")
+    last.__context__ = first
+    error = raised(last, says_from=says_from)
+    assert last in (error.__cause__, error.__context__)
+    assert last.__context__ is first
+    assert error.__suppress_context__ == says_from
+
+
+def test_a_group_that_holds_a_secret_is_shown_by_its_own_words() -> None:
+    redaction.register_secret("hidden-cause")
+    group = ExceptionGroup("several", [ValueError("hidden-cause")])
+    said = "".join(traceback.format_exception(raised(group, says_from=True)))
+    assert "several (1 sub-exception)" in said
+    assert "hidden-cause" not in said
 
 
 def test_a_secret_that_holds_another_is_replaced_whole() -> None:

@@ -58,7 +58,9 @@ def check_connection(conn_id: str | None) -> None:
 
 def secrets_of(properties: Properties) -> list[str]:
     """The values among them that must not be shown, and the passwords in addresses."""
-    named = [value for name, value in properties.items() if _SECRET.search(name) and value]
+    named = [value for name, value in properties.items() if _SECRET.search(name) and value and value not in _FLAGS]
+    if of_client := properties.get("credential", "").partition(":")[2]:  # which travels alone
+        named.append(of_client)
     return named + [password for value in properties.values() for password in _PASSWORD.findall(value)]
 
 
@@ -66,5 +68,7 @@ _SECRET = re.compile(
     "secret|token|password|credential|authorization|cookie|(access|account|sas|api)[-_.]?key", re.IGNORECASE
 )
 """In names of secrets: `s3.secret-access-key`, `credential`, `header.X-Api-Key`, .."""
+_FLAGS = ("true", "false")
+"""What `token-refresh-enabled` may be: no secret."""
 _PASSWORD = re.compile(r":/{1,3}[^/\s:@]*:([^/\s@]+)@")
 """The password in an address, even in a malformed one."""

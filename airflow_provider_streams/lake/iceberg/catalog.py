@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import re
 import sys
@@ -31,7 +32,7 @@ from airflow_provider_streams.lake.iceberg.file_io import VendedCredentialsFileI
 from airflow_provider_streams.lake.iceberg.shared_snapshots import SharedSnapshots
 from airflow_provider_streams.lake.storage_errors import failure_of, plain
 from airflow_provider_streams.model.sinks.sink import IcebergSink
-from airflow_provider_streams.redaction import register_secret
+from airflow_provider_streams.redaction import redact, register_secret, remember
 
 ANSWER_SECONDS = 60.0
 """How long a REST catalog may be silent: a large commit takes seconds."""
@@ -99,21 +100,27 @@ class BoundedRestCatalog(SharedSnapshots, VendedCredentialsFileIO, RestCatalog):
 def _bounded(session: Session) -> Session:
     for scheme in ("http://", "https://"):
         session.mount(scheme, _Bounded())
-    session.hooks["response"] = [_keep_tls]
+    session.hooks["response"] = [_keep_to_host]
     return session
 
 
-def _keep_tls(response: Response, *_: object, **_named: object) -> None:
-    """Follow no redirect out of TLS: it would send the same body, and a client's secret may be in it.
+def _keep_to_host(response: Response, *_: object, **_named: object) -> None:
+    """Follow no redirect out of TLS or to another host: it would send the same headers and the same body.
 
     Raises:
         RedirectRefused: the catalog asks for that.
     """
+    if not response.is_redirect:
+        return
     here, there = response.url, urljoin(response.url, response.headers.get("Location", ""))
-    if response.is_redirect and urlsplit(here).scheme == "https" and urlsplit(there).scheme != "https":
+    if urlsplit(here).scheme == "https" and urlsplit(there).scheme != "https":
         response.close()
         fix = "The catalog must lead to https://; with a proxy in front of it, correct the address that it believes in."
         raise RedirectRefused(_host_of(here), _host_of(there), "without TLS, although the connection asks for it", fix)
+    if urlsplit(here).hostname != urlsplit(there).hostname:
+        response.close()
+        fix = "If that is right, give that address: the connection's host, or its extra oauth2-server-uri."
+        raise RedirectRefused(_host_of(here), _host_of(there), "another host, which would get our secrets", fix)
 
 
 def _host_of(url: str) -> str:
@@ -123,10 +130,36 @@ def _host_of(url: str) -> str:
 
 
 class _Bounded(HTTPAdapter):
+    """Has a timeout, and keeps the secrets of requests and answers out of errors."""
+
     def send(self, request: PreparedRequest, *arguments: Any, **named: Any) -> Response:
         if named.get("timeout") is None:
             named["timeout"] = ANSWER_SECONDS
-        return super().send(request, *arguments, **named)
+        _, _, sent = str(request.headers.get("Authorization") or "").partition(" ")
+        if sent != str(None):  # what pyiceberg sends without a token
+            remember(sent)
+        response = super().send(request, *arguments, **named)
+        if response.status_code >= HTTPStatus.BAD_REQUEST:  # pyiceberg's errors quote it
+            response.raw = _read(response, redact)
+        elif request.headers.get("Content-type") == _FORM:  # it asks for a token
+            response.raw = _read(response, _with_tokens_remembered)
+        return response
+
+
+_FORM = "application/x-www-form-urlencoded"
+_TOKEN = re.compile(r'"\w*token"\s*:\s*"([^"]+)"')
+"""A token in an answer, also in one that is no JSON."""
+
+
+def _read(response: Response, change: Callable[[str], str]) -> io.BytesIO:
+    """The body of an answer, read and changed."""
+    return io.BytesIO(change(response.raw.read(decode_content=True).decode(errors="replace")).encode())
+
+
+def _with_tokens_remembered(text: str) -> str:
+    for token in _TOKEN.findall(text):
+        remember(token)
+    return text
 
 
 def catalog_of(sink: IcebergSink) -> Catalog:

@@ -67,7 +67,13 @@ class VendedCredentialsFileIO(Catalog):
         return self.properties
 
     def _load_file_io(self, properties: Mapping[str, Any] = {}, location: str | None = None) -> FileIO:
-        """See `Catalog`. `RedirectRefused`: the table's properties lead secrets out of TLS, or to another host."""
+        """See `Catalog`. From now on, no error shows the secrets among the properties.
+
+        Raises:
+            RedirectRefused: the table's properties lead secrets out of TLS, or to another host.
+        """
+        for secret in secrets_of({name: value for name, value in properties.items() if isinstance(value, str)}):
+            remember(secret)
         told = vended_properties({name: value for name, value in properties.items() if name != PY_IO_IMPL})
         check_answer(self.written, {**self.properties, **told})
         return super()._load_file_io(told, location)
@@ -86,9 +92,7 @@ def uses_vended_credentials(catalog: Catalog, options: Mapping[str, str]) -> boo
 
 
 def check_options(target: str, options: Mapping[str, str]) -> None:
-    """Raise `SinkError` if options cannot reach a table's files. From now on, no error shows their secrets."""
-    for secret in secrets_of(options):
-        remember(secret)
+    """Raise `SinkError` if options cannot reach a table's files."""
     if is_true(options.get("s3.remote-signing-enabled", "")) and not options.get("s3.access-key-id"):
         raise SinkError(
             target,

@@ -1,13 +1,15 @@
 """A catalog's answers lead no secret out of TLS, and none of the connection to hosts that it does not name."""
 
 import json
+import traceback
 from http.server import BaseHTTPRequestHandler
 
 import pytest
+from pyiceberg.exceptions import ForbiddenError
 
 from airflow_provider_streams import IcebergSink
-from airflow_provider_streams.errors import RedirectRefused
-from airflow_provider_streams.lake.connections import given
+from airflow_provider_streams.errors import RedirectRefused, SinkError
+from airflow_provider_streams.lake.connections import given, secrets_of
 from airflow_provider_streams.lake.iceberg.catalog import catalog_of
 from airflow_provider_streams.lake.iceberg.catalog_answers import check_answer
 from airflow_provider_streams.lake.iceberg.file_io import StoreFileIO
@@ -18,6 +20,8 @@ SINK = IcebergSink("shop.orders", conn_id="lake")
 SECURE, CLEAR = {"uri": "https://catalog:8181"}, {"uri": "http://catalog:8181"}
 CLIENT = {"credential": "me:canary-96"}
 KEYS = {"s3.access-key-id": "key", "s3.secret-access-key": "canary-96"}
+SECRET = CLIENT["credential"].partition(":")[2]
+GIVEN_TOKEN = "canary-of-the-catalog"
 VENDED = {"s3.access-key-id": "vended", "s3.secret-access-key": "canary-97"}
 STORE = {"s3.endpoint": "http://store:9000"}
 
@@ -92,7 +96,7 @@ class Answering(BaseHTTPRequestHandler):
 
     def do_POST(self):
         self.server.asked.append(self.rfile.read(int(self.headers["Content-Length"])))
-        self.answer({"access_token": "canary-of-the-catalog", "token_type": "bearer", "expires_in": 60})
+        self.answer({"access_token": GIVEN_TOKEN, "token_type": "bearer", "expires_in": 60})
 
     def do_GET(self):
         self.server.asked.append((self.headers["Authorization"] or "").encode())
@@ -101,9 +105,9 @@ class Answering(BaseHTTPRequestHandler):
         else:
             self.answer({"metadata-location": "s3://lake/1.json", "metadata": METADATA, "config": self.server.of_table})
 
-    def answer(self, value):
+    def answer(self, value, status=200):
         body = json.dumps(value).encode()
-        self.send_response(200)
+        self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -165,6 +169,7 @@ def test_the_configuration_of_a_table_calls_nothing_without_tls(certificates):
             with given("lake", {**where, "s3.endpoint": target}):
                 assert catalog_of(SINK).load_table(SINK.table).io.properties["s3.endpoint"] == target
     assert plain.asked == []
+    assert "canary" not in str(SinkError("lake", f"the store refused {VENDED}"))
 
 
 def test_a_catalogs_configuration_names_no_code_to_load():
@@ -173,3 +178,65 @@ def test_a_catalogs_configuration_names_no_code_to_load():
         given("lake", {"type": "rest", "uri": f"http://127.0.0.1:{server.server_port}"}),
     ):
         assert type(catalog_of(SINK).load_table(SINK.table).io) is StoreFileIO
+
+
+class Echoing(Answering):
+    """Has its configuration, and answers every other question with what it was asked."""
+
+    def do_GET(self):
+        if self.path.startswith("/v1/config"):
+            return super().do_GET()
+        self.server.asked.append(self.headers["Authorization"].encode())
+        told = f"{self.headers['Authorization']} of me with {SECRET}: no"
+        return self.answer({"error": {"message": told, "type": "ForbiddenException", "code": 403}}, 403)
+
+
+def test_a_client_of_the_catalog_shows_no_secret_that_it_sent_or_got():
+    with serving(Echoing, config={}) as server:
+        with given("lake", {"type": "rest", "uri": f"http://127.0.0.1:{server.server_port}", **CLIENT}):
+            catalog = catalog_of(SINK)
+        with pytest.raises(ForbiddenError, match=r"Bearer \*\*\* of me with \*\*\*: no") as caught:
+            catalog.load_table(SINK.table)
+    assert "canary" not in "".join(traceback.format_exception(caught.value))
+    assert server.asked[-1] == f"Bearer {GIVEN_TOKEN}".encode()
+
+
+def test_an_answer_to_the_question_for_a_token_that_cannot_be_read_shows_none():
+    class Broken(Answering):
+        def do_POST(self):
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.answer({"access_token": GIVEN_TOKEN, "token_type": 5})
+
+    with serving(Broken, config={}) as server:
+        where = {"type": "rest", "uri": f"http://127.0.0.1:{server.server_port}", **CLIENT}
+        with given("lake", where), pytest.raises(SinkError, match="token_type") as caught:
+            catalog_of(SINK)
+    assert "canary" not in "".join(traceback.format_exception(caught.value))
+
+
+class Elsewhere(Answering):
+    """Leads every question to another host."""
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.do_GET()
+
+    def do_GET(self):
+        self.send_response(307)
+        self.send_header("Location", f"http://localhost:{self.server.server_port}{self.path}")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+        self.server.asked.append(self.headers["Host"])
+
+
+@pytest.mark.parametrize("written", [CLIENT, {"header.X-Api-Key": "canary-99"}])
+def test_a_redirect_to_another_host_is_refused(written):
+    with serving(Elsewhere) as server:
+        where = {"type": "rest", "uri": f"http://127.0.0.1:{server.server_port}", **written}
+        with given("lake", where), pytest.raises(RedirectRefused, match=r"localhost:.*another host.*give that"):
+            catalog_of(SINK)
+    assert server.asked == [f"127.0.0.1:{server.server_port}"]
+
+
+def test_settings_about_tokens_are_no_secrets():
+    assert secrets_of({"token-refresh-enabled": "true", "token": "canary-96"}) == ["canary-96"]

@@ -21,6 +21,7 @@ from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.name_suggestion import nearest_name
 from airflow_provider_streams.redaction import redact
 from airflow_provider_streams.systems import registry
+from airflow_provider_streams.systems.connection.address import AddressRules, scheme_of
 from airflow_provider_streams.systems.connection.endpoint import check_text
 from airflow_provider_streams.systems.connection.option import Option
 from airflow_provider_streams.systems.connection.secret_references import shown_place
@@ -29,6 +30,8 @@ from airflow_provider_streams.systems.connection.settings import without_credent
 NOT_SET = "not set"
 CONNECTION = "connection"
 """How the origins of a connection's settings begin."""
+_ENVIRONMENT = "environment"
+"""How the origins of the environment's begin."""
 
 
 class Given(NamedTuple):
@@ -106,6 +109,36 @@ def check_environment(system: str, known: Iterable[Option]) -> None:
             raise InvalidRequest(f"environment variable {variable!r} is not a setting; did you mean {near!r}?")
 
 
+def check_environment_addresses(settings: Mapping[str, Setting], rules: AddressRules | None) -> None:
+    """Check that an address of the environment gets no secret without TLS that is not from there.
+
+    Other tools may mean another cluster by it. A connection that itself says its address without TLS allows it.
+
+    Raises:
+        InvalidRequest: it would; with the names of both.
+    """
+    main = settings.get(rules.option) if rules else None
+    is_clear = bool(rules and main and main.is_of_connection and rules.is_tls(scheme_of(main.value)) is False)
+    for one in settings.values():
+        if not one.origin.startswith(_ENVIRONMENT) or _has_tls(one.value, rules):
+            continue
+        if is_clear and rules and {*one.option.carries} <= {*rules.protected}:
+            continue
+        for name in one.option.carries:
+            secret = settings[name]
+            if secret.is_given and not secret.origin.startswith(_ENVIRONMENT):
+                raise InvalidRequest(
+                    f"{name} ({secret.origin}) would travel without TLS to {without_credentials(one.value)}, which "
+                    f"{one.origin} says, perhaps for another cluster: give that address in the connection, as "
+                    f"{one.option.name}"
+                )
+
+
+def _has_tls(address: str, rules: AddressRules | None) -> bool:
+    scheme = scheme_of(address)
+    return scheme == "https" or bool(rules and rules.is_tls(scheme))
+
+
 def _may_be_ours(variable: str) -> bool:
     """Whether a variable begins as ours do, or nearly so: `STREAM_PULSAR_TOKEN`."""
     begins = f"{variable.partition('_')[0]}_"
@@ -123,7 +156,7 @@ def _variables(names: Mapping[str, Iterable[str]]) -> dict[str, Given]:
     for option, variables in names.items():
         for variable in variables:
             if os.environ.get(variable):
-                found.setdefault(option, Given(os.environ[variable], f"environment {variable}"))
+                found.setdefault(option, Given(os.environ[variable], f"{_ENVIRONMENT} {variable}"))
     return found
 
 

@@ -19,6 +19,7 @@ from airflow_provider_streams.connections.settings import (
     Layer,
     Setting,
     check_environment,
+    check_environment_addresses,
     environment,
     given_values,
     layer,
@@ -119,6 +120,7 @@ class ConnectionHook(BaseHook):
         except AirflowNotFoundException as error:
             layers = self._without_connection(error)
         settings = self._resolve(layers)
+        check_environment_addresses(settings, self._address)
         for secret in _secrets(settings):
             remember(secret)
             await amask_secret(secret)
@@ -139,6 +141,7 @@ class ConnectionHook(BaseHook):
         except AirflowNotFoundException as error:
             layers = self._without_connection(error)
         settings = self._resolve(layers)
+        check_environment_addresses(settings, self._address)
         for secret in _secrets(settings):
             remember(secret)
             allowed_secret_sources.mask(secret)

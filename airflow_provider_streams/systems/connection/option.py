@@ -32,6 +32,8 @@ class Option:
     """Which kind of place with credentials it names, on the machine that uses it. Connections need leave for this."""
     api_path: str = ""
     """The path of the service's API, like `admin/v2`. Every request adds it, so the address must not hold it."""
+    carries: tuple[str, ...] = ()
+    """Of an address: the options whose values, or what is in their files, travel there as secrets."""
     label: str = ""
     """Its field in the connection form; empty: its name, as words."""
     placeholder: str = ""

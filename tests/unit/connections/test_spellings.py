@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from airflow.providers.common.compat.sdk import AirflowNotFoundException
@@ -116,6 +117,72 @@ def test_what_the_environment_adds_does_not_travel_by_a_guess(monkeypatch: pytes
     assert "canary-91" not in str(caught.value)
     argument = {"service_url": "pulsar+ssl://other:6651"}
     assert PulsarHook(options=argument).endpoint().service_url == "pulsar+ssl://other:6651"
+
+
+PULSAR_WITH_TLS = "pulsar+ssl://:canary-86@broker:6651"
+REGISTRY_WITH_TLS = "https://user:canary-86@registry:9092"
+SECRETS_OF_A_REGISTRY = {"registry_url": "", "registry_username": "u", "registry_password": "canary-86"}
+
+
+@pytest.mark.parametrize(
+    ("hook", "written", "variable", "address"),
+    [
+        (PulsarHook, PULSAR_WITH_TLS, "PULSAR_ADMIN_URL", "http://admin:8080"),
+        (PulsarHook, PULSAR_WITH_TLS, "STREAMS_PULSAR_ADMIN_URL", "HTTP://admin:8080"),
+        (PulsarHook, "pulsar+ssl://broker/?token_file=%2Frun%2Ft", "PULSAR_ADMIN_URL", "http://admin:8080"),
+        (PulsarHook, "pulsar://:canary-86@", "PULSAR_SERVICE_URL", "pulsar://broker:6650"),
+        (PravegaHook, "tls://u:canary-86@controller:9090", "STREAMS_PRAVEGA_REST_URL", "http://controller:9091"),
+        (
+            PravegaHook,
+            json.dumps({"conn_type": "tcp", "host": "controller", "port": 9090, "extra": SECRETS_OF_A_REGISTRY}),
+            "STREAMS_PRAVEGA_REGISTRY_URL",
+            "http://registry:9092",
+        ),
+        (
+            SchemaRegistryHook,
+            json.dumps({"conn_type": "schema_registry", "login": "u", "password": "canary-86"}),
+            "PRAVEGA_SCHEMA_REGISTRY_URI",
+            "http://registry:9092",
+        ),
+    ],
+)
+async def test_an_address_of_the_environment_without_tls_gets_no_secret_of_a_connection(
+    monkeypatch: pytest.MonkeyPatch, hook: Any, written: str, variable: str, address: str
+) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_SPELT", written)
+    monkeypatch.setenv(variable, address)
+    for ask in (hook("spelt").settings, hook("spelt").options):
+        with pytest.raises(
+            InvalidRequest, match=f"would travel without TLS to .*{variable}.*in the connection"
+        ) as caught:
+            ask()
+        assert "canary" not in str(caught.value)
+    with pytest.raises(InvalidRequest, match=variable):
+        await hook("spelt").aoptions()
+
+
+@pytest.mark.parametrize(
+    ("written", "variable", "address"),
+    [
+        (PULSAR_WITH_TLS, "PULSAR_ADMIN_URL", "https://admin:8443"),
+        ("pulsar+ssl://broker:6651", "PULSAR_ADMIN_URL", "http://admin:8080"),
+        ("pulsar://:canary-86@pulsar%3A%2F%2Fbroker:6650", "PULSAR_ADMIN_URL", "http://admin:8080"),
+        (f"{PULSAR_WITH_TLS}/?admin_url=http%3A%2F%2Fadmin%3A8080", "PULSAR_ADMIN_URL", "http://other:8080"),
+    ],
+)
+def test_an_address_of_the_environment_that_gets_no_secret_in_clear_by_a_guess_is_taken(
+    monkeypatch: pytest.MonkeyPatch, written: str, variable: str, address: str
+) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_SPELT", written)
+    monkeypatch.setenv(variable, address)
+    assert PulsarHook("spelt").settings()["admin_url"].value == address.replace("other", "admin")
+
+
+def test_what_the_environment_says_of_both_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_SPELT", "pulsar+ssl://broker:6651")
+    monkeypatch.setenv("PULSAR_ADMIN_URL", "http://admin:8080")
+    monkeypatch.setenv("STREAMS_PULSAR_TOKEN", "canary-86")
+    assert PulsarHook("spelt").options()["token"] == "canary-86"
 
 
 def test_a_type_with_tls_contradicts_an_address_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from airflow_provider_streams.systems.connection.endpoint import ClusterEndpoint
 from airflow_provider_streams.systems.connection.redirect_policy import RedirectPolicy
 from airflow_provider_streams.systems.pravega.schema_registry.endpoint import RegistryEndpoint
 
+_SECRETS = ("password", "token", "keycloak_file")
 ADDRESS = AddressRules(
     kind="pravega",
     option="controller",
@@ -18,7 +19,7 @@ ADDRESS = AddressRules(
     plain=("tcp", "pravega"),
     default="tcp",
     types=frozenset({"tcp", "tls", "ssl", "tcps", "pravegas"}),
-    protected=("password", "token", "keycloak_file", "tls_ca_file"),
+    protected=(*_SECRETS, "tls_ca_file"),
     takes_several=True,
 )
 """How a connection says where controllers are."""
@@ -47,6 +48,7 @@ class Endpoint(ClusterEndpoint):
         kind="hosts",
         aliases=("controllerUri", "controller_uri"),
         variables=("PRAVEGA_CONTROLLER_URI",),
+        carries=_SECRETS,
         placeholder="tls://controller-1:9090,controller-2:9090",
     )
     scope: str = setting("The scope of streams that are named without one", variables=("PRAVEGA_SCOPE",))
@@ -54,6 +56,7 @@ class Endpoint(ClusterEndpoint):
         "The controllers' REST API, http://host:9091 or https://..: only health is asked there",
         kind="http",
         aliases=("restUrl",),
+        carries=_SECRETS,
         label="REST URL",
         placeholder="https://controller.example.com:9091",
     )
@@ -61,6 +64,7 @@ class Endpoint(ClusterEndpoint):
         "Schema Registry of events with value=Registry(..): http://host:9092 or https://..; only planning asks it",
         kind="http",
         aliases=("schema_registry", "schemaRegistry", "schema_registry_uri", "schemaRegistryUri"),
+        carries=("registry_password", "registry_token"),
         label="Schema Registry",
         placeholder="https://registry.example.com:9092",
     )

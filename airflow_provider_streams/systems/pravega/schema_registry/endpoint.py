@@ -39,6 +39,7 @@ class RegistryEndpoint(EndpointBase):
         MISSING,
         kind="http",
         variables=("PRAVEGA_SCHEMA_REGISTRY_URI",),
+        carries=("password", "token"),
         label="URL",
         placeholder="https://registry.example.com:9092",
     )

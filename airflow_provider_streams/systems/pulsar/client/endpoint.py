@@ -19,6 +19,7 @@ from airflow_provider_streams.systems.pulsar.reading.entry_limits import GREATES
 from airflow_provider_streams.systems.rest.exchange import Dialect, Route
 
 _PORTS = {"pulsar": 6650, "pulsar+ssl": 6651}
+_TOKENS = ("token", "token_file", "token_env")
 ADDRESS = AddressRules(
     kind="pulsar",
     option="service_url",
@@ -26,7 +27,7 @@ ADDRESS = AddressRules(
     plain=("pulsar",),
     default="pulsar",
     types=frozenset({"pulsar+ssl"}),
-    protected=("token", "token_file", "token_env", "tls_cert_file", "tls_ca_file"),
+    protected=(*_TOKENS, "tls_cert_file", "tls_ca_file"),
     takes_several=True,
     credentials="the field password, which holds the token",
 )
@@ -78,6 +79,7 @@ class Endpoint(ClusterEndpoint):
         kind="hosts",
         aliases=("service.url", "serviceUrl"),
         variables=("PULSAR_SERVICE_URL",),
+        carries=_TOKENS,
         label="Service URL",
         placeholder="pulsar+ssl://broker-1:6651,broker-2:6651",
     )
@@ -87,6 +89,7 @@ class Endpoint(ClusterEndpoint):
         api_path="admin/v2",
         aliases=("admin.url", "adminUrl"),
         variables=("PULSAR_ADMIN_URL",),
+        carries=_TOKENS,
         label="Admin URL",
         placeholder="https://broker.example.com:8443",
     )

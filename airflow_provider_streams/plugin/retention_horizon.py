@@ -15,6 +15,7 @@ from typing import Final
 from airflow_provider_streams.errors import StreamsError
 from airflow_provider_streams.model.stream.hold import Hold
 from airflow_provider_streams.model.stream.source import Source
+from airflow_provider_streams.redaction import safe_cause
 
 PATIENCE_SECONDS: Final = 4.0
 """How long a request waits; the answer of a slower system is there for the next one."""
@@ -72,7 +73,7 @@ class Horizons:
             return Horizon(problem=type(error).__name__)
         except Exception as error:
             # an error of a client library must not end the page; its text may hold anything
-            log.exception("the retention horizon of %s could not be asked", key)
+            log.exception("the retention horizon of %s could not be asked", key, exc_info=safe_cause(error))
             return Horizon(problem=type(error).__name__)
 
 

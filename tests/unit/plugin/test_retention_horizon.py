@@ -8,6 +8,7 @@ import pytest
 from airflow_provider_streams.errors import SystemUnavailable
 from airflow_provider_streams.plugin import retention_horizon
 from airflow_provider_streams.plugin.retention_horizon import Horizon, Horizons
+from airflow_provider_streams.redaction import register_secret
 
 THEN = datetime(2026, 11, 1, tzinfo=UTC)
 
@@ -56,3 +57,14 @@ async def test_an_error_shows_its_kind_and_not_its_text(error):
     answer = await Horizons(ask).get("a")
     assert (answer.moment, answer.problem) == (None, type(error).__name__)
     assert "canary" not in repr(answer)
+
+
+async def test_the_log_shows_no_secret_of_a_librarys_error(caplog):
+    secret = register_secret("canary-of-a-library")
+
+    def ask(_key):
+        raise RuntimeError(secret)
+
+    assert (await Horizons(ask).get("a")).problem == "RuntimeError"
+    assert "RuntimeError: ***" in caplog.text
+    assert "canary" not in caplog.text

@@ -43,6 +43,9 @@ _STORE = AddressRules(kind="aws", option="s3.endpoint", secure=("https",), plain
 _STORES = ("s3.endpoint", "gcs.service.host")
 """Properties with the address of a store."""
 _NOT_OURS = {
+    "s3.profile-name": "give keys, or set AWS_PROFILE in the environment of driver and executors",
+    "s3.server-side-encryption": "let the bucket encrypt by default",
+    "s3.sse-kms-key-id": "let the bucket encrypt by default, with this key",
     "adls.connection-string": "give adls.account-name with adls.account-key or adls.sas-token",
     "adls.account-host": "give adls.blob-storage-authority and adls.dfs-storage-authority",
     "adls.credential": "give adls.account-key, adls.sas-token, or an application's id and secret",
@@ -66,8 +69,14 @@ _OF_AMAZON = {
 }
 _OTHERS_OF_AMAZON = (
     *("aws_account_id", "aws_iam_role", "assume_role_kwargs", "assume_role_with_saml", "external_id", "config_kwargs"),
-    *("session_kwargs", "service_config", "verify", "host", "region", "use_ssl", "extra_args"),
+    *("session_kwargs", "service_config", "verify", "extra_args"),
 )
+_ELSEWHERE = {
+    "host": "put the store's address into the extra endpoint_url, with its scheme",
+    "use_ssl": "the scheme of the extra endpoint_url says whether to use TLS",
+    "region": "put the region into the extra region_name",
+}
+"""Extras that Amazon's provider does not read any more, or that contradict an address."""
 _OF_MICROSOFT = ("tenant_id", "shared_access_key", "sas_token", "account_name")
 _NOT_OF_AMAZON = ("role_arn", "profile_name", "assume_role_method")
 """What the provider's own session would do, and a store's client in an executor cannot. The same of Microsoft's:"""
@@ -99,6 +108,11 @@ def s3_properties(connection: Connection) -> dict[str, str]:
         raise InvalidRequest(
             f"connection {connection.conn_id!r} of type {connection.conn_type!r} does not use the field host, which "
             "must be empty: put the store's address into the extra endpoint_url, with its scheme"
+        )
+    if (name := next((name for name in _ELSEWHERE if extra.get(name) not in (None, "")), None)) is not None:
+        raise InvalidRequest(
+            f"connection {connection.conn_id!r} of type {connection.conn_type!r} does not use the extra {name}: "
+            f"{_ELSEWHERE[name]}"
         )
     refuse_near_misses(str(connection.conn_id), extra, (*_OF_AMAZON, *_NOT_OF_AMAZON, *_OTHERS_OF_AMAZON, *S3_NAMES))
     fields = {"s3.access-key-id": connection.login, "s3.secret-access-key": connection.password}

@@ -360,21 +360,34 @@ def _schedule_of_mapper(mapper: Any) -> WindowSchedule | None:
 
 
 def partition_keys(
-    context: Mapping[str, Any], window: Window | None = None, key_format: str = KEY_FORMAT
+    context: Mapping[str, Any], window: Window | None = None, key_format: str | None = KEY_FORMAT
 ) -> PartitionKeys:
     """The keys of the windows that a run announces.
 
     Args:
         context: the run's.
-        window: what the run's partition is read as; None: as its DAG's timetable says.
-        key_format: of windows that are no partitions of the DAG's own timetable.
+        window: the one that the run reads; None: it reads others than its own.
+        key_format: of windows that are no partitions of the DAG's own timetable; None: they have no keys.
     """
     facts = run_facts(context)
-    own, date, window_schedule = window, facts.partition_date, facts.window_schedule
-    if own is None and date is not None and window_schedule is not None:
-        own = window_schedule.cell(window_schedule.start_of_partition(date))
+    own = window if facts.partition_key is None else _own_window(facts, window)
     timetable = getattr(context.get("dag"), "timetable", None)
-    return PartitionKeys(own, context.get("partition_key") or None, partial(_key_in, timetable), key_format)
+    return PartitionKeys(own, facts.partition_key, partial(_key_in, timetable), key_format)
+
+
+def _own_window(facts: RunFacts, window: Window | None) -> Window | None:
+    """The window that a run's key names: the timetable decides; if it does not tell, the one that the run reads.
+
+    A run may read another one, as `window=` says, or many.
+    """
+    date, window_schedule = facts.partition_date, facts.window_schedule
+    if date is None:
+        return window
+    if window_schedule is None:
+        return window if window is not None and window.start == date else None
+    start = window_schedule.start_of_partition(date)
+    cell = window_schedule.cell(start)
+    return cell if cell.start == start else None
 
 
 def _recent_key(timetable: Any) -> str | None:

@@ -1,8 +1,10 @@
 """Asset events of landed windows: one for the table, and one per window under its partition key.
 
 Airflow keeps two kinds of consumers apart: an event with a partition key never starts a DAG that is scheduled by the
-asset alone, and one without never fills a partition. So a task that lands several windows sends both. What a failed
-task had landed is announced by the next task of its reader that succeeds: Airflow takes no event from a failed task.
+asset alone, and one without never fills a partition. So a task that lands several windows sends both, unless its run
+has a partition: Airflow gives the run's key to every event without one. There, each window has an event under its own
+key, and none is sent that would name another window. What a failed task had landed is announced by the next task of
+its reader that succeeds: Airflow takes no event from a failed task.
 
 Of many tables there is one event for all, and one for each table that is among the task's outlets: Airflow stores the
 events of a task while its end waits, so there are not hundreds of them.
@@ -12,7 +14,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Asset
@@ -39,9 +41,14 @@ if TYPE_CHECKING:
 MOST_EVENTS = 100
 """How many windows one task announces: Airflow stores them while the task's end waits, which SQLite takes badly."""
 
+_UNIQUE = "give the timetable the zone UTC, or a key_format with %z"
+
 _log = logging.getLogger(__name__)
 
 _Landed = list[tuple[SourceTable, "Run"]]
+_Facts = dict[str, Any]
+_Waiting = Mapping[SourceTable, Sequence["Run"]]
+_Keys = Mapping[Window, str | None]
 
 
 def asset_of(value: Source | Sink) -> Asset:
@@ -51,7 +58,10 @@ def asset_of(value: Source | Sink) -> Asset:
 
 def withhold(task: BaseOperator, sinks: Iterable[Sink]) -> None:
     """No event of these tables from this run: nothing was landed. The DAG still shows them as the task's outlets."""
-    withheld = [asset_of(sink) for sink in sinks]
+    _withhold(task, [asset_of(sink) for sink in sinks])
+
+
+def _withhold(task: BaseOperator, withheld: Sequence[Asset]) -> None:
     task.outlets = [outlet for outlet in task.outlets if outlet not in withheld]
 
 
@@ -64,7 +74,7 @@ class Announcement:
         context: the run's.
         reader: who landed them.
         sink: the table; with placeholders, its asset stands for all tables.
-        keys: the windows' partition keys; None: no events under keys.
+        keys: the windows' partition keys.
     """
 
     def __init__(
@@ -75,7 +85,7 @@ class Announcement:
         *,
         reader: str,
         sink: Sink,
-        keys: PartitionKeys | None,
+        keys: PartitionKeys,
     ) -> None:
         self._journal, self._task, self._context = journal, task, context
         self._reader, self._sink, self._keys = reader, sink, keys
@@ -87,20 +97,30 @@ class Announcement:
         if not waiting:
             withhold(self._task, (self._sink, *(table.sink for table in tables)))
             return 0
+        keys = self._keys_of(tables[0], [run.window for runs in waiting.values() for run in runs])
         if not is_fan_out(self._sink):
             (table,) = tables
-            return self._send_table(table, waiting[table], MOST_EVENTS)
+            left = self._send_table(table, waiting[table], keys, MOST_EVENTS)
+        else:
+            left = self._send_tables(tables, waiting, keys)
+        if left:
+            _log.warning("%s landed but not announced yet: the next runs announce them", counted(left, "window"))
+        return left
+
+    def _send_tables(self, tables: Sequence[SourceTable], known: _Waiting, keys: _Keys) -> int:
         self._withhold_unknown(tables)
-        left, budget = 0, MOST_EVENTS
-        followed = [table for table in tables if asset_of(table.sink) in self._task.outlets]
-        withhold(self._task, (table.sink for table in followed if table not in waiting))
-        for table in followed:
-            if table in waiting:
-                rest = self._send_table(table, waiting[table], budget)
-                left, budget = left + rest, budget - (len(waiting[table]) - rest)
-        self._send_whole([(table, run) for table, runs in waiting.items() for run in runs])
-        others = (runs for table, runs in waiting.items() if table not in followed)
-        self._journal.announce(run.ref.id for runs in others for run in runs)
+        keys = {window: keys[window] for window in sorted(keys, key=lambda window: window.start)[:MOST_EVENTS]}
+        waiting = {table: [run for run in runs if run.window in keys] for table, runs in known.items()}
+        left = sum(len(runs) - len(waiting[table]) for table, runs in known.items())
+        self._send_whole(waiting, keys)
+        budget = MOST_EVENTS
+        for table, runs in waiting.items():
+            if asset_of(table.sink) not in self._task.outlets:
+                self._journal.announce(run.ref.id for run in runs)
+                continue
+            rest = self._send_table(table, runs, keys, budget)
+            left, budget = left + rest, budget - (len(runs) - rest)
+        withhold(self._task, (table.sink for table in tables if table not in waiting))
         return left
 
     def _withhold_unknown(self, tables: Sequence[SourceTable]) -> None:
@@ -117,39 +137,68 @@ class Announcement:
             or not (own.fullmatch(outlet.uri) or may_shorten(outlet.uri, start))
         ]
 
-    def _send_table(self, table: SourceTable, waiting: Sequence[Run], most: int) -> int:
-        chosen, asset = waiting[:most], asset_of(table.sink)
-        if not chosen:
-            return len(waiting)
-        newest: dict[Window, Run] = {run.window: run for run in chosen}
-        self._send(asset, table, list(newest), [run.facts(self._reader) for run in newest.values()])
+    def _send_table(self, table: SourceTable, waiting: Sequence[Run], keys: _Keys, most: int) -> int:
+        asset, chosen = asset_of(table.sink), [run for run in waiting if run.window in keys][:most]
+        self._send(asset, {run.window: run.facts(self._reader) for run in chosen}, keys)
         self._journal.announce(run.ref.id for run in chosen)
-        _warn_if_undeclared(self._context, asset)
-        if left := len(waiting) - len(chosen):
-            _log.warning("%s landed but not announced yet: the next runs announce them", counted(left, "window"))
+        if chosen:
+            _warn_if_undeclared(self._context, asset)
         return len(waiting) - len(chosen)
 
-    def _send_whole(self, landed: _Landed) -> None:
-        by_window: dict[Window, _Landed] = {}
-        for one in landed:
-            by_window.setdefault(one[1].window, []).append(one)
-        windows = sorted(by_window, key=lambda window: window.start)[-MOST_EVENTS:]
-        facts = [_facts(window, self._reader, by_window[window]) for window in windows]
-        self._send(asset_of(self._sink), landed[0][0], windows, facts)
+    def _send_whole(self, waiting: _Waiting, keys: _Keys) -> None:
+        landed: dict[Window, _Landed] = {window: [] for window in keys}
+        for table, runs in waiting.items():
+            for run in runs:
+                landed[run.window].append((table, run))
+        facts = {window: _facts(window, self._reader, of_window) for window, of_window in landed.items()}
+        self._send(asset_of(self._sink), facts, keys)
 
-    def _send(self, asset: Asset, table: SourceTable, windows: Sequence[Window], facts: Sequence[Any]) -> None:
-        """One event of an asset with the facts of all windows, and one for each under its key."""
-        events = self._context["outlet_events"]
-        events[asset].extra.update({**facts[-1], "windows": list(facts)})
-        if self._keys is not None and has(Feature.PARTITION_EVENTS):
-            # the keys are in the schedule's time zone
-            window_schedule = schedule_of(self._journal, table.source.key, self._reader)
-            keys = [self._keys.key(window, window_schedule) for window in windows]
-            _warn_if_nameless(asset, self._keys, windows, keys)
-            _send_under_keys(events, asset, keys, facts, own=str(self._context.get("partition_key") or ""))
+    def _keys_of(self, table: SourceTable, windows: Iterable[Window]) -> dict[Window, str | None]:
+        """The keys of the windows that this run may announce; None: it has none. No two have the same."""
+        # the keys are in the schedule's time zone
+        window_schedule = schedule_of(self._journal, table.source.key, self._reader)
+        own_key, nameless = self._keys.own_key, []
+        found: dict[Window, str | None] = {}
+        for window in dict.fromkeys(windows):
+            key = self._keys.key(window, window_schedule)
+            if key is not None and not has(Feature.PARTITION_EVENTS) and key != own_key:
+                key = None
+            if key in found.values() and key is not None:
+                _log.warning("%s has the key %r of another window, so it is not announced: %s", window, key, _UNIQUE)
+            elif key is None and own_key is not None and self._keys.key_format is not None:
+                nameless.append(str(window))
+            else:
+                found[window] = key
+        if nameless:
+            _log.warning(
+                "This DAG's timetable does not tell by which rule it wrote the key %r of this run, so there is no "
+                "event of %s under the keys of %s: run the DAG for their partitions",
+                *(own_key, self._sink.location, ", ".join(nameless)),
+            )
+        return found
+
+    def _send(self, asset: Asset, facts: Mapping[Window, _Facts], keys: _Keys) -> None:
+        """One event of an asset with the facts of all windows, and one for each under its key.
+
+        In a run with a partition, the first has the run's key, and so it is of the run's window alone.
+        """
+        events, own_key = self._context["outlet_events"], self._keys.own_key
+        plain = [fact for window, fact in facts.items() if own_key is None or keys[window] == own_key]
+        if plain:
+            events[asset].extra.update(_extra(plain))
+        keyed = {key: fact for window, fact in facts.items() if (key := keys[window]) not in (None, own_key)}
+        for key, fact in keyed.items():
+            _send_under_key(events, asset, str(key), fact)
+        if not plain and not keyed:
+            _withhold(self._task, [asset])
 
 
-def _facts(window: Window, reader: str, landed: _Landed) -> dict[str, Any]:
+def _extra(facts: Sequence[_Facts]) -> _Facts:
+    """What an event says: the facts of the newest window, and those of all."""
+    return {**facts[-1], "windows": list(facts)}
+
+
+def _facts(window: Window, reader: str, landed: _Landed) -> _Facts:
     """What the event says of a window of all tables."""
     return {
         "window": window.to_json(),
@@ -173,33 +222,18 @@ def _warn_if_undeclared(context: Context, asset: Asset) -> None:
         )
 
 
-def _warn_if_nameless(
-    asset: Asset, keys: PartitionKeys, windows: Sequence[Window], found: Sequence[str | None]
-) -> None:
-    nameless = [str(window) for window, key in zip(windows, found, strict=True) if key is None]
-    if nameless:
-        _log.warning(
-            "This DAG's timetable does not tell by which rule it wrote the key %r of this run, so there is no event of "
-            "%s under the keys of %s: run the DAG for their partitions",
-            *(keys.own_key, asset.uri, ", ".join(nameless)),
-        )
-
-
-def _send_under_keys(events: Any, asset: Asset, keys: Sequence[str | None], facts: Sequence[Any], own: str) -> None:
-    """An event per partition key, each with its own facts.
+def _send_under_key(events: Any, asset: Asset, key: str, fact: _Facts) -> None:
+    """An event under a partition key.
 
     Airflow's public way, `add_partitions`, gives all keys the same facts and leaves the event without a key out; so
     each key has an accessor of its own here.
     """
     from airflow.sdk.execution_time.context import OutletEventAccessor  # noqa: PLC0415 - where a task runs
 
-    for key, fact in zip(keys, facts, strict=True):
-        if key is None or key == own:  # Airflow gives the run's own key to the asset's event
-            continue
-        place = _Partition(asset.name, asset.uri, key)
-        accessor = OutletEventAccessor(key=place, extra=dict(fact))
-        accessor.add_partitions(key)
-        events._dict[place] = accessor  # noqa: SLF001 - there is no public name for it
+    place = _Partition(asset.name, asset.uri, key)
+    accessor = OutletEventAccessor(key=place, extra=_extra([fact]))
+    accessor.add_partitions(key)
+    events._dict[place] = accessor  # noqa: SLF001 - there is no public name for it
 
 
 class _Partition(AssetUniqueKey):

@@ -14,9 +14,10 @@ from airflow_provider_streams.model.sinks.placeholders import SourceTable
 from airflow_provider_streams.model.sinks.sink import Sink
 from airflow_provider_streams.model.stream.source import Source
 from airflow_provider_streams.model.window.partition_key import KEY_FORMAT
-from airflow_provider_streams.operators.base import add_assets, keys_by
+from airflow_provider_streams.operators.base import add_assets
 from airflow_provider_streams.retry import terminal_errors
 from airflow_provider_streams.template_rendering import RendersValues
+from airflow_provider_streams.timetables import partition_keys
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 class AnnounceWindowsOperator(RendersValues, BaseOperator):
     """Sends the asset events of landed windows that were not announced yet: one, and one under each partition key.
+
+    As everywhere, a run that has a partition key itself sends only those under keys.
 
     A failed task sends no events, not even of the windows that it landed before it failed. As its teardown
     (`backfill >> announce.as_teardown()`), this operator sends them, and the run stays failed.
@@ -59,7 +62,7 @@ class AnnounceWindowsOperator(RendersValues, BaseOperator):
         """Send the events; if no window waits, send none."""
         with terminal_errors(), open_journal() as journal:
             tables = [SourceTable(self.source, Landing(self.sink).sink or self.sink)]
-            keys = keys_by(self.partition_key_format, context)
+            keys = partition_keys(context, key_format=self.partition_key_format)
             announcement = Announcement(journal, self, context, reader=self.reader, sink=self.sink, keys=keys)
             left = announcement.send(tables)
         return {"unannounced": left}

@@ -17,10 +17,11 @@ from airflow_provider_streams.model.window.missing_rows import OnMissing
 from airflow_provider_streams.model.window.partition_key import KEY_FORMAT
 from airflow_provider_streams.model.window.window import Window, utc_moment
 from airflow_provider_streams.model.window.window_schedule import parse_schedule
-from airflow_provider_streams.operators.base import LandingOperator, keys_by
+from airflow_provider_streams.operators.base import LandingOperator
 from airflow_provider_streams.operators.landing_arguments import UNSAID
 from airflow_provider_streams.operators.previous_attempts import PreviousAttempts
 from airflow_provider_streams.retry import terminal_errors
+from airflow_provider_streams.timetables import partition_keys
 from airflow_provider_streams.windows.claim.overrides import Overlap
 from airflow_provider_streams.windows.run.request import WindowsOfSpan, check_any_order
 
@@ -51,8 +52,8 @@ class BackfillWindowsOperator(LandingOperator):
         max_bytes: stored bytes that one Spark job reads.
         max_windows: windows that one Spark job reads.
         partition_key_format: how a window's start becomes the partition key of its asset event, as the reading DAG's
-            `CronPartitionTimetable` writes it; None: no events under keys. Windows that are partitions of this DAG's
-            own timetable have the keys that it gives them.
+            `CronPartitionTimetable` writes it; None: such windows have no event under a key. Windows that are
+            partitions of this DAG's own timetable have the keys that it gives them.
 
     The other arguments are those of `LandingOperator`. `reader` names the reader of the task that reads the windows on
     schedule; `basis` is one whose windows need no order. With `on_loss="record"`, the rest of lost windows is read;
@@ -61,9 +62,9 @@ class BackfillWindowsOperator(LandingOperator):
     With placeholders in the sink, the windows of each topic or stream of the source are chosen, planned and recorded on
     their own, and jobs read windows of many of them. The earlier windows of a topic that appeared later are filled.
 
-    Every landed window is announced: one asset event for all of them, and one under the partition key of each. A failed
-    task sends no events; the next task of its reader that succeeds sends them, or `AnnounceWindowsOperator` as a
-    teardown at once.
+    Every landed window is announced: one asset event for all of them, and one under the partition key of each. A run
+    that has a partition key itself sends only those under keys. A failed task sends no events; the next task of its
+    reader that succeeds sends them, or `AnnounceWindowsOperator` as a teardown at once.
 
     Returns (XCom):
         `windows, bytes, tasks, jobs, minutes, horizon, beyond_horizon, not_ready, verdict, covered, rows, failures,
@@ -152,7 +153,7 @@ class BackfillWindowsOperator(LandingOperator):
             )
             span = Window(utc_moment(self.start), utc_moment(self.end))
             windows = WindowsOfSpan(span, selection, self.window_length, self.lookback, self.limits)
-            return self._run(context, windows, keys_by(self.partition_key_format, context))
+            return self._run(context, windows, partition_keys(context, key_format=self.partition_key_format))
 
 
 class _RunningTasks:

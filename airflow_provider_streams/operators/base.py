@@ -27,7 +27,6 @@ from airflow_provider_streams.model.window.window_schedule import WindowSchedule
 from airflow_provider_streams.operators.landing_arguments import UNSAID, check_landing, rendered_landing
 from airflow_provider_streams.systems.registry import declaration_of
 from airflow_provider_streams.template_rendering import RendersValues, is_late_value
-from airflow_provider_streams.timetables import partition_keys
 from airflow_provider_streams.windows.claim.overrides import Overlap, Overrides
 from airflow_provider_streams.windows.plan.fan_out_sources import expand_named
 from airflow_provider_streams.windows.run.outcome import Outcome, other_type_sentence
@@ -160,7 +159,7 @@ class LandingOperator(RendersValues, BaseOperator):
         self,
         context: Context,
         windows: OneWindow | WindowsOfSpan,
-        keys: PartitionKeys | None,
+        keys: PartitionKeys,
         window_schedule: WindowSchedule | None = None,
     ) -> dict[str, Any]:
         """Claim, plan, pin, read, compare, land, record and announce windows; what the task returns.
@@ -168,7 +167,7 @@ class LandingOperator(RendersValues, BaseOperator):
         Args:
             context: the run's.
             windows: which windows.
-            keys: the partition keys of the windows' asset events; None: no events under keys.
+            keys: the partition keys of the windows' asset events.
             window_schedule: how the windows tile time; None: it is not known.
         """
         request = self._request(context, windows, window_schedule)
@@ -234,7 +233,7 @@ class LandingOperator(RendersValues, BaseOperator):
             horizon = prepared.tables[0].preview.horizon
             self.log.info("Coverage\n%s", draw(request.coverage(journal), str(self.source), horizon=horizon))
 
-    def _announce(self, journal: Journal, context: Context, prepared: Prepared, keys: PartitionKeys | None) -> int:
+    def _announce(self, journal: Journal, context: Context, prepared: Prepared, keys: PartitionKeys) -> int:
         """Announce what the reader landed; how many windows are left to announce."""
         if self.sink is None:
             return 0
@@ -285,11 +284,6 @@ def reader_name(given: str | None, context: Context) -> str:
     if str(given).strip() in ("", "None"):
         raise InvalidRequest(f"reader must be a name, and its template gave {given!r}: leave it out for dag_id.task_id")
     return given
-
-
-def keys_by(key_format: str | None, context: Context) -> PartitionKeys | None:
-    """The partition keys of the windows that a run announces, by the users' format; None: no events under keys."""
-    return None if key_format is None else partition_keys(context, key_format=key_format)
 
 
 def task_instance_key(context: Context) -> TaskInstanceKey:

@@ -12,6 +12,7 @@ from airflow_provider_streams.model.sinks.sink import Sink
 from airflow_provider_streams.model.stream.source import Source
 from airflow_provider_streams.model.window.basis import BasisLike
 from airflow_provider_streams.model.window.missing_rows import OnMissing
+from airflow_provider_streams.model.window.partition_key import KEY_FORMAT
 from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.operators.base import LandingOperator
 from airflow_provider_streams.operators.landing_arguments import UNSAID
@@ -116,6 +117,7 @@ class ReadWindowOperator(LandingOperator):
             resolved = resolve_window(self.window, self.window_length, run_facts(context))
             self.log.info("Window %s, from the run's %s", resolved.window, resolved.rule)
             is_own = PreviousAttempts.of(self, context).__contains__ if self.is_fan_out else None
-            keys = partition_keys(context, resolved.window) if context.get("partition_key") else None
+            is_partition = context.get("partition_key")
+            keys = partition_keys(context, resolved.window, KEY_FORMAT if is_partition else None)
             told = self._run(context, OneWindow(resolved.window, is_own), keys, resolved.window_schedule)
         return told | {"window_rule": resolved.rule}

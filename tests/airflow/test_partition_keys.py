@@ -9,7 +9,7 @@ from airflow.sdk import DAG, Asset
 from airflow.utils.state import DagRunState
 from sqlalchemy import select
 
-from airflow_provider_streams import ParquetSink, PublishTime
+from airflow_provider_streams import ParquetSink, PublishTime, Window
 from airflow_provider_streams.airflow_features import Feature, dag_bags
 from airflow_provider_streams.errors import ReadStalled
 from airflow_provider_streams.operators.asset_events import AnnounceWindowsOperator
@@ -141,17 +141,84 @@ def test_a_backfill_in_a_partitioned_dag_writes_its_keys(
     assert sorted(started()) == expected
 
 
-def test_hours_that_a_daily_dag_fills_have_keys_of_hours(dag_test, fake, spark_stand_in, lake):
+def test_hours_that_a_daily_dag_fills_have_keys_of_hours(dag_test, fake, spark_stand_in, lake, waiting):
     """Its own key is its day's, and no window of an hour is that."""
     fake(events=600)
     span = {"start": EPOCH, "end": EPOCH + 2 * MINUTE, "window_length": MINUTE}
     dag = reading("day_fills", lake, timetable("%Y-%m-%d", cron="@daily"), BackfillWindowsOperator, **span)
+    started = waiting("waits_for_day_fills", lake.asset_uri)
     dag_test(dag, partition=EPOCH.replace(hour=0))
-    assert sorted(key for key, _ in events("day_fills")) == [
-        "2026-11-20",
-        "2026-11-20T10:00:00",
-        "2026-11-20T10:01:00",
-    ]
+    keys = ["2026-11-20T10:00:00", "2026-11-20T10:01:00"]
+    assert sorted(key for key, _ in events("day_fills")) == keys
+    assert sorted(started()) == keys
+
+
+def test_the_key_of_a_run_whose_window_failed_is_not_announced(dag_test, fake, spark_stand_in, lake, waiting):
+    fake(events=600)
+
+    def stall(spec):
+        if spec.plan.window.start == EPOCH + 2 * MINUTE:
+            raise ReadStalled("numbers-0", 1, 2, seconds=60)
+
+    spark_stand_in.before = stall
+    span = {"start": EPOCH, "end": EPOCH + 3 * MINUTE, "window_length": MINUTE}
+    dag = reading("own_fails", lake, timetable(), BackfillWindowsOperator, reader="r", **span)
+    announce = AnnounceWindowsOperator(task_id="announce", source=FakeSource("numbers"), sink=lake, reader="r", dag=dag)
+    dag.get_task("read") >> announce.as_teardown(on_failure_fail_dagrun=False)
+    started = waiting("waits_for_own_fails", lake.asset_uri)
+    dag_test(dag, partition=EPOCH + 2 * MINUTE)
+    assert sorted(started()) == ["20261120.1000", "20261120.1001"]
+    assert {key: extra["window"]["start"][11:16] for key, extra in events("own_fails")} == {
+        "20261120.1000": "10:00",
+        "20261120.1001": "10:01",
+    }
+
+
+def test_a_dag_scheduled_by_the_table_alone_starts_from_runs_without_a_key(dag_test, fake, spark_stand_in, lake):
+    """Airflow gives a run's key to each of its events, and an event with a key starts no such DAG."""
+    from airflow.models.asset import AssetDagRunQueue
+    from airflow.models.dag import DagModel
+    from airflow.utils.session import create_session
+
+    fake(events=600)
+    bag = dag_bags().DagBag(dag_folder="/dev/null")
+    bag.bag_dag(DAG("waits_for_any", schedule=[Asset(uri=lake.asset_uri)], start_date=START))
+    dag = reading("feeds_any", lake, timetable())
+
+    def starts_it(**how):
+        dag_test(dag, **how)
+        with create_session() as session:
+            queued = select(AssetDagRunQueue).where(AssetDagRunQueue.target_dag_id == "waits_for_any")
+            return session.scalars(queued).first() is not None
+
+    dag_test(dag, logical_date=EPOCH)  # Airflow has the bundle
+    dag_bags().sync_bag_to_db(bag, "testing", None)
+    with create_session() as session:
+        session.get(DagModel, "waits_for_any").is_paused = False
+    assert not starts_it(partition=EPOCH)
+    assert starts_it(logical_date=EPOCH + 3 * MINUTE)
+
+
+def test_a_window_that_is_not_the_run_has_the_key_of_its_own_run(dag_test, fake, spark_stand_in, lake, waiting):
+    """A task of a partitioned DAG that says itself what it reads, here what came before its partition."""
+    fake(events=600)
+    window = Window(EPOCH, EPOCH + MINUTE)
+    dag = reading("reads_before", lake, timetable(), window=window)
+    started = waiting("waits_for_before", lake.asset_uri)
+    assert dag_test(dag, partition=EPOCH + 2 * MINUTE).state == DagRunState.SUCCESS
+    assert started() == ["20261120.1000"]
+
+
+def test_a_run_that_cannot_name_a_window_leaves_it_to_one_that_can(dag_test, fake, spark_stand_in, lake, waiting):
+    fake(events=600)
+    dag = reading("own_format", lake, timetable(), window=Window(EPOCH, EPOCH + 2 * MINUTE), reader="r")
+    started = waiting("waits_for_named", lake.asset_uri)
+    run = dag_test(dag, partition=EPOCH + 4 * MINUTE)
+    assert run.get_task_instance("read").xcom_pull(task_ids="read")["unannounced"] == 1
+    assert events("own_format") == []
+    span = {"start": EPOCH, "end": EPOCH + 2 * MINUTE, "window_length": 2 * MINUTE}
+    dag_test(reading("names_it", lake, None, BackfillWindowsOperator, reader="r", **span))
+    assert started() == ["2026-11-20T10:00:00"]
 
 
 def test_each_table_of_a_fan_out_has_the_run_key(dag_test, fake, spark_stand_in, tmp_path, waiting):

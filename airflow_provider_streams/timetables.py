@@ -30,7 +30,7 @@ _CRON_FIELDS = 5
 _NO_WINDOWS = ("@once", "@continuous")
 """Presets of Airflow without ticks."""
 _BY_HAND = {"manual", "operator_triggered", "asset_materialization"}
-"""Types of runs that a user or another DAG started, whose data interval Airflow makes from the moment."""
+"""Types of runs whose time someone else chose than the timetable or a backfill."""
 _MOST_TICKS = 5_000
 """So many ticks of a window schedule are remembered: three days of minutes."""
 
@@ -284,11 +284,12 @@ def _schedule_timetable(text: str) -> Any:
 
 def run_facts(context: Mapping[str, Any]) -> RunFacts:
     """What a run says about time, its DAG's timetable included."""
-    run_type = str(getattr(context.get("dag_run"), "run_type", ""))
-    is_manual = run_type.rpartition(".")[2].lower() in _BY_HAND
-    partition, start, end = (
-        None if (moment := context.get(name)) is None else in_utc(moment)
-        for name in ("partition_date", "data_interval_start", "data_interval_end")
+    dag_run = context.get("dag_run")
+    is_manual = str(getattr(dag_run, "run_type", "")).rpartition(".")[2].lower() in _BY_HAND
+    names = ("partition_date", "data_interval_start", "data_interval_end", "logical_date")
+    partition, start, end, logical_date, run_after = (
+        None if moment is None else in_utc(moment)
+        for moment in (*(context.get(name) for name in names), getattr(dag_run, "run_after", None))
     )
     timetable = getattr(context.get("dag"), "timetable", None)
     # where a manual run's interval starts says nothing of the others'
@@ -302,6 +303,8 @@ def run_facts(context: Mapping[str, Any]) -> RunFacts:
         getattr(core_timetable(timetable), "partitioned", False) if timetable is not None else False,
         context.get("partition_key") or None,
         _recent_key(timetable) if partition is None and start is None else None,
+        logical_date,
+        run_after,
     )
 
 
@@ -315,8 +318,9 @@ def schedule_of_timetable(timetable: Any, start: datetime | None = None) -> Wind
     if timetable is None:
         return None
     core = core_timetable(timetable)
-    if (mapper := _mapper_of(core)) is not None:
-        return _schedule_of_mapper(mapper)
+    if mappers := _mappers_of(core):
+        found = {_schedule_of_mapper(one) for one in mappers} - {None}
+        return found.pop() if len(found) == 1 else None  # an asset whose keys tell no time does not count
     told = core.serialize()
     if "window_schedule" in told:
         return parse_schedule(told["window_schedule"])
@@ -330,22 +334,29 @@ def schedule_of_timetable(timetable: Any, start: datetime | None = None) -> Wind
 
 _PERIODS = {"Hour": "1h", "Day": "1d", "Week": "1w", "Month": "1mo", "Quarter": "3mo", "Year": "1y"}
 """Of Airflow's mappers `StartOf..Mapper`: which period a partition of theirs is."""
-_INNER = ("upstream_mapper", "downstream_mapper")
 
 
-def _mapper_of(core: Any) -> Any:
-    return getattr(core, "default_partition_mapper", None) or getattr(core, "_default_partition_mapper", None)
+def _mappers_of(core: Any) -> list[Any]:
+    """Of a timetable that waits for partitions of assets: the mapper of each asset."""
+    default = getattr(core, "default_partition_mapper", None)
+    assets = getattr(core, "asset_condition", None)
+    if default is None or assets is None:
+        return [] if default is None else [default]
+    known = [*(key for key, _ in assets.iter_assets()), *assets.iter_asset_refs()]
+    return [core.get_partition_mapper(name=getattr(one, "name", ""), uri=getattr(one, "uri", "")) for one in known]
 
 
-def _innermost(mapper: Any) -> Any:
-    """The mapper that says which partitions there are, within those that collect or spread them."""
-    found = next((one for inner in _INNER if (one := getattr(mapper, inner, None)) is not None), None)
-    return mapper if found is None else _innermost(found)
+def _naming(mapper: Any) -> Any:
+    """The mapper that writes a run's key, within those that chain, spread or collect partitions, as in Airflow."""
+    if chained := getattr(mapper, "mappers", None):
+        return _naming(chained[-1])
+    inner = getattr(mapper, "downstream_mapper", None) or getattr(mapper, "upstream_mapper", None)
+    return mapper if inner is None else _naming(inner)
 
 
 def _schedule_of_mapper(mapper: Any) -> WindowSchedule | None:
     """How the partitions tile time that a mapper makes of its assets' ones; None: it does not tell."""
-    mapper = _innermost(mapper)
+    mapper = _naming(mapper)
     period = _PERIODS.get(type(mapper).__name__.removeprefix("StartOf").removesuffix("Mapper"))
     if period is None:
         return None
@@ -402,9 +413,13 @@ def _key_in(timetable: Any, window: Window) -> str | None:
     if window_schedule is None or not window_schedule.is_cell(window):
         return None
     core = core_timetable(timetable)
-    if (mapper := _mapper_of(core)) is not None:
-        found = _innermost(mapper)
-        clock = zone_of(str(found.serialize().get("timezone", "UTC")))
-        return str(found.format(found.normalize(window.start.astimezone(clock))))
+    if mappers := _mappers_of(core):
+        found = {_key_by(_naming(one), window) for one in mappers if _schedule_of_mapper(one) is not None}
+        return found.pop() if len(found) == 1 else None
     key_format = core.serialize().get("key_format")
     return None if key_format is None else partition_key(window, window_schedule, str(key_format))
+
+
+def _key_by(mapper: Any, window: Window) -> str:
+    clock = zone_of(str(mapper.serialize().get("timezone", "UTC")))
+    return str(mapper.format(mapper.normalize(window.start.astimezone(clock))))

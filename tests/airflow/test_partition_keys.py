@@ -16,6 +16,8 @@ from airflow_provider_streams.operators.asset_events import AnnounceWindowsOpera
 from airflow_provider_streams.operators.backfill import BackfillWindowsOperator
 from airflow_provider_streams.operators.read import ReadWindowOperator
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource
+from airflow_provider_streams.timetables import run_facts, window_timetable
+from airflow_provider_streams.windows.plan.airflow_run_window import resolve_window
 from tests.airflow.test_events import events
 from tests.airflow_versions import needs
 
@@ -240,6 +242,35 @@ def test_a_run_without_a_key_reads_the_last_full_window_before_its_date(dag_test
     window = run.get_task_instance("read").xcom_pull(task_ids="read")["window"]
     assert window == {"start": "2026-11-20T10:01:00Z", "end": "2026-11-20T10:02:00Z"}
     assert [key for key, _ in events("by_hand")] == [None], "it is no run of a partition"
+
+
+@pytest.mark.parametrize("by", ["command line", "task"])
+@pytest.mark.parametrize("schedule", [timetable(), window_timetable("1m")], ids=["partitions", "intervals"])
+def test_a_triggered_run_reads_the_last_full_window_before_its_date(migrated_database, *, by, schedule):
+    """`airflow dags trigger -l`, and `TriggerDagRunOperator`: Airflow's own function that makes such runs."""
+    from airflow.api.common.trigger_dag import trigger_dag
+    from airflow.models.dagbundle import DagBundleModel
+    from airflow.utils.session import create_session
+    from airflow.utils.types import DagRunTriggeredByType, DagRunType
+
+    dag_id = f"triggered_{by[:4]}_{type(schedule).__name__}"
+    dag = DAG(dag_id, schedule=schedule, start_date=START)
+    with create_session() as session:
+        if session.get(DagBundleModel, "testing") is None:
+            session.add(DagBundleModel(name="testing"))
+    bag = dag_bags().DagBag(dag_folder="/dev/null")
+    bag.bag_dag(dag)
+    dag_bags().sync_bag_to_db(bag, "testing", None)
+    how = {
+        "command line": (DagRunTriggeredByType.CLI, DagRunType.MANUAL),
+        "task": (DagRunTriggeredByType.OPERATOR, DagRunType.OPERATOR_TRIGGERED),
+    }
+    triggered_by, run_type = how[by]
+    run = trigger_dag(dag_id, triggered_by=triggered_by, run_type=run_type, logical_date=EPOCH + 2.5 * MINUTE)
+    names = ("logical_date", "data_interval_start", "data_interval_end", "partition_key", "partition_date")
+    context = {"dag": dag, "dag_run": run, **{name: getattr(run, name) for name in names}}
+    found = resolve_window(None, None, run_facts(context))
+    assert found.window == Window(EPOCH + MINUTE, EPOCH + 2 * MINUTE)
 
 
 def test_a_run_without_a_key_and_a_date_is_told_which_key_to_give(dag_test, fake, spark_stand_in, lake, capsys):

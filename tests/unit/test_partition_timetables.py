@@ -12,7 +12,10 @@ import pytest
 pytest.importorskip("airflow.partition_mappers.window", reason="Airflow tells a run's partition since 3.3")
 
 from airflow.partition_mappers.base import RollupMapper
+from airflow.partition_mappers.chain import ChainMapper
+from airflow.partition_mappers.identity import IdentityMapper
 from airflow.partition_mappers.temporal import (
+    FanOutMapper,
     StartOfDayMapper,
     StartOfHourMapper,
     StartOfMonthMapper,
@@ -20,8 +23,8 @@ from airflow.partition_mappers.temporal import (
     StartOfWeekMapper,
     StartOfYearMapper,
 )
-from airflow.partition_mappers.window import DayWindow
-from airflow.sdk import CronPartitionTimetable
+from airflow.partition_mappers.window import DayWindow, WeekWindow
+from airflow.sdk import Asset, CronPartitionTimetable, PartitionedAssetTimetable
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pendulum import FixedTimezone
@@ -166,6 +169,41 @@ def test_a_window_has_the_key_that_the_dags_mapper_gives_it(mapper_type, zone, m
     for whole in (mapper, RollupMapper(upstream_mapper=mapper, window=DayWindow())):
         timetable = SimpleNamespace(default_partition_mapper=whole)
         assert _key_in(timetable, window) == mapper.to_downstream(moment.strftime(mapper.input_format))
+
+
+@pytest.mark.parametrize(
+    ("mapper", "upstream", "lengths"),
+    [
+        (FanOutMapper(upstream_mapper=StartOfWeekMapper(), window=WeekWindow()), "2026-11-18T00:00:00", [1] * 7),
+        (
+            ChainMapper(StartOfDayMapper(), StartOfMonthMapper(input_format="%Y-%m-%d")),
+            "2026-11-18T10:00:00",
+            [30],
+        ),
+        (ChainMapper(IdentityMapper(), StartOfDayMapper()), "2026-11-18T10:00:00", [1]),
+    ],
+)
+def test_the_run_of_a_key_reads_the_period_of_the_mapper_that_wrote_it(mapper, upstream, lengths):
+    """Not the period of the partitions that it waits for."""
+    timetable = PartitionedAssetTimetable(assets=Asset("table"), default_partition_mapper=mapper)
+    named = mapper.to_downstream(upstream)
+    keys = [named] if isinstance(named, str) else list(named)
+    dates = [mapper.to_partition_date(key) for key in keys]
+    facts = [RunFacts(date, window_schedule=schedule_of_timetable(timetable)) for date in dates]
+    windows = [resolve_window(None, None, one).window for one in facts]
+    assert [window.length / timedelta(days=1) for window in windows] == lengths
+    assert [_key_in(timetable, window) for window in windows] == keys
+
+
+def test_each_asset_may_have_a_mapper_of_its_own():
+    hours, days = Asset("hours"), Asset("days")
+
+    def schedule(by_hours, by_days):
+        config = {hours: by_hours, days: by_days}
+        return schedule_of_timetable(PartitionedAssetTimetable(assets=hours & days, partition_mapper_config=config))
+
+    assert str(schedule(RollupMapper(upstream_mapper=StartOfDayMapper(), window=DayWindow()), IdentityMapper())) == "1d"
+    assert schedule(StartOfHourMapper(), StartOfDayMapper()) is None, "they do not agree: say window_length"
 
 
 def test_the_windows_of_a_run_have_keys_of_the_dags_format():

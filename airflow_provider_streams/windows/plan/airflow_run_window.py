@@ -23,13 +23,16 @@ class RunFacts:
     window_schedule: WindowSchedule | None = None
     """How the DAG's own timetable tiles time."""
     is_manual: bool = False
-    """A user started it by hand, or another DAG did: its data interval may be anywhere."""
+    """A user started it by hand, or a task of another DAG: its data interval may be anywhere."""
     is_partitioned: bool = False
     """The DAG's scheduled runs have partitions; those by hand may have none."""
     partition_key: str | None = None
     """The run's own."""
     key_example: str | None = None
     """A key as the DAG's timetable writes it."""
+    logical_date: datetime | None = None
+    run_after: datetime | None = None
+    """When it may start. Of a run by hand, this is the present moment, whatever its logical date."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +50,9 @@ def resolve_window(
 ) -> ResolvedWindow:
     """The window of a run: the explicit one; else from the run's partition to the next one; else its data interval.
 
-    A run by hand of a partitioned DAG has an empty interval, and reads the last full window before it, as Airflow's
-    `CronDataIntervalTimetable` infers it.
+    A run by hand reads the last full window before its logical date, as Airflow's `CronDataIntervalTimetable` infers
+    it. Airflow's API gives it the interval before its logical date, but `airflow dags trigger -l` and
+    `TriggerDagRunOperator` give it the one before the present moment; in a partitioned DAG the interval is empty.
 
     Args:
         window: an explicit window, or its text `start/end`.
@@ -95,8 +99,9 @@ def _data_interval(facts: RunFacts) -> ResolvedWindow:
     start, end = facts.data_interval_start, facts.data_interval_end
     if start is None or end is None:
         raise _no_time(facts)
-    if start == end and facts.is_manual and facts.is_partitioned and facts.window_schedule is not None:
-        return ResolvedWindow(facts.window_schedule.last_full_cell(start), "schedule", facts.window_schedule)
+    date, schedule = facts.logical_date or start, facts.window_schedule
+    if start == end and facts.is_manual and facts.is_partitioned and schedule is not None:
+        return ResolvedWindow(schedule.last_full_cell(date), "schedule", schedule)
     if start == end:
         raise InvalidWindow(
             f"this run's data interval is empty ({start.isoformat()}), as schedules of cron or of a timedelta give it "
@@ -104,6 +109,13 @@ def _data_interval(facts: RunFacts) -> ResolvedWindow:
             "give window='start/end'"
         )
     window = Window(start, end)
+    if facts.is_manual and _is_of_the_present(window, facts):
+        if schedule is None:
+            raise InvalidWindow(
+                f"this run was started for {date.isoformat()}, but Airflow gave it the data interval {window}, which "
+                "ends at the present moment: give window='start/end', or start it through Airflow's UI or API"
+            )
+        return ResolvedWindow(schedule.last_full_cell(date), "schedule", schedule)
     is_cell = facts.window_schedule is not None and facts.window_schedule.is_cell(window)
     if facts.is_manual and facts.window_schedule is not None and not is_cell:
         raise InvalidWindow(
@@ -112,6 +124,16 @@ def _data_interval(facts: RunFacts) -> ResolvedWindow:
             "date of its schedule"
         )
     return ResolvedWindow(window, "data_interval", facts.window_schedule if is_cell else None)
+
+
+def _is_of_the_present(window: Window, facts: RunFacts) -> bool:
+    """Whether Airflow inferred a data interval from the present moment, for a run of another date."""
+    date, now, schedule = facts.logical_date, facts.run_after, facts.window_schedule
+    if date is None or now is None:
+        return False
+    if schedule is None:
+        return window.end == now != date
+    return window == schedule.last_full_cell(now) != schedule.last_full_cell(date)
 
 
 def _no_time(facts: RunFacts) -> InvalidWindow:

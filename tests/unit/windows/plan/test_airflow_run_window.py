@@ -44,6 +44,37 @@ def test_a_run_by_hand_of_a_partitioned_dag_reads_the_last_full_window(minutes, 
     assert (resolved.rule, resolved.window_schedule) == ("schedule", parse_schedule("1h"))
 
 
+NOW = TEN + timedelta(days=8, minutes=20)
+
+
+@pytest.mark.parametrize("is_partitioned", [True, False])
+@pytest.mark.parametrize("inferred_from", ["logical date", "present"])
+def test_a_run_by_hand_for_a_date_reads_the_window_before_that_date(is_partitioned, inferred_from):
+    """`airflow dags trigger -l` infers the data interval from the present moment, the API from the logical date."""
+    hours, date = parse_schedule("1h"), TEN + HOUR + timedelta(minutes=5)
+    moment = date if inferred_from == "logical date" else NOW
+    interval = Window(hours.before(moment) - HOUR, hours.before(moment))
+    start, end = (moment, moment) if is_partitioned else (interval.start, interval.end)
+    facts = RunFacts(
+        None, start, end, hours, is_manual=True, is_partitioned=is_partitioned, logical_date=date, run_after=NOW
+    )
+    assert resolve_window(None, None, facts).window == WINDOW
+
+
+def test_a_run_by_hand_keeps_the_data_interval_that_it_was_given():
+    given = RunFacts(
+        None, TEN, TEN + HOUR, parse_schedule("1h"), is_manual=True, logical_date=NOW - 48 * HOUR, run_after=NOW
+    )
+    assert resolve_window(None, None, given).window == WINDOW
+
+
+def test_an_interval_before_the_present_moment_is_not_read_for_another_date():
+    """Of a timetable that does not tell where its intervals are, such as one of a `timedelta`."""
+    facts = RunFacts(None, NOW - HOUR, NOW, None, is_manual=True, logical_date=TEN, run_after=NOW)
+    with pytest.raises(InvalidWindow, match="ends at the present moment"):
+        resolve_window(None, None, facts)
+
+
 def test_windows_are_in_utc_whatever_the_runs_time_zone():
     tokyo = timezone(timedelta(hours=9))
     assert resolve_window(None, HOUR, RunFacts(TEN.astimezone(tokyo))).window == WINDOW

@@ -4,7 +4,7 @@ Airflow keeps two kinds of consumers apart: an event with a partition key never 
 asset alone, and one without never fills a partition. So a task that lands several windows sends both, unless its run
 has a partition: Airflow gives the run's key to every event without one. There, each window has an event under its own
 key, and none is sent that would name another window. What a failed task had landed is announced by the next task of
-its reader that succeeds: Airflow takes no event from a failed task.
+its reader that succeeds: Airflow takes no event from a failed task, also if it failed after `execute`.
 
 Of many tables there is one event for all, and one for each table that is among the task's outlets: Airflow stores the
 events of a task while its end waits, so there are not hundreds of them.
@@ -22,7 +22,9 @@ from airflow.sdk.definitions.asset import AssetUniqueKey
 from airflow.sdk.definitions.mappedoperator import MappedOperator
 
 from airflow_provider_streams.airflow_features import Feature, has
+from airflow_provider_streams.airflow_runtime.task_states import AT_WORK, TaskStates
 from airflow_provider_streams.errors.counted import counted
+from airflow_provider_streams.journal.runs.run_records import Announcer
 from airflow_provider_streams.model.asset_uri import may_shorten, short_uri
 from airflow_provider_streams.model.sinks.placeholders import SourceTable, is_fan_out
 from airflow_provider_streams.model.sinks.sink import Sink
@@ -89,11 +91,14 @@ class Announcement:
     ) -> None:
         self._journal, self._task, self._context = journal, task, context
         self._reader, self._sink, self._keys = reader, sink, keys
+        ti = context["ti"]
+        mapped = getattr(ti, "map_index", None)
+        self._announcer = Announcer(ti.dag_id, ti.run_id, ti.task_id, -1 if mapped is None else mapped)
+        self._states = TaskStates(ti)
 
     def send(self, tables: Sequence[SourceTable]) -> int:
         """Send the events of tables; how many windows are left for the next run. If none wait, no event is sent."""
-        known = {table: self._journal.unannounced(table.source.key, self._reader) for table in tables}
-        waiting = {table: runs for table, runs in known.items() if runs}
+        waiting = self._waiting(tables)
         if not waiting:
             withhold(self._task, (self._sink, *(table.sink for table in tables)))
             return 0
@@ -107,6 +112,26 @@ class Announcement:
             _log.warning("%s landed but not announced yet: the next runs announce them", counted(left, "window"))
         return left
 
+    def _waiting(self, tables: Sequence[SourceTable]) -> _Waiting:
+        """The runs whose events Airflow has not got, and will not get from another task.
+
+        It takes a task's events once the task succeeds: what is after `execute` may fail, or be killed.
+        """
+        known = {table: self._journal.unannounced(table.source.key, self._reader) for table in tables}
+        sent: dict[Announcer, list[int]] = {}
+        for run in (run for runs in known.values() for run in runs):
+            if run.announced_by is not None:
+                sent.setdefault(run.announced_by, []).append(run.ref.id)
+        states = {one: None if one == self._announcer else self._states.state(*one) for one in sent}
+        self._journal.confirm(run for one, runs in sent.items() if states[one] == "success" for run in runs)
+        lost = {one for one, state in states.items() if state != "success" and state not in AT_WORK}
+        self._journal.withdraw(run for one in lost for run in sent[one])
+        waiting = {
+            table: [run for run in runs if run.announced_by is None or run.announced_by in lost]
+            for table, runs in known.items()
+        }
+        return {table: runs for table, runs in waiting.items() if runs}
+
     def _send_tables(self, tables: Sequence[SourceTable], known: _Waiting, keys: _Keys) -> int:
         self._withhold_unknown(tables)
         keys = {window: keys[window] for window in sorted(keys, key=lambda window: window.start)[:MOST_EVENTS]}
@@ -116,7 +141,7 @@ class Announcement:
         budget = MOST_EVENTS
         for table, runs in waiting.items():
             if asset_of(table.sink) not in self._task.outlets:
-                self._journal.announce(run.ref.id for run in runs)
+                self._journal.announce((run.ref.id for run in runs), self._announcer)
                 continue
             rest = self._send_table(table, runs, keys, budget)
             left, budget = left + rest, budget - (len(runs) - rest)
@@ -140,7 +165,7 @@ class Announcement:
     def _send_table(self, table: SourceTable, waiting: Sequence[Run], keys: _Keys, most: int) -> int:
         asset, chosen = asset_of(table.sink), [run for run in waiting if run.window in keys][:most]
         self._send(asset, {run.window: run.facts(self._reader) for run in chosen}, keys)
-        self._journal.announce(run.ref.id for run in chosen)
+        self._journal.announce((run.ref.id for run in chosen), self._announcer)
         if chosen:
             _warn_if_undeclared(self._context, asset)
         return len(waiting) - len(chosen)

@@ -6,7 +6,7 @@ These stay, however old they are, so that every answer about a window stays the 
 |---|---|
 | of each window and landing the last run, the last without a plan, and the last that covered | what is covered |
 | of each window's newest plan the last covered run that counted late rows | the late rows of its next run |
-| runs that have not ended, and covered ones whose asset event was not sent | what is to be done |
+| runs that have not ended, and covered ones whose asset event Airflow may not have | what is to be done |
 | the last runs in order of their windows | which tasks read, and how their windows tile time |
 | of each window the newest plan | what a retry reads |
 | plans of runs that stay, and those where a chain's plan goes on | what a table holds, how a chain tiles |
@@ -147,7 +147,11 @@ def _kept_runs(tries: Sequence[Row[Any]], newest: dict[tuple[datetime, datetime]
 
 
 def _is_open(row: Row[Any]) -> bool:
-    return row.state == "running" or (row.state == "covered" and row.announced_at is None)
+    return row.state == "running" or (row.state == "covered" and not _is_announced(row))
+
+
+def _is_announced(row: Row[Any]) -> bool:
+    return row.announced_at is not None and row.announced_by is None
 
 
 def _kept_plans(plans: Sequence[Any], counting: set[int], before: datetime) -> set[int]:

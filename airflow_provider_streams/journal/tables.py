@@ -144,6 +144,7 @@ landings = Table(
     Column("window_schedule", Text),
     Column("basis", String(STATE_LENGTH)),
     Column("made_at", Moment, nullable=False),
+    Column("key_rule", Json),
     UniqueConstraint("reader_id", "generation", name="streams_landings_once"),
     **_MYSQL,
 )
@@ -151,7 +152,7 @@ landings = Table(
 
 `landing` is its JSON. `table_id` is written into the table. `columns` are the table's: name, type, and the greatest
 number of the reader's pins when the table got it; null: nothing has landed. `window_schedule` says how its windows
-tile time, and `basis` how times become cuts; null: not known.
+tile time, `basis` how times become cuts, and `key_rule` how the reader's DAG writes partition keys; null: not known.
 """
 
 pins = Table(
@@ -207,6 +208,8 @@ runs = Table(
     Column("landing_id", Id),
     Column("written", BigInteger),
     Column("announced_at", Moment),
+    Column("announced_by", Json),
+    Column("announced_key", Text),
     Column("quarantined", BigInteger, nullable=False, default=0),
     Column("dropped", BigInteger, nullable=False, default=0),
     Index("streams_runs_by_window", "reader_id", "window_start", "window_end"),
@@ -216,8 +219,10 @@ runs = Table(
 """Every try to cover a window: `running`, `covered`, `failed` or `lost`. No pin: it failed before it had a plan.
 
 Of covered runs: `late_rows` counts rows of its window that appeared after it was read; null: not counted. `written`
-counts rows in the table; null: not counted. `announced_at` is when its asset event was sent. `quarantined` and
-`dropped` count events that could not be decoded. No `landing_id`: what it read was proven only.
+counts rows in the table; null: not counted. `announced_at` is when its asset event was given to Airflow, under the
+partition key `announced_key`, if any. `announced_by` is the task instance that gave it, until that is known to have
+succeeded: Airflow takes no event from a task that fails. `quarantined` and `dropped` count events that could not be
+decoded. No `landing_id`: what it read was proven only.
 """
 
 cuts = Table(

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_streams.airflow_runtime.task_states import AT_WORK, TaskStates
 from airflow_provider_streams.model.plan.plan import DEFAULT_SPLIT_BYTES, OnLoss, OnUnproven
 from airflow_provider_streams.model.schema.decode_errors import OnDecodeError
 from airflow_provider_streams.model.sinks.sink import Sink
@@ -27,9 +28,6 @@ from airflow_provider_streams.windows.run.request import WindowsOfSpan, check_an
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
-
-_AT_WORK = {"running", "deferred", "queued", "scheduled", "up_for_retry", "up_for_reschedule", "restarting"}
-"""States of a task instance that may yet cover its window."""
 
 
 class BackfillWindowsOperator(LandingOperator):
@@ -160,11 +158,9 @@ class _RunningTasks:
     """The runs whose task instance Airflow still sees at work."""
 
     def __init__(self, ti: Any) -> None:
-        self._ti = ti
+        self._states = TaskStates(ti)
 
     def __contains__(self, run: object) -> bool:
         if not isinstance(run, RunRef):
             return False
-        states = self._ti.get_task_states(dag_id=run.dag_id, task_ids=[run.task_id], run_ids=[run.run_id])
-        name = run.task_id if run.map_index < 0 else f"{run.task_id}_{run.map_index}"
-        return states.get(run.run_id, {}).get(name) in _AT_WORK
+        return self._states.state(run.dag_id, run.run_id, run.task_id, run.map_index) in AT_WORK

@@ -11,6 +11,7 @@ from airflow.utils.state import DagRunState
 
 from airflow_provider_streams import ParquetSink, PublishTime, Window
 from airflow_provider_streams.airflow_features import Feature, has
+from airflow_provider_streams.airflow_runtime import asset_events
 from airflow_provider_streams.connections.journal import open_journal
 from airflow_provider_streams.errors import ReadStalled
 from airflow_provider_streams.operators.asset_events import AnnounceWindowsOperator
@@ -156,6 +157,59 @@ def test_what_a_failed_backfill_landed_is_told_by_the_next_one(dag_test, fake, s
     spark_stand_in.before = lambda _spec: None
     dag_test(filling("second", lake))
     assert sorted(key for key, _ in events("second") if key) == KEYS
+
+
+def break_once(dag, task="fill"):
+    """The task fails after its work: Airflow takes no event of it."""
+    broken = [True]
+
+    def post_execute(context, result=None):
+        if broken and broken.pop():
+            raise RuntimeError("after execute")
+
+    dag.get_task(task)._post_execute_hook = post_execute
+    return dag
+
+
+def told(dag_id):
+    """The windows that Airflow heard of, from events of the table."""
+    return [fact["window"] for key, extra in events(dag_id) if not key for fact in extra["windows"]]
+
+
+TEN = [minutes(n, n + 1).to_json() for n in range(10)]
+
+
+def test_events_of_a_task_that_failed_after_its_work_are_sent_by_its_retry(dag_test, fake, spark_stand_in, lake):
+    fake(events=600)
+    when = {"logical_date": datetime(2026, 11, 20, tzinfo=UTC), "run_after": datetime(2026, 11, 20, tzinfo=UTC)}
+    dag = break_once(filling("retried", lake))
+    assert dag_test(dag, **when).state == DagRunState.FAILED
+    assert events("retried") == []
+    run = dag_test(dag, **when)
+    assert (result(run)["windows"], result(run)["unannounced"], told("retried")) == ([], 0, TEN)
+
+
+def test_events_of_a_task_that_failed_after_its_work_are_sent_by_the_next_run(dag_test, fake, spark_stand_in, lake):
+    fake(events=600)
+    assert dag_test(break_once(filling("lost", lake))).state == DagRunState.FAILED
+    dag_test(filling("finds", lake))
+    assert (events("lost"), told("finds")) == ([], TEN)
+    dag_test(filling("finds", lake))
+    assert told("finds") == TEN, "Airflow has them: the task that sent them succeeded"
+    with open_journal() as journal:
+        assert journal.unannounced(SOURCE.key, "r") == ()
+
+
+def test_what_a_retry_leaves_over_is_sent_later(dag_test, fake, spark_stand_in, lake, monkeypatch):
+    """The first try sent some events, in vain; its retry sends as many, of which others may be the first ones."""
+    fake(events=600)
+    monkeypatch.setattr(asset_events, "MOST_EVENTS", 6)
+    when = {"logical_date": datetime(2026, 11, 20, tzinfo=UTC), "run_after": datetime(2026, 11, 20, tzinfo=UTC)}
+    dag = break_once(filling("left_over", lake, start=EPOCH + 5 * MINUTE))
+    dag_test(dag, **when)
+    assert result(dag_test(filling("all_of_them", lake)))["unannounced"] == 4
+    dag_test(filling("all_of_them", lake))
+    assert told("all_of_them") == TEN
 
 
 @needs(Feature.TASK_STATE)  # `dag.test` says that a run began at its logical date

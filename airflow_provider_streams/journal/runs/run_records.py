@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, Select, select
 
@@ -39,6 +39,15 @@ class TaskInstanceKey:
     task_id: str
     try_number: int
     map_index: int = -1
+
+
+class Announcer(NamedTuple):
+    """A task instance that gave asset events to Airflow; its tries are one."""
+
+    dag_id: str
+    run_id: str
+    task_id: str
+    map_index: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +90,8 @@ class Run:
     """Under which landing; None: its rows were proven only."""
     written: int | None = None
     """Rows in the table; None: not counted."""
+    announced_by: Announcer | None = None
+    """The task instance that gave its asset event to Airflow, as long as it is not known to have succeeded."""
 
     def facts(self, reader: str) -> dict[str, Any]:
         """What an asset's event says of a covered window, as plain JSON values."""
@@ -141,4 +152,5 @@ def _run(row: RowMapping) -> Run:
         Receipt.from_json(row["receipt"]) if row["receipt"] else None,
         row["landing_id"],
         row["written"],
+        Announcer(*row["announced_by"]) if row["announced_by"] else None,
     )

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import Connection, Text, select, type_coerce, update
+from sqlalchemy import Connection, Text, or_, select, type_coerce, update
 
 from airflow_provider_streams.errors import PlanMismatch
 from airflow_provider_streams.journal import landings, pruning
 from airflow_provider_streams.journal.row_ids import JournalPart
 from airflow_provider_streams.journal.runs import run_records as records
 from airflow_provider_streams.journal.runs import run_transitions as moves
-from airflow_provider_streams.journal.runs.run_records import Failure, Run, Started, TaskInstanceKey
+from airflow_provider_streams.journal.runs.run_records import Announcer, Failure, Run, Started, TaskInstanceKey
 from airflow_provider_streams.journal.tables import is_window, pins, runs, shares_time
 from airflow_provider_streams.model.plan.plan import Plan
 from airflow_provider_streams.model.plan.range_pruning import Proof
@@ -184,18 +184,34 @@ class WindowRuns(JournalPart):
             return ()
 
     def unannounced(self, source_key: str, reader: str) -> tuple[Run, ...]:
-        """Covered runs under the reader's landing whose asset events were never sent, in order of their windows."""
+        """Covered runs under the reader's landing whose asset events Airflow may not have, in order of their windows.
+
+        They were never sent, or by a task instance that is not known to have succeeded: `Run.announced_by`.
+        """
         with self._reading(source_key, reader) as (connection, reader_id):
             if (kept := landings.current(connection, reader_id)) is None:
                 return ()
-            left = (runs.c.reader_id == reader_id, moves.covered_under(kept.id), runs.c.announced_at.is_(None))
+            is_open = or_(runs.c.announced_at.is_(None), runs.c.announced_by.is_not(None))
+            left = (runs.c.reader_id == reader_id, moves.covered_under(kept.id), is_open)
             return records.found_runs(connection, *left)
 
-    def announce(self, numbers: Iterable[int]) -> None:
-        """The asset events of these runs are on their way."""
+    def announce(self, numbers: Iterable[int], by: Announcer | None = None) -> None:
+        """The asset events of these runs were given to Airflow, which takes them once that task instance succeeds."""
+        told = {"announced_at": datetime.now(UTC), "announced_by": by}
+        self._note(numbers, told)
+
+    def confirm(self, numbers: Iterable[int]) -> None:
+        """Airflow has the asset events of these runs."""
+        self._note(numbers, {"announced_by": None})
+
+    def withdraw(self, numbers: Iterable[int]) -> None:
+        """Airflow has not got the asset events of these runs: the task instance that gave them did not succeed."""
+        self._note(numbers, {"announced_at": None, "announced_by": None})
+
+    def _note(self, numbers: Iterable[int], values: Mapping[str, Any]) -> None:
         with self._database.writing() as connection:
             for number in numbers:
-                connection.execute(update(runs).where(runs.c.id == number).values(announced_at=datetime.now(UTC)))
+                connection.execute(update(runs).where(runs.c.id == number).values(values))
 
 
 def _proofs(connection: Connection, reader_id: int | None, window: Window) -> tuple[Proof, ...]:

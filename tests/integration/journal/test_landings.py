@@ -10,7 +10,7 @@ import pytest
 
 from airflow_provider_streams.errors import PlanMismatch, RowCountDecreased, WindowsOverlap
 from airflow_provider_streams.journal.landings import NewLanding
-from airflow_provider_streams.journal.runs.run_records import TaskInstanceKey
+from airflow_provider_streams.journal.runs.run_records import Announcer, TaskInstanceKey
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.journal.tables import landings
 from airflow_provider_streams.model.plan.plan import Loss, Plan
@@ -442,6 +442,16 @@ def test_what_was_landed_and_not_announced_is_known(journal, orders, reads, hour
     journal.land_as(KEY, READER, landing("elsewhere"), after=orders)
     assert journal.unannounced(KEY, READER) == ()
     assert journal.unannounced(KEY, "another reader") == ()
+
+
+def test_what_a_task_gave_to_airflow_is_open_until_the_task_is_known_to_have_succeeded(journal, orders, reads, hour):
+    first, second = (reads.cover(hour(number), orders) for number in (0, 1))
+    by = Announcer("d", "r", "t", -1)
+    journal.announce([first, second], by)
+    assert [run.announced_by for run in journal.unannounced(KEY, READER)] == [by, by]
+    journal.confirm([first])
+    journal.withdraw([second])
+    assert [(run.ref.id, run.announced_by) for run in journal.unannounced(KEY, READER)] == [(second, None)]
 
 
 # Sources and readers

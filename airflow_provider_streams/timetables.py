@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from airflow_provider_streams.airflow_features import Feature, core_timetable, has
 from airflow_provider_streams.errors import InvalidWindow
-from airflow_provider_streams.model.window.partition_key import KEY_FORMAT, PartitionKeys, partition_key
+from airflow_provider_streams.model.window.partition_key import KEY_FORMAT, KeyRule, PartitionKeys
 from airflow_provider_streams.model.window.window import EPOCH, Window, in_utc
 from airflow_provider_streams.model.window.window_schedule import (
     Calendar,
@@ -383,7 +383,7 @@ def partition_keys(
     facts = run_facts(context)
     own = window if facts.partition_key is None else _own_window(facts, window)
     timetable = getattr(context.get("dag"), "timetable", None)
-    return PartitionKeys(own, facts.partition_key, partial(_key_in, timetable), key_format)
+    return PartitionKeys(own, facts.partition_key, partial(_key_in, timetable), key_format, _key_rule(timetable))
 
 
 def _own_window(facts: RunFacts, window: Window | None) -> Window | None:
@@ -401,6 +401,12 @@ def _own_window(facts: RunFacts, window: Window | None) -> Window | None:
     return cell if cell.start == start else None
 
 
+def _key_rule(timetable: Any) -> KeyRule | None:
+    """How a timetable of a cron expression writes keys; None: it writes none, or is another one."""
+    told = {} if timetable is None or _mappers_of(core := core_timetable(timetable)) else core.serialize()
+    return KeyRule(told["key_format"], str(told["timezone"])) if "key_format" in told else None
+
+
 def _recent_key(timetable: Any) -> str | None:
     """An example of the keys of a timetable; None: it does not tell how it writes them."""
     window_schedule = schedule_of_timetable(timetable)
@@ -416,8 +422,8 @@ def _key_in(timetable: Any, window: Window) -> str | None:
     if mappers := _mappers_of(core):
         found = {_key_by(_naming(one), window) for one in mappers if _schedule_of_mapper(one) is not None}
         return found.pop() if len(found) == 1 else None
-    key_format = core.serialize().get("key_format")
-    return None if key_format is None else partition_key(window, window_schedule, str(key_format))
+    rule = _key_rule(timetable)
+    return None if rule is None else rule.key(window)
 
 
 def _key_by(mapper: Any, window: Window) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Asset
@@ -22,14 +22,14 @@ from airflow.sdk.definitions.asset import AssetUniqueKey
 from airflow.sdk.definitions.mappedoperator import MappedOperator
 
 from airflow_provider_streams.airflow_features import Feature, has
-from airflow_provider_streams.airflow_runtime.task_states import AT_WORK, TaskStates
+from airflow_provider_streams.airflow_runtime.task_states import AT_WORK, CLEARED, TaskStates
 from airflow_provider_streams.errors.counted import counted
 from airflow_provider_streams.journal.runs.run_records import Announcer
 from airflow_provider_streams.model.asset_uri import may_shorten, short_uri
 from airflow_provider_streams.model.sinks.placeholders import SourceTable, is_fan_out
 from airflow_provider_streams.model.sinks.sink import Sink
 from airflow_provider_streams.model.sinks.table_name import ANY
-from airflow_provider_streams.model.window.partition_key import PartitionKeys
+from airflow_provider_streams.model.window.partition_key import Known, PartitionKeys
 from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.windows.claim.landing_defaults import schedule_of
 
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
 MOST_EVENTS = 100
 """How many windows one task announces: Airflow stores them while the task's end waits, which SQLite takes badly."""
-
-_UNIQUE = "give the timetable the zone UTC, or a key_format with %z"
 
 _log = logging.getLogger(__name__)
 
@@ -102,7 +100,7 @@ class Announcement:
         if not waiting:
             withhold(self._task, (self._sink, *(table.sink for table in tables)))
             return 0
-        keys = self._keys_of(tables[0], [run.window for runs in waiting.values() for run in runs])
+        keys = self._keys_of(waiting)
         if not is_fan_out(self._sink):
             (table,) = tables
             left = self._send_table(table, waiting[table], keys, MOST_EVENTS)
@@ -124,7 +122,7 @@ class Announcement:
                 sent.setdefault(run.announced_by, []).append(run.ref.id)
         states = {one: None if one == self._announcer else self._states.state(*one) for one in sent}
         self._journal.confirm(run for one, runs in sent.items() if states[one] == "success" for run in runs)
-        lost = {one for one, state in states.items() if state != "success" and state not in AT_WORK}
+        lost = {one for one, state in states.items() if state not in {"success", CLEARED, *AT_WORK}}
         self._journal.withdraw(run for one in lost for run in sent[one])
         waiting = {
             table: [run for run in runs if run.announced_by is None or run.announced_by in lost]
@@ -141,7 +139,7 @@ class Announcement:
         budget = MOST_EVENTS
         for table, runs in waiting.items():
             if asset_of(table.sink) not in self._task.outlets:
-                self._journal.announce((run.ref.id for run in runs), self._announcer)
+                self._announce(runs, keys)
                 continue
             rest = self._send_table(table, runs, keys, budget)
             left, budget = left + rest, budget - (len(runs) - rest)
@@ -165,7 +163,7 @@ class Announcement:
     def _send_table(self, table: SourceTable, waiting: Sequence[Run], keys: _Keys, most: int) -> int:
         asset, chosen = asset_of(table.sink), [run for run in waiting if run.window in keys][:most]
         self._send(asset, {run.window: run.facts(self._reader) for run in chosen}, keys)
-        self._journal.announce((run.ref.id for run in chosen), self._announcer)
+        self._announce(chosen, keys)
         if chosen:
             _warn_if_undeclared(self._context, asset)
         return len(waiting) - len(chosen)
@@ -178,29 +176,56 @@ class Announcement:
         facts = {window: _facts(window, self._reader, of_window) for window, of_window in landed.items()}
         self._send(asset_of(self._sink), facts, keys)
 
-    def _keys_of(self, table: SourceTable, windows: Iterable[Window]) -> dict[Window, str | None]:
+    def _announce(self, told: Sequence[Run], keys: _Keys) -> None:
+        given = {run.ref.id: keys[run.window] for run in told}
+        self._journal.announce(given, self._announcer, given)
+
+    def _keys_of(self, waiting: _Waiting) -> dict[Window, str | None]:
         """The keys of the windows that this run may announce; None: it has none. No two have the same."""
+        windows = list(dict.fromkeys(run.window for runs in waiting.values() for run in runs))
+        source_key = next(iter(waiting)).source.key
         # the keys are in the schedule's time zone
-        window_schedule = schedule_of(self._journal, table.source.key, self._reader)
-        own_key, nameless = self._keys.own_key, []
-        found: dict[Window, str | None] = {}
-        for window in dict.fromkeys(windows):
-            key = self._keys.key(window, window_schedule)
-            if key is not None and not has(Feature.PARTITION_EVENTS) and key != own_key:
-                key = None
-            if key in found.values() and key is not None:
-                _log.warning("%s has the key %r of another window, so it is not announced: %s", window, key, _UNIQUE)
-            elif key is None and own_key is not None and self._keys.key_format is not None:
-                nameless.append(str(window))
-            else:
-                found[window] = key
+        window_schedule = schedule_of(self._journal, source_key, self._reader)
+        known = self._journal.known_keys(source_key, self._reader, windows, [])
+        keys = {window: self._keys.key(window, window_schedule, known) for window in windows}
+        if self._keys.rule is not None and self._keys.writes(keys):
+            for table in waiting:
+                self._journal.note_key_rule(table.source.key, self._reader, self._keys.rule)
+        if not has(Feature.PARTITION_EVENTS):
+            keys = {window: key if key == self._keys.own_key else None for window, key in keys.items()}
+        self._warn_of_nameless(keys)
+        known = self._journal.known_keys(source_key, self._reader, windows, [key for key in keys.values() if key])
+        return dict(self._unique(keys, known))
+
+    def _warn_of_nameless(self, keys: _Keys) -> None:
+        nameless = ", ".join(str(window) for window, key in keys.items() if self._waits(key))
         if nameless:
             _log.warning(
                 "This DAG's timetable does not tell by which rule it wrote the key %r of this run, so there is no "
                 "event of %s under the keys of %s: run the DAG for their partitions",
-                *(own_key, self._sink.location, ", ".join(nameless)),
+                *(self._keys.own_key, self._sink.location, nameless),
             )
-        return found
+
+    def _waits(self, key: str | None) -> bool:
+        """Whether a window of this key is left to a run that can name it: Airflow would give this run's key to it."""
+        return key is None and self._keys.own_key is not None and self._keys.key_format is not None
+
+    def _unique(self, keys: _Keys, known: Known) -> Iterator[tuple[Window, str | None]]:
+        taken = {key: window for window, key in known.keys.items()}
+        for window, key in keys.items():
+            other = None if key is None else taken.get(key, window)
+            if other not in (None, window):
+                _log.warning(
+                    "%s has no event of %s under its key %r, which is the key of %s: its reader's windows are named in "
+                    "two time zones, or the key tells no offset where clocks go back. Read the other window again "
+                    "under its own key, or give the timetable the zone UTC",
+                    *(window, self._sink.location, key, other),
+                )
+                key = None  # noqa: PLW2901 - an event under it would start what waits for the other window
+            elif key is not None:
+                taken[key] = window
+            if not self._waits(key):
+                yield window, key
 
     def _send(self, asset: Asset, facts: Mapping[Window, _Facts], keys: _Keys) -> None:
         """One event of an asset with the facts of all windows, and one for each under its key.

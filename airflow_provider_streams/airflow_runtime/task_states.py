@@ -7,7 +7,9 @@ from typing import Any, Final
 AT_WORK: Final = frozenset(
     {"running", "deferred", "queued", "scheduled", "up_for_retry", "up_for_reschedule", "restarting"}
 )
-"""States of a task instance that may yet succeed."""
+"""States of a task instance that was started."""
+CLEARED: Final = "cleared"
+"""It is going to be started; Airflow calls this no state."""
 
 
 class TaskStates:
@@ -21,7 +23,10 @@ class TaskStates:
         self._ti = ti
 
     def state(self, dag_id: str, run_id: str, task_id: str, map_index: int) -> str | None:
-        """A task instance's state; None: it is not there any more, or was cleared."""
-        states = self._ti.get_task_states(dag_id=dag_id, task_ids=[task_id], run_ids=[run_id])
-        found = states.get(run_id, {}).get(task_id if map_index < 0 else f"{task_id}_{map_index}")
-        return None if found is None else str(getattr(found, "value", found))
+        """A task instance's state, `CLEARED` if it has none; None: the task instance is not there any more."""
+        states = self._ti.get_task_states(dag_id=dag_id, task_ids=[task_id], run_ids=[run_id]).get(run_id, {})
+        name = task_id if map_index < 0 else f"{task_id}_{map_index}"
+        if name not in states:
+            return None
+        found = states[name]
+        return CLEARED if found is None else str(getattr(found, "value", found))

@@ -14,6 +14,7 @@ from airflow_provider_streams.journal import row_ids
 from airflow_provider_streams.journal.row_ids import JournalPart
 from airflow_provider_streams.journal.tables import landings, pins, runs
 from airflow_provider_streams.model.sinks.landing import Schema, grown, new_columns
+from airflow_provider_streams.model.window.partition_key import KeyRule
 
 _EARLIER: Final = "earlier"
 """A key in addition to those of `Landing.to_json`: see `StoredLanding.earlier`."""
@@ -141,6 +142,21 @@ class Landings(JournalPart):
             if (filled := kept.filled(new)) != kept:
                 _update(connection, kept.id, window_schedule=filled.window_schedule, basis=filled.basis)
             return filled
+
+    def note_key_rule(self, source_key: str, reader: str, rule: KeyRule) -> None:
+        """From now on, the windows of the reader's landing have keys as its DAG's timetable writes them."""
+        with self._reading(source_key, reader) as (connection, reader_id):
+            kept = current(connection, reader_id)
+            if kept is None or key_rule(connection, kept.id) == rule:
+                return
+        with self._database.writing() as connection:
+            _update(connection, kept.id, key_rule=rule)
+
+
+def key_rule(connection: Connection, landing_id: int) -> KeyRule | None:
+    """How partition keys of a landing's windows are written; None: its reader's DAG has not told."""
+    kept = connection.execute(select(landings.c.key_rule).where(landings.c.id == landing_id)).scalar()
+    return None if kept is None else KeyRule(*kept)
 
 
 def current(connection: Connection, reader_id: int | None) -> StoredLanding | None:

@@ -49,9 +49,9 @@ class BackfillWindowsOperator(LandingOperator):
             rows shown in the coverage, and read again with `select="late"`. None: late rows are not looked for.
         max_bytes: stored bytes that one Spark job reads.
         max_windows: windows that one Spark job reads.
-        partition_key_format: how a window's start becomes the partition key of its asset event, as the reading DAG's
-            `CronPartitionTimetable` writes it; None: such windows have no event under a key. Windows that are
-            partitions of this DAG's own timetable have the keys that it gives them.
+        partition_key_format: how a window's start becomes the partition key of its asset event, until the DAG that
+            reads the windows on schedule has told how its timetable writes keys; None: such windows have no event under
+            a key. Windows that are partitions of this DAG's own timetable have the keys that it gives them.
 
     The other arguments are those of `LandingOperator`. `reader` names the reader of the task that reads the windows on
     schedule; `basis` is one whose windows need no order. With `on_loss="record"`, the rest of lost windows is read;

@@ -66,6 +66,7 @@ def dag_test(migrated_database: Path, monkeypatch: pytest.MonkeyPatch) -> Callab
     from airflow.models import dagrun
     from airflow.models.dagbundle import DagBundleModel
     from airflow.utils.session import create_session
+    from sqlalchemy import update
 
     make = dagrun.get_or_create_dagrun
 
@@ -86,6 +87,9 @@ def dag_test(migrated_database: Path, monkeypatch: pytest.MonkeyPatch) -> Callab
             return dag.test(logical_date=cells.after(partition), **arguments)
 
         def of_partition(*, session: Any, **how: Any) -> Any:
+            # `dag.test` deletes the DAG's other run without a logical date
+            other = (dagrun.DagRun.dag_id == dag.dag_id, dagrun.DagRun.logical_date.is_(None))
+            session.execute(update(dagrun.DagRun).where(*other).values(logical_date=datetime.now(UTC)))
             made = make(session=session, **how)
             made.partition_date, made.partition_key = partition, key_of_partition(dag, partition)
             session.commit()

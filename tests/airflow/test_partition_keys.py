@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from airflow.sdk import DAG, Asset
 from airflow.utils.state import DagRunState
+from pendulum import FixedTimezone
 from sqlalchemy import select
 
 from airflow_provider_streams import ParquetSink, PublishTime, Window
@@ -174,6 +175,64 @@ def test_the_key_of_a_run_whose_window_failed_is_not_announced(dag_test, fake, s
         "20261120.1000": "10:00",
         "20261120.1001": "10:01",
     }
+
+
+def backfill_of(dag_id, sink, minutes, **arguments):
+    """Of another DAG than the reader's."""
+    span = {"start": EPOCH, "end": EPOCH + minutes * MINUTE, "window_length": MINUTE}
+    return reading(dag_id, sink, None, BackfillWindowsOperator, reader="r", **span, **arguments)
+
+
+def keyed(dag_id):
+    return {key: extra["window"]["start"][11:16] for key, extra in events(dag_id) if key}
+
+
+def test_a_dag_that_names_windows_in_another_zone_than_an_earlier_backfill(dag_test, fake, spark_stand_in, lake):
+    """No key is that of two windows: the DAG's windows wait until those that the backfill named have their own keys."""
+    fake(events=600)
+    dag_test(backfill_of("came_first", lake, 2))
+    assert keyed("came_first") == {"2026-11-20T10:00:00": "10:00", "2026-11-20T10:01:00": "10:01"}
+    # its clocks are a minute ahead
+    dag = reading("own_zone", lake, timetable("%Y-%m-%dT%H:%M:%S", zone=FixedTimezone(60)), reader="r")
+    dag_test(dag, partition=EPOCH)
+    assert events("own_zone") == []
+    dag_test(dag, partition=EPOCH + MINUTE)
+    assert keyed("own_zone") == {"2026-11-20T10:02:00": "10:01"}
+    dag_test(dag, partition=EPOCH + 2 * MINUTE)
+    assert keyed("own_zone") == {
+        "2026-11-20T10:01:00": "10:00",
+        "2026-11-20T10:02:00": "10:01",
+        "2026-11-20T10:03:00": "10:02",
+    }
+
+
+def test_a_backfill_elsewhere_writes_the_keys_of_the_dag_that_reads(dag_test, fake, spark_stand_in, lake):
+    fake(events=600)
+    dag = reading("has_read", lake, timetable(zone=FixedTimezone(60)), reader="r")
+    dag_test(dag, partition=EPOCH + 3 * MINUTE)
+    dag_test(backfill_of("fills_others", lake, 2))
+    assert keyed("fills_others") == {"20261120.1001": "10:00", "20261120.1002": "10:01"}
+
+
+def test_a_window_that_is_read_again_elsewhere_keeps_its_key(dag_test, fake, spark_stand_in, lake):
+    fake(events=600)
+    dag_test(backfill_of("names", lake, 1, partition_key_format="%H.%M"))
+    dag_test(backfill_of("names_again", lake, 2, select="all"))
+    assert keyed("names_again") == {"10.00": "10:00", "2026-11-20T10:01:00": "10:01"}
+
+
+def test_of_two_windows_that_the_dag_names_alike_the_second_is_not_announced(
+    dag_test, fake, spark_stand_in, lake, waiting, *, caplog
+):
+    """As an hour that comes twice in autumn, if its key tells no offset."""
+    fake(events=600)
+    dag = reading("alike", lake, timetable("%Y-%m-%dT%H"))
+    started = waiting("waits_for_alike", lake.asset_uri)
+    for minute in (0, 1):
+        dag_test(dag, partition=EPOCH + minute * MINUTE)
+    assert keyed("alike") == {"2026-11-20T10": "10:00"}
+    assert started() == ["2026-11-20T10"]
+    assert "which is the key of 2026-11-20T10:00:00Z/2026-11-20T10:01:00Z" in caplog.text
 
 
 def test_a_dag_scheduled_by_the_table_alone_starts_from_runs_without_a_key(dag_test, fake, spark_stand_in, lake):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -25,11 +25,13 @@ from airflow_provider_streams.model.plan.plan import Plan
 from airflow_provider_streams.model.plan.range_pruning import Proof
 from airflow_provider_streams.model.plan.receipt import Receipt
 from airflow_provider_streams.model.sinks.landing import Landed
+from airflow_provider_streams.model.window.partition_key import NOTHING, Known
 from airflow_provider_streams.model.window.window import Window
 
 MOST_PROOFS: Final = 64
 """So many receipts are looked at to narrow one plan."""
 
+_AT_ONCE = 500
 _log = logging.getLogger(__name__)
 
 
@@ -195,10 +197,43 @@ class WindowRuns(JournalPart):
             left = (runs.c.reader_id == reader_id, moves.covered_under(kept.id), is_open)
             return records.found_runs(connection, *left)
 
-    def announce(self, numbers: Iterable[int], by: Announcer | None = None) -> None:
-        """The asset events of these runs were given to Airflow, which takes them once that task instance succeeds."""
-        told = {"announced_at": datetime.now(UTC), "announced_by": by}
-        self._note(numbers, told)
+    def announce(
+        self, numbers: Iterable[int], by: Announcer | None = None, keys: Mapping[int, str | None] | None = None
+    ) -> None:
+        """The asset events of these runs were given to Airflow, which takes them once that task instance succeeds.
+
+        A window has the partition key that it was announced under last.
+        """
+        now = datetime.now(UTC)
+        with self._database.writing() as connection:
+            for number in numbers:
+                key = (keys or {}).get(number)
+                told = {"announced_at": now, "announced_by": by, "announced_key": key}
+                connection.execute(update(runs).where(runs.c.id == number).values(told))
+                if key is not None:
+                    row = moves.locked(connection, number)
+                    others = (is_window(runs, row["reader_id"], moves.window_of(row)), runs.c.id != number)
+                    connection.execute(update(runs).where(*others).values(announced_key=None))
+
+    def known_keys(self, source_key: str, reader: str, windows: Collection[Window], keys: Sequence[str]) -> Known:
+        """How partition keys of a reader's windows are written, and under which ones they were announced.
+
+        Of its present landing: all windows among these ones, and those of these keys.
+        """
+        with self._reading(source_key, reader) as (connection, reader_id):
+            if (kept := landings.current(connection, reader_id)) is None or not windows:
+                return NOTHING
+            found = select(runs.c.window_start, runs.c.window_end, runs.c.announced_key).where(
+                runs.c.reader_id == reader_id, moves.covered_under(kept.id), runs.c.announced_key.is_not(None)
+            )
+            among = runs.c.window_start.between(min(one.start for one in windows), max(one.start for one in windows))
+            rules = [
+                among,
+                *(runs.c.announced_key.in_(keys[at : at + _AT_ONCE]) for at in range(0, len(keys), _AT_ONCE)),
+            ]
+            rows = [row for rule in rules for row in connection.execute(found.where(rule).order_by(runs.c.id))]
+            told = {Window(row.window_start, row.window_end): row.announced_key for row in rows}
+            return Known(landings.key_rule(connection, kept.id), told)
 
     def confirm(self, numbers: Iterable[int]) -> None:
         """Airflow has the asset events of these runs."""

@@ -188,7 +188,7 @@ def keyed(dag_id):
 
 
 def test_a_dag_that_names_windows_in_another_zone_than_an_earlier_backfill(dag_test, fake, spark_stand_in, lake):
-    """No key is that of two windows: the DAG's windows wait until those that the backfill named have their own keys."""
+    """No two windows have one key: the DAG's windows wait until those that the backfill named have their own keys."""
     fake(events=600)
     dag_test(backfill_of("came_first", lake, 2))
     assert keyed("came_first") == {"2026-11-20T10:00:00": "10:00", "2026-11-20T10:01:00": "10:01"}

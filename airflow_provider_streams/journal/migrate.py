@@ -13,7 +13,7 @@ from sqlalchemy import Connection, inspect, text
 
 from airflow_provider_streams.errors import JournalError
 
-HEAD: Final = "0002"
+HEAD: Final = "0001"
 """The newest revision in `migrations/versions`."""
 
 VERSION_TABLE: Final = "streams_alembic_version"

@@ -78,7 +78,7 @@ test-fast: env ## the quick tests that start nothing
 	$(PY) -m tests.gate fast $(ARGS)
 
 # The Airflow side: the rest of the package does not import Airflow.
-LOWEST := $(addprefix tests/unit/,airflow_runtime cli connections hooks operators plugin sensors triggers) \
+LOWEST := $(addprefix tests/unit/,airflow_runtime cli connections hooks operators plugin sensors timetables triggers) \
 	$(wildcard tests/unit/test_*.py) tests/airflow tests/integration/pulsar/test_messages_without_shared_streams.py
 
 # Of it, what shows within minutes that an older Airflow still has all of it: imports, discovery, forms, triggers on a

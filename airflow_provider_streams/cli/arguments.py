@@ -282,7 +282,7 @@ def _landing(args: Namespace) -> Landing | None:
 def _of_task(args: Namespace) -> Reading:
     """As a DAG's task reads: its source, sink, transform and reader are written in the DAG alone."""
     from airflow_provider_streams.cli.dag_task import load_task  # noqa: PLC0415 - Airflow's DAG files when asked for
-    from airflow_provider_streams.timetables import schedule_of_timetable  # noqa: PLC0415
+    from airflow_provider_streams.timetables.dag_timetable import schedule_of_timetable  # noqa: PLC0415
 
     lands = names_sink(args) or getattr(args, "columns", None) or _payloads(args)
     if args.source or args.topic or lands or any(getattr(args, name, None) for name in _DETAILS):

@@ -17,7 +17,7 @@ from airflow_provider_streams.model.window.partition_key import KEY_FORMAT
 from airflow_provider_streams.operators.base import add_assets
 from airflow_provider_streams.retry import terminal_errors
 from airflow_provider_streams.template_rendering import RendersValues
-from airflow_provider_streams.timetables import partition_keys
+from airflow_provider_streams.timetables.run_facts import partition_keys
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

@@ -18,7 +18,7 @@ from airflow_provider_streams.operators.base import LandingOperator
 from airflow_provider_streams.operators.landing_arguments import UNSAID
 from airflow_provider_streams.operators.previous_attempts import PreviousAttempts
 from airflow_provider_streams.retry import terminal_errors
-from airflow_provider_streams.timetables import partition_keys, run_facts
+from airflow_provider_streams.timetables.run_facts import partition_keys, run_facts
 from airflow_provider_streams.windows.claim.overrides import Overlap
 from airflow_provider_streams.windows.plan.airflow_run_window import resolve_window
 from airflow_provider_streams.windows.run.request import OneWindow

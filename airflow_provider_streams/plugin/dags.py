@@ -20,7 +20,7 @@ from airflow_provider_streams.errors import InvalidWindow
 from airflow_provider_streams.journal.reader_overview import ReadingTask
 from airflow_provider_streams.model.window.window import Window, in_utc
 from airflow_provider_streams.model.window.window_schedule import WindowSchedule
-from airflow_provider_streams.timetables import schedule_of_timetable
+from airflow_provider_streams.timetables.dag_timetable import schedule_of_timetable
 
 MOST_RUNS: Final = 5_000
 _MARGIN, _DAY = timedelta(hours=1), timedelta(days=1)

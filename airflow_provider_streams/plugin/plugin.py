@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from airflow.plugins_manager import AirflowPlugin
 from airflow.providers.common.compat.sdk import conf
 
-from airflow_provider_streams.schedule_timetable import WindowScheduleTimetable
+from airflow_provider_streams.timetables.window_schedule_timetable import WindowScheduleTimetable
 from airflow_provider_streams.version import __version__
 
 URL_PREFIX = "/streams"

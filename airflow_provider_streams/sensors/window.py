@@ -18,7 +18,8 @@ from airflow_provider_streams.sensors.base import StateSensor
 from airflow_provider_streams.systems.registry import declaration_of
 from airflow_provider_streams.systems.source_json import source_to_json
 from airflow_provider_streams.template_rendering import is_late_value
-from airflow_provider_streams.timetables import run_facts, schedule_of_timetable
+from airflow_provider_streams.timetables.dag_timetable import schedule_of_timetable
+from airflow_provider_streams.timetables.run_facts import run_facts
 from airflow_provider_streams.triggers.window import RunWindowReadyTrigger, WindowReadyTrigger
 from airflow_provider_streams.windows.plan.airflow_run_window import resolve_window
 from airflow_provider_streams.windows.plan.readiness import WindowQuestion

@@ -11,7 +11,7 @@ from airflow_provider_streams.errors import InvalidWindow
 from airflow_provider_streams.hooks.base import hook_for
 from airflow_provider_streams.model.window.readiness import Readiness
 from airflow_provider_streams.model.window.window_schedule import parse_schedule
-from airflow_provider_streams.timetables import run_facts
+from airflow_provider_streams.timetables.run_facts import run_facts
 from airflow_provider_streams.triggers.base import SourceTrigger, StateTrigger, StoredTrigger
 from airflow_provider_streams.windows.plan.airflow_run_window import RunFacts, resolve_window
 from airflow_provider_streams.windows.plan.readiness import WindowQuestion

@@ -19,7 +19,7 @@ import pytest
 from airflow_provider_streams.airflow_features import Feature, core_timetable, dag_bags, has
 from airflow_provider_streams.systems.rest.server_date import ServerClock
 from airflow_provider_streams.testing.landing import run_without_spark
-from airflow_provider_streams.timetables import schedule_of_timetable
+from airflow_provider_streams.timetables.dag_timetable import schedule_of_timetable
 from tests.airflow.shop import AHEAD, PUBLISHED, TO_BE_PUBLISHED, TORN, Topic, open_shop, take_orders
 
 BUNDLE = "testing"

@@ -135,7 +135,7 @@ def runs_of(action) -> list[Window]:
     from airflow.models.backfill import _get_info_list
     from airflow.models.serialized_dag import SerializedDagModel
 
-    from airflow_provider_streams.timetables import schedule_of_timetable
+    from airflow_provider_streams.timetables.dag_timetable import schedule_of_timetable
 
     dag = SerializedDagModel.get_dag(action.body["dag_id"])
     dates = (datetime.fromisoformat(action.body[name]) for name in ("from_date", "to_date"))

@@ -17,7 +17,8 @@ from airflow_provider_streams.operators.asset_events import AnnounceWindowsOpera
 from airflow_provider_streams.operators.backfill import BackfillWindowsOperator
 from airflow_provider_streams.operators.read import ReadWindowOperator
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource
-from airflow_provider_streams.timetables import run_facts, window_timetable
+from airflow_provider_streams.timetables import window_timetable
+from airflow_provider_streams.timetables.run_facts import run_facts
 from airflow_provider_streams.windows.plan.airflow_run_window import resolve_window
 from tests.airflow.test_events import events
 from tests.airflow_versions import needs

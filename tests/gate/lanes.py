@@ -41,7 +41,7 @@ _LONG_UNITS = (
     "tests/unit/journal",
     "tests/unit/servers",
     "tests/unit/triggers",
-    "tests/unit/test_timetables.py",
+    "tests/unit/timetables/test_timetables.py",
 )
 WITHOUT_SERVERS = "not (dagtest or pulsar or pravega or spark or stack or postgres or lake or install)"
 

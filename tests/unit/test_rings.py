@@ -39,8 +39,7 @@ AIRFLOWS = {
     "retry": {"airflow_features", "errors"},
     "template_fields": {"errors", "model", "systems"},
     "template_rendering": {"errors", "model", "retry", "systems", "template_fields"},
-    "schedule_timetable": {"model"},
-    "timetables": {"airflow_features", "errors", "model", "schedule_timetable", "windows"},
+    "timetables": {"airflow_features", "errors", "model", "windows"},
     "connections": {*INNER, "airflow_features"},
     "hooks": {*INNER, "airflow_features", "connections"},
     "airflow_runtime": {*INNER, "airflow_features", "connections", "hooks"},
@@ -48,7 +47,7 @@ AIRFLOWS = {
     "sensors": {*_HOOKS, "retry", "template_rendering", "timetables", "triggers"},
     "operators": {*_HOOKS, "doctor", "retry", "template_rendering", "timetables", "triggers"},
     "queues": {"triggers"},
-    "plugin": {*_HOOKS, "schedule_timetable", "timetables"},
+    "plugin": {*_HOOKS, "timetables"},
     "doctor": _HOOKS,
     "cli": {*_HOOKS, "doctor", "template_fields", "timetables"},
 }

@@ -27,7 +27,7 @@ from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.sinks.sink import Sink
 from airflow_provider_streams.model.stream.source import Source
 from airflow_provider_streams.systems.registry import declaration_of
-from airflow_provider_streams.timetables import CronSchedule
+from airflow_provider_streams.timetables.cron_schedule import CronSchedule
 
 HOURLY: Final = "@hourly"
 _DAG_ID: Final = re.compile(r"[\w.-]{1,240}", re.ASCII)

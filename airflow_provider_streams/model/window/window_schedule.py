@@ -28,7 +28,7 @@ from airflow_provider_streams.model.window.window import EPOCH, Window, in_utc, 
 
 Unit = Literal["h", "d", "w", "mo", "y"]
 
-CRON = "airflow_provider_streams.timetables:CronSchedule"
+CRON = "airflow_provider_streams.timetables.cron_schedule:CronSchedule"
 """It computes ticks as Airflow does. `model` does not import Airflow, so it is loaded when it is used."""
 
 _LENGTH = re.compile(r"(?P<length>[\d.]+[smh])(?: *\+(?P<shift>[\d.]+[smh]))?")

@@ -15,13 +15,13 @@ from airflow.timetables.base import DataInterval, TimeRestriction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airflow_provider_streams import schedule_timetable
 from airflow_provider_streams.airflow_features import core_timetable
 from airflow_provider_streams.errors import InvalidWindow
 from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.model.window.window_schedule import Every, parse_schedule
-from airflow_provider_streams.schedule_timetable import WindowScheduleTimetable
-from airflow_provider_streams.timetables import schedule_of_timetable, window_timetable
+from airflow_provider_streams.timetables import window_schedule_timetable, window_timetable
+from airflow_provider_streams.timetables.dag_timetable import schedule_of_timetable
+from airflow_provider_streams.timetables.window_schedule_timetable import WindowScheduleTimetable
 from tests.airflow_versions import deserialized, serialized
 from tests.seeds import examples
 
@@ -40,7 +40,7 @@ def clock(monkeypatch):
             def now(cls, tz=None):
                 return moment.astimezone(tz)
 
-        monkeypatch.setattr(schedule_timetable, "datetime", Clock)
+        monkeypatch.setattr(window_schedule_timetable, "datetime", Clock)
         for module in (airflow_interval, airflow_trigger):
             monkeypatch.setattr(module, "utcnow", lambda: pendulum.instance(moment))
 

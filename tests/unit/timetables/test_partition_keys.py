@@ -31,16 +31,12 @@ from pendulum import FixedTimezone
 
 from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.model.window.window_schedule import parse_schedule
-from airflow_provider_streams.timetables import (
-    CronSchedule,
-    _key_in,
-    _schedule_of_mapper,
-    partition_keys,
-    schedule_of_timetable,
-)
+from airflow_provider_streams.timetables.cron_schedule import CronSchedule
+from airflow_provider_streams.timetables.dag_timetable import _schedule_of_mapper, key_in, schedule_of_timetable
+from airflow_provider_streams.timetables.run_facts import partition_keys
 from airflow_provider_streams.windows.plan.airflow_run_window import RunFacts, resolve_window
 from tests.seeds import examples
-from tests.unit.test_timetables import CRONS, ZONES, moments
+from tests.unit.timetables.test_timetables import CRONS, ZONES, moments
 
 TEN = datetime(2026, 11, 20, 10, tzinfo=UTC)
 
@@ -168,7 +164,7 @@ def test_a_window_has_the_key_that_the_dags_mapper_gives_it(mapper_type, zone, m
     window = window_schedule.cell(moment)
     for whole in (mapper, RollupMapper(upstream_mapper=mapper, window=DayWindow())):
         timetable = SimpleNamespace(default_partition_mapper=whole)
-        assert _key_in(timetable, window) == mapper.to_downstream(moment.strftime(mapper.input_format))
+        assert key_in(timetable, window) == mapper.to_downstream(moment.strftime(mapper.input_format))
 
 
 @pytest.mark.parametrize(
@@ -192,7 +188,7 @@ def test_the_run_of_a_key_reads_the_period_of_the_mapper_that_wrote_it(mapper, u
     facts = [RunFacts(date, window_schedule=schedule_of_timetable(timetable)) for date in dates]
     windows = [resolve_window(None, None, one).window for one in facts]
     assert [window.length / timedelta(days=1) for window in windows] == lengths
-    assert [_key_in(timetable, window) for window in windows] == keys
+    assert [key_in(timetable, window) for window in windows] == keys
 
 
 def test_each_asset_may_have_a_mapper_of_its_own():

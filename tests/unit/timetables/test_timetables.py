@@ -12,11 +12,13 @@ from airflow.sdk import DAG
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airflow_provider_streams import timetables
 from airflow_provider_streams.errors import InvalidWindow
 from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.model.window.window_schedule import Every, parse_schedule
-from airflow_provider_streams.timetables import CronSchedule, run_facts, schedule_of_timetable, window_timetable
+from airflow_provider_streams.timetables import cron_schedule, window_timetable
+from airflow_provider_streams.timetables.cron_schedule import CronSchedule
+from airflow_provider_streams.timetables.dag_timetable import schedule_of_timetable
+from airflow_provider_streams.timetables.run_facts import run_facts
 from airflow_provider_streams.windows.plan.airflow_run_window import resolve_window
 from tests.airflow_versions import sdk_timetable
 from tests.seeds import examples
@@ -126,7 +128,7 @@ def test_cells_do_not_hang_on_what_was_asked_before(cron, zone, minutes, most, a
         ticks.append(window_schedule._next(ticks[-1]))
     start = bisect_right(ticks, change + timedelta(minutes=minutes))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(timetables, "_MOST_TICKS", most)
+        patched.setattr(cron_schedule, "_MOST_TICKS", most)
         for place in range(start, min(start + 60, len(ticks) - 1)):
             cell = Window(ticks[place], ticks[place + 1])
             assert (window_schedule.after(cell.start), window_schedule.is_cell(cell)) == (cell.end, True)
@@ -145,7 +147,7 @@ def asked(monkeypatch):
         return rule(window_schedule, moment)
 
     monkeypatch.setattr(CronSchedule, "_next", ask)
-    timetables._walk_of.cache_clear()
+    cron_schedule._walk_of.cache_clear()
     return told
 
 
@@ -163,12 +165,12 @@ def test_a_cell_of_many_in_a_row_costs_one_question(asked, day):
 
 
 def test_so_many_ticks_are_remembered_and_no_more(asked, monkeypatch):
-    monkeypatch.setattr(timetables, "_MOST_TICKS", 100)
+    monkeypatch.setattr(cron_schedule, "_MOST_TICKS", 100)
     window_schedule, start = CronSchedule("* * * * *", "Europe/Berlin"), datetime(2026, 3, 20, tzinfo=UTC)
     for _ in range(2):
         cells = list(window_schedule.cells(start, start + timedelta(hours=10)))
         assert all(window_schedule.is_cell(cell) for cell in cells[-90:])
-        assert len(timetables._walk_of(window_schedule)._ticks) == 100
+        assert len(cron_schedule._walk_of(window_schedule)._ticks) == 100
     assert len(asked) < 2 * len(cells) + 40
 
 

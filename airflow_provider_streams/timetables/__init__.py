@@ -11,7 +11,7 @@ from airflow_provider_streams.model.window.window import EPOCH
 from airflow_provider_streams.model.window.window_schedule import parse_schedule
 from airflow_provider_streams.timetables.cron_schedule import CronSchedule
 
-_CRON_FIELDS = 5
+_CRON_FIELDS = (5, 6)
 
 
 def window_timetable(windows: str | timedelta, timezone: str = "UTC") -> Any:
@@ -20,9 +20,9 @@ def window_timetable(windows: str | timedelta, timezone: str = "UTC") -> Any:
     A run starts when its window has ended: the one from 10:00 to 11:00 at 11:00.
 
     Args:
-        windows: a cron expression (five fields, or a preset such as `@hourly`), from one tick to the next one. Or a
-            length, or a window schedule's text as `parse_schedule` takes it: `15m`, `1h +7m`, `1d Europe/Berlin`,
-            `cron 0 6 * * * Europe/Berlin`.
+        windows: a cron expression, from one tick to the next one: a preset such as `@hourly`, five fields, or six, of
+            which Airflow reads the last one as seconds. Or a length, or a window schedule's text as `parse_schedule`
+            takes it: `15m`, `1h +7m`, `1d Europe/Berlin`, `cron 0 6 * * * Europe/Berlin`.
         timezone: of a cron expression: its name, such as `Europe/Berlin`. The other texts name their own.
 
     Returns:
@@ -32,7 +32,7 @@ def window_timetable(windows: str | timedelta, timezone: str = "UTC") -> Any:
 
     Raises:
         InvalidWindow: it is neither, or makes no windows, such as `@once`, `@continuous` and a cron expression with
-            seconds.
+            years.
     """
     if not isinstance(windows, str | timedelta):
         raise InvalidWindow(f"windows are a cron expression like '@hourly', or a length like '15m', not {windows!r}")
@@ -48,15 +48,15 @@ def window_timetable(windows: str | timedelta, timezone: str = "UTC") -> Any:
 
 
 def _is_cron(text: str) -> bool:
-    return text.startswith("@") or (len(text.split()) >= _CRON_FIELDS and not text.startswith("cron "))
+    return text.startswith("@") or (len(text.split()) >= min(_CRON_FIELDS) and not text.startswith("cron "))
 
 
 def _cron_timetable(expression: str, zone: str) -> Any:
     fields = len(expression.split())
-    if not expression.startswith("@") and fields != _CRON_FIELDS:
+    if not expression.startswith("@") and fields not in _CRON_FIELDS:
         raise InvalidWindow(
-            f"cron {expression!r} has {fields} fields, but windows are between the ticks of five: minute, hour, day, "
-            "month and weekday. Write windows of seconds as a length, like '90s', and a zone as timezone="
+            f"cron {expression!r} has {fields} fields, but windows are between the ticks of minute, hour, day, month, "
+            "weekday and, at will, second. Give a zone as timezone="
         )
     CronSchedule(expression, zone).after(EPOCH)  # refuses one that never ticks
     if not has(Feature.PARTITIONED_RUNS):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyiceberg.exceptions import CommitFailedException, ValidationException
 from pyiceberg.expressions import AlwaysTrue
+from pyiceberg.io import FileIO
 from pyiceberg.table import Table, TableProperties, Transaction
 
 from airflow_provider_streams.errors import (
@@ -24,8 +25,8 @@ from airflow_provider_streams.lake.iceberg.catalog import errors_of, words_of
 from airflow_provider_streams.lake.iceberg.column_metrics import manifest_entries
 from airflow_provider_streams.lake.iceberg.column_types import check_same_columns
 from airflow_provider_streams.lake.iceberg.table import IcebergTable, Watched, change_for, is_owned
-from airflow_provider_streams.lake.iceberg.table_files import files_of, storage_of
-from airflow_provider_streams.lake.iceberg.window_files import HeldFiles, files_sharing_time, overlapping
+from airflow_provider_streams.lake.iceberg.table_files import files_of, rows_beside, storage_of
+from airflow_provider_streams.lake.iceberg.window_files import HeldFiles, files_sharing_time
 from airflow_provider_streams.lake.iceberg.window_lengths import facts_of, length_facts
 from airflow_provider_streams.lake.table_properties import ATTEMPT, WINDOW, commit_facts, in_the_way, properties_of
 from airflow_provider_streams.model.sinks.landing import TableTerms
@@ -162,7 +163,7 @@ class Replacement:
         facts = {**facts, **length_facts(table, longest)}
         change = change_for(self.sink, table, self.columns, self.terms)
         if held is not None:
-            self._remove(change, held, facts)
+            self._remove(change, table.io, held, facts)
         elif files_of(table):
             change.delete(AlwaysTrue(), snapshot_properties=facts)
         change.set_properties(self._properties(change, has_files=bool(files), is_ours=held is not None))
@@ -171,17 +172,17 @@ class Replacement:
                 append.append_data_file(file)
         return change
 
-    def _remove(self, change: Transaction, held: HeldFiles, facts: dict[str, str]) -> None:
-        """Remove the rows that share time with the window: whole files, where no other rows are in them."""
-        rows = overlapping(self.window, held.longest)
-        whole = [one for one in held.files if one.is_within(self.window)]
-        if whole:
-            with change.update_snapshot(snapshot_properties=facts).overwrite() as overwrite:
-                overwrite.delete_by_predicate(rows)
-                for one in whole:
-                    overwrite.delete_data_file(one.task.file)
-        if len(whole) < len(held.files):  # others were compacted into one file with them
-            change.delete(rows, snapshot_properties=facts)
+    def _remove(self, change: Transaction, io: FileIO, held: HeldFiles, facts: dict[str, str]) -> None:
+        """Remove the files that share time with the window, and write again what else is in them."""
+        if not held.files:
+            return
+        with change.update_snapshot(snapshot_properties=facts).overwrite() as overwrite:
+            overwrite.delete_by_predicate(held.manifests)  # which manifests are opened; all, without it
+            for one in held.files:
+                overwrite.delete_data_file(one.task.file)
+        for one in held.files:
+            if not one.is_within(self.window):  # compacted into one file with other rows, or written so by others
+                change.append(rows_beside(change.table_metadata, io, one.task, self.window), facts)
 
     def _properties(self, change: Transaction, *, has_files: bool, is_ours: bool) -> dict[str, str]:
         """What the table's properties lack."""

@@ -8,11 +8,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyiceberg.conversions import from_bytes
 from pyiceberg.expressions import AlwaysTrue
+from pyiceberg.io import FileIO
 from pyiceberg.io.pyarrow import ArrowScan
 from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask, Table
+from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.types import TimestamptzType
 
 from airflow_provider_streams.lake.columns import WINDOW_COLUMNS, window_folder
@@ -70,6 +73,16 @@ def read_windows(table: Table, files: list[FileScanTask]) -> Iterator[Window | N
         for start, end in zip(*(edges.column(name).to_pylist() for name in WINDOW_COLUMNS), strict=True):
             is_known = start is not None and end is not None
             yield Window(utc_moment(start), utc_moment(end)) if is_known else None
+
+
+def rows_beside(metadata: TableMetadata, io: FileIO, task: FileScanTask, window: Window) -> pa.Table:
+    """The rows of a file that are neither of a window nor of one that shares time with it."""
+    found = ArrowScan(metadata, io, metadata.schema(), AlwaysTrue()).to_table([task])
+    start, end = (found[name] for name in WINDOW_COLUMNS)
+    edges = [pa.scalar(one, start.type) for one in (window.start, window.end)]
+    # no window ends before it begins: such rows are of none
+    shares: Any = pc.and_(pc.less(start, end), pc.and_(pc.less(start, edges[1]), pc.greater(end, edges[0])))
+    return found.filter(pc.invert(pc.fill_null(shares, False)))
 
 
 def target_in(table: Table, window: Window, attempt: str, columns: pa.Schema, schema: Schema) -> FileTarget:

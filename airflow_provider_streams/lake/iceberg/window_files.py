@@ -7,11 +7,13 @@ package left it empty if the table's properties want no statistics. The rows of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from pyiceberg.expressions import AlwaysTrue, BooleanExpression, IsNull, Or, Reference, parser
+from pyiceberg.expressions.visitors import ResidualEvaluator, UnpartitionedResidualEvaluator
+from pyiceberg.manifest import DataFile
 from pyiceberg.table import FileScanTask, ManifestGroupPlanner, Table
 
 from airflow_provider_streams.lake.columns import WINDOW_COLUMNS
@@ -46,6 +48,8 @@ class HeldFiles:
     files: tuple[HeldFile, ...]
     longest: timedelta
     """At least the length of each window of the table."""
+    manifests: BooleanExpression
+    """The rows whose manifests name these files."""
 
     def windows(self) -> Iterator[Window]:
         """The windows in these files."""
@@ -63,7 +67,8 @@ def files_sharing_time(table: Table, window: Window) -> HeldFiles:
     if longest is None:
         lengths = [one.end - one.start for file in held for one in file.windows if one is not None]
         longest = max(lengths, default=timedelta(0))
-    return HeldFiles(tuple(one for one in held if one.shares_time(window)), longest)
+    files = tuple(one for one in held if one.shares_time(window))
+    return HeldFiles(files, longest, rows if all(_is_placed(table, one) for one in files) else AlwaysTrue())
 
 
 def overlapping(window: Window, longest: timedelta) -> BooleanExpression:
@@ -82,6 +87,14 @@ def planned_files(table: Table, rows: BooleanExpression) -> list[FileScanTask]:
     return list(_Planner(table.metadata, table.io, rows).plan_files(snapshot.manifests(table.io)))
 
 
+def _is_placed(table: Table, held: HeldFile) -> bool:
+    """Whether a file has a partition, by which its manifest is found."""
+    file = held.task.file
+    spec = table.specs()[file.spec_id]
+    fields = partition_fields(spec)
+    return all(file.partition[at] is not None for at, field in enumerate(spec.fields) if field in fields)
+
+
 class _Planner(ManifestGroupPlanner):
     def _build_partition_projection(self, spec_id: int) -> BooleanExpression:
         """See `ManifestGroupPlanner`."""
@@ -89,6 +102,11 @@ class _Planner(ManifestGroupPlanner):
         for field in partition_fields(self.table_metadata.specs()[spec_id]):
             wanted = Or(wanted, IsNull(term=Reference(field.name)))
         return wanted
+
+    def _build_residual_evaluator(self, spec_id: int) -> Callable[[DataFile], ResidualEvaluator]:  # noqa: ARG002
+        """See `ManifestGroupPlanner`. Files are read whole; pyiceberg's own raises `TypeError` for empty partitions."""
+        evaluator = UnpartitionedResidualEvaluator(self.table_metadata.schema(), self.row_filter)
+        return lambda _file: evaluator
 
 
 def _before(moment: datetime, length: timedelta) -> datetime | None:

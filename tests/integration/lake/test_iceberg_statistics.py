@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyiceberg.expressions import And, EqualTo, GreaterThanOrEqual, LessThan
 from pyiceberg.transforms import (
@@ -16,11 +17,13 @@ from pyiceberg.transforms import (
 from pyiceberg.typedef import Record
 
 from airflow_provider_streams.errors import SinkError
+from airflow_provider_streams.lake.columns import WINDOW_COLUMNS
 from airflow_provider_streams.lake.compaction import compact
 from airflow_provider_streams.lake.connections import given
 from airflow_provider_streams.lake.iceberg.catalog import catalog_of
 from airflow_provider_streams.lake.iceberg.column_types import columns_of_table
 from airflow_provider_streams.lake.iceberg.writer import IcebergWriter
+from airflow_provider_streams.lake.table_properties import WINDOW
 from airflow_provider_streams.model.sinks.landing import TableState
 from tests.integration.lake.iceberg_reading import ids, new_table, rows_by_duckdb, stored_files, table_of
 from tests.integration.lake.landing import SCHEMA, TERMS, hour, land, rows_of
@@ -175,21 +178,61 @@ def test_a_file_of_two_windows_without_statistics_is_taken_apart():
     assert held(sink) == {FIRST: [0], OTHER: [100, 101]}
 
 
+@pytest.mark.parametrize("is_known", [True, False], ids=["known", "unknown"])
 @pytest.mark.parametrize("transform", [IdentityTransform(), DayTransform()], ids=str)
-def test_files_that_were_landed_without_a_partition_are_found_and_replaced(transform):
+def test_files_that_were_landed_without_a_partition_are_found_and_replaced(transform, is_known):
     """As earlier versions landed them while the properties switched the bounds off."""
     sink = by_hand(NONE, ("window_start", transform))
     land(sink, FIRST, rows_of(0, 3))
     land(sink, OTHER, rows_of(100, 2))
     table = table_of(sink)
     (*_, lost) = (task.file for task in table.scan(row_filter="id < 100").plan_files())
-    with table.transaction() as change, change.update_snapshot().fast_append() as append:
+    facts = {WINDOW: str(FIRST)} if is_known else {}
+    with table.transaction() as change, change.update_snapshot(snapshot_properties=facts).fast_append() as append:
         lost[3] = Record(None)
         lost.lower_bounds.clear()
         append.append_data_file(lost)
     assert len(table_of(sink).scan().to_arrow()) > len([0, 1, 2, 100, 101])
+    land(sink, OTHER, rows_of(100, 2))
     land(sink, FIRST, rows_of(0, 1))
     assert held(sink) == {FIRST: [0], OTHER: [100, 101]}
+
+
+@pytest.mark.parametrize("transform", [IdentityTransform(), HourTransform()], ids=str)
+@pytest.mark.parametrize("lacking", WINDOW_COLUMNS)
+def test_rows_of_no_window_in_no_partition_are_not_in_the_way(transform, lacking):
+    sink = by_hand(NONE, (lacking, transform))
+    land(sink, FIRST, rows_of(0, 3))
+    table = table_of(sink)
+    row = {"id": 7, "window_start": FIRST.start, "window_end": FIRST.end, lacking: None}
+    table.append(pa.Table.from_pylist([row], table.schema().as_arrow()))
+    for count in (4, 3, 2):
+        land(sink, FIRST, rows_of(0, count))
+        land(sink, OTHER, rows_of(100, 2))
+    found = sorted((row["id"], row[lacking]) for row in table_of(sink).scan().to_arrow().to_pylist())
+    starts = {FIRST: getattr(FIRST, lacking.removeprefix("window_")), OTHER: getattr(OTHER, lacking[7:])}
+    assert found == [(0, starts[FIRST]), (1, starts[FIRST]), (7, None), (100, starts[OTHER]), (101, starts[OTHER])]
+
+
+@pytest.mark.parametrize("statistics", [True, False])
+@pytest.mark.parametrize("transform", [IdentityTransform(), DayTransform()], ids=str)
+def test_a_file_of_two_windows_in_no_partition_is_taken_apart(transform, statistics, tmp_path):
+    """`add_files` leaves the partition empty, where it finds no bounds."""
+    sink = by_hand(NONE, ("window_start", transform))
+    land(sink, hour(5), rows_of(0, 1))
+    rows = [
+        {"id": number, "window_start": window.start, "window_end": window.end}
+        for window, numbers in ((FIRST, [0, 1, 2]), (OTHER, [100, 101]))
+        for number in numbers
+    ]
+    file = str(tmp_path / "lake" / "added.parquet")
+    columns = pa.schema([one.remove_metadata() for one in table_of(sink).schema().as_arrow()])
+    pq.write_table(pa.Table.from_pylist(rows, columns), file, write_statistics=statistics)
+    table_of(sink).add_files([file])
+    land(sink, hour(6), rows_of(0, 1))
+    for count in (4, 3, 2):
+        land(sink, FIRST, rows_of(0, count))
+    assert held(sink) == {FIRST: [0, 1], OTHER: [100, 101], hour(5): [0], hour(6): [0]}
 
 
 def test_a_table_of_format_version_1_may_have_had_other_partitions():

@@ -116,7 +116,7 @@ class DeltaVersion:
         self._check_windows()
         starts, ends = (found["partition"].combine_chunks().field(name) for name in WINDOW_COLUMNS)
         start, end = (pa.scalar(one, starts.type) for one in (window.start, window.end))
-        near: Any = pc.and_(pc.less(starts, end), pc.greater(ends, start))
+        near: Any = pc.and_(pc.and_(pc.less(starts, end), pc.greater(ends, start)), pc.less(starts, ends))
         edges = (one.filter(near).to_pylist() for one in (starts, ends))
         return {Window(*one) for one in zip(*edges, strict=True)}
 
@@ -137,7 +137,7 @@ class DeltaVersion:
         edges = (partitions.field(name).to_pylist() for name in WINDOW_COLUMNS)
         facts = (found[name].to_pylist() for name in ("path", "num_records", "size_bytes"))
         for start, end, path, rows, size in zip(*edges, *facts, strict=True):
-            if start is not None and end is not None:
+            if start is not None and end is not None and start < end:  # others may write what is no window
                 hindrance = "the log does not say how many rows a file has" if rows is None else None
                 yield Window(start, end), DataFile(unquote(path), rows or 0, size), hindrance
 

@@ -504,6 +504,16 @@ def test_a_window_that_lands_again_is_replaced_whatever_statistics_the_table_wan
     assert held(sink) == {hour(0): [0, 1], hour(1): [100, 101]}
 
 
+def test_rows_that_others_append_and_that_end_before_they_begin_are_of_no_window(sink):
+    land(sink, hour(0), rows_of(0, 2))
+    edges = {"window_start": [hour(5).start, hour(6).start], "window_end": [hour(3).start, hour(6).start]}
+    write_deltalake(sink.path, pa.table({"id": [100, 101], **edges}), mode="append", schema_mode="merge")
+    land(sink, hour(4), rows_of(10, 1))
+    land(sink, hour(2, 10), rows_of(20, 1), replace_overlaps=True)
+    assert sorted(DeltaTable(sink.path).to_pyarrow_table()["id"].to_pylist()) == [0, 1, 20, 100, 101]
+    assert DeltaWriter.read_state(sink).windows == {hour(0), hour(2, 10)}
+
+
 def made_again(sink, late, landings, mark=TERMS.mark):
     """Another table takes the place of the one that an attempt wrote files for; the files stay."""
     before = Path(sink.path).rename(f"{sink.path} before")

@@ -24,6 +24,7 @@ from airflow_provider_streams.errors import (
 from airflow_provider_streams.lake.iceberg.catalog import errors_of, words_of
 from airflow_provider_streams.lake.iceberg.column_metrics import manifest_entries
 from airflow_provider_streams.lake.iceberg.column_types import check_same_columns
+from airflow_provider_streams.lake.iceberg.dropped_columns import check_partition_columns
 from airflow_provider_streams.lake.iceberg.table import IcebergTable, Watched, change_for, is_owned
 from airflow_provider_streams.lake.iceberg.table_files import files_of, rows_beside, storage_of
 from airflow_provider_streams.lake.iceberg.window_files import HeldFiles, files_sharing_time
@@ -72,6 +73,7 @@ class Commit:
                 if self._is_made(now):
                     return
                 with errors_of(self.sink, uses_vended_credentials=storage_of(now).is_vended):
+                    check_partition_columns(str(self.sink), now)
                     change = self.change(Watched(now, self._judge_again), facts)
             except TableUnavailable as error:
                 sent.failure = error
@@ -110,6 +112,7 @@ class Commit:
         if self._is_made(table):
             raise _IsMade
         with errors_of(self.sink):
+            check_partition_columns(str(self.sink), table)
             self.judge(table)
 
 

@@ -21,6 +21,7 @@ from airflow_provider_streams.lake.iceberg.catalog import errors_of
 from airflow_provider_streams.lake.iceberg.column_metrics import manifest_entries
 from airflow_provider_streams.lake.iceberg.column_types import as_stored, check_same_columns, stored_columns
 from airflow_provider_streams.lake.iceberg.commit import Commit
+from airflow_provider_streams.lake.iceberg.dropped_columns import check_partition_columns
 from airflow_provider_streams.lake.iceberg.table import IcebergTable, mark_of
 from airflow_provider_streams.lake.iceberg.table_files import (
     data_location,
@@ -50,6 +51,7 @@ class CompactableIceberg:
         """See `CompactableTable`."""
         table = self._seen = self._table.loaded(self._mark)
         with errors_of(self._sink):
+            check_partition_columns(str(self._sink), table)
             return contents_of(_files_by_window(table))
 
     def target(self, window: Window) -> FileTarget:

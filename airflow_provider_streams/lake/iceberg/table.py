@@ -33,6 +33,7 @@ from airflow_provider_streams.lake.iceberg.column_types import (
     columns_to_add,
     replace_columns,
 )
+from airflow_provider_streams.lake.iceberg.dropped_columns import check_partition_columns
 from airflow_provider_streams.lake.iceberg.file_io import check_location, check_options
 from airflow_provider_streams.lake.iceberg.metadata_io import MetadataIO
 from airflow_provider_streams.lake.iceberg.table_files import data_location, files_of, storage_of, windows_of
@@ -223,6 +224,8 @@ class IcebergTable:
             TableOwnedByOther: they are.
         """
         self._check_format(table)
+        with errors_of(self._sink):
+            check_partition_columns(str(self._sink), table)
         self._check_folders(table)
 
     def _check_format(self, table: Table) -> None:

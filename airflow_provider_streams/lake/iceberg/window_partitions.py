@@ -21,7 +21,7 @@ def check_partitions(target: str, spec: PartitionSpec, schema: Schema) -> None:
     edges = [one.field_id for one in schema.fields if one.name in WINDOW_COLUMNS]
     for field in partition_fields(spec):
         if field.source_id not in edges or isinstance(field.transform, UnknownTransform):
-            column = schema.find_column_name(field.source_id) or f"the dropped column {field.source_id}"
+            column = schema.find_column_name(field.source_id)
             raise SinkError(
                 target,
                 f"the table is partitioned by {field.name}, which is {field.transform} of {column}: a window's files "
@@ -49,5 +49,5 @@ def partition_of(target: str, window: Window | None, spec: PartitionSpec, schema
 
 def _value(field: PartitionField, micros: dict[int, int], schema: Schema) -> object:
     if isinstance(field.transform, VoidTransform):
-        return None  # its column may be gone
+        return None
     return field.transform.transform(schema.find_field(field.source_id).field_type)(micros[field.source_id])

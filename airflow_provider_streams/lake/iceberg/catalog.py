@@ -63,6 +63,8 @@ _HELP = (
         "see that the keys are right, have not expired, and may read, create and update databases and tables there",
     ),
 )
+_WRONG_PROPERTIES = re.compile("Could not parse table property|Unsupported metrics mode")
+"""What pyiceberg says of values in a table's properties."""
 _SPELLABLE = re.compile("[A-Za-z0-9]+([_-][A-Za-z0-9]+)*")
 """Names of catalogs that an environment variable can hold between two underscores each."""
 _OURS = f"{__package__}.file_io.StoreFileIO"
@@ -297,9 +299,11 @@ def _meaning_of(error: Exception) -> Meaning | None:
 
 
 def _help_for(error: Exception) -> str:
-    """What to do about an error of a catalog's database or Amazon's client, which do not say where to correct it."""
+    """What to do about an error whose text does not say where to correct it."""
     if meaning := _meaning_of(error):
         return f": {meaning.advice}"
+    if _WRONG_PROPERTIES.search(str(error)):
+        return ": correct the properties of the table (commit.manifest.*, write.metadata.metrics.*)"
     if not type(error).__module__.startswith("botocore."):
         return ""
     return next((f": {text}" for known, text in _HELP if known.search(words_of(error))), "")

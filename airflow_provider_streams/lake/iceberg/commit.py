@@ -21,6 +21,7 @@ from airflow_provider_streams.errors import (
     StreamsError,
     TableUnavailable,
 )
+from airflow_provider_streams.lake.columns import without_window
 from airflow_provider_streams.lake.iceberg.catalog import errors_of, words_of
 from airflow_provider_streams.lake.iceberg.column_metrics import manifest_entries
 from airflow_provider_streams.lake.iceberg.column_types import check_same_columns
@@ -127,7 +128,7 @@ class Replacement:
     known: frozenset[int]
     """The table's snapshots when the attempt began."""
     columns: pa.Schema
-    """Of its files, with the field ids that they have in them."""
+    """Of its files, the window columns too, with the field ids that they have in them."""
 
     def commit(self, table: IcebergTable, files: Sequence[str], fingerprint: str) -> None:
         """Put files in the window's place. After any error but `CommitStateUnknown`, nothing was changed."""
@@ -145,7 +146,7 @@ class Replacement:
             what the window replaces; None: all that the table holds.
         """
         is_ours = is_owned(str(self.sink), table, self.terms)
-        to_come = change_for(self.sink, table, self.columns, self.terms).table_metadata.schema()
+        to_come = change_for(self.sink, table, without_window(self.columns), self.terms).table_metadata.schema()
         check_same_columns(str(self.sink), self.columns, to_come)
         if not is_ours:
             return None  # all its rows are set aside
@@ -164,7 +165,7 @@ class Replacement:
         length = self.window.end - self.window.start
         longest = length if held is None else max(length, held.longest)
         facts = {**facts, **length_facts(table, longest)}
-        change = change_for(self.sink, table, self.columns, self.terms)
+        change = change_for(self.sink, table, without_window(self.columns), self.terms)
         if held is not None:
             self._remove(change, table.io, held, facts)
         elif files_of(table):

@@ -33,7 +33,11 @@ from airflow_provider_streams.lake.iceberg.column_types import (
     columns_to_add,
     replace_columns,
 )
-from airflow_provider_streams.lake.iceberg.dropped_columns import check_partition_columns
+from airflow_provider_streams.lake.iceberg.dropped_columns import (
+    check_partition_columns,
+    check_window_columns,
+    missing_window_column,
+)
 from airflow_provider_streams.lake.iceberg.file_io import check_location, check_options
 from airflow_provider_streams.lake.iceberg.metadata_io import MetadataIO
 from airflow_provider_streams.lake.iceberg.table_files import data_location, files_of, storage_of, windows_of
@@ -103,11 +107,8 @@ class IcebergTable:
                     raise unowned(str(self._sink))
                 return None
             if lost := [name for name in WINDOW_COLUMNS if name not in table.schema().column_names]:
-                raise SinkError(
-                    str(self._sink),
-                    f"it has no column {lost[0]}, which says of each row which window it is of: if the column was "
-                    "dropped or renamed, roll that change back; otherwise land in another table",
-                )
+                raise missing_window_column(str(self._sink), lost[0])
+            check_window_columns(str(self._sink), table)
             held = windows_of(table, files_of(table)) if near is None else files_sharing_time(table, near).windows()
             return TableState(mark, frozenset(held), tells_empty=False)
 
@@ -125,7 +126,7 @@ class IcebergTable:
             self.check_place(table)
             with errors_of(self._sink), suppress(CommitFailedException):  # others changed it: look again
                 is_unclaimed = self.is_unclaimed(table, terms)
-                check_partitions(str(self._sink), table.spec(), table.schema())
+                self._check_columns(table, terms)
                 lacking = self._to_get(table, columns, terms)
                 if is_unclaimed:
                     self.claim(table, terms.mark)
@@ -148,8 +149,14 @@ class IcebergTable:
             return
         self.check_place(table)
         with errors_of(self._sink):
+            self._check_columns(table, terms)
             self._to_get(table, columns, terms)
+
+    def _check_columns(self, table: Table, terms: TableTerms) -> None:
+        """Check that partitions and window columns are fit for windows; not the columns, if all rows are set aside."""
         check_partitions(str(self._sink), table.spec(), table.schema())
+        if mark_of(table) == terms.mark:
+            check_window_columns(str(self._sink), table)
 
     def _new_schema(self, columns: pa.Schema) -> Schema:
         with errors_of(self._sink):

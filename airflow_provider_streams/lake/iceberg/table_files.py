@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,13 +17,15 @@ from pyiceberg.table import FileScanTask, Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.types import TimestamptzType
 
+from airflow_provider_streams.errors import InvalidWindow, SinkError
+from airflow_provider_streams.lake.column_types import MOMENT
 from airflow_provider_streams.lake.columns import WINDOW_COLUMNS, window_folder
 from airflow_provider_streams.lake.data_files import FileTarget
 from airflow_provider_streams.lake.iceberg.column_types import window_constants
 from airflow_provider_streams.lake.iceberg.file_io import uses_vended_credentials
 from airflow_provider_streams.lake.storage import Storage
 from airflow_provider_streams.model.stream.source import in_uri
-from airflow_provider_streams.model.window.window import EPOCH, Window, utc_moment
+from airflow_provider_streams.model.window.window import Window, moment_of_us, utc_text
 
 _STORE_OPTIONS = ("s3.", "gcs.", "adls.", "hdfs.", "client.")
 
@@ -50,7 +51,7 @@ def windows_in(table: Table, task: FileScanTask) -> frozenset[Window | None]:
 
 
 def only_window(table: Table, task: FileScanTask) -> Window | None:
-    """The one window of a file; None: its statistics do not show that there is only one."""
+    """The one window of a file; None: its statistics do not show that there is only one. Raises as `read_windows`."""
     edges = []
     for name in WINDOW_COLUMNS:
         field = table.schema().find_field(name)
@@ -58,21 +59,45 @@ def only_window(table: Table, task: FileScanTask) -> Window | None:
         nulls = 0 if field.required else (task.file.null_value_counts or {}).get(field.field_id)
         if lower is None or lower != upper or nulls != 0:
             return None
-        edges.append(EPOCH + timedelta(microseconds=int(from_bytes(TimestamptzType(), lower))))
-    return None if task.delete_files else Window(edges[0], edges[1])
+        edges.append(int(from_bytes(TimestamptzType(), lower)))
+    return None if task.delete_files else _window_of(table, edges[0], edges[1])
 
 
 def read_windows(table: Table, files: list[FileScanTask]) -> Iterator[Window | None]:
-    """The windows of the rows in files, which are read for it; None: some are of no window."""
+    """The windows of the rows in files, which are read for it; None: some are of no window.
+
+    Raises:
+        SinkError: the window columns of a row hold values that are no window.
+    """
     if not files:
         return
     columns = table.schema().select(*WINDOW_COLUMNS)
     scan = ArrowScan(table.metadata, table.io, columns, AlwaysTrue())
     for batch in scan.to_record_batches(files):
         edges = pa.Table.from_batches([batch]).group_by(list(WINDOW_COLUMNS)).aggregate([])
-        for start, end in zip(*(edges.column(name).to_pylist() for name in WINDOW_COLUMNS), strict=True):
-            is_known = start is not None and end is not None
-            yield Window(utc_moment(start), utc_moment(end)) if is_known else None
+        micros = (edges.column(name).cast(MOMENT).cast(pa.int64()).to_pylist() for name in WINDOW_COLUMNS)
+        for start, end in zip(*micros, strict=True):
+            yield None if start is None or end is None else _window_of(table, start, end)
+
+
+def _window_of(table: Table, start: int, end: int) -> Window:
+    """A window from the microseconds of its edges. `SinkError`: it is none."""
+    try:
+        return Window(*(moment_of_us(edge) for edge in (start, end)))
+    except (InvalidWindow, OverflowError) as error:
+        first, last = WINDOW_COLUMNS
+        raise SinkError(
+            f"{table.catalog.name}:{'.'.join(table.name())}",
+            f"a row has {first} {_shown(start)} and {last} {_shown(end)}, which are no window: another program wrote "
+            "it, or renamed these columns. Delete or correct such rows with your engine, or undo the renaming",
+        ) from error
+
+
+def _shown(micros: int) -> str:
+    try:
+        return utc_text(moment_of_us(micros))
+    except OverflowError:
+        return f"{micros} microseconds after 1970"
 
 
 def rows_beside(metadata: TableMetadata, io: FileIO, task: FileScanTask, window: Window) -> pa.Table:

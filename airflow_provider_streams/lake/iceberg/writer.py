@@ -123,7 +123,8 @@ class IcebergWriter(TableWriter):
         known = frozenset(one.snapshot_id for one in table.snapshots())
         to_come = self._table.schema_to_come(table, columns, self._terms)
         stored = column_types.as_stored(column_types.as_wide(columns, to_come), to_come)
-        self._replacement = Replacement(self._sink, self._window, self._terms, self._attempt, known, stored)
+        written = pa.schema([*stored, *column_types.as_stored(pa.schema(column_types.window_fields()), to_come)])
+        self._replacement = Replacement(self._sink, self._window, self._terms, self._attempt, known, written)
         self._location = table_files.data_location(table)
         self._target = table_files.target_in(table, self._window, self._attempt, stored, to_come)
         return self._target

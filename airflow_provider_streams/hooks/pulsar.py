@@ -269,7 +269,8 @@ def one_topic(owner: object, topic: str | None, source: PulsarSource | None, con
     """The name and the connection of a topic that an operator is given by its name or as a source.
 
     Raises:
-        InvalidRequest: both are given, or none; or a source of several topics, or of another connection.
+        InvalidRequest: both are given, or none; or a source of several topics, of some partitions, or of another
+            connection.
     """
     connection = connection_of(owner, topic, source, conn_id)
     if source is None:
@@ -277,6 +278,11 @@ def one_topic(owner: object, topic: str | None, source: PulsarSource | None, con
     given = pulsar_source(source)
     if given.pattern or len(given.topics) != 1:
         raise InvalidRequest(f"{type(owner).__name__} takes one topic, but {source} may be several")
+    if given.partitions:
+        raise InvalidRequest(
+            f"{type(owner).__name__} takes a whole topic, but {source} has partitions={list(given.partitions)}: leave "
+            f"them out, or name the partition, like topic='{given.topics[0]}-partition-{given.partitions[0]}'"
+        )
     return given.topics[0], connection
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from airflow_provider_streams.model.window.window_schedule import WindowSchedule
 
 _NO_WINDOWS = ("@once", "@continuous")
 """Presets of Airflow without ticks."""
+_RANDOM = re.compile(r"(?<![a-z])r(?![a-z])", re.IGNORECASE)
+"""A field whose value croniter chooses at random; other letters are of names, like FRI."""
 _SEARCH = 2
 _LONGEST = timedelta(days=9 * 366)
 """Longer than that no cron expression waits for its next tick: a 29th of February on one weekday comes in 40 years."""
@@ -41,6 +44,8 @@ class CronSchedule(WindowSchedule):
     def __post_init__(self) -> None:
         if self.expression in _NO_WINDOWS:
             raise InvalidWindow(f"{self.expression!r} makes no windows: write '@hourly', or a length like '15m'")
+        if _RANDOM.search(self.expression):
+            raise InvalidWindow(f"cron {self.expression!r} makes no windows: each look at it gives R another value")
         try:
             self._timetable.validate()
         except Exception as error:

@@ -72,3 +72,9 @@ def test_a_watcher_has_its_sources_connection(trigger, source, how):
 def test_what_is_no_source_is_refused_by_name():
     with pytest.raises(InvalidRequest, match="orders is not a Pulsar source"):
         PulsarDeleteTopicOperator(task_id="task", source="orders")
+
+
+def test_partitions_of_a_source_are_not_taken_for_the_whole_topic():
+    source = PulsarSource("shop/orders/new", partitions=[1, 2])
+    with pytest.raises(InvalidRequest, match=r"takes a whole topic.*\[1, 2\].*new-partition-1'"):
+        PulsarDeleteTopicOperator(task_id="task", source=source)

@@ -164,6 +164,8 @@ def test_a_cron_expression_stays_one():
         ("0 0 * * * Europe/Berlin", "UTC", "Europe/Berlin"),
         ("0 0 31 2 *", "UTC", "has no tick"),
         ("61 * * * *", "UTC", "61 "),
+        ("R R * * *", "UTC", "gives R another value"),
+        ("cron 0 r(1-5) * * * UTC", "UTC", "gives R another value"),
         ("@hourly", "Nowhere/Land", "Nowhere/Land"),
     ],
 )
@@ -180,6 +182,7 @@ def test_what_are_no_windows_is_refused(given, zone, says):
         ("  0  6 * * * ", "UTC", "0 6 * * * UTC"),
         ("0 0 29 2 *", "UTC", "0 0 29 2 * UTC"),
         ("* * * * * */5", "UTC", "* * * * * */5 UTC"),
+        ("0 6 * MAR,APR FRI", "UTC", "0 6 * MAR,APR FRI UTC"),
         ("cron 0 6 * * *", "UTC", "0 6 * * * UTC"),
         ("cron 0 6 * * * Europe/Berlin", "UTC", "0 6 * * * Europe/Berlin"),
         ("cron @daily Europe/Berlin", "UTC", "0 0 * * * Europe/Berlin"),

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow.sdk import Asset
 from airflow.sdk.definitions.asset import AssetUniqueKey
@@ -45,6 +45,7 @@ MOST_EVENTS = 100
 
 _log = logging.getLogger(__name__)
 
+_T = TypeVar("_T")
 _Landed = list[tuple[SourceTable, "Run"]]
 _Facts = dict[str, Any]
 _Waiting = Mapping[SourceTable, Sequence["Run"]]
@@ -103,7 +104,10 @@ class Announcement:
         keys = self._keys_of(waiting)
         if not is_fan_out(self._sink):
             (table,) = tables
-            left = self._send_table(table, waiting[table], keys, MOST_EVENTS)
+            runs = [run for run in waiting[table] if run.window in keys]
+            chosen = self._first(runs, lambda run: run.window)
+            self._send_table(table, chosen, keys)
+            left = len(waiting[table]) - len(chosen)
         else:
             left = self._send_tables(tables, waiting, keys)
         if left:
@@ -132,19 +136,28 @@ class Announcement:
 
     def _send_tables(self, tables: Sequence[SourceTable], known: _Waiting, keys: _Keys) -> int:
         self._withhold_unknown(tables)
-        keys = {window: keys[window] for window in sorted(keys, key=lambda window: window.start)[:MOST_EVENTS]}
+        keys = {window: keys[window] for window in self._first(keys, lambda window: window)}
         waiting = {table: [run for run in runs if run.window in keys] for table, runs in known.items()}
-        left = sum(len(runs) - len(waiting[table]) for table, runs in known.items())
         self._send_whole(waiting, keys)
-        budget = MOST_EVENTS
-        for table, runs in waiting.items():
-            if asset_of(table.sink) not in self._task.outlets:
+        followed = [table for table in waiting if asset_of(table.sink) in self._task.outlets]
+        chosen = self._first([(table, run) for table in followed for run in waiting[table]], lambda one: one[1].window)
+        told = {**waiting, **{table: [run for of, run in chosen if of is table] for table in followed}}
+        for table, runs in told.items():
+            if table in followed:
+                self._send_table(table, runs, keys)
+            else:
                 self._announce(runs, keys)
-                continue
-            rest = self._send_table(table, runs, keys, budget)
-            left, budget = left + rest, budget - (len(runs) - rest)
         withhold(self._task, (table.sink for table in tables if table not in waiting))
-        return left
+        return sum(len(runs) - len(told[table]) for table, runs in known.items())
+
+    def _first(self, waiting: Iterable[_T], window_of: Callable[[_T], Window]) -> list[_T]:
+        """What one task announces, in order of the windows: the run's own window, and then the oldest ones.
+
+        What waits for the run's own partition, waits for this run.
+        """
+        in_order = sorted(waiting, key=window_of)
+        own_first = sorted(in_order, key=lambda one: window_of(one) != self._keys.own)
+        return sorted(own_first[:MOST_EVENTS], key=window_of)
 
     def _withhold_unknown(self, tables: Sequence[SourceTable]) -> None:
         """Of tables among the outlets that no topic or stream lands in now."""
@@ -160,13 +173,12 @@ class Announcement:
             or not (own.fullmatch(outlet.uri) or may_shorten(outlet.uri, start))
         ]
 
-    def _send_table(self, table: SourceTable, waiting: Sequence[Run], keys: _Keys, most: int) -> int:
-        asset, chosen = asset_of(table.sink), [run for run in waiting if run.window in keys][:most]
+    def _send_table(self, table: SourceTable, chosen: Sequence[Run], keys: _Keys) -> None:
+        asset = asset_of(table.sink)
         self._send(asset, {run.window: run.facts(self._reader) for run in chosen}, keys)
         self._announce(chosen, keys)
         if chosen:
             _warn_if_undeclared(self._context, asset)
-        return len(waiting) - len(chosen)
 
     def _send_whole(self, waiting: _Waiting, keys: _Keys) -> None:
         landed: dict[Window, _Landed] = {window: [] for window in keys}

@@ -12,6 +12,7 @@ from sqlalchemy import select
 
 from airflow_provider_streams import ParquetSink, PublishTime, Window
 from airflow_provider_streams.airflow_features import Feature, dag_bags
+from airflow_provider_streams.airflow_runtime import asset_events
 from airflow_provider_streams.errors import ReadStalled
 from airflow_provider_streams.operators.asset_events import AnnounceWindowsOperator
 from airflow_provider_streams.operators.backfill import BackfillWindowsOperator
@@ -176,6 +177,52 @@ def test_the_key_of_a_run_whose_window_failed_is_not_announced(dag_test, fake, s
         "20261120.1000": "10:00",
         "20261120.1001": "10:01",
     }
+
+
+def left_by_a_failed_backfill(dag_test, spark_stand_in, sink, source="numbers"):
+    """Three windows that landed and were not announced."""
+
+    def stall(spec):
+        if spec.plan.window.start == EPOCH + 3 * MINUTE:
+            raise ReadStalled("numbers-0", 1, 2, seconds=60)
+
+    spark_stand_in.before = stall
+    span = {"start": EPOCH, "end": EPOCH + 4 * MINUTE, "window_length": MINUTE}
+    with DAG("leaves", schedule=None, start_date=START) as dag:
+        BackfillWindowsOperator(
+            task_id="read", source=FakeSource(source), sink=sink, basis=NO_SLACK, reader="r", **span
+        )
+    assert dag_test(dag).state == DagRunState.FAILED
+    spark_stand_in.before = lambda _spec: None
+
+
+def test_the_run_own_window_is_announced_before_older_ones(dag_test, fake, spark_stand_in, lake, monkeypatch):
+    fake(events=600)
+    monkeypatch.setattr(asset_events, "MOST_EVENTS", 2)
+    left_by_a_failed_backfill(dag_test, spark_stand_in, lake)
+    dag = reading("own_first", lake, timetable(), reader="r")
+    run = dag_test(dag, partition=EPOCH + 4 * MINUTE)
+    assert run.get_task_instance("read").xcom_pull(task_ids="read")["unannounced"] == 2
+    assert [key for key, _ in events("own_first")] == ["20261120.1004", "20261120.1000"]
+    dag_test(dag, partition=EPOCH + 5 * MINUTE)
+    assert sorted(keyed("own_first").values()) == ["10:00", "10:01", "10:04", "10:05"]
+
+
+def test_the_run_own_window_comes_first_in_each_table_of_a_fan_out(
+    dag_test, fake, spark_stand_in, tmp_path, monkeypatch
+):
+    fake(events=600, streams="a,b")
+    monkeypatch.setattr(asset_events, "MOST_EVENTS", 3)
+    sink = ParquetSink(f"{tmp_path}/lake/{{topic}}")
+    left_by_a_failed_backfill(dag_test, spark_stand_in, sink, "a,b")
+    with DAG("own_first_of_all", schedule=timetable(), start_date=START) as dag:
+        ReadWindowOperator(task_id="read", source=FakeSource("a,b"), sink=sink, basis=NO_SLACK, reader="r")
+    run = dag_test(dag, partition=EPOCH + 4 * MINUTE)
+    whole = [key for key, extra in events("own_first_of_all") if "tables" in extra]
+    single = [key for key, extra in events("own_first_of_all") if "tables" not in extra]
+    assert sorted(whole) == ["20261120.1000", "20261120.1001", "20261120.1004"]
+    assert sorted(single) == ["20261120.1000", "20261120.1004", "20261120.1004"], "one budget for both tables"
+    assert run.get_task_instance("read").xcom_pull(task_ids="read")["unannounced"] == 5
 
 
 def backfill_of(dag_id, sink, minutes, **arguments):

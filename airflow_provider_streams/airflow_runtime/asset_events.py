@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow.sdk import Asset
@@ -200,17 +200,26 @@ class Announcement:
         window_schedule = schedule_of(self._journal, source_key, self._reader)
         known = self._journal.known_keys(source_key, self._reader, windows, [])
         keys = {window: self._keys.key(window, window_schedule, known) for window in windows}
+        shared = {window for window in windows if self._keys.shares_own_key(window, window_schedule, known)}
         if self._keys.rule is not None and self._keys.writes(keys):
             for table in waiting:
                 self._journal.note_key_rule(table.source.key, self._reader, self._keys.rule)
         if not has(Feature.PARTITION_EVENTS):
             keys = {window: key if key == self._keys.own_key else None for window, key in keys.items()}
-        self._warn_of_nameless(keys)
+        self._warn_of_nameless(keys, shared)
         known = self._journal.known_keys(source_key, self._reader, windows, [key for key in keys.values() if key])
         return dict(self._unique(keys, known))
 
-    def _warn_of_nameless(self, keys: _Keys) -> None:
-        nameless = ", ".join(str(window) for window, key in keys.items() if self._waits(key))
+    def _warn_of_nameless(self, keys: _Keys, shared: Collection[Window]) -> None:
+        waiting = [window for window, key in keys.items() if self._waits(key)]
+        for window in waiting:
+            if window in shared:
+                _log.warning(
+                    "%s has no event of %s yet: its key %r is this run's own key, which names %s. A later run "
+                    "announces it, or AnnounceWindowsOperator in a DAG without partitions",
+                    *(window, self._sink.location, self._keys.own_key, self._keys.own or "another window"),
+                )
+        nameless = ", ".join(str(window) for window in waiting if window not in shared)
         if nameless:
             _log.warning(
                 "This DAG's timetable does not tell by which rule it wrote the key %r of this run, so there is no "

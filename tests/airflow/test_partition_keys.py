@@ -38,8 +38,10 @@ def timetable(key_format="%Y%m%d.%H%M", zone="UTC", cron="* * * * *"):
 
 
 def reading(dag_id, sink, schedule, kind=ReadWindowOperator, **arguments):
+    if kind is not AnnounceWindowsOperator:
+        arguments["basis"] = NO_SLACK
     with DAG(dag_id, schedule=schedule, start_date=START) as dag:
-        kind(task_id="read", source=FakeSource("numbers"), sink=sink, basis=NO_SLACK, **arguments)
+        kind(task_id="read", source=FakeSource("numbers"), sink=sink, **arguments)
     return dag
 
 
@@ -156,6 +158,28 @@ def test_hours_that_a_daily_dag_fills_have_keys_of_hours(dag_test, fake, spark_s
     keys = ["2026-11-20T10:00:00", "2026-11-20T10:01:00"]
     assert sorted(key for key, _ in events("day_fills")) == keys
     assert sorted(started()) == keys
+
+
+def test_a_window_with_the_run_own_key_is_announced_by_a_later_run(dag_test, fake, spark_stand_in, lake, caplog):
+    """The first hour of a day that a daily DAG fills; here the first minute of an hour."""
+    fake(events=8000)
+    span = {"start": "{{ partition_date }}", "end": "{{ partition_date.add(minutes=2) }}", "window_length": MINUTE}
+    schedule = timetable("%Y-%m-%dT%H:%M:%S", cron="@hourly")
+    dag = reading("hour_fills", lake, schedule, BackfillWindowsOperator, **span)
+    run = dag_test(dag, partition=EPOCH)
+    assert run.get_task_instance("read").xcom_pull(task_ids="read")["unannounced"] == 1
+    assert keyed("hour_fills") == {"2026-11-20T10:01:00": "10:01"}
+    assert (
+        f"{Window(EPOCH, EPOCH + MINUTE)} has no event of {lake.location} yet: its key '2026-11-20T10:00:00' is this "
+        f"run's own key, which names {Window(EPOCH, EPOCH + timedelta(hours=1))}. A later run announces it"
+    ) in caplog.text
+    assert "does not tell by which rule" not in caplog.text
+    dag_test(dag, partition=EPOCH + timedelta(hours=1))
+    told = {"2026-11-20T10:00:00": "10:00", "2026-11-20T10:01:00": "10:01", "2026-11-20T11:01:00": "11:01"}
+    assert keyed("hour_fills") == told
+    announcing = reading("tells_later", lake, None, AnnounceWindowsOperator, reader="hour_fills.read")
+    dag_test(announcing)
+    assert keyed("tells_later") == {"2026-11-20T11:00:00": "11:00"}
 
 
 def test_the_key_of_a_run_whose_window_failed_is_not_announced(dag_test, fake, spark_stand_in, lake, waiting):

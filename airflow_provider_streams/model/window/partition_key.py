@@ -67,7 +67,7 @@ class PartitionKeys:
     rule: KeyRule | None = None
 
     def key(self, window: Window, window_schedule: WindowSchedule | None, known: Known = NOTHING) -> str | None:
-        """The key of a window; None: it has none, or the run's own key is written by a rule that is not known.
+        """The key of a window; None: it has none, or the rules do not tell one that is not the run's own.
 
         Args:
             window: one that the run announces.
@@ -77,6 +77,16 @@ class PartitionKeys:
         """
         if window == self.own:
             return self.own_key
+        found = self._ruled(window, window_schedule, known)
+        return None if found == self.own_key else found
+
+    def shares_own_key(self, window: Window, window_schedule: WindowSchedule | None, known: Known = NOTHING) -> bool:
+        """Whether the run's own key is also the key of this other window, as of an hour that starts with its day."""
+        is_other = self.own_key is not None and window != self.own
+        return is_other and self._ruled(window, window_schedule, known) == self.own_key
+
+    def _ruled(self, window: Window, window_schedule: WindowSchedule | None, known: Known) -> str | None:
+        """The key by the first rule that names the window, among those that name the run's own as Airflow did."""
 
         def formatted(one: Window) -> str | None:
             if self.key_format is None:
@@ -89,8 +99,7 @@ class PartitionKeys:
             return earlier or partition_key(one, window_schedule, self.key_format)
 
         rules = (rule for rule in (self.timetable, formatted) if self._gives_own_key(rule))
-        found = next((key for rule in rules if (key := rule(window)) is not None), None)
-        return None if found == self.own_key else found
+        return next((key for rule in rules if (key := rule(window)) is not None), None)
 
     def writes(self, keys: Mapping[Window, str | None]) -> bool:
         """Whether these are windows of the DAG's own timetable, and its rule gives their keys."""

@@ -117,7 +117,8 @@ class Announcement:
     def _waiting(self, tables: Sequence[SourceTable]) -> _Waiting:
         """The runs whose events Airflow has not got, and will not get from another task.
 
-        It takes a task's events once the task succeeds: what is after `execute` may fail, or be killed.
+        It takes a task's events once the task succeeds: what is after `execute` may fail, or be killed. If a user then
+        marks the task as a success, Airflow takes none, and the state is the same.
         """
         known = {table: self._journal.unannounced(table.source.key, self._reader) for table in tables}
         sent: dict[Announcer, list[int]] = {}

@@ -200,6 +200,47 @@ def test_events_of_a_task_that_failed_after_its_work_are_sent_by_the_next_run(da
         assert journal.unannounced(SOURCE.key, "r") == ()
 
 
+def mark_success(dag_id):
+    """As a user does: Airflow takes no events then, and has the same state as of a task that succeeded."""
+    from airflow.models.taskinstance import TaskInstance
+    from airflow.utils.session import create_session
+    from sqlalchemy import update
+
+    with create_session() as session:
+        session.execute(update(TaskInstance).where(TaskInstance.dag_id == dag_id).values(state="success"))
+
+
+def test_events_of_a_task_that_a_user_marked_as_success_are_sent_once_it_is_cleared(
+    dag_test, fake, spark_stand_in, lake
+):
+    fake(events=600)
+    when = {"logical_date": datetime(2026, 11, 20, tzinfo=UTC), "run_after": datetime(2026, 11, 20, tzinfo=UTC)}
+    dag = break_once(filling("marked", lake))
+    dag_test(dag, **when)
+    mark_success("marked")
+    dag_test(dag, **when)
+    assert told("marked") == TEN
+
+
+@pytest.mark.parametrize("again", ["backfill", "cleared read"])
+def test_events_of_a_task_that_a_user_marked_as_success_are_sent_once_its_windows_are_read_again(
+    dag_test, fake, spark_stand_in, lake, *, again
+):
+    fake(events=600)
+    name = again.partition(" ")[0]
+    when = {"logical_date": datetime(2026, 11, 20, tzinfo=UTC), "run_after": datetime(2026, 11, 20, tzinfo=UTC)}
+    with DAG(f"marked_{name}", schedule=None, start_date=datetime(2026, 11, 1, tzinfo=UTC)) as dag:
+        ReadWindowOperator(task_id="read", source=SOURCE, sink=lake, window=minutes(0, 1), basis=NO_SLACK, reader="r")
+    dag_test(break_once(dag, "read"), **when)
+    mark_success(dag.dag_id)
+    dag_test(filling(f"sees_{name}", lake))
+    assert told(f"sees_{name}") == TEN[1:]
+    if again == "backfill":
+        dag = filling("reads_again", lake, select="all", end=EPOCH + MINUTE)
+    dag_test(dag, **({} if again == "backfill" else when))
+    assert told(dag.dag_id) == TEN[:1]
+
+
 def test_what_a_retry_leaves_over_is_sent_later(dag_test, fake, spark_stand_in, lake, monkeypatch):
     """The first try sent some events, in vain; its retry sends as many, of which others may be the first ones."""
     fake(events=600)

@@ -33,6 +33,8 @@ _CODE: Final = "transform"
 """The argument whose texts may have a list in them, as SQL writes it: `id IN {{ params.ids }}`."""
 _GAP: Final = re.compile(r"(?<![:/])//|:////|/\s*\Z")
 """Of a path or an address: a folder without a name."""
+_DATA: Final = ("keys", "routing_keys", "options")
+"""The fields of sources and sinks that may hold any text, `{{` too. In all others, it would be a template again."""
 
 
 class _UnusableError(ValueError):
@@ -228,7 +230,11 @@ def _walked(path: str, value: Any, render: Callable[[str], Any]) -> Any:
         found = render(value)
     except _UnusableError as error:
         raise _UnusableError(f"{path}: {error}") from error
-    return [_name(path, one) for one in found] if isinstance(found, list | tuple) else _name(path, found)
+    if not isinstance(found, list | tuple):
+        return _name(path, found)
+    if not found:  # without a text, a list chooses all
+        raise _UnusableError(f"{path}: its template gave an empty {type(found).__name__}")
+    return [_name(path, one) for one in found]
 
 
 def _name(path: str, found: object) -> str:
@@ -236,6 +242,10 @@ def _name(path: str, found: object) -> str:
         raise _UnusableError(f"{path} is a text, or in a list several, and its template gave a {type(found).__name__}")
     if not str(found).strip():
         raise _UnusableError(f"{path}: its template gave an empty text")
+    if is_template(str(found)) and path.split(".")[1] not in _DATA:
+        raise _UnusableError(
+            f"{path}: its template gave {str(found)!r:.100}, which has a template that is not rendered"
+        )
     return str(found)
 
 

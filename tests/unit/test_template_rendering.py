@@ -10,6 +10,7 @@ from airflow.sdk import DAG
 from jinja2 import StrictUndefined, Undefined
 
 from airflow_provider_streams import (
+    AutoCdc,
     CustomSink,
     DeltaSink,
     IcebergSink,
@@ -265,6 +266,45 @@ def test_a_path_has_no_folder_without_a_name(sink, native):
 )
 def test_a_field_of_a_source_or_a_sink_is_no_empty_text(task, field, x, native):
     with pytest.raises(InvalidRequest, match=rf"{field}: its template gave an empty text"):
+        rendered(task(), x, native=native)
+
+
+@pytest.mark.parametrize("x", [[], (), {}, set()])
+@pytest.mark.parametrize(
+    ("task", "field"),
+    [
+        (lambda: read(source=PulsarSource("t", keys=X)), r"source: PulsarSource\.keys"),
+        (lambda: read(source=PulsarSource("t", keys=["a", X])), r"source: PulsarSource\.keys"),
+        (lambda: read(source=PulsarSource(["t", X])), r"source: PulsarSource\.topics"),
+        (lambda: read(source=PulsarSource("t", conn_id=X)), r"source: PulsarSource\.conn_id"),
+        (lambda: read(source=PravegaSource(scope="s", tags=X)), r"source: PravegaSource\.tags"),
+        (lambda: read(source=PravegaSource("s/t", routing_keys=X)), r"source: PravegaSource\.routing_keys"),
+        (lambda: read(sink=IcebergSink("shop.t", conn_id=X)), r"sink: IcebergSink\.conn_id"),
+        (lambda: read(sink=IcebergSink("shop.t", catalog=X)), r"sink: IcebergSink\.catalog"),
+        (lambda: read(sink=IcebergSink("shop.t", apply=AutoCdc([X]))), r"sink: IcebergSink\.apply\.keys"),
+    ],
+)
+def test_a_field_of_a_source_or_a_sink_is_no_empty_list(task, field, x):
+    with pytest.raises(
+        InvalidRequest, match=rf"{field}( is a text, .*|: its template) gave an? (empty )?(list|tuple|di|s)"
+    ):
+        rendered(task(), x, native=True)
+
+
+@BOTH
+@pytest.mark.parametrize("x", ["rel/{{ y }}", "{% if y %}a"])
+@pytest.mark.parametrize(
+    ("task", "field"),
+    [
+        (lambda: read(sink=ParquetSink(X)), r"sink: ParquetSink\.path"),
+        (lambda: read(sink=IcebergSink(X)), r"sink: IcebergSink\.table"),
+        (lambda: read(sink=IcebergSink("shop.t", apply=AutoCdc([X]))), r"sink: IcebergSink\.apply\.keys"),
+        (lambda: read(source=PulsarSource(["a", X])), r"source: PulsarSource\.topics"),
+        (lambda: read(source=PravegaSource(scope=X)), r"source: PravegaSource\.scope"),
+    ],
+)
+def test_a_template_gives_no_other_template(task, field, x, native):
+    with pytest.raises(InvalidRequest, match=rf"{field}: its template gave .*, which has a template"):
         rendered(task(), x, native=native)
 
 

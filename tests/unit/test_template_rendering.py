@@ -291,6 +291,21 @@ def test_a_field_of_a_source_or_a_sink_is_no_empty_list(task, field, x):
         rendered(task(), x, native=True)
 
 
+@pytest.mark.parametrize(
+    ("task", "field"),
+    [
+        (lambda: read(source=PulsarSource("t", conn_id=X)), "PulsarSource: conn_id"),
+        (lambda: read(source=PulsarSource(pattern=X)), "PulsarSource: pattern"),
+        (lambda: read(source=PravegaSource(scope=X)), "PravegaSource: scope"),
+        (lambda: read(sink=ParquetSink(X)), "ParquetSink: path"),
+        (lambda: read(sink=IcebergSink("shop.t", catalog=X)), "IcebergSink: catalog"),
+    ],
+)
+def test_a_field_of_one_text_is_no_list(task, field):
+    with pytest.raises(InvalidRequest, match=f"{field} is a text, not a value of type list"):
+        rendered(task(), ["a"], native=True)
+
+
 @BOTH
 @pytest.mark.parametrize("x", ["rel/{{ y }}", "{% if y %}a"])
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from airflow_provider_streams.model.changes.auto_cdc import AutoCdc
 from airflow_provider_streams.model.flat_json import FlatJson
 from airflow_provider_streams.model.sinks.templates import is_template
 from airflow_provider_streams.model.stream.source import in_uri
+from airflow_provider_streams.model.texts import check_names, path_text
 from airflow_provider_streams.model.written_value import WrittenValue
 
 KIND = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", re.ASCII)
@@ -42,6 +43,8 @@ class CustomSink(WrittenValue, FlatJson):
     options: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "target", path_text(self.target))
+        check_names("CustomSink", kind=self.kind, target=self.target)
         if not KIND.fullmatch(self.kind):
             raise InvalidRequest(f"kind is the class that writes, like 'package.module:Class', not {self.kind!r}")
         is_known = not is_template(self.target)

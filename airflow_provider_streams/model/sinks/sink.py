@@ -19,6 +19,7 @@ from airflow_provider_streams.model.name_suggestion import hint_for
 from airflow_provider_streams.model.sinks.table_name import as_one, example
 from airflow_provider_streams.model.sinks.templates import is_template
 from airflow_provider_streams.model.stream.source import in_uri
+from airflow_provider_streams.model.texts import check_names, check_optional_names, path_text
 from airflow_provider_streams.model.written_value import WrittenValue
 
 
@@ -159,13 +160,13 @@ class ParquetSink(FormatSink):
     apply: None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "path", path_text(self.path))
+        check_names("ParquetSink", path=self.path, compression=self.compression)
         check_booleans("ParquetSink", widen=self.widen)
         refuse_apply("ParquetSink", self.apply)
-        codec: object = self.compression
-        if not isinstance(codec, str) or (codec not in _CODECS and not is_template(codec)):
-            raise InvalidRequest(
-                f"ParquetSink: there is no Parquet codec {codec!r:.100}; {hint_for(str(codec), _CODECS)}"
-            )
+        codec = self.compression
+        if codec not in _CODECS and not is_template(codec):
+            raise InvalidRequest(f"ParquetSink: there is no Parquet codec {codec!r:.100}; {hint_for(codec, _CODECS)}")
         if is_template(self.path):
             return
         plain = _path_of(self.path)
@@ -214,6 +215,9 @@ class DeltaSink(FormatSink):
     apply: AutoCdc | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "path", path_text(self.path))
+        check_names("DeltaSink", path=self.path)
+        check_optional_names("DeltaSink", conn_id=self.conn_id)
         check_booleans("DeltaSink", widen=self.widen)
         check_apply("DeltaSink", self.apply)
         if is_template(self.path):
@@ -283,6 +287,8 @@ class IcebergSink(FormatSink):
     apply: AutoCdc | None = None
 
     def __post_init__(self) -> None:
+        check_names("IcebergSink", table=self.table)
+        check_optional_names("IcebergSink", conn_id=self.conn_id, catalog=self.catalog)
         check_booleans("IcebergSink", widen=self.widen)
         check_apply("IcebergSink", self.apply)
         if not is_template(self.table) and not _TABLE.fullmatch(example(self.table)):

@@ -11,6 +11,7 @@ from airflow_provider_streams.model.booleans import check_booleans
 from airflow_provider_streams.model.sinks.sink import FormatSink, PartitionBy, check_partition_by, refuse_apply
 from airflow_provider_streams.model.sinks.table_name import as_one, example
 from airflow_provider_streams.model.sinks.templates import is_template
+from airflow_provider_streams.model.texts import check_names, check_optional_names
 
 SCHEME = "spark-table"
 """Of its asset."""
@@ -45,6 +46,8 @@ class TableSink(FormatSink):
     apply: None = None
 
     def __post_init__(self) -> None:
+        check_names("TableSink", table=self.table)
+        check_optional_names("TableSink", using=self.using)
         check_booleans("TableSink", widen=self.widen)
         refuse_apply("TableSink", self.apply)
         if not is_template(self.table) and not _TABLE.fullmatch(example(self.table)):

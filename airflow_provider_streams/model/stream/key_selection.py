@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.model.texts import several
 
 SLOTS = 65536
 """The number of slots for the hashes of keys, as for Pulsar's `Key_Shared` consumers."""
@@ -72,19 +73,20 @@ class Selection:
 _SHOWN = 5
 
 
-def key_texts(given: str | Iterable[str]) -> tuple[str, ...]:
-    """Keys in order, each once.
+def key_texts(owner: str, name: str, given: object) -> tuple[str, ...]:
+    """An owner's keys in order, each once.
 
     Raises:
         InvalidRequest: one is no text.
     """
-    found = (given,) if isinstance(given, str) else tuple(given)
-    if any(not isinstance(key, str) for key in found):
-        raise InvalidRequest("keys are texts; others can be chosen by their hashes")
+    parts = several(owner, name, given)
+    found = [key for key in parts if isinstance(key, str)]
+    if len(found) < len(parts):
+        raise InvalidRequest(f"{owner}: {name}: keys are texts; others can be chosen by their hashes")
     return tuple(sorted(set(found)))
 
 
-def joined_slots(given: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+def joined_slots(given: Iterable[object]) -> tuple[tuple[int, int], ...]:
     """Spans in order, those that touch joined.
 
     Raises:

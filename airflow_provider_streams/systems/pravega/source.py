@@ -15,6 +15,7 @@ from airflow_provider_streams.model.schema.payload import Auto, Payload, Payload
 from airflow_provider_streams.model.sinks.templates import is_template
 from airflow_provider_streams.model.stream.key_selection import Selection, key_texts
 from airflow_provider_streams.model.stream.source import Source, in_uri
+from airflow_provider_streams.model.texts import check_conn_id, check_names, check_optional_names, several_names
 from airflow_provider_streams.model.window.basis import Basis, EventTime
 from airflow_provider_streams.model.written_value import WrittenValue
 
@@ -73,7 +74,11 @@ class PravegaSource(WrittenValue):
         tags: str | Iterable[str] = (),
         routing_keys: str | Iterable[str] = (),
     ) -> None:
-        streams, wanted = _several(stream), _several(tags)
+        owner = type(self).__name__
+        streams, wanted = several_names(owner, "stream", stream), several_names(owner, "tags", tags)
+        check_names(owner, event_time_unit=event_time_unit)
+        check_optional_names(owner, scope=scope, pattern=pattern)
+        check_conn_id(owner, conn_id)
         if (bool(streams), bool(scope), bool(pattern)).count(True) != 1:
             raise InvalidRequest("PravegaSource takes a stream or several, a scope, or a pattern: one of them")
         if wanted and streams:
@@ -85,7 +90,7 @@ class PravegaSource(WrittenValue):
         set_field(self, "scope", _scope_name(scope) if scope else None)
         set_field(self, "pattern", _stream_pattern(pattern) if pattern else None)
         set_field(self, "tags", tuple(sorted(set(wanted))))
-        set_field(self, "routing_keys", key_texts(routing_keys))
+        set_field(self, "routing_keys", key_texts(owner, "routing_keys", routing_keys))
         set_field(self, "conn_id", conn_id)
         set_field(self, "event_time_unit", event_time_unit)
         set_field(self, "value", _payload(value))
@@ -165,10 +170,6 @@ def check_event_basis(basis: Basis, source: object = "a Pravega source") -> None
             "time: EventTime(event_time='created_at'), and a source with value=.. . EventTime(rows='superset') reads "
             "all between the watermarks around the window, for a transform to filter: adjacent windows then share rows"
         )
-
-
-def _several(given: str | Iterable[str]) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
 
 
 def _payload(given: PayloadLike | None) -> Payload | None:

@@ -14,6 +14,7 @@ from airflow_provider_streams.model.schema.payload import Payload, PayloadLike, 
 from airflow_provider_streams.model.sinks.templates import is_template
 from airflow_provider_streams.model.stream.key_selection import Selection, joined_slots, key_texts
 from airflow_provider_streams.model.stream.source import Source, in_uri
+from airflow_provider_streams.model.texts import check_conn_id, check_optional_names, several, several_names
 from airflow_provider_streams.model.written_value import WrittenValue
 
 
@@ -70,7 +71,10 @@ class PulsarSource(WrittenValue):
         keys: str | Iterable[str] = (),
         key_hash_ranges: Iterable[tuple[int, int]] = (),
     ) -> None:
-        names = (topics,) if isinstance(topics, str) else tuple(topics)
+        owner = type(self).__name__
+        names = several_names(owner, "topics", topics)
+        check_optional_names(owner, pattern=pattern)
+        check_conn_id(owner, conn_id)
         if bool(names) == bool(pattern):
             raise InvalidRequest("PulsarSource takes topics or a pattern, one of them")
         full_names = tuple(dict.fromkeys(full_topic_name(name) for name in names))
@@ -80,9 +84,9 @@ class PulsarSource(WrittenValue):
             "conn_id": conn_id,
             "value": _payload(value),
             "key_payload": _key_payload(value, key),
-            "partitions": _partitions(full_names, partitions),
-            "keys": key_texts(keys),
-            "key_hash_ranges": joined_slots(key_hash_ranges),
+            "partitions": _partitions(full_names, several(owner, "partitions", partitions)),
+            "keys": key_texts(owner, "keys", keys),
+            "key_hash_ranges": joined_slots(several(owner, "key_hash_ranges", key_hash_ranges)),
         }
         for name, given in values.items():
             object.__setattr__(self, name, given)
@@ -139,10 +143,11 @@ def pulsar_source(source: Source) -> PulsarSource:
     return source
 
 
-def _partitions(topics: Iterable[str], given: Iterable[int]) -> tuple[int, ...]:
-    found = tuple(sorted(set(given)))
-    if any(isinstance(one, bool) or not isinstance(one, int) or one < 0 for one in found):
-        raise InvalidRequest(f"partitions are numbers from 0 on, got {found}")
+def _partitions(topics: Iterable[str], given: tuple[object, ...]) -> tuple[int, ...]:
+    numbers = [one for one in given if isinstance(one, int) and not isinstance(one, bool) and one >= 0]
+    if len(numbers) < len(given):
+        raise InvalidRequest(f"partitions are numbers from 0 on, got {given!r:.100}")
+    found = tuple(sorted(set(numbers)))
     if found and any(_PARTITION.search(topic) for topic in topics):
         raise InvalidRequest("name topics, or single partitions of them: not both")
     return found
@@ -165,9 +170,9 @@ def _key_payload(value: PayloadLike | None, given: PayloadLike | None) -> Payloa
     return payload
 
 
-_PARTITION = re.compile(r"-partition-\d+$")
+_PARTITION = re.compile(r"-partition-\d+\Z")
 _DOMAIN = re.compile(r"^(?P<domain>[a-z-]+)://")
-_PART = re.compile(r"^[-=:.\w]+$")
+_PART = re.compile(r"[-=:.\w]+")
 _REFUSED = {
     "non-persistent": "its messages are not stored, so a window of it cannot be read",
     "topic": "it is a Pulsar 5 scalable topic, whose segments this version does not read",
@@ -183,7 +188,7 @@ def full_topic_name(name: str) -> str:
     if is_template(name):
         return name
     parts = _parts(name)
-    if not parts or "/" in parts[2] or not parts[2].strip():
+    if not parts or set("/\r\n") & set(parts[2]) or not parts[2].strip():
         raise InvalidName(name, "write it as 'topic', 'tenant/namespace/topic' or 'persistent://..'")
     return f"persistent://{'/'.join(parts)}"
 
@@ -215,4 +220,4 @@ def _parts(name: str) -> list[str]:
     parts = name.removeprefix("persistent://").split("/", 2)
     if len(parts) == 1 and not domain:
         parts = ["public", "default", *parts]
-    return parts if len(parts) == 3 and all(map(_PART.match, parts[:2])) else []  # noqa: PLR2004
+    return parts if len(parts) == 3 and all(map(_PART.fullmatch, parts[:2])) else []  # noqa: PLR2004

@@ -54,7 +54,7 @@ def test_two_spellings_of_a_delta_table_are_one(path, uri):
 @pytest.mark.parametrize(
     "path",
     [
-        *("relative", "", "hdfs://x/y", "file://host/x", "/lake/a%20b", "/lake/a\\b", "/lake/a\nb"),
+        *("relative", "", "hdfs://x/y", "file://host/x", "/lake/a%20b", "/lake/a\\b", "/lake/a\tb"),
         *(
             "s3://lake",
             "s3://lake/",

@@ -44,7 +44,7 @@ def test_what_chooses_nothing_is_refused(given):
 def test_ranges_that_touch_are_one():
     assert joined_slots([(5, 9), (0, 3), (4, 4), (8, 12), (20, 21)]) == ((0, 12), (20, 21))
     assert joined_slots([(5, 3)]) == ((5, 3),), "what is no range stays one for its refusal"
-    assert key_texts("b") == ("b",)
-    assert key_texts(["b", "a", "b"]) == ("a", "b")
-    with pytest.raises(InvalidRequest, match="keys are texts"):
-        key_texts([b"a"])
+    assert key_texts("PulsarSource", "keys", "b") == ("b",)
+    assert key_texts("PulsarSource", "keys", ["b", "a", "b"]) == ("a", "b")
+    with pytest.raises(InvalidRequest, match="PulsarSource: keys: keys are texts"):
+        key_texts("PulsarSource", "keys", [b"a"])

@@ -75,7 +75,13 @@ def rendered(value: Source | Sink, render: Callable[[str], Any]) -> Source | Sin
         return source_from_json({**source_to_json(value), **texts})
     for name, template in value.to_json().items():
         _check_path(f"{type(value).__name__}.{name}", template, texts[name])
-    return type(value).from_json(texts)
+    try:
+        return type(value).from_json(texts)
+    except TypeError as error:
+        raise InvalidRequest(
+            f"{type(value).__name__} cannot be made from its rendered fields: {error}. A subclass whose constructor "
+            "takes other arguments than the fields holds no templates, or has a from_json of its own"
+        ) from error
 
 
 class RendersValues:

@@ -323,6 +323,36 @@ def test_a_template_gives_no_other_template(task, field, x, native):
         rendered(task(), x, native=native)
 
 
+class Lake(ParquetSink):
+    """A sink of a user, with a constructor of its own."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"/lake/{name}")
+
+
+@BOTH
+def test_a_subclass_with_other_arguments_than_its_fields_holds_no_templates(native):
+    assert rendered(read(sink=Lake("orders")), "a", native=native).sink.path == "/lake/orders"
+    with pytest.raises(InvalidRequest, match=r"Lake cannot be made from its rendered fields: .*holds no templates"):
+        rendered(read(sink=Lake(X)), "a", native=native)
+
+
+@BOTH
+@pytest.mark.parametrize("option", ["apply_as_deletes", "apply_as_truncates"])
+@pytest.mark.parametrize("text", [X, "{{ params.x }} or gone", "not ({% if 1 %}{{ params.x }}{% endif %})"])
+def test_a_condition_may_be_a_template(option, text, native):
+    def made(written: str) -> ReadWindowOperator:
+        return read(sink=IcebergSink("s.t", apply=AutoCdc(["id"], **{option: written})))
+
+    found = rendered(made(text), "op = 'D'", native=native).sink.apply
+    assert found in [AutoCdc(["id"], **{option: one}) for one in ("op = 'D'", "op = 'D' or gone", "not (op = 'D')")]
+    for wrong in ("op = ", "{{ y }}"):
+        with pytest.raises(InvalidRequest, match=option):
+            rendered(made(text), wrong, native=native)
+    with pytest.raises(InvalidRequest, match=f"{option}: "):
+        made("op = ")
+
+
 LISTS = ["{{ ['a', 'b'] }}", "{{ ('a', 'b') }}", "{{ params.topics }}", "{% set x = ['a', 'b'] %}{{ x }}"]
 
 

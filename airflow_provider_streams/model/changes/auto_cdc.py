@@ -9,6 +9,7 @@ from typing import Any, Final, Self
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.booleans import check_booleans
 from airflow_provider_streams.model.changes.expressions import Column, Condition, parse_condition, parse_sequence
+from airflow_provider_streams.model.sinks.templates import is_template
 from airflow_provider_streams.model.written_value import WrittenValue
 
 LATEST, HISTORY = 1, 2
@@ -121,11 +122,16 @@ _GRAMMARS: Final = {
     "apply_as_truncates": parse_condition,
 }
 
+_RENDERED: Final = ("apply_as_deletes", "apply_as_truncates")
+"""Texts that a template may give as a whole."""
+
 
 def _check_grammar(option: str, text: str | None) -> None:
     try:
         _ = None if text is None else _GRAMMARS[option](text)
     except InvalidRequest as error:
+        if option in _RENDERED and is_template(str(text)):
+            return  # checked when it is rendered
         raise InvalidRequest(f"AutoCdc: {option}: {error}") from error
 
 

@@ -39,6 +39,12 @@ def _text(value: Any) -> str:
     return str(value)
 
 
+def _plain_text(value: Any) -> str:
+    if is_template(text := _text(value)):  # no check of a name looks at one
+        raise TypeError
+    return text
+
+
 def _time(value: Any) -> datetime | str:
     return value if isinstance(value, datetime) else _text(value)
 
@@ -70,6 +76,7 @@ def _sink_or_source(value: Any) -> Any:
 
 
 _TEXT = Kind("a text", _text)
+_PLAIN = Kind("a text without `{{` and `{%`", _plain_text)
 _TIME = Kind("a time, or its text in ISO 8601", _time)
 _NAMES = Kind("a text, or a list of texts", _names)
 _CUT = Kind("a text, or a position by shard", _cut)
@@ -77,9 +84,8 @@ _VALUE = Kind("a source or a sink: the texts in it are rendered", _sink_or_sourc
 
 KINDS: Final[dict[str, Kind]] = {
     **dict.fromkeys(("source", "sources", "sink"), _VALUE),
-    **dict.fromkeys(
-        ("topic", "stream", "conn_id", "spark_conn_id", "reader", "recorder", "name", "subscription"), _TEXT
-    ),
+    **dict.fromkeys(("topic", "stream", "conn_id"), _PLAIN),
+    **dict.fromkeys(("spark_conn_id", "reader", "recorder", "name", "subscription"), _TEXT),
     **dict.fromkeys(("transform", "schema", "schema_name", "split"), _TEXT),
     **dict.fromkeys(("start", "end", "moment", "until"), _TIME),
     **dict.fromkeys(("columns", "select", "tags", "merge", "segments"), _NAMES),

@@ -1,6 +1,6 @@
 """Arguments that are texts. Other values are refused by the argument's name.
 
-Templates are texts, too: what they give is checked when they are rendered. Errors do not show values, because an
+Templates are texts: what they give is checked when they are rendered. Errors do not show values, because an
 address may hold a key.
 """
 

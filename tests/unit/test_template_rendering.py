@@ -26,6 +26,7 @@ from airflow_provider_streams.operators.cuts import RecordCutsOperator
 from airflow_provider_streams.operators.holds import HoldRetentionOperator, MoveHoldOperator
 from airflow_provider_streams.operators.maintenance import CompactTableOperator
 from airflow_provider_streams.operators.pravega import PravegaCreateStreamOperator, PravegaTruncateStreamOperator
+from airflow_provider_streams.operators.pulsar import PulsarCompactTopicOperator
 from airflow_provider_streams.operators.schemas import CheckSchemaCompatibilityOperator
 from airflow_provider_streams.sensors.cuts import CutAvailableSensor
 from airflow_provider_streams.sensors.schemas import SchemaAvailableSensor
@@ -321,6 +322,20 @@ def test_a_field_of_one_text_is_no_list(task, field):
 def test_a_template_gives_no_other_template(task, field, x, native):
     with pytest.raises(InvalidRequest, match=rf"{field}: its template gave .*, which has a template"):
         rendered(task(), x, native=native)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("task", "name"),
+    [
+        (lambda: PravegaCreateStreamOperator(task_id="t", stream=X), "stream"),
+        (lambda: PravegaCreateStreamOperator(task_id="t", stream="s/t", conn_id=X), "conn_id"),
+        (lambda: PulsarCompactTopicOperator(task_id="t", topic=X), "topic"),
+    ],
+)
+def test_the_name_of_a_topic_or_a_stream_is_no_other_template(task, name, native):
+    with pytest.raises(InvalidRequest, match=rf"Operator: {name} is a text without .*, got 's/{{{{ y }}}}'"):
+        rendered(task(), "s/{{ y }}", native=native)
 
 
 class Lake(ParquetSink):

@@ -28,15 +28,22 @@ from airflow_provider_streams.cli.new_dag.dag_file import DagFile
 from airflow_provider_streams.testing.fake import FakeSource
 from tests.unit.cli.new_dag.test_python_source import TEXTS
 
+LINES = TEXTS.map(lambda text: text.replace("\n", "").replace("\r", ""))
 DAY = date(2026, 11, 25)
 ODD = "quote\" and 'quote'\nimport os\u2028\r# \\"
+ODD_NAME = ODD.replace("\n", "").replace("\r", "")
+"""Names and paths have no line break; a key may have one."""
 SOURCES = (
     PulsarSource("shop/orders/events", value="auto"),
-    PulsarSource(["a", "b" * 90, ODD], conn_id="prod", value=Json("id long")),
+    PulsarSource(["a", "b" * 90, ODD_NAME], conn_id="prod", keys=[ODD], value=Json("id long")),
     PravegaSource("shop/orders", value=Json("id long, customer string, cents long, ship_to struct<city: string>")),
     FakeSource("numbers"),
 )
-SINKS = (ParquetSink("/lake/" + ODD), IcebergSink("shop.orders", conn_id="iceberg_default"), DeltaSink("s3://lake/o"))
+SINKS = (
+    ParquetSink("/lake/" + ODD_NAME),
+    IcebergSink("shop.orders", conn_id="iceberg_default"),
+    DeltaSink("s3://lake/o"),
+)
 REMARKS = ((), ("rows: " + "word " * 60 + ODD, ODD))
 
 
@@ -54,7 +61,7 @@ def constants(text: str) -> set[object]:
     return {node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)}
 
 
-@given(topic=TEXTS, dag_id=TEXTS, conn_id=TEXTS, cron=TEXTS, zone=TEXTS, remark=TEXTS)
+@given(topic=LINES, dag_id=TEXTS, conn_id=LINES, cron=TEXTS, zone=TEXTS, remark=TEXTS)
 def test_any_text_stays_the_text_it_is(topic, dag_id, conn_id, cron, zone, remark) -> None:  # noqa: PLR0917
     source = PulsarSource([f"t/n/x{topic.replace('/', '')}"], conn_id=f"c{conn_id}")
     made = file_of(source, dag_id=dag_id, schedule=cron, timezone=zone, remarks=(remark,))

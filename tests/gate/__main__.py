@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,6 +26,9 @@ from tests.gate.record import MOST_FAILURES, Record, first_verdict, record_of, s
 from tests.gate.recorder import RECORD
 from tests.seeds import VARIABLES
 
+_SHARED_MEMORY = "/dev/shm"  # noqa: S108 - a new folder in it
+_ROOM_BYTES = 4 << 30
+
 
 @dataclass
 class Runner:
@@ -32,6 +36,8 @@ class Runner:
 
     folder: Path
     marks: str
+    temporary: Mapping[str, str] = field(default_factory=dict)
+    """Tells pytest where tests keep their files."""
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
     is_ended: bool = False
 
@@ -42,7 +48,7 @@ class Runner:
         with log.open("wb") as output:
             process = subprocess.Popen(
                 self.command(lane),
-                env={**_without_options_of_pytest(os.environ), RECORD: str(record)},
+                env={**_without_options_of_pytest(os.environ), RECORD: str(record), **self.temporary},
                 stdout=None if shown else output,
                 stderr=None if shown else subprocess.STDOUT,
             )
@@ -75,10 +81,19 @@ def _without_options_of_pytest(environment: Mapping[str, str]) -> dict[str, str]
     return {name: value for name, value in environment.items() if not name.startswith("PYTEST_")}
 
 
+def _memory() -> str | None:
+    """The folder of a file system in memory; None: there is none, or it has too little room, as in most containers."""
+    try:
+        return _SHARED_MEMORY if shutil.disk_usage(_SHARED_MEMORY).free > _ROOM_BYTES else None
+    except OSError:
+        return None
+
+
 @contextmanager
-def _runner(marks: str) -> Iterator[Runner]:
-    with tempfile.TemporaryDirectory(prefix="streams-gate-") as folder:
-        runner = Runner(Path(folder), marks)
+def _runner(marks: str, *, in_memory: bool = False) -> Iterator[Runner]:
+    memory = _memory() if in_memory else None
+    with tempfile.TemporaryDirectory(prefix="streams-gate-", dir=memory) as folder:
+        runner = Runner(Path(folder), marks, {"PYTEST_DEBUG_TEMPROOT": folder} if memory else {})
         # A script's shell lets what it runs in the background ignore interrupts, and lanes inherit that.
         signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
@@ -144,7 +159,7 @@ def run_tier(tier: Tier, options: Sequence[str] = ()) -> int:
         options: those among its arguments that also hold for the second run of a test.
     """
     began = time.monotonic()
-    with _runner(tier.marks) as runner:
+    with _runner(tier.marks, in_memory=tier.in_memory) as runner:
         records = run_lanes(runner, tier)
         first = first_verdict(records)
         red, flaky = second_verdict(first, repeat(runner, first.repeat, options))

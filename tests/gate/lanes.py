@@ -36,13 +36,13 @@ PIPELINE = "tests/pipeline"
 _LONG_UNITS = (
     "tests/integration/journal",
     "tests/unit/windows",
-    "tests/unit/lake",
     "tests/unit/cli",
     "tests/unit/journal",
     "tests/unit/servers",
     "tests/unit/triggers",
     "tests/unit/timetables/test_timetables.py",
 )
+_STREAM_UNITS = ("tests/unit/systems", "tests/unit/formats", "tests/unit/lake", "tests/fuzz")
 WITHOUT_SERVERS = "not (dagtest or pulsar or pravega or spark or stack or postgres or lake or install)"
 
 LANES: dict[str, Sequence[Sequence[Lane]]] = {
@@ -54,7 +54,13 @@ LANES: dict[str, Sequence[Sequence[Lane]]] = {
     ),
     "fast": (
         (Lane("long units", _LONG_UNITS),),
-        (Lane("units", _without(*_LONG_UNITS, "tests/airflow/stack", "tests/spark", "tests/install", PIPELINE)),),
+        (Lane("units of streams and tables", _STREAM_UNITS),),
+        (
+            Lane(
+                "units",
+                _without(*_LONG_UNITS, *_STREAM_UNITS, "tests/airflow/stack", "tests/spark", "tests/install", PIPELINE),
+            ),
+        ),
     ),
 }
 
@@ -67,10 +73,12 @@ class Tier:
     marks: str = ""
     make: str = "make test"
     """Runs single tests of it."""
+    in_memory: bool = False
+    """Whether tests keep their files in memory, where the machine has room: else they mostly wait for its disk."""
 
 
 TIERS = {
     "quick": Tier(LANES["servers"], "not slow"),
     "all": Tier(LANES["servers"]),
-    "fast": Tier(LANES["fast"], f"not slow and {WITHOUT_SERVERS}", "make test-fast"),
+    "fast": Tier(LANES["fast"], f"not slow and {WITHOUT_SERVERS}", "make test-fast", in_memory=True),
 }

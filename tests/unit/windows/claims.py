@@ -309,6 +309,7 @@ def _look(claim: Claim, table: ParquetTable) -> tuple[str, set[Window]]:
         return "absent", set()
     said = json.loads(mark.read_text())
     table_id = said.pop("id")
+    said.pop("longest_window_seconds", None)
     if said != dict(zip(("source", "reader"), claim.owner, strict=True)):
         return "foreign", set()
     if table_id != claim.kept.table_id:

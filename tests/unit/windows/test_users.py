@@ -71,7 +71,7 @@ DEATHS: dict[str, tuple[Any, str]] = {
     "before its run begins": (Journal, "start_run"),
     "before the table is touched": (parquet_table.ParquetTable, "put"),
     "before two folders change places": (parquet_table, "replace_folder"),
-    "before the table is marked": (parquet_table.ParquetTable, "_write_mark"),
+    "before the table is marked": (parquet_table, "write_mark"),
     "before the window is covered": (Journal, "finish_run"),
 }
 _KILLED = 9

@@ -250,7 +250,7 @@ def _name(path: str, found: object) -> str:
         raise _UnusableError(f"{path}: its template gave an empty text")
     if is_template(str(found)) and path.split(".")[1] not in _DATA:
         raise _UnusableError(
-            f"{path}: its template gave {str(found)!r:.100}, which has a template that is not rendered"
+            f"{path}: its template gave a text that has a template itself, which is not rendered"
         )
     return str(found)
 
@@ -262,7 +262,10 @@ def _check_path(field: str, template: object, text: object) -> None:
         _UnusableError: there is such a place, which would be another table's folder.
     """
     if isinstance(template, str) and isinstance(text, str) and _GAP.search(text) and not _GAP.search(template):
-        raise _UnusableError(f"{field}: the template {template!r} gave {text!r}, where a folder has no name")
+        raise _UnusableError(
+            f"{field}: what the template {template!r} gave has a folder without a name: nothing is between two slashes, "
+            "or after the last one"
+        )
 
 
 def _texts(value: Source | Sink | None) -> dict[str, Any]:

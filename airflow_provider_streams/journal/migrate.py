@@ -13,7 +13,7 @@ from sqlalchemy import Connection, inspect, text
 
 from airflow_provider_streams.errors import JournalError
 
-HEAD: Final = "0001"
+HEAD: Final = "0_1_0"
 """The newest revision in `migrations/versions`."""
 
 VERSION_TABLE: Final = "streams_alembic_version"
@@ -38,7 +38,8 @@ def upgrade(connection: Connection) -> None:
     """Apply the missing migrations, inside the caller's write transaction, one process at a time.
 
     Raises:
-        JournalError: a newer release has been here, or another process holds the lock for over a minute.
+        JournalError: this release does not know the tables' revision, or another process holds the lock for over a
+            minute.
     """
     with _one_at_a_time:
         _lock(connection)
@@ -56,8 +57,9 @@ def upgrade(connection: Connection) -> None:
         known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
         if found is not None and found not in known:
             raise JournalError(
-                f"the journal is at revision {found}, this release knows up to {HEAD}. "
-                "A newer release has been here: install it on this machine too."
+                f"the journal is at revision {found}, and the newest that this release knows is {HEAD}. If a newer "
+                "release has made it, install that release on this machine too. If this package made it before its "
+                "first release, its tables cannot be changed into today's: use a new database."
             )
         with _in_silence():
             command.upgrade(config, "head")

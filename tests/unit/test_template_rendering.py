@@ -249,7 +249,7 @@ def test_a_dags_own_finalize_says_what_nothing_is(native):
 )
 def test_a_path_has_no_folder_without_a_name(sink, native):
     assert rendered(read(sink=sink(X)), "a", native=native).sink == sink("a")
-    with pytest.raises(InvalidRequest, match=r"sink: \w+Sink\.(path|target): the template .* a folder has no name"):
+    with pytest.raises(InvalidRequest, match=r"sink: \w+Sink\.(path|target): .* a folder without a name"):
         rendered(read(sink=sink("{{ params.x }}")), "", native=native)
 
 

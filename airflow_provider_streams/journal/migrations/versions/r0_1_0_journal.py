@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import mysql
 
-revision = "0001"
+revision = "0_1_0"
 down_revision = None
 branch_labels = None
 depends_on = None

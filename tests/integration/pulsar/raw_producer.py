@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import struct
+import time
+from collections import deque
 from contextlib import ExitStack
 from typing import Any, Self
 
@@ -17,6 +19,7 @@ from stream_servers.waiting import wait_until
 from tests.fuzz.writer import Value, usual
 
 PRODUCER, SEND, PRODUCER_SUCCESS, SEND_RECEIPT, SEND_ERROR, CLOSE_PRODUCER = 5, 6, 17, 7, 8, 15
+ANSWER_SECONDS = 120
 
 
 class _ClosedByBroker(Exception):
@@ -47,6 +50,7 @@ class RawProducer:
         with ExitStack() as refused:
             refused.callback(self._client.close)
             self._connection = self._client._connection(self._client._owners([self._topic])[self._topic])
+            self._unread: deque[bytes] = deque()
             self._send(PRODUCER, [(1, self._topic.encode()), (2, 1), (3, self._connection.next_id())])
             self._answer(PRODUCER_SUCCESS)
             refused.pop_all()
@@ -88,10 +92,17 @@ class RawProducer:
         self._connection._socket.sendall(struct.pack(">I", len(frame)) + frame)
 
     def _answer(self, wanted: int) -> bytes:
-        """The body of the answer."""
-        while True:
-            for begin, end in self._connection.receive(10):
-                frame = bytes(self._connection.buffer.view[begin + 8 : end])
+        """The body of the answer.
+
+        Frames that arrive with it are kept: the broker may close a producer in the moment that it has made it.
+        """
+        waited_until = time.monotonic() + ANSWER_SECONDS
+        while time.monotonic() < waited_until:
+            if not self._unread:
+                frames = self._connection.receive(10)  # which may replace the buffer
+                self._unread += [bytes(self._connection.buffer.view[begin + 8 : end]) for begin, end in frames]
+            while self._unread:
+                frame = self._unread.popleft()
                 fields = _fields(frame)
                 if wanted in fields:
                     return fields[wanted]
@@ -99,6 +110,7 @@ class RawProducer:
                     raise _ClosedByBroker
                 if fields[1] in {SEND_ERROR, pb.BaseCommand.ERROR_FIELD_NUMBER}:
                     raise AssertionError(f"the broker refuses: {frame!r}")
+        raise AssertionError(f"{self._topic}: no answer from the broker for {ANSWER_SECONDS} s")
 
 
 def _fields(data: bytes) -> dict[int, Any]:

@@ -27,7 +27,8 @@ from tests.gate.recorder import RECORD
 from tests.seeds import VARIABLES
 
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108 - a new folder in it
-_ROOM_BYTES = 4 << 30
+_ROOM_BYTES = 6 << 30
+"""Twice what all tests have at one time."""
 
 
 @dataclass
@@ -37,7 +38,7 @@ class Runner:
     folder: Path
     marks: str
     temporary: Mapping[str, str] = field(default_factory=dict)
-    """Tells pytest where tests keep their files."""
+    """Variables that say where tests and servers keep their files."""
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
     is_ended: bool = False
 
@@ -90,10 +91,21 @@ def _memory() -> str | None:
 
 
 @contextmanager
-def _runner(marks: str, *, in_memory: bool = False) -> Iterator[Runner]:
-    memory = _memory() if in_memory else None
+def _temporary() -> Iterator[dict[str, str]]:
+    """Files of tests and servers in memory, where there is room: else they mostly wait for the machine's disk."""
+    memory = _memory()
+    if memory is None:
+        yield {}
+        return
     with tempfile.TemporaryDirectory(prefix="streams-gate-", dir=memory) as folder:
-        runner = Runner(Path(folder), marks, {"PYTEST_DEBUG_TEMPROOT": folder} if memory else {})
+        Path(folder).chmod(0o711)  # some servers run as users of their own
+        yield {"TMPDIR": folder}
+
+
+@contextmanager
+def _runner(marks: str) -> Iterator[Runner]:
+    with tempfile.TemporaryDirectory(prefix="streams-gate-") as folder, _temporary() as temporary:
+        runner = Runner(Path(folder), marks, temporary)
         # A script's shell lets what it runs in the background ignore interrupts, and lanes inherit that.
         signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
@@ -159,7 +171,7 @@ def run_tier(tier: Tier, options: Sequence[str] = ()) -> int:
         options: those among its arguments that also hold for the second run of a test.
     """
     began = time.monotonic()
-    with _runner(tier.marks, in_memory=tier.in_memory) as runner:
+    with _runner(tier.marks) as runner:
         records = run_lanes(runner, tier)
         first = first_verdict(records)
         red, flaky = second_verdict(first, repeat(runner, first.repeat, options))

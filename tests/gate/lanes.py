@@ -73,12 +73,10 @@ class Tier:
     marks: str = ""
     make: str = "make test"
     """Runs single tests of it."""
-    in_memory: bool = False
-    """Whether tests keep their files in memory, where the machine has room: else they mostly wait for its disk."""
 
 
 TIERS = {
     "quick": Tier(LANES["servers"], "not slow"),
     "all": Tier(LANES["servers"]),
-    "fast": Tier(LANES["fast"], f"not slow and {WITHOUT_SERVERS}", "make test-fast", in_memory=True),
+    "fast": Tier(LANES["fast"], f"not slow and {WITHOUT_SERVERS}", "make test-fast"),
 }

@@ -47,6 +47,8 @@ WAYS = {"driver": 1 << 25, "tasks": 0}
 pytestmark = pytest.mark.timeout(3600)
 STARTED = "runs in this process"
 """What is logged when a JVM was started."""
+QUERY_PAGE = "/SQL/execution/"
+"""In the address of the page that Spark's UI has of a query."""
 LONG = 1500.0
 """Seconds for one job, even so."""
 
@@ -83,8 +85,13 @@ def start(
     settings: dict[str, object] | None = None,
     *,
     ui_port: int | None = None,
+    hold: Path | None = None,
 ) -> Launched:
-    """Launch a job in a process of its own, and look for secrets wherever others could see them meanwhile."""
+    """Launch a job in a process of its own, and look for secrets wherever others could see them meanwhile.
+
+    Args:
+        hold: of a fake stream that waits for the end of this file: until the page of the job's query was looked at.
+    """
     folder.mkdir(exist_ok=True)
     (folder / "tmp").mkdir(exist_ok=True)
     job = spec if isinstance(spec, JobSpec) else JobSpec((spec,))
@@ -107,6 +114,8 @@ def start(
         deadline = time.monotonic() + LONG
         while child.poll() is None and time.monotonic() < deadline:
             watch.look()
+            if hold and any(QUERY_PAGE in url for url in tuple(watch.pages)):
+                hold.unlink(missing_ok=True)
             with suppress(subprocess.TimeoutExpired):
                 child.wait(0.5)
         watch.end()
@@ -126,7 +135,7 @@ def landed(lake: Path) -> list[tuple[str, int]]:
 
 def assert_looked_everywhere(launched: Launched, folder: Path) -> None:
     """There were pages and a log of events to look at: a search of nothing proves nothing."""
-    assert [url for url in launched.pages if "/SQL/execution/" in url], launched.pages
+    assert [url for url in launched.pages if QUERY_PAGE in url], launched.pages
     assert [url for url in launched.pages if "/environment" in url]
     logs = [file.read_bytes() for file in (folder / "events").iterdir()]
     assert any(b"SparkListenerSQLExecutionStart" in log for log in logs)
@@ -216,13 +225,12 @@ def test_embedded_shows_no_secret_with_its_ui_on(clusters, secretive, tmp_path: 
     transform = "transforms:with_a_column_more" if WAYS[way] else None
     spec = secretive.spec(sink=ParquetSink(str(lake)), small_plan_bytes=WAYS[way], transform=transform)
     conf = {**watching.settings(tmp_path, port), "spark.hadoop.fs.s3a.secret.key": KEY}
-    launched = start(tmp_path / "run", spec, settings={"conf": conf}, ui_port=port)
+    secretive.set(fault="hold", batch_rows=100)
+    hold = Path(f"{secretive.truth}.hold")
+    hold.touch()
+    launched = start(tmp_path / "run", spec, settings={"conf": conf}, ui_port=port, hold=hold)
     assert_landed_without_a_trace(launched, secretive, lake)
     assert STARTED in launched.output
-    for again in range(3):  # a job may end before its page is asked for
-        if not any("/SQL/execution/" in url for url in launched.pages):
-            launched = start(tmp_path / f"run{again}", spec, settings={"conf": conf}, ui_port=port)
-            assert_landed_without_a_trace(launched, secretive, lake)
     secretive.set(fault="echo:0")
     assert_echo_is_masked(start(tmp_path / "echo", spec, settings={"conf": conf}, ui_port=port))
     assert_looked_everywhere(launched, tmp_path)
@@ -281,7 +289,7 @@ def test_spark_connect_ships_what_a_clean_server_lacks(clusters, python: Path, l
     assert_echo_is_masked(echo)
     assert [url for url, text in pages.items() if watching.has(text, CANARY)] == []
     assert [url for url in pages if "/connect/session/" in url]
-    assert [url for url in pages if "/SQL/execution/" in url]
+    assert [url for url in pages if QUERY_PAGE in url]
     found = settings_in(tmp_path / "told", told)
     assert watching.files_with(tmp_path, CANARY) == []
     # the other secret is a setting of a session: a literal of that transform, and, as Spark has it, in the event log

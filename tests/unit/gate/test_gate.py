@@ -43,7 +43,7 @@ def gate(tmp_path, monkeypatch, capfd):
     monkeypatch.setenv("PYTEST_ADDOPTS", "-k nothing_has_this_name")
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
-    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -p no:cacheprovider\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -p no:cacheprovider -p no:anyio -p no:asyncio -p no:timeout\n")
 
     def run(files, marks=""):
         for name, text in files.items():

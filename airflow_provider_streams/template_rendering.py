@@ -249,9 +249,7 @@ def _name(path: str, found: object) -> str:
     if not str(found).strip():
         raise _UnusableError(f"{path}: its template gave an empty text")
     if is_template(str(found)) and path.split(".")[1] not in _DATA:
-        raise _UnusableError(
-            f"{path}: its template gave a text that has a template itself, which is not rendered"
-        )
+        raise _UnusableError(f"{path}: its template gave a text that has a template itself, which is not rendered")
     return str(found)
 
 
@@ -263,8 +261,8 @@ def _check_path(field: str, template: object, text: object) -> None:
     """
     if isinstance(template, str) and isinstance(text, str) and _GAP.search(text) and not _GAP.search(template):
         raise _UnusableError(
-            f"{field}: what the template {template!r} gave has a folder without a name: nothing is between two slashes, "
-            "or after the last one"
+            f"{field}: what the template {template!r} gave has a folder without a name: nothing is between two "
+            "slashes, or after the last one"
         )
 
 

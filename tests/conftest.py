@@ -232,6 +232,7 @@ def pytest_collection_finish() -> None:
     # What was imported stays: to look through it at each collection takes a sixth of the quick tests' time.
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 def pytest_unconfigure() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import sqlite3
@@ -199,7 +200,12 @@ def _parse(text: str) -> URL:
     return url.set(drivername=_DRIVERS.get(url.drivername, url.drivername))
 
 
+@functools.lru_cache(maxsize=16)
 def _engine(url: URL) -> Engine:
+    """One engine for all that open a journal in this process: SQLAlchemy keeps compiled statements with it.
+
+    It keeps no connection, so processes that are forked may use it too.
+    """
     try:
         dialect = url.get_dialect()
         backend, driver = dialect.name, dialect.driver

@@ -98,7 +98,7 @@ def _temporary() -> Iterator[dict[str, str]]:
         yield {}
         return
     with tempfile.TemporaryDirectory(prefix="streams-gate-", dir=memory) as folder:
-        Path(folder).chmod(0o711)  # some servers run as users of their own
+        Path(folder).chmod(0o1777)  # as of any folder for temporary files: some servers and tests run as other users
         yield {"TMPDIR": folder}
 
 

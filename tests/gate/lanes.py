@@ -33,15 +33,7 @@ _PAGE = ("tests/integration/journal", "tests/airflow/ui", "tests/install")
 PIPELINE = "tests/pipeline"
 """A database and its connector are a large download: `make pipeline`."""
 
-_LONG_UNITS = (
-    "tests/integration/journal",
-    "tests/unit/windows",
-    "tests/unit/cli",
-    "tests/unit/journal",
-    "tests/unit/servers",
-    "tests/unit/triggers",
-    "tests/unit/timetables/test_timetables.py",
-)
+_WINDOW_UNITS = ("tests/unit/windows", "tests/unit/journal")
 _STREAM_UNITS = ("tests/unit/systems", "tests/unit/formats", "tests/unit/lake", "tests/fuzz")
 WITHOUT_SERVERS = "not (dagtest or pulsar or pravega or spark or stack or postgres or lake or install)"
 
@@ -53,14 +45,9 @@ LANES: dict[str, Sequence[Sequence[Lane]]] = {
         (Lane("streams", _without(*_UNITS, *_LANDING, *_SPARK, *_PAGE, PIPELINE)),),
     ),
     "fast": (
-        (Lane("long units", _LONG_UNITS),),
         (Lane("units of streams and tables", _STREAM_UNITS),),
-        (
-            Lane(
-                "units",
-                _without(*_LONG_UNITS, *_STREAM_UNITS, "tests/airflow/stack", "tests/spark", "tests/install", PIPELINE),
-            ),
-        ),
+        (Lane("units of windows", _WINDOW_UNITS),),
+        (Lane("units", (*_without(*_STREAM_UNITS, *_WINDOW_UNITS), "tests/unit")),),
     ),
 }
 

@@ -65,7 +65,7 @@ def use_it() -> list[str]:
 @pytest.mark.slow_except("uv")
 @pytest.mark.parametrize("installer", ["pip", "uv"])
 def test_the_readmes_use_it_works_line_by_line(
-    environment: Path, wheels: Wheels, orders, pulsar_server, tmp_path: Path, installer: str
+    environment: Path, wheels: Wheels, orders, pulsar_server, tmp_path: Path, *, installer: str
 ) -> None:
     topic, window = orders
     mine = {

@@ -131,7 +131,7 @@ def redirecting(pulsar_auth_server):
     issued = pulsar_auth_server.certificates.server
     context.load_cert_chain(issued.certificate, issued.key)
     server.socket = context.wrap_socket(server.socket, server_side=True)
-    running = threading.Thread(target=server.serve_forever)
+    running = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     running.start()
     yield server
     server.shutdown()

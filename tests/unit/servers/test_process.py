@@ -135,6 +135,7 @@ def test_what_a_server_started_ends_with_it():
     wait_until(lambda: gone(child), "the server's child to end")
 
 
+@pytest.mark.slow_except("9")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
 def test_a_server_dies_with_its_starter_however_that_ends(tmp_path, number):
     program = textwrap.dedent(

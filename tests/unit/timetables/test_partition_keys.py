@@ -49,9 +49,10 @@ def _spans(cron: str, zone: str) -> list[tuple[datetime, datetime]]:
     return [(change.astimezone(UTC) - reach, change.astimezone(UTC) + reach) for change in changes]
 
 
-@pytest.mark.parametrize(
-    "zone", ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Santiago", "Asia/Kolkata"]
-)
+SLOW_ZONES = [pytest.param(zone, marks=pytest.mark.slow) for zone in ("America/New_York", "America/Santiago")]
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "Australia/Lord_Howe", "Asia/Kolkata", *SLOW_ZONES])
 @pytest.mark.parametrize("cron", CRONS)
 def test_partitions_of_airflow_are_the_cells(cron, zone):
     """What scheduled runs and a backfill would carry: adjacent windows, none twice, none left out."""

@@ -68,7 +68,7 @@ class Keycloak(BaseHTTPRequestHandler):
 def keycloak(tmp_path):
     with HTTPServer(("127.0.0.1", 0), Keycloak) as server:
         server.seen, server.answers = [], []
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         path = tmp_path / "keycloak.json"
         url = f"http://127.0.0.1:{server.server_port}/auth/"

@@ -299,7 +299,9 @@ def journal(tmp_path_factory):
         yield opened
 
 
-@pytest.mark.parametrize("seed", [*range(100), 118, 195])
+@pytest.mark.parametrize(
+    "seed", [*range(20), 118, 195, *(pytest.param(n, marks=pytest.mark.slow) for n in range(20, 100))]
+)
 def test_what_the_journal_keeps_of_the_sightings_is_enough(journal, seed):
     """Of windows that begin at full five minutes."""
     dice = random.Random(seed)  # noqa: S311 - repeatable

@@ -21,6 +21,7 @@ def _without(*paths: str) -> tuple[str, ...]:
     return tuple(f"--ignore={path}" for path in paths)
 
 
+_WINDOWS = ("tests/unit/windows", "tests/unit/journal")
 _UNITS = ("tests/unit", "tests/fuzz")
 _LANDING = (
     "tests/airflow/stack",
@@ -29,25 +30,24 @@ _LANDING = (
     "tests/spark/test_own_sink.py",
 )
 _SPARK = ("tests/spark",)
-_PAGE = ("tests/integration/journal", "tests/airflow/ui", "tests/install")
+_PAGE = (*_WINDOWS, "tests/integration/journal", "tests/airflow/ui", "tests/install")
 PIPELINE = "tests/pipeline"
 """A database and its connector are a large download: `make pipeline`."""
 
-_WINDOW_UNITS = ("tests/unit/windows", "tests/unit/journal")
 _STREAM_UNITS = ("tests/unit/systems", "tests/unit/formats", "tests/unit/lake", "tests/fuzz")
 WITHOUT_SERVERS = "not (dagtest or pulsar or pravega or spark or stack or postgres or lake or install)"
 
 LANES: dict[str, Sequence[Sequence[Lane]]] = {
     # Lanes of one row run one after the other, the rows at the same time.
     "servers": (
-        (Lane("units", _UNITS), Lane("spark", (*_without(*_LANDING), *_SPARK))),
-        (Lane("stack and lake", _LANDING), Lane("journal, page and install", _PAGE)),
+        (Lane("units", (*_without(*_WINDOWS), *_UNITS)), Lane("spark", (*_without(*_LANDING), *_SPARK))),
+        (Lane("stack and lake", _LANDING), Lane("windows, journal, page and install", _PAGE)),
         (Lane("streams", _without(*_UNITS, *_LANDING, *_SPARK, *_PAGE, PIPELINE)),),
     ),
     "fast": (
         (Lane("units of streams and tables", _STREAM_UNITS),),
-        (Lane("units of windows", _WINDOW_UNITS),),
-        (Lane("units", (*_without(*_STREAM_UNITS, *_WINDOW_UNITS), "tests/unit")),),
+        (Lane("units of windows", _WINDOWS),),
+        (Lane("units", (*_without(*_STREAM_UNITS, *_WINDOWS), "tests/unit")),),
     ),
 }
 

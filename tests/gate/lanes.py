@@ -1,4 +1,4 @@
-"""Which tests run side by side: three processes at most, for most tests wait for servers.
+"""Which tests run side by side: four processes at most, for most tests wait for servers.
 
 Each server, the Spark session and Airflow's four processes start once in a lane, and most belong to one lane.
 """
@@ -30,7 +30,9 @@ _LANDING = (
     "tests/spark/test_own_sink.py",
 )
 _SPARK = ("tests/spark",)
-_PAGE = (*_WINDOWS, "tests/integration/journal", "tests/airflow/ui", "tests/install")
+_PAGE = ("tests/airflow/ui", "tests/install")
+_PULSAR = ("tests/integration/pulsar",)
+_JOURNAL = ("tests/integration/journal",)
 PIPELINE = "tests/pipeline"
 """A database and its connector are a large download: `make pipeline`."""
 
@@ -40,9 +42,10 @@ WITHOUT_SERVERS = "not (dagtest or pulsar or pravega or spark or stack or postgr
 LANES: dict[str, Sequence[Sequence[Lane]]] = {
     # Lanes of one row run one after the other, the rows at the same time.
     "servers": (
-        (Lane("units", (*_without(*_WINDOWS), *_UNITS)), Lane("spark", (*_without(*_LANDING), *_SPARK))),
-        (Lane("stack and lake", _LANDING), Lane("windows, journal, page and install", _PAGE)),
-        (Lane("streams", _without(*_UNITS, *_LANDING, *_SPARK, *_PAGE, PIPELINE)),),
+        (Lane("units", (*_without(*_WINDOWS), *_UNITS)), Lane("pulsar", _PULSAR)),
+        (Lane("stack and lake", _LANDING), Lane("page and install", _PAGE)),
+        (Lane("spark", (*_without(*_LANDING), *_SPARK)), Lane("windows and journal", (*_WINDOWS, *_JOURNAL))),
+        (Lane("streams", _without(*_UNITS, *_LANDING, *_SPARK, *_PAGE, *_PULSAR, *_JOURNAL, PIPELINE)),),
     ),
     "fast": (
         (Lane("units of streams and tables", _STREAM_UNITS),),

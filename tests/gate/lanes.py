@@ -22,6 +22,7 @@ def _without(*paths: str) -> tuple[str, ...]:
 
 
 _WINDOWS = ("tests/unit/windows", "tests/unit/journal")
+_TABLES = ("tests/unit/lake", "tests/fuzz")
 _UNITS = ("tests/unit", "tests/fuzz")
 _LANDING = (
     "tests/airflow/stack",
@@ -42,10 +43,13 @@ WITHOUT_SERVERS = "not (dagtest or pulsar or pravega or spark or stack or postgr
 LANES: dict[str, Sequence[Sequence[Lane]]] = {
     # Lanes of one row run one after the other, the rows at the same time.
     "servers": (
-        (Lane("units", (*_without(*_WINDOWS), *_UNITS)), Lane("pulsar", _PULSAR)),
+        (Lane("units", (*_without(*_WINDOWS, *_TABLES), "tests/unit")), Lane("pulsar", _PULSAR)),
         (Lane("stack and lake", _LANDING), Lane("page and install", _PAGE)),
-        (Lane("spark", (*_without(*_LANDING), *_SPARK)), Lane("windows and journal", (*_WINDOWS, *_JOURNAL))),
-        (Lane("streams", _without(*_UNITS, *_LANDING, *_SPARK, *_PAGE, *_PULSAR, *_JOURNAL, PIPELINE)),),
+        (Lane("spark", (*_without(*_LANDING), *_SPARK)), Lane("windows", _WINDOWS)),
+        (
+            Lane("tables and journal", (*_TABLES, *_JOURNAL)),
+            Lane("streams", _without(*_UNITS, *_LANDING, *_SPARK, *_PAGE, *_PULSAR, *_JOURNAL, PIPELINE)),
+        ),
     ),
     "fast": (
         (Lane("units of streams and tables", _STREAM_UNITS),),

@@ -44,6 +44,8 @@ class Runner:
 
     def run(self, lane: Lane, *, shown: bool = False) -> Record:
         """One process of pytest to its end; its output goes to a file unless it is shown."""
+        if self.is_ended:
+            raise InterruptedError(lane.name)
         record, log = self.folder / f"{lane.name}.jsonl", self.log(lane.name)
         record.touch()
         with log.open("wb") as output:
@@ -115,25 +117,19 @@ def _runner(marks: str) -> Iterator[Runner]:
 
 
 def run_lanes(runner: Runner, tier: Tier) -> list[Record]:
-    """All lanes; the output of the last row is shown as it comes, the output of the others when they have ended."""
-    *rows, last = tier.lanes
-    with ThreadPoolExecutor(max(1, len(rows))) as pool:
-        others = [pool.submit(_row, runner, row) for row in rows]
+    """All lanes; the output of the first is shown as it comes, the output of the others when all have ended."""
+    first, *others = tier.lanes
+    with ThreadPoolExecutor(tier.at_once) as pool:
+        records = [pool.submit(runner.run, lane, shown=lane is first) for lane in tier.lanes]
         try:
-            records = [runner.run(lane, shown=True) for lane in last]
-            for row in others:
-                records += row.result()
+            return [record.result() for record in records]
         except KeyboardInterrupt:
-            runner.end()  # the pool would wait for all its rows first
+            pool.shutdown(wait=False, cancel_futures=True)
+            runner.end()  # the pool would wait for all its lanes first
             raise
         finally:
-            for lane in (lane for row in rows for lane in row if runner.log(lane.name).exists()):
+            for lane in (lane for lane in others if runner.log(lane.name).exists()):
                 print(f"\n{lane.name}:\n{runner.log(lane.name).read_text(errors='replace')}", flush=True)
-    return records
-
-
-def _row(runner: Runner, row: Sequence[Lane]) -> list[Record]:
-    return [runner.run(lane) for lane in row if not runner.is_ended]
 
 
 def repeat(runner: Runner, tests: Mapping[str, str], options: Sequence[str]) -> dict[str, Record]:
@@ -194,7 +190,7 @@ def main() -> int:
     if not args.arguments:
         return run_tier(tier)
     options = [one for one in args.arguments if not Path(one.partition("::")[0]).exists()]
-    return run_tier(replace(tier, lanes=[[Lane("chosen", args.arguments)]]), options)
+    return run_tier(replace(tier, lanes=[Lane("chosen", args.arguments)]), options)
 
 
 if __name__ == "__main__":

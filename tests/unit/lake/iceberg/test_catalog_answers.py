@@ -222,11 +222,11 @@ class Elsewhere(Answering):
         self.do_GET()
 
     def do_GET(self):
+        self.server.asked.append(self.headers["Host"])
         self.send_response(307)
         self.send_header("Location", f"http://localhost:{self.server.server_port}{self.path}")
         self.send_header("Content-Length", "0")
         self.end_headers()
-        self.server.asked.append(self.headers["Host"])
 
 
 @pytest.mark.parametrize("written", [CLIENT, {"header.X-Api-Key": "canary-99"}])

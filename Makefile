@@ -74,7 +74,7 @@ endif
 test-all: servers ## every test, those marked slow included
 	$(PY) -m tests.gate all
 
-test-fast: env ## the quick tests of single modules, which start no server
+test-fast: env ## the quick tests of tests/unit and tests/fuzz, which start no server
 	$(PY) -m tests.gate fast $(ARGS)
 
 # The Airflow side: the rest of the package does not import Airflow.

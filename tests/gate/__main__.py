@@ -28,7 +28,7 @@ from tests.seeds import VARIABLES
 
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108 - a new folder in it
 _ROOM_BYTES = 6 << 30
-"""Twice what all tests have at one time."""
+"""So much must be free."""
 
 
 @dataclass

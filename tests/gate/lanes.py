@@ -22,7 +22,7 @@ def _without(*paths: str) -> tuple[str, ...]:
 
 
 _WINDOWS = ("tests/unit/windows", "tests/unit/journal")
-_TABLES = ("tests/unit/lake", "tests/fuzz")
+_TABLES_AND_FUZZ = ("tests/unit/lake", "tests/fuzz")
 _UNITS = ("tests/unit", "tests/fuzz")
 _LANDING = (
     "tests/airflow/stack",
@@ -46,9 +46,9 @@ LANES: dict[str, Sequence[Lane]] = {
         Lane("streams", _without(*_UNITS, *_LANDING, *_SPARK, *_PAGE, *_PULSAR, *_JOURNAL, PIPELINE)),
         Lane("stack and lake", _LANDING),
         Lane("spark", (*_without(*_LANDING), *_SPARK)),
-        Lane("units", (*_without(*_WINDOWS, *_TABLES), "tests/unit")),
+        Lane("units", (*_without(*_WINDOWS, *_TABLES_AND_FUZZ), "tests/unit")),
         Lane("pulsar", _PULSAR),
-        Lane("tables and journal", (*_TABLES, *_JOURNAL)),
+        Lane("tables, fuzz and journal", (*_TABLES_AND_FUZZ, *_JOURNAL)),
         Lane("page and install", _PAGE),
         Lane("windows", _WINDOWS),
     ),

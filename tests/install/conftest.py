@@ -41,8 +41,7 @@ def run_script(script: str, folder: Path, more: Mapping[str, str]) -> subprocess
     Whatever the script leaves running ends with it.
     """
     kept = ("PATH", "HOME", "JAVA_HOME", "LANG", "TMPDIR", "XDG_CACHE_HOME")
-    of_installers = ("PIP_", "UV_", "SSL_")  # as its own index, proxy or certificates
-    seen = {name: value for name, value in os.environ.items() if name in kept or name.startswith(of_installers)}
+    seen = {name: value for name, value in os.environ.items() if name in kept or name.startswith("PIP_")}
     with (folder / "stdout.txt").open("w+") as out, (folder / "stderr.txt").open("w+") as err:
         process = subprocess.Popen(
             ["bash", "-c", script], env=seen | more, cwd=folder, stdout=out, stderr=err, start_new_session=True

@@ -1,7 +1,4 @@
-"""From the wheel, in a fresh environment: the README's "Use it", line by line, against a real broker.
-
-Plain pip, which the README asks for, takes a minute to write 60,000 files. `make test` installs with uv instead.
-"""
+"""From the wheel, in a fresh environment by plain pip: the README's "Use it", line by line, against a real broker."""
 
 from __future__ import annotations
 
@@ -23,13 +20,12 @@ from tests.integration.pulsar.conftest import Workbench
 pytestmark = [pytest.mark.install, pytest.mark.pulsar, pytest.mark.timeout(1800)]
 
 EVENTS = 300
-UV = Path(sys.executable).with_name("uv")
 
 
-@pytest.fixture
-def environment(tmp_path: Path) -> Path:
-    """An environment with pip and nothing else."""
-    folder = tmp_path / "venv"
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with nothing but what plain pip makes of it."""
+    folder = tmp_path_factory.mktemp("install") / "venv"
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
     return folder
 
@@ -62,10 +58,8 @@ def use_it() -> list[str]:
     return [command for block in blocks for command in re.split(r"\n(?!\s)", block.strip())]
 
 
-@pytest.mark.slow_except("uv")
-@pytest.mark.parametrize("installer", ["pip", "uv"])
 def test_the_readmes_use_it_works_line_by_line(
-    environment: Path, wheels: Wheels, orders, pulsar_server, tmp_path: Path, *, installer: str
+    environment: Path, wheels: Wheels, orders, pulsar_server, tmp_path: Path
 ) -> None:
     topic, window = orders
     mine = {
@@ -80,8 +74,6 @@ def test_the_readmes_use_it_works_line_by_line(
     for theirs, ours in mine.items():
         assert theirs in script
         script = script.replace(theirs, ours)
-    if installer == "uv":
-        script = script.replace("pip install", f"{UV} pip install --python {environment}")
     said = run(script, environment, tmp_path)
     assert f"{EVENTS} rows, complete" in said.stdout, "the read"
     assert f"overlap none   {EVENTS} rows" in said.stdout, "the coverage"

@@ -19,7 +19,7 @@ from stream_servers.waiting import wait_until
 from tests.fuzz.writer import Value, usual
 
 PRODUCER, SEND, PRODUCER_SUCCESS, SEND_RECEIPT, SEND_ERROR, CLOSE_PRODUCER = 5, 6, 17, 7, 8, 15
-ANSWER_SECONDS = 120
+ANSWER_SECONDS = 300
 
 
 class _ClosedByBroker(Exception):

@@ -619,7 +619,7 @@ def test_a_backfill_without_a_whole_window_makes_no_schedule(world, act):
     assert (outcome.covered, outcome.failures) == ((), {}), "it is the reader's own"
 
 
-@pytest.mark.slow_except("run-5m-1m")
+@pytest.mark.slow_except("backfill-1m-5m", "run-5m-1m")
 @pytest.mark.parametrize(("first", "then"), [("1m", "5m"), ("5m", "1m"), ("2m", "3m")])
 @pytest.mark.parametrize("act", ["backfill", "run"])
 def test_landed_again_on_another_schedule_all_windows_are_of_it(world, first, then, act):

@@ -60,14 +60,18 @@ def _compiler(java: Java) -> list[str]:
 
 
 def start_java(
-    source: Path, arguments: Sequence[str], classpath: Sequence[str], environment: Mapping[str, str] | None = None
+    source: Path,
+    arguments: Sequence[str],
+    classpath: Sequence[str],
+    environment: Mapping[str, str] | None = None,
+    jvm: Sequence[str] = QUICK_START,
 ) -> subprocess.Popen[str]:
     """Start the class named like `source`, compiled first, with pipes to speak with it.
 
     Its standard error is ours: no one reads it while they speak, and a pipe that is full would stop it.
     """
     return subprocess.Popen(
-        _command(source, arguments, classpath),
+        _command(source, arguments, classpath, jvm),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -89,7 +93,7 @@ def run_java(
         TimeoutExpired: It ran longer than `seconds`; it has been killed.
     """
     done = subprocess.run(
-        _command(source, arguments, classpath),
+        _command(source, arguments, classpath, QUICK_START),
         capture_output=True,
         text=True,
         env={**os.environ, **(environment or {})},
@@ -101,6 +105,6 @@ def run_java(
     return done.stdout
 
 
-def _command(source: Path, arguments: Sequence[str], classpath: Sequence[str]) -> list[str]:
+def _command(source: Path, arguments: Sequence[str], classpath: Sequence[str], jvm: Sequence[str]) -> list[str]:
     classes = compile_java(source, classpath)
-    return [str(find_java().program), "-cp", ":".join([str(classes), *classpath]), source.stem, *arguments]
+    return [str(find_java().program), *jvm, "-cp", ":".join([str(classes), *classpath]), source.stem, *arguments]

@@ -9,6 +9,7 @@ from airflow_provider_streams.spark.launch.java import find_java
 from stream_servers.base import Server
 from stream_servers.bundles import SCHEMA_REGISTRY, SCHEMA_REGISTRY_VERSION
 from stream_servers.fetch import jars
+from stream_servers.java import QUICK_START
 from stream_servers.process import LOOPBACK
 
 VERSION = SCHEMA_REGISTRY_VERSION
@@ -54,6 +55,7 @@ class SchemaRegistryServer(Server):
         return [
             str(find_java().program),
             "-Xmx512m",
+            *QUICK_START,
             *flags,
             "-cp",
             ":".join(self.classpath),

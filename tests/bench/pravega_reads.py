@@ -55,7 +55,7 @@ def publish(server: PravegaServer, peer: Peer, load: Load) -> None:
 def started_peer(server: PravegaServer) -> Iterator[Peer]:
     """A new JVM with Pravega's own client."""
     with tempfile.TemporaryDirectory() as folder:
-        peer = Peer(server, Path(folder, "logback.xml"))
+        peer = Peer(server, Path(folder, "logback.xml"), jvm=())
         try:
             yield peer
         finally:

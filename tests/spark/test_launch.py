@@ -329,7 +329,8 @@ def test_a_killed_driver_leaves_the_old_window_and_the_retry_the_new(stream, tmp
     stream.set(value_bytes=4000, batch_rows=100)
     plan = stream.plan(target_split_bytes=1 << 24)
     spec = stream.spec(plan, sink=ParquetSink(str(lake)), small_plan_bytes=0)
-    assert "receipt" in start(tmp_path / "first", spec).result
+    first = stream.spec(plan, sink=ParquetSink(str(lake)), small_plan_bytes=WAYS["driver"])
+    assert "receipt" in start(tmp_path / "first", first).result
     before = sorted(lake.rglob("*"))
     stream.set(fault="slow:600000")
     folder = tmp_path / "killed"

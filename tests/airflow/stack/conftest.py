@@ -22,6 +22,8 @@ import httpx
 import psutil
 import pytest
 
+from tests.plain_http import NO_AUTHORITIES
+
 COMPONENTS = ("api-server", "scheduler", "dag-processor", "triggerer")
 HEALTH = ("metadatabase", "scheduler", "triggerer", "dag_processor")
 BEATING = {"scheduler": "scheduler", "triggerer": "triggerer", "dag-processor": "dag_processor"}
@@ -104,6 +106,7 @@ class AirflowStack:
                 json=body,
                 headers={"Authorization": f"Bearer {self.token}"} if self.token else {},
                 timeout=180,  # longer than Airflow waits for that writer
+                verify=NO_AUTHORITIES,
             )
             if not self.was_locked(answer.status_code, answer.text, said) or time.monotonic() > deadline:
                 answer.raise_for_status()
@@ -141,7 +144,7 @@ class AirflowStack:
             with contextlib.suppress(httpx.HTTPError, KeyError):
                 if found := condition():
                     return found
-            time.sleep(0.2)
+            time.sleep(0.5)
         pytest.fail(f"after {seconds} s: {what}\n{self.tail()}")
 
     def tail(self) -> str:

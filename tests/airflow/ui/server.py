@@ -21,6 +21,7 @@ import httpx
 from airflow_provider_streams.journal.database import Database
 from stream_servers import wait_until
 from stream_servers.process import ServerProcess, free_ports
+from tests.plain_http import NO_AUTHORITIES
 
 HERE = Path(__file__).parent
 NOW = datetime.now(UTC).replace(minute=30, second=0, microsecond=0)
@@ -59,7 +60,7 @@ class ApiServer:
         """What a user's browser keeps in the cookie `_token`."""
         if user not in self.tokens:
             given = {"username": user, "password": PASSWORD}
-            answer = httpx.post(f"{self.url}/auth/token", json=given, timeout=600)
+            answer = httpx.post(f"{self.url}/auth/token", json=given, timeout=600, verify=NO_AUTHORITIES)
             answer.raise_for_status()
             self.tokens[user] = answer.json()["access_token"]
         return self.tokens[user]
@@ -68,19 +69,25 @@ class ApiServer:
         """One request below `/streams` as a user, or as no one."""
         if user:
             headers["Authorization"] = f"Bearer {self.token(user)}"
-        return httpx.get(f"{self.url}/streams/{path}", headers=headers, timeout=600)
+        return httpx.get(f"{self.url}/streams/{path}", headers=headers, timeout=600, verify=NO_AUTHORITIES)
 
     def post(self, path: str, user: str | None, body: object, **headers: str) -> httpx.Response:
         """One request below `/streams` that changes something."""
         if user:
             headers["Authorization"] = f"Bearer {self.token(user)}"
         headers = {"Content-Type": "application/json", **headers}
-        return httpx.post(f"{self.url}/streams/{path}", content=json.dumps(body), headers=headers, timeout=600)
+        return httpx.post(
+            f"{self.url}/streams/{path}", content=json.dumps(body), headers=headers, timeout=600, verify=NO_AUTHORITIES
+        )
 
     def airflow(self, path: str, user: str = "admin") -> Any:
         """What Airflow's own API answers."""
         headers = {"Authorization": f"Bearer {self.token(user)}"}
-        return httpx.get(f"{self.url}/api/v2/{path}", headers=headers, timeout=600).raise_for_status().json()
+        return (
+            httpx.get(f"{self.url}/api/v2/{path}", headers=headers, timeout=600, verify=NO_AUTHORITIES)
+            .raise_for_status()
+            .json()
+        )
 
 
 @contextmanager
@@ -118,7 +125,9 @@ def _answers(server: ApiServer) -> bool:
     if server.process.exit_code is not None:
         raise RuntimeError(server.process.log_tail())
     with contextlib.suppress(httpx.TransportError):
-        return httpx.get(f"{server.url}/api/v2/version", timeout=300).status_code == httpx.codes.OK
+        return (
+            httpx.get(f"{server.url}/api/v2/version", timeout=300, verify=NO_AUTHORITIES).status_code == httpx.codes.OK
+        )
     return False
 
 

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from sqlalchemy import NullPool, create_engine, text
+from sqlalchemy import NullPool, create_engine, make_url, text
 
 from airflow_provider_streams.journal.database import Database
 from airflow_provider_streams.journal.store import Journal
@@ -19,9 +20,6 @@ from airflow_provider_streams.model.window.window import Window
 SHARD = "persistent://shop/orders/events"
 T10 = datetime(2026, 11, 20, 10, tzinfo=UTC)
 HOUR = timedelta(hours=1)
-
-
-_SERVERS = {"postgres": "postgres_url", "mysql": "mariadb_url"}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -43,14 +41,47 @@ def url(request, tmp_path) -> Iterator[str]:
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path / 'journal.db'}"
         return
-    server = request.getfixturevalue(_SERVERS[request.param])
-    engine = create_engine(server, poolclass=NullPool, isolation_level="AUTOCOMMIT")
+    if request.param == "postgres":
+        database = request.getfixturevalue("postgres_database")
+        yield database
+        with _connected(database) as execute:
+            execute(_END_OTHERS)
+            execute("DROP SCHEMA public CASCADE")
+            execute("CREATE SCHEMA public")
+        return
+    server = request.getfixturevalue("mariadb_url")
     name = f"journal_{abs(hash(str(tmp_path))):x}"
+    with _connected(server) as execute:
+        execute(f"CREATE DATABASE {name}")
+    yield _named(server, name)
+    with _connected(server) as execute:
+        execute(f"DROP DATABASE {name}")
+
+
+@pytest.fixture(scope="session")
+def postgres_database(postgres_url: str) -> str:
+    """One for all tests, each of which leaves it empty: to make one is more work than most of them."""
+    with _connected(postgres_url) as execute:
+        execute("CREATE DATABASE journals")
+    return _named(postgres_url, "journals")
+
+
+_END_OTHERS = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+    "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+)
+
+
+@contextmanager
+def _connected(url: str) -> Iterator[Callable[[str], object]]:
+    """Executes statements, each for itself."""
+    engine = create_engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
-        connection.execute(text(f"CREATE DATABASE {name}"))
-    yield engine.url.set(database=name).render_as_string(hide_password=False)
-    with engine.connect() as connection:
-        connection.execute(text(f"DROP DATABASE {name}" + (" WITH (FORCE)" if request.param == "postgres" else "")))
+        yield lambda statement: connection.execute(text(statement))
+
+
+def _named(server: str, database: str) -> str:
+    return make_url(server).set(database=database).render_as_string(hide_password=False)
 
 
 @pytest.fixture

@@ -51,7 +51,9 @@ class PeerHung(RuntimeError):
 class Peer:
     """A JVM with Pravega's client: one command, one answer. One that ended is followed by a new one."""
 
-    def __init__(self, server: PravegaServer, logging: Path, user: str = "admin") -> None:
+    def __init__(
+        self, server: PravegaServer, logging: Path, user: str = "admin", jvm: Sequence[str] = QUICK_START
+    ) -> None:
         logging.write_text(_QUIET)
         properties = {
             "controller": server.controller_uri,
@@ -59,7 +61,8 @@ class Peer:
             **server.client_properties(user),
             **({"authority": str(server.certificates.authority)} if server.tls else {}),
         }
-        self._start = partial(start_java, SOURCE, [f"{k}={v}" for k, v in properties.items()], server.classpath)
+        arguments = [f"{name}={value}" for name, value in properties.items()]
+        self._start = partial(start_java, SOURCE, arguments, server.classpath, jvm=jvm)
         self._process = self._start()
 
     def ask(self, *words: object) -> dict[str, Any]:

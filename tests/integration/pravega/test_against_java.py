@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import random
 import time
 
@@ -14,6 +15,9 @@ from stream_servers.waiting import wait_until
 from tests.seeds import chosen_seed
 
 pytestmark = pytest.mark.pravega
+
+WINDOWS = int(os.environ.get("PRAVEGA_WINDOWS", "6"))
+"""Random ones."""
 
 
 @pytest.fixture
@@ -36,7 +40,7 @@ def test_random_windows_of_a_stream_that_scales_under_load_equal_the_java_batch_
     stream, cuts, written = loaded
     seed = chosen_seed()
     draw = random.Random(seed)  # noqa: S311 - repeatable by its seed
-    for _ in range(20):
+    for _ in range(WINDOWS):
         first, second = sorted(draw.sample(range(len(cuts)), 2))
         start, end = cuts[first], cuts[second]
         ours = lab.digests(lab.plan(stream, start, end))

@@ -22,7 +22,7 @@ from airflow_provider_streams.systems.pravega.client.stream_client import AsyncC
 from airflow_provider_streams.systems.pravega.metadata.stream_cut import StreamCut
 from airflow_provider_streams.systems.pravega.planning import cuts
 from airflow_provider_streams.systems.pravega.system import PravegaSystem
-from stream_servers import PravegaServer
+from stream_servers import QUICK_START, PravegaServer
 
 pytestmark = pytest.mark.pravega
 
@@ -172,7 +172,7 @@ async def test_the_asynchronous_edge_gives_the_same_cuts(lab, peer, stream):
 
 @pytest.fixture
 def own_server():
-    with PravegaServer(heap="1g", cache_bytes=256 << 20) as server:
+    with PravegaServer(heap="1g", cache_bytes=256 << 20, jvm=QUICK_START) as server:
         yield server
 
 

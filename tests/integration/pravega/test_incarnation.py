@@ -19,7 +19,7 @@ from airflow_provider_streams.systems.pravega.metadata.stream_cut import StreamC
 from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pravega.system import PravegaSystem
 from airflow_provider_streams.testing.pravega_writer import PravegaWriter
-from stream_servers import PravegaServer
+from stream_servers import QUICK_START, PravegaServer
 from tests.integration.pravega.conftest import Lab
 
 pytestmark = pytest.mark.pravega
@@ -105,7 +105,7 @@ def test_a_check_is_a_few_small_requests(lab, stream, monkeypatch):
 
 @pytest.fixture
 def own_server():
-    with PravegaServer(heap="1g", cache_bytes=256 << 20) as server:
+    with PravegaServer(heap="1g", cache_bytes=256 << 20, jvm=QUICK_START) as server:
         yield server
 
 

@@ -13,7 +13,7 @@ from airflow_provider_streams.systems.pulsar.client.endpoint import Endpoint
 from airflow_provider_streams.systems.pulsar.reading import entry_fetcher as feed_module
 from airflow_provider_streams.systems.pulsar.reading import reader as reader_module
 from airflow_provider_streams.systems.pulsar.reading.reader import PulsarSplitReader
-from stream_servers import PulsarServer
+from stream_servers import QUICK_START, PulsarServer
 from stream_servers.java import run_java
 from tests.integration.pulsar.conftest import milliseconds
 from tests.integration.pulsar.raw_producer import RawProducer, metadata
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.pulsar
 @pytest.fixture(scope="module")
 def mortal():
     """A broker of our own, for we do to it what other tests would not survive."""
-    with PulsarServer(ledger_entries=50, interceptors=True) as server:
+    with PulsarServer(ledger_entries=50, interceptors=True, jvm=QUICK_START) as server:
         yield server
 
 

@@ -38,7 +38,8 @@ class Endpoint(ClusterEndpoint):
     """A Pravega cluster and our identity there: one description for its controller and segment stores.
 
     Raises:
-        InvalidRequest: as `ClusterEndpoint`; or credentials are missing for the method.
+        InvalidRequest: as `ClusterEndpoint`; credentials are missing for the method; or there are two of them, and
+            `auth_method` does not say which one counts.
     """
 
     controller: str = setting(
@@ -111,10 +112,16 @@ class Endpoint(ClusterEndpoint):
             raise InvalidRequest(
                 "the password has no user: set the option username (a connection's field Login), or auth_method=none"
             )
-        if self.method in ("bearer", "keycloak") and self.username and not (self.password or self.auth_method):
+        given = [name for name in _SECRETS if getattr(self, name)]
+        if len(given) > 1 and not self.auth_method:
             raise InvalidRequest(
-                f"the user has no password, and {_NEEDS[self.method][0]} is given: leave username empty (a "
-                "connection's fields Login and Password), or leave the other out"
+                f"{' and '.join(given)} are given, and only one of them is sent: leave out the others, or say with "
+                "auth_method which one counts"
+            )
+        if self.username and self.method in ("bearer", "keycloak") and not self.auth_method:
+            raise InvalidRequest(
+                f"username and {given[0]} are both given, but {given[0]} itself says who we are: leave username empty "
+                f"(a connection's field Login), or give the user's password instead of {given[0]}"
             )
         for name in _NEEDS[self.method]:
             if not getattr(self, name):

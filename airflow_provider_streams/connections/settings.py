@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from airflow_provider_streams.errors import InvalidRequest
@@ -55,6 +55,8 @@ class Setting:
     option: Option
     value: str = field(repr=False)
     origin: str
+    is_hidden: bool = False
+    """Whether it may be a secret in the wrong place."""
 
     @property
     def is_given(self) -> bool:
@@ -64,7 +66,7 @@ class Setting:
     @property
     def shown(self) -> str:
         """The value for a person's eyes."""
-        if self.option.secret:
+        if self.option.secret or self.is_hidden:
             return "***" if self.value else ""
         if self.option.reads:
             return shown_place(self.option.reads, self.value)
@@ -225,7 +227,13 @@ def resolve(
                 found[name] = setting
     for option in options:
         found.setdefault(option.name, Setting(option, option.default, "default" if option.default else NOT_SET))
-    return {option.name: found[option.name] for option in options}
+    return {option.name: _concealed(found[option.name], found) for option in options}
+
+
+def _concealed(setting: Setting, found: Mapping[str, Setting]) -> Setting:
+    """Hidden, unless the option that it is shown with is given."""
+    other = setting.option.shown_with
+    return replace(setting, is_hidden=True) if other and not found[other].is_given else setting
 
 
 def given_values(settings: Mapping[str, Setting]) -> dict[str, str]:

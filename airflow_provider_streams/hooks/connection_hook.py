@@ -151,6 +151,18 @@ class ConnectionHook(BaseHook):
             allowed_secret_sources.mask(secret)
         return settings
 
+    def refusal(self) -> str:
+        """Why its settings cannot be used; empty: they can. Nothing is opened or asked."""
+        try:
+            self._check()
+        except InvalidRequest as error:
+            return str(error)
+        return ""
+
+    def _check(self) -> None:
+        """Raises what using the settings would raise."""
+        self.options()
+
     def _of_connection(self, connection: Connection, extra: Mapping[str, object]) -> list[Layer]:
         self._check_type(connection)
         check_names(self._known, extra, f"connection {self.conn_id!r} of type {self.kind!r}: extra")
@@ -275,6 +287,9 @@ class SettingsHook(TestableConnection, ConnectionHook, Generic[E, C, A]):
         """Close what asynchronous calls opened."""
         if self._per_loop_client is not None:
             await self._per_loop_client.close()
+
+    def _check(self) -> None:
+        self.endpoint()
 
     def _endpoint_options(self) -> dict[str, str]:
         return self.options()

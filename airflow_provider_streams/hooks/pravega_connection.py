@@ -93,6 +93,10 @@ class PravegaConnection(SettingsHook[Endpoint, "Client", "AsyncClient"], StreamH
     def _endpoint_options(self) -> dict[str, str]:
         return self.planning_options()
 
+    def _check(self) -> None:
+        """With the registry's settings, which planning uses."""
+        _ = self.endpoint().registry
+
     def system(self) -> PravegaSystem:
         """As `StreamHook`; close it."""
         return cast("PravegaSystem", super().system())

@@ -69,7 +69,7 @@ class Endpoint(ClusterEndpoint):
         label="Schema Registry",
         placeholder="https://registry.example.com:9092",
     )
-    registry_username: str = setting("Schema Registry: the user's name (basic)")
+    registry_username: str = setting("Schema Registry: the user's name (basic)", shown_with="registry_password")
     registry_password: str = setting("Schema Registry: the user's password (basic)", secret=True)
     registry_token: str = setting(
         "Schema Registry: a token of your identity provider (bearer)", kind="token", secret=True
@@ -86,7 +86,7 @@ class Endpoint(ClusterEndpoint):
         choices=tuple(_NEEDS),
         label="Authentication",
     )
-    username: str = setting("The user's name (basic)")
+    username: str = setting("The user's name (basic)", shown_with="password")
     password: str = setting("The user's password (basic)", secret=True)
     token: str = setting("A token of your identity provider (bearer)", kind="token", secret=True, label="Bearer token")
     keycloak_file: str = setting(

@@ -25,7 +25,7 @@ def config(args: Namespace) -> None:
     for kind in asked:
         hook = connection_hook_of(kind, args.conn_id)
         try:
-            found[kind] = _Shown(hook.conn_id, hook.settings(), as_options(hook.refusal(), args))
+            found[kind] = _Shown(hook.conn_id, hook.settings(), hook.refusal())
         except InvalidRequest as error:
             if len(asked) == 1:
                 raise
@@ -35,8 +35,8 @@ def config(args: Namespace) -> None:
         return
     for kind, shown in found.items():
         answer(f"{kind}   connection {shown.conn_id}")
-        answer_rows(shown.rows(), args.output, f"{shown.error or 'no setting'}\n")
-        for refused in shown.refusals if shown.settings else ():
+        answer_rows(shown.rows(), args.output, f"{shown.refusal}\n")
+        for refused in shown.problems.values() if shown.settings else ():
             answer(f"{kind} refuses this: {refused}\n")
 
 
@@ -50,25 +50,21 @@ class _Shown:
 
     @property
     def problems(self) -> dict[str, str]:
-        """What is wrong with a setting alone."""
-        return {name: problem for name, one in self.settings.items() if (problem := one.problem)}
-
-    @property
-    def error(self) -> str:
-        """What the hook says, unless it is the problem of one setting."""
-        return "" if self.refusal in self.problems.values() else self.refusal
-
-    @property
-    def refusals(self) -> tuple[str, ...]:
-        """Everything that is wrong."""
-        return (*self.problems.values(), *([self.error] if self.error else []))
+        """What is wrong, by setting; what the hook says of several together is a problem of the address, the first."""
+        found = {name: problem for name, one in self.settings.items() if (problem := one.problem)}
+        if self.refusal and self.refusal not in found.values():
+            address = next(iter(self.settings), "")
+            found[address] = ". ".join(one for one in (found.get(address), self.refusal) if one)
+        return found
 
     def rows(self) -> list[dict[str, str]]:
         return [{"option": name, "value": one.shown or "-", "from": one.origin} for name, one in self.settings.items()]
 
     def to_json(self) -> object:
-        shown: dict[str, object] = {
-            name: {"value": one.shown, "from": one.origin, **({"problem": one.problem} if one.problem else {})}
+        if not self.settings:
+            return {"error": self.refusal}
+        problems = {name: {"problem": problem} for name, problem in self.problems.items()}
+        return {
+            name: {"value": one.shown, "from": one.origin, **problems.get(name, {})}
             for name, one in self.settings.items()
         }
-        return {**shown, **({"error": self.error} if self.error else {})}

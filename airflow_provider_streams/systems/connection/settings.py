@@ -130,23 +130,18 @@ def host_and_port(part: str) -> tuple[str, int | None]:
     return (host, port) if host and written else ("", None)
 
 
-def hosts_of(name: str, url: str, ports: Mapping[str, int], http: str) -> tuple[str, tuple[tuple[str, int], ...]]:
+def hosts_of(option: Option, url: str) -> tuple[str, tuple[tuple[str, int], ...]]:
     """The scheme of `scheme://a:1,b:2`, and its hosts with their ports, in order.
-
-    Args:
-        name: of the option.
-        url: its value.
-        ports: the default port of each scheme; the first two schemes are shown to a person.
-        http: the option that an address of the web belongs to.
 
     Raises:
         InvalidRequest: another scheme, no host, credentials in the address, or a port that is no number.
     """
     scheme, mark, rest = normal(url.strip()).partition("://")
     shown = without_credentials(url)
+    name, ports = option.name, dict(option.ports)
     if not mark or scheme not in ports:
         first, second, *_ = ports
-        hint = f"; an http(s) address belongs in {http}" if scheme in {"http", "https"} else ""
+        hint = f"; an http(s) address belongs in {option.web_option}" if scheme in {"http", "https"} else ""
         raise InvalidRequest(f"{name} must start with {first}:// or {second}://, got {shown!r}{hint}")
     if "@" in rest:
         raise InvalidRequest(

@@ -23,7 +23,7 @@ ADDRESS = AddressRules(
     takes_several=True,
 )
 """How a connection says where controllers are."""
-_PORTS = dict.fromkeys(("tcp", "tls", *ADDRESS.plain, *ADDRESS.secure), 9090)
+_PORTS = tuple(dict.fromkeys(("tcp", "tls", *ADDRESS.plain, *ADDRESS.secure), 9090).items())
 _NEEDS: dict[str, tuple[str, ...]] = {
     "none": (),
     "basic": ("username", "password"),
@@ -47,6 +47,8 @@ class Endpoint(ClusterEndpoint):
         "and port",
         MISSING,
         kind="hosts",
+        ports=_PORTS,
+        web_option="rest_url",
         aliases=("controllerUri", "controller_uri"),
         variables=("PRAVEGA_CONTROLLER_URI",),
         carries=_SECRETS,
@@ -106,7 +108,6 @@ class Endpoint(ClusterEndpoint):
 
     def __post_init__(self) -> None:
         ClusterEndpoint.__post_init__(self)
-        parse_controller(self.controller)
         secret_references.check_credentials(self.username, self.password)
         if self.method == "none" and self.password and not self.auth_method:
             raise InvalidRequest(
@@ -184,5 +185,5 @@ def parse_controller(uri: str) -> tuple[bool, tuple[tuple[str, int], ...]]:
     Raises:
         InvalidRequest: another scheme, no host, credentials in the address, or a port that is no number.
     """
-    scheme, hosts = settings.hosts_of("controller", uri, _PORTS, "rest_url")
+    scheme, hosts = settings.hosts_of(Endpoint.options()[0], uri)
     return scheme in ADDRESS.secure, hosts

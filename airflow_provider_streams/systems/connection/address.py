@@ -138,7 +138,8 @@ def _written(parts: Parts, rules: AddressRules) -> Iterator[_Written]:
     for place, scheme in places.items():
         is_passed = place == parts.place or (place == "host" and rules.takes_others)  # who takes it, checks it
         if scheme and rules.is_tls(scheme) is None and not is_passed:
-            shown = f"{scheme}://" if _SHOWN.fullmatch(scheme) else "of another system"
+            is_shown = _SHOWN.fullmatch(scheme) or rules.scheme_of_type(scheme) is not None
+            shown = f"{scheme}://" if is_shown else "of another system"
             raise InvalidRequest(
                 f"connection {parts.conn_id!r}: {place} has the scheme {shown}, but {_shown_schemes(rules)} is needed"
             )

@@ -148,6 +148,10 @@ def hosts_of(option: Option, url: str) -> tuple[str, tuple[tuple[str, int], ...]
             f"{name} {shown!r} must not hold credentials: put them in the connection's own fields, or in options of "
             "their own"
         )
+    if re.search(r"[/?#]", rest.rstrip("/")):
+        raise InvalidRequest(
+            f"{name} must end with its hosts and ports; after {shown!r}, there is more: leave that out"
+        )
     hosts = [host_and_port(part.strip()) for part in rest.rstrip("/").split(",")]
     if not all(host for host, _ in hosts):
         raise InvalidRequest(f"{name} {shown!r}: write each host as host or host:port")

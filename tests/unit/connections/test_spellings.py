@@ -49,6 +49,7 @@ OF_THE_HOOKS = (
     "differ",
     "are credentials",
     "are both given",
+    "must end with",
 )
 """Reasons that are not about the address alone."""
 

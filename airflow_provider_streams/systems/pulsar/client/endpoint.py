@@ -222,7 +222,7 @@ class Endpoint(ClusterEndpoint):
         if self.tls and not broker.tls:
             fix = "Brokers must advertise an address with TLS: brokerServicePortTls, advertisedListeners."
             raise RedirectRefused(where, str(broker), "without TLS, although the connection asks for it", fix)
-        self.reach.check(where, broker.host)
+        self.reach.check(where, broker.host, shown=str(broker))
 
     def client_arguments(self) -> dict[str, Any]:
         """Keyword arguments of `pulsar.Client`; the client asks for the token whenever it needs it.

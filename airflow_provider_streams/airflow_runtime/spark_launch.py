@@ -17,6 +17,7 @@ from airflow_provider_streams.airflow_features import supervisor_turn
 from airflow_provider_streams.airflow_runtime.spark_session_launchers import ConnectLauncher, EmbeddedLauncher
 from airflow_provider_streams.airflow_runtime.spark_submit import SubmitLauncher
 from airflow_provider_streams.connections.extra import extra_of
+from airflow_provider_streams.connections.spark_connection import CONNECT, TYPES, check_spark_connection
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.extras import require
 from airflow_provider_streams.model.sinks.untouched import left_untouched, mark_untouched, table_untouched
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_SUBMIT_TYPES = {"spark", "yarn", "k8s", "local"}
-_TYPES = {"spark_connect", *_SUBMIT_TYPES}
 EXAMINE_SECONDS = 180.0
 """How long the small job of an examination may take: a cluster may have to start its executors."""
 
@@ -151,14 +150,10 @@ def launcher_for(conn_id: str | None, settings: SparkSettings | None = None) -> 
     if conn_id is None:
         return EmbeddedLauncher(given)
     connection = _connection(conn_id)
-    if connection.conn_type not in _TYPES:
-        raise InvalidRequest(
-            f"connection {conn_id!r} is of type {connection.conn_type!r}: reading needs one of type 'spark' or "
-            "'spark_connect', or none (Spark inside the task)"
-        )
+    check_spark_connection(connection)
     check_installed(conn_id)
     given = given.over(_settings_of(conn_id, connection))
-    if connection.conn_type == "spark_connect":
+    if connection.conn_type == CONNECT:
         return ConnectLauncher(conn_id, connection.password, given)
     return SubmitLauncher(conn_id, connection, given)
 
@@ -175,13 +170,14 @@ def launch_method(conn_id: str | None) -> str:
     """How the job reaches Spark, in words.
 
     Raises:
-        InvalidRequest: no such connection.
+        InvalidRequest: no such connection, or not one of Spark that can be used.
     """
     if conn_id is None:
         return "Spark inside the task: local[*] in this process"
     connection = _connection(conn_id)
+    check_spark_connection(connection)
     where = f"{connection.host or ''}{f':{connection.port}' if connection.port else ''}"
-    if connection.conn_type == "spark_connect":
+    if connection.conn_type == CONNECT:
         return f"a Spark Connect server at {where}"
     return f"spark-submit in client mode to the master {where or connection.conn_type}"
 
@@ -196,7 +192,7 @@ def _connection(conn_id: str) -> Connection:
         with supervisor_turn():
             return BaseHook.get_connection(conn_id)
     except AirflowNotFoundException as error:
-        raise no_connection(conn_id, _TYPES, "create one of type 'spark' or 'spark_connect', or name none") from error
+        raise no_connection(conn_id, TYPES, "create one of type 'spark' or 'spark_connect', or name none") from error
 
 
 def check_installed(conn_id: str | None) -> None:

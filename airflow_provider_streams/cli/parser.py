@@ -373,7 +373,7 @@ CONFIG = _command(
     "config",
     "config.config",
     "Show the settings of a connection, and where each of them comes from",
-    _arg("system", "for example: pravega; default: every system", nargs="*", metavar="SYSTEM"),
+    _arg("system", "for example: pravega, or schema_registry; default: every system", nargs="*", metavar="SYSTEM"),
     _arg("--conn-id", "the Airflow connection; default <system>_default"),
     ARG_OUTPUT,
 )

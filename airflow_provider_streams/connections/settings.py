@@ -1,12 +1,14 @@
 """Where each setting of a connection comes from: one order for every system.
 
     1. argument       `options=` of a hook
-    2. connection     its extras, then its fields (host, port, login, password, schema)
+    2. connection     its extras and its fields (host, port, login, password, schema), which must not differ; an address
+                      in an extra wins over host and port
     3. environment    STREAMS_<SYSTEM>_<OPTION>, then the names that the system's own tools use (`Option.variables`)
     4. default        the system's
 
-The first that names an option decides. Empty values count as not given. A variable that is nearly one of ours is
-refused. `airflow.cfg` says what a connection may name on this machine (`connections.allowed_secret_sources`).
+The first that names an option decides. Empty values count as not given. A variable that is nearly one of ours, or
+begins as ours do, is refused. `airflow.cfg` says what a connection may name on this machine
+(`connections.allowed_secret_sources`).
 """
 
 from __future__ import annotations
@@ -14,11 +16,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.model.name_suggestion import nearest_name
+from airflow_provider_streams.model.name_suggestion import hint_for, nearest_name
 from airflow_provider_streams.redaction import redact
 from airflow_provider_streams.systems import registry
 from airflow_provider_streams.systems.connection.address import AddressRules, scheme_of
@@ -53,6 +55,8 @@ class Setting:
     option: Option
     value: str = field(repr=False)
     origin: str
+    is_hidden: bool = False
+    """Whether it may be a secret in the wrong place."""
 
     @property
     def is_given(self) -> bool:
@@ -62,7 +66,7 @@ class Setting:
     @property
     def shown(self) -> str:
         """The value for a person's eyes."""
-        if self.option.secret:
+        if self.option.secret or self.is_hidden:
             return "***" if self.value else ""
         if self.option.reads:
             return shown_place(self.option.reads, self.value)
@@ -79,6 +83,12 @@ class Setting:
         return ""
 
     @property
+    def place(self) -> str:
+        """Where in its connection it is, for a person: `extra token`, `the field password`."""
+        place = self.origin.partition(", ")[2]
+        return f"the {place}" if place.startswith("field ") else place
+
+    @property
     def is_of_connection(self) -> bool:
         """Whether a connection names it, which users may edit in the UI."""
         return self.origin.startswith(CONNECTION)
@@ -92,21 +102,56 @@ def environment(system: str, known: Iterable[Option]) -> Iterator[Layer]:
     yield _variables({option.name: option.variables for option in options})
 
 
-def check_environment(system: str, known: Iterable[Option]) -> None:
-    """Refuse a variable that is nearly one of a system's: a mistyped setting would be left out.
+def check_environment(system: str, known: Iterable[Option], option_fields: Mapping[str, str]) -> None:
+    """Refuse a variable that is nearly one of a system's, or begins as they do: a mistyped setting would be left out.
 
     Other programs may have such variables: Kubernetes makes some of a service's name.
+
+    Args:
+        system: which.
+        known: its options.
+        option_fields: which option each of a connection's fields holds.
 
     Raises:
         InvalidRequest: with the nearest name; it shows no value.
     """
-    names = {f"{_OURS}{system.upper()}_{option.name.upper()}" for option in known}
+    prefix = f"{_OURS}{system.upper()}_"
+    names = {f"{prefix}{option.name.upper()}" for option in known}
     others = tuple(f"{_OURS}{one.upper()}_" for one in (*registry.known(), "schema_registry") if one != system)
     for variable in sorted(os.environ):
         if variable in names or variable.startswith(others) or not _may_be_ours(variable):
             continue
         if near := nearest_name(variable, names, likeness=_NEAR):
             raise InvalidRequest(f"environment variable {variable!r} is not a setting; did you mean {near!r}?")
+        if variable.startswith(prefix):
+            option = option_fields.get(variable.removeprefix(prefix).lower())
+            hint = f"did you mean {prefix + option.upper()!r}?" if option else hint_for(variable, names)
+            raise InvalidRequest(f"environment variable {variable!r} is not a setting; {hint}")
+
+
+def check_agreement(
+    conn_id: str, known: Iterable[Option], extras: Layer, fields: Layer, exclusive: frozenset[str]
+) -> None:
+    """Check that a connection says each thing once: of two values, or two credentials, one would be left out.
+
+    Raises:
+        InvalidRequest: an extra and a field differ, or several of the `exclusive` options are given. It shows no value.
+    """
+    options = tuple(known)
+    said = {one.option.name: one for one in _named(options, extras)}
+    for one in _named(options, fields):
+        other = said.setdefault(one.option.name, one)
+        if other.value != one.value:
+            raise InvalidRequest(
+                f"connection {conn_id!r} contradicts itself: {other.place} and {one.place} differ. Leave one of them "
+                "empty"
+            )
+    credentials = [one.place for one in said.values() if one.option.name in exclusive]
+    if len(credentials) > 1:
+        raise InvalidRequest(
+            f"connection {conn_id!r} contradicts itself: {' and '.join(credentials)} are credentials, of which only "
+            "one is sent: leave out the others"
+        )
 
 
 def check_environment_addresses(settings: Mapping[str, Setting], rules: AddressRules | None) -> None:
@@ -182,7 +227,13 @@ def resolve(
                 found[name] = setting
     for option in options:
         found.setdefault(option.name, Setting(option, option.default, "default" if option.default else NOT_SET))
-    return {option.name: found[option.name] for option in options}
+    return {option.name: _concealed(found[option.name], found) for option in options}
+
+
+def _concealed(setting: Setting, found: Mapping[str, Setting]) -> Setting:
+    """Hidden, unless the option that it is shown with is given."""
+    other = setting.option.shown_with
+    return replace(setting, is_hidden=True) if other and not found[other].is_given else setting
 
 
 def given_values(settings: Mapping[str, Setting]) -> dict[str, str]:
@@ -204,11 +255,15 @@ def _text(option: Option, given: Given) -> str:
     """A value as its system parses it.
 
     Raises:
-        InvalidRequest: it is an object, or a list although the option takes one value; the value is not shown.
+        InvalidRequest: it is an object, an empty list, or a list although the option takes one value; the value is not
+            shown.
     """
     value = given.value
     takes_several = option.kind in ("names", "hosts", "text")
-    parts = value if isinstance(value, list | tuple) and takes_several else [value]
+    several = value if isinstance(value, list | tuple) and takes_several else [value]
+    parts = [part for part in several if part not in (None, "")]
+    if not parts:
+        raise InvalidRequest(f"{given.origin} is a list that holds nothing: leave it out, or write what it should hold")
     if any(isinstance(part, Mapping | list | tuple) for part in parts):
         kind = "an object" if isinstance(value, Mapping) else "a list"
         wanted = "a text, or a list of texts" if takes_several else "one text, number or boolean"

@@ -13,7 +13,7 @@ from airflow_provider_streams.errors import InvalidRequest, StreamsError, Window
 from airflow_provider_streams.hooks.connection_hook import ConnectionHook
 from airflow_provider_streams.model.window.basis import EventTime, RecordedCuts
 from airflow_provider_streams.model.window.readiness import Readiness
-from airflow_provider_streams.systems.registry import declaration_of, load, load_system
+from airflow_provider_streams.systems.registry import declaration_of, known, load, load_system
 from airflow_provider_streams.systems.schemas import SchemaKeeper
 from airflow_provider_streams.windows.plan.readiness import WindowQuestion, check_planned, check_recorded
 from airflow_provider_streams.windows.plan.tail_observations import observe_tail
@@ -262,6 +262,19 @@ def hook_for(source: Source) -> StreamHook:
     hook = hook_of(source.system, source.conn_id)
     hook.of_source(source)
     return hook
+
+
+def connection_hook_of(kind: str, conn_id: str | None = None) -> ConnectionHook:
+    """The hook of a connection to a system, or to a service next to one (`schema_registry`); None: the default one.
+
+    Raises:
+        InvalidRequest: there is no such system or service.
+    """
+    services = [one for system in known() for one in declaration_of(system).services if one.name == kind]
+    for service in services:
+        found: ConnectionHook = load(service.hook)(*([conn_id] if conn_id else []))
+        return found
+    return hook_of(kind, conn_id or f"{kind}_default")
 
 
 def hook_of(system: str, conn_id: str) -> StreamHook:

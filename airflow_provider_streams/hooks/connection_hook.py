@@ -16,8 +16,10 @@ from airflow_provider_streams.connections.missing_connection import no_connectio
 from airflow_provider_streams.connections.per_loop_client import Closing, PerLoopClient
 from airflow_provider_streams.connections.settings import (
     CONNECTION,
+    Given,
     Layer,
     Setting,
+    check_agreement,
     check_environment,
     check_environment_addresses,
     environment,
@@ -28,7 +30,7 @@ from airflow_provider_streams.connections.settings import (
 from airflow_provider_streams.errors import InvalidRequest, StreamsError
 from airflow_provider_streams.model.name_suggestion import hint_for
 from airflow_provider_streams.redaction import on_secret, remember
-from airflow_provider_streams.systems.connection.address import Parts, address_of, check_type
+from airflow_provider_streams.systems.connection.address import Parts, address_of, check_type, whole_with_port
 from airflow_provider_streams.systems.connection.endpoint import EndpointBase
 
 if TYPE_CHECKING:
@@ -80,6 +82,8 @@ class ConnectionHook(BaseHook):
 
     exclusive_options: ClassVar[frozenset[str]] = frozenset()
     """Options of which only one may be set: the first layer that names one of them decides."""
+    option_fields: ClassVar[Mapping[str, str]] = {}
+    """Which option each of the connection's own fields holds (`schema`: `scope`), its address not among them."""
 
     def __init__(
         self,
@@ -147,19 +151,30 @@ class ConnectionHook(BaseHook):
             allowed_secret_sources.mask(secret)
         return settings
 
-    def _fields(self, connection: Connection) -> Mapping[str, object]:  # noqa: ARG002 - for subclasses
-        """Options that the connection's own fields (password, schema) hold, its address not among them."""
-        return {}
+    def refusal(self) -> str:
+        """Why its settings cannot be used; empty: they can. Nothing is opened or asked."""
+        try:
+            self._check()
+        except InvalidRequest as error:
+            return str(error)
+        return ""
+
+    def _check(self) -> None:
+        """Raises what using the settings would raise."""
+        self.options()
 
     def _of_connection(self, connection: Connection, extra: Mapping[str, object]) -> list[Layer]:
         self._check_type(connection)
         check_names(self._known, extra, f"connection {self.conn_id!r} of type {self.kind!r}: extra")
         self._check_fields(connection)
         origin = f"{CONNECTION} {self.conn_id},"
-        layers = [layer(extra, f"{origin} extra"), layer(self._fields(connection), f"{origin} field of")]
-        if self._address is not None and (url := self._address_of(connection, self._address, layers)):
-            layers.append(layer({self._address.option: url}, f"{origin} field of"))
-        return layers
+        extras = layer(extra, f"{origin} extra")
+        fields = {
+            option: Given(getattr(connection, name), f"{origin} field {name}")
+            for name, option in self.option_fields.items()
+        }
+        check_agreement(self.conn_id, self._known, extras, fields, self.exclusive_options)
+        return self._with_address(connection, [extras, fields])
 
     def _check_type(self, connection: Connection) -> None:
         if self._address is not None:
@@ -170,12 +185,14 @@ class ConnectionHook(BaseHook):
                 "needed here: name another connection, or correct its type"
             )
 
-    def _address_of(self, connection: Connection, rules: AddressRules, layers: Iterable[Layer]) -> str:
-        """The address of a connection's fields; empty where an argument says another."""
+    def _with_address(self, connection: Connection, layers: list[Layer]) -> list[Layer]:
+        """With the address of a connection's fields, or their port in an extra's; an argument's wins over all of it."""
+        if (rules := self._address) is None:
+            return layers
         settings = self._resolve(layers)
         given = settings[rules.option]
         if given.is_given and given.origin.startswith("argument"):
-            return ""
+            return layers
         # where there is a host, it wins over the environment
         counts = given.is_of_connection or (given.is_given and not connection.host)
         protected = [_where(settings[name]) for name in rules.protected if settings[name].is_given]
@@ -183,7 +200,10 @@ class ConnectionHook(BaseHook):
         if counts:
             place = f"extra {rules.option}" if given.is_of_connection else given.origin
             parts = parts._replace(whole=given.value, place=place)
-        return address_of(parts, rules, protected)
+        own = address_of(parts, rules, protected)
+        if counts:
+            return [{rules.option: Given(whole_with_port(parts, rules), given.origin)}, *layers]
+        return [*layers, layer({rules.option: own}, f"{CONNECTION} {self.conn_id}, field of")]
 
     def _check_fields(self, connection: Connection) -> None:
         """Refuse a field that would be ignored.
@@ -204,7 +224,7 @@ class ConnectionHook(BaseHook):
         Raises:
             InvalidRequest: a connection of this name was meant, or nothing else says anything.
         """
-        check_environment(self.kind, self._known)
+        check_environment(self.kind, self._known, self.option_fields)
         if self.conn_id != self._default_name or not (self._given or any(environment(self.kind, self._known))):
             raise no_connection(
                 self.conn_id,
@@ -215,7 +235,7 @@ class ConnectionHook(BaseHook):
         return []
 
     def _resolve(self, connection: Iterable[Layer]) -> dict[str, Setting]:
-        check_environment(self.kind, self._known)
+        check_environment(self.kind, self._known, self.option_fields)
         layers = (layer(self._given, "argument"), *connection, *environment(self.kind, self._known))
         return resolve(self._known, layers, self.exclusive_options)
 
@@ -268,6 +288,9 @@ class SettingsHook(TestableConnection, ConnectionHook, Generic[E, C, A]):
         if self._per_loop_client is not None:
             await self._per_loop_client.close()
 
+    def _check(self) -> None:
+        self.endpoint()
+
     def _endpoint_options(self) -> dict[str, str]:
         return self.options()
 
@@ -291,9 +314,7 @@ def _parts(connection: Connection) -> Parts:
 
 def _where(setting: Setting) -> str:
     """The place of a setting, for a person."""
-    if setting.is_of_connection and "field of" in setting.origin:
-        return "the field password"  # the only one that holds a secret
-    return f"{setting.option.name} ({setting.origin})"
+    return setting.place if "field " in setting.place else f"{setting.option.name} ({setting.origin})"
 
 
 class NameOrSource(NamedTuple):

@@ -23,8 +23,6 @@ def lazy(name: str) -> LazyModule:
 
 
 if TYPE_CHECKING:
-    from airflow.sdk import Connection as AirflowConnection
-
     from airflow_provider_streams.model.stream.retention import Holding
     from airflow_provider_streams.model.stream.source import Source
     from airflow_provider_streams.systems.pravega.client import controller_calls, stream_client
@@ -61,6 +59,7 @@ class PravegaConnection(SettingsHook[Endpoint, "Client", "AsyncClient"], StreamH
     conn_type = "pravega"
     hook_name = "Pravega"
     exclusive_options: ClassVar[frozenset[str]] = frozenset({"password", "token", "keycloak_file"})
+    option_fields: ClassVar[Mapping[str, str]] = {"schema": "scope", "login": "username", "password": "password"}
 
     def __init__(self, conn_id: str = default_conn_name, *, options: Mapping[str, str] | None = None) -> None:
         super().__init__(conn_id, system="pravega", options=options)
@@ -93,6 +92,10 @@ class PravegaConnection(SettingsHook[Endpoint, "Client", "AsyncClient"], StreamH
 
     def _endpoint_options(self) -> dict[str, str]:
         return self.planning_options()
+
+    def _check(self) -> None:
+        """With the registry's settings, which planning uses."""
+        _ = self.endpoint().registry
 
     def system(self) -> PravegaSystem:
         """As `StreamHook`; close it."""
@@ -198,13 +201,6 @@ class PravegaConnection(SettingsHook[Endpoint, "Client", "AsyncClient"], StreamH
         if len(names) != 1 or "/" in names[0]:
             return names
         return [full_stream_name(names[0], self.settings()["scope"].value, self.conn_id)]
-
-    def _fields(self, connection: AirflowConnection) -> Mapping[str, object]:
-        return {
-            "scope": connection.schema,
-            "username": connection.login,
-            "password": connection.password,
-        }
 
 
 def _without_registry(options: Mapping[str, str]) -> dict[str, str]:

@@ -31,8 +31,6 @@ from airflow_provider_streams.systems.pulsar.source import PulsarSource, full_to
 from airflow_provider_streams.windows.plan.readiness import WindowQuestion, timed_request
 
 if TYPE_CHECKING:
-    from airflow.sdk import Connection as AirflowConnection
-
     from airflow_provider_streams.model.stream.hold import Hold, HoldRequest
     from airflow_provider_streams.model.stream.retention import Holding
     from airflow_provider_streams.model.stream.source import Source
@@ -61,6 +59,7 @@ class PulsarHook(SettingsHook[Endpoint, AdminClient, AsyncAdminClient], StreamHo
     hook_name = "Apache Pulsar"
     holds_by_time: ClassVar[bool] = True
     exclusive_options: ClassVar[frozenset[str]] = frozenset({"token", "token_file", "token_env"})
+    option_fields: ClassVar[Mapping[str, str]] = {"password": "token"}
 
     def __init__(self, conn_id: str = default_conn_name, *, options: Mapping[str, str] | None = None) -> None:
         super().__init__(conn_id, system="pulsar", options=options)
@@ -251,9 +250,6 @@ class PulsarHook(SettingsHook[Endpoint, AdminClient, AsyncAdminClient], StreamHo
 
     def _aclient_of(self, endpoint: Endpoint) -> AsyncAdminClient:
         return acquire(endpoint)
-
-    def _fields(self, connection: AirflowConnection) -> Mapping[str, object]:
-        return {"token": connection.password}
 
     async def _known_topics(self, source: PulsarSource) -> tuple[Topic, ...]:
         """A pattern is resolved at every call, as new topics may match; names only once."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from airflow_provider_streams.errors import InvalidRequest, NotAuthorized
 from airflow_provider_streams.hooks.connection_hook import SettingsHook
@@ -12,8 +12,6 @@ from airflow_provider_streams.systems.pravega.schema_registry.endpoint import AD
 from airflow_provider_streams.systems.pravega.schema_registry.requests import GroupName
 
 if TYPE_CHECKING:
-    from airflow.sdk import Connection as AirflowConnection
-
     from airflow_provider_streams.systems.pravega.schema_registry import client, requests, schemas
     from airflow_provider_streams.systems.pravega.schema_registry.client import (
         AsyncRegistryClient,
@@ -46,6 +44,7 @@ class SchemaRegistryHook(SettingsHook[RegistryEndpoint, "RegistryClient", "Async
     conn_type = "schema_registry"
     hook_name = "Pravega Schema Registry"
     exclusive_options = frozenset({"password", "token"})
+    option_fields: ClassVar[Mapping[str, str]] = {"schema": "namespace", "login": "username", "password": "password"}
     endpoint_class = RegistryEndpoint
 
     def __init__(self, conn_id: str = default_conn_name, *, options: Mapping[str, str] | None = None) -> None:
@@ -156,13 +155,6 @@ class SchemaRegistryHook(SettingsHook[RegistryEndpoint, "RegistryClient", "Async
         except NotAuthorized:
             return f"The registry at {where} knows us, but does not grant this namespace."
         return f"The registry at {where} accepts us."
-
-    def _fields(self, connection: AirflowConnection) -> Mapping[str, object]:
-        return {
-            "namespace": connection.schema,
-            "username": connection.login,
-            "password": connection.password,
-        }
 
 
 def full_group_name(name: str, namespace: str, conn_id: str) -> GroupName:

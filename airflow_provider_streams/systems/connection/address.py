@@ -30,7 +30,7 @@ class AddressRules:
     default: str
     """The scheme of a connection that names none and has nothing to protect."""
     types: frozenset[str] = frozenset()
-    """Schemes that may be the connection's type, as in a URI; `<kind>+<scheme>` always may."""
+    """Schemes that may be the connection's type, as in a URI; `<kind>+<scheme>` may, unless both are one word."""
     protected: tuple[str, ...] = ()
     """Options that travel to this address, or show that TLS was meant: with one of them, no scheme is guessed."""
     takes_others: bool = False
@@ -50,7 +50,8 @@ class AddressRules:
     def accepted_types(self) -> dict[str, str]:
         """Each type that a connection may have, in lower case, and the scheme that it means; empty: none."""
         schemes = (*self.secure, *self.plain)
-        named = {f"{self.kind}+{scheme}": scheme for scheme in schemes}
+        # the kind's own name says nothing about TLS, also not when it is written twice
+        named = {f"{self.kind}+{scheme}": scheme for scheme in schemes if scheme != self.kind}
         named |= {scheme: scheme for scheme in schemes if scheme in self.types}
         # Airflow stores the `-` of a URI's scheme as `_`
         stored = {name.replace("+", "_"): scheme for name, scheme in named.items()}
@@ -137,7 +138,8 @@ def _written(parts: Parts, rules: AddressRules) -> Iterator[_Written]:
     for place, scheme in places.items():
         is_passed = place == parts.place or (place == "host" and rules.takes_others)  # who takes it, checks it
         if scheme and rules.is_tls(scheme) is None and not is_passed:
-            shown = f"{scheme}://" if _SHOWN.fullmatch(scheme) else "of another system"
+            is_shown = _SHOWN.fullmatch(scheme) or rules.scheme_of_type(scheme) is not None
+            shown = f"{scheme}://" if is_shown else "of another system"
             raise InvalidRequest(
                 f"connection {parts.conn_id!r}: {place} has the scheme {shown}, but {_shown_schemes(rules)} is needed"
             )
@@ -236,6 +238,20 @@ def check_whole(conn_id: str, place: str, address: str, rules: AddressRules) -> 
     return normal(address)
 
 
+def whole_with_port(parts: Parts, rules: AddressRules) -> str:
+    """The whole address, with the port of the field for each host that has none of its own.
+
+    Raises:
+        InvalidRequest: there is such a port, and something in the address is no host. It is not shown.
+    """
+    scheme, rest = _split(parts.whole)
+    authority = _authority_of(rest)
+    if not parts.port or rules.is_tls(scheme) is None or "@" in authority:  # who takes it, checks it
+        return parts.whole
+    pairs = [_host_and_port(parts.conn_id, parts.place, one.strip()) for one in authority.split(",")]
+    return f"{scheme}://{_joined(pairs, parts.port)}{rest.removeprefix(authority)}"
+
+
 def normal(address: str) -> str:
     """An address with its scheme in lower case, as all comparisons expect it."""
     scheme, rest = _split(address)
@@ -255,7 +271,7 @@ def _authority(parts: Parts, scheme: str, rest: str, rules: AddressRules) -> str
         return authority + path
     user, mark, several = authority.rpartition("@")
     hosts = _hosts(parts.conn_id, "host", rest, rules) if is_ours else several.split(",")
-    return f"{user}{mark}{','.join(_with_port(parts, hosts))}{path}"
+    return f"{user}{mark}{_with_port(parts, hosts)}{path}"
 
 
 def _hosts(conn_id: str, place: str, rest: str, rules: AddressRules) -> list[str]:
@@ -277,13 +293,18 @@ def _authority_of(rest: str) -> str:
     return _NO_AUTHORITY.split(rest, maxsplit=1)[0]
 
 
-def _with_port(parts: Parts, hosts: Iterable[str]) -> list[str]:
+def _with_port(parts: Parts, hosts: Iterable[str]) -> str:
     """Each host with its own port, or the port of the field."""
     pairs = [_host_and_port(parts.conn_id, "host", one.strip()) for one in hosts]
     if parts.port and all(own and own != parts.port for _, own in pairs):
         raise _two_ports(parts.conn_id, pairs[-1][1], parts.port)
-    ports = [own or parts.port for _, own in pairs]
-    return [f"{host}:{port}" if port else host for (host, _), port in zip(pairs, ports, strict=True)]
+    return _joined(pairs, parts.port)
+
+
+def _joined(pairs: Iterable[tuple[str, int | None]], port: int | None) -> str:
+    """Hosts between commas, each with its own port, or else this one."""
+    ports = [(host, own or port) for host, own in pairs]
+    return ",".join(f"{host}:{found}" if found else host for host, found in ports)
 
 
 def _two_ports(conn_id: str, own: int | None, port: int) -> InvalidRequest:

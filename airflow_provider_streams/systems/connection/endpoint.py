@@ -129,6 +129,8 @@ def check_text(option: Option, text: str) -> None:
 def _check(option: Option, value: Any) -> None:
     if option.secret:
         register_secret(value)
+    if option.ports:
+        settings.hosts_of(option, value)
     if option.kind == "http":
         settings.check_http(option.name, value)
         settings.check_api_path(option.name, value, option.api_path)

@@ -23,6 +23,8 @@ class Option:
     most: int = 0
     """The greatest number that it may be, and it must be positive; 0: any number."""
     secret: bool = False
+    shown_with: str = ""
+    """It is shown only next to this option: a user's name without a password may be a token in the wrong field."""
     aliases: tuple[str, ...] = ()
     """Names that other connectors gave to it, accepted by the Spark source; compared without case."""
     variables: tuple[str, ...] = ()
@@ -32,6 +34,10 @@ class Option:
     """Which kind of place with credentials it names, on the machine that uses it. Connections need leave for this."""
     api_path: str = ""
     """The path of the service's API, like `admin/v2`. Every request adds it, so the address must not hold it."""
+    ports: tuple[tuple[str, int], ...] = ()
+    """Of an address of hosts: each scheme that it may have, with its default port. The first two are advised."""
+    web_option: str = ""
+    """Of an address of hosts: the option that an http(s) address belongs to."""
     carries: tuple[str, ...] = ()
     """Of an address: the options whose values, or what is in their files, travel there as secrets."""
     label: str = ""

@@ -49,8 +49,14 @@ class RedirectPolicy:
             name.endswith(one[1:]) if one.startswith("*.") else name == one for one in self.allowed
         )
 
-    def check(self, where: str, host: str, fix: str = "") -> None:
-        """See whether a host may be called that the server at `where` named; `fix` says what helps if not.
+    def check(self, where: str, host: str, fix: str = "", *, shown: str = "") -> None:
+        """See whether a host may be called that the server at `where` named.
+
+        Args:
+            where: the server.
+            host: the host.
+            fix: what helps if not.
+            shown: the whole address that was named, without anything secret; by default the host.
 
         Raises:
             RedirectRefused: `allowed_hosts` is given, and it is none of them; or the host is this machine, on which the
@@ -58,12 +64,13 @@ class RedirectPolicy:
         """
         if self.names(host):
             return
+        target = shown or host
         if self.allowed:
-            raise RedirectRefused(where, host, "which is none of allowed_hosts", fix)
+            raise RedirectRefused(where, target, "which is none of allowed_hosts", fix)
         if _is_local(host) and not any(map(_is_local, self.given)):
-            raise RedirectRefused(where, host, "which is the machine that calls, and the given hosts are not", fix)
+            raise RedirectRefused(where, target, "which is the machine that calls, and the given hosts are not", fix)
         if (address := _address(host)) and address.is_link_local:
-            raise RedirectRefused(where, host, "a link-local address, where clouds keep a machine's credentials", fix)
+            raise RedirectRefused(where, target, "a link-local address, where clouds keep a machine's credentials", fix)
 
 
 def _plain(host: str) -> str:

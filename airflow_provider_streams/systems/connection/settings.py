@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 def parse(settings: Mapping[str, str], options: Iterable[Option]) -> dict[str, Any]:
     """The values of the given options, each of its option's kind.
 
-    Names and aliases are compared without case. Empty texts count as not given, and unknown names are ignored.
+    Names and aliases are compared without case. Empty texts count as not given, and unknown names are ignored. Blanks
+    are no names: a restriction that was written is not lifted unnoticed.
 
     Raises:
         InvalidRequest: a setting is malformed.
@@ -31,7 +32,7 @@ def parse(settings: Mapping[str, str], options: Iterable[Option]) -> dict[str, A
     for option in options:
         for name in (option.name, *option.aliases):
             text = given.get(name.lower())
-            if text:
+            if text or (text is not None and option.kind == "names"):
                 parser = _PARSERS.get(option.kind)
                 values.setdefault(option.name, parser(option.name, text) if parser else text)
     return values
@@ -79,11 +80,21 @@ def count(name: str, text: str) -> int:
         raise InvalidRequest(f"{name} must be a whole number, got {text!r}") from None
 
 
+def names(name: str, text: str) -> tuple[str, ...]:
+    """Those between commas."""
+    found = tuple(part.strip() for part in text.split(",") if part.strip())
+    if not found:
+        raise InvalidRequest(
+            f"{name} holds no name, only commas or blanks: write names between commas, or leave it out"
+        )
+    return found
+
+
 _PARSERS: dict[Kind, Callable[[str, str], object]] = {
     "word": lambda _name, text: text.lower(),
     "hosts": lambda _name, text: normal(text),
     "http": lambda _name, text: normal(text),
-    "names": lambda _name, text: tuple(part.strip() for part in text.split(",") if part.strip()),
+    "names": names,
     "flag": flag,
     "count": count,
     "seconds": seconds,
@@ -119,28 +130,27 @@ def host_and_port(part: str) -> tuple[str, int | None]:
     return (host, port) if host and written else ("", None)
 
 
-def hosts_of(name: str, url: str, ports: Mapping[str, int], http: str) -> tuple[str, tuple[tuple[str, int], ...]]:
+def hosts_of(option: Option, url: str) -> tuple[str, tuple[tuple[str, int], ...]]:
     """The scheme of `scheme://a:1,b:2`, and its hosts with their ports, in order.
-
-    Args:
-        name: of the option.
-        url: its value.
-        ports: the default port of each scheme; the first two schemes are shown to a person.
-        http: the option that an address of the web belongs to.
 
     Raises:
         InvalidRequest: another scheme, no host, credentials in the address, or a port that is no number.
     """
     scheme, mark, rest = normal(url.strip()).partition("://")
     shown = without_credentials(url)
+    name, ports = option.name, dict(option.ports)
     if not mark or scheme not in ports:
         first, second, *_ = ports
-        hint = f"; an http(s) address belongs in {http}" if scheme in {"http", "https"} else ""
+        hint = f"; an http(s) address belongs in {option.web_option}" if scheme in {"http", "https"} else ""
         raise InvalidRequest(f"{name} must start with {first}:// or {second}://, got {shown!r}{hint}")
     if "@" in rest:
         raise InvalidRequest(
             f"{name} {shown!r} must not hold credentials: put them in the connection's own fields, or in options of "
             "their own"
+        )
+    if re.search(r"[/?#]", rest.rstrip("/")):
+        raise InvalidRequest(
+            f"{name} must end with its hosts and ports; after {shown!r}, there is more: leave that out"
         )
     hosts = [host_and_port(part.strip()) for part in rest.rstrip("/").split(",")]
     if not all(host for host, _ in hosts):

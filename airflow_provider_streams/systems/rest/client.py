@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 import ssl
 import time
 from collections.abc import Iterable, Mapping
@@ -112,7 +114,19 @@ def _unreachable(error: httpx.InvalidURL | httpx.TransportError, where: str) -> 
         raise refusal from error
     # connecting failed: nothing was sent
     sent = not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout)
-    return Unreachable(f"{type(error).__name__}: {error}".rstrip(": "), sent)
+    return Unreachable(f"{type(error).__name__}: {_reason(error)}".rstrip(": "), sent)
+
+
+def _reason(error: BaseException) -> str:
+    """What the machine or TLS says, or else the library: its two edges differ, and one of them may say nothing."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLError | socket.gaierror):
+            return str(cause)
+        if isinstance(cause, OSError) and cause.errno:
+            return f"[Errno {cause.errno}] {os.strerror(cause.errno)}"
+        cause = cause.__cause__ or cause.__context__
+    return str(error)
 
 
 class _Edge(Generic[S]):

@@ -82,7 +82,7 @@ class Route:
     dialect: Dialect = field(default_factory=Dialect)
     allow: str = "If the host is one of the cluster's, add it to allowed_hosts."
     """What the user can do to let us follow a redirect to another host; empty: nothing."""
-    stay: str = "To stay on the given host, set rewrite_redirects=true."
+    stay: str = "If addresses are translated, and the given host leads to every server, set rewrite_redirects=true."
     """What the user can do otherwise."""
 
     @property
@@ -110,7 +110,7 @@ class Route:
         """
         try:
             target = urlsplit(urljoin(current, location))
-            host = target.hostname or ""
+            host, port = target.hostname or "", target.port
         except ValueError:
             host = ""
         if not host or "@" in target.netloc:
@@ -120,11 +120,12 @@ class Route:
         base = urlsplit(self.base)
         if self.rewrite:
             return urlunsplit((base.scheme, base.netloc, urlsplit(self.url(path)).path, target.query, ""))
-        self._check(target.scheme, host, secret=secret)
+        self._check(target.scheme, host, port, secret=secret)
         return urlunsplit((target.scheme, target.netloc, target.path, target.query, ""))
 
-    def _check(self, scheme: str, host: str, *, secret: bool) -> None:
-        shown = f"{scheme}://{host}"
+    def _check(self, scheme: str, host: str, port: int | None, *, secret: bool) -> None:
+        written = f"[{host}]" if ":" in host else host
+        shown = f"{scheme}://{written}" if port is None else f"{scheme}://{written}:{port}"
         if scheme not in {"http", "https"}:
             raise RedirectRefused(self.where, shown, "which is no web address", self.stay)
         if urlsplit(self.base).scheme == "https" and scheme != "https":
@@ -133,7 +134,7 @@ class Route:
             raise RedirectRefused(
                 self.where, shown, "which may not see our credentials", f"{self.allow} {self.stay}".strip()
             )
-        self.reach.check(self.where, host, self.allow or self.stay)
+        self.reach.check(self.where, host, self.allow or self.stay, shown=shown)
 
 
 def exchange(request: Request[T], route: Route, headers: Mapping[str, str], backoff: Backoff) -> Rule[Step, T]:
@@ -182,7 +183,13 @@ def _attempt(request: Request[T], route: Route, headers: Mapping[str, str]) -> R
             raise ProtocolError(f"{route.where}: a redirect without a target, on the way to {request.action}")
         # the target carries the whole query
         url, params = route.redirected(url, location, request.path, secret=secret), {}
-    raise ProtocolError(f"{route.where}: more than {MAX_HOPS} redirects on the way to {request.action}")
+    advice = (
+        ". With rewrite_redirects, each one led to the given host again, which does not know the right server. Unset "
+        "it, or give a host that does"
+    )
+    raise ProtocolError(
+        f"{route.where}: more than {MAX_HOPS} redirects on the way to {request.action}{advice if route.rewrite else ''}"
+    )
 
 
 def _headers(request: Request[T], headers: Mapping[str, str]) -> dict[str, str]:

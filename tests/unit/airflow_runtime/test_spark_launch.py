@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from datetime import timedelta
@@ -112,6 +113,53 @@ def test_another_kind_of_connection_is_refused(connections) -> None:
     connections["c"] = connection("pulsar")
     with pytest.raises(InvalidRequest, match="type 'pulsar'"):
         launchers.launcher_for("c")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"conn_type": "pulsar", "host": "spark://master"}, "is of type 'pulsar': reading needs one of type 'spark'"),
+        ({"conn_type": "spark_connect", "host": "sc://h/path"}, "host holds more than a name"),
+        ({"conn_type": "spark_connect", "host": "sc://h:15002/;token=canary-5a"}, "host holds more than a name"),
+        ({"conn_type": "spark_connect", "host": "https://h"}, "host has another scheme than sc://"),
+        ({"conn_type": "spark_connect"}, "host is empty"),
+        ({"conn_type": "spark_connect", "host": "h", "schema": "x"}, "does not use the field schema"),
+        ({"conn_type": "spark_connect", "host": "h", "extra": {"use_tls": True}}, "did you mean 'use_ssl'"),
+        ({"conn_type": "spark", "host": "https://h"}, "host has a scheme that no master has: write spark://HOST"),
+        ({"conn_type": "spark", "host": "sc://h"}, "with the type 'spark_connect'"),
+        ({"conn_type": "spark", "host": "local[1]", "password": "canary-5a"}, "does not use the field password"),
+        ({"conn_type": "yarn", "login": "canary-5a"}, "does not use the field login"),
+        ({"conn_type": "spark", "host": "local[1]", "extra": {"deploy_mode": "cluster"}}, "did you mean 'deploy-mode'"),
+    ],
+)
+def test_what_the_spark_provider_would_misread_is_refused_by_name(monkeypatch, given, said: str) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_C", json.dumps(given))
+    for ask in (launchers.launch_method, launchers.launcher_for):
+        with pytest.raises(InvalidRequest, match=rf"connection 'c'.*{re.escape(said)}") as caught:
+            ask("c")
+        assert "canary" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"conn_type": "spark", "host": "spark://master", "port": 7077},
+        {"conn_type": "spark", "host": "k8s://https://h:443"},
+        {"conn_type": "k8s", "host": "https://h", "port": 443, "extra": {"namespace": "n"}},
+        {"conn_type": "spark_connect", "host": "sc://h", "port": 15002, "login": "u", "password": "canary-5a"},
+    ],
+)
+def test_what_the_spark_provider_takes_is_accepted(monkeypatch, given) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_C", json.dumps(given))
+    assert str(given.get("host", "")).rpartition("//")[2] in launchers.launch_method("c")
+
+
+def test_an_extra_that_nothing_reads_is_told(monkeypatch, caplog) -> None:
+    given = {"conn_type": "spark", "host": "local[1]", "extra": {"colour": "canary-5a"}}
+    monkeypatch.setenv("AIRFLOW_CONN_C", json.dumps(given))
+    launchers.launch_method("c")
+    assert "nothing here reads the extra 'colour'" in caplog.text
+    assert "canary" not in caplog.text
 
 
 def test_a_driver_on_another_machine_is_refused_with_the_fix(connections) -> None:

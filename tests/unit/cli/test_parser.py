@@ -13,6 +13,8 @@ import pytest
 
 from airflow_provider_streams import ParquetSink, Window
 from airflow_provider_streams.connections.journal import open_journal
+from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.hooks.base import connection_hook_of
 from airflow_provider_streams.model.plan.plan import Terms
 from airflow_provider_streams.model.sinks.landing import Landing
 from airflow_provider_streams.model.stream.cut import Cut
@@ -182,6 +184,59 @@ def test_a_setting_that_its_system_refuses_is_shown_with_the_reason(streams, cap
     assert "pulsar refuses this: tls_verify_hostname must be true or false" in capsys.readouterr().out
 
 
+REFUSED_BY_THE_HOOK = [
+    ({"conn_type": "pulsar", "extra": {"service_url": "pulsar+ssl://:canary-77bb@h:1"}}, "must not hold credentials"),
+    ({"conn_type": "pulsar+ssl", "host": "h", "extra": {"token_file": "/run/token"}}, "token_file"),
+    ({"conn_type": "pulsar+ssl", "host": "h", "extra": {"tls_cert_file": "/c"}}, "tls_cert_file"),
+    ({"conn_type": "pulsar"}, "the option service_url is missing"),
+    ({"conn_type": "tls", "host": "h", "login": "canary-77bb"}, "basic needs the option password"),
+    (
+        {
+            "conn_type": "pravega",
+            "host": "h",
+            "extra": {"registry_url": "http://r", "registry_username": "canary-77bb"},
+        },
+        "belong together",
+    ),
+    ({"conn_type": "https", "host": "h", "login": "canary-77bb"}, "belong together"),
+]
+KINDS = {"pulsar+ssl": "pulsar", "tls": "pravega", "https": "schema_registry"}
+
+
+def test_every_setting_that_is_wrong_alone_is_named_at_once(streams, capsys, monkeypatch):
+    extra = {"service_url": "pulsar://:canary-77bb@h:1", "admin_url": "h:8080", "request_timeout_seconds": "soon"}
+    monkeypatch.setenv("AIRFLOW_CONN_PULSAR_DEFAULT", json.dumps({"conn_type": "pulsar", "extra": extra}))
+    streams("config", "pulsar", "--output", "json")
+    shown = json.loads(capsys.readouterr().out)["pulsar"]
+    assert {name for name, one in shown.items() if "problem" in one} == extra.keys()
+
+
+@pytest.mark.parametrize(("connection", "said"), REFUSED_BY_THE_HOOK)
+def test_what_the_hook_would_refuse_is_shown_too(streams, capsys, monkeypatch, connection, said):
+    kind = KINDS.get(connection["conn_type"], connection["conn_type"])
+    monkeypatch.setenv("AIRFLOW_CONN_SHOWN", json.dumps(connection))
+    hook = connection_hook_of(kind, "shown")
+    with pytest.raises(InvalidRequest, match=said) as refused:
+        _ = hook.endpoint().registry if kind == "pravega" else hook.endpoint()
+    streams("config", kind, "--conn-id", "shown", "--output", "json")
+    shown = capsys.readouterr().out
+    assert str(refused.value) in [one.get("problem") for one in json.loads(shown)[kind].values()]
+    streams("config", kind, "--conn-id", "shown")
+    table = capsys.readouterr().out
+    assert f"{kind} refuses this: {refused.value}\n" in table
+    assert "canary" not in shown + table
+
+
+def test_a_users_name_is_shown_next_to_a_password(streams, capsys, monkeypatch):
+    connection = {"conn_type": "https", "host": "h", "login": "reader", "password": "canary-77bb"}
+    monkeypatch.setenv("AIRFLOW_CONN_REGISTRY_DEFAULT", json.dumps(connection))
+    streams("config", "schema_registry", "--output", "json")
+    shown = json.loads(capsys.readouterr().out)["schema_registry"]
+    assert shown["username"] == {"value": "reader", "from": "connection registry_default, field login"}
+    assert shown["password"]["value"] == "***"
+    assert not any("problem" in one for one in shown.values())
+
+
 @pytest.mark.parametrize("words", [["pravega", "orders"], ["pravega", "shop/orders"], ["pravega", "shop", "orders"]])
 def test_a_pravega_stream_is_named_with_or_without_its_scope(monkeypatch, words):
     from airflow_provider_streams.cli.arguments import source_of_args
@@ -208,7 +263,6 @@ def test_the_columns_of_payloads_are_chosen_by_version_or_text():
 
 def test_pravega_streams_are_chosen_by_scope_pattern_and_tags():
     from airflow_provider_streams.cli.arguments import source_of_args
-    from airflow_provider_streams.errors import InvalidRequest
 
     none = {"source": ["pravega"], "topic": [], "pattern": None, "scope": None, "tags": None}
     rest = {"conn_id": None, "event_time_unit": None}

@@ -231,6 +231,7 @@ def test_an_object_where_one_value_belongs_is_called_so(monkeypatch, hook, optio
     with pytest.raises(InvalidRequest, match=f"default, extra {option} is {kind}: it must be one text") as failed:
         hook().options()
     assert "canary-5f" not in str(failed.value)
+    monkeypatch.setenv(variable, json.dumps({"conn_type": hook.conn_type, "host": "h"}))
     with pytest.raises(InvalidRequest, match=f"argument {option} is {kind}"):
         hook(options={option: value}).options()
 
@@ -257,6 +258,87 @@ def test_a_field_is_refused_or_it_becomes_a_setting(monkeypatch, name):
     monkeypatch.setenv(f"AIRFLOW_CONN_{name.upper()}_DEFAULT", json.dumps(connection))
     values = " ".join(hook_of(name, f"{name}_default").options().values())
     assert {one for one, value in fields.items() if str(value) not in values} == declared.form.unused.keys()
+
+
+CONTRADICTIONS = [
+    (PulsarHook, {"password": "canary-6a"}, {"token": "canary-6b"}, "extra token and the field password differ"),
+    (
+        PulsarHook,
+        {"password": "canary-6a"},
+        {"token_file": "/run/t"},
+        "extra token_file and the field password are cred",
+    ),
+    (
+        PulsarHook,
+        {"password": "canary-6a"},
+        {"token_env": "T"},
+        "extra token_env and the field password are credentials",
+    ),
+    (PulsarHook, {}, {"token_env": "T", "token": "canary-6b"}, "extra token and extra token_env are credentials"),
+    (
+        PravegaHook,
+        {"password": "canary-6a"},
+        {"token": "canary-6b"},
+        "extra token and the field password are credentials",
+    ),
+    (
+        PravegaHook,
+        {},
+        {"username": "u", "password": "canary-6a", "token": "canary-6b"},
+        "extra password and extra token are credentials",
+    ),
+    (
+        PravegaHook,
+        {"login": "alice", "password": "canary-6a"},
+        {"token": "canary-6b"},
+        "extra token and the field password are credentials",
+    ),
+    (
+        PravegaHook,
+        {"login": "alice", "password": "canary-6a"},
+        {"username": "bob"},
+        "extra username and the field login differ",
+    ),
+    (
+        PravegaHook,
+        {"login": "alice", "password": "canary-6a"},
+        {"keycloak_file": "/run/k", "auth_method": "basic"},
+        "extra keycloak_file and the field password are credentials",
+    ),
+    (PravegaHook, {"schema": "one"}, {"scope": "two"}, "extra scope and the field schema differ"),
+    (
+        SchemaRegistryHook,
+        {"password": "canary-6a"},
+        {"token": "canary-6b"},
+        "extra token and the field password are credentials",
+    ),
+    (
+        SchemaRegistryHook,
+        {"login": "alice", "password": "canary-6a"},
+        {"username": "bob"},
+        "extra username and the field login differ",
+    ),
+]
+TLS_TYPES = {PulsarHook: "pulsar+ssl", PravegaHook: "tls", SchemaRegistryHook: "https"}
+
+
+@pytest.mark.parametrize(("hook", "fields", "extra", "said"), CONTRADICTIONS)
+async def test_an_extra_and_a_field_that_contradict_each_other_are_refused(monkeypatch, hook, fields, extra, said):
+    connection = {"conn_type": TLS_TYPES[hook], "host": "h", **fields, "extra": extra}
+    monkeypatch.setenv("AIRFLOW_CONN_TWICE", json.dumps(connection))
+    for ask in (hook("twice").settings, hook("twice").options):
+        with pytest.raises(InvalidRequest, match=f"connection 'twice' contradicts itself: {said}") as failed:
+            ask()
+        assert "canary" not in str(failed.value)
+    with pytest.raises(InvalidRequest, match=said):
+        await hook("twice").aoptions()
+
+
+def test_an_extra_and_a_field_may_say_the_same(monkeypatch):
+    connection = {"conn_type": "pulsar+ssl", "host": "h", "password": "canary-6a", "extra": {"token": "canary-6a"}}
+    monkeypatch.setenv("AIRFLOW_CONN_PULSAR_DEFAULT", json.dumps(connection))
+    assert PulsarHook().options()["token"] == "canary-6a"
+    assert PulsarHook(options={"token": "canary-6b"}).options()["token"] == "canary-6b", "an argument wins"
 
 
 def test_an_extra_that_is_like_no_option_is_refused_with_all_of_them(monkeypatch):
@@ -300,6 +382,61 @@ def test_a_variable_that_is_nearly_a_setting_is_refused(monkeypatch, variable, n
     assert str(caught.value) == f"environment variable {variable!r} is not a setting; did you mean {near!r}?"
     monkeypatch.setenv(variable, "")
     assert PulsarHook().options() == {"service_url": "pulsar://tool:6650"}
+
+
+@pytest.mark.parametrize(
+    ("hook", "variable", "near"),
+    [
+        (PulsarHook, "STREAMS_PULSAR_PASSWORD", "STREAMS_PULSAR_TOKEN"),
+        (PravegaHook, "STREAMS_PRAVEGA_LOGIN", "STREAMS_PRAVEGA_USERNAME"),
+        (PravegaHook, "STREAMS_PRAVEGA_SCHEMA", "STREAMS_PRAVEGA_SCOPE"),
+        (PravegaHook, "STREAMS_PRAVEGA_BEARER_TOKEN", "STREAMS_PRAVEGA_.*TOKEN"),
+        (SchemaRegistryHook, "STREAMS_SCHEMA_REGISTRY_LOGIN", "STREAMS_SCHEMA_REGISTRY_USERNAME"),
+        (SchemaRegistryHook, "STREAMS_SCHEMA_REGISTRY_API", "STREAMS_SCHEMA_REGISTRY_"),
+    ],
+)
+def test_a_variable_that_begins_as_ours_and_is_no_setting_is_refused(monkeypatch, hook, variable, near):
+    connection = {"conn_type": TLS_TYPES[hook], "host": "h"}
+    monkeypatch.setenv(f"AIRFLOW_CONN_{hook.default_conn_name.upper()}", json.dumps(connection))
+    monkeypatch.setenv(variable, "canary-5a")
+    with pytest.raises(InvalidRequest, match=f"'{variable}' is not a setting; did you mean '{near}") as caught:
+        hook().options()
+    assert "canary" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [",", " , ", " ", [], [""], [None], [" "]])
+@pytest.mark.parametrize("hook", [PulsarHook, PravegaHook])
+def test_a_restriction_to_nothing_is_refused_and_not_lifted(monkeypatch, hook, value):
+    connection = {"conn_type": TLS_TYPES[hook], "host": "h", "extra": {"allowed_hosts": value}}
+    monkeypatch.setenv(f"AIRFLOW_CONN_{hook.default_conn_name.upper()}", json.dumps(connection))
+    with pytest.raises(InvalidRequest, match=r"allowed_hosts (holds no name|is a list that holds nothing)"):
+        hook().endpoint()
+
+
+@pytest.mark.parametrize(
+    ("hook", "option", "whole", "leads_to"),
+    [
+        (PulsarHook, "service_url", "pulsar+ssl://h", "pulsar+ssl://h:7777"),
+        (PulsarHook, "service.url", "Pulsar+SSL://a,b:1,::1/", "pulsar+ssl://a:7777,b:1,[::1]:7777/"),
+        (PravegaHook, "controller", "tls://h", "tls://h:7777"),
+        (PravegaHook, "controller_uri", "tcp://h", "tcp://h:7777"),
+        (SchemaRegistryHook, "url", "https://h/path", "https://h:7777/path"),
+        (SchemaRegistryHook, "url", "https://h:9092", "https://h:9092"),
+    ],
+)
+def test_the_port_is_that_of_each_host_without_one_in_a_whole_address(monkeypatch, hook, option, whole, leads_to):
+    for host in ("", "other"):
+        connection = {"conn_type": hook.conn_type, "host": host, "port": 7777, "extra": {option: whole}}
+        monkeypatch.setenv("AIRFLOW_CONN_WHOLE", json.dumps(connection))
+        setting = hook("whole").settings()[hook.endpoint_class.options()[0].name]
+        assert (setting.value, setting.origin) == (leads_to, f"connection whole, extra {option}")
+
+
+def test_the_port_belongs_to_an_address_of_the_environment_too(monkeypatch):
+    monkeypatch.setenv("AIRFLOW_CONN_PULSAR_DEFAULT", json.dumps({"conn_type": "pulsar", "port": 7777}))
+    monkeypatch.setenv("PULSAR_SERVICE_URL", "pulsar://tool")
+    assert PulsarHook().options()["service_url"] == "pulsar://tool:7777"
+    assert PulsarHook(options={"service_url": "pulsar://own"}).options()["service_url"] == "pulsar://own"
 
 
 def test_variables_of_others_are_left_alone(monkeypatch):

@@ -118,3 +118,11 @@ def test_a_variable_that_keeps_spark_from_starting_is_found(monkeypatch, variabl
     assert found["parts"].level == "error"
     assert variable in found["parts"].says
     assert found["Java"].level == "ok"
+
+
+def test_a_connection_that_is_not_one_of_spark_is_no_launch(monkeypatch):
+    monkeypatch.setenv("AIRFLOW_CONN_BROKER", '{"conn_type": "pulsar", "host": "broker", "port": 6650}')
+    found = checked("broker")
+    assert found.keys() == {"launch"}
+    assert found["launch"].level == "error"
+    assert "'broker' is of type 'pulsar': reading needs one of type 'spark'" in found["launch"].says

@@ -59,10 +59,10 @@ def test_the_password_is_the_token_and_is_sent(hook, broker):
     assert broker.authorizations == {"Bearer token-5d2c"}
 
 
-def test_a_token_file_of_the_extra_replaces_the_password(monkeypatch, tmp_path):
+def test_a_token_file_of_the_extra_is_in_place_of_the_password(monkeypatch, tmp_path):
     (tmp_path / "token").write_text("from-file\n")
     monkeypatch.setenv("AIRFLOW__STREAMS__CREDENTIAL_FOLDERS", str(tmp_path))
-    connection = {"conn_type": "pulsar", "host": "pulsar+ssl://h", "password": "p" * 8}
+    connection = {"conn_type": "pulsar", "host": "pulsar+ssl://h"}
     connection["extra"] = {"token_file": str(tmp_path / "token")}
     monkeypatch.setenv("AIRFLOW_CONN_PULSAR_DEFAULT", json.dumps(connection))
     assert PulsarHook().endpoint().token_value() == "from-file"

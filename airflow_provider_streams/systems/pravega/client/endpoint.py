@@ -23,7 +23,7 @@ ADDRESS = AddressRules(
     takes_several=True,
 )
 """How a connection says where controllers are."""
-_PORTS = dict.fromkeys(("tcp", "tls", *ADDRESS.plain, *ADDRESS.secure), 9090)
+_PORTS = tuple(dict.fromkeys(("tcp", "tls", *ADDRESS.plain, *ADDRESS.secure), 9090).items())
 _NEEDS: dict[str, tuple[str, ...]] = {
     "none": (),
     "basic": ("username", "password"),
@@ -38,7 +38,8 @@ class Endpoint(ClusterEndpoint):
     """A Pravega cluster and our identity there: one description for its controller and segment stores.
 
     Raises:
-        InvalidRequest: as `ClusterEndpoint`; or credentials are missing for the method.
+        InvalidRequest: as `ClusterEndpoint`; credentials are missing for the method; or there are two of them, and
+            `auth_method` does not say which one counts.
     """
 
     controller: str = setting(
@@ -46,6 +47,8 @@ class Endpoint(ClusterEndpoint):
         "and port",
         MISSING,
         kind="hosts",
+        ports=_PORTS,
+        web_option="rest_url",
         aliases=("controllerUri", "controller_uri"),
         variables=("PRAVEGA_CONTROLLER_URI",),
         carries=_SECRETS,
@@ -68,7 +71,7 @@ class Endpoint(ClusterEndpoint):
         label="Schema Registry",
         placeholder="https://registry.example.com:9092",
     )
-    registry_username: str = setting("Schema Registry: the user's name (basic)")
+    registry_username: str = setting("Schema Registry: the user's name (basic)", shown_with="registry_password")
     registry_password: str = setting("Schema Registry: the user's password (basic)", secret=True)
     registry_token: str = setting(
         "Schema Registry: a token of your identity provider (bearer)", kind="token", secret=True
@@ -85,7 +88,7 @@ class Endpoint(ClusterEndpoint):
         choices=tuple(_NEEDS),
         label="Authentication",
     )
-    username: str = setting("The user's name (basic)")
+    username: str = setting("The user's name (basic)", shown_with="password")
     password: str = setting("The user's password (basic)", secret=True)
     token: str = setting("A token of your identity provider (bearer)", kind="token", secret=True, label="Bearer token")
     keycloak_file: str = setting(
@@ -105,16 +108,21 @@ class Endpoint(ClusterEndpoint):
 
     def __post_init__(self) -> None:
         ClusterEndpoint.__post_init__(self)
-        parse_controller(self.controller)
         secret_references.check_credentials(self.username, self.password)
         if self.method == "none" and self.password and not self.auth_method:
             raise InvalidRequest(
                 "the password has no user: set the option username (a connection's field Login), or auth_method=none"
             )
-        if self.method in ("bearer", "keycloak") and self.username and not (self.password or self.auth_method):
+        given = [name for name in _SECRETS if getattr(self, name)]
+        if len(given) > 1 and not self.auth_method:
             raise InvalidRequest(
-                f"the user has no password, and {_NEEDS[self.method][0]} is given: leave username empty (a "
-                "connection's fields Login and Password), or leave the other out"
+                f"{' and '.join(given)} are given, and only one of them is sent: leave out the others, or say with "
+                "auth_method which one counts"
+            )
+        if self.username and self.method in ("bearer", "keycloak") and not self.auth_method:
+            raise InvalidRequest(
+                f"username and {given[0]} are both given, but {given[0]} itself says who we are: leave username empty "
+                f"(a connection's field Login), or give the user's password instead of {given[0]}"
             )
         for name in _NEEDS[self.method]:
             if not getattr(self, name):
@@ -177,5 +185,5 @@ def parse_controller(uri: str) -> tuple[bool, tuple[tuple[str, int], ...]]:
     Raises:
         InvalidRequest: another scheme, no host, credentials in the address, or a port that is no number.
     """
-    scheme, hosts = settings.hosts_of("controller", uri, _PORTS, "rest_url")
+    scheme, hosts = settings.hosts_of(Endpoint.options()[0], uri)
     return scheme in ADDRESS.secure, hosts

@@ -106,7 +106,7 @@ _CONTROLLER = "Pravega's controller"
 
 
 def _connected(endpoint: Endpoint, address: Address) -> socket.socket:
-    endpoint.reach.check(_CONTROLLER, address[0])
+    endpoint.reach.check(_CONTROLLER, address[0], shown=f"{address[0]}:{address[1]}")
     try:
         plain = socket.create_connection(address, timeout=min(_CONNECT_SECONDS, endpoint.request_timeout_seconds))
     except OSError as error:
@@ -139,7 +139,7 @@ class AsyncConnection:
     @classmethod
     async def open(cls, endpoint: Endpoint, address: Address) -> Self:
         """Connect and greet; `ConnectionLost` if the store cannot be reached."""
-        endpoint.reach.check(_CONTROLLER, address[0])
+        endpoint.reach.check(_CONTROLLER, address[0], shown=f"{address[0]}:{address[1]}")
         context = endpoint.ssl_context() if endpoint.tls else None
         try:
             async with asyncio.timeout(min(_CONNECT_SECONDS, endpoint.request_timeout_seconds)):

@@ -18,7 +18,6 @@ from airflow_provider_streams.systems.connection.tls import client_context
 from airflow_provider_streams.systems.pulsar.reading.entry_limits import GREATEST, Limits
 from airflow_provider_streams.systems.rest.exchange import Dialect, Route
 
-_PORTS = {"pulsar": 6650, "pulsar+ssl": 6651}
 _TOKENS = ("token", "token_file", "token_env")
 ADDRESS = AddressRules(
     kind="pulsar",
@@ -60,7 +59,7 @@ def parse_service_url(url: str) -> tuple[Address, ...]:
     Raises:
         InvalidRequest: another scheme, no host, credentials in the address, or a port that is no number.
     """
-    scheme, hosts = settings.hosts_of("service_url", url, _PORTS, "admin_url")
+    scheme, hosts = settings.hosts_of(Endpoint.options()[0], url)
     return tuple(Address(host, port, scheme == "pulsar+ssl") for host, port in hosts)
 
 
@@ -77,6 +76,8 @@ class Endpoint(ClusterEndpoint):
         "connection's host and port",
         MISSING,
         kind="hosts",
+        ports=(("pulsar", 6650), ("pulsar+ssl", 6651)),
+        web_option="admin_url",
         aliases=("service.url", "serviceUrl"),
         variables=("PULSAR_SERVICE_URL",),
         carries=_TOKENS,
@@ -125,7 +126,6 @@ class Endpoint(ClusterEndpoint):
 
     def __post_init__(self) -> None:
         ClusterEndpoint.__post_init__(self)
-        parse_service_url(self.service_url)
         if sum(map(bool, (self.token, self.token_file, self.token_env))) > 1:
             raise InvalidRequest("give one of token, token_file and token_env")
         if bool(self.tls_cert_file) != bool(self.tls_key_file):
@@ -222,7 +222,7 @@ class Endpoint(ClusterEndpoint):
         if self.tls and not broker.tls:
             fix = "Brokers must advertise an address with TLS: brokerServicePortTls, advertisedListeners."
             raise RedirectRefused(where, str(broker), "without TLS, although the connection asks for it", fix)
-        self.reach.check(where, broker.host)
+        self.reach.check(where, broker.host, shown=str(broker))
 
     def client_arguments(self) -> dict[str, Any]:
         """Keyword arguments of `pulsar.Client`; the client asks for the token whenever it needs it.

@@ -51,8 +51,14 @@ def test_other_addresses_are_refused_without_their_credentials(uri):
         ({"controller": URI, "username": "u"}, "needs the option password"),
         ({"controller": URI, "password": "p"}, "the password has no user: set the option username"),
         ({"controller": URI, "auth_method": "bearer"}, "needs the option token"),
-        ({"controller": URI, "username": "u", "token": "t"}, "the user has no password, and token is given"),
-        ({"controller": URI, "username": "u", "keycloak_file": "/f"}, "no password, and keycloak_file is given"),
+        ({"controller": URI, "username": "u", "token": "t"}, "username and token are both given"),
+        ({"controller": URI, "username": "u", "keycloak_file": "/f"}, "username and keycloak_file are both given"),
+        (
+            {"controller": URI, "username": "u", "password": "p", "token": "t"},
+            "^password and token are given, and only one of them is sent",
+        ),
+        ({"controller": URI, "token": "t", "keycloak_file": "/f"}, "^token and keycloak_file are given"),
+        ({"controller": URI, "allowed_hosts": " , "}, "allowed_hosts holds no name"),
         ({"controller": URI, "stall_seconds": "0"}, "stall_seconds must be positive"),
         ({"controller": URI, "stall_seconds": "nan"}, "stall_seconds must be positive"),
         ({"controller": URI, "request_timeout_seconds": "inf"}, "request_timeout_seconds must be positive"),
@@ -79,7 +85,13 @@ def test_a_token_that_no_header_can_hold_is_refused_unseen(token):
 
 def test_options_round_trip_and_secrets_stay_out_of_the_repr():
     endpoint = Endpoint(
-        "tls://a:1", username="u", password="hidden1", token="hidden2", tls_verify_hostname=False, read_ahead=4
+        "tls://a:1",
+        auth_method="basic",
+        username="u",
+        password="hidden1",
+        token="hidden2",
+        tls_verify_hostname=False,
+        read_ahead=4,
     )
     assert Endpoint.from_options(endpoint.to_options()) == endpoint
     assert pickle.loads(pickle.dumps(endpoint)) == endpoint  # noqa: S301

@@ -223,7 +223,7 @@ def test_a_relative_redirect_stays_on_the_host():
 
 def test_a_redirect_to_another_host_is_refused_and_names_the_option():
     server = Server(redirect(f"http://evil:8080{QUESTION}"), ok())
-    with pytest.raises(RedirectRefused, match=r"evil.*allowed_hosts") as caught:
+    with pytest.raises(RedirectRefused, match=r"leads to http://evil:8080: .*allowed_hosts") as caught:
         call(server)
     assert server.hosts == ["broker"]
     assert TOKEN not in str(caught.value)
@@ -261,7 +261,7 @@ def test_who_calls_its_own_machine_may_be_led_to_it():
 
 def test_with_allowed_hosts_a_redirect_leads_to_no_other_even_without_credentials():
     server = Server(redirect(f"http://other:8080{QUESTION}"), ok())
-    with pytest.raises(RedirectRefused, match="none of allowed_hosts"):
+    with pytest.raises(RedirectRefused, match="leads to http://other:8080: which is none of allowed_hosts"):
         call(server, token="", allowed_hosts=("broker-2",))
     assert server.hosts == ["broker"]
 
@@ -274,6 +274,7 @@ def test_with_allowed_hosts_a_redirect_leads_to_no_other_even_without_credential
         f"http://broker:8080{QUESTION}/../../../secret",
         f"http://user:password@broker:8080{QUESTION}",
         "http://[broken",
+        f"http://broker:99999{QUESTION}",
     ],
 )
 def test_a_redirect_leads_to_the_same_question_or_nowhere(location):
@@ -324,6 +325,12 @@ def test_rewritten_redirects_stay_on_the_base_host():
     server = Server(redirect(f"http://10.0.0.7:8080{QUESTION}?authoritative=true"), ok())
     call(server, rewrite_redirects=True)
     assert str(server.seen[1].url) == f"http://broker:8080{QUESTION}?authoritative=true"
+
+
+def test_rewritten_redirects_without_end_name_the_option():
+    server = Server(redirect(f"http://10.0.0.7:8080{QUESTION}"))
+    with pytest.raises(ProtocolError, match=r"more than 5 redirects .*\. With rewrite_redirects, each one led to"):
+        call(server, rewrite_redirects=True)
 
 
 def test_redirects_without_end_or_target_are_errors():

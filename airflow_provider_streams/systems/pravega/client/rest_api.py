@@ -31,7 +31,8 @@ def server_date(endpoint: Endpoint) -> str:
 def _get(endpoint: Endpoint, action: str, path: str, query: Mapping[str, int] | None, subject: str) -> httpx.Response:
     base = endpoint.rest_url.rstrip("/").removesuffix("/v1")
     header = Credentials(endpoint).header()
-    verify = endpoint.ssl_context() if normal(base).startswith("https:") else True
+    # as in `rest.client`: certificates take long to load, and redirects are not followed
+    verify = endpoint.ssl_context() if normal(base).startswith("https:") else False
     try:
         with httpx.Client(timeout=endpoint.request_timeout_seconds, verify=verify) as http:
             headers = {"Authorization": header} if header else {}

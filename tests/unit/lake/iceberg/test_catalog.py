@@ -22,6 +22,7 @@ from botocore.exceptions import (
     NoRegionError,
     ReadTimeoutError,
 )
+from pyiceberg.utils.config import Config
 from sqlalchemy import create_engine
 from sqlalchemy.exc import OperationalError
 from thrift.transport.TTransport import TTransportException
@@ -238,3 +239,41 @@ def test_a_catalog_of_the_configuration_file_comes_before_one_of_another_spellin
         with (tmp_path / ".pyiceberg.yaml").open("a") as file:
             file.write(f"{'' if file.tell() else 'catalog:'}\n  {name}:\n    uri: sqlite:///{tmp_path}/{name}.db\n")
     assert str(catalog_of(IcebergSink("a.b", catalog="my_cat")).engine.url).endswith("/my_cat.db")
+
+
+@pytest.mark.parametrize(
+    ("told", "setting"),
+    [
+        ({"type": "rest", "uri": "https://127.0.0.1:1", "credential": "me:secret"}, "OAUTH2_SERVER_URI"),
+        ({"type": "rest", "credential": "me:secret"}, "URI"),
+        ({"credential": "me:secret"}, "URI"),
+        ({}, "URI"),
+        ({"uri": "https://127.0.0.1:1", "token": "secret"}, "TYPE"),
+        ({"type": "in-memory"}, "WAREHOUSE"),
+    ],
+)
+@pytest.mark.parametrize("by", ["environment", "file"])
+def test_pyicebergs_own_configuration_changes_nothing_of_a_connection(told, setting, by, tmp_path, monkeypatch):
+    """It would lead the connection's secret elsewhere: each setting is of a catalog with the connection's name."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with serving(Leading, None, target="", gives_token=True) as other:
+        value = "sql" if setting == "TYPE" else f"http://127.0.0.1:{other.server_port}"
+        if by == "file":
+            name = setting.lower().replace("_", "-")
+            (tmp_path / ".pyiceberg.yaml").write_text(f"catalog:\n  lake:\n    {name}: {value}\n")
+        else:
+            monkeypatch.setenv(f"PYICEBERG_CATALOG__LAKE__{setting}", value)
+        monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", Config())  # pyiceberg reads it once for each process
+        with given("lake", told):
+            if "in-memory" in told.values():
+                assert catalog_of(SINK).properties.get("warehouse") != value
+            else:
+                with pytest.raises(SinkError, match=r"nothing says where|127.0.0.1.*port=1\b"):
+                    catalog_of(SINK)
+    assert other.asked == []
+
+
+@pytest.mark.usefixtures("database")
+def test_a_catalog_has_the_connections_name():
+    """A catalog in a database finds its rows by it."""
+    assert catalog_of(SINK).name == "lake"

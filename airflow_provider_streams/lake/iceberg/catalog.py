@@ -41,6 +41,7 @@ _OWN_CLASSES = {
     CatalogType.SQL: "sql:SharedSqlCatalog",
     CatalogType.HIVE: "hive:BoundedHiveCatalog",
     CatalogType.GLUE: "glue:BoundedGlueCatalog",
+    CatalogType.DYNAMODB: "dynamodb:CheckedDynamoDbCatalog",
 }
 """Our classes instead of pyiceberg's, imported when used: their clients are optional."""
 _TOKENS_AT = "oauth2-server-uri"

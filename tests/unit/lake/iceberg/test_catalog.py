@@ -28,7 +28,7 @@ from sqlalchemy.exc import OperationalError
 from thrift.transport.TTransport import TTransportException
 
 from airflow_provider_streams import IcebergSink
-from airflow_provider_streams.errors import RedirectRefused, SinkError, TableUnavailable
+from airflow_provider_streams.errors import InvalidRequest, RedirectRefused, SinkError, TableUnavailable
 from airflow_provider_streams.lake.connections import given
 from airflow_provider_streams.lake.iceberg.catalog import _close, catalog_of, errors_of
 from airflow_provider_streams.lake.iceberg.file_io import StoreFileIO
@@ -159,6 +159,29 @@ def test_the_number_of_tries_of_a_glue_catalog_may_be_text():
     for more, tries in (({}, 3), ({"glue.max-retries": "7"}, 7)):
         with given("lake", {**where, **more}):
             assert catalog_of(SINK).glue.meta.config.retries["total_max_attempts"] == tries + 1
+
+
+@pytest.mark.parametrize("service", ["glue", "dynamodb"])
+@pytest.mark.parametrize("by", ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_{}", "file"])
+def test_amazons_client_leads_no_keys_of_a_connection_out_of_tls(service, by, tmp_path, monkeypatch):
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    with serving(Leading, None, target="", gives_token=True) as other:
+        address = f"http://127.0.0.1:{other.server_port}"
+        if by == "file":
+            (tmp_path / "config").write_text(f"[default]\nendpoint_url = {address}\n")
+        else:
+            monkeypatch.setenv(by.format(service.upper()), address)
+        where = {"type": service, "client.region": "eu-west-1", "warehouse": "s3://lake"}
+        keys = {"client.access-key-id": "own-key", "client.secret-access-key": "own-secret"}
+        with given("lake", {**where, **keys}), pytest.raises(InvalidRequest, match=r"'lake': .* without TLS") as caught:
+            catalog_of(SINK)
+        assert "own" not in str(caught.value)
+        if service == "glue":  # what the connection itself says counts, and without its keys the environment does
+            with given("lake", {**where, **keys, "glue.endpoint": "http://127.0.0.1:1"}):
+                assert catalog_of(SINK).glue.meta.endpoint_url == "http://127.0.0.1:1"
+            with given("lake", where):
+                assert catalog_of(SINK).glue.meta.endpoint_url == address
+    assert other.asked == []
 
 
 def test_a_table_names_no_code_to_load(database):

@@ -308,6 +308,8 @@ def _help_for(error: Exception) -> str:
         return f": {meaning.advice}"
     if _WRONG_PROPERTIES.search(str(error)):
         return ": correct the properties of the table (commit.manifest.*, write.metadata.metrics.*)"
+    if isinstance(error, KeyError):
+        return ": the catalog's answer lacks it: see that its address (uri, glue.endpoint) is one of such a catalog"
     if not type(error).__module__.startswith("botocore."):
         return ""
     return next((f": {text}" for known, text in _HELP if known.search(words_of(error))), "")

@@ -181,6 +181,8 @@ def test_the_connection_test_lists_the_catalogs_namespaces(connection, tmp_path)
     works, said = hook.test_connection()
     assert not works
     assert "127.0.0.1" in said
+    assert said.startswith("connection 'lake': ")
+    assert "namespace.table" not in said
     assert "canary-57" not in said
     connection(conn_type="iceberg", host="http://127.0.0.1:1", extra={"warehose": "x"})
     assert "did you mean 'warehouse'?" in hook.test_connection()[1]

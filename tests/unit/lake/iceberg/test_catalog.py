@@ -136,6 +136,7 @@ def answer(code: str, status: int = 400) -> ClientError:
         (answer("ExpiredTokenException"), SinkError, "have not expired"),
         (NoCredentialsError(), SinkError, "give glue.access-key-id and glue.secret-access-key"),
         (NoRegionError(), SinkError, "give glue.region"),
+        (KeyError("DatabaseList"), SinkError, r"DatabaseList.*: the catalog.s answer lacks it.*glue\.endpoint"),
     ],
     ids=lambda given: type(given).__name__ if isinstance(given, Exception) else "",
 )

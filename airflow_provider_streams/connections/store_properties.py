@@ -197,6 +197,11 @@ def check_store(conn_id: str, properties: dict[str, str]) -> None:
             properties[name] = scheme.lower()  # as all clients expect it
             if properties[name] not in ("http", "https"):
                 raise InvalidRequest(f"connection {conn_id!r}: {name} is http or https")
+    if len({properties.get(name, "https") for name in _AZURE_SCHEMES}) > 1:
+        raise InvalidRequest(
+            f"connection {conn_id!r} contradicts itself: {' and '.join(_AZURE_SCHEMES)} are of the same account. Write "
+            "http into both, or leave both out for https"
+        )
     _check_credentials(conn_id, properties)
 
 

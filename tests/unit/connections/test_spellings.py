@@ -46,6 +46,8 @@ OF_THE_HOOKS = (
     "holds a colon",
     "extra uri has a",
     "the same",
+    "unknown scheme",
+    "is for the field host",
 )
 """Reasons that are not about the address alone."""
 

@@ -174,6 +174,13 @@ def test_an_account_has_one_credential(extra, said):
     assert "canary" not in str(caught.value)
 
 
+@pytest.mark.parametrize("half", ["adls.blob-storage-scheme", "adls.dfs-storage-scheme"])
+def test_an_account_is_not_half_without_tls(half):
+    with pytest.raises(InvalidRequest, match=f"contradicts itself: .*{half}.*same account"):
+        azure_properties(azure("shop", **{half: "HTTP"}))
+    assert azure_properties(azure("shop", **{half: "https"}))[half] == "https"
+
+
 @pytest.mark.parametrize("scheme", ["http", "HTTP", "Https"])
 def test_capital_letters_of_an_accounts_scheme_do_not_matter(scheme):
     told = azure("shop", **{"adls.blob-storage-scheme": scheme, "adls.dfs-storage-scheme": scheme})

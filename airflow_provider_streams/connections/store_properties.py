@@ -6,8 +6,8 @@
 | password, or extra `aws_secret_access_key` | `s3.secret-access-key` |
 | extra `aws_session_token` | `s3.session-token` |
 | extra `region_name` | `s3.region` |
-| extra `service_config.s3.endpoint_url`, or `endpoint_url` | `s3.endpoint` |
-| any extra `s3.*` | the same; it wins |
+| extra `service_config.s3.endpoint_url`, or else `endpoint_url` | `s3.endpoint` |
+| any extra `s3.*` | the same |
 
 | type `wasb`, `adls` | the property |
 |---|---|
@@ -16,7 +16,10 @@
 | extra `tenant_id` | `adls.tenant-id` |
 | extra `sas_token` | `adls.sas-token` |
 | extra `account_name` | `adls.account-name` |
-| any extra `adls.*` | the same; it wins |
+| any extra `adls.*` | the same |
+
+Two places that say different things of one property are an error. Only the address for S3 alone may be another one than
+`endpoint_url`, and must agree with it about TLS.
 
 These are the names of Amazon's and Microsoft's providers, which need not be installed. Without keys, the processes that
 read and write find them as on any machine of that cloud: environment, instance profile, managed or workload identity.
@@ -24,13 +27,13 @@ read and write find them as on any machine of that cloud: environment, instance 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_streams.connections.extra import extra_of
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.redaction import register_secret
-from airflow_provider_streams.systems.connection.address import AddressRules, check_whole
+from airflow_provider_streams.systems.connection.address import AddressRules, check_whole, normal, scheme_of
 from airflow_provider_streams.systems.connection.catalog_properties import AZURE_NAMES, S3_NAMES, refuse_near_misses
 
 if TYPE_CHECKING:
@@ -40,8 +43,14 @@ S3_TYPES = ("aws", "generic")
 AZURE_TYPES = ("wasb", "adls")
 
 _STORE = AddressRules(kind="aws", option="s3.endpoint", secure=("https",), plain=("http",), default="https")
-_STORES = ("s3.endpoint", "gcs.service.host")
-"""Properties with the address of a store."""
+_STORES = ("s3.endpoint", "gcs.service.host", "glue.endpoint")
+"""Properties with the address of a store, or of another service that takes the same keys."""
+_OF_KEYS = ("s3", "client", "glue", "dynamodb")
+"""Whose keys are a pair."""
+_OF_AZURE = ("adls.account-key", "adls.sas-token", "adls.client-secret")
+"""Credentials of one account, which uses one of them."""
+_UNCHECKED = ("verify", "ssl_verify", "ssl-verify", "verify_ssl", "verify-ssl")
+"""Extras of other clients that would leave a certificate unchecked."""
 _NOT_OURS = {
     "s3.profile-name": "give keys, or set AWS_PROFILE in the environment of driver and executors",
     "s3.server-side-encryption": "let the bucket encrypt by default",
@@ -55,9 +64,9 @@ _NOT_OURS = {
 """Properties of other clients than the tasks' own, which would ignore them, and what to write instead."""
 _AZURE_SCHEMES = ("adls.blob-storage-scheme", "adls.dfs-storage-scheme")
 _HALVES = {
-    "s3.access-key-id": "s3.secret-access-key",
-    "s3.secret-access-key": "s3.access-key-id",
-    "s3.session-token": "s3.access-key-id",
+    **{f"{family}.access-key-id": f"{family}.secret-access-key" for family in _OF_KEYS},
+    **{f"{family}.secret-access-key": f"{family}.access-key-id" for family in _OF_KEYS},
+    **{f"{family}.session-token": f"{family}.access-key-id" for family in _OF_KEYS},
     "adls.client-secret": "adls.client-id",
 }
 _OF_AMAZON = {
@@ -99,29 +108,35 @@ def s3_properties(connection: Connection) -> dict[str, str]:
     extra: Mapping[str, Any] = extra_of(connection)
     advice = "give keys with a session token, or a connection without keys if the executors have the role themselves"
     _refuse(connection, _NOT_OF_AMAZON, advice)
-    if extra.get("verify") not in (None, True, "true", "True"):
-        raise InvalidRequest(
-            f"connection {connection.conn_id!r}: a store's certificate is always checked, against the authorities of "
-            "the machine. Add yours there (SSL_CERT_FILE), and leave out 'verify'"
-        )
-    if connection.host:
-        raise InvalidRequest(
-            f"connection {connection.conn_id!r} of type {connection.conn_type!r} does not use the field host, which "
-            "must be empty: put the store's address into the extra endpoint_url, with its scheme"
-        )
+    refuse_never_used(connection, extra)
+    for field in ("host", "port", "schema"):
+        if getattr(connection, field):
+            raise InvalidRequest(
+                f"connection {connection.conn_id!r} of type {connection.conn_type!r} does not use the field {field}, "
+                "which must be empty: put the store's address into the extra endpoint_url, with its scheme and port; "
+                "the table's address names the bucket"
+            )
     if (name := next((name for name in _ELSEWHERE if extra.get(name) not in (None, "")), None)) is not None:
         raise InvalidRequest(
             f"connection {connection.conn_id!r} of type {connection.conn_type!r} does not use the extra {name}: "
             f"{_ELSEWHERE[name]}"
         )
     refuse_near_misses(str(connection.conn_id), extra, (*_OF_AMAZON, *_NOT_OF_AMAZON, *_OTHERS_OF_AMAZON, *S3_NAMES))
-    fields = {"s3.access-key-id": connection.login, "s3.secret-access-key": connection.password}
     service = (extra.get("service_config") or {}).get("s3") or {}
+    own_address, address = service.get("endpoint_url"), extra.get("endpoint_url")
+    if own_address and address and _is_tls(own_address) is not _is_tls(address):
+        raise _contradiction(connection, "s3.endpoint", "extra service_config.s3.endpoint_url", "extra endpoint_url")
     properties = _properties(
-        {name: extra.get(key) for key, name in _OF_AMAZON.items()},
-        fields,
-        {"s3.endpoint": service.get("endpoint_url")},
-        {name: value for name, value in extra.items() if name.startswith("s3.")},
+        connection,
+        [
+            ("login", "s3.access-key-id", connection.login),
+            ("password", "s3.secret-access-key", connection.password),
+            *((f"extra {key}", name, extra.get(key)) for key, name in _OF_AMAZON.items() if key != "endpoint_url"),
+            ("extra service_config.s3.endpoint_url", "s3.endpoint", own_address)
+            if own_address
+            else ("extra endpoint_url", "s3.endpoint", address),
+            *((f"extra {name}", name, value) for name, value in extra.items() if name.startswith("s3.")),
+        ],
     )
     check_store(str(connection.conn_id), properties)
     return properties
@@ -135,7 +150,9 @@ def azure_properties(connection: Connection) -> dict[str, str]:
         "without any of these if the executors have an identity themselves"
     )
     _refuse(connection, _NOT_OF_MICROSOFT, advice)
-    if place := "field host" if connection.host else "extra account_url" if extra.get("account_url") else "":
+    refuse_never_used(connection, extra)
+    fields = (f"field {name}" for name in ("host", "port", "schema") if getattr(connection, name))
+    if place := next(fields, "extra account_url" if extra.get("account_url") else ""):
         raise InvalidRequest(
             f"connection {connection.conn_id!r} of type {connection.conn_type!r} does not use the {place}, which must "
             "be empty: the table's address names the account (abfss://container@account.dfs.core.windows.net/..). For "
@@ -145,12 +162,17 @@ def azure_properties(connection: Connection) -> dict[str, str]:
     refuse_near_misses(str(connection.conn_id), extra, (*_OF_MICROSOFT, *_NOT_OF_MICROSOFT, *AZURE_NAMES))
     name, secret = ("client-id", "client-secret") if extra.get("tenant_id") else ("account-name", "account-key")
     properties = _properties(
-        {"adls.account-name": extra.get("account_name")},
-        {f"adls.{name}": connection.login, f"adls.{secret}": connection.password},
-        {"adls.account-key": extra.get("shared_access_key"), "adls.tenant-id": extra.get("tenant_id")},
-        # Microsoft's provider takes it with and without the mark of a query, stores' clients without
-        {"adls.sas-token": str(extra.get("sas_token") or "").removeprefix("?")},
-        {name: value for name, value in extra.items() if name.startswith("adls.")},
+        connection,
+        [
+            ("login", f"adls.{name}", connection.login),
+            ("password", f"adls.{secret}", connection.password),
+            ("extra account_name", "adls.account-name", extra.get("account_name")),
+            ("extra shared_access_key", "adls.account-key", extra.get("shared_access_key")),
+            ("extra tenant_id", "adls.tenant-id", extra.get("tenant_id")),
+            # Microsoft's provider takes it with and without the mark of a query, stores' clients without
+            ("extra sas_token", "adls.sas-token", str(extra.get("sas_token") or "").removeprefix("?")),
+            *((f"extra {name}", name, value) for name, value in extra.items() if name.startswith("adls.")),
+        ],
     )
     check_store(str(connection.conn_id), properties)
     return properties
@@ -161,8 +183,8 @@ def check_store(conn_id: str, properties: dict[str, str]) -> None:
 
     Raises:
         InvalidRequest: the address has a password, which clients of stores show in their errors; or no scheme, so
-            that each client would guess one; a property is one that the tasks' clients ignore; or a key is given
-            without its other half.
+            that each client would guess one; a property is one that the tasks' clients ignore; a key is given
+            without its other half; or one account has several credentials.
     """
     for name in _STORES:
         if address := properties.get(name):
@@ -171,11 +193,47 @@ def check_store(conn_id: str, properties: dict[str, str]) -> None:
         if properties.get(name):
             raise InvalidRequest(f"connection {conn_id!r}: tables' files are not reached by {name}: {advice}")
     for name in _AZURE_SCHEMES:
-        if properties.get(name) and properties[name] not in ("http", "https"):
-            raise InvalidRequest(f"connection {conn_id!r}: {name} is http or https, in small letters")
+        if scheme := properties.get(name):
+            properties[name] = scheme.lower()  # as all clients expect it
+            if properties[name] not in ("http", "https"):
+                raise InvalidRequest(f"connection {conn_id!r}: {name} is http or https")
+    if len({properties.get(name, "https") for name in _AZURE_SCHEMES}) > 1:
+        raise InvalidRequest(
+            f"connection {conn_id!r} contradicts itself: {' and '.join(_AZURE_SCHEMES)} are of the same account. Write "
+            "http into both, or leave both out for https"
+        )
+    _check_credentials(conn_id, properties)
+
+
+def _check_credentials(conn_id: str, properties: Mapping[str, str]) -> None:
+    """Refuse half of a pair, and two credentials of which a client would use one."""
     for name, other in _HALVES.items():
         if properties.get(name) and not properties.get(other):
             raise InvalidRequest(f"connection {conn_id!r}: {name} is given without {other}: give both, or none")
+    if len(both := [name for name in _OF_AZURE if properties.get(name)]) > 1:
+        raise InvalidRequest(
+            f"connection {conn_id!r} contradicts itself: {' and '.join(both)} are credentials of the same account, "
+            "which uses only one: leave out the others"
+        )
+
+
+def refuse_never_used(connection: Connection, extra: Mapping[str, Any]) -> None:
+    """Refuse extras that no client of ours uses: names of old versions of Airflow, and unchecked certificates.
+
+    Raises:
+        InvalidRequest: with what to write instead.
+    """
+    given = [name for name, value in extra.items() if value not in (None, "")]
+    if old := next((name for name in given if name.startswith("extra__")), None):
+        raise InvalidRequest(
+            f"connection {connection.conn_id!r}: extra {old!r} is a name of old versions of Airflow, and is not used: "
+            f"write {old.rpartition('__')[2]!r}"
+        )
+    if name := next((one for one in given if one in _UNCHECKED and str(extra[one]).lower() != "true"), None):
+        raise InvalidRequest(
+            f"connection {connection.conn_id!r}: certificates are always checked, against the authorities of the "
+            f"machine. Add yours there (SSL_CERT_FILE, for a REST catalog REQUESTS_CA_BUNDLE), and leave out {name!r}"
+        )
 
 
 def _refuse(connection: Connection, names: tuple[str, ...], advice: str) -> None:
@@ -185,9 +243,31 @@ def _refuse(connection: Connection, names: tuple[str, ...], advice: str) -> None
         )
 
 
-def _properties(*layers: Mapping[str, Any]) -> dict[str, str]:
-    """Those that are given, the last layer first; their secrets are concealed."""
-    found = {name: str(value) for one in layers for name, value in one.items() if value not in (None, "")}
+def _properties(connection: Connection, given: Iterable[tuple[str, str, object]]) -> dict[str, str]:
+    """The properties by their names; their secrets are concealed. Each is given as its place, its name and its value.
+
+    Raises:
+        InvalidRequest: two places say different things of one property.
+    """
+    found: dict[str, str] = {}
+    places: dict[str, str] = {}
+    for place, name, value in given:
+        if value in (None, ""):
+            continue
+        if normal(found.setdefault(name, str(value))) != normal(str(value)):
+            raise _contradiction(connection, name, places[name], place)
+        places.setdefault(name, place)
     for name in _SECRETS:
         register_secret(found.get(name, ""))
     return found
+
+
+def _contradiction(connection: Connection, name: str, *places: str) -> InvalidRequest:
+    return InvalidRequest(
+        f"connection {connection.conn_id!r} contradicts itself: {' and '.join(places)} say different things of {name}. "
+        "Leave one of them out"
+    )
+
+
+def _is_tls(address: object) -> bool | None:
+    return _STORE.is_tls(scheme_of(str(address)))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from airflow.providers.common.compat.sdk import AirflowNotFoundException
 from airflow.sdk import BaseHook
@@ -18,6 +20,7 @@ from airflow_provider_streams.connections.store_properties import (
     S3_TYPES,
     azure_properties,
     check_store,
+    refuse_never_used,
     s3_properties,
 )
 from airflow_provider_streams.errors import InvalidRequest
@@ -81,6 +84,7 @@ def iceberg_properties(connection: Connection) -> dict[str, str]:
             is not known.
     """
     given = {name: value for name, value in extra_of(connection).items() if value not in (None, "")}
+    refuse_never_used(connection, given)
     refuse_near_misses(str(connection.conn_id), given, ICEBERG_NAMES)
     found = {name: _text(connection.conn_id, name, value) for name, value in given.items()}
     kind = found.get("type", "")
@@ -92,6 +96,7 @@ def iceberg_properties(connection: Connection) -> dict[str, str]:
     check_store(str(connection.conn_id), found)
     uri = _uri(connection, found.get("uri", ""))
     if uri:
+        _check_scheme(str(connection.conn_id), "extra uri" if found.get("uri") else "host", uri, kind)
         found["uri"] = uri
     if tokens_at := found.get(_TOKENS_AT):
         found[_TOKENS_AT] = check_whole(str(connection.conn_id), f"extra {_TOKENS_AT}", tokens_at, _TOKENS)
@@ -101,6 +106,26 @@ def iceberg_properties(connection: Connection) -> dict[str, str]:
     return found
 
 
+def _has_port(address: str, port: int) -> bool:
+    return urlsplit(address).netloc.endswith(f":{port}")
+
+
+def _check_scheme(conn_id: str, place: str, uri: str, kind: str) -> None:
+    """Refuse an address whose scheme says no catalog, where the type does not say it either."""
+    scheme = scheme_of(uri)
+    known = _SCHEMES if not kind else ADDRESS.secure + ADDRESS.plain if kind.lower() == "rest" else ("",)
+    if not scheme.startswith(known):
+        shown = f"{scheme}://" if _SHOWN.fullmatch(scheme) else "of another system"
+        raise InvalidRequest(
+            f"connection {conn_id!r}: {place} has the unknown scheme {shown}: a REST catalog has https:// (with TLS) "
+            "or http:// (without), Hive's metastore thrift://, and a database sqlite:// or postgresql://. For another "
+            "database, give the type 'sql' as well"
+        )
+
+
+_SCHEMES = ("http", "thrift", "sqlite", "postgresql")
+"""Beginnings of schemes by which pyiceberg tells the type of a catalog."""
+_SHOWN = re.compile(r"[a-z][a-z+]{1,11}")  # anything else may be a token in the wrong place
 _TOKENS_AT = "oauth2-server-uri"
 _TOKENS = replace(ADDRESS, takes_others=False)
 
@@ -111,6 +136,11 @@ def _uri(connection: Connection, extra: str) -> str:
     fields = (connection.conn_type, connection.host, connection.port, connection.schema)
     parts = Parts(conn_id, *fields, whole=extra, place="extra uri")
     own = address_of(parts, ADDRESS)
+    if extra and connection.port and not connection.host and not _has_port(extra, connection.port):
+        raise InvalidRequest(
+            f"connection {conn_id!r}: the field port is for the field host, and extra uri has another port, or none: "
+            "write the port into the address, and leave the field empty"
+        )
     return check_whole(conn_id, "extra uri", extra, ADDRESS) or own
 
 

@@ -60,5 +60,11 @@ class IcebergHook(TestableConnection, BaseHook):
         return f"The catalog at {where} answers: it has {len(found)} namespaces."
 
     def _sink(self) -> IcebergSink:
-        """Errors are those of a table there."""
-        return IcebergSink("namespace.table", conn_id=self.conn_id)
+        return _AnyTable("namespace.table", conn_id=self.conn_id)
+
+
+class _AnyTable(IcebergSink):
+    """Stands for its catalog: errors name the connection, and no table."""
+
+    def __str__(self) -> str:
+        return f"connection {self.conn_id!r}"

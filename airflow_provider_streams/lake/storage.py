@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -110,10 +111,26 @@ def _gcs(options: Mapping[str, str], _host: str) -> pafs.FileSystem:
     if service := options.get("gcs.service.host"):
         url = urlsplit(service if "://" in service else f"https://{service}")  # catalogs may vend a host alone
         given |= {"scheme": url.scheme, "endpoint_override": url.netloc}
+    if "access_token" in given:
+        _check_no_emulator(has_address=bool(service))
     return pafs.GcsFileSystem(**given)
 
 
 _NO_END = timedelta(days=7)
+_EMULATORS = ("CLOUD_STORAGE_EMULATOR_ENDPOINT", "CLOUD_STORAGE_TESTBENCH_ENDPOINT")
+"""Variables of Google's client that win over the address that it is given."""
+
+
+def _check_no_emulator(*, has_address: bool) -> None:
+    """Raise `InvalidRequest` if the environment leads a token out of TLS, or elsewhere than the connection says."""
+    for name in _EMULATORS:
+        address = os.environ.get(name)
+        if address and (has_address or not address.lower().startswith("https://")):
+            where = "elsewhere than to gcs.service.host" if has_address else "to an address without TLS"
+            raise InvalidRequest(
+                f"the environment variable {name} would lead the token of a bucket (gcs.oauth2.token) {where}: remove "
+                "the variable from driver and executors, and write the address into gcs.service.host if it is meant"
+            )
 
 
 def _azure(options: Mapping[str, str], host: str) -> pafs.FileSystem:

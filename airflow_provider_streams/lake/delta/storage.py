@@ -12,6 +12,7 @@ import pyarrow.fs as pafs
 
 from airflow_provider_streams.errors import InvalidRequest, SinkError, TableOwnedByOther
 from airflow_provider_streams.lake.connections import properties_of
+from airflow_provider_streams.lake.delta.store_environment import azure_options, s3_options
 from airflow_provider_streams.lake.folder_overlap import check_outside, sign_around
 from airflow_provider_streams.lake.storage import STORE_OPTIONS, Storage
 from airflow_provider_streams.lake.storage_errors import plain
@@ -40,7 +41,12 @@ def location_of(storage: Storage) -> str:
 
 
 def object_store_options(storage: Storage) -> dict[str, str]:
-    """How to reach a table's files, by delta-rs's names, with secrets. `InvalidRequest`: it has no such option."""
+    """How to reach a table's files, by delta-rs's names, with secrets.
+
+    Raises:
+        InvalidRequest: delta-rs has no such option, or the environment would change the connection's (see
+            `store_environment`).
+    """
     if asked := next((key for key in storage.options if key.endswith(".role-arn")), None):
         raise InvalidRequest(
             f"{storage.root}: a Delta table cannot be reached with {asked}: give keys with a session token, or none "
@@ -52,12 +58,12 @@ def object_store_options(storage: Storage) -> dict[str, str]:
         for name, (_, delta) in STORE_OPTIONS.items()
         if delta and (given := storage.options.get(name))
     }
-    if options.get("AWS_ENDPOINT_URL", "").startswith("http://"):
-        options["AWS_ALLOW_HTTP"] = "true"
     if storage.root.startswith("s3:"):
+        options |= s3_options(storage.root, options)
         options["aws_conditional_put"] = "etag"  # of two commits of one version, the first wins
     if storage.root.startswith("abfss:"):
         options |= _azure_account(storage)
+        options |= azure_options(storage.root, options)
     return options
 
 
@@ -71,7 +77,7 @@ def _azure_account(storage: Storage) -> dict[str, str]:
         scheme = storage.options.get("adls.blob-storage-scheme", "https")
         # as Arrow reads it: accounts are subdomains of an authority with a leading dot, else folders of it
         host = f"{account}{authority}" if authority.startswith(".") else f"{authority}/{account}"
-        options |= {"AZURE_STORAGE_ENDPOINT": f"{scheme}://{host}", "AZURE_ALLOW_HTTP": str(scheme == "http").lower()}
+        options["AZURE_STORAGE_ENDPOINT"] = f"{scheme}://{host}"
     return options
 
 

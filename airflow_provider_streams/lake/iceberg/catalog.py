@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 from weakref import finalize
 
-from pyiceberg.catalog import Catalog, CatalogType, infer_catalog_type, load_catalog
+from pyiceberg.catalog import AVAILABLE_CATALOGS, Catalog, CatalogType, infer_catalog_type, load_catalog
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.catalog.rest.auth import AuthManager
 from pyiceberg.exceptions import ServerError, ServiceUnavailableError
@@ -41,6 +41,7 @@ _OWN_CLASSES = {
     CatalogType.SQL: "sql:SharedSqlCatalog",
     CatalogType.HIVE: "hive:BoundedHiveCatalog",
     CatalogType.GLUE: "glue:BoundedGlueCatalog",
+    CatalogType.DYNAMODB: "dynamodb:CheckedDynamoDbCatalog",
 }
 """Our classes instead of pyiceberg's, imported when used: their clients are optional."""
 _TOKENS_AT = "oauth2-server-uri"
@@ -165,17 +166,17 @@ def _with_tokens_remembered(text: str) -> str:
 
 
 def catalog_of(sink: IcebergSink) -> Catalog:
-    """The catalog of a sink's table, by its connection or pyiceberg's own configuration.
+    """The catalog of a sink's table, by its connection alone, or without one by pyiceberg's own configuration.
 
     Raises as `errors_of`; `InvalidRequest`: the connection is not known in this process.
     """
     given = dict(properties_of(sink.conn_id))
-    configured = _configured(sink.where)
+    configured = _configured(sink.where) if sink.conn_id is None else None
     properties: dict[str, Any] = {PY_IO_IMPL: _OURS, **(configured or {}), **given}
     for secret in secrets_of({name: value for name, value in properties.items() if isinstance(value, str)}):
         register_secret(secret)
     with errors_of(sink):
-        if not configured and not given:
+        if not configured and sink.conn_id is None:
             raise SinkError(
                 str(sink),
                 f"pyiceberg knows no catalog {sink.where!r} here: describe it in ~/.pyiceberg.yaml"
@@ -188,7 +189,10 @@ def catalog_of(sink: IcebergSink) -> Catalog:
             return BoundedRestCatalog(sink.where, **properties)
         if kind in _OWN_CLASSES:
             return _settled(_class_of(sink, kind)(sink.where, **properties))
-        return _settled(load_catalog(sink.where, **properties))
+        if kind is None:  # of a class that only pyiceberg's configuration may name
+            return _settled(load_catalog(sink.where, **properties))
+        # load_catalog would merge pyiceberg's configuration of a catalog that has the connection's name
+        return _settled(AVAILABLE_CATALOGS[kind](sink.where, properties))
 
 
 def _configured(name: str) -> Mapping[str, Any] | None:
@@ -304,6 +308,8 @@ def _help_for(error: Exception) -> str:
         return f": {meaning.advice}"
     if _WRONG_PROPERTIES.search(str(error)):
         return ": correct the properties of the table (commit.manifest.*, write.metadata.metrics.*)"
+    if isinstance(error, KeyError):
+        return ": the catalog's answer lacks it: see that its address (uri, glue.endpoint) is one of such a catalog"
     if not type(error).__module__.startswith("botocore."):
         return ""
     return next((f": {text}" for known, text in _HELP if known.search(words_of(error))), "")

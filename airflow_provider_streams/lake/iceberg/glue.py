@@ -6,6 +6,7 @@ from typing import Any
 
 from pyiceberg.catalog.glue import GLUE_MAX_RETRIES, GlueCatalog
 
+from airflow_provider_streams.lake.iceberg.aws_address import check_address
 from airflow_provider_streams.lake.iceberg.file_io import VendedCredentialsFileIO
 from airflow_provider_streams.lake.iceberg.shared_snapshots import SharedSnapshots
 
@@ -17,4 +18,6 @@ class BoundedGlueCatalog(SharedSnapshots, VendedCredentialsFileIO, GlueCatalog):
     """Tries a few times if Glue does not answer: pyiceberg's own tries ten times, and takes no number as text."""
 
     def __init__(self, name: str, **properties: Any) -> None:
+        """As pyiceberg's own. `InvalidRequest`: the environment would lead the connection's keys out of TLS."""
         super().__init__(name, **{**properties, GLUE_MAX_RETRIES: int(properties.get(GLUE_MAX_RETRIES, _TRIES))})
+        check_address(name, self.glue, "glue", properties)

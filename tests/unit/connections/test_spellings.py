@@ -50,6 +50,8 @@ OF_THE_HOOKS = (
     "are credentials",
     "are both given",
     "must end with",
+    "unknown scheme",
+    "is for the field host",
 )
 """Reasons that are not about the address alone."""
 

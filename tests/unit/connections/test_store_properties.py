@@ -49,12 +49,66 @@ def test_keys_may_be_extras_and_a_store_has_an_address_of_its_own():
     }
 
 
-def test_a_property_by_its_own_name_wins():
-    told = aws(
-        "key", "secret", region_name="eu-west-1", **{"s3.region": "us-east-1", "s3.force-virtual-addressing": "true"}
-    )
+def test_a_property_may_have_its_own_name():
+    told = aws("key", "secret", **{"s3.region": "us-east-1", "s3.force-virtual-addressing": "true"})
     assert s3_properties(told)["s3.region"] == "us-east-1"
     assert s3_properties(told)["s3.force-virtual-addressing"] == "true"
+
+
+HTTPS, HTTP = "https://store", "http://store"
+OWN = {"s3": {"endpoint_url": HTTP}}
+
+
+@pytest.mark.parametrize(
+    ("extra", "said"),
+    [
+        ({"endpoint_url": HTTPS, "s3.endpoint": HTTP}, "extra endpoint_url and extra s3.endpoint"),
+        ({"endpoint_url": HTTPS, "s3.endpoint": "https://other"}, "extra endpoint_url and extra s3.endpoint"),
+        (
+            {"endpoint_url": HTTPS, "service_config": OWN},
+            "extra service_config.s3.endpoint_url and extra endpoint_url",
+        ),
+        (
+            {"s3.endpoint": HTTPS, "service_config": OWN},
+            "extra service_config.s3.endpoint_url and extra s3.endpoint",
+        ),
+        ({"region_name": "eu-west-1", "s3.region": "us-east-1"}, "extra region_name and extra s3.region"),
+        ({"aws_access_key_id": "other"}, "login and extra aws_access_key_id"),
+        ({"aws_secret_access_key": "canary-94"}, "password and extra aws_secret_access_key"),
+        ({"s3.secret-access-key": "canary-94"}, "password and extra s3.secret-access-key"),
+    ],
+)
+def test_two_places_that_differ_are_refused(extra, said):
+    with pytest.raises(InvalidRequest, match=f"'lake' contradicts itself: {said} say different things") as caught:
+        s3_properties(aws("key", "canary-93", **extra))
+    assert "canary" not in str(caught.value)
+
+
+def test_two_places_may_say_the_same():
+    told = aws("key", "secret", aws_access_key_id="key", endpoint_url="HTTPS://store", **{"s3.endpoint": HTTPS})
+    assert s3_properties(told) == {
+        "s3.access-key-id": "key",
+        "s3.secret-access-key": "secret",
+        "s3.endpoint": HTTPS,
+    }
+
+
+@pytest.mark.parametrize("read", [s3_properties, azure_properties])
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"port": 9000}, "does not use the field port"),
+        ({"schema": "lake"}, "does not use the field schema"),
+        ({"extra": {"extra__aws__endpoint_url": HTTPS}}, "'extra__aws__endpoint_url' is .*: write 'endpoint_url'"),
+        ({"extra": {"extra__wasb__sas_token": "canary-92"}}, "'extra__wasb__sas_token' is .*: write 'sas_token'"),
+        ({"extra": {"ssl_verify": False}}, "certificates are always checked.* leave out 'ssl_verify'"),
+    ],
+)
+def test_what_is_never_used_is_refused_by_name(read, given, said):
+    known = Connection(conn_id="lake", **{**given, "extra": json.dumps(given.get("extra", {}))})
+    with pytest.raises(InvalidRequest, match=f"'lake'.*{said}") as caught:
+        read(known)
+    assert "canary" not in str(caught.value)
 
 
 def test_an_empty_connection_leaves_it_to_the_environment():
@@ -96,13 +150,41 @@ def test_a_signature_has_no_mark_of_a_query(token):
     assert azure_properties(azure("shop", sas_token=token))["adls.sas-token"] == "sv=2020&sig=abc"
 
 
-def test_properties_of_file_io_win():
-    told = azure("shop", "a2V5", **{"adls.account-key": "bmV3", "adls.blob-storage-authority": ".blob.example"})
+def test_properties_of_file_io_are_taken():
+    told = azure("shop", **{"adls.account-key": "bmV3", "adls.blob-storage-authority": ".blob.example"})
     assert azure_properties(told) == {
         "adls.account-name": "shop",
         "adls.account-key": "bmV3",
         "adls.blob-storage-authority": ".blob.example",
     }
+
+
+@pytest.mark.parametrize(
+    ("extra", "said"),
+    [
+        ({"sas_token": "canary-90"}, "adls.account-key and adls.sas-token are credentials of the same account"),
+        ({"adls.account-key": "canary-90"}, "password and extra adls.account-key"),
+        ({"account_name": "other"}, "login and extra account_name"),
+        ({"tenant_id": "t", "sas_token": "canary-90"}, "adls.sas-token and adls.client-secret are credentials"),
+    ],
+)
+def test_an_account_has_one_credential(extra, said):
+    with pytest.raises(InvalidRequest, match=f"'lake' contradicts itself: {said}") as caught:
+        azure_properties(azure("shop", "canary-91", **extra))
+    assert "canary" not in str(caught.value)
+
+
+@pytest.mark.parametrize("half", ["adls.blob-storage-scheme", "adls.dfs-storage-scheme"])
+def test_an_account_is_not_half_without_tls(half):
+    with pytest.raises(InvalidRequest, match=f"contradicts itself: .*{half}.*same account"):
+        azure_properties(azure("shop", **{half: "HTTP"}))
+    assert azure_properties(azure("shop", **{half: "https"}))[half] == "https"
+
+
+@pytest.mark.parametrize("scheme", ["http", "HTTP", "Https"])
+def test_capital_letters_of_an_accounts_scheme_do_not_matter(scheme):
+    told = azure("shop", **{"adls.blob-storage-scheme": scheme, "adls.dfs-storage-scheme": scheme})
+    assert azure_properties(told)["adls.blob-storage-scheme"] == scheme.lower()
 
 
 @pytest.mark.parametrize("asked", ["connection_string", "managed_identity_client_id", "workload_identity_tenant_id"])
@@ -119,7 +201,7 @@ def test_what_executors_cannot_follow_is_refused(asked):
         ({"account_url": "http://shop.blob.core.windows.net"}, "does not use the extra account_url"),
         ({"adls.connection-string": "DefaultEndpointsProtocol=http;AccountKey=canary-85"}, "adls.connection-string"),
         ({"adls.account-host": "shop.example"}, "adls.account-host: give adls.blob-storage-authority"),
-        ({"adls.blob-storage-scheme": "HTTP"}, "adls.blob-storage-scheme is http or https"),
+        ({"adls.blob-storage-scheme": "ftp"}, "adls.blob-storage-scheme is http or https"),
         ({"proxies": {"http": "x"}}, "proxies"),
     ],
 )
@@ -138,7 +220,8 @@ def test_the_name_of_an_account_may_be_an_extra():
 
 
 def test_its_secrets_are_concealed_from_errors():
-    azure_properties(azure("shop", "canary-of-the-key", sas_token="canary-of-the-signature"))
+    azure_properties(azure("shop", "canary-of-the-key"))
+    azure_properties(azure("shop", sas_token="canary-of-the-signature"))
     error = str(SinkError("abfss://lake@shop", "canary-of-the-key and canary-of-the-signature failed"))
     assert "canary" not in error
 

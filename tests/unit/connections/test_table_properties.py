@@ -43,6 +43,14 @@ def test_a_connection_in_parts_is_put_together(connection):
     assert properties_of(connection(conn_type="iceberg", host="cat", port=8181)) == {"uri": "https://cat:8181"}
 
 
+@pytest.mark.parametrize(
+    "extra", [{"uri": "postgresql+psycopg://db/x"}, {"uri": "mysql://db/x", "type": "sql"}, {"uri": "thrift://hive:9"}]
+)
+def test_the_scheme_of_another_catalog_is_known_or_its_type_is(connection, extra):
+    assert properties_of(connection(conn_type="iceberg", extra=extra)) == extra
+    assert properties_of(connection(conn_type="iceberg", port=9, extra={"uri": "https://cat:9"}))
+
+
 @pytest.mark.parametrize("kind", ["aws", "generic"])
 def test_a_store_of_a_connection_is_told_by_its_type(connection, kind):
     given = connection(conn_type=kind, login="key", password="secret", extra={"region_name": "eu-west-1"})
@@ -73,6 +81,22 @@ def test_a_store_of_a_connection_is_told_by_its_type(connection, kind):
             "not reached by adls.account-host: give adls.b",
         ),
         ({"conn_type": "iceberg", "extra": {"adls.connection-string": "x"}}, "give adls.account-name with"),
+        *(
+            ({"conn_type": "iceberg", "host": f"{scheme}://cat", **more}, f"host has the unknown scheme {scheme}://")
+            for scheme in ("tls", "ftp", "iceberg")
+            for more in ({}, {"login": "me", "password": "pass"}, {"extra": {"type": "rest"}})
+        ),
+        ({"conn_type": "iceberg", "extra": {"uri": "ftp://cat"}}, "extra uri has the unknown scheme ftp://"),
+        ({"conn_type": "iceberg", "port": 8181, "extra": {"uri": "https://cat"}}, "field port is for the field host"),
+        ({"conn_type": "iceberg", "extra": {"verify": False}}, "always checked.*REQUESTS_CA_BUNDLE.* 'verify'"),
+        ({"conn_type": "iceberg", "extra": {"ssl_verify": "false"}}, "always checked.* leave out 'ssl_verify'"),
+        ({"conn_type": "iceberg", "extra": {"extra__iceberg__uri": "https://cat"}}, "'extra__iceberg__uri'.* 'uri'"),
+        *(
+            ({"conn_type": "iceberg", "extra": {f"{family}.{half}": "x"}}, f"{family}.{half} is given without")
+            for family in ("s3", "client", "glue", "dynamodb")
+            for half in ("access-key-id", "secret-access-key", "session-token")
+        ),
+        ({"conn_type": "iceberg", "extra": {"glue.endpoint": "store:1"}}, r"\(glue\.endpoint\) has no scheme"),
         ({"conn_type": "iceberg", "extra": {"ssl": {"client": {"cert": "/etc/x"}}}}, "a text or a number"),
     ],
 )
@@ -157,6 +181,8 @@ def test_the_connection_test_lists_the_catalogs_namespaces(connection, tmp_path)
     works, said = hook.test_connection()
     assert not works
     assert "127.0.0.1" in said
+    assert said.startswith("connection 'lake': ")
+    assert "namespace.table" not in said
     assert "canary-57" not in said
     connection(conn_type="iceberg", host="http://127.0.0.1:1", extra={"warehose": "x"})
     assert "did you mean 'warehouse'?" in hook.test_connection()[1]

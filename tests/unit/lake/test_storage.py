@@ -71,3 +71,16 @@ def test_what_cannot_be_reached_is_said_without_keys():
 )
 def test_a_file_is_in_a_folder_however_both_are_written(folder, location, place):
     assert place_in(folder, location) == place
+
+
+@pytest.mark.parametrize("variable", ["CLOUD_STORAGE_EMULATOR_ENDPOINT", "CLOUD_STORAGE_TESTBENCH_ENDPOINT"])
+@pytest.mark.parametrize(
+    ("told", "address"),
+    [({}, "http://127.0.0.1:1"), ({}, "127.0.0.1:1"), ({"gcs.service.host": "https://store"}, "https://other")],
+)
+def test_the_environment_leads_no_token_of_a_google_bucket_elsewhere(variable, told, address, monkeypatch):
+    monkeypatch.setenv(variable, address)
+    with pytest.raises(InvalidRequest, match=f"variable {variable} would lead the token") as caught:
+        Storage("gs://lake/orders", {"gcs.oauth2.token": "canary-7", **told}).open()
+    assert "canary" not in str(caught.value)
+    Storage("gs://lake/orders", told).open()  # the machine's own token goes where the machine says

@@ -22,12 +22,21 @@ def test_a_connection_reaches_delta_rs_by_its_own_names():
         "AWS_ENDPOINT_URL": "http://127.0.0.1:8333",
         "AWS_ACCESS_KEY_ID": "key",
         "AWS_SECRET_ACCESS_KEY": "secret",
+        "AWS_ENDPOINT_URL_S3": "http://127.0.0.1:8333",
         "AWS_ALLOW_HTTP": "true",
+        "AWS_ALLOW_INVALID_CERTIFICATES": "false",
+        "AWS_SKIP_SIGNATURE": "false",
         "timeout": "20s",
         "aws_conditional_put": "etag",
     }
 
 
+NOT_FROM_THE_ENVIRONMENT = {
+    "AZURE_ALLOW_HTTP": "false",
+    "AZURE_ALLOW_INVALID_CERTIFICATES": "false",
+    "AZURE_SKIP_SIGNATURE": "false",
+    "AZURE_STORAGE_USE_EMULATOR": "false",
+}
 AZURE = "abfss://lake@shop.dfs.core.windows.net/orders"
 
 
@@ -47,7 +56,6 @@ AZURE = "abfss://lake@shop.dfs.core.windows.net/orders"
             {"adls.blob-storage-authority": ".blob.core.chinacloudapi.cn"},
             {
                 "AZURE_STORAGE_ENDPOINT": "https://shop.blob.core.chinacloudapi.cn",
-                "AZURE_ALLOW_HTTP": "false",
             },
         ),
         (
@@ -59,14 +67,14 @@ AZURE = "abfss://lake@shop.dfs.core.windows.net/orders"
 def test_an_azure_account_is_the_one_of_the_address(told, taken):
     for named in ({}, {"adls.account-name": "shop"}):
         options = object_store_options(Storage(AZURE, {**told, **named}))
-        assert options == {"AZURE_STORAGE_ACCOUNT_NAME": "shop", **taken}
+        assert options == {"AZURE_STORAGE_ACCOUNT_NAME": "shop", **NOT_FROM_THE_ENVIRONMENT, **taken}
     with pytest.raises(InvalidRequest, match="account is shop"):
         object_store_options(Storage(AZURE, {**told, "adls.account-name": "other"}))
 
 
 def test_plain_http_is_used_only_on_request():
     told = object_store_options(Storage("s3://lake/orders", {"s3.endpoint": "https://store"}))
-    assert "AWS_ALLOW_HTTP" not in told
+    assert told["AWS_ALLOW_HTTP"] == "false"
 
 
 def test_a_path_needs_nothing():

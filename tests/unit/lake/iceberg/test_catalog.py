@@ -22,12 +22,13 @@ from botocore.exceptions import (
     NoRegionError,
     ReadTimeoutError,
 )
+from pyiceberg.utils.config import Config
 from sqlalchemy import create_engine
 from sqlalchemy.exc import OperationalError
 from thrift.transport.TTransport import TTransportException
 
 from airflow_provider_streams import IcebergSink
-from airflow_provider_streams.errors import RedirectRefused, SinkError, TableUnavailable
+from airflow_provider_streams.errors import InvalidRequest, RedirectRefused, SinkError, TableUnavailable
 from airflow_provider_streams.lake.connections import given
 from airflow_provider_streams.lake.iceberg.catalog import _close, catalog_of, errors_of
 from airflow_provider_streams.lake.iceberg.file_io import StoreFileIO
@@ -135,6 +136,7 @@ def answer(code: str, status: int = 400) -> ClientError:
         (answer("ExpiredTokenException"), SinkError, "have not expired"),
         (NoCredentialsError(), SinkError, "give glue.access-key-id and glue.secret-access-key"),
         (NoRegionError(), SinkError, "give glue.region"),
+        (KeyError("DatabaseList"), SinkError, r"DatabaseList.*: the catalog.s answer lacks it.*glue\.endpoint"),
     ],
     ids=lambda given: type(given).__name__ if isinstance(given, Exception) else "",
 )
@@ -158,6 +160,29 @@ def test_the_number_of_tries_of_a_glue_catalog_may_be_text():
     for more, tries in (({}, 3), ({"glue.max-retries": "7"}, 7)):
         with given("lake", {**where, **more}):
             assert catalog_of(SINK).glue.meta.config.retries["total_max_attempts"] == tries + 1
+
+
+@pytest.mark.parametrize("service", ["glue", "dynamodb"])
+@pytest.mark.parametrize("by", ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_{}", "file"])
+def test_amazons_client_leads_no_keys_of_a_connection_out_of_tls(service, by, tmp_path, monkeypatch):
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    with serving(Leading, None, target="", gives_token=True) as other:
+        address = f"http://127.0.0.1:{other.server_port}"
+        if by == "file":
+            (tmp_path / "config").write_text(f"[default]\nendpoint_url = {address}\n")
+        else:
+            monkeypatch.setenv(by.format(service.upper()), address)
+        where = {"type": service, "client.region": "eu-west-1", "warehouse": "s3://lake"}
+        keys = {"client.access-key-id": "own-key", "client.secret-access-key": "own-secret"}
+        with given("lake", {**where, **keys}), pytest.raises(InvalidRequest, match=r"'lake': .* without TLS") as caught:
+            catalog_of(SINK)
+        assert "own" not in str(caught.value)
+        if service == "glue":  # what the connection itself says counts, and without its keys the environment does
+            with given("lake", {**where, **keys, "glue.endpoint": "http://127.0.0.1:1"}):
+                assert catalog_of(SINK).glue.meta.endpoint_url == "http://127.0.0.1:1"
+            with given("lake", where):
+                assert catalog_of(SINK).glue.meta.endpoint_url == address
+    assert other.asked == []
 
 
 def test_a_table_names_no_code_to_load(database):
@@ -238,3 +263,41 @@ def test_a_catalog_of_the_configuration_file_comes_before_one_of_another_spellin
         with (tmp_path / ".pyiceberg.yaml").open("a") as file:
             file.write(f"{'' if file.tell() else 'catalog:'}\n  {name}:\n    uri: sqlite:///{tmp_path}/{name}.db\n")
     assert str(catalog_of(IcebergSink("a.b", catalog="my_cat")).engine.url).endswith("/my_cat.db")
+
+
+@pytest.mark.parametrize(
+    ("told", "setting"),
+    [
+        ({"type": "rest", "uri": "https://127.0.0.1:1", "credential": "me:secret"}, "OAUTH2_SERVER_URI"),
+        ({"type": "rest", "credential": "me:secret"}, "URI"),
+        ({"credential": "me:secret"}, "URI"),
+        ({}, "URI"),
+        ({"uri": "https://127.0.0.1:1", "token": "secret"}, "TYPE"),
+        ({"type": "in-memory"}, "WAREHOUSE"),
+    ],
+)
+@pytest.mark.parametrize("by", ["environment", "file"])
+def test_pyicebergs_own_configuration_changes_nothing_of_a_connection(told, setting, by, tmp_path, monkeypatch):
+    """It would lead the connection's secret elsewhere: each setting is of a catalog with the connection's name."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with serving(Leading, None, target="", gives_token=True) as other:
+        value = "sql" if setting == "TYPE" else f"http://127.0.0.1:{other.server_port}"
+        if by == "file":
+            name = setting.lower().replace("_", "-")
+            (tmp_path / ".pyiceberg.yaml").write_text(f"catalog:\n  lake:\n    {name}: {value}\n")
+        else:
+            monkeypatch.setenv(f"PYICEBERG_CATALOG__LAKE__{setting}", value)
+        monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", Config())  # pyiceberg reads it once for each process
+        with given("lake", told):
+            if "in-memory" in told.values():
+                assert catalog_of(SINK).properties.get("warehouse") != value
+            else:
+                with pytest.raises(SinkError, match=r"nothing says where|127.0.0.1.*port=1\b"):
+                    catalog_of(SINK)
+    assert other.asked == []
+
+
+@pytest.mark.usefixtures("database")
+def test_a_catalog_has_the_connections_name():
+    """A catalog in a database finds its rows by it."""
+    assert catalog_of(SINK).name == "lake"

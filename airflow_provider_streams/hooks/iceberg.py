@@ -45,14 +45,14 @@ class IcebergHook(TestableConnection, BaseHook):
             SinkError: the catalog cannot be used, or does not answer.
         """
         with importing("iceberg"):
-            from airflow_provider_streams.lake.iceberg.catalog import catalog_of  # noqa: PLC0415 - optional
+            from airflow_provider_streams.lake.iceberg.catalogs.catalog import catalog_of  # noqa: PLC0415 - optional
         connections.resolve_by(properties_of)
         return catalog_of(self._sink())
 
     def _test(self) -> str:
         """Whether the catalog lists its namespaces."""
         catalog = self.get_conn()
-        from airflow_provider_streams.lake.iceberg.catalog import errors_of  # noqa: PLC0415 - optional
+        from airflow_provider_streams.lake.iceberg.catalogs.catalog import errors_of  # noqa: PLC0415 - optional
 
         with errors_of(self._sink()):
             found = catalog.list_namespaces()

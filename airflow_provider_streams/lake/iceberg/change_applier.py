@@ -43,13 +43,13 @@ from airflow_provider_streams.lake.changes.marker_files import MarkerFiles, Mark
 from airflow_provider_streams.lake.changes.sortable_text import sortable
 from airflow_provider_streams.lake.columns import columns_to_add
 from airflow_provider_streams.lake.data_files import FileTarget, write_files
-from airflow_provider_streams.lake.iceberg.catalog import errors_of
-from airflow_provider_streams.lake.iceberg.column_metrics import manifest_entries
+from airflow_provider_streams.lake.iceberg.catalogs.catalog import errors_of
 from airflow_provider_streams.lake.iceberg.column_types import as_stored, begin_columns, columns_of_rows, stored_columns
 from airflow_provider_streams.lake.iceberg.commit import Commit, merging, newest_id
+from airflow_provider_streams.lake.iceberg.files.column_metrics import manifest_entries
+from airflow_provider_streams.lake.iceberg.files.table_files import data_location, files_of, storage_of
+from airflow_provider_streams.lake.iceberg.files.window_partitions import partition_fields
 from airflow_provider_streams.lake.iceberg.table import IcebergTable, is_owned, mark_of
-from airflow_provider_streams.lake.iceberg.table_files import data_location, files_of, storage_of
-from airflow_provider_streams.lake.iceberg.window_partitions import partition_fields
 from airflow_provider_streams.lake.storage import Storage
 from airflow_provider_streams.lake.table_properties import commit_facts, properties_of
 from airflow_provider_streams.model.sinks.sink import IcebergSink

@@ -22,13 +22,13 @@ from airflow_provider_streams.errors import (
     TableUnavailable,
 )
 from airflow_provider_streams.lake.columns import without_window
-from airflow_provider_streams.lake.iceberg.catalog import errors_of, words_of
-from airflow_provider_streams.lake.iceberg.column_metrics import manifest_entries
+from airflow_provider_streams.lake.iceberg.catalogs.catalog import errors_of, words_of
 from airflow_provider_streams.lake.iceberg.column_types import check_same_columns
 from airflow_provider_streams.lake.iceberg.dropped_columns import check_partition_columns
+from airflow_provider_streams.lake.iceberg.files.column_metrics import manifest_entries
+from airflow_provider_streams.lake.iceberg.files.table_files import files_of, rows_beside, storage_of
+from airflow_provider_streams.lake.iceberg.files.window_files import HeldFiles, files_sharing_time
 from airflow_provider_streams.lake.iceberg.table import IcebergTable, Watched, change_for, is_owned
-from airflow_provider_streams.lake.iceberg.table_files import files_of, rows_beside, storage_of
-from airflow_provider_streams.lake.iceberg.window_files import HeldFiles, files_sharing_time
 from airflow_provider_streams.lake.iceberg.window_lengths import facts_of, length_facts
 from airflow_provider_streams.lake.table_properties import ATTEMPT, WINDOW, commit_facts, in_the_way, properties_of
 from airflow_provider_streams.model.sinks.landing import TableTerms

@@ -17,18 +17,18 @@ from airflow_provider_streams.errors import ConcurrentCommit, TableUnavailable
 from airflow_provider_streams.lake.columns import without_window
 from airflow_provider_streams.lake.compaction import Rewritten, WindowContent, contents_of
 from airflow_provider_streams.lake.data_files import DataFile, FileTarget
-from airflow_provider_streams.lake.iceberg.catalog import errors_of
-from airflow_provider_streams.lake.iceberg.column_metrics import manifest_entries
+from airflow_provider_streams.lake.iceberg.catalogs.catalog import errors_of
 from airflow_provider_streams.lake.iceberg.column_types import as_stored, check_same_columns, stored_columns
 from airflow_provider_streams.lake.iceberg.commit import Commit
 from airflow_provider_streams.lake.iceberg.dropped_columns import check_partition_columns
-from airflow_provider_streams.lake.iceberg.table import IcebergTable, mark_of
-from airflow_provider_streams.lake.iceberg.table_files import (
+from airflow_provider_streams.lake.iceberg.files.column_metrics import manifest_entries
+from airflow_provider_streams.lake.iceberg.files.table_files import (
     data_location,
     files_of,
     target_in,
     windows_in,
 )
+from airflow_provider_streams.lake.iceberg.table import IcebergTable, mark_of
 from airflow_provider_streams.lake.storage import place_in
 from airflow_provider_streams.lake.table_properties import COMPACTED, refuse_other_mark
 from airflow_provider_streams.model.sinks.landing import TableMark

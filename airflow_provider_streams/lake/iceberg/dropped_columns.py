@@ -9,7 +9,7 @@ from pyiceberg.table import Table
 
 from airflow_provider_streams.errors import SinkError
 from airflow_provider_streams.lake.columns import WINDOW_COLUMNS
-from airflow_provider_streams.lake.iceberg.table_files import files_of, only_window, read_windows
+from airflow_provider_streams.lake.iceberg.files.table_files import files_of, only_window, read_windows
 
 
 def check_partition_columns(target: str, table: Table) -> None:

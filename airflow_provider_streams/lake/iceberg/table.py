@@ -25,7 +25,7 @@ from pyiceberg.transforms import DayTransform, HourTransform, IdentityTransform,
 from airflow_provider_streams.errors import CredentialsExpired, SinkError, TableUnavailable
 from airflow_provider_streams.lake.columns import WINDOW_COLUMNS
 from airflow_provider_streams.lake.folder_overlap import check_outside, sign_around, sign_of_owner_around
-from airflow_provider_streams.lake.iceberg.catalog import catalog_of, errors_of
+from airflow_provider_streams.lake.iceberg.catalogs.catalog import catalog_of, errors_of
 from airflow_provider_streams.lake.iceberg.column_types import (
     addition,
     as_wide,
@@ -38,11 +38,11 @@ from airflow_provider_streams.lake.iceberg.dropped_columns import (
     check_window_columns,
     missing_window_column,
 )
-from airflow_provider_streams.lake.iceberg.file_io import check_location, check_options
-from airflow_provider_streams.lake.iceberg.metadata_io import MetadataIO
-from airflow_provider_streams.lake.iceberg.table_files import data_location, files_of, storage_of, windows_of
-from airflow_provider_streams.lake.iceberg.window_files import files_sharing_time
-from airflow_provider_streams.lake.iceberg.window_partitions import check_partitions
+from airflow_provider_streams.lake.iceberg.files.file_io import check_location, check_options
+from airflow_provider_streams.lake.iceberg.files.metadata_io import MetadataIO
+from airflow_provider_streams.lake.iceberg.files.table_files import data_location, files_of, storage_of, windows_of
+from airflow_provider_streams.lake.iceberg.files.window_files import files_sharing_time
+from airflow_provider_streams.lake.iceberg.files.window_partitions import check_partitions
 from airflow_provider_streams.lake.storage import place_in
 from airflow_provider_streams.lake.table_properties import (
     CLAIM,

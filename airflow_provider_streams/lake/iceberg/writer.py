@@ -73,7 +73,7 @@ class IcebergWriter(TableWriter):
         table = _table_of(sink).load()
         if table is None:
             return None
-        from airflow_provider_streams.lake.iceberg.table_files import storage_of  # noqa: PLC0415 - optional
+        from airflow_provider_streams.lake.iceberg.files.table_files import storage_of  # noqa: PLC0415 - optional
 
         return storage_of(table)
 
@@ -81,7 +81,7 @@ class IcebergWriter(TableWriter):
     def why_catalog_is_read_only(cls, sink: IcebergSink) -> str:
         """See `SinkWriter`."""
         with importing("iceberg"):
-            from airflow_provider_streams.lake.iceberg.catalog import (  # noqa: PLC0415 - optional
+            from airflow_provider_streams.lake.iceberg.catalogs.catalog import (  # noqa: PLC0415 - optional
                 catalog_of,
                 why_catalog_is_read_only,
             )
@@ -115,8 +115,9 @@ class IcebergWriter(TableWriter):
     def open(self, schema: pa.Schema) -> FileTarget:
         """See `TableWriter`."""
         self._table = _table_of(self._sink)
-        from airflow_provider_streams.lake.iceberg import column_types, table_files  # noqa: PLC0415 - optional
+        from airflow_provider_streams.lake.iceberg import column_types  # noqa: PLC0415 - optional
         from airflow_provider_streams.lake.iceberg.commit import Replacement  # noqa: PLC0415
+        from airflow_provider_streams.lake.iceberg.files import table_files  # noqa: PLC0415
 
         columns = column_types.columns_of_rows(str(self._sink), schema)
         table = self._table.opened(columns, self._terms)
@@ -151,7 +152,7 @@ class IcebergWriter(TableWriter):
         """
         if self._target is None or self._table is None or self._outcome.may_be_landed:
             return
-        from airflow_provider_streams.lake.iceberg.table_files import storage_of  # noqa: PLC0415 - optional
+        from airflow_provider_streams.lake.iceberg.files.table_files import storage_of  # noqa: PLC0415 - optional
 
         with suppress(Exception):
             storage = self._target.storage

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from airflow_provider_streams.lake.iceberg.catalog import catalog_of
-from airflow_provider_streams.lake.iceberg.table_files import storage_of
+from airflow_provider_streams.lake.iceberg.catalogs.catalog import catalog_of
+from airflow_provider_streams.lake.iceberg.files.table_files import storage_of
 from airflow_provider_streams.model.sinks.sink import IcebergSink
 from airflow_provider_streams.model.window.window import Window
 from tests.integration.lake import landing

@@ -15,9 +15,9 @@ from airflow_provider_streams.lake.columns import WINDOW_COLUMNS
 from airflow_provider_streams.lake.connections import given
 from airflow_provider_streams.lake.delta.column_types import columns_of_table
 from airflow_provider_streams.lake.delta.table_version import DeltaVersion
-from airflow_provider_streams.lake.iceberg.catalog import catalog_of
+from airflow_provider_streams.lake.iceberg.catalogs.catalog import catalog_of
 from airflow_provider_streams.lake.iceberg.commit import Replacement
-from airflow_provider_streams.lake.iceberg.table_files import storage_of
+from airflow_provider_streams.lake.iceberg.files.table_files import storage_of
 from airflow_provider_streams.model.sinks.landing import TableMark
 from tests.integration.lake.iceberg_reading import rows_by_duckdb, stored_files, table_of
 from tests.integration.lake.kept_tables import new_iceberg, table_in

@@ -22,10 +22,10 @@ from airflow_provider_streams.errors import (
     WindowsOverlap,
 )
 from airflow_provider_streams.lake.connections import given
-from airflow_provider_streams.lake.iceberg.catalog import catalog_of
+from airflow_provider_streams.lake.iceberg.catalogs.catalog import catalog_of
 from airflow_provider_streams.lake.iceberg.commit import Commit
+from airflow_provider_streams.lake.iceberg.files.table_files import storage_of
 from airflow_provider_streams.lake.iceberg.table import IcebergTable
-from airflow_provider_streams.lake.iceberg.table_files import storage_of
 from airflow_provider_streams.lake.iceberg.writer import IcebergWriter
 from airflow_provider_streams.model.sinks.landing import TableMark, TableState
 from tests.integration.lake.iceberg_reading import ids, new_table, rows_by_duckdb, stored_files, table_of

@@ -12,7 +12,7 @@ from pyiceberg.types import TimestamptzType
 from airflow_provider_streams.errors import SinkError, TableUnavailable
 from airflow_provider_streams.lake.connections import given
 from airflow_provider_streams.lake.iceberg import commit
-from airflow_provider_streams.lake.iceberg.catalog import catalog_of
+from airflow_provider_streams.lake.iceberg.catalogs.catalog import catalog_of
 from airflow_provider_streams.lake.iceberg.column_types import columns_of_table
 from airflow_provider_streams.lake.iceberg.writer import IcebergWriter
 from tests.integration.lake.iceberg_reading import ids, new_table, rows_by_duckdb, stored_files, table_of

@@ -8,8 +8,8 @@ import pytest
 
 from airflow_provider_streams.errors import CommitStateUnknown, SinkError, StorageFull, TableUnavailable, TaskCancelled
 from airflow_provider_streams.lake.connections import given
-from airflow_provider_streams.lake.iceberg import catalog as iceberg_catalog
 from airflow_provider_streams.lake.iceberg import commit as iceberg_commit
+from airflow_provider_streams.lake.iceberg.catalogs import catalog as iceberg_catalog
 from tests.integration.lake.fault_proxy import FaultProxy
 from tests.integration.lake.iceberg_reading import ids, new_table, stored_files
 from tests.integration.lake.landing import Attempt, hour, land, rows_of

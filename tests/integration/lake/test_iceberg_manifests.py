@@ -9,7 +9,7 @@ import pytest
 from pyiceberg.expressions import EqualTo
 
 from airflow_provider_streams.lake.connections import given
-from airflow_provider_streams.lake.iceberg import file_io
+from airflow_provider_streams.lake.iceberg.files import file_io
 from tests.integration.lake.iceberg_reading import ids, new_table, table_of
 from tests.integration.lake.landing import NOON, hour, land, rows_of
 

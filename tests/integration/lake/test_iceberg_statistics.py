@@ -20,7 +20,7 @@ from airflow_provider_streams.errors import SinkError
 from airflow_provider_streams.lake.columns import WINDOW_COLUMNS
 from airflow_provider_streams.lake.compaction import compact
 from airflow_provider_streams.lake.connections import given
-from airflow_provider_streams.lake.iceberg.catalog import catalog_of
+from airflow_provider_streams.lake.iceberg.catalogs.catalog import catalog_of
 from airflow_provider_streams.lake.iceberg.column_types import columns_of_table
 from airflow_provider_streams.lake.iceberg.writer import IcebergWriter
 from airflow_provider_streams.lake.table_properties import WINDOW

@@ -15,8 +15,8 @@ import pytest
 from airflow_provider_streams import DeltaSink, IcebergSink, ParquetSink
 from airflow_provider_streams.lake.connections import given
 from airflow_provider_streams.lake.delta.writer import storage_of as delta_storage
-from airflow_provider_streams.lake.iceberg.catalog import catalog_of
-from airflow_provider_streams.lake.iceberg.table_files import storage_of as iceberg_storage
+from airflow_provider_streams.lake.iceberg.catalogs.catalog import catalog_of
+from airflow_provider_streams.lake.iceberg.files.table_files import storage_of as iceberg_storage
 from airflow_provider_streams.lake.storage import Storage
 from airflow_provider_streams.model.sinks.sink import Sink
 from tests.integration.lake import delta_reading

@@ -19,7 +19,7 @@ from pyiceberg.expressions import EqualTo, IsNaN, IsNull, NotEqualTo
 from airflow_provider_streams import DeltaSink, IcebergSink, ParquetSink
 from airflow_provider_streams.lake.connections import given
 from airflow_provider_streams.lake.data_files import FileTarget, WindowFiles
-from airflow_provider_streams.lake.iceberg.catalog import catalog_of
+from airflow_provider_streams.lake.iceberg.catalogs.catalog import catalog_of
 from airflow_provider_streams.lake.storage import Storage
 from tests.integration.lake import duck
 from tests.integration.lake.iceberg_reading import table_of

@@ -14,9 +14,9 @@ from airflow.sdk import Connection
 from airflow_provider_streams.connections.table_properties import iceberg_properties
 from airflow_provider_streams.errors import ConcurrentCommit, SinkError, TableOwnedByOther, TableUnavailable
 from airflow_provider_streams.lake.connections import given
-from airflow_provider_streams.lake.iceberg import catalog as iceberg_catalog
 from airflow_provider_streams.lake.iceberg import commit as iceberg_commit
-from airflow_provider_streams.lake.iceberg.catalog import catalog_of
+from airflow_provider_streams.lake.iceberg.catalogs import catalog as iceberg_catalog
+from airflow_provider_streams.lake.iceberg.catalogs.catalog import catalog_of
 from airflow_provider_streams.lake.iceberg.writer import IcebergWriter
 from airflow_provider_streams.model.sinks.landing import TableState
 from stream_servers.process import LOOPBACK, free_ports

@@ -21,7 +21,7 @@ from airflow_provider_streams.errors import DecodeError, LandingMismatch, TaskCa
 from airflow_provider_streams.journal.runs.run_records import TaskInstanceKey
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.lake.connections import given
-from airflow_provider_streams.lake.iceberg.catalog import catalog_of
+from airflow_provider_streams.lake.iceberg.catalogs.catalog import catalog_of
 from airflow_provider_streams.model.schema.decode_errors import DecodeErrorPolicy, OnDecodeError
 from airflow_provider_streams.model.schema.payload import Auto, PayloadLike
 from airflow_provider_streams.model.sinks.landing import Landed, Landing

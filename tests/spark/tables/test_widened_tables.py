@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_streams.lake.iceberg.catalog import catalog_of
+from airflow_provider_streams.lake.iceberg.catalogs.catalog import catalog_of
 from tests.integration.lake.kept_tables import table_in
 from tests.integration.lake.landing import hour, land
 from tests.integration.lake.test_type_widening import ALSO_OLD, NEW, OLD, WIDE, narrow, wide

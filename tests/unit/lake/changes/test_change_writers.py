@@ -20,7 +20,7 @@ from airflow_provider_streams.lake.changes.landed_changes import ChangeWindow
 from airflow_provider_streams.lake.changes.marker_files import number_in
 from airflow_provider_streams.lake.connections import given
 from airflow_provider_streams.lake.data_files import write_files
-from airflow_provider_streams.lake.iceberg.catalog import catalog_of
+from airflow_provider_streams.lake.iceberg.catalogs.catalog import catalog_of
 from airflow_provider_streams.lake.registry import table_state, writer_of
 from airflow_provider_streams.model.changes.auto_cdc import AutoCdc
 from airflow_provider_streams.model.changes.change_terms import ChangeTerms

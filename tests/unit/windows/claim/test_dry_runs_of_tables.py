@@ -22,7 +22,7 @@ from airflow_provider_streams.lake import connections
 from airflow_provider_streams.lake.column_types import MOMENT
 from airflow_provider_streams.lake.connections import given
 from airflow_provider_streams.lake.delta.writer import DeltaWriter
-from airflow_provider_streams.lake.iceberg.catalog import catalog_of
+from airflow_provider_streams.lake.iceberg.catalogs.catalog import catalog_of
 from airflow_provider_streams.lake.registry import table_state
 from airflow_provider_streams.model.schema.decode_errors import DecodeErrorPolicy
 from airflow_provider_streams.model.schema.payload import Json

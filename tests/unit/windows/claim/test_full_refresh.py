@@ -14,7 +14,7 @@ from airflow_provider_streams import DeltaSink, IcebergSink, ParquetSink
 from airflow_provider_streams.errors import SinkError, TableOwnedByOther, TableRecreated
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.lake.connections import given
-from airflow_provider_streams.lake.iceberg.catalog import catalog_of
+from airflow_provider_streams.lake.iceberg.catalogs.catalog import catalog_of
 from airflow_provider_streams.lake.parquet.table import ParquetTable
 from airflow_provider_streams.lake.registry import table_state
 from airflow_provider_streams.model.schema.decode_errors import DecodeErrorPolicy

@@ -13,7 +13,7 @@ from deltalake import DeltaTable
 from airflow_provider_streams import DeltaSink, IcebergSink
 from airflow_provider_streams.errors import UnplannedColumns
 from airflow_provider_streams.lake.connections import given
-from airflow_provider_streams.lake.iceberg.catalog import catalog_of
+from airflow_provider_streams.lake.iceberg.catalogs.catalog import catalog_of
 from airflow_provider_streams.model.schema.change_payload import Debezium
 from airflow_provider_streams.model.schema.decode_errors import DecodeErrorPolicy
 from airflow_provider_streams.model.window.window import Window

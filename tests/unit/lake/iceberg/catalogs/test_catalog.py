@@ -30,8 +30,8 @@ from thrift.transport.TTransport import TTransportException
 from airflow_provider_streams import IcebergSink
 from airflow_provider_streams.errors import InvalidRequest, RedirectRefused, SinkError, TableUnavailable
 from airflow_provider_streams.lake.connections import given
-from airflow_provider_streams.lake.iceberg.catalog import _close, catalog_of, errors_of
-from airflow_provider_streams.lake.iceberg.file_io import StoreFileIO
+from airflow_provider_streams.lake.iceberg.catalogs.catalog import _close, catalog_of, errors_of
+from airflow_provider_streams.lake.iceberg.files.file_io import StoreFileIO
 from stream_servers.certificates import Certificates
 from tests.unit.lake.iceberg.rest_servers import serving
 

@@ -10,8 +10,8 @@ from pyiceberg.catalog.sql import SqlCatalog
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
-from airflow_provider_streams.lake.iceberg.file_io import VendedCredentialsFileIO
-from airflow_provider_streams.lake.iceberg.shared_snapshots import SharedSnapshots
+from airflow_provider_streams.lake.iceberg.catalogs.shared_snapshots import SharedSnapshots
+from airflow_provider_streams.lake.iceberg.files.file_io import VendedCredentialsFileIO
 
 _TABLES = 2
 """How many tables pyiceberg makes: others may be first with each."""

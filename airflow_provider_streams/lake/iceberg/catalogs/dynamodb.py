@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyiceberg.catalog.dynamodb import DynamoDbCatalog
 
-from airflow_provider_streams.lake.iceberg.aws_address import check_address
+from airflow_provider_streams.lake.iceberg.catalogs.aws_address import check_address
 
 
 class CheckedDynamoDbCatalog(DynamoDbCatalog):

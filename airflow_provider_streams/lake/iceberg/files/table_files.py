@@ -22,7 +22,7 @@ from airflow_provider_streams.lake.column_types import MOMENT
 from airflow_provider_streams.lake.columns import WINDOW_COLUMNS, window_folder
 from airflow_provider_streams.lake.data_files import FileTarget
 from airflow_provider_streams.lake.iceberg.column_types import window_constants
-from airflow_provider_streams.lake.iceberg.file_io import uses_vended_credentials
+from airflow_provider_streams.lake.iceberg.files.file_io import uses_vended_credentials
 from airflow_provider_streams.lake.storage import Storage
 from airflow_provider_streams.model.stream.source import in_uri
 from airflow_provider_streams.model.window.window import Window, moment_of_us, utc_text

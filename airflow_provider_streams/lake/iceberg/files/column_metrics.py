@@ -32,7 +32,7 @@ from pyiceberg.types import StringType
 from airflow_provider_streams.lake.columns import WINDOW_COLUMNS
 from airflow_provider_streams.lake.data_files import NULLS_KEY
 from airflow_provider_streams.lake.iceberg.column_types import FIELD_ID
-from airflow_provider_streams.lake.iceberg.window_partitions import partition_of
+from airflow_provider_streams.lake.iceberg.files.window_partitions import partition_of
 from airflow_provider_streams.model.window.window import Window
 
 _HALVES = range(0xD800, 0xE000)

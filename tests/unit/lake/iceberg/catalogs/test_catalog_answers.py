@@ -10,9 +10,9 @@ from pyiceberg.exceptions import ForbiddenError
 from airflow_provider_streams import IcebergSink
 from airflow_provider_streams.errors import RedirectRefused, SinkError
 from airflow_provider_streams.lake.connections import given, secrets_of
-from airflow_provider_streams.lake.iceberg.catalog import catalog_of
-from airflow_provider_streams.lake.iceberg.catalog_answers import check_answer
-from airflow_provider_streams.lake.iceberg.file_io import StoreFileIO
+from airflow_provider_streams.lake.iceberg.catalogs.catalog import catalog_of
+from airflow_provider_streams.lake.iceberg.catalogs.catalog_answers import check_answer
+from airflow_provider_streams.lake.iceberg.files.file_io import StoreFileIO
 from stream_servers.certificates import Certificates
 from tests.unit.lake.iceberg.rest_servers import serving
 

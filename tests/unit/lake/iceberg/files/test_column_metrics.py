@@ -8,7 +8,7 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_provider_streams.lake.iceberg.column_metrics import upper_bound
+from airflow_provider_streams.lake.iceberg.files.column_metrics import upper_bound
 
 LETTERS = st.sampled_from("a\x00\x7f\u07ff\ud7ff\ue000\uffff\U00010000\U0010ffff")
 TEXTS = st.text(LETTERS, max_size=8) | st.text(max_size=8)

@@ -12,7 +12,7 @@ from pyiceberg.io.pyarrow import PyArrowFileIO
 
 from airflow_provider_streams.errors import SinkError
 from airflow_provider_streams.lake.connections import secrets_of
-from airflow_provider_streams.lake.iceberg.catalog_answers import check_answer
+from airflow_provider_streams.lake.iceberg.catalogs.catalog_answers import check_answer
 from airflow_provider_streams.lake.storage import BUCKET_SCHEMES, Storage, is_true, path_in
 from airflow_provider_streams.redaction import remember
 

@@ -18,9 +18,9 @@ from pyiceberg.utils.properties import property_as_bool
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport, TSaslClientTransport, TTransportBase
 
-from airflow_provider_streams.lake.iceberg import catalog
-from airflow_provider_streams.lake.iceberg.file_io import VendedCredentialsFileIO
-from airflow_provider_streams.lake.iceberg.shared_snapshots import SharedSnapshots
+from airflow_provider_streams.lake.iceberg.catalogs import catalog
+from airflow_provider_streams.lake.iceberg.catalogs.shared_snapshots import SharedSnapshots
+from airflow_provider_streams.lake.iceberg.files.file_io import VendedCredentialsFileIO
 
 
 class BoundedHiveCatalog(SharedSnapshots, VendedCredentialsFileIO, HiveCatalog):

@@ -27,9 +27,9 @@ from requests.adapters import HTTPAdapter
 from airflow_provider_streams.errors import RedirectRefused, SinkError, StreamsError, TableUnavailable
 from airflow_provider_streams.errors.databases import Meaning, meaning_of, why_read_only
 from airflow_provider_streams.lake.connections import properties_of, secrets_of
-from airflow_provider_streams.lake.iceberg.catalog_answers import check_answer
-from airflow_provider_streams.lake.iceberg.file_io import VendedCredentialsFileIO
-from airflow_provider_streams.lake.iceberg.shared_snapshots import SharedSnapshots
+from airflow_provider_streams.lake.iceberg.catalogs.catalog_answers import check_answer
+from airflow_provider_streams.lake.iceberg.catalogs.shared_snapshots import SharedSnapshots
+from airflow_provider_streams.lake.iceberg.files.file_io import StoreFileIO, VendedCredentialsFileIO
 from airflow_provider_streams.lake.storage_errors import failure_of, plain
 from airflow_provider_streams.model.sinks.sink import IcebergSink
 from airflow_provider_streams.redaction import redact, register_secret, remember
@@ -68,7 +68,7 @@ _WRONG_PROPERTIES = re.compile("Could not parse table property|Unsupported metri
 """What pyiceberg says of values in a table's properties."""
 _SPELLABLE = re.compile("[A-Za-z0-9]+([_-][A-Za-z0-9]+)*")
 """Names of catalogs that an environment variable can hold between two underscores each."""
-_OURS = f"{__package__}.file_io.StoreFileIO"
+_OURS = f"{StoreFileIO.__module__}.{StoreFileIO.__name__}"
 
 
 class BoundedRestCatalog(SharedSnapshots, VendedCredentialsFileIO, RestCatalog):

@@ -6,9 +6,9 @@ from typing import Any
 
 from pyiceberg.catalog.glue import GLUE_MAX_RETRIES, GlueCatalog
 
-from airflow_provider_streams.lake.iceberg.aws_address import check_address
-from airflow_provider_streams.lake.iceberg.file_io import VendedCredentialsFileIO
-from airflow_provider_streams.lake.iceberg.shared_snapshots import SharedSnapshots
+from airflow_provider_streams.lake.iceberg.catalogs.aws_address import check_address
+from airflow_provider_streams.lake.iceberg.catalogs.shared_snapshots import SharedSnapshots
+from airflow_provider_streams.lake.iceberg.files.file_io import VendedCredentialsFileIO
 
 _TRIES = 3
 """Of each call, by Amazon's client; our callers also try again."""

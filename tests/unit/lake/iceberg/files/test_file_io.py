@@ -3,7 +3,7 @@
 import pytest
 from pyarrow.fs import AzureFileSystem
 
-from airflow_provider_streams.lake.iceberg.file_io import StoreFileIO
+from airflow_provider_streams.lake.iceberg.files.file_io import StoreFileIO
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Catalogs of Iceberg tables: opened with time limits, and with no secret outside TLS."""

@@ -1,0 +1,1 @@
+"""Files of Iceberg tables: metadata, manifests and data."""

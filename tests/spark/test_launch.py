@@ -90,7 +90,7 @@ def start(
     """Launch a job in a process of its own, and look for secrets wherever others could see them meanwhile.
 
     Args:
-        hold: of a fake stream that waits for the end of this file: until the page of the job's query was looked at.
+        hold: the stream or the transform waits for the end of this file: until the page of the job's query was seen.
     """
     folder.mkdir(exist_ok=True)
     (folder / "tmp").mkdir(exist_ok=True)
@@ -107,6 +107,7 @@ def start(
         "TEST_SPARK_SETTINGS": json.dumps(settings),
         "TMPDIR": str(folder / "tmp"),
         "TEST_LAUNCHED_BY": LAUNCHER,
+        "TEST_HOLD": str(hold or folder / "no-hold"),
     }
     with (folder / "output").open("w+") as output:
         child = subprocess.Popen(arguments, env=environment, stdout=output, stderr=subprocess.STDOUT)
@@ -221,11 +222,11 @@ def test_a_small_window_is_read_and_landed_by_its_own_process_and_starts_no_jvm(
 @pytest.mark.parametrize("way", WAYS)
 def test_embedded_shows_no_secret_with_its_ui_on(clusters, secretive, tmp_path: Path, way: str) -> None:
     lake, port = tmp_path / "lake", clusters.free_port()
-    # of a small plan's rows, Spark sees only what a transform is given
-    transform = "transforms:with_a_column_more" if WAYS[way] else None
+    # of a small plan's rows, Spark sees only what a transform is given, after all is read
+    transform = "transforms:held" if WAYS[way] else None
     spec = secretive.spec(sink=ParquetSink(str(lake)), small_plan_bytes=WAYS[way], transform=transform)
     conf = {**watching.settings(tmp_path, port), "spark.hadoop.fs.s3a.secret.key": KEY}
-    secretive.set(fault="hold", batch_rows=100)
+    secretive.set(fault="" if transform else "hold", batch_rows=100)
     hold = Path(f"{secretive.truth}.hold")
     hold.touch()
     launched = start(tmp_path / "run", spec, settings={"conf": conf}, ui_port=port, hold=hold)

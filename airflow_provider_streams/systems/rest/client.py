@@ -7,7 +7,8 @@ import os
 import socket
 import ssl
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, Generic, Protocol, Self, TypeVar
 from urllib.parse import urlsplit
 
@@ -56,13 +57,16 @@ class Service(Protocol):
 S = TypeVar("S", bound=Service)
 
 
-def _settings(endpoint: Service) -> dict[str, Any]:
+H = TypeVar("H", httpx.Client, httpx.AsyncClient)
+
+
+def _settings(endpoint: Service, scheme: str) -> dict[str, Any]:
     return {
         "timeout": httpx.Timeout(endpoint.request_timeout_seconds),
         # redirects are followed by hand: the library drops or sends credentials by another rule than ours
         "follow_redirects": False,
         # a certificate context takes tens of milliseconds to build
-        "verify": endpoint.ssl_context() if urlsplit(endpoint.route().base).scheme == "https" else False,
+        "verify": endpoint.ssl_context() if scheme == "https" else False,
         "limits": httpx.Limits(max_connections=CONCURRENCY, max_keepalive_connections=CONCURRENCY),
     }
 
@@ -129,18 +133,28 @@ def _reason(error: BaseException) -> str:
     return str(error)
 
 
-class _Edge(Generic[S]):
+class _Edge(Generic[S, H]):
     """What the two edges share: whom they call, with which identity, and how often."""
 
-    def __init__(self, endpoint: S, backoff: Backoff | None) -> None:
+    def __init__(self, endpoint: S, backoff: Backoff | None, opened: Callable[..., H]) -> None:
         self.endpoint = endpoint
         self._route, self._backoff = endpoint.route(), backoff or Backoff()
+        self._opened: Callable[..., H] = opened
+        self._clients: dict[str, H] = {}
+        self._client(self._route.base)
+
+    def _client(self, url: str) -> H:
+        """The client of an address; an address without TLS may redirect to one with it."""
+        scheme = urlsplit(url).scheme
+        if scheme not in self._clients:
+            self._clients[scheme] = self._opened(**_settings(self.endpoint, scheme))
+        return self._clients[scheme]
 
     def _exchange(self, request: Request[T]) -> Rule[Step, T]:
         return exchange(request, self._route, self.endpoint.headers(), self._backoff)
 
 
-class RestClient(_Edge[S]):
+class RestClient(_Edge[S, httpx.Client]):
     """Calls a service and waits. Connects when first used.
 
     Args:
@@ -155,8 +169,7 @@ class RestClient(_Edge[S]):
     def __init__(
         self, endpoint: S, *, transport: httpx.BaseTransport | None = None, backoff: Backoff | None = None
     ) -> None:
-        super().__init__(endpoint, backoff)
-        self._http = httpx.Client(transport=transport, **_settings(endpoint))
+        super().__init__(endpoint, backoff, partial(httpx.Client, transport=transport))
 
     def __call__(self, request: Request[T]) -> T:
         """The result of a call.
@@ -171,7 +184,7 @@ class RestClient(_Edge[S]):
             time.sleep(step.seconds)
             return None
         try:
-            with self._http.stream(**_content(step)) as response:
+            with self._client(step.url).stream(**_content(step)) as response:
                 body = _Body(step, response)
                 for part in response.iter_bytes() if body.is_wanted else ():
                     body.add(part)
@@ -181,7 +194,8 @@ class RestClient(_Edge[S]):
 
     def close(self) -> None:
         """Close its connections."""
-        self._http.close()
+        for client in self._clients.values():
+            client.close()
 
     def __enter__(self) -> Self:
         return self
@@ -190,14 +204,13 @@ class RestClient(_Edge[S]):
         self.close()
 
 
-class AsyncRestClient(_Edge[S]):
+class AsyncRestClient(_Edge[S, httpx.AsyncClient]):
     """The same for one event loop, at most `CONCURRENCY` calls at a time."""
 
     def __init__(
         self, endpoint: S, *, transport: httpx.AsyncBaseTransport | None = None, backoff: Backoff | None = None
     ) -> None:
-        super().__init__(endpoint, backoff)
-        self._http = httpx.AsyncClient(transport=transport, **_settings(endpoint))
+        super().__init__(endpoint, backoff, partial(httpx.AsyncClient, transport=transport))
         self.clock = ServerClock()
         self._places = asyncio.Semaphore(CONCURRENCY)
 
@@ -216,7 +229,7 @@ class AsyncRestClient(_Edge[S]):
         async with self._places:
             asked = time.monotonic()
             try:
-                async with self._http.stream(**_content(step)) as response:
+                async with self._client(step.url).stream(**_content(step)) as response:
                     self.clock.hear(response.headers.get("Date"), asked)
                     body = _Body(step, response)
                     if body.is_wanted:
@@ -228,7 +241,8 @@ class AsyncRestClient(_Edge[S]):
 
     async def close(self) -> None:
         """Close its connections."""
-        await self._http.aclose()
+        for client in self._clients.values():
+            await client.aclose()
 
     async def __aenter__(self) -> Self:
         return self

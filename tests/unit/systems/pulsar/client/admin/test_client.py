@@ -1,5 +1,3 @@
-import ssl
-
 import httpx
 import pytest
 from hypothesis import given
@@ -19,7 +17,6 @@ from airflow_provider_streams.systems.connection.backoff import Backoff
 from airflow_provider_streams.systems.pulsar.client.admin import requests
 from airflow_provider_streams.systems.pulsar.client.admin.client import AdminClient, AsyncAdminClient
 from airflow_provider_streams.systems.pulsar.client.endpoint import Endpoint
-from airflow_provider_streams.systems.rest.client import _settings
 from airflow_provider_streams.systems.rest.exchange import MAX_HOPS
 from airflow_provider_streams.systems.sansio import together
 
@@ -397,8 +394,3 @@ def test_no_answer_does_anything_but_an_error_of_ours(body, status):
     except StreamsError as error:
         text, needs_topic = str(error), not isinstance(error, AuthenticationFailed)
         assert (TOPIC in text) >= needs_topic
-
-
-@pytest.mark.parametrize("url", ["https://broker:8443", "HTTPS://broker:8443", "Https://broker:8443"])
-def test_certificates_are_checked_however_the_scheme_is_written(url):
-    assert isinstance(_settings(endpoint(admin_url=url))["verify"], ssl.SSLContext)

@@ -7,6 +7,7 @@ import io
 import os
 import re
 import sys
+import traceback
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
@@ -56,9 +57,9 @@ _THROTTLED = re.compile(r"Throttl|OperationTimeout|RequestLimitExceeded|Resource
 _HELP = (
     (
         re.compile("NoCredentials|PartialCredentials"),
-        "give glue.access-key-id and glue.secret-access-key in the connection's extra field, or the machine a role",
+        "give glue.access-key-id and glue.secret-access-key (DynamoDB: dynamodb.*) in the extra, or the machine a role",
     ),
-    (re.compile("NoRegion"), "give glue.region in the connection's extra field"),
+    (re.compile("NoRegion"), "give glue.region (DynamoDB: dynamodb.region) in the connection's extra field"),
     (
         re.compile("AccessDenied|UnrecognizedClient|InvalidSignature|InvalidClientTokenId|ExpiredToken"),
         "see that the keys are right, have not expired, and may read, create and update databases and tables there",
@@ -308,11 +309,17 @@ def _help_for(error: Exception) -> str:
         return f": {meaning.advice}"
     if _WRONG_PROPERTIES.search(str(error)):
         return ": correct the properties of the table (commit.manifest.*, write.metadata.metrics.*)"
-    if isinstance(error, KeyError):
-        return ": the catalog's answer lacks it: see that its address (uri, glue.endpoint) is one of such a catalog"
+    if isinstance(error, KeyError) and _raised_in(error) == "pyiceberg.catalog.glue":
+        return ": Glue's answer lacks it: see that its address (glue.endpoint, AWS_ENDPOINT_URL) is one of Glue"
     if not type(error).__module__.startswith("botocore."):
         return ""
     return next((f": {text}" for known, text in _HELP if known.search(words_of(error))), "")
+
+
+def _raised_in(error: Exception) -> str:
+    """The name of the module that raised an error."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return str(frames[-1].f_globals.get("__name__", ""))
 
 
 def _is_one_of(error: Exception, package: str, names: Collection[str]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyiceberg.catalog.glue import GLUE_MAX_RETRIES, GlueCatalog
+from pyiceberg.catalog.glue import GLUE_CATALOG_ENDPOINT, GLUE_MAX_RETRIES, GlueCatalog
 
 from airflow_provider_streams.lake.iceberg.catalogs.aws_address import check_address
 from airflow_provider_streams.lake.iceberg.catalogs.shared_snapshots import SharedSnapshots
@@ -20,4 +20,5 @@ class BoundedGlueCatalog(SharedSnapshots, VendedCredentialsFileIO, GlueCatalog):
     def __init__(self, name: str, **properties: Any) -> None:
         """As pyiceberg's own. `InvalidRequest`: the environment would lead the connection's keys out of TLS."""
         super().__init__(name, **{**properties, GLUE_MAX_RETRIES: int(properties.get(GLUE_MAX_RETRIES, _TRIES))})
-        check_address(name, self.glue, "glue", properties)
+        if not properties.get(GLUE_CATALOG_ENDPOINT):
+            check_address(name, self.glue, properties, f"write the address into the extra {GLUE_CATALOG_ENDPOINT}, or ")

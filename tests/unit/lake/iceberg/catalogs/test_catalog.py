@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler
 
+import boto3
 import pyarrow as pa
 import pytest
 from botocore.exceptions import (
@@ -22,6 +23,7 @@ from botocore.exceptions import (
     NoRegionError,
     ReadTimeoutError,
 )
+from pyiceberg.catalog import dynamodb
 from pyiceberg.utils.config import Config
 from sqlalchemy import create_engine
 from sqlalchemy.exc import OperationalError
@@ -31,6 +33,7 @@ from airflow_provider_streams import IcebergSink
 from airflow_provider_streams.errors import InvalidRequest, RedirectRefused, SinkError, TableUnavailable
 from airflow_provider_streams.lake.connections import given
 from airflow_provider_streams.lake.iceberg.catalogs.catalog import _close, catalog_of, errors_of
+from airflow_provider_streams.lake.iceberg.catalogs.dynamodb import CheckedDynamoDbCatalog
 from airflow_provider_streams.lake.iceberg.files.file_io import StoreFileIO
 from stream_servers.certificates import Certificates
 from tests.unit.lake.iceberg.rest_servers import serving
@@ -205,6 +208,32 @@ def test_amazons_client_leads_no_keys_of_a_connection_out_of_tls(service, by, tm
             with given("lake", where):
                 assert catalog_of(SINK).glue.meta.endpoint_url == address
     assert other.asked == []
+
+
+@pytest.mark.parametrize("family", ["client", "dynamodb"])
+def test_a_dynamodb_catalog_makes_its_client_as_pyicebergs_own_does(family, monkeypatch):
+    made = []
+
+    class Session(boto3.Session):
+        def __init__(self, **given):
+            made.append(given)
+            super().__init__(**given)
+
+    monkeypatch.setattr(boto3, "Session", Session)
+    monkeypatch.setattr(dynamodb.DynamoDbCatalog, "_dynamodb_table_exists", lambda _: True)
+    names = ("region", "access-key-id", "secret-access-key", "session-token")
+    properties = {f"{family}.{name}": name for name in names}
+    for kind in (dynamodb.DynamoDbCatalog, CheckedDynamoDbCatalog):
+        assert kind("lake", **properties).dynamodb.meta.region_name == "region"
+    assert made[0] == made[1]
+
+
+def test_a_property_that_a_client_ignores_allows_no_address_of_the_environment(monkeypatch):
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    keys = {"client.access-key-id": "own-key", "client.secret-access-key": "own-secret"}
+    where = {"type": "dynamodb", "client.region": "eu-west-1", "dynamodb.endpoint": "http://127.0.0.1:2"}
+    with given("lake", {**where, **keys}), pytest.raises(InvalidRequest, match="without TLS: remove that setting"):
+        catalog_of(SINK)
 
 
 def test_a_table_names_no_code_to_load(database):

@@ -1,6 +1,6 @@
 """The one place that keeps secrets out of texts: what this process has met, and every error's words without it.
 
-A token or password is concealed where it is read. From then on no `StreamsError` shows it, whether its text
+A token or password is registered where it is read. From then on no `StreamsError` shows it, whether its text
 comes from our own code, a server that echoes it, or a library. Airflow's side listens, and masks it in its logs.
 """
 

@@ -55,7 +55,7 @@ class Setting:
     option: Option
     value: str = field(repr=False)
     origin: str
-    is_hidden: bool = False
+    is_masked: bool = False
     """Whether it may be a secret in the wrong place."""
 
     @property
@@ -66,7 +66,7 @@ class Setting:
     @property
     def shown(self) -> str:
         """The value for a person's eyes."""
-        if self.option.secret or self.is_hidden:
+        if self.option.secret or self.is_masked:
             return "***" if self.value else ""
         if self.option.reads:
             return shown_place(self.option.reads, self.value)
@@ -227,13 +227,13 @@ def resolve(
                 found[name] = setting
     for option in options:
         found.setdefault(option.name, Setting(option, option.default, "default" if option.default else NOT_SET))
-    return {option.name: _concealed(found[option.name], found) for option in options}
+    return {option.name: _masked(found[option.name], found) for option in options}
 
 
-def _concealed(setting: Setting, found: Mapping[str, Setting]) -> Setting:
-    """Hidden, unless the option that it is shown with is given."""
-    other = setting.option.shown_with
-    return replace(setting, is_hidden=True) if other and not found[other].is_given else setting
+def _masked(setting: Setting, found: Mapping[str, Setting]) -> Setting:
+    """Masked, if the option is not given that shows it to be no secret."""
+    other = setting.option.masked_without
+    return replace(setting, is_masked=True) if other and not found[other].is_given else setting
 
 
 def given_values(settings: Mapping[str, Setting]) -> dict[str, str]:

@@ -244,7 +244,7 @@ def _refuse(connection: Connection, names: tuple[str, ...], advice: str) -> None
 
 
 def _properties(connection: Connection, given: Iterable[tuple[str, str, object]]) -> dict[str, str]:
-    """The properties by their names; their secrets are concealed. Each is given as its place, its name and its value.
+    """The properties by their names, with their secrets masked; each is given as its place, its name and its value.
 
     Raises:
         InvalidRequest: two places say different things of one property.

@@ -23,8 +23,8 @@ class Option:
     most: int = 0
     """The greatest number that it may be, and it must be positive; 0: any number."""
     secret: bool = False
-    shown_with: str = ""
-    """It is shown only next to this option: a user's name without a password may be a token in the wrong field."""
+    masked_without: str = ""
+    """It is masked unless this option is given: a user's name without a password may be a token in the wrong field."""
     aliases: tuple[str, ...] = ()
     """Names that other connectors gave to it, accepted by the Spark source; compared without case."""
     variables: tuple[str, ...] = ()

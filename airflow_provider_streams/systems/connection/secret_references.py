@@ -21,7 +21,7 @@ _ENDS_LINE = {"Cc", "Zl", "Zp", "Cs"}
 
 
 def token_of_file(option: str, path: str) -> str:
-    """The token in a file that an option names, without the blanks around it; concealed.
+    """The token in a file that an option names, without the blanks around it; masked from here on.
 
     Raises:
         InvalidRequest: the file cannot be read, or holds no token.
@@ -80,7 +80,7 @@ def as_token(option: str, value: str) -> str:
 
 
 def check_credentials(username: str, password: str) -> None:
-    """Check that both can be sent as `user:password`; the password is concealed.
+    """Check that both can be sent as `user:password`; the password is masked from here on.
 
     Raises:
         InvalidRequest: one holds a line break or a control character, or the user's name a colon. Neither is shown.

@@ -219,7 +219,7 @@ def test_the_name_of_an_account_may_be_an_extra():
     assert (told["adls.account-name"], told["adls.client-id"]) == ("shop", "app")
 
 
-def test_its_secrets_are_concealed_from_errors():
+def test_its_secrets_are_masked_in_errors():
     azure_properties(azure("shop", "canary-of-the-key"))
     azure_properties(azure("shop", sas_token="canary-of-the-signature"))
     error = str(SinkError("abfss://lake@shop", "canary-of-the-key and canary-of-the-signature failed"))

@@ -71,7 +71,7 @@ class Endpoint(ClusterEndpoint):
         label="Schema Registry",
         placeholder="https://registry.example.com:9092",
     )
-    registry_username: str = setting("Schema Registry: the user's name (basic)", shown_with="registry_password")
+    registry_username: str = setting("Schema Registry: the user's name (basic)", masked_without="registry_password")
     registry_password: str = setting("Schema Registry: the user's password (basic)", secret=True)
     registry_token: str = setting(
         "Schema Registry: a token of your identity provider (bearer)", kind="token", secret=True
@@ -88,7 +88,7 @@ class Endpoint(ClusterEndpoint):
         choices=tuple(_NEEDS),
         label="Authentication",
     )
-    username: str = setting("The user's name (basic)", shown_with="password")
+    username: str = setting("The user's name (basic)", masked_without="password")
     password: str = setting("The user's password (basic)", secret=True)
     token: str = setting("A token of your identity provider (bearer)", kind="token", secret=True, label="Bearer token")
     keycloak_file: str = setting(

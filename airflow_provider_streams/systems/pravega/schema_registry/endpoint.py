@@ -44,7 +44,7 @@ class RegistryEndpoint(EndpointBase):
         placeholder="https://registry.example.com:9092",
     )
     namespace: str = setting("The namespace of groups that are named without one")
-    username: str = setting("The user's name (basic)", shown_with="password")
+    username: str = setting("The user's name (basic)", masked_without="password")
     password: str = setting("The user's password (basic)", secret=True)
     token: str = setting("A token of your identity provider (bearer)", kind="token", secret=True, label="Bearer token")
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from airflow.providers.common.compat.sdk import AirflowNotFoundException
 from airflow.sdk import BaseHook
@@ -30,6 +28,7 @@ from airflow_provider_streams.systems.connection.address import (
     check_was_read,
     check_whole,
     scheme_of,
+    shown_scheme,
 )
 from airflow_provider_streams.systems.connection.catalog_properties import (
     ADDRESS,
@@ -40,6 +39,13 @@ from airflow_provider_streams.systems.connection.catalog_properties import (
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection
+
+
+_METASTORE = "thrift"
+_DATABASES = ("sqlite", "postgresql")
+"""Schemes by which pyiceberg tells a catalog in a database; a driver may follow: `postgresql+psycopg`."""
+_TOKENS_AT = "oauth2-server-uri"
+_TOKENS = replace(ADDRESS, takes_others=False)
 
 
 def properties_of(conn_id: str) -> dict[str, str]:
@@ -94,9 +100,7 @@ def iceberg_properties(connection: Connection) -> dict[str, str]:
             f"{', '.join(CATALOG_TYPES)}. Without a type, the address decides"
         )
     check_store(str(connection.conn_id), found)
-    uri = _uri(connection, found.get("uri", ""))
-    if uri:
-        _check_scheme(str(connection.conn_id), "extra uri" if found.get("uri") else "host", uri, kind)
+    if uri := _uri(connection, found.get("uri", ""), kind):
         found["uri"] = uri
     if tokens_at := found.get(_TOKENS_AT):
         found[_TOKENS_AT] = check_whole(str(connection.conn_id), f"extra {_TOKENS_AT}", tokens_at, _TOKENS)
@@ -106,42 +110,30 @@ def iceberg_properties(connection: Connection) -> dict[str, str]:
     return found
 
 
-def _has_port(address: str, port: int) -> bool:
-    return urlsplit(address).netloc.endswith(f":{port}")
-
-
-def _check_scheme(conn_id: str, place: str, uri: str, kind: str) -> None:
-    """Refuse an address whose scheme says no catalog, where the type does not say it either."""
-    scheme = scheme_of(uri)
-    known = _SCHEMES if not kind else ADDRESS.secure + ADDRESS.plain if kind.lower() == "rest" else ("",)
-    if not scheme.startswith(known):
-        shown = f"{scheme}://" if _SHOWN.fullmatch(scheme) else "of another system"
-        raise InvalidRequest(
-            f"connection {conn_id!r}: {place} has the unknown scheme {shown}: a REST catalog has https:// (with TLS) "
-            "or http:// (without), Hive's metastore thrift://, and a database sqlite:// or postgresql://. For another "
-            "database, give the type 'sql' as well"
-        )
-
-
-_SCHEMES = ("http", "thrift", "sqlite", "postgresql")
-"""Beginnings of schemes by which pyiceberg tells the type of a catalog."""
-_SHOWN = re.compile(r"[a-z][a-z+]{1,11}")  # anything else may be a token in the wrong place
-_TOKENS_AT = "oauth2-server-uri"
-_TOKENS = replace(ADDRESS, takes_others=False)
-
-
-def _uri(connection: Connection, extra: str) -> str:
-    """The address in the extra, or else the one of type, host and port."""
+def _uri(connection: Connection, extra: str, kind: str) -> str:
+    """The address in the extra, or else the one of type, host and port; empty: none is given."""
     conn_id = str(connection.conn_id)
     fields = (connection.conn_type, connection.host, connection.port, connection.schema)
-    parts = Parts(conn_id, *fields, whole=extra, place="extra uri")
-    own = address_of(parts, ADDRESS)
-    if extra and connection.port and not connection.host and not _has_port(extra, connection.port):
+    uri = address_of(Parts(conn_id, *fields, whole=extra, place="extra uri"), ADDRESS)
+    if extra:
+        uri = check_whole(conn_id, "extra uri", uri, ADDRESS)
+    scheme = scheme_of(uri)
+    if uri and not _is_of_catalog(scheme, kind):
         raise InvalidRequest(
-            f"connection {conn_id!r}: the field port is for the field host, and extra uri has another port, or none: "
-            "write the port into the address, and leave the field empty"
+            f"connection {conn_id!r}: {'extra uri' if extra else 'host'} has the unknown scheme "
+            f"{shown_scheme(scheme, ADDRESS)}: a REST catalog has https:// (with TLS) or http:// (without), Hive's "
+            "metastore thrift://, and a database sqlite:// or postgresql://. For another database, give the type 'sql' "
+            "as well"
         )
-    return check_whole(conn_id, "extra uri", extra, ADDRESS) or own
+    return uri
+
+
+def _is_of_catalog(scheme: str, kind: str) -> bool:
+    """Whether a scheme, or else the type, says which catalog it is."""
+    if kind.lower() == "rest" or ADDRESS.is_tls(scheme) is not None:
+        return ADDRESS.is_tls(scheme) is not None
+    database, _, _driver = scheme.partition("+")
+    return bool(kind) or scheme == _METASTORE or database in _DATABASES
 
 
 def _check_credentials(connection: Connection, found: Mapping[str, str]) -> None:

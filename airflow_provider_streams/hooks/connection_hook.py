@@ -30,7 +30,7 @@ from airflow_provider_streams.connections.settings import (
 from airflow_provider_streams.errors import InvalidRequest, StreamsError
 from airflow_provider_streams.model.name_suggestion import hint_for
 from airflow_provider_streams.redaction import on_secret, remember
-from airflow_provider_streams.systems.connection.address import Parts, address_of, check_type, whole_with_port
+from airflow_provider_streams.systems.connection.address import Parts, address_of, check_type
 from airflow_provider_streams.systems.connection.endpoint import EndpointBase
 
 if TYPE_CHECKING:
@@ -200,10 +200,10 @@ class ConnectionHook(BaseHook):
         if counts:
             place = f"extra {rules.option}" if given.is_of_connection else given.origin
             parts = parts._replace(whole=given.value, place=place)
-        own = address_of(parts, rules, protected)
+        found = address_of(parts, rules, protected)
         if counts:
-            return [{rules.option: Given(whole_with_port(parts, rules), given.origin)}, *layers]
-        return [*layers, layer({rules.option: own}, f"{CONNECTION} {self.conn_id}, field of")]
+            return [{rules.option: Given(found, given.origin)}, *layers]
+        return [*layers, layer({rules.option: found}, f"{CONNECTION} {self.conn_id}, field of")]
 
     def _check_fields(self, connection: Connection) -> None:
         """Refuse a field that would be ignored.

@@ -83,7 +83,9 @@ class Parts(NamedTuple):
 
 
 def address_of(parts: Parts, rules: AddressRules, protected: Sequence[str] = ()) -> str:
-    """`scheme://host:port` of a connection's type, host and port; empty without a host. Pure.
+    """The whole address of a connection, or else `scheme://host:port` of its type, host and port; empty without. Pure.
+
+    The field port is for every host that has none of its own, also in the whole address.
 
     Args:
         parts: of the connection.
@@ -93,19 +95,19 @@ def address_of(parts: Parts, rules: AddressRules, protected: Sequence[str] = ())
     Raises:
         InvalidRequest: the type is another system's; the places contradict each other; the host holds credentials or
             is no host; or nothing says whether something protected may travel without TLS. It names the fields, and
-            shows no value of theirs but schemes.
+            shows no value of theirs but schemes and ports.
     """
     check_type(parts, rules)
     written = tuple(_written(parts, rules))
     _check_agreement(parts, written, rules)
     if protected and not written:
         raise _unspoken(parts, protected, rules)
-    host = (parts.host or "").strip()
-    if not host:
-        return ""
-    scheme, rest = _split(host)
-    scheme = scheme or next((one.scheme for one in written if one.place != parts.place), rules.default)
-    return f"{scheme}://{_authority(parts, scheme, rest, rules)}"
+    of_fields = ""
+    if host := (parts.host or "").strip():
+        scheme, rest = _split(host)
+        scheme = scheme or next((one.scheme for one in written if one.place != parts.place), rules.default)
+        of_fields = f"{scheme}://{_authority(parts, scheme, rest, rules)}"
+    return _whole_with_port(parts, rules) or of_fields
 
 
 def check_type(parts: Parts, rules: AddressRules) -> None:
@@ -138,10 +140,9 @@ def _written(parts: Parts, rules: AddressRules) -> Iterator[_Written]:
     for place, scheme in places.items():
         is_passed = place == parts.place or (place == "host" and rules.takes_others)  # who takes it, checks it
         if scheme and rules.is_tls(scheme) is None and not is_passed:
-            is_shown = _SHOWN.fullmatch(scheme) or rules.scheme_of_type(scheme) is not None
-            shown = f"{scheme}://" if is_shown else "of another system"
             raise InvalidRequest(
-                f"connection {parts.conn_id!r}: {place} has the scheme {shown}, but {_shown_schemes(rules)} is needed"
+                f"connection {parts.conn_id!r}: {place} has the scheme {shown_scheme(scheme, rules)}, but "
+                f"{_shown_schemes(rules)} is needed"
             )
         if scheme:
             yield _Written(place, scheme)
@@ -197,7 +198,7 @@ def host_and_port(conn_id: str, host: str | None, port: int | None) -> tuple[str
 
 _PART: Final = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+(%\w+)?\]|[^:\[\]/?#@\s]+)(:(?P<port>\d{1,5}))?")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
-_SHOWN: Final = re.compile(r"[a-z][a-z+]{1,11}")  # anything else may be a token in the wrong place
+_SHOWN: Final = re.compile(r"[a-z][a-z+]{1,11}")
 _NO_AUTHORITY: Final = re.compile(r"[/?#]")
 
 
@@ -205,6 +206,12 @@ def _split(address: str) -> tuple[str, str]:
     """The scheme in lower case, and the rest."""
     before, mark, rest = address.strip().partition("://")
     return (before.lower(), rest) if mark and _SCHEME.fullmatch(before) else ("", address.strip())
+
+
+def shown_scheme(scheme: str, rules: AddressRules) -> str:
+    """A wrong scheme as a message may show it: anything but a word or a type may be a token in the wrong place."""
+    is_shown = _SHOWN.fullmatch(scheme) or rules.scheme_of_type(scheme) is not None
+    return f"{scheme}://" if is_shown else "of another system"
 
 
 def scheme_of(address: str) -> str:
@@ -238,18 +245,21 @@ def check_whole(conn_id: str, place: str, address: str, rules: AddressRules) -> 
     return normal(address)
 
 
-def whole_with_port(parts: Parts, rules: AddressRules) -> str:
-    """The whole address, with the port of the field for each host that has none of its own.
-
-    Raises:
-        InvalidRequest: there is such a port, and something in the address is no host. It is not shown.
-    """
+def _whole_with_port(parts: Parts, rules: AddressRules) -> str:
+    """The whole address, with the port of the field for each host that has none of its own."""
     scheme, rest = _split(parts.whole)
     authority = _authority_of(rest)
-    if not parts.port or rules.is_tls(scheme) is None or "@" in authority:  # who takes it, checks it
+    user, mark, hosts = authority.rpartition("@")
+    is_passed = bool(mark) if rules.is_tls(scheme) is not None else not (scheme and rules.takes_others)
+    if not parts.port or is_passed or (parts.host and not authority):  # who takes it, checks it
         return parts.whole
-    pairs = [_host_and_port(parts.conn_id, parts.place, one.strip()) for one in authority.split(",")]
-    return f"{scheme}://{_joined(pairs, parts.port)}{rest.removeprefix(authority)}"
+    if not authority:
+        raise InvalidRequest(
+            f"connection {parts.conn_id!r}: {parts.place} names no host that the field port could be for: leave port "
+            "empty"
+        )
+    pairs = [_host_and_port(parts.conn_id, parts.place, one.strip()) for one in hosts.split(",")]
+    return f"{scheme}://{user}{mark}{_joined(pairs, parts.port)}{rest.removeprefix(authority)}"
 
 
 def normal(address: str) -> str:
@@ -294,7 +304,7 @@ def _authority_of(rest: str) -> str:
 
 
 def _with_port(parts: Parts, hosts: Iterable[str]) -> str:
-    """Each host with its own port, or the port of the field."""
+    """Each host of the field with its own port, or the port of the field."""
     pairs = [_host_and_port(parts.conn_id, "host", one.strip()) for one in hosts]
     if parts.port and all(own and own != parts.port for _, own in pairs):
         raise _two_ports(parts.conn_id, pairs[-1][1], parts.port)

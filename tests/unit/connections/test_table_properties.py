@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from pyiceberg.catalog import CatalogType
@@ -48,7 +49,22 @@ def test_a_connection_in_parts_is_put_together(connection):
 )
 def test_the_scheme_of_another_catalog_is_known_or_its_type_is(connection, extra):
     assert properties_of(connection(conn_type="iceberg", extra=extra)) == extra
-    assert properties_of(connection(conn_type="iceberg", port=9, extra={"uri": "https://cat:9"}))
+
+
+@pytest.mark.parametrize(
+    ("uri", "leads_to"),
+    [
+        ("https://cat", "https://cat:7777"),
+        ("HTTPS://cat/api", "https://cat:7777/api"),
+        ("https://cat:9", "https://cat:9"),
+        ("thrift://one,two:9", "thrift://one:7777,two:9"),
+        ("postgresql+psycopg://me:secret@db/x", "postgresql+psycopg://me:secret@db:7777/x"),
+    ],
+)
+def test_the_port_is_that_of_each_host_without_one_in_a_whole_address(connection, uri, leads_to):
+    for host in ("", "other"):
+        given = connection(conn_type="iceberg", host=host, port=7777, extra={"uri": uri})
+        assert properties_of(given) == {"uri": leads_to}
 
 
 @pytest.mark.parametrize("kind", ["aws", "generic"])
@@ -87,7 +103,20 @@ def test_a_store_of_a_connection_is_told_by_its_type(connection, kind):
             for more in ({}, {"login": "me", "password": "pass"}, {"extra": {"type": "rest"}})
         ),
         ({"conn_type": "iceberg", "extra": {"uri": "ftp://cat"}}, "extra uri has the unknown scheme ftp://"),
-        ({"conn_type": "iceberg", "port": 8181, "extra": {"uri": "https://cat"}}, "field port is for the field host"),
+        *(
+            (
+                {"conn_type": "iceberg", "extra": {"uri": f"{scheme}://cat", **more}},
+                f"unknown scheme {re.escape(scheme)}://",
+            )
+            for scheme, more in (
+                ("httpx", {}),
+                ("httpsx", {"type": "rest"}),
+                ("thrifty", {}),
+                ("thrift+x", {}),
+                ("sqliter", {}),
+                ("postgresqls", {}),
+            )
+        ),
         ({"conn_type": "iceberg", "extra": {"verify": False}}, "always checked.*REQUESTS_CA_BUNDLE.* 'verify'"),
         ({"conn_type": "iceberg", "extra": {"ssl_verify": "false"}}, "always checked.* leave out 'ssl_verify'"),
         ({"conn_type": "iceberg", "extra": {"extra__iceberg__uri": "https://cat"}}, "'extra__iceberg__uri'.* 'uri'"),

@@ -24,6 +24,7 @@ from airflow_provider_streams.model.name_suggestion import hint_for, nearest_nam
 from airflow_provider_streams.redaction import redact
 from airflow_provider_streams.systems import registry
 from airflow_provider_streams.systems.connection.address import AddressRules, scheme_of
+from airflow_provider_streams.systems.connection.contradiction import check_one_credential, contradiction
 from airflow_provider_streams.systems.connection.endpoint import check_text
 from airflow_provider_streams.systems.connection.option import Option
 from airflow_provider_streams.systems.connection.secret_references import shown_place
@@ -142,16 +143,9 @@ def check_agreement(
     for one in _named(options, fields):
         other = said.setdefault(one.option.name, one)
         if other.value != one.value:
-            raise InvalidRequest(
-                f"connection {conn_id!r} contradicts itself: {other.place} and {one.place} differ. Leave one of them "
-                "empty"
-            )
+            raise contradiction(conn_id, f"{other.place} and {one.place} differ", "Leave one of them empty")
     credentials = [one.place for one in said.values() if one.option.name in exclusive]
-    if len(credentials) > 1:
-        raise InvalidRequest(
-            f"connection {conn_id!r} contradicts itself: {' and '.join(credentials)} are credentials, of which only "
-            "one is sent: leave out the others"
-        )
+    check_one_credential(conn_id, credentials, "service")
 
 
 def check_environment_addresses(settings: Mapping[str, Setting], rules: AddressRules | None) -> None:

@@ -35,6 +35,7 @@ from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.redaction import register_secret
 from airflow_provider_streams.systems.connection.address import AddressRules, check_whole, normal, scheme_of
 from airflow_provider_streams.systems.connection.catalog_properties import AZURE_NAMES, S3_NAMES, refuse_near_misses
+from airflow_provider_streams.systems.connection.contradiction import check_one_credential, contradiction
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection
@@ -125,7 +126,7 @@ def s3_properties(connection: Connection) -> dict[str, str]:
     service = (extra.get("service_config") or {}).get("s3") or {}
     own_address, address = service.get("endpoint_url"), extra.get("endpoint_url")
     if own_address and address and _is_tls(own_address) is not _is_tls(address):
-        raise _contradiction(connection, "s3.endpoint", "extra service_config.s3.endpoint_url", "extra endpoint_url")
+        raise _different(connection, "s3.endpoint", "extra service_config.s3.endpoint_url", "extra endpoint_url")
     properties = _properties(
         connection,
         [
@@ -198,10 +199,8 @@ def check_store(conn_id: str, properties: dict[str, str]) -> None:
             if properties[name] not in ("http", "https"):
                 raise InvalidRequest(f"connection {conn_id!r}: {name} is http or https")
     if len({properties.get(name, "https") for name in _AZURE_SCHEMES}) > 1:
-        raise InvalidRequest(
-            f"connection {conn_id!r} contradicts itself: {' and '.join(_AZURE_SCHEMES)} are of the same account. Write "
-            "http into both, or leave both out for https"
-        )
+        said = f"{' and '.join(_AZURE_SCHEMES)} are of the same account, and differ"
+        raise contradiction(conn_id, said, "Write http into both, or leave both out for https")
     _check_credentials(conn_id, properties)
 
 
@@ -210,11 +209,7 @@ def _check_credentials(conn_id: str, properties: Mapping[str, str]) -> None:
     for name, other in _HALVES.items():
         if properties.get(name) and not properties.get(other):
             raise InvalidRequest(f"connection {conn_id!r}: {name} is given without {other}: give both, or none")
-    if len(both := [name for name in _OF_AZURE if properties.get(name)]) > 1:
-        raise InvalidRequest(
-            f"connection {conn_id!r} contradicts itself: {' and '.join(both)} are credentials of the same account, "
-            "which uses only one: leave out the others"
-        )
+    check_one_credential(conn_id, [name for name in _OF_AZURE if properties.get(name)], "account")
 
 
 def refuse_never_used(connection: Connection, extra: Mapping[str, Any]) -> None:
@@ -255,18 +250,16 @@ def _properties(connection: Connection, given: Iterable[tuple[str, str, object]]
         if value in (None, ""):
             continue
         if normal(found.setdefault(name, str(value))) != normal(str(value)):
-            raise _contradiction(connection, name, places[name], place)
+            raise _different(connection, name, places[name], place)
         places.setdefault(name, place)
     for name in _SECRETS:
         register_secret(found.get(name, ""))
     return found
 
 
-def _contradiction(connection: Connection, name: str, *places: str) -> InvalidRequest:
-    return InvalidRequest(
-        f"connection {connection.conn_id!r} contradicts itself: {' and '.join(places)} say different things of {name}. "
-        "Leave one of them out"
-    )
+def _different(connection: Connection, name: str, *places: str) -> InvalidRequest:
+    said = f"{' and '.join(places)} say different things of {name}"
+    return contradiction(connection.conn_id, said, "Leave one of them out")
 
 
 def _is_tls(address: object) -> bool | None:

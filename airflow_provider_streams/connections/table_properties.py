@@ -36,6 +36,7 @@ from airflow_provider_streams.systems.connection.catalog_properties import (
     ICEBERG_NAMES,
     refuse_near_misses,
 )
+from airflow_provider_streams.systems.connection.contradiction import check_one_credential
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection
@@ -152,11 +153,7 @@ def _check_credentials(connection: Connection, found: Mapping[str, str]) -> None
             "and secret. Give both, or put the whole into the extra credential or token"
         )
     given = [*([" and ".join(fields)] if fields else []), *extras]
-    if len(given) > 1:
-        raise InvalidRequest(
-            f"connection {connection.conn_id!r} contradicts itself: {' and '.join(given)} are credentials of the same "
-            "catalog, which gets only one: leave out the others"
-        )
+    check_one_credential(connection.conn_id, given, "catalog")
     is_rest = ADDRESS.is_tls(scheme_of(found.get("uri", "https://"))) is not None
     if given and (found.get("type", "rest").lower() != "rest" or not is_rest):
         raise InvalidRequest(

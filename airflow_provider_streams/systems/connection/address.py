@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.systems.connection.contradiction import contradiction
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +154,7 @@ def _check_agreement(parts: Parts, written: Sequence[_Written], rules: AddressRu
     known = [(one, tls) for one in written if (tls := rules.is_tls(one.scheme)) is not None]
     if len({tls for _, tls in known}) > 1:
         said = ", ".join(f"{one.place} says {one.scheme}:// ({'with' if tls else 'without'} TLS)" for one, tls in known)
-        raise InvalidRequest(f"connection {parts.conn_id!r} contradicts itself: {said}. Correct one of them")
+        raise contradiction(parts.conn_id, said, "Correct one of them")
 
 
 def _unspoken(parts: Parts, protected: Sequence[str], rules: AddressRules) -> InvalidRequest:
@@ -318,10 +319,7 @@ def _joined(pairs: Iterable[tuple[str, int | None]], port: int | None) -> str:
 
 
 def _two_ports(conn_id: str, own: int | None, port: int) -> InvalidRequest:
-    return InvalidRequest(
-        f"connection {conn_id!r} contradicts itself: host says port {own}, and port says {port}. Leave one of them "
-        "empty"
-    )
+    return contradiction(conn_id, f"host says port {own}, and port says {port}", "Leave one of them empty")
 
 
 def _host_and_port(conn_id: str, place: str, part: str) -> tuple[str, int | None]:

@@ -60,6 +60,11 @@ class EndpointBase:
         return _options_of(cls)  # type: ignore[arg-type]  # mypy takes `__hash__` of the class for its instances'
 
     @classmethod
+    def option(cls, name: str) -> Option:
+        """One of its settings, by its name."""
+        return next(one for one in cls.options() if one.name == name)
+
+    @classmethod
     def from_options(cls, options: Mapping[str, str]) -> Self:
         """From settings by option name or alias, compared without case; empty and unknown ones are ignored.
 

@@ -185,5 +185,5 @@ def parse_controller(uri: str) -> tuple[bool, tuple[tuple[str, int], ...]]:
     Raises:
         InvalidRequest: another scheme, no host, credentials in the address, or a port that is no number.
     """
-    scheme, hosts = settings.hosts_of(Endpoint.options()[0], uri)
+    scheme, hosts = settings.hosts_of(Endpoint.option(ADDRESS.option), uri)
     return scheme in ADDRESS.secure, hosts

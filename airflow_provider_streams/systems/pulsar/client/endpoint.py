@@ -59,7 +59,7 @@ def parse_service_url(url: str) -> tuple[Address, ...]:
     Raises:
         InvalidRequest: another scheme, no host, credentials in the address, or a port that is no number.
     """
-    scheme, hosts = settings.hosts_of(Endpoint.options()[0], url)
+    scheme, hosts = settings.hosts_of(Endpoint.option(ADDRESS.option), url)
     return tuple(Address(host, port, scheme == "pulsar+ssl") for host, port in hosts)
 
 

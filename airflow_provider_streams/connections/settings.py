@@ -35,6 +35,9 @@ CONNECTION = "connection"
 """How the origins of a connection's settings begin."""
 _ENVIRONMENT = "environment"
 """How the origins of the environment's begin."""
+_OURS: Final = "STREAMS_"
+_NEAR: Final = 0.9
+_KUBERNETES: Final = re.compile(r"_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$")
 
 
 class Given(NamedTuple):
@@ -183,11 +186,6 @@ def _may_be_ours(variable: str) -> bool:
     begins = f"{variable.partition('_')[0]}_"
     is_near = begins == _OURS or (begins[0] == _OURS[0] and nearest_name(begins, [_OURS], likeness=_NEAR) is not None)
     return is_near and bool(os.environ[variable]) and not _KUBERNETES.search(variable)
-
-
-_OURS: Final = "STREAMS_"
-_NEAR: Final = 0.9
-_KUBERNETES: Final = re.compile(r"_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$")
 
 
 def _variables(names: Mapping[str, Iterable[str]]) -> dict[str, Given]:

@@ -14,6 +14,7 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from airflow_provider_streams.connections.extra import extra_of
+from airflow_provider_streams.connections.unused_settings import refuse_fields
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.name_suggestion import nearest_name
 from airflow_provider_streams.systems.connection.address import scheme_of
@@ -52,12 +53,8 @@ def check_spark_connection(connection: Connection) -> None:
     problem = _problem_of_server(connection) if is_connect else _problem_of_master(connection)
     if problem:
         raise InvalidRequest(f"{named} of type {connection.conn_type!r}: {problem}")
-    for field in ("schema",) if is_connect else ("login", "password", "schema"):
-        if getattr(connection, field):
-            raise InvalidRequest(
-                f"{named} of type {connection.conn_type!r} does not use the field {field}, which must be empty: "
-                "secrets and settings belong in the extra 'spark'"
-            )
+    unused = ("schema",) if is_connect else ("login", "password", "schema")
+    refuse_fields(connection, dict.fromkeys(unused, "secrets and settings belong in the extra 'spark'"))
     _check_extras(named, connection, _EXTRAS_OF_CONNECT if is_connect else _EXTRAS_OF_SUBMIT)
 
 

@@ -31,6 +31,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_streams.connections.extra import extra_of
+from airflow_provider_streams.connections.unused_settings import refuse_extras, refuse_fields
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.redaction import register_secret
 from airflow_provider_streams.systems.connection.address import AddressRules, check_whole, normal, scheme_of
@@ -81,6 +82,16 @@ _OTHERS_OF_AMAZON = (
     *("aws_account_id", "aws_iam_role", "assume_role_kwargs", "assume_role_with_saml", "external_id", "config_kwargs"),
     *("session_kwargs", "service_config", "verify", "extra_args"),
 )
+_UNUSED_FIELDS = ("host", "port", "schema")
+_ADDRESS_OF_S3 = (
+    "put the store's address into the extra endpoint_url, with its scheme and port; the table's address names the "
+    "bucket"
+)
+_ADDRESS_OF_AZURE = (
+    "the table's address names the account (abfss://container@account.dfs.core.windows.net/..). For another place than "
+    "Azure's own, give the extras adls.blob-storage-authority, adls.dfs-storage-authority and, without TLS, "
+    "adls.blob-storage-scheme and adls.dfs-storage-scheme (http)"
+)
 _ELSEWHERE = {
     "host": "put the store's address into the extra endpoint_url, with its scheme",
     "use_ssl": "the scheme of the extra endpoint_url says whether to use TLS",
@@ -110,18 +121,8 @@ def s3_properties(connection: Connection) -> dict[str, str]:
     advice = "give keys with a session token, or a connection without keys if the executors have the role themselves"
     _refuse(connection, _NOT_OF_AMAZON, advice)
     refuse_never_used(connection, extra)
-    for field in ("host", "port", "schema"):
-        if getattr(connection, field):
-            raise InvalidRequest(
-                f"connection {connection.conn_id!r} of type {connection.conn_type!r} does not use the field {field}, "
-                "which must be empty: put the store's address into the extra endpoint_url, with its scheme and port; "
-                "the table's address names the bucket"
-            )
-    if (name := next((name for name in _ELSEWHERE if extra.get(name) not in (None, "")), None)) is not None:
-        raise InvalidRequest(
-            f"connection {connection.conn_id!r} of type {connection.conn_type!r} does not use the extra {name}: "
-            f"{_ELSEWHERE[name]}"
-        )
+    refuse_fields(connection, dict.fromkeys(_UNUSED_FIELDS, _ADDRESS_OF_S3))
+    refuse_extras(connection, extra, _ELSEWHERE)
     refuse_near_misses(str(connection.conn_id), extra, (*_OF_AMAZON, *_NOT_OF_AMAZON, *_OTHERS_OF_AMAZON, *S3_NAMES))
     service = (extra.get("service_config") or {}).get("s3") or {}
     own_address, address = service.get("endpoint_url"), extra.get("endpoint_url")
@@ -152,14 +153,8 @@ def azure_properties(connection: Connection) -> dict[str, str]:
     )
     _refuse(connection, _NOT_OF_MICROSOFT, advice)
     refuse_never_used(connection, extra)
-    fields = (f"field {name}" for name in ("host", "port", "schema") if getattr(connection, name))
-    if place := next(fields, "extra account_url" if extra.get("account_url") else ""):
-        raise InvalidRequest(
-            f"connection {connection.conn_id!r} of type {connection.conn_type!r} does not use the {place}, which must "
-            "be empty: the table's address names the account (abfss://container@account.dfs.core.windows.net/..). For "
-            "another place than Azure's own, give the extras adls.blob-storage-authority, adls.dfs-storage-authority "
-            "and, without TLS, adls.blob-storage-scheme and adls.dfs-storage-scheme (http)"
-        )
+    refuse_fields(connection, dict.fromkeys(_UNUSED_FIELDS, _ADDRESS_OF_AZURE))
+    refuse_extras(connection, extra, {"account_url": _ADDRESS_OF_AZURE})
     refuse_near_misses(str(connection.conn_id), extra, (*_OF_MICROSOFT, *_NOT_OF_MICROSOFT, *AZURE_NAMES))
     name, secret = ("client-id", "client-secret") if extra.get("tenant_id") else ("account-name", "account-key")
     properties = _properties(

@@ -27,6 +27,7 @@ from airflow_provider_streams.connections.settings import (
     layer,
     resolve,
 )
+from airflow_provider_streams.connections.unused_settings import refuse_fields
 from airflow_provider_streams.errors import InvalidRequest, StreamsError
 from airflow_provider_streams.model.name_suggestion import hint_for
 from airflow_provider_streams.redaction import on_secret, remember
@@ -166,7 +167,7 @@ class ConnectionHook(BaseHook):
     def _of_connection(self, connection: Connection, extra: Mapping[str, object]) -> list[Layer]:
         self._check_type(connection)
         check_names(self._known, extra, f"connection {self.conn_id!r} of type {self.kind!r}: extra")
-        self._check_fields(connection)
+        refuse_fields(connection, self._unused_fields, self.kind)
         origin = f"{CONNECTION} {self.conn_id},"
         extras = layer(extra, f"{origin} extra")
         fields = {
@@ -204,19 +205,6 @@ class ConnectionHook(BaseHook):
         if counts:
             return [{rules.option: Given(found, given.origin)}, *layers]
         return [*layers, layer({rules.option: found}, f"{CONNECTION} {self.conn_id}, field of")]
-
-    def _check_fields(self, connection: Connection) -> None:
-        """Refuse a field that would be ignored.
-
-        Raises:
-            InvalidRequest: with where its content belongs; it shows no value.
-        """
-        for name, advice in self._unused_fields.items():
-            if getattr(connection, name):
-                raise InvalidRequest(
-                    f"connection {self.conn_id!r} of type {self.kind!r} does not use the field {name}, which must be "
-                    f"empty: {advice}"
-                )
 
     def _without_connection(self, error: AirflowNotFoundException) -> list[Layer]:
         """No layers, where the connection is not needed.

@@ -231,9 +231,9 @@ def test_its_secrets_are_masked_in_errors():
     [
         ({"login": "canary-82"}, "s3.access-key-id is given without s3.secret-access-key"),
         ({"password": "canary-82"}, "s3.secret-access-key is given without s3.access-key-id"),
-        ({"host": "http://store"}, "of type 'aws' does not use the extra host: .*endpoint_url"),
-        ({"use_ssl": False}, "of type 'aws' does not use the extra use_ssl: .*endpoint_url"),
-        ({"region": "eu-1"}, "of type 'aws' does not use the extra region: .*region_name"),
+        ({"host": "http://store"}, "of type 'aws' does not use the extra host, .*endpoint_url"),
+        ({"use_ssl": False}, "of type 'aws' does not use the extra use_ssl, .*endpoint_url"),
+        ({"region": "eu-1"}, "of type 'aws' does not use the extra region, .*region_name"),
         ({"s3.sse-kms-key-id": "canary-82"}, "are not reached by s3.sse-kms-key-id: let the bucket encrypt"),
         ({"s3.profile-name": "x"}, "are not reached by s3.profile-name: give keys, or set AWS_PROFILE"),
         ({"aws_session_token": "canary-82"}, "s3.session-token is given without s3.access-key-id"),

@@ -20,6 +20,7 @@ from airflow_provider_streams.errors import InvalidRequest, JournalError
 from airflow_provider_streams.lake import connections
 from airflow_provider_streams.model.window.window import parse_length
 from airflow_provider_streams.systems.connection.address import host_and_port
+from airflow_provider_streams.systems.connection.contradiction import half_given
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection
@@ -111,7 +112,7 @@ def _connection_url(connection: Connection, conn_id: str, extra: Mapping[str, ob
     if driver == "sqlite":
         return f"sqlite:///{connection.host or connection.schema or ''}"
     if connection.password and not connection.login:
-        raise InvalidRequest(f"connection {conn_id!r}: password is given without login: give both, or none")
+        raise half_given(conn_id, "password", "login")
     host, port = host_and_port(conn_id, connection.host, connection.port)
     query = {name: str(value) for name, value in extra.items() if isinstance(value, str | int)}
     url = URL.create(

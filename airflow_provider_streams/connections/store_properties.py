@@ -33,10 +33,11 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_streams.connections.extra import extra_of
 from airflow_provider_streams.connections.unused_settings import refuse_extras, refuse_fields
 from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.lake.connections import secrets_of
 from airflow_provider_streams.redaction import register_secret
 from airflow_provider_streams.systems.connection.address import AddressRules, check_whole, normal, scheme_of
 from airflow_provider_streams.systems.connection.catalog_properties import AZURE_NAMES, S3_NAMES, refuse_near_misses
-from airflow_provider_streams.systems.connection.contradiction import check_one_credential, contradiction
+from airflow_provider_streams.systems.connection.contradiction import check_one_credential, contradiction, half_given
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection
@@ -104,10 +105,6 @@ _NOT_OF_AMAZON = ("role_arn", "profile_name", "assume_role_method")
 _NOT_OF_MICROSOFT = (
     *("connection_string", "client_secret_auth_config", "managed_identity_client_id", "workload_identity_tenant_id"),
     "proxies",
-)
-_SECRETS = (
-    *("s3.access-key-id", "s3.secret-access-key", "s3.session-token"),
-    *("adls.account-key", "adls.client-secret", "adls.sas-token"),
 )
 
 
@@ -203,7 +200,7 @@ def _check_credentials(conn_id: str, properties: Mapping[str, str]) -> None:
     """Refuse half of a pair, and two credentials of which a client would use one."""
     for name, other in _HALVES.items():
         if properties.get(name) and not properties.get(other):
-            raise InvalidRequest(f"connection {conn_id!r}: {name} is given without {other}: give both, or none")
+            raise half_given(conn_id, name, other)
     check_one_credential(conn_id, [name for name in _OF_AZURE if properties.get(name)], "account")
 
 
@@ -247,8 +244,8 @@ def _properties(connection: Connection, given: Iterable[tuple[str, str, object]]
         if normal(found.setdefault(name, str(value))) != normal(str(value)):
             raise _different(connection, name, places[name], place)
         places.setdefault(name, place)
-    for name in _SECRETS:
-        register_secret(found.get(name, ""))
+    for secret in secrets_of(found):
+        register_secret(secret)
     return found
 
 

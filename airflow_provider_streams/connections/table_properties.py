@@ -36,7 +36,7 @@ from airflow_provider_streams.systems.connection.catalog_properties import (
     ICEBERG_NAMES,
     refuse_near_misses,
 )
-from airflow_provider_streams.systems.connection.contradiction import check_one_credential
+from airflow_provider_streams.systems.connection.contradiction import check_one_credential, half_given
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection
@@ -148,10 +148,10 @@ def _check_credentials(connection: Connection, found: Mapping[str, str]) -> None
     extras = [f"extra {name}" for name in ("credential", "token") if found.get(name)]
     if len(fields) == 1:
         (lacking,) = {"login", "password"} - {*fields}
-        raise InvalidRequest(
-            f"connection {connection.conn_id!r}: {fields[0]} is given without {lacking}: they are OAuth2's client id "
-            "and secret. Give both, or put the whole into the extra credential or token"
+        advice = (
+            "they are OAuth2's client id and secret. Give both, or put the whole into the extra credential or token"
         )
+        raise half_given(connection.conn_id, fields[0], lacking, advice)
     given = [*([" and ".join(fields)] if fields else []), *extras]
     check_one_credential(connection.conn_id, given, "catalog")
     is_rest = ADDRESS.is_tls(scheme_of(found.get("uri", "https://"))) is not None

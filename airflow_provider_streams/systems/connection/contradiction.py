@@ -1,4 +1,4 @@
-"""What a connection says twice: of two values, or two credentials, one would be left out."""
+"""What a connection says twice, or only half: of two values, or two credentials, one would be left out."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ def contradiction(conn_id: object, said: str, advice: str) -> InvalidRequest:
         advice: what to do.
     """
     return InvalidRequest(f"connection {conn_id!r} contradicts itself: {said}. {advice}")
+
+
+def half_given(conn_id: object, given: str, lacking: str, advice: str = "give both, or none") -> InvalidRequest:
+    """The error for one half of a pair, by the names of both halves."""
+    return InvalidRequest(f"connection {conn_id!r}: {given} is given without {lacking}: {advice}")
 
 
 def check_one_credential(conn_id: object, given: Sequence[str], service: str) -> None:

@@ -12,7 +12,7 @@ from airflow_provider_streams.doctor.finding import Area, Finding, Notes
 from airflow_provider_streams.doctor.setup import Setup
 from airflow_provider_streams.errors import StreamsError
 from airflow_provider_streams.hooks.base import StreamHook, hook_for, hook_of
-from airflow_provider_streams.hooks.connection_hook import TestableConnection
+from airflow_provider_streams.hooks.testable_connection import TestableConnection
 from airflow_provider_streams.systems.registry import declaration_of, load
 
 if TYPE_CHECKING:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.providers.common.compat.sdk import AirflowNotFoundException
 from airflow.sdk import BaseHook
@@ -13,7 +12,6 @@ from airflow_provider_streams.airflow_features import amask_secret, supervisor_t
 from airflow_provider_streams.connections import allowed_secret_sources
 from airflow_provider_streams.connections.extra import aextra_of, extra_of
 from airflow_provider_streams.connections.missing_connection import no_connection
-from airflow_provider_streams.connections.per_loop_client import Closing, PerLoopClient
 from airflow_provider_streams.connections.settings import (
     CONNECTION,
     Given,
@@ -28,40 +26,18 @@ from airflow_provider_streams.connections.settings import (
     resolve,
 )
 from airflow_provider_streams.connections.unused_settings import refuse_fields
-from airflow_provider_streams.errors import InvalidRequest, StreamsError
+from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.name_suggestion import hint_for
 from airflow_provider_streams.redaction import on_secret, remember
 from airflow_provider_streams.systems.connection.address import Parts, address_of, check_type
-from airflow_provider_streams.systems.connection.endpoint import EndpointBase
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection
 
-    from airflow_provider_streams.model.stream.source import Source
     from airflow_provider_streams.systems.connection.address import AddressRules
     from airflow_provider_streams.systems.connection.option import Option
 
-E = TypeVar("E", bound=EndpointBase)
-C = TypeVar("C")
-A = TypeVar("A", bound=Closing)
-
 on_secret(allowed_secret_sources.mask)
-
-
-class TestableConnection:
-    """A hook that Airflow can test: its `_test` says what answers, or raises."""
-
-    def test_connection(self) -> tuple[bool, str]:
-        """Whether the connection works, and what answers or why not; the message holds no secret."""
-        try:
-            return True, self._test()
-        except StreamsError as error:
-            return False, str(error)
-        except Exception as error:  # noqa: BLE001 - Airflow shows this text unmasked: foreign errors may quote secrets
-            return False, f"{type(error).__name__} while connecting; the API server's log has more"
-
-    def _test(self) -> str:
-        raise NotImplementedError
 
 
 class ConnectionHook(BaseHook):
@@ -228,72 +204,6 @@ class ConnectionHook(BaseHook):
         return resolve(self._known, layers, self.exclusive_options)
 
 
-class SettingsHook(TestableConnection, ConnectionHook, Generic[E, C, A]):
-    """A connection whose settings are those of an endpoint, and its clients: a blocking one, and one for each loop."""
-
-    conn_name_attr = "conn_id"
-    endpoint_class: type[E]
-    _client: C | None = None
-    _per_loop_client: PerLoopClient[A] | None = None
-
-    def endpoint(self) -> E:
-        """Where the service is and who we are there.
-
-        Raises:
-            InvalidRequest: a setting is missing or malformed.
-        """
-        return self.endpoint_class.from_options(self._endpoint_options())
-
-    @property
-    def client(self) -> C:
-        """The client of the service, not for several threads.
-
-        Raises:
-            MissingDependency: what it needs is not installed.
-        """
-        if self._client is None:
-            self._client = self._opened(self.endpoint())
-        return self._client
-
-    def get_conn(self) -> C:
-        """As `client`."""
-        return self.client
-
-    def close(self) -> None:
-        """Close what blocking calls opened."""
-        if self._client is not None:
-            self._client.close()  # type: ignore[attr-defined]  # all clients have it
-            self._client = None
-
-    async def aclient(self) -> A:
-        """The client of the running event loop; what another loop has opened cannot be used here."""
-        if self._per_loop_client is None:
-            self._per_loop_client = PerLoopClient(self._aopened)
-        return await self._per_loop_client.get()
-
-    async def aclose(self) -> None:
-        """Close what asynchronous calls opened."""
-        if self._per_loop_client is not None:
-            await self._per_loop_client.close()
-
-    def _check(self) -> None:
-        self.endpoint()
-
-    def _endpoint_options(self) -> dict[str, str]:
-        return self.options()
-
-    @abstractmethod
-    def _opened(self, endpoint: E) -> C:
-        """A client; it connects when used."""
-
-    async def _aopened(self) -> A:
-        return self._aclient_of(self.endpoint_class.from_options(await self.aoptions()))
-
-    @abstractmethod
-    def _aclient_of(self, endpoint: E) -> A:
-        """A client of the running event loop; it connects when used."""
-
-
 def _parts(connection: Connection) -> Parts:
     return Parts(
         str(connection.conn_id), connection.conn_type, connection.host, connection.port, schema=connection.schema
@@ -303,34 +213,6 @@ def _parts(connection: Connection) -> Parts:
 def _where(setting: Setting) -> str:
     """The place of a setting, for a person."""
     return setting.place if "field " in setting.place else f"{setting.option.name} ({setting.origin})"
-
-
-class NameOrSource(NamedTuple):
-    """What an operator, a sensor or a trigger is given: the name of a topic or a stream, or a source."""
-
-    owner: object
-    what: str
-    """`topic` or `stream`."""
-    name: str | None
-    source: Source | None
-    conn_id: str | None
-
-    def connection(self, default: str) -> str:
-        """The connection: the source's own, or the one given with the name.
-
-        Raises:
-            InvalidRequest: name and source are given, or none; or the source has another connection.
-        """
-        owner = type(self.owner).__name__
-        if (self.name is None) == (self.source is None):
-            raise InvalidRequest(f"{owner} takes a {self.what} or a source: give one of them")
-        own = getattr(self.source, "conn_id", None)  # another task's output has none yet
-        if self.source is not None and self.conn_id not in (None, own):
-            raise InvalidRequest(
-                f"{owner}: conn_id is {self.conn_id!r}, but the source {self.source} has the connection {own!r}: leave "
-                f"conn_id out, or give it to the source. It belongs to {self.what}="
-            )
-        return own or self.conn_id or default
 
 
 def check_names(known: Iterable[Option], given: Mapping[str, Any], what: str) -> None:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
 
 from airflow_provider_streams.errors import InvalidRequest, NotAuthorized, StreamsError
 from airflow_provider_streams.hooks.base import Sampled, StreamHook
-from airflow_provider_streams.hooks.connection_hook import NameOrSource, SettingsHook
+from airflow_provider_streams.hooks.name_or_source import NameOrSource
 from airflow_provider_streams.hooks.schema_registry import SchemaRegistryHook
+from airflow_provider_streams.hooks.settings_hook import SettingsHook
 from airflow_provider_streams.model.lazy_module import LazyModule
 from airflow_provider_streams.model.name_suggestion import hint_for
 from airflow_provider_streams.model.schema.payload import Registry

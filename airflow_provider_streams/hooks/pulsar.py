@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.base import Sampled, StreamHook
-from airflow_provider_streams.hooks.connection_hook import NameOrSource, SettingsHook
+from airflow_provider_streams.hooks.name_or_source import NameOrSource
+from airflow_provider_streams.hooks.settings_hook import SettingsHook
 from airflow_provider_streams.model.stream.cut import Cut
 from airflow_provider_streams.model.window.basis import Chained, EventTime, PublishTime
 from airflow_provider_streams.model.window.readiness import Readiness

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from airflow_provider_streams.errors import InvalidRequest, NotAuthorized
-from airflow_provider_streams.hooks.connection_hook import SettingsHook
+from airflow_provider_streams.hooks.settings_hook import SettingsHook
 from airflow_provider_streams.model.lazy_module import LazyModule
 from airflow_provider_streams.systems.pravega.schema_registry.endpoint import ADDRESS, RegistryEndpoint
 from airflow_provider_streams.systems.pravega.schema_registry.requests import GroupName

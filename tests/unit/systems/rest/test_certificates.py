@@ -130,3 +130,13 @@ async def test_a_proxy_of_the_environment_changes_nothing_of_tls(
         assert not secure.asked
         assert await versions(f"https://{host_of(secure)}", certificates.authority) == ["4.0", "4.0"]
         assert proxy.asked == [host_of(secure)] * 4
+
+
+async def test_a_proxy_with_tls_shows_a_certificate_even_on_the_way_to_a_plain_address(
+    certificates: Certificates, secure: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", f"https://{host_of(secure)}")
+    await untrusting("http://broker.example:8080")
+    assert not secure.asked
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificates.authority))
+    assert await versions("http://broker.example:8080", None) == ["4.0", "4.0"]

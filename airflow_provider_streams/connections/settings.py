@@ -170,9 +170,9 @@ def check_environment_addresses(settings: Mapping[str, Setting], rules: AddressR
             secret = settings[name]
             if secret.is_given and not secret.origin.startswith(_ENVIRONMENT):
                 raise InvalidRequest(
-                    f"{name} ({secret.origin}) would travel without TLS to {without_credentials(one.value)}, which "
-                    f"{one.origin} says, perhaps for another cluster: give that address in the connection, as "
-                    f"{one.option.name}"
+                    f"{name} ({secret.origin}) would travel without TLS to {without_credentials(one.value)}, the "
+                    f"address in {one.origin}, which may be of another cluster: give that address in the connection, "
+                    f"as {one.option.name}"
                 )
 
 
@@ -255,7 +255,7 @@ def _text(option: Option, given: Given) -> str:
     several = value if isinstance(value, list | tuple) and takes_several else [value]
     parts = [part for part in several if part not in (None, "")]
     if not parts:
-        raise InvalidRequest(f"{given.origin} is a list that holds nothing: leave it out, or write what it should hold")
+        raise InvalidRequest(f"{given.origin} is a list that holds nothing: leave it out, or add its values")
     if any(isinstance(part, Mapping | list | tuple) for part in parts):
         kind = "an object" if isinstance(value, Mapping) else "a list"
         wanted = "a text, or a list of texts" if takes_several else "one text, number or boolean"

@@ -157,8 +157,8 @@ def _check_credentials(connection: Connection, found: Mapping[str, str]) -> None
     is_rest = ADDRESS.is_tls(scheme_of(found.get("uri", "https://"))) is not None
     if given and (found.get("type", "rest").lower() != "rest" or not is_rest):
         raise InvalidRequest(
-            f"connection {connection.conn_id!r}: {given[0]}: only REST catalogs take this, and this is another "
-            "one: leave it empty, and use the properties of that catalog in extra"
+            f"connection {connection.conn_id!r}: {given[0]}: only REST catalogs take this, and this is no "
+            "REST catalog: leave it empty, and use the properties of that catalog in extra"
         )
     if ":" in (connection.login or ""):
         raise InvalidRequest(

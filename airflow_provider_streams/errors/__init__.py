@@ -9,7 +9,7 @@
     │   ├── LandingMismatch            a reader lands something else than it did before
     │   ├── ChainOutOfOrder            a chained window that comes before windows already planned
     │   ├── NoCutNearby                no cut was recorded near enough to a window's edge
-    │   ├── InvalidSchema              a schema, or columns, that no row can be decoded by
+    │   ├── InvalidSchema              a schema, or columns, that cannot decode any row
     │   ├── IncompatibleSchemas        topics of one read whose rows cannot have the same columns
     │   ├── MultipleRecordTypes        a topic or a group that holds several record types
     │   ├── SchemaRefused              a schema that a topic or a group does not take
@@ -20,20 +20,20 @@
     │   ├── CertificateNotTrusted      the server's TLS certificate cannot be trusted
     │   ├── NotAuthorized              we are known, but may not do this
     │   ├── RedirectRefused            a server leads to a host that the connection does not allow
-    │   └── SourceDeleted              it did exist, and no cut of the window's end can be recorded any more
+    │   └── SourceDeleted              the source was deleted before a cut of the window's end was recorded
     ├── SourceNotFound                 the topic, stream or scope does not exist
-    ├── SystemUnavailable              no answer, or a passing failure of the server                   (retryable)
+    ├── SystemUnavailable              no answer, or a temporary failure of the server                 (retryable)
     │   ├── ConnectionLost             a connection broke, or nothing came in time                     (retryable)
     │   ├── ReadStalled                a connection went silent before its split was read              (retryable)
     │   └── UnknownServerError         the server failed and does not say why                          (retryable)
-    ├── ProtocolError                  bytes or answers that no server should send
+    ├── ProtocolError                  a server sent bytes or an answer that none should send
     │   ├── CorruptFrame               a frame's checksum or structure is wrong                        (retryable)
-    │   │   ├── MalformedEntry         an entry came as it was stored, but is not what it states
-    │   │   └── EntryTooLarge          an entry is beyond a limit of the connection
-    │   ├── FrameTooLong               a frame is beyond a limit of the connection
+    │   │   ├── MalformedEntry         an entry arrived as stored, but its content contradicts its header
+    │   │   └── EntryTooLarge          an entry is larger than a limit of the connection
+    │   ├── FrameTooLong               a frame is longer than a limit of the connection
     │   ├── CutNotAtEventBoundary      a cut is inside an event, or the stream holds none
     │   └── EventTooLarge              an event is larger than a read may hold in memory
-    ├── ProcessFailed                  the server gave up something it does in the background
+    ├── ProcessFailed                  a background process of the server failed
     ├── RetentionAtRisk                the stream may drop events before they are read
     ├── DataLoss                       the stream no longer holds what the window needs
     │   ├── StartTrimmed               the window starts before the first position still held
@@ -63,10 +63,10 @@
     │   └── JournalUnavailable         its database does not answer, or is busy                        (retryable)
     └── PlanMismatch                   a plan is not the one it claims to be
         ├── PlanOptionsChanged         the pinned plan of a window was made with other options
-        └── SourceReplaced             a plan was made of another cluster, or of an earlier incarnation of its source
+        └── SourceReplaced             a plan was made for another cluster, or for an earlier incarnation of its source
 
-`retryable` says whether the same call may succeed later by itself; Airflow's retry policy reads it. `redaction` takes
-secrets out of every message.
+`retryable` says whether the same call may succeed later without a change. Airflow's retry policy reads it. The module
+`redaction` removes secrets from every message.
 """
 
 from __future__ import annotations
@@ -232,7 +232,7 @@ __all__ = [
     "error_class",
 ]
 
-# Spark, pickle and logs name an error by its module: it is this one, wherever the class is written
+# Spark, pickle and logs name an error by its module: this one, whichever module defines the class
 for _one in tuple(globals().values()):
     if isinstance(_one, type) and issubclass(_one, StreamsError):
         _one.__module__ = __name__

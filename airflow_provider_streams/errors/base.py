@@ -12,7 +12,7 @@ DOCTOR_HINT = "`airflow streams doctor` checks this before a read."
 
 
 class StreamsError(Exception):
-    """The root: `retryable` is data, set by the classes below. Its message holds no secret that this process knows."""
+    """The root. Subclasses set `retryable`. The message holds no secret that this process knows."""
 
     retryable: bool = False
     foreseeable: bool = False
@@ -40,7 +40,7 @@ class StreamsError(Exception):
         _CONTEXT.__set__(self, context)
 
     def name_doctor(self) -> Self:
-        """The same error. If doctor could have foreseen it, its message ends with doctor's name from here on.
+        """Return this error. If doctor could have foreseen it, end its message with a hint to run doctor.
 
         Called where an error leaves this package: inside, messages quote each other.
         """
@@ -70,7 +70,7 @@ def as_clause(text: object) -> str:
 
 
 _FULL_STOP = re.compile(r"(?<!\.)\.$|\.{3,}$")
-"""Two dots at the end stay: this package marks with them what it leaves out."""
+"""Two dots at the end stay: this package writes them for omitted text."""
 
 
 def as_sentence(text: object) -> str:

@@ -17,7 +17,7 @@ class Meaning(NamedTuple):
     advice: str
     """A sentence for the message."""
     why: str = ""
-    """What was found out beyond the error's own words."""
+    """The cause, if it is more than the error says itself."""
 
 
 _READ_ONLY: Final = Meaning(
@@ -55,7 +55,7 @@ _MYSQL: Final = {
 
 
 def meaning_of(error: BaseException, file: str = "") -> Meaning | None:
-    """What a driver's error means; None: nothing special is known of it.
+    """What a driver's error means; None: this module does not know it.
 
     Args:
         error: what the driver raised, not SQLAlchemy's error around it.

@@ -39,7 +39,7 @@ class StartUnproven(DataLoss):
         self.shard, self.window, self.reason = shard, window, reason
         super().__init__(
             f"{shard}: nothing proves that all of window {window} is still held: {as_sentence(reason)} "
-            "Read it from a known place, or accept it with on_unproven='land'."
+            "Read it between positions that you know, with Cuts(start, end), or accept it with on_unproven='land'."
         )
 
 

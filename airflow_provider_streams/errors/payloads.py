@@ -10,7 +10,7 @@ from airflow_provider_streams.errors.requests import InvalidRequest
 
 
 class InvalidSchema(InvalidRequest):
-    """A schema, or columns, that no row can be decoded by."""
+    """A schema, or columns, that cannot decode any row."""
 
     foreseeable = True
 
@@ -144,7 +144,7 @@ NO_BRANCH = "the plan's columns have no branch for its"
 _OF_VERSIONS = (
     "then the columns stay as they are. Or give the table this version's columns with value=Auto(version={version!r}): "
     "events that do not fit these cannot be decoded. Or read fields that no type holds in all versions as text: "
-    "value=Auto(as_text=True). Registry takes the same. A reader that decoded otherwise so far changes " + _NEW_TYPES
+    "value=Auto(as_text=True). Registry takes the same. To change how a reader decodes, run it " + _NEW_TYPES
 )
 
 
@@ -153,7 +153,7 @@ def _declaring(declarations: Sequence[str]) -> str:
     fields = " or ".join(f"value=Auto('{one}')" for one in declarations)
     return (
         f"or correct the schema. Or declare what the field's JSON holds, for example {fields}: a declared field may be "
-        f"null, unless it says `not null`. A reader that decoded otherwise so far changes {_NEW_TYPES}"
+        f"null, unless it says `not null`. To change how a reader decodes, run it {_NEW_TYPES}"
     )
 
 

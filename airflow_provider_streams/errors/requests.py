@@ -64,9 +64,9 @@ class WindowsOverlap(InvalidRequest):
         self.source, self.window, self.covered = source, window, tuple(covered)
         shown = ", ".join(map(str, covered[:5])) + (", .." if len(covered) > 5 else "")  # noqa: PLR2004
         super().__init__(
-            f"{source}: window {window} shares time with {len(covered)} that the table holds already: {shown}. Nothing "
-            "was read. Read one of those instead. Or set overlap='replace': it takes them out of the table as a whole, "
-            "and the time that this window does not cover is missing again."
+            f"{source}: window {window} shares time with {len(covered)} that the table already holds: {shown}. Nothing "
+            "was read. Read one of those instead. Or set overlap='replace': this removes them from the table as a "
+            "whole. The parts of them outside this window are then missing."
         )
 
 
@@ -121,7 +121,7 @@ class ChainOutOfOrder(InvalidRequest):
         self.source, self.reader, self.window, self.later = source, reader, window, later
         super().__init__(
             f"{source}: basis 'chained' reads windows in order, and reader {reader!r} has gone on to {later} already. "
-            f"So {window} holds nothing that is not in the table. Set max_active_runs=1. For other windows, take "
+            f"So no event is left for {window}. Set max_active_runs=1. For other windows, take "
             "another reader and another table."
         )
 

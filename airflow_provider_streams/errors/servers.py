@@ -77,7 +77,7 @@ class SourceNotFound(StreamsError):
 
 
 class SourceDeleted(AccessError):
-    """The source did exist, and no cut of the window's end can be recorded any more.
+    """The source was deleted before a cut of the window's end was recorded.
 
     Args:
         source: which source.
@@ -102,7 +102,7 @@ class SourceDeleted(AccessError):
 
 
 class SystemUnavailable(StreamsError):
-    """No answer, or a passing failure of the server."""
+    """No answer, or a temporary failure of the server."""
 
     retryable = True
     foreseeable = True
@@ -133,11 +133,11 @@ class ReadStalled(SystemUnavailable):
 
 
 class UnknownServerError(SystemUnavailable):
-    """The server failed and does not say why; it may pass, as its own clients expect."""
+    """The server failed and does not say why. Its own clients try again, so this package does as well."""
 
 
 class ProtocolError(StreamsError):
-    """Bytes or answers that no server should send."""
+    """A server sent bytes or an answer that none should send."""
 
 
 class CorruptFrame(ProtocolError):
@@ -154,7 +154,7 @@ _AROUND = "read around it: one window between Cuts(start, end) that ends before 
 
 
 class MalformedEntry(CorruptFrame):
-    """An entry came as it was stored, but is not what it states."""
+    """An entry arrived as stored, but its content contradicts its header."""
 
     retryable = False
 
@@ -168,7 +168,7 @@ class MalformedEntry(CorruptFrame):
 
 
 class EntryTooLarge(CorruptFrame):
-    """An entry is beyond a limit of the connection."""
+    """An entry is larger than a limit of the connection."""
 
     retryable = False
 
@@ -219,11 +219,11 @@ class EventTooLarge(ProtocolError):
 
 
 class ProcessFailed(StreamsError):
-    """The server gave up something it does in the background."""
+    """A background process of the server failed."""
 
     def __init__(self, name: str, process: str, detail: str = "") -> None:
         self.name, self.process = name, process
         super().__init__(
             f"{name}: its {process} failed: {as_sentence(detail or 'the server gives no cause')} "
-            "See the server's log, and start it again."
+            f"See the server's log, and start the {process} again."
         )

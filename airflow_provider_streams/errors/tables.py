@@ -139,7 +139,7 @@ class PlanOptionsChanged(PlanMismatch):
 
 
 class SourceReplaced(PlanMismatch):
-    """A plan was made of another cluster, or of an earlier incarnation of its source: its positions mean nothing."""
+    """A plan was made for another cluster, or for an earlier incarnation of its source. Its positions mean nothing."""
 
     def __init__(self, source: object, planned: str, found: str) -> None:
         self.source, self.planned, self.found = source, planned, found

@@ -33,6 +33,6 @@ class NameOrSource(NamedTuple):
         if self.source is not None and self.conn_id not in (None, own):
             raise InvalidRequest(
                 f"{owner}: conn_id is {self.conn_id!r}, but the source {self.source} has the connection {own!r}: leave "
-                f"conn_id out, or give it to the source. It belongs to {self.what}="
+                f"conn_id out, or give it to the source. Only {self.what}= needs conn_id"
             )
         return own or self.conn_id or default

@@ -36,8 +36,8 @@ def s3_options(root: str, options: Mapping[str, str]) -> dict[str, str]:
         _refuse_plain(root, _named(_S3_ADDRESSES, _as_s3), "the extra endpoint_url of the connection (s3.endpoint)")
     if has_keys and "AWS_SESSION_TOKEN" not in options and (name := next(_named(_S3_TOKENS, _as_s3), "")):
         raise InvalidRequest(
-            f"{root}: its connection has keys without a session token, and delta-rs would send the one of the "
-            f"environment variable {name} with them: remove the variable from driver and executors, or put the token "
+            f"{root}: its connection has keys without a session token, and delta-rs would add the token in the "
+            f"environment variable {name} to them: remove the variable from driver and executors, or put the token "
             "into the connection (aws_session_token), or leave the connection's keys out to use the machine's"
         )
     if not address and not has_keys:
@@ -61,7 +61,7 @@ def azure_options(root: str, options: Mapping[str, str]) -> dict[str, str]:
         _refuse_plain(root, _named(_AZURE_AUTHORITIES), "")
     if has_credentials and not has_key and (name := next(_named(_AZURE_KEYS), "")):
         raise InvalidRequest(
-            f"{root}: its connection has other credentials than a key, and delta-rs would use the key of the "
+            f"{root}: its connection has credentials without a key, and delta-rs would use the key in the "
             f"environment variable {name} instead: remove the variable from driver and executors, or leave the "
             "connection's credentials out to use the machine's"
         )

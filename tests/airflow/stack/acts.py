@@ -29,7 +29,11 @@ class Dag:
         return f"/api/v2/dags/{self.name}"
 
     def parsed(self) -> None:
-        self.until("was not parsed", lambda: self.stack.call("GET", self.path)["dag_id"])
+        """Wait until Airflow can start the DAG's runs: it has a serialized version, and is not taken for removed.
+
+        Airflow takes a DAG for removed (`is_stale`) while SQLite lets it store no result of a later parse.
+        """
+        self.until("was not parsed", lambda: not self.stack.call("GET", f"{self.path}/details")["is_stale"])
 
     def until(self, what: str, condition: Callable[[], Any]) -> Any:
         """Wait until a condition gives something; what it gave."""
@@ -71,6 +75,7 @@ class Dag:
 
     def start(self, conf: dict[str, Any] | None = None, **more: Any) -> str:
         """Start a run; its id."""
+        self.parsed()
         body = {"logical_date": None, "conf": conf or {}, **more}
         return self.stack.call("POST", f"{self.path}/dagRuns", body)["dag_run_id"]
 

@@ -119,8 +119,8 @@ def _keep_to_host(response: Response, *_: object, **_named: object) -> None:
     here, there = response.url, urljoin(response.url, response.headers.get("Location", ""))
     if urlsplit(here).scheme == "https" and urlsplit(there).scheme != "https":
         response.close()
-        fix = "The catalog must lead to https://; with a proxy in front of it, correct the address that it believes in."
-        raise RedirectRefused(_host_of(here), _host_of(there), "without TLS, although the connection asks for it", fix)
+        fix = "The catalog must lead to https://; with a proxy in front of it, correct the catalog's own address."
+        raise RedirectRefused(_host_of(here), _host_of(there), "without TLS, although the connection uses TLS", fix)
     if urlsplit(here).hostname != urlsplit(there).hostname:
         response.close()
         fix = "If that is right, give that address: the connection's host, or its extra oauth2-server-uri."

@@ -40,7 +40,7 @@ def _text(value: Any) -> str:
 
 
 def _plain_text(value: Any) -> str:
-    if is_template(text := _text(value)):  # no check of a name looks at one
+    if is_template(text := _text(value)):  # no check of a name looks at one, and all who write it would be one reader
         raise TypeError
     return text
 
@@ -84,9 +84,9 @@ _VALUE = Kind("a source or a sink: the texts in it are rendered", _sink_or_sourc
 
 KINDS: Final[dict[str, Kind]] = {
     **dict.fromkeys(("source", "sources", "sink"), _VALUE),
-    **dict.fromkeys(("topic", "stream", "conn_id"), _PLAIN),
-    **dict.fromkeys(("spark_conn_id", "reader", "recorder", "name", "subscription"), _TEXT),
-    **dict.fromkeys(("transform", "schema", "schema_name", "split"), _TEXT),
+    **dict.fromkeys(("topic", "stream", "conn_id", "spark_conn_id"), _PLAIN),
+    **dict.fromkeys(("reader", "recorder", "name", "subscription", "schema_name"), _PLAIN),
+    **dict.fromkeys(("transform", "schema", "split"), _TEXT),
     **dict.fromkeys(("start", "end", "moment", "until"), _TIME),
     **dict.fromkeys(("columns", "select", "tags", "merge", "segments"), _NAMES),
     **dict.fromkeys(("at", "cut"), _CUT),

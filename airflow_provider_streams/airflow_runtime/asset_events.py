@@ -29,6 +29,7 @@ from airflow_provider_streams.model.asset_uri import may_shorten, short_uri
 from airflow_provider_streams.model.sinks.placeholders import SourceTable, is_fan_out
 from airflow_provider_streams.model.sinks.sink import Sink
 from airflow_provider_streams.model.sinks.table_name import ANY
+from airflow_provider_streams.model.window.coverage import stretches
 from airflow_provider_streams.model.window.partition_key import Known, PartitionKeys
 from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.windows.claim.landing_defaults import schedule_of
@@ -43,13 +44,17 @@ if TYPE_CHECKING:
 MOST_EVENTS = 100
 """How many windows one task announces: Airflow stores them while the task's end waits, which SQLite takes badly."""
 
+_SHOWN = 5
+"""So many topics or streams are named in a log's line."""
+
 _log = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
-_Landed = list[tuple[SourceTable, "Run"]]
 _Facts = dict[str, Any]
 _Waiting = Mapping[SourceTable, Sequence["Run"]]
 _Keys = Mapping[Window, str | None]
+_Covered = Mapping[SourceTable, Mapping[Window, int | None]]
+"""The rows of windows in each table; None: the table was to have it, and has not."""
 
 
 def asset_of(value: Source | Sink) -> Asset:
@@ -101,7 +106,7 @@ class Announcement:
         if not waiting:
             withhold(self._task, (self._sink, *(table.sink for table in tables)))
             return 0
-        keys = self._keys_of(waiting)
+        keys = self._keys_of(tables, waiting)
         if not is_fan_out(self._sink):
             (table,) = tables
             runs = [run for run in waiting[table] if run.window in keys]
@@ -135,21 +140,50 @@ class Announcement:
         }
         return {table: runs for table, runs in waiting.items() if runs}
 
-    def _send_tables(self, tables: Sequence[SourceTable], known: _Waiting, keys: _Keys) -> int:
+    def _send_tables(self, tables: Sequence[SourceTable], waiting: _Waiting, keys: _Keys) -> int:
         self._withhold_unknown(tables)
-        keys = {window: keys[window] for window in self._first(keys, lambda window: window)}
-        waiting = {table: [run for run in runs if run.window in keys] for table, runs in known.items()}
-        self._send_whole(waiting, keys)
+        covered = {table: self._covered(table, waiting, keys) for table in tables}
+        held = {window for window in keys if self._is_held(window, covered)}
+        whole = self._first((window for window in keys if window not in held), lambda window: window)
+        self._send_whole(whole, covered, keys)
+        told = {table: [run for run in runs if run.window in whole] for table, runs in waiting.items()}
         followed = [table for table in waiting if asset_of(table.sink) in self._task.outlets]
-        chosen = self._first([(table, run) for table in followed for run in waiting[table]], lambda one: one[1].window)
-        told = {**waiting, **{table: [run for of, run in chosen if of is table] for table in followed}}
+        single = [(table, run) for table in followed for run in waiting[table] if run.window in {*whole, *held}]
+        chosen = self._first(single, lambda one: one[1].window)
+        told |= {table: [run for of, run in chosen if of is table] for table in followed}
         for table, runs in told.items():
             if table in followed:
                 self._send_table(table, runs, keys)
             else:
                 self._announce(runs, keys)
         withhold(self._task, (table.sink for table in tables if table not in waiting))
-        return sum(len(runs) - len(told[table]) for table, runs in known.items())
+        return sum(len(runs) - len(told[table]) for table, runs in waiting.items())
+
+    def _covered(self, table: SourceTable, waiting: _Waiting, windows: Collection[Window]) -> dict[Window, int | None]:
+        """The rows of these windows in a table; None: it was to be read, and is not covered.
+
+        Windows that it was never read for are left out: a topic that is new has none from before.
+        """
+        found: dict[Window, int | None] = {run.window: run.rows for run in waiting.get(table, ())}
+        for stretch in stretches(window for window in windows if window not in found):
+            coverage = self._journal.coverage(table.source.key, self._reader, stretch.start, stretch.end)
+            found |= {
+                one.window: one.rows if one.state == "covered" else None
+                for one in coverage.windows
+                if one.window in windows and (one.attempts or one.fingerprint)
+            }
+        return found
+
+    def _is_held(self, window: Window, covered: _Covered) -> bool:
+        """Whether the event of a window for all tables waits for one of them."""
+        lacking = [str(table) for table, rows in covered.items() if rows.get(window, 0) is None]
+        if lacking:
+            more = f" and {len(lacking) - _SHOWN:,} more" if len(lacking) > _SHOWN else ""
+            _log.warning(
+                "%s has no event of %s yet: it has not landed from %s%s. It is announced once all tables have it",
+                *(window, self._sink.location, ", ".join(lacking[:_SHOWN]), more),
+            )
+        return bool(lacking)
 
     def _first(self, waiting: Iterable[_T], window_of: Callable[[_T], Window]) -> list[_T]:
         """What one task announces, in order of the windows: the run's own window, and then the oldest ones.
@@ -181,34 +215,37 @@ class Announcement:
         if chosen:
             _warn_if_undeclared(self._context, asset)
 
-    def _send_whole(self, waiting: _Waiting, keys: _Keys) -> None:
-        landed: dict[Window, _Landed] = {window: [] for window in keys}
-        for table, runs in waiting.items():
-            for run in runs:
-                landed[run.window].append((table, run))
-        facts = {window: _facts(window, self._reader, of_window) for window, of_window in landed.items()}
+    def _send_whole(self, windows: Sequence[Window], covered: _Covered, keys: _Keys) -> None:
+        facts = {
+            window: _facts(window, self._reader, [rows[window] for rows in covered.values() if window in rows])
+            for window in windows
+        }
         self._send(asset_of(self._sink), facts, keys)
 
     def _announce(self, told: Sequence[Run], keys: _Keys) -> None:
         given = {run.ref.id: keys[run.window] for run in told}
         self._journal.announce(given, self._announcer, given)
 
-    def _keys_of(self, waiting: _Waiting) -> dict[Window, str | None]:
-        """The keys of the windows that this run may announce; None: it has none. No two have the same."""
+    def _keys_of(self, tables: Sequence[SourceTable], waiting: _Waiting) -> dict[Window, str | None]:
+        """The keys of the windows that this run may announce; None: it has none. No two have the same.
+
+        A window has the same key in all tables.
+        """
         windows = list(dict.fromkeys(run.window for runs in waiting.values() for run in runs))
-        source_key = next(iter(waiting)).source.key
+        source_keys = [table.source.key for table in tables]
         # the keys are in the schedule's time zone
-        window_schedule = schedule_of(self._journal, source_key, self._reader)
-        known = self._journal.known_keys(source_key, self._reader, windows, [])
+        schedules = (schedule_of(self._journal, one, self._reader) for one in source_keys)
+        window_schedule = next(filter(None, schedules), None)
+        known = self._journal.known_keys(source_keys, self._reader, windows, [])
         keys = {window: self._keys.key(window, window_schedule, known) for window in windows}
         shared = {window for window in windows if self._keys.shares_own_key(window, window_schedule, known)}
         if self._keys.rule is not None and self._keys.writes(keys):
-            for table in waiting:
-                self._journal.note_key_rule(table.source.key, self._reader, self._keys.rule)
+            for source_key in source_keys:
+                self._journal.note_key_rule(source_key, self._reader, self._keys.rule)
         if not has(Feature.PARTITION_EVENTS):
             keys = {window: key if key == self._keys.own_key else None for window, key in keys.items()}
         self._warn_of_nameless(keys, shared)
-        known = self._journal.known_keys(source_key, self._reader, windows, [key for key in keys.values() if key])
+        known = self._journal.known_keys(source_keys, self._reader, windows, [key for key in keys.values() if key])
         return dict(self._unique(keys, known))
 
     def _warn_of_nameless(self, keys: _Keys, shared: Collection[Window]) -> None:
@@ -233,7 +270,7 @@ class Announcement:
         return key is None and self._keys.own_key is not None and self._keys.key_format is not None
 
     def _unique(self, keys: _Keys, known: Known) -> Iterator[tuple[Window, str | None]]:
-        taken = {key: window for window, key in known.keys.items()}
+        taken = dict(known.taken)
         for window, key in keys.items():
             other = None if key is None else taken.get(key, window)
             if other not in (None, window):
@@ -270,14 +307,9 @@ def _extra(facts: Sequence[_Facts]) -> _Facts:
     return {**facts[-1], "windows": list(facts)}
 
 
-def _facts(window: Window, reader: str, landed: _Landed) -> _Facts:
-    """What the event says of a window of all tables."""
-    return {
-        "window": window.to_json(),
-        "reader": reader,
-        "tables": len({table.sink.asset_uri for table, _ in landed}),
-        "rows": sum(run.rows or 0 for _, run in landed),
-    }
+def _facts(window: Window, reader: str, rows: Sequence[int | None]) -> _Facts:
+    """What the event says of a window of all tables, by the rows of each that has it."""
+    return {"window": window.to_json(), "reader": reader, "tables": len(rows), "rows": sum(filter(None, rows))}
 
 
 def _warn_if_undeclared(context: Context, asset: Asset) -> None:

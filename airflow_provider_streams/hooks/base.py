@@ -63,6 +63,20 @@ class StreamHook(ConnectionHook):
     def of_source(self, source: Source) -> None:
         """Which source the questions are about: planning may need settings of its own for it."""
 
+    def own(self, source: Source) -> Source:
+        """A source that a question is about: one of this connection.
+
+        Raises:
+            InvalidRequest: it has another connection, so the answer would be about another cluster.
+        """
+        if source.conn_id != self.conn_id:
+            raise InvalidRequest(
+                f"{type(self).__name__}({self.conn_id!r}) was asked about {source}, whose conn_id is "
+                f"{source.conn_id!r}: ask {type(self).__name__}({source.conn_id!r}), or give the source the conn_id "
+                f"{self.conn_id!r}"
+            )
+        return source
+
     def planning_options(self) -> dict[str, str]:
         """As `options`, with what only planning needs, and Spark's tasks do not get."""
         return self.options()
@@ -81,6 +95,7 @@ class StreamHook(ConnectionHook):
 
     def readiness(self, question: WindowQuestion) -> Readiness:
         """Whether a window's end is certain."""
+        self.own(question.source)
         if early := question.early(datetime.now(UTC)):
             return question.not_ready(early)
         try:
@@ -91,6 +106,7 @@ class StreamHook(ConnectionHook):
 
     async def areadiness(self, question: WindowQuestion) -> Readiness:
         """As `readiness`, for an event loop."""
+        self.own(question.source)
         if early := question.early(datetime.now(UTC)):
             return question.not_ready(early)
         try:
@@ -122,6 +138,7 @@ class StreamHook(ConnectionHook):
 
     def schemas(self, source: Source) -> Versions:
         """Every version of the schemas of a source's payloads, by its names, the oldest first."""
+        self.own(source)
         with closing(self.system()) as system:
             if not isinstance(system, SchemaKeeper):
                 raise self._cannot(f"show the schemas of {source}")
@@ -207,6 +224,7 @@ class StreamHook(ConnectionHook):
 
     def observe_tail(self, source: Source) -> None:
         """Record in the journal where a source ends now; failures are logged."""
+        self.own(source)
         try:
             with open_journal() as journal, closing(self.system()) as system:
                 observe_tail(journal, system, source)
@@ -215,6 +233,7 @@ class StreamHook(ConnectionHook):
 
     async def aobserve_tail(self, source: Source) -> None:
         """As `observe_tail`, for an event loop."""
+        self.own(source)
         try:
             with closing(await aopen_journal()) as journal:
                 if not await asyncio.to_thread(journal.is_observed_about, source.key, datetime.now(UTC)):

@@ -137,7 +137,7 @@ class PravegaHook(PravegaConnection):
 
     def check(self, source: Source, condition: Condition) -> Readiness:
         """As `StreamHook`."""
-        named = cast("PravegaSource", source)
+        named = self.own(source)
         if isinstance(condition, SchemaAvailable):
             with closing(self.registry(named)) as registry:
                 asked = registry_questions.registry_of(named)
@@ -146,7 +146,7 @@ class PravegaHook(PravegaConnection):
 
     async def acheck(self, source: Source, condition: Condition) -> Readiness:
         """As `StreamHook`; the channel to the controller belongs to the loop that asks first."""
-        named = cast("PravegaSource", source)
+        named = self.own(source)
         if isinstance(condition, SchemaAvailable):
             registry, asked = self.registry(named), registry_questions.registry_of(named)
             try:
@@ -170,7 +170,7 @@ class PravegaHook(PravegaConnection):
         self, source: Source, offered: OfferedSchema, check: Check = "write", policy: str | None = None
     ) -> Compatibility:
         """As `StreamHook`: by the group's policy, or another one of the registry's."""
-        named = cast("PravegaSource", source)
+        named = self.own(source)
         with closing(self.registry(named)) as registry:
             asked = registry_questions.registry_of(named)
             return registry.ask(registry_questions.fits_all(asked, self._streams(named), offered, check, policy))
@@ -182,19 +182,21 @@ class PravegaHook(PravegaConnection):
 
     def place_hold(self, request: HoldRequest) -> dict[str, Any]:
         """As `StreamHook`: a subscriber without readers; it starts at a cut, by default at the head."""
+        self.own(request.source)
         return self.run(hold.place_request(request))
 
     def move_hold(self, request: HoldRequest) -> dict[str, Any]:
         """As `StreamHook`."""
+        self.own(request.source)
         return self.run(hold.move_request(request))
 
     def release_hold(self, source: Source, name: str, reader: str) -> dict[str, Any]:  # noqa: ARG002 - Pravega does not keep it
         """As `StreamHook`: a name is all that Pravega keeps of a hold."""
-        return self.run(hold.release_named(source, name))
+        return self.run(hold.release_named(self.own(source), name))
 
     def holds(self, source: Source, readers: Iterable[str] = ()) -> tuple[Hold, ...]:
         """As `StreamHook`: every subscriber, also those of others; Pravega does not say where one stands."""
-        return self.run(hold.holds(source, readers))
+        return self.run(hold.holds(self.own(source), readers))
 
     # Administration
 

@@ -66,9 +66,13 @@ class PravegaConnection(SettingsHook[Endpoint, "Client", "AsyncClient"], StreamH
         super().__init__(conn_id, system="pravega", options=options)
         self._registry: str | None = None
 
+    def own(self, source: Source) -> PravegaSource:
+        """As `StreamHook`."""
+        return pravega_source(super().own(source))
+
     def of_source(self, source: Source) -> None:
         """As `StreamHook`: a source may name the connection of the registry that has its schemas."""
-        value = cast("PravegaSource", source).value
+        value = self.own(source).value
         self._registry = value.conn_id if isinstance(value, Registry) else None
 
     def options(self) -> dict[str, str]:
@@ -190,11 +194,11 @@ class PravegaConnection(SettingsHook[Endpoint, "Client", "AsyncClient"], StreamH
 
     def holding(self, source: Source, reader: str | None, recorded: Callable[[], Sampled]) -> Holding:
         """As `StreamHook`, by recorded cuts."""
-        return self.run(retention.holding(cast("PravegaSource", source), reader, recorded(), datetime.now(UTC)))
+        return self.run(retention.holding(self.own(source), reader, recorded(), datetime.now(UTC)))
 
     async def aholding(self, source: Source, reader: str | None, recorded: Callable[[], Awaitable[Sampled]]) -> Holding:
         """As `holding`, for an event loop."""
-        rule = retention.holding(cast("PravegaSource", source), reader, await recorded(), datetime.now(UTC))
+        rule = retention.holding(self.own(source), reader, await recorded(), datetime.now(UTC))
         return await self.arun(rule)
 
     def full_names(self, names: list[str]) -> list[str]:

@@ -72,6 +72,10 @@ class PulsarHook(SettingsHook[Endpoint, AdminClient, AsyncAdminClient], StreamHo
         """The client of the admin API: call it with one of `systems.pulsar.client.admin.requests`."""
         return self.client
 
+    def own(self, source: Source) -> PulsarSource:
+        """As `StreamHook`."""
+        return pulsar_source(super().own(source))
+
     def _opened(self, endpoint: Endpoint) -> AdminClient:
         return AdminClient(endpoint)
 
@@ -118,34 +122,36 @@ class PulsarHook(SettingsHook[Endpoint, AdminClient, AsyncAdminClient], StreamHo
 
     def backlog_of(self, source: PulsarSource, subscription: str) -> Backlog:
         """As `backlog`, over all topics of a source."""
-        found = self.answer(topics_of(source))
+        found = self.answer(topics_of(self.own(source)))
         return self.answer(topic_questions.backlog(found, subscription))
 
     def check(self, source: Source, condition: Condition) -> Readiness:
         """As `StreamHook`."""
-        topics = self.answer(topics_of(cast("PulsarSource", source)))
+        topics = self.answer(topics_of(self.own(source)))
         return self.answer(cast("PulsarCondition", condition).rule(topics))
 
     async def acheck(self, source: Source, condition: Condition) -> Readiness:
         """As `StreamHook`: at most one request per partition and call, after the first."""
-        topics = await self._known_topics(cast("PulsarSource", source))
+        topics = await self._known_topics(self.own(source))
         return await self.aanswer(cast("PulsarCondition", condition).rule(topics))
 
     def place_hold(self, request: HoldRequest) -> dict[str, Any]:
         """As `StreamHook`."""
+        self.own(request.source)
         return self.answer(hold.place(request))
 
     def move_hold(self, request: HoldRequest) -> dict[str, Any]:
         """As `StreamHook`."""
+        self.own(request.source)
         return self.answer(hold.move(request))
 
     def release_hold(self, source: Source, name: str, reader: str) -> dict[str, Any]:
         """As `StreamHook`."""
-        return self.answer(hold.release(cast("PulsarSource", source), name, reader))
+        return self.answer(hold.release(self.own(source), name, reader))
 
     def holds(self, source: Source, readers: Iterable[str] = ()) -> tuple[Hold, ...]:  # noqa: ARG002 - it keeps them
         """As `StreamHook`."""
-        return self.answer(hold.holds(cast("PulsarSource", source)))
+        return self.answer(hold.holds(self.own(source)))
 
     def check_schema(
         self, source: Source, offered: OfferedSchema, check: Check = "write", policy: str | None = None
@@ -153,7 +159,7 @@ class PulsarHook(SettingsHook[Endpoint, AdminClient, AsyncAdminClient], StreamHo
         """As `StreamHook`: by the strategy of the topic, or of its namespace."""
         if check == "read" or policy:
             raise InvalidRequest("Pulsar checks schemas only by its topics' strategies: leave out check and policy")
-        topics = self.answer(topics_of(cast("PulsarSource", source)))
+        topics = self.answer(topics_of(self.own(source)))
         found = self.answer(fits(topics, offered))
         refused = {name: one for name, one in found.items() if not one.compatible}
         for name, one in refused.items():
@@ -183,7 +189,7 @@ class PulsarHook(SettingsHook[Endpoint, AdminClient, AsyncAdminClient], StreamHo
         if not _is_asked_for(question):
             return await super()._acheck_ready(question)
         admin = await self.aclient()
-        topics = await self._known_topics(cast("PulsarSource", question.source))
+        topics = await self._known_topics(self.own(question.source))
         await self._load_system()
         from airflow_provider_streams.systems.pulsar.system import check_ready  # noqa: PLC0415
 
@@ -191,7 +197,7 @@ class PulsarHook(SettingsHook[Endpoint, AdminClient, AsyncAdminClient], StreamHo
 
     def holding(self, source: Source, reader: str | None, recorded: Callable[[], Sampled]) -> Holding:  # noqa: ARG002
         """As `StreamHook`, by publish times."""
-        return self.answer(retention.holding(cast("PulsarSource", source), reader, datetime.now(UTC)))
+        return self.answer(retention.holding(self.own(source), reader, datetime.now(UTC)))
 
     async def aholding(
         self,
@@ -200,12 +206,12 @@ class PulsarHook(SettingsHook[Endpoint, AdminClient, AsyncAdminClient], StreamHo
         recorded: Callable[[], Awaitable[Sampled]],  # noqa: ARG002 - not needed
     ) -> Holding:
         """As `holding`, for an event loop."""
-        return await self.aanswer(retention.holding(cast("PulsarSource", source), reader, datetime.now(UTC)))
+        return await self.aanswer(retention.holding(self.own(source), reader, datetime.now(UTC)))
 
     async def _atail_observation(self, source: Source) -> TailObservation:
         """Two requests per topic, after the first, on the connections that all triggers share."""
         admin = await self.aclient()
-        topics = await self._known_topics(cast("PulsarSource", source))
+        topics = await self._known_topics(self.own(source))
         await self._load_system()
         from airflow_provider_streams.systems.pulsar.system import observe_topics  # noqa: PLC0415
 

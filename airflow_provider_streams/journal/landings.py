@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, Insert, Row, and_, exists, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Insert, Row, Subquery, and_, exists, func, insert, or_, select, update
 
 from airflow_provider_streams.journal import row_ids
 from airflow_provider_streams.journal.row_ids import JournalPart
-from airflow_provider_streams.journal.tables import landings, pins, runs
+from airflow_provider_streams.journal.tables import digest, landings, pins, readers, runs, sources
 from airflow_provider_streams.model.sinks.landing import Schema, grown, new_columns
 from airflow_provider_streams.model.window.partition_key import KeyRule
 
@@ -155,7 +155,16 @@ class Landings(JournalPart):
 
 def key_rule(connection: Connection, landing_id: int) -> KeyRule | None:
     """How partition keys of a landing's windows are written; None: its reader's DAG has not told."""
-    kept = connection.execute(select(landings.c.key_rule).where(landings.c.id == landing_id)).scalar()
+    return _rule(connection.execute(select(landings.c.key_rule).where(landings.c.id == landing_id)).scalar())
+
+
+def newest_key_rule(connection: Connection, kept: Subquery) -> KeyRule | None:
+    """Among landings that count (see `current_of`): that of the newest one whose reader's DAG has told."""
+    told = select(landings.c.key_rule).join(kept, landings.c.id == kept.c.id).order_by(landings.c.id.desc())
+    return next((_rule(one) for one in connection.execute(told).scalars() if one is not None), None)
+
+
+def _rule(kept: Sequence[str] | None) -> KeyRule | None:
     return None if kept is None else KeyRule(*kept)
 
 
@@ -166,11 +175,26 @@ def current(connection: Connection, reader_id: int | None) -> StoredLanding | No
     return None if row is None else _stored(row)
 
 
+def current_of(source_keys: Iterable[str], reader: str) -> Subquery:
+    """The `id` and `reader_id` of the landings that count for a reader of these sources."""
+    of_sources = sources.c.digest.in_([digest(one) for one in source_keys])
+    return (
+        select(landings.c.id, landings.c.reader_id)
+        .join(readers, landings.c.reader_id == readers.c.id)
+        .join(sources, readers.c.source_id == sources.c.id)
+        .where(of_sources, readers.c.digest == digest(reader), ~_is_replaced())
+        .subquery()
+    )
+
+
 def all_current(connection: Connection) -> dict[int, StoredLanding]:
     """The landing of each reader that has one, by the reader's number."""
+    return {row.reader_id: _stored(row) for row in connection.execute(select(landings).where(~_is_replaced()))}
+
+
+def _is_replaced() -> ColumnElement[bool]:
     newer = landings.alias()
-    is_replaced = exists().where(newer.c.reader_id == landings.c.reader_id, newer.c.generation > landings.c.generation)
-    return {row.reader_id: _stored(row) for row in connection.execute(select(landings).where(~is_replaced))}
+    return exists().where(newer.c.reader_id == landings.c.reader_id, newer.c.generation > landings.c.generation)
 
 
 def insertion(reader_id: int, new: NewLanding, generation: int, table_id: str | None = None) -> Insert:

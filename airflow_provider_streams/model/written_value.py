@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from typing import Any, Self
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.sinks.templates import is_task_output, is_template
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+_P = ParamSpec("_P")
+_Value = TypeVar("_Value", bound="DataclassInstance")
 
 
 class WrittenValue:
@@ -25,7 +33,7 @@ class WrittenValue:
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Refuse outputs before the constructor takes one for a text or a list."""
         for found in _outputs_in([*args, *kwargs.values()]):
-            given = inspect.signature(cls).bind_partial(*args, **kwargs).arguments
+            given = {**inspect.signature(cls).bind_partial(*args).arguments, **kwargs}
             name = next(name for name, value in given.items() if any(_outputs_in(value)))
             raise InvalidRequest(
                 f"{cls.__name__}: {name} has another task's output, which is known only when a task runs. If the "
@@ -33,6 +41,23 @@ class WrittenValue:
                 "one: `pick >> read`. If not, write the value itself"
             )
         return super().__new__(cls)
+
+
+def takes_field_names(init: Callable[Concatenate[_Value, _P], None]) -> Callable[Concatenate[_Value, _P], None]:
+    """The constructor of a dataclass that also takes its arguments by the names of their fields.
+
+    `dataclasses.replace` gives them so. Where the two differ, the field's metadata names the `argument`, which counts
+    more than the field.
+    """
+
+    @functools.wraps(init)
+    def initialize(self: _Value, /, *args: _P.args, **kwargs: _P.kwargs) -> None:
+        for one in fields(self):
+            if (argument := one.metadata.get("argument")) and one.name in kwargs:
+                kwargs.setdefault(argument, kwargs.pop(one.name))
+        init(self, *args, **kwargs)
+
+    return initialize
 
 
 def _outputs_in(value: object) -> Iterator[object]:

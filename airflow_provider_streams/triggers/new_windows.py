@@ -14,7 +14,7 @@ from airflow_provider_streams.errors import InvalidRequest, InvalidWindow
 from airflow_provider_streams.model.stream.source import Source, check_source
 from airflow_provider_streams.model.window.basis import BasisLike, Cuts, basis_from_json, basis_to_json
 from airflow_provider_streams.model.window.coverage import Coverage, WindowState
-from airflow_provider_streams.model.window.partition_key import KEY_FORMAT, partition_key
+from airflow_provider_streams.model.window.partition_key import KEY_FORMAT, NOTHING, Known, PartitionKeys
 from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.model.window.window_schedule import Every, WindowSchedule, parse_schedule
 from airflow_provider_streams.systems.registry import declaration_of
@@ -38,9 +38,11 @@ class Announcement:
     windows: tuple[Window, ...]
     more: bool
     """There are others."""
+    known: Known = NOTHING
+    """How the reader's DAG writes partition keys."""
 
 
-def to_announce(coverage: Coverage) -> Announcement:
+def to_announce(coverage: Coverage, known: Known = NOTHING) -> Announcement:
     """The complete windows that are not covered, the oldest first; those never tried before those that failed.
 
     What the stream no longer holds is left out, as it cannot be read. Neither that nor windows that fail again and
@@ -48,7 +50,7 @@ def to_announce(coverage: Coverage) -> Announcement:
     """
     wanted = [item for item in coverage.windows if item.state not in ("covered", "lost")]
     chosen = sorted(wanted, key=_urgency)[:MOST_WINDOWS]
-    return Announcement(tuple(sorted(item.window for item in chosen)), len(wanted) > len(chosen))
+    return Announcement(tuple(sorted(item.window for item in chosen)), len(wanted) > len(chosen), known)
 
 
 def _urgency(item: WindowState) -> tuple[int, datetime]:
@@ -74,7 +76,8 @@ class NewWindowsTrigger(HookedTrigger, WatchTrigger):
         basis: as the read's, without a user's cuts; or as `model.window.basis.basis_to_json` gives it, or that as
             JSON text.
         offset: of the edges of windows of one length from midnight (UTC), or its seconds.
-        key_format: how a window's start is written as partition key, in the time zone of its window schedule.
+        key_format: how a window's start is written as partition key, in the time zone of its window schedule, until the
+            DAG that reads these windows for `reader` has noted how its timetable writes keys.
         poll_interval: seconds between two looks.
         repeat_seconds: how often windows are announced again while they are not covered.
     """
@@ -150,13 +153,15 @@ class NewWindowsTrigger(HookedTrigger, WatchTrigger):
             journal.store_source(self.source.key, source_to_json(self.source))
             self._is_introduced = True
         since = journal.watched_from(self.source.key, reader, newest.start)
-        return to_announce(journal.stretches(self.source.key, reader, since, newest.end, self.window_schedule))
+        known = journal.known_keys([self.source.key], reader, [newest], [])
+        return to_announce(journal.stretches(self.source.key, reader, since, newest.end, self.window_schedule), known)
 
     def _news(self, found: Announcement) -> News | None:
         windows = found.windows
         if not windows:
             return None
-        keys = [partition_key(window, self.window_schedule, self.key_format) for window in windows]
+        rules = PartitionKeys(key_format=self.key_format)
+        keys = [rules.key(window, self.window_schedule, found.known) for window in windows]
         named = [{**window.to_json(), "partition_key": key} for window, key in zip(windows, keys, strict=True)]
         payload = {
             "source": str(self.source),

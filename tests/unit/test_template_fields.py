@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -313,6 +314,17 @@ def test_another_tasks_output_is_refused_by_each_field_of_a_value(cls, name):
             message = rf"^{cls.__name__}: {name} has another task's output, .*{{{{ task_instance\.xcom_pull\(.*'pick'"
             with pytest.raises(InvalidRequest, match=message):
                 made(cls, name, given)
+
+
+def test_a_replaced_field_that_is_another_tasks_output_is_refused_by_its_name():
+    with DAG("outputs", schedule=None, start_date=WINDOW.start):
+
+        @task
+        def pick() -> str:
+            return "shop/orders"
+
+        with pytest.raises(InvalidRequest, match="PravegaSource: streams has another task's output"):
+            replace(PravegaSource("shop/orders"), streams=pick())
 
 
 def test_the_argument_of_a_mapped_group_is_refused_by_the_field_that_has_it():

@@ -29,6 +29,7 @@ from airflow_provider_streams.operators.pravega import PravegaCreateStreamOperat
 from airflow_provider_streams.operators.pulsar import PulsarCompactTopicOperator
 from airflow_provider_streams.operators.schemas import CheckSchemaCompatibilityOperator
 from airflow_provider_streams.sensors.cuts import CutAvailableSensor
+from airflow_provider_streams.sensors.pulsar import PulsarBacklogSensor
 from airflow_provider_streams.sensors.schemas import SchemaAvailableSensor
 
 TEN = datetime(2026, 11, 20, 10, tzinfo=UTC)
@@ -117,6 +118,29 @@ def test_texts_without_templates_stay_as_they_are(native):
 )
 def test_what_renders_to_nothing_is_no_default(name, task, x, native):
     with pytest.raises(InvalidRequest, match=rf"\b{name}\b(: the template .* gave no value| is .*got )"):
+        rendered(task(), x, native=native)
+
+
+@BOTH
+@pytest.mark.parametrize("x", ["{{ ds }}", "orders_{% if x %}"])
+@pytest.mark.parametrize(
+    ("name", "task"),
+    [
+        ("reader", lambda: read(reader=X)),
+        ("spark_conn_id", lambda: read(spark_conn_id=X)),
+        ("name", lambda: HoldRetentionOperator(task_id="hold", source=PulsarSource("t"), reader="r", name=X)),
+        ("recorder", lambda: RecordCutsOperator(task_id="record", sources=PulsarSource("t"), recorder=X)),
+        ("subscription", lambda: PulsarBacklogSensor(task_id="b", topic="t", subscription=X, entries=1)),
+        (
+            "schema_name",
+            lambda: CheckSchemaCompatibilityOperator(
+                task_id="check", source=PulsarSource("t"), schema="{}", schema_type="JSON", schema_name=X
+            ),
+        ),
+    ],
+)
+def test_a_name_that_is_still_a_template_is_refused_by_its_field(name, task, x, native):
+    with pytest.raises(InvalidRequest, match=rf"\b{name} is a text without"):
         rendered(task(), x, native=native)
 
 

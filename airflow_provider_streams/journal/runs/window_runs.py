@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import Connection, Text, or_, select, type_coerce, update
+from sqlalchemy import Connection, Row, Text, and_, or_, select, type_coerce, update
 
 from airflow_provider_streams.errors import PlanMismatch
 from airflow_provider_streams.journal import landings, pruning
@@ -25,7 +25,7 @@ from airflow_provider_streams.model.plan.plan import Plan
 from airflow_provider_streams.model.plan.range_pruning import Proof
 from airflow_provider_streams.model.plan.receipt import Receipt
 from airflow_provider_streams.model.sinks.landing import Landed
-from airflow_provider_streams.model.window.partition_key import NOTHING, Known
+from airflow_provider_streams.model.window.partition_key import NOTHING, KeyRule, Known
 from airflow_provider_streams.model.window.window import Window
 
 MOST_PROOFS: Final = 64
@@ -215,25 +215,31 @@ class WindowRuns(JournalPart):
                     others = (is_window(runs, row["reader_id"], moves.window_of(row)), runs.c.id != number)
                     connection.execute(update(runs).where(*others).values(announced_key=None))
 
-    def known_keys(self, source_key: str, reader: str, windows: Collection[Window], keys: Sequence[str]) -> Known:
+    def known_keys(
+        self, source_keys: Sequence[str], reader: str, windows: Collection[Window], keys: Sequence[str]
+    ) -> Known:
         """How partition keys of a reader's windows are written, and under which ones they were announced.
 
-        Of its present landing: all windows among these ones, and those of these keys.
+        Of its present landings of these sources: all windows among these ones, and those of these keys.
         """
-        with self._reading(source_key, reader) as (connection, reader_id):
-            if (kept := landings.current(connection, reader_id)) is None or not windows:
-                return NOTHING
-            found = select(runs.c.window_start, runs.c.window_end, runs.c.announced_key).where(
-                runs.c.reader_id == reader_id, moves.covered_under(kept.id), runs.c.announced_key.is_not(None)
-            )
-            among = runs.c.window_start.between(min(one.start for one in windows), max(one.start for one in windows))
-            rules = [
-                among,
-                *(runs.c.announced_key.in_(keys[at : at + _AT_ONCE]) for at in range(0, len(keys), _AT_ONCE)),
-            ]
-            rows = [row for rule in rules for row in connection.execute(found.where(rule).order_by(runs.c.id))]
-            told = {Window(row.window_start, row.window_end): row.announced_key for row in rows}
-            return Known(landings.key_rule(connection, kept.id), told)
+        if not windows:
+            return NOTHING
+        among = runs.c.window_start.between(min(one.start for one in windows), max(one.start for one in windows))
+        which = or_(among, *(runs.c.announced_key.in_(some) for some in _parts(keys)))
+        announced = select(runs.c.id, runs.c.window_start, runs.c.window_end, runs.c.announced_key).where(
+            runs.c.state == "covered", runs.c.announced_key.is_not(None), which
+        )
+        rules: list[KeyRule | None] = []
+        rows: list[Row[Any]] = []
+        with self._database.reading() as connection:
+            for some in _parts(source_keys):
+                kept = landings.current_of(some, reader)
+                rules.append(landings.newest_key_rule(connection, kept))
+                rows += connection.execute(
+                    announced.join(kept, and_(runs.c.reader_id == kept.c.reader_id, runs.c.landing_id == kept.c.id))
+                )
+        told = [(row.announced_key, Window(row.window_start, row.window_end)) for row in sorted(rows)]
+        return Known(next(filter(None, rules), None), {window: key for key, window in told}, dict(told))
 
     def confirm(self, numbers: Iterable[int]) -> None:
         """Airflow has the asset events of these runs."""
@@ -247,6 +253,11 @@ class WindowRuns(JournalPart):
         with self._database.writing() as connection:
             for number in numbers:
                 connection.execute(update(runs).where(runs.c.id == number).values(values))
+
+
+def _parts(values: Sequence[str]) -> Iterator[Sequence[str]]:
+    """So many that a statement of any database takes them as its variables."""
+    return (values[at : at + _AT_ONCE] for at in range(0, len(values), _AT_ONCE))
 
 
 def _proofs(connection: Connection, reader_id: int | None, window: Window) -> tuple[Proof, ...]:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyiceberg.exceptions import CommitFailedException, ValidationException
 from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.io import FileIO
+from pyiceberg.io.pyarrow import _dataframe_to_data_files
 from pyiceberg.table import Table, TableProperties, Transaction
 
 from airflow_provider_streams.errors import (
@@ -177,16 +178,22 @@ class Replacement:
         return change
 
     def _remove(self, change: Transaction, io: FileIO, held: HeldFiles, facts: dict[str, str]) -> None:
-        """Remove the files that share time with the window, and write again what else is in them."""
+        """Remove the files that share time with the window, and write again what else is in them.
+
+        In one snapshot, so that none lacks rows of other windows.
+        """
         if not held.files:
             return
         with change.update_snapshot(snapshot_properties=facts).overwrite() as overwrite:
             overwrite.delete_by_predicate(held.manifests)  # which manifests are opened; all, without it
             for one in held.files:
                 overwrite.delete_data_file(one.task.file)
-        for one in held.files:
-            if not one.is_within(self.window):  # compacted into one file with other rows, or written so by others
-                change.append(rows_beside(change.table_metadata, io, one.task, self.window), facts)
+                if one.is_within(self.window):
+                    continue
+                # compacted into one file with other rows, or written so by others; one after the other in memory
+                beside = rows_beside(change.table_metadata, io, one.task, self.window)
+                for file in _dataframe_to_data_files(change.table_metadata, beside, io) if len(beside) else ():
+                    overwrite.append_data_file(file)
 
     def _properties(self, change: Transaction, *, has_files: bool, is_ours: bool) -> dict[str, str]:
         """What the table's properties lack."""

@@ -42,6 +42,8 @@ class Known(NamedTuple):
     """Of the DAG that reads them; None: its timetable has not told."""
     keys: Mapping[Window, str] = {}
     """Under which ones windows were announced."""
+    taken: Mapping[str, Window] = {}
+    """Which window was announced under a key."""
 
 
 NOTHING: Final = Known()

@@ -17,7 +17,7 @@ from airflow_provider_streams.model.stream.key_selection import Selection, key_t
 from airflow_provider_streams.model.stream.source import Source, in_uri
 from airflow_provider_streams.model.texts import check_conn_id, check_names, check_optional_names, several_names
 from airflow_provider_streams.model.window.basis import Basis, EventTime
-from airflow_provider_streams.model.written_value import WrittenValue
+from airflow_provider_streams.model.written_value import WrittenValue, takes_field_names
 
 EventTimeUnit = Literal["s", "ms", "us"]
 """Since 1970."""
@@ -62,6 +62,7 @@ class PravegaSource(WrittenValue):
     event_time_unit: EventTimeUnit = "ms"
     value: Payload | None = None
 
+    @takes_field_names
     def __init__(
         self,
         stream: str | Iterable[str] = (),

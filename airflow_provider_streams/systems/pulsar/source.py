@@ -15,7 +15,7 @@ from airflow_provider_streams.model.sinks.templates import is_template
 from airflow_provider_streams.model.stream.key_selection import Selection, joined_slots, key_texts
 from airflow_provider_streams.model.stream.source import Source, in_uri
 from airflow_provider_streams.model.texts import check_conn_id, check_optional_names, several, several_names
-from airflow_provider_streams.model.written_value import WrittenValue
+from airflow_provider_streams.model.written_value import WrittenValue, takes_field_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,7 @@ class PulsarSource(WrittenValue):
     key_hash_ranges: tuple[tuple[int, int], ...] = ()
     """Empty: all."""
 
+    @takes_field_names
     def __init__(
         self,
         topics: str | Iterable[str] = (),

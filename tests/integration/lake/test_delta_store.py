@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 
+import pyarrow.fs as pafs
 import pytest
 from deltalake import DeltaTable
 
@@ -12,6 +13,7 @@ from airflow_provider_streams import DeltaSink
 from airflow_provider_streams.errors import CommitStateUnknown, SinkError, TableUnavailable
 from airflow_provider_streams.lake import connections
 from airflow_provider_streams.lake.delta import transaction_log as delta_log
+from airflow_provider_streams.lake.delta.table_version import entry_of
 from airflow_provider_streams.lake.delta.writer import DeltaWriter, storage_of
 from airflow_provider_streams.model.sinks.landing import TableState
 from tests.integration.lake import duck
@@ -64,6 +66,50 @@ def test_windows_are_landed_replaced_and_emptied_as_another_reader_sees(sink):
     ]
     later = table.filter("window_start >= '2026-11-20 13:00:00+00' AND id >= 104")
     assert [row["id"] for row in later.to_arrow_table().to_pylist()] == [104]
+
+
+@pytest.fixture
+def seen(sink):
+    """The version with one window, loaded a while ago."""
+    land(sink, hour(0), rows_of(0, 10))
+    loaded = delta_log.load(storage_of(sink))
+    return delta_log.SeenVersion(storage_of(sink), loaded), loaded.number
+
+
+def test_what_others_landed_meanwhile_follows_the_version_that_was_loaded(sink, seen):
+    version, number = seen
+    for later in (1, 2):
+        land(plain(sink), hour(later), rows_of(later * 100, 5))
+    newest = version.newest()
+    assert (newest.number, set(newest.contents())) == (number + 2, {hour(0), hour(1), hour(2)})
+
+
+@pytest.mark.parametrize("rows", [10, 1000], ids=["by its time", "by its size"])
+def test_a_table_that_was_made_again_is_not_taken_for_the_version_that_was_loaded(sink, seen, rows):
+    version, number = seen
+    system, root = storage_of(sink).open()
+    made = system.get_file_info(entry_of(root, number)).mtime
+    remove(system, root)
+    assert version.newest() is None
+    while modified(system, f"{root}-clock") <= made:  # the store tells whole seconds
+        pass
+    land(plain(sink), hour(3), rows_of(0, rows))
+    newest = version.newest()
+    assert (newest.number, set(newest.contents())) == (number, {hour(3)})
+
+
+def remove(system, root):
+    """A table, with the folders that this store keeps for it."""
+    inside = system.get_file_info(pafs.FileSelector(root, recursive=True))
+    for one in sorted(inside, key=lambda one: one.path, reverse=True):
+        (system.delete_file if one.is_file else system.delete_dir)(one.path)
+
+
+def modified(system, path):
+    """The store's time now."""
+    with system.open_output_stream(path) as file:
+        file.write(b"now")
+    return system.get_file_info(path).mtime
 
 
 @pytest.mark.slow_except("lost")

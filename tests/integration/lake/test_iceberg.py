@@ -422,6 +422,24 @@ def test_many_at_once_end_with_every_window(sink):
     assert held(sink) == {hour(number): [10 * number, 10 * number + 1] for number in range(4)}
 
 
+def test_files_of_several_windows_are_taken_apart_in_one_snapshot(catalog):
+    sink = new_table(partition_by=None)
+    for number in range(2):
+        land(sink, hour(number), rows_of(100 * number, 6))
+    table = table_of(sink)
+    rows = table.scan().to_arrow()
+    table.overwrite(rows.slice(0, 0))
+    for part in range(3):  # each file has rows of both windows
+        table.append(rows.take(list(range(part, 12, 3))))
+    assert len(stored_files(sink)) >= 3
+    before = table_of(sink).snapshots()
+    land(sink, hour(0), rows_of(0, 2))
+    assert held(sink) == {hour(0): [0, 1], hour(1): list(range(100, 106))}
+    later = [one for one in table_of(sink).snapshots() if one not in before]
+    beside = [table_of(sink).scan("id >= 100", snapshot_id=one.snapshot_id).to_arrow().num_rows for one in later]
+    assert beside == [6, 6], "what is replaced is removed, and then added: no snapshot lacks the other window's rows"
+
+
 @on_both
 def test_compacted_files_are_taken_apart(sink):
     land(sink, hour(0), rows_of(0, 3))

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from stream_servers.waiting import wait_until
-from tests.gate.__main__ import command_of, main, run_tier
+from tests.gate.__main__ import Runner, command_of, main, run_tier
 from tests.gate.lanes import LANES, PIPELINE, Lane, Tier
 from tests.gate.record import MOST_FAILURES, record_of
 from tests.gate.recorder import RECORD
@@ -211,6 +211,15 @@ def test_an_interrupted_run_starts_no_other_lane(gate, tmp_path):
     assert b"KeyboardInterrupt" in error
     assert process.returncode != 0
     assert not (tmp_path / "next").exists()
+
+
+def test_a_runner_that_has_ended_starts_no_lane(tmp_path):
+    runner = Runner(tmp_path, "")
+    runner.end()
+    with pytest.raises(InterruptedError, match=r"test_a\.py"):
+        runner.run(Lane("test_a.py", ["test_a.py"]))
+    assert runner.processes == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_run_that_is_told_to_end_ends_its_lane(gate, tmp_path):

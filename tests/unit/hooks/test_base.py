@@ -1,17 +1,23 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 
-from airflow_provider_streams import PulsarSource
+from airflow_provider_streams import PravegaSource, PulsarSource, Window
 from airflow_provider_streams.connections.settings import given_values, layer, resolve
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.base import StreamHook, hook_for
+from airflow_provider_streams.hooks.pravega import PravegaHook
+from airflow_provider_streams.hooks.pulsar import PulsarHook
+from airflow_provider_streams.model.stream.hold import HoldRequest
 from airflow_provider_streams.systems.connection.option import Option
 from airflow_provider_streams.systems.registry import declaration_of, known, load
+from airflow_provider_streams.systems.schemas import OfferedSchema, SchemaAvailable
 from airflow_provider_streams.systems.source_json import source_from_json, source_to_json
 from airflow_provider_streams.testing.fake import FakeSource, FakeSystem
+from airflow_provider_streams.windows.plan.readiness import WindowQuestion
 
 OPTIONS = (Option("url", "", aliases=("service.url",)), Option("token", "", secret=True), Option("token_file", ""))
 
@@ -118,3 +124,42 @@ def test_an_unknown_system_is_refused():
 
 def test_a_system_without_a_hook_of_its_own_takes_its_connections_extras():
     assert type(hook_for(FakeSource())) is StreamHook
+
+
+@pytest.mark.parametrize(
+    ("hook", "source"),
+    [
+        (PulsarHook(), PulsarSource("orders", conn_id="other")),
+        (PravegaHook(), PravegaSource("shop/orders", conn_id="other")),
+        (StreamHook("fake_default", system="fake"), FakeSource(conn_id="other")),
+    ],
+    ids=["pulsar", "pravega", "fake"],
+)
+async def test_a_source_of_another_connection_is_refused_by_name(hook, source):
+    window = Window(datetime(2026, 11, 20, 10, tzinfo=UTC), datetime(2026, 11, 20, 11, tzinfo=UTC))
+    question = WindowQuestion(source, window, declaration_of(source.system).basis())
+    asked = [
+        lambda: hook.own(source),
+        lambda: hook.readiness(question),
+        lambda: hook.schemas(source),
+        lambda: hook.observe_tail(source),
+    ]
+    if not isinstance(source, FakeSource):
+        held = HoldRequest(source, "hold", "reader")
+        asked += [
+            lambda: hook.of_source(source) if isinstance(hook, PravegaHook) else hook.backlog_of(source, "s"),
+            lambda: hook.check(source, SchemaAvailable()),
+            lambda: hook.check_schema(source, OfferedSchema("avro", "{}")),
+            lambda: hook.place_hold(held),
+            lambda: hook.move_hold(held),
+            lambda: hook.release_hold(source, "hold", "reader"),
+            lambda: hook.holds(source),
+            lambda: hook.holding(source, None, list),
+        ]
+    refusal = r"Hook\('\w+_default'\) was asked about .*, whose conn_id is 'other': ask \w+Hook\('other'\)"
+    for ask in asked:
+        with pytest.raises(InvalidRequest, match=refusal):
+            ask()
+    for ask_in_loop in (lambda: hook.areadiness(question), lambda: hook.aobserve_tail(source)):
+        with pytest.raises(InvalidRequest, match=refusal):
+            await ask_in_loop()

@@ -190,6 +190,21 @@ def test_a_fork_uses_connections_of_its_own(url):
     assert child.exitcode == 0
 
 
+def test_journals_of_one_url_share_an_engine_and_one_that_closes_leaves_the_others(url, tmp_path):
+    first, second, other = Database(url), Database(url), Database(f"sqlite:///{tmp_path / 'other.db'}")
+    assert first._engine is second._engine
+    assert first._engine is not other._engine
+    with first.writing() as connection:
+        connection.execute(source("a"))
+        second.close()
+        connection.execute(source("b"))
+    first.close()
+    with second.reading() as connection:
+        assert connection.execute(select(sources.c.source_key)).scalars().all() == ["a", "b"]
+    with other.reading() as connection:
+        assert connection.execute(select(sources.c.source_key)).scalars().all() == []
+
+
 def test_journal_errors_survive_pickling():
     error = pickle.loads(pickle.dumps(JournalUnavailable("journal.db: locked")))  # noqa: S301
     assert (type(error), str(error), error.retryable) == (JournalUnavailable, "journal.db: locked", True)

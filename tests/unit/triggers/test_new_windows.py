@@ -6,11 +6,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from airflow_provider_streams.errors import InvalidRequest, InvalidWindow
+from airflow_provider_streams.journal.landings import NewLanding
 from airflow_provider_streams.journal.runs.run_records import TaskInstanceKey
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.model.plan.receipt import compare
-from airflow_provider_streams.model.sinks.landing import Landed
+from airflow_provider_streams.model.sinks.landing import Landed, Landing
 from airflow_provider_streams.model.window.basis import Cuts, PublishTime
+from airflow_provider_streams.model.window.partition_key import KeyRule
 from airflow_provider_streams.model.window.readiness import Readiness
 from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
@@ -132,6 +134,17 @@ async def test_all_complete_windows_that_are_not_covered_are_named(journal, cloc
     assert news.payload["partition_keys"] == ["2026-11-20T10:00:00", "2026-11-20T11:00:00", "2026-11-20T12:00:00"]
     assert (news.payload["partition_key"], news.payload["more"]) == ("2026-11-20T12:00:00", False)
     assert news.again
+
+
+async def test_windows_have_the_keys_of_the_dag_that_reads_them(journal, clock):
+    new = NewLanding(Landing(None).to_json(), "1h", "publish")
+    journal.land_as(SOURCE.key, READER, new, after=None)
+    cover(journal, 0)
+    journal.note_key_rule(SOURCE.key, READER, KeyRule("%d.%H", "Europe/Berlin"))
+    clock(3.2)
+    news = await watching(TEN + 3 * HOUR)[0].poll()
+    assert news.payload["partition_keys"] == ["20.11", "20.12", "20.13"]
+    assert news.payload["partition_key"] == "20.13"
 
 
 async def test_a_window_that_is_not_complete_waits_and_the_one_before_it_does_not(journal, clock):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from airflow_provider_streams.model.sinks.table_sink import TableSink
     from airflow_provider_streams.model.window.basis import Chained, Cuts, EventTime, PublishTime, RecordedCuts
     from airflow_provider_streams.model.window.window import Window
-    from airflow_provider_streams.operators.asset_events import AnnounceWindowsOperator
+    from airflow_provider_streams.operators.announcement import AnnounceWindowsOperator
     from airflow_provider_streams.operators.backfill import BackfillWindowsOperator
     from airflow_provider_streams.operators.cuts import RecordCutsOperator
     from airflow_provider_streams.operators.doctor import StreamsDoctorOperator

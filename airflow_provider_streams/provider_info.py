@@ -71,7 +71,7 @@ def get_provider_info() -> dict[str, Any]:
                 "python-modules": [
                     "airflow_provider_streams.operators.read",
                     "airflow_provider_streams.operators.backfill",
-                    "airflow_provider_streams.operators.asset_events",
+                    "airflow_provider_streams.operators.announcement",
                     "airflow_provider_streams.operators.retention",
                     "airflow_provider_streams.operators.holds",
                     "airflow_provider_streams.operators.schemas",

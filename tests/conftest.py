@@ -22,8 +22,8 @@ from hypothesis import core, settings
 from hypothesis.internal.conjecture import providers
 
 from airflow_provider_streams import redaction
-from airflow_provider_streams.spark.launch.java import find_java
-from airflow_provider_streams.spark.launch.java_home import spark_java_home
+from airflow_provider_streams.spark.launch.java_home_for_spark import spark_java_home
+from airflow_provider_streams.spark.launch.java_search import find_java
 from tests.seeds import VARIABLES, chosen_seed, examples
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from airflow_provider_streams.airflow_runtime.spark_submit import SubmitLauncher
 from airflow_provider_streams.connections.extra import extra_of
 from airflow_provider_streams.connections.spark_connection import CONNECT, TYPES, check_spark_connection
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.model.extras import require
+from airflow_provider_streams.model.optional_dependencies import require
 from airflow_provider_streams.model.sinks.untouched import left_untouched, mark_untouched, table_untouched
 from airflow_provider_streams.spark.launch import cancellation, preflight
 from airflow_provider_streams.spark.launch.settings import SparkSettings

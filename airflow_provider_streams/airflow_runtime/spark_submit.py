@@ -18,8 +18,8 @@ from airflow_provider_streams.connections.extra import extra_of
 from airflow_provider_streams.errors import InvalidRequest, PreflightFailed
 from airflow_provider_streams.model.sinks.untouched import mark_untouched
 from airflow_provider_streams.spark.launch import cancellation, effective_settings, spark_home, variables
-from airflow_provider_streams.spark.launch.java import JavaMissing, find_java
-from airflow_provider_streams.spark.launch.java_home import spark_java_home
+from airflow_provider_streams.spark.launch.java_home_for_spark import spark_java_home
+from airflow_provider_streams.spark.launch.java_search import JavaMissing, find_java
 from airflow_provider_streams.spark.launch.settings import JAVA_HOME, SparkSettings
 
 if TYPE_CHECKING:

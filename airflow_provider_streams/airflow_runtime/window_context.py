@@ -13,7 +13,7 @@ from airflow.providers.common.compat.sdk import conf
 from airflow_provider_streams.airflow_runtime import metrics, spark_launch
 from airflow_provider_streams.connections.journal import open_journal
 from airflow_provider_streams.hooks.base import hook_for
-from airflow_provider_streams.model.extras import MODULES, require
+from airflow_provider_streams.model.optional_dependencies import MODULES, require
 from airflow_provider_streams.spark.launch.settings import SMALL_PLAN_BYTES, SparkSettings
 from airflow_provider_streams.systems.source_json import source_to_json
 from airflow_provider_streams.windows.run.window_context import WindowContext

@@ -26,9 +26,9 @@ from airflow_provider_streams.systems import registry
 from airflow_provider_streams.systems.connection.address import AddressRules, scheme_of
 from airflow_provider_streams.systems.connection.contradiction import check_one_credential, contradiction
 from airflow_provider_streams.systems.connection.endpoint import check_text
+from airflow_provider_streams.systems.connection.endpoint_fields import without_credentials
 from airflow_provider_streams.systems.connection.option import Option
 from airflow_provider_streams.systems.connection.secret_references import shown_place
-from airflow_provider_streams.systems.connection.settings import without_credentials
 
 NOT_SET = "not set"
 CONNECTION = "connection"

@@ -10,11 +10,11 @@ from airflow_provider_streams.doctor.finding import Finding, Notes
 from airflow_provider_streams.doctor.schema import planned
 from airflow_provider_streams.doctor.setup import Setup
 from airflow_provider_streams.errors import StorageFull, StreamsError, TableUnavailable
-from airflow_provider_streams.errors.counted import counted
+from airflow_provider_streams.errors.counts import counted
 from airflow_provider_streams.hooks.base import StreamHook
 from airflow_provider_streams.lake import connections
 from airflow_provider_streams.lake.registry import writer_of
-from airflow_provider_streams.model.extras import MODULES, require
+from airflow_provider_streams.model.optional_dependencies import MODULES, require
 from airflow_provider_streams.model.sinks.landing import Landing, TableMark, TableState, TableTerms
 from airflow_provider_streams.model.sinks.placeholders import is_fan_out
 from airflow_provider_streams.windows.claim.schema_compatibility import check_rows

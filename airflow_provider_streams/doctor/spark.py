@@ -14,7 +14,7 @@ from airflow_provider_streams.airflow_runtime import spark_launch
 from airflow_provider_streams.doctor.finding import Finding, Notes
 from airflow_provider_streams.errors import StreamsError, TaskCancelled
 from airflow_provider_streams.spark.launch.embedded import java_for, startable
-from airflow_provider_streams.spark.launch.java import NEEDED
+from airflow_provider_streams.spark.launch.java_search import NEEDED
 from airflow_provider_streams.spark.launch.setting_rules import broken_rules
 from airflow_provider_streams.spark.launch.settings import SparkSettings
 

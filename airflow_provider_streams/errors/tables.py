@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from airflow_provider_streams.errors.base import StreamsError, as_sentence, because, listed
-from airflow_provider_streams.errors.counted import counted
+from airflow_provider_streams.errors.counts import counted
 
 
 class RowCountDecreased(StreamsError):

@@ -9,9 +9,9 @@ from airflow.sdk import BaseHook
 from airflow_provider_streams.connections.table_properties import properties_of
 from airflow_provider_streams.hooks.testable_connection import TestableConnection
 from airflow_provider_streams.lake import connections
-from airflow_provider_streams.model.extras import importing
+from airflow_provider_streams.model.optional_dependencies import importing
 from airflow_provider_streams.model.sinks.sink import IcebergSink
-from airflow_provider_streams.systems.connection.settings import without_credentials
+from airflow_provider_streams.systems.connection.endpoint_fields import without_credentials
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog

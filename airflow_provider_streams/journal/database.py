@@ -26,7 +26,7 @@ from sqlalchemy.exc import (
 from airflow_provider_streams.errors import JournalError, JournalUnavailable, as_sentence
 from airflow_provider_streams.errors.databases import Meaning, meaning_of
 from airflow_provider_streams.journal import migrate
-from airflow_provider_streams.model.extras import importing
+from airflow_provider_streams.model.optional_dependencies import importing
 from airflow_provider_streams.redaction import redact
 
 BUSY_SECONDS: Final = 30

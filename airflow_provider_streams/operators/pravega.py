@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseOperator
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.errors.counted import counted
+from airflow_provider_streams.errors.counts import counted
 from airflow_provider_streams.hooks.pravega import PravegaHook
 from airflow_provider_streams.hooks.pravega_connection import one_stream
 from airflow_provider_streams.retry import terminal_errors

@@ -11,7 +11,7 @@ Each server is a context manager with one life cycle (`base.Server`): `start`, `
 
 from __future__ import annotations
 
-from airflow_provider_streams.spark.launch.java import JavaMissing
+from airflow_provider_streams.spark.launch.java_search import JavaMissing
 from stream_servers.base import Server, ServerFailed
 from stream_servers.debezium import DebeziumServer
 from stream_servers.debian import PackageMissing

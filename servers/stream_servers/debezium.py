@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from airflow_provider_streams.spark.launch.java import find_java
+from airflow_provider_streams.spark.launch.java_search import find_java
 from stream_servers.base import Server
 from stream_servers.bundles import DEBEZIUM, DEBEZIUM_VERSION
 from stream_servers.fetch import fetch

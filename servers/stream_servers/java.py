@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from airflow_provider_streams.spark.launch.java import MINIMUM_VERSION, Java, find_java
+from airflow_provider_streams.spark.launch.java_search import MINIMUM_VERSION, Java, find_java
 from stream_servers.bundles import COMPILER
 from stream_servers.cache import cached
 from stream_servers.fetch import jars

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import httpx
 
-from airflow_provider_streams.spark.launch.java import find_java
+from airflow_provider_streams.spark.launch.java_search import find_java
 from stream_servers import tokens
 from stream_servers.base import Server
 from stream_servers.bundles import PRAVEGA, PRAVEGA_VERSION

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 
 import httpx
 
-from airflow_provider_streams.spark.launch.java import find_java
+from airflow_provider_streams.spark.launch.java_search import find_java
 from stream_servers import tokens
 from stream_servers.base import Server
 from stream_servers.bundles import PULSAR, PULSAR_VERSION

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import httpx
 
-from airflow_provider_streams.spark.launch.java import find_java
+from airflow_provider_streams.spark.launch.java_search import find_java
 from stream_servers.base import Server
 from stream_servers.bundles import PULSAR
 from stream_servers.fetch import fetch

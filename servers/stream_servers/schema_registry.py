@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from airflow_provider_streams.spark.launch.java import find_java
+from airflow_provider_streams.spark.launch.java_search import find_java
 from stream_servers.base import Server
 from stream_servers.bundles import SCHEMA_REGISTRY, SCHEMA_REGISTRY_VERSION
 from stream_servers.fetch import jars

@@ -14,7 +14,7 @@ from airflow_provider_streams.airflow_features import Feature, has
 from airflow_provider_streams.airflow_runtime import asset_events
 from airflow_provider_streams.connections.journal import open_journal
 from airflow_provider_streams.errors import ReadStalled
-from airflow_provider_streams.operators.asset_events import AnnounceWindowsOperator
+from airflow_provider_streams.operators.announcement import AnnounceWindowsOperator
 from airflow_provider_streams.operators.backfill import BackfillWindowsOperator
 from airflow_provider_streams.operators.read import ReadWindowOperator
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource

@@ -14,8 +14,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from airflow_provider_streams.spark.launch.java import find_java
-from airflow_provider_streams.spark.launch.java_home import spark_java_home
+from airflow_provider_streams.spark.launch.java_home_for_spark import spark_java_home
+from airflow_provider_streams.spark.launch.java_search import find_java
 from stream_servers.bundles import SPARK_AVRO
 from stream_servers.fetch import jars
 

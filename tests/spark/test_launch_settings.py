@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_streams.model.sinks.sink import ParquetSink
-from airflow_provider_streams.spark.launch.java import find_java
+from airflow_provider_streams.spark.launch.java_search import find_java
 from tests.spark.test_launch import KEY, settings_in, start
 
 # each starts a JVM: half a minute on a quiet machine, many on a busy one

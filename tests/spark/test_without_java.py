@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_streams.model.sinks.sink import ParquetSink
-from airflow_provider_streams.spark.launch.java import find_java
+from airflow_provider_streams.spark.launch.java_search import find_java
 from stream_servers import QUICK_START, PravegaServer, PulsarServer, SchemaRegistryServer
 from stream_servers.java import run_java
 from tests.spark.test_launch import landed, start

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from airflow_provider_streams.cli.action import command
 from airflow_provider_streams.cli.output import answer_data, answer_rows
-from airflow_provider_streams.spark.launch.java import JavaMissing, find_java
+from airflow_provider_streams.spark.launch.java_search import JavaMissing, find_java
 from airflow_provider_streams.version import __version__
 
 _PACKAGES: Final = (

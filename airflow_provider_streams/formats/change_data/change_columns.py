@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from airflow_provider_streams.formats.arrow import arrays
 from airflow_provider_streams.formats.arrow.arrays import Array, Flags
 from airflow_provider_streams.formats.arrow.arrow_types import arrow_type
-from airflow_provider_streams.formats.change_data.parts import Parts, as_moments
+from airflow_provider_streams.formats.change_data.message_parts import Parts, as_moments
 from airflow_provider_streams.formats.change_data.positions import log_positions
-from airflow_provider_streams.formats.change_data.row_types.meanings import Meaning
+from airflow_provider_streams.formats.change_data.row_types.column_meanings import Meaning
 from airflow_provider_streams.formats.change_data.values import text_columns
 from airflow_provider_streams.formats.change_data.values.conversion import SHORT_BASE64, convert
 from airflow_provider_streams.formats.change_data.values.faults import Faults

@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 
 from airflow_provider_streams.formats.arrow import arrays
 from airflow_provider_streams.formats.arrow.arrays import Array, Flags
+from airflow_provider_streams.formats.change_data.message_parts import KIND, FieldsOf, Kinds, Parts
 from airflow_provider_streams.formats.change_data.messages.layouts import Layout, is_metadata
-from airflow_provider_streams.formats.change_data.parts import KIND, FieldsOf, Kinds, Parts
 from airflow_provider_streams.formats.change_data.values import text_columns
 
 NO_CHANGE: Final = (

@@ -14,9 +14,9 @@ from airflow_provider_streams.formats.change_data import debezium, mysql_json
 from airflow_provider_streams.formats.change_data.change_columns import NULL_KEY, ChangeColumns
 from airflow_provider_streams.formats.change_data.documents import Documents
 from airflow_provider_streams.formats.change_data.key_reading import NO_KEY, KeyReader
+from airflow_provider_streams.formats.change_data.message_parts import KIND, Kinds, Parts
 from airflow_provider_streams.formats.change_data.messages.message_reading import MessageReader, ReadPart
 from airflow_provider_streams.formats.change_data.messages.typed_reading import TypedMessages, TypedReader
-from airflow_provider_streams.formats.change_data.parts import KIND, Kinds, Parts
 from airflow_provider_streams.formats.change_data.row_types.uniting import is_wider
 from airflow_provider_streams.formats.change_data.values import text_columns
 from airflow_provider_streams.formats.change_data.values.faults import Faults

@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 from airflow_provider_streams.formats.arrow import arrays
 from airflow_provider_streams.formats.arrow.arrays import Array, Ints
 from airflow_provider_streams.formats.arrow.arrow_types import arrow_type
+from airflow_provider_streams.formats.change_data.message_parts import Parts
 from airflow_provider_streams.formats.change_data.messages.message_reading import MessageReader
-from airflow_provider_streams.formats.change_data.parts import Parts
-from airflow_provider_streams.formats.change_data.row_types.meanings import TEXT, plain, struct_of
+from airflow_provider_streams.formats.change_data.row_types.column_meanings import TEXT, plain, struct_of
 from airflow_provider_streams.formats.change_data.values import text_columns
 from airflow_provider_streams.formats.change_data.values.faults import Faults
 from airflow_provider_streams.formats.change_data.values.text_values import of_text

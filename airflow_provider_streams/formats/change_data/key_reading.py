@@ -11,9 +11,9 @@ import pyarrow as pa
 from airflow_provider_streams.formats.arrow import arrays
 from airflow_provider_streams.formats.arrow.arrays import Array, Flags, Ints
 from airflow_provider_streams.formats.change_data.change_columns import ChangeColumns, Image
+from airflow_provider_streams.formats.change_data.message_parts import Parts
 from airflow_provider_streams.formats.change_data.messages.message_reading import MessageReader
-from airflow_provider_streams.formats.change_data.parts import Parts
-from airflow_provider_streams.formats.change_data.row_types.meanings import plain, struct_of
+from airflow_provider_streams.formats.change_data.row_types.column_meanings import plain, struct_of
 from airflow_provider_streams.formats.change_data.values import text_columns
 from airflow_provider_streams.formats.change_data.values.faults import Faults
 from airflow_provider_streams.formats.decode_failures import Causes

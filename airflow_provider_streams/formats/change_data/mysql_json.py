@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 
 from airflow_provider_streams.formats.arrow import arrays
 from airflow_provider_streams.formats.arrow.arrays import Array, Flags, Ints
+from airflow_provider_streams.formats.change_data.message_parts import KIND, FieldsOf, Parts
 from airflow_provider_streams.formats.change_data.messages.layouts import Layout
-from airflow_provider_streams.formats.change_data.parts import KIND, FieldsOf, Parts
 from airflow_provider_streams.formats.change_data.values import text_columns
 
 NO_CHANGE: Final = "is no message of this connector: its type is unknown, or it has no row"

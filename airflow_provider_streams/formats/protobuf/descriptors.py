@@ -10,7 +10,7 @@ from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_streams.errors import InvalidSchema, as_clause
-from airflow_provider_streams.model.extras import importing
+from airflow_provider_streams.model.optional_dependencies import importing
 from airflow_provider_streams.model.schema.decoding import WriterSchema
 
 if TYPE_CHECKING:

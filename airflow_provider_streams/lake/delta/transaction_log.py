@@ -20,7 +20,7 @@ from airflow_provider_streams.lake.delta.unmet_demands import described_by, unme
 from airflow_provider_streams.lake.delta.writer_demands import Use
 from airflow_provider_streams.lake.storage import Storage
 from airflow_provider_streams.lake.table_properties import properties_of, refuse_other_mark
-from airflow_provider_streams.model.extras import importing
+from airflow_provider_streams.model.optional_dependencies import importing
 from airflow_provider_streams.model.sinks.landing import TableMark
 
 _LOOKED_BACK = 100

@@ -14,7 +14,7 @@ from airflow_provider_streams.lake.snapshot_expiry import Expired
 from airflow_provider_streams.lake.storage import Storage
 from airflow_provider_streams.lake.table_properties import unowned
 from airflow_provider_streams.model.changes.auto_cdc import AutoCdc
-from airflow_provider_streams.model.extras import importing
+from airflow_provider_streams.model.optional_dependencies import importing
 from airflow_provider_streams.model.sinks.landing import TableMark, TableState, TableTerms
 from airflow_provider_streams.model.sinks.sink import IcebergSink, Sink
 

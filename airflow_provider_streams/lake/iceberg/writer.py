@@ -21,7 +21,7 @@ from airflow_provider_streams.lake.commit_outcome import CommitOutcome
 from airflow_provider_streams.lake.data_files import DataFile, FileTarget
 from airflow_provider_streams.lake.file_rewriting import remove_attempt
 from airflow_provider_streams.lake.writer import TableWriter
-from airflow_provider_streams.model.extras import importing
+from airflow_provider_streams.model.optional_dependencies import importing
 from airflow_provider_streams.model.plan.receipt import Receipt
 from airflow_provider_streams.model.sinks.landing import TableMark, TableState, TableTerms
 from airflow_provider_streams.model.sinks.sink import IcebergSink, Sink

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from airflow_provider_streams.errors import SinkError
-from airflow_provider_streams.errors.counted import counted
+from airflow_provider_streams.errors.counts import counted
 from airflow_provider_streams.lake.column_types import stored_schema
 from airflow_provider_streams.lake.columns import WINDOW_COLUMNS, wide_as
 from airflow_provider_streams.lake.data_files import DataFile, FileTarget, write_files

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.model.asset_uri import short_uri
+from airflow_provider_streams.model.asset_uri_length import short_uri
 from airflow_provider_streams.model.changes.auto_cdc import AutoCdc
 from airflow_provider_streams.model.flat_json import FlatJson
 from airflow_provider_streams.model.sinks.templates import is_template
 from airflow_provider_streams.model.stream.source import in_uri
-from airflow_provider_streams.model.texts import check_names, path_text
+from airflow_provider_streams.model.text_arguments import check_names, path_text
 from airflow_provider_streams.model.written_value import WrittenValue
 
 KIND = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", re.ASCII)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, Protocol, Self, get_args, runtime_che
 from urllib.parse import unquote, urlsplit
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.model.asset_uri import short_uri
+from airflow_provider_streams.model.asset_uri_length import short_uri
 from airflow_provider_streams.model.booleans import check_booleans
 from airflow_provider_streams.model.changes.auto_cdc import AutoCdc
 from airflow_provider_streams.model.flat_json import FlatJson
@@ -19,7 +19,7 @@ from airflow_provider_streams.model.name_suggestion import hint_for
 from airflow_provider_streams.model.sinks.table_name import as_one, example
 from airflow_provider_streams.model.sinks.templates import is_template
 from airflow_provider_streams.model.stream.source import in_uri
-from airflow_provider_streams.model.texts import check_names, check_optional_names, path_text
+from airflow_provider_streams.model.text_arguments import check_names, check_optional_names, path_text
 from airflow_provider_streams.model.written_value import WrittenValue
 
 

@@ -11,7 +11,7 @@ from airflow_provider_streams.model.booleans import check_booleans
 from airflow_provider_streams.model.sinks.sink import FormatSink, PartitionBy, check_partition_by, refuse_apply
 from airflow_provider_streams.model.sinks.table_name import as_one, example
 from airflow_provider_streams.model.sinks.templates import is_template
-from airflow_provider_streams.model.texts import check_names, check_optional_names
+from airflow_provider_streams.model.text_arguments import check_names, check_optional_names
 
 SCHEME = "spark-table"
 """Of its asset."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.model.texts import several
+from airflow_provider_streams.model.text_arguments import several
 
 SLOTS = 65536
 """The number of slots for the hashes of keys, as for Pulsar's `Key_Shared` consumers."""

@@ -14,7 +14,7 @@ import pyarrow as pa
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.formats.decode_failures import KIND_TEXTS, OTHER_TYPE
 from airflow_provider_streams.formats.decoder import Decoded
-from airflow_provider_streams.formats.payload_decoder import PayloadDecoder, decoder_of
+from airflow_provider_streams.formats.plan_decoder import PayloadDecoder, decoder_of
 from airflow_provider_streams.model.plan.plan import Plan, Split
 from airflow_provider_streams.spark.datasource.columns import VALUE, Columns
 from airflow_provider_streams.spark.datasource.split_reading import decoded_part, needed_columns, where

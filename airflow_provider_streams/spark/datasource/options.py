@@ -21,8 +21,8 @@ from airflow_provider_streams.model.window.window import EPOCH, Window, length_o
 from airflow_provider_streams.spark.datasource.option_redaction import unmask_secret
 from airflow_provider_streams.spark.datasource.read_options import SplitReadOptions
 from airflow_provider_streams.systems.base import StreamSystem
+from airflow_provider_streams.systems.connection.endpoint_fields import flag
 from airflow_provider_streams.systems.connection.option import Option
-from airflow_provider_streams.systems.connection.settings import flag
 from airflow_provider_streams.systems.explicit_cuts import start_of
 from airflow_provider_streams.systems.registry import declaration_of, known
 from airflow_provider_streams.systems.source_json import decoded_source

@@ -17,7 +17,7 @@ from airflow_provider_streams.formats.change_data.positions import stream_positi
 from airflow_provider_streams.formats.decode_failures import KIND_TEXTS, OTHER_TYPE, set_aside
 from airflow_provider_streams.formats.decoder import Decoded, Payloads
 from airflow_provider_streams.formats.json.declarations import declarations
-from airflow_provider_streams.formats.payload_decoder import PayloadDecoder, decoder_of
+from airflow_provider_streams.formats.plan_decoder import PayloadDecoder, decoder_of
 from airflow_provider_streams.model.plan.plan import Plan, Split
 from airflow_provider_streams.model.plan.receipt import SplitReceipt
 from airflow_provider_streams.model.plan.row_filter import FieldFilter

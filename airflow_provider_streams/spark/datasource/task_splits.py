@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from airflow_provider_streams.model.packing import packed
+from airflow_provider_streams.model.bin_packing import packed
 from airflow_provider_streams.model.plan.plan import Plan, Split
 from airflow_provider_streams.spark.datasource.option_redaction import mask_secret, unmask_secret
 from airflow_provider_streams.spark.datasource.read_options import SplitReadOptions

@@ -28,7 +28,7 @@ from airflow_provider_streams.errors import (
     SourceReplaced,
     StreamsError,
 )
-from airflow_provider_streams.errors.counted import counted
+from airflow_provider_streams.errors.counts import counted
 from airflow_provider_streams.lake.connections import connection_of, given
 from airflow_provider_streams.lake.registry import may_keep_undecodable, writer_of, writes_files
 from airflow_provider_streams.model.circuit_breaker import CircuitBreaker

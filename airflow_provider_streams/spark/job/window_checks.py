@@ -14,7 +14,7 @@ from airflow_provider_streams.errors import (
     SinkError,
     TransformFailed,
 )
-from airflow_provider_streams.errors.counted import counted
+from airflow_provider_streams.errors.counts import counted
 from airflow_provider_streams.lake.writer import TableWriter, Writer
 from airflow_provider_streams.model.plan.receipt import Receipt
 from airflow_provider_streams.model.sinks.landing import Held, Schema, new_columns, rows_text

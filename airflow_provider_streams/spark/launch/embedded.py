@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_streams.errors import PreflightFailed, as_clause, as_sentence
 from airflow_provider_streams.spark.launch import effective_settings, preflight, py4j_log, variables
-from airflow_provider_streams.spark.launch.java import Java, JavaMissing, find_java
-from airflow_provider_streams.spark.launch.java_home import spark_java_home
+from airflow_provider_streams.spark.launch.java_home_for_spark import spark_java_home
+from airflow_provider_streams.spark.launch.java_search import Java, JavaMissing, find_java
 from airflow_provider_streams.spark.launch.settings import JAVA_HOME, SparkSettings
 from airflow_provider_streams.spark.launch.submit_arguments import VARIABLE as ARGUMENTS
 from airflow_provider_streams.spark.launch.submit_arguments import SubmitArguments

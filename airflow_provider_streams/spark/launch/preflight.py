@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from airflow_provider_streams.errors import PreflightFailed
-from airflow_provider_streams.model.extras import require
+from airflow_provider_streams.model.optional_dependencies import require
 from airflow_provider_streams.spark.launch.setting_rules import broken_rules
 from airflow_provider_streams.spark.launch.settings import SparkSettings
 from airflow_provider_streams.spark.launch.spark_home import same_version

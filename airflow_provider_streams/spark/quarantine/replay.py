@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from airflow_provider_streams.errors import SinkError
 from airflow_provider_streams.formats.decode_failures import KIND_TEXTS
-from airflow_provider_streams.formats.payload_decoder import decoder_of
+from airflow_provider_streams.formats.plan_decoder import decoder_of
 from airflow_provider_streams.lake.data_files import WindowFiles
 from airflow_provider_streams.lake.parquet.file_names import STAGED
 from airflow_provider_streams.lake.parquet.table import PROOF, QUARANTINE, FolderHandle

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.redaction import register_secret
-from airflow_provider_streams.systems.connection import secret_references, settings
+from airflow_provider_streams.systems.connection import endpoint_fields, secret_references
 from airflow_provider_streams.systems.connection.option import Kind, Option
 from airflow_provider_streams.systems.connection.redirect_policy import RedirectPolicy
 from airflow_provider_streams.systems.connection.tls import client_context
@@ -72,14 +72,14 @@ class EndpointBase:
             InvalidRequest: the address is missing, or a setting is malformed.
         """
         address, *_ = cls.options()
-        values = settings.parse(options, cls.options())
+        values = endpoint_fields.parse(options, cls.options())
         if address.name not in values:
             raise InvalidRequest(f"the option {address.name} is missing, for example {address.placeholder}")
         return cls(**values)
 
     def to_options(self) -> dict[str, str]:
         """Its settings by option name, secrets included, defaults left out: the reverse of `from_options`."""
-        return settings.texts(self)
+        return endpoint_fields.texts(self)
 
     def ssl_context(self) -> ssl.SSLContext:
         """Certificates are always checked, host names unless switched off.
@@ -117,7 +117,7 @@ def _options_of(endpoint: type[Any]) -> tuple[Option, ...]:
 
 
 def _option(one: Field[Any]) -> Option:
-    default = "" if one.default is MISSING else settings.text_of(one.default)
+    default = "" if one.default is MISSING else endpoint_fields.text_of(one.default)
     return Option(**{"name": one.name, "default": default, "kind": _KINDS.get(str(one.type), "text"), **one.metadata})
 
 
@@ -127,7 +127,7 @@ def check_text(option: Option, text: str) -> None:
     Raises:
         InvalidRequest: the setting is malformed, or outside of its limits.
     """
-    for value in settings.parse({option.name: text}, [option]).values():
+    for value in endpoint_fields.parse({option.name: text}, [option]).values():
         _check(option, value)
 
 
@@ -135,10 +135,10 @@ def _check(option: Option, value: Any) -> None:
     if option.secret:
         register_secret(value)
     if option.ports:
-        settings.hosts_of(option, value)
+        endpoint_fields.hosts_of(option, value)
     if option.kind == "http":
-        settings.check_http(option.name, value)
-        settings.check_api_path(option.name, value, option.api_path)
+        endpoint_fields.check_http(option.name, value)
+        endpoint_fields.check_api_path(option.name, value, option.api_path)
     if option.kind == "token":
         secret_references.as_token(option.name, value)
     if option.choices and value not in ("", *option.choices):

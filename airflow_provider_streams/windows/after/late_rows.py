@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from airflow_provider_streams.errors import DataLoss, NoCutNearby, WindowNotReady
-from airflow_provider_streams.errors.counted import counted
+from airflow_provider_streams.errors.counts import counted
 from airflow_provider_streams.model.plan.plan import Loss, OnLoss, Plan, PlanRequest
 from airflow_provider_streams.model.plan.row_filter import FieldFilter
 from airflow_provider_streams.model.schema.decode_errors import DecodeErrorPolicy

@@ -16,7 +16,7 @@ from airflow_provider_streams.errors import (
     StartTrimmed,
     StreamsError,
 )
-from airflow_provider_streams.model.packing import packed
+from airflow_provider_streams.model.bin_packing import packed
 from airflow_provider_streams.model.sinks.landing import Landed
 from airflow_provider_streams.model.sinks.placeholders import SourceTable
 from airflow_provider_streams.systems.system_pool import SystemPool

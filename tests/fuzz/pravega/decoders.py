@@ -25,7 +25,7 @@ from airflow_provider_streams.errors import (
 )
 from airflow_provider_streams.model.plan.plan import Span, Split
 from airflow_provider_streams.model.stream.position import Position
-from airflow_provider_streams.systems.connection import settings
+from airflow_provider_streams.systems.connection import endpoint_fields
 from airflow_provider_streams.systems.pravega.client import (
     controller_calls,
     hold_calls,
@@ -422,7 +422,7 @@ def _token(dice: Dice) -> bytes:
 
 
 def _token_end(data: bytes, _: Dice) -> object:
-    return settings.token_end(data.decode(errors="replace"))
+    return endpoint_fields.token_end(data.decode(errors="replace"))
 
 
 def _vector(*kinds: str) -> Callable[[Dice], bytes]:

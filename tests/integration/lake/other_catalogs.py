@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape
 
 import pytest
 
-from airflow_provider_streams.spark.launch.java import find_java
+from airflow_provider_streams.spark.launch.java_search import find_java
 from stream_servers import FetchFailed
 from stream_servers.base import Server
 from stream_servers.bundles import HIVE, HIVE_VERSION

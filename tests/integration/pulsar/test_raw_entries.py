@@ -16,7 +16,7 @@ from airflow_provider_streams.model.plan.row_filter import RowFilter
 from airflow_provider_streams.model.stream.position import Position
 from airflow_provider_streams.systems.pulsar.client.protobuf import write_varint
 from airflow_provider_streams.systems.pulsar.client.wire.broker_client import BrokerClient
-from airflow_provider_streams.systems.pulsar.client.wire.entry_probing import probe_all
+from airflow_provider_streams.systems.pulsar.client.wire.probe_consumers import probe_all
 from airflow_provider_streams.systems.pulsar.column_names import DEFAULT_COLUMN_NAMES
 from airflow_provider_streams.systems.pulsar.planning.entry_probe import ProbePoint
 from airflow_provider_streams.systems.pulsar.reading.reader import PulsarSplitReader

@@ -24,7 +24,7 @@ from airflow_provider_streams.model.sinks.untouched import left_untouched, mark_
 from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.spark.job import job
 from airflow_provider_streams.spark.job.job_spec import JobSpec, WindowSpec
-from airflow_provider_streams.spark.launch import embedded, java, preflight, spark_submit_program
+from airflow_provider_streams.spark.launch import embedded, java_search, preflight, spark_submit_program
 from airflow_provider_streams.spark.launch.settings import SparkSettings
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource, FakeSystem
 from tests.unit.spark.launch.test_spark_home import a_spark
@@ -247,7 +247,7 @@ def test_a_missing_java_is_said_in_words(monkeypatch: pytest.MonkeyPatch, home: 
         monkeypatch.delenv("JAVA_HOME", raising=False)
     else:
         monkeypatch.setenv("JAVA_HOME", home)
-    monkeypatch.setattr(java, "_wheel_home", lambda: None)
+    monkeypatch.setattr(java_search, "_wheel_home", lambda: None)
     with pytest.raises(PreflightFailed, match="Java 17 or newer is needed"):
         embedded.check_parts(SparkSettings())
 

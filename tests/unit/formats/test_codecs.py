@@ -12,7 +12,16 @@ import pytest
 
 from airflow_provider_streams.errors import InvalidSchema
 from airflow_provider_streams.formats import reader_selection
-from airflow_provider_streams.formats.codecs import LEAST_ROOM, MOST_ROOM, TooMuch, codec, gzip, lz4, room, snappy
+from airflow_provider_streams.formats.codecs import (
+    LEAST_ROOM,
+    MOST_ROOM,
+    TooMuch,
+    codec,
+    gzip,
+    lz4,
+    room,
+    snappy,
+)
 from airflow_provider_streams.formats.decode_failures import Causes
 from airflow_provider_streams.formats.reader_selection import reader_of
 from airflow_provider_streams.model.schema.decoding import WriterSchema

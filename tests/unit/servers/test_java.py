@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_provider_streams.spark.launch.java import find_java
+from airflow_provider_streams.spark.launch.java_search import find_java
 from stream_servers import JavaFailed, java
 from stream_servers.java import compile_java, run_java
 

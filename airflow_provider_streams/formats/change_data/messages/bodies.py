@@ -11,8 +11,8 @@ import numpy as np
 from airflow_provider_streams.formats.arrow import arrays
 from airflow_provider_streams.formats.arrow.arrays import Array
 from airflow_provider_streams.formats.change_data.messages.layouts import INSIDE, Layout, has_documents, is_metadata
+from airflow_provider_streams.formats.change_data.row_types.column_meanings import TEXT
 from airflow_provider_streams.formats.change_data.row_types.json_types import is_shown_by, shown_type, takes_others
-from airflow_provider_streams.formats.change_data.row_types.meanings import TEXT
 from airflow_provider_streams.formats.change_data.row_types.mysql_types import mysql_type
 from airflow_provider_streams.formats.change_data.values import text_columns
 from airflow_provider_streams.formats.decode_failures import GOOD, Causes, Codes, Column

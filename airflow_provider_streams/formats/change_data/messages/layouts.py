@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from airflow_provider_streams.errors import InvalidSchema
+from airflow_provider_streams.formats.change_data.row_types.column_meanings import LONG, TEXT, Meaning, plain, struct_of
 from airflow_provider_streams.formats.change_data.row_types.connect_schema import fields_of, meaning_of
 from airflow_provider_streams.formats.change_data.row_types.json_types import shown_type, written
-from airflow_provider_streams.formats.change_data.row_types.meanings import LONG, TEXT, Meaning, plain, struct_of
 from airflow_provider_streams.model.schema.change_rows import ChangeFormat
 from airflow_provider_streams.model.schema.type_json import to_json
 from airflow_provider_streams.model.schema.types import ArrayOf, Decimal, Field, Simple, StructOf, Type

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from airflow_provider_streams.errors import InvalidSchema
-from airflow_provider_streams.formats.change_data.row_types import meanings
-from airflow_provider_streams.formats.change_data.row_types.meanings import Meaning
+from airflow_provider_streams.formats.change_data.row_types import column_meanings
+from airflow_provider_streams.formats.change_data.row_types.column_meanings import Meaning
 from airflow_provider_streams.model.schema.type_table import MOST_DEPTH, MOST_LEAVES
 from airflow_provider_streams.model.schema.types import Simple
 
@@ -44,25 +44,25 @@ def meaning_of(schema: Mapping[str, Any], depth: int = 0) -> Meaning:
         return found
     match schema.get("type"):
         case str() as word if word in _PLAIN:
-            return meanings.plain(Simple(_PLAIN[word]))
+            return column_meanings.plain(Simple(_PLAIN[word]))
         case "bytes":
-            return meanings.BYTES
+            return column_meanings.BYTES
         case "array":
-            return meanings.list_of(meaning_of(_inner(schema, "items"), depth + 1))
+            return column_meanings.list_of(meaning_of(_inner(schema, "items"), depth + 1))
         case "map":
             return _map(schema, depth)
         case "struct":
             fields = fields_of(schema)
             if not fields:
                 raise InvalidSchema(_WHAT, "a struct has no fields")
-            return meanings.struct_of({field: meaning_of(one, depth + 1) for field, one in fields.items()})
+            return column_meanings.struct_of({field: meaning_of(one, depth + 1) for field, one in fields.items()})
     raise InvalidSchema(_WHAT, f"no type {str(schema.get('type'))[:40]!r} is known")
 
 
 def _map(schema: Mapping[str, Any], depth: int) -> Meaning:
     if _inner(schema, "keys").get("type") != "string":  # JSON has no objects with other keys
         raise InvalidSchema(_WHAT, "a map's keys are no texts")
-    return meanings.map_of(meaning_of(_inner(schema, "values"), depth + 1))
+    return column_meanings.map_of(meaning_of(_inner(schema, "values"), depth + 1))
 
 
 def _inner(schema: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -94,7 +94,7 @@ def _decimal(schema: Mapping[str, Any]) -> Meaning | None:
         raise InvalidSchema(_WHAT, "a Decimal has no scale") from None
     if not -_MOST_SCALE <= scale <= _MOST_SCALE or (precision is not None and not 0 < precision <= _MOST_SCALE):
         raise InvalidSchema(_WHAT, "a Decimal's scale or precision is out of all range")
-    return meanings.decimal(scale, precision)
+    return column_meanings.decimal(scale, precision)
 
 
 _MOST_SCALE: Final = 20_000
@@ -108,27 +108,27 @@ _PLAIN: Final = {
 _NUMBER: Final = ("int32", "int64")
 _WRITTEN: Final = ("string",)
 _NAMED: Final[dict[str, tuple[tuple[str, ...], Meaning | None]]] = {
-    "io.debezium.time.Date": (_NUMBER, meanings.count("date", "d")),
-    "org.apache.kafka.connect.data.Date": (_NUMBER, meanings.count("date", "d")),
-    "io.debezium.time.Time": (_NUMBER, meanings.count("time", "ms")),
-    "org.apache.kafka.connect.data.Time": (_NUMBER, meanings.count("time", "ms")),
-    "io.debezium.time.MicroTime": (_NUMBER, meanings.count("time", "us")),
-    "io.debezium.time.NanoTime": (_NUMBER, meanings.count("time", "ns")),
-    "io.debezium.time.Timestamp": (_NUMBER, meanings.count("timestamp_ntz", "ms")),
-    "org.apache.kafka.connect.data.Timestamp": (_NUMBER, meanings.count("timestamp_ntz", "ms")),
-    "io.debezium.time.MicroTimestamp": (_NUMBER, meanings.count("timestamp_ntz", "us")),
-    "io.debezium.time.NanoTimestamp": (_NUMBER, meanings.count("timestamp_ntz", "ns")),
-    "io.debezium.time.ZonedTimestamp": (_WRITTEN, meanings.iso("timestamp")),
-    "io.debezium.time.IsoDate": (_WRITTEN, meanings.iso("date")),
-    "io.debezium.time.IsoTime": (_WRITTEN, meanings.iso("time")),
-    "io.debezium.time.IsoTimestamp": (_WRITTEN, meanings.iso("timestamp_ntz")),
+    "io.debezium.time.Date": (_NUMBER, column_meanings.count("date", "d")),
+    "org.apache.kafka.connect.data.Date": (_NUMBER, column_meanings.count("date", "d")),
+    "io.debezium.time.Time": (_NUMBER, column_meanings.count("time", "ms")),
+    "org.apache.kafka.connect.data.Time": (_NUMBER, column_meanings.count("time", "ms")),
+    "io.debezium.time.MicroTime": (_NUMBER, column_meanings.count("time", "us")),
+    "io.debezium.time.NanoTime": (_NUMBER, column_meanings.count("time", "ns")),
+    "io.debezium.time.Timestamp": (_NUMBER, column_meanings.count("timestamp_ntz", "ms")),
+    "org.apache.kafka.connect.data.Timestamp": (_NUMBER, column_meanings.count("timestamp_ntz", "ms")),
+    "io.debezium.time.MicroTimestamp": (_NUMBER, column_meanings.count("timestamp_ntz", "us")),
+    "io.debezium.time.NanoTimestamp": (_NUMBER, column_meanings.count("timestamp_ntz", "ns")),
+    "io.debezium.time.ZonedTimestamp": (_WRITTEN, column_meanings.iso("timestamp")),
+    "io.debezium.time.IsoDate": (_WRITTEN, column_meanings.iso("date")),
+    "io.debezium.time.IsoTime": (_WRITTEN, column_meanings.iso("time")),
+    "io.debezium.time.IsoTimestamp": (_WRITTEN, column_meanings.iso("timestamp_ntz")),
 }
 """By name: the types that it may have, and its meaning. Names that are not here (Json, Xml, Uuid, Enum,
 EnumSet, Bits, Ltree, TsVector, ZonedTime, Interval, MicroDuration, Year, ..) have the meaning of their type."""
 
 _STRUCTS: Final = {
-    "io.debezium.data.VariableScaleDecimal": meanings.SCALED,
-    "io.debezium.data.geometry.Geometry": meanings.GEOMETRY,
-    "io.debezium.data.geometry.Geography": meanings.GEOMETRY,
-    "io.debezium.data.geometry.Point": meanings.GEOMETRY,
+    "io.debezium.data.VariableScaleDecimal": column_meanings.SCALED,
+    "io.debezium.data.geometry.Geometry": column_meanings.GEOMETRY,
+    "io.debezium.data.geometry.Geography": column_meanings.GEOMETRY,
+    "io.debezium.data.geometry.Point": column_meanings.GEOMETRY,
 }

@@ -7,8 +7,8 @@ from functools import reduce
 from typing import Any, Final
 
 from airflow_provider_streams.errors import InvalidSchema
-from airflow_provider_streams.formats.change_data.row_types import meanings
-from airflow_provider_streams.formats.change_data.row_types.meanings import LONG, SCALED, TEXT, Meaning
+from airflow_provider_streams.formats.change_data.row_types import column_meanings
+from airflow_provider_streams.formats.change_data.row_types.column_meanings import LONG, SCALED, TEXT, Meaning
 from airflow_provider_streams.formats.change_data.row_types.uniting import wider
 from airflow_provider_streams.model.schema.type_table import TIMES
 from airflow_provider_streams.model.schema.types import ArrayOf, Decimal, Field, MapOf, Simple, StructOf, Type
@@ -89,39 +89,39 @@ def written(type_: Type, value: Any) -> Meaning:  # noqa: PLR0911  # one for eac
         case Decimal():
             return _decimal(type_, value)
         case Simple("binary"):
-            return meanings.BYTES
+            return column_meanings.BYTES
         case Simple(word) if word in TIMES:
             return _time(type_, value)
         case Simple("string") if _is_scaled(value):
             return SCALED
         case ArrayOf(element):
-            return meanings.list_of(written(element, _first(value)))
+            return column_meanings.list_of(written(element, _first(value)))
         case MapOf(Simple("string"), item):
             held = list(value.values()) if isinstance(value, Mapping) else []
-            return meanings.map_of(written(item, _first(held)))
+            return column_meanings.map_of(written(item, _first(held)))
         case StructOf(fields):
             held_fields = value if isinstance(value, Mapping) else {}
-            return meanings.struct_of({one.name: written(one.type, held_fields.get(one.name)) for one in fields})
-    return meanings.plain(type_)
+            return column_meanings.struct_of({one.name: written(one.type, held_fields.get(one.name)) for one in fields})
+    return column_meanings.plain(type_)
 
 
 def _decimal(type_: Decimal, value: Any) -> Meaning:
     if _is_scaled(value):
         return SCALED
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return meanings.plain(type_)
+        return column_meanings.plain(type_)
     return Meaning("digits", TEXT, type_)
 
 
 def _time(type_: Simple, value: Any) -> Meaning:
     """Debezium writes dates as days; other times are numbers of a unit, which only the user can tell."""
     if type_.unit is not None and not isinstance(value, str):
-        return meanings.count(type_.word, type_.unit)
+        return column_meanings.count(type_.word, type_.unit)
     if type_.word == "date" and not isinstance(value, str):
-        return meanings.count("date", "d")
+        return column_meanings.count("date", "d")
     if isinstance(value, int):
         return Meaning("odd", LONG, Simple(type_.word))
-    return meanings.iso(type_.word)
+    return column_meanings.iso(type_.word)
 
 
 def _is_scaled(value: Any) -> bool:

@@ -14,7 +14,7 @@ from airflow_provider_streams.formats.arrow import arrays
 from airflow_provider_streams.formats.arrow.arrays import Array
 from airflow_provider_streams.formats.arrow.arrow_types import SIMPLE, arrow_type, entry_type
 from airflow_provider_streams.formats.arrow.times import Scale
-from airflow_provider_streams.formats.change_data.row_types.meanings import Meaning
+from airflow_provider_streams.formats.change_data.row_types.column_meanings import Meaning
 from airflow_provider_streams.formats.change_data.values import base64_columns, text_columns
 from airflow_provider_streams.formats.change_data.values.faults import Faults
 from airflow_provider_streams.formats.change_data.values.fitting import cast_exactly, fit

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from airflow_provider_streams.formats.arrow import arrays
 from airflow_provider_streams.formats.arrow.arrays import Array, Flags
-from airflow_provider_streams.formats.change_data.row_types.meanings import Meaning
+from airflow_provider_streams.formats.change_data.row_types.column_meanings import Meaning
 
 
 class Placeholder:

@@ -18,7 +18,7 @@ from airflow_provider_streams.errors import (
     SystemUnavailable,
     UnknownServerError,
 )
-from airflow_provider_streams.model.extras import importing
+from airflow_provider_streams.model.optional_dependencies import importing
 from airflow_provider_streams.redaction import redact
 from airflow_provider_streams.systems import sansio
 from airflow_provider_streams.systems.connection.tls import tls_refusal

@@ -11,8 +11,8 @@ from typing import Any
 
 from airflow_provider_streams.errors import AuthenticationFailed, InvalidRequest, SystemUnavailable
 from airflow_provider_streams.redaction import register_secret, remember
+from airflow_provider_streams.systems.connection.endpoint_fields import check_http, token_end
 from airflow_provider_streams.systems.connection.secret_references import read_file
-from airflow_provider_streams.systems.connection.settings import check_http, token_end
 from airflow_provider_streams.systems.pravega.client.endpoint import Endpoint
 
 

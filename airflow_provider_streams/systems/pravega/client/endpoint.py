@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import MISSING, dataclass
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.systems.connection import secret_references, settings
+from airflow_provider_streams.systems.connection import endpoint_fields, secret_references
 from airflow_provider_streams.systems.connection.address import AddressRules
 from airflow_provider_streams.systems.connection.endpoint import ClusterEndpoint, setting
 from airflow_provider_streams.systems.connection.redirect_policy import RedirectPolicy
@@ -185,5 +185,5 @@ def parse_controller(uri: str) -> tuple[bool, tuple[tuple[str, int], ...]]:
     Raises:
         InvalidRequest: another scheme, no host, credentials in the address, or a port that is no number.
     """
-    scheme, hosts = settings.hosts_of(Endpoint.option(ADDRESS.option), uri)
+    scheme, hosts = endpoint_fields.hosts_of(Endpoint.option(ADDRESS.option), uri)
     return scheme in ADDRESS.secure, hosts

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from airflow_provider_streams.errors import InvalidRequest, StartTrimmed, UnknownServerError
-from airflow_provider_streams.errors.counted import counted
+from airflow_provider_streams.errors.counts import counted
 from airflow_provider_streams.model.plan.plan import Loss, Range
 from airflow_provider_streams.model.stream.position import Position
 from airflow_provider_streams.systems.pravega.client import controller_calls

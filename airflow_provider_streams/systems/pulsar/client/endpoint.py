@@ -9,8 +9,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from airflow_provider_streams.errors import InvalidRequest, RedirectRefused
-from airflow_provider_streams.model.extras import importing
-from airflow_provider_streams.systems.connection import secret_references, settings
+from airflow_provider_streams.model.optional_dependencies import importing
+from airflow_provider_streams.systems.connection import endpoint_fields, secret_references
 from airflow_provider_streams.systems.connection.address import AddressRules
 from airflow_provider_streams.systems.connection.endpoint import ClusterEndpoint, setting
 from airflow_provider_streams.systems.connection.redirect_policy import RedirectPolicy
@@ -59,7 +59,7 @@ def parse_service_url(url: str) -> tuple[Address, ...]:
     Raises:
         InvalidRequest: another scheme, no host, credentials in the address, or a port that is no number.
     """
-    scheme, hosts = settings.hosts_of(Endpoint.option(ADDRESS.option), url)
+    scheme, hosts = endpoint_fields.hosts_of(Endpoint.option(ADDRESS.option), url)
     return tuple(Address(host, port, scheme == "pulsar+ssl") for host, port in hosts)
 
 
@@ -160,7 +160,7 @@ class Endpoint(ClusterEndpoint):
 
     def token_expiry(self) -> datetime | None:
         """When the token says that it expires, unverified; None: it is no JWT, or does not say."""
-        end = settings.token_end(self.token_value() or "")
+        end = endpoint_fields.token_end(self.token_value() or "")
         try:
             return None if end is None else datetime.fromtimestamp(end, UTC)
         except (ValueError, OverflowError, OSError):

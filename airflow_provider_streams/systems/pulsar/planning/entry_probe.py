@@ -1,4 +1,4 @@
-"""Probes: the first entries that a reader is sent from a place on. Values; `client/wire/entry_probing` makes probes.
+"""Probes: the first entries that a reader is sent from a place on. Values; `client/wire/probe_consumers` makes them.
 
 A reader is sent neither markers nor messages of aborted transactions, and nothing after an open transaction. So what a
 probe passes over is no message that a reader can get now.

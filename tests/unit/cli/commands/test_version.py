@@ -6,7 +6,7 @@ import sys
 from importlib import metadata
 
 from airflow_provider_streams.cli.commands import version
-from airflow_provider_streams.spark.launch.java import JavaMissing
+from airflow_provider_streams.spark.launch.java_search import JavaMissing
 from airflow_provider_streams.version import __version__
 
 

@@ -25,7 +25,7 @@ from airflow_provider_streams.systems.pulsar.client.wire.commands import (
     server_error,
 )
 from airflow_provider_streams.systems.pulsar.client.wire.connection import Connection
-from airflow_provider_streams.systems.pulsar.client.wire.entry_probing import probe_all
+from airflow_provider_streams.systems.pulsar.client.wire.probe_consumers import probe_all
 from airflow_provider_streams.systems.pulsar.planning.entry_probe import EntryProbe, ProbePoint
 
 log = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from struct import error as struct_error
 from typing import Any, NamedTuple
 
 from airflow_provider_streams.errors import CorruptFrame, FrameTooLong, ProtocolError
-from airflow_provider_streams.model.extras import importing
+from airflow_provider_streams.model.optional_dependencies import importing
 from airflow_provider_streams.systems.pulsar.client.protobuf import Malformed, read_varint
 from airflow_provider_streams.systems.pulsar.client.wire import commands_pb2 as pb
 from airflow_provider_streams.systems.pulsar.client.wire.commands import (

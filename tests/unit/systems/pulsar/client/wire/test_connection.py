@@ -24,7 +24,7 @@ from airflow_provider_streams.systems.pulsar.client.endpoint import Address, End
 from airflow_provider_streams.systems.pulsar.client.wire import broker_client as broker_module
 from airflow_provider_streams.systems.pulsar.client.wire import commands_pb2 as pb
 from airflow_provider_streams.systems.pulsar.client.wire import connection as connection_module
-from airflow_provider_streams.systems.pulsar.client.wire import entry_probing
+from airflow_provider_streams.systems.pulsar.client.wire import probe_consumers
 from airflow_provider_streams.systems.pulsar.client.wire.broker_client import BrokerClient
 from airflow_provider_streams.systems.pulsar.client.wire.connection import Connection
 from airflow_provider_streams.systems.pulsar.planning.entry_probe import ProbePoint
@@ -145,7 +145,7 @@ def test_a_missing_answer_is_unavailability_in_bounded_time(fake_broker):
 
 @pytest.mark.parametrize(("tail", "end"), [((3, 4), "its last entry 3:4"), (None, "the broker does not tell")])
 def test_a_look_at_an_entry_that_nobody_is_sent_ends(fake_broker, monkeypatch, tail, end):
-    monkeypatch.setattr(entry_probing, "IDLE_SECONDS", 0.01)
+    monkeypatch.setattr(probe_consumers, "IDLE_SECONDS", 0.01)
     monkeypatch.setattr(broker_module, "PATIENCE", Backoff(attempts=2))
     fake_broker.tail = tail
     if tail is None:

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_provider_streams.model.packing import packed
+from airflow_provider_streams.model.bin_packing import packed
 
 
 @given(st.lists(st.integers(0, 20)), st.integers(1, 30), st.none() | st.integers(1, 5))

@@ -12,7 +12,7 @@ import shlex
 from pathlib import Path
 from typing import Final
 
-from airflow_provider_streams.spark.launch.java import Java
+from airflow_provider_streams.spark.launch.java_search import Java
 from airflow_provider_streams.spark.launch.py_files import cache_folders
 
 _MODULE: Final = "jdk.incubator.vector"

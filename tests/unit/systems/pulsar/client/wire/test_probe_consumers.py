@@ -10,7 +10,7 @@ import pytest
 from airflow_provider_streams.errors import StreamsError
 from airflow_provider_streams.systems.pulsar.client.protobuf import as_int32
 from airflow_provider_streams.systems.pulsar.client.wire import commands_pb2 as pb
-from airflow_provider_streams.systems.pulsar.client.wire.entry_probing import (
+from airflow_provider_streams.systems.pulsar.client.wire.probe_consumers import (
     EntryHead,
     ProbePoint,
     RunningProbe,

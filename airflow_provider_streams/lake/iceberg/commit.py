@@ -191,8 +191,8 @@ class Replacement:
                 if one.is_within(self.window):
                     continue
                 # compacted into one file with other rows, or written so by others; one after the other in memory
-                beside = rows_beside(change.table_metadata, io, one.task, self.window)
-                for file in _dataframe_to_data_files(change.table_metadata, beside, io) if len(beside) else ():
+                others = rows_beside(change.table_metadata, io, one.task, self.window)
+                for file in _dataframe_to_data_files(change.table_metadata, others, io) if len(others) else ():
                     overwrite.append_data_file(file)
 
     def _properties(self, change: Transaction, *, has_files: bool, is_ours: bool) -> dict[str, str]:

@@ -159,7 +159,7 @@ def key_rule(connection: Connection, landing_id: int) -> KeyRule | None:
 
 
 def newest_key_rule(connection: Connection, kept: Subquery) -> KeyRule | None:
-    """Among landings that count (see `current_of`): that of the newest one whose reader's DAG has told."""
+    """Among landings that count (see `current_of`): the rule of the newest one whose reader's DAG has told."""
     told = select(landings.c.key_rule).join(kept, landings.c.id == kept.c.id).order_by(landings.c.id.desc())
     return next((_rule(one) for one in connection.execute(told).scalars() if one is not None), None)
 

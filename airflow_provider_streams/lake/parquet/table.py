@@ -16,7 +16,7 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -119,18 +119,38 @@ class ParquetTable:
             TableOwnedByOther: it is another reader's, or holds data and names no owner.
             SinkError: the folder cannot be made or read.
         """
-        self.make_staging(terms)
-        with errors_at(str(self.root), "the folder cannot be used"), self._locked():
+        with errors_at(str(self.root), "the folder cannot be used"):
+            self.make_staging(terms)
+            try:
+                self._claim(terms)
+            except FileNotFoundError:  # another attempt failed just now, and removed the folders that it had made
+                self.make_staging(terms)
+                self._claim(terms)
+
+    def _claim(self, terms: TableTerms) -> None:
+        with self._locked():
             self._owner(terms)
 
-    def make_staging(self, terms: TableTerms) -> None:
-        """Make the folder of files that are being written. Checks and raises as `claim`, and writes no mark."""
+    def make_staging(self, terms: TableTerms) -> list[Path]:
+        """Make the folder of files that are being written. Checks and raises as `claim`, and writes no mark.
+
+        Returns:
+            the folders that were not there yet, the innermost first; see `remove_unclaimed`.
+        """
         with errors_at(str(self.root), "the folder cannot be used"):
             if (found := read_mark(self.root)) is None:
                 self._refuse_others()  # before we put anything into a folder that is not ours
             else:
                 check_owner(str(self.root), found.mark, terms, _SET_ASIDE)
+            lacking = [folder for folder in (self.staging, *self.staging.parents) if not folder.exists()]
             self.staging.mkdir(parents=True, exist_ok=True)
+        return lacking
+
+    def remove_unclaimed(self, made: Iterable[Path]) -> None:
+        """Remove folders that `make_staging` made, as long as nothing is in them: no attempt claimed the table."""
+        with suppress(OSError):
+            for folder in made:
+                folder.rmdir()
 
     def put(
         self,

@@ -53,6 +53,8 @@ class ParquetWriter(TableWriter):
         """Where its undecodable events are until then."""
         self._lock = ProcessLock(lock_file_of(self.staged))
         self._target: FileTarget | None = None
+        self._made: list[Path] = []
+        """The folders that were made before the table was claimed."""
 
     @classmethod
     def read_state(cls, sink: ParquetSink) -> TableState | None:
@@ -83,8 +85,8 @@ class ParquetWriter(TableWriter):
 
     def open_quarantine(self) -> Path:
         """See `SinkWriter`; tasks write `QuarantineFile`s."""
-        self._table.make_staging(self._terms)  # `open`, which sees the rows' columns, claims it
-        self._lock.begin()
+        self._made = self._table.make_staging(self._terms)  # `open`, which sees the rows' columns, claims it
+        self._begin()
         with errors_at(self._sink.path, "no folder for undecodable events"):
             self.quarantine.mkdir()
         return self.quarantine
@@ -92,6 +94,8 @@ class ParquetWriter(TableWriter):
     def open(self, schema: pa.Schema) -> FileTarget:
         """See `TableWriter`; the folders' names give the window's columns."""
         self.check_rows(self._sink, schema, self._terms)
+        self._table.claim(self._terms)
+        self._made = []
         self._begin()
         with errors_at(self._sink.path, "no folder for a window"):
             self.staged.mkdir()
@@ -121,6 +125,7 @@ class ParquetWriter(TableWriter):
             shutil.rmtree(folder, ignore_errors=True)
         with suppress(OSError):
             self._lock.end()
+        self._table.remove_unclaimed(self._made)
 
     def _target_of(self, schema: pa.Schema) -> FileTarget:
         return self._files_in(self.staged, wide_as(stored_schema(schema), self._table.columns.read()))
@@ -131,8 +136,11 @@ class ParquetWriter(TableWriter):
         return FileTarget(storage, "", "part-", columns, compression=codec, suffix=f".parquet{STAGED}")
 
     def _begin(self) -> None:
-        self._table.claim(self._terms)
-        self._lock.begin()
+        try:
+            self._lock.begin()
+        except FileNotFoundError:  # another attempt failed just now, and removed the folders that it had made
+            self._made = self._table.make_staging(self._terms)
+            self._lock.begin()
 
     def _take(self, files: Sequence[DataFile]) -> None:
         """Move them out of the tasks' reach: a task that Spark believed lost, and repeated, may still write files."""

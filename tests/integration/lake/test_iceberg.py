@@ -436,8 +436,8 @@ def test_files_of_several_windows_are_taken_apart_in_one_snapshot(catalog):
     land(sink, hour(0), rows_of(0, 2))
     assert held(sink) == {hour(0): [0, 1], hour(1): list(range(100, 106))}
     later = [one for one in table_of(sink).snapshots() if one not in before]
-    kept = [table_of(sink).scan("id >= 100", snapshot_id=one.snapshot_id).to_arrow().num_rows for one in later]
-    assert kept == [6, 6], "what is replaced is removed, and then added: no snapshot lacks the other window's rows"
+    others = [table_of(sink).scan("id >= 100", snapshot_id=one.snapshot_id).to_arrow().num_rows for one in later]
+    assert others == [6, 6], "what is replaced is removed, and then added: no snapshot lacks the other window's rows"
 
 
 @on_both

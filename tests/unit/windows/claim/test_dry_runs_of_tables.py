@@ -384,6 +384,7 @@ def test_a_folder_is_not_claimed_by_a_read_that_keeps_undecodable_events_and_is_
     with pytest.raises(SinkError, match="window_start"):
         world.read(minute(0), value=Json("n long, window_start string"), undecodable=DecodeErrorPolicy("quarantine"))
     assert table_state(sink) is None
+    Path(sink.path).mkdir()  # nothing is left of it
     (Path(sink.path) / "theirs.parquet").touch()
     with pytest.raises(TableOwnedByOther, match=r"holds theirs\.parquet"):
         world.read(minute(0), value=NUMBERS, undecodable=DecodeErrorPolicy("quarantine"))

@@ -31,7 +31,7 @@ from airflow_provider_streams.errors import RedirectRefused, SinkError, StreamsE
 from airflow_provider_streams.errors.databases import Meaning, meaning_of, why_read_only
 from airflow_provider_streams.lake.connections import properties_of, secrets_of
 from airflow_provider_streams.lake.iceberg.catalogs.answered_properties import accepted, check_sendable, forget_code
-from airflow_provider_streams.lake.iceberg.catalogs.catalog_answers import check_answer, is_address
+from airflow_provider_streams.lake.iceberg.catalogs.catalog_answers import CORRECT, NO_ADDRESS, check_answer, is_address
 from airflow_provider_streams.lake.iceberg.catalogs.shared_snapshots import SharedSnapshots
 from airflow_provider_streams.lake.iceberg.files.file_io import StoreFileIO, VendedCredentialsFileIO
 from airflow_provider_streams.lake.storage_errors import failure_of, plain
@@ -138,8 +138,7 @@ def _keep_to_host(response: Response, *_: object, **_named: object) -> None:
     here, there = response.url, _led_to(response)
     if not is_address(there, needs_scheme=True):
         response.close()
-        what = "where clients would see different hosts"
-        raise RedirectRefused(_host_of(here), "something that is no address", what, "Correct it in the catalog.")
+        raise RedirectRefused(_host_of(here), NO_ADDRESS, "clients would see different hosts in it", CORRECT)
     if urlsplit(here).scheme == "https" and urlsplit(there).scheme != "https":
         response.close()
         fix = "The catalog must lead to https://; with a proxy in front of it, correct the address that it believes in."

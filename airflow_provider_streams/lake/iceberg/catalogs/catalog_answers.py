@@ -32,7 +32,8 @@ _ADDRESSES = {
 _SCHEMES = ("adls.blob-storage-scheme", "adls.dfs-storage-scheme")
 _PROPER = re.compile(r"(https?://)?(\.?\w[\w.-]*|\[[0-9a-f:.]+\])(:\d{1,5})?(/[!-\[\]-~]*)?", re.IGNORECASE | re.ASCII)
 """Addresses in which all clients see the same host: without user, backslash, blank or control character."""
-_NO_ADDRESS = "something that is no address"
+NO_ADDRESS = "something that is no address"
+CORRECT = "Correct it in the catalog: https://host:port/path, without user, blanks and backslashes."
 
 
 class _Address(NamedTuple):
@@ -60,7 +61,7 @@ def check_answer(written: Mapping[str, Any], told: Mapping[str, Any]) -> None:
         if told[one.name] == written.get(one.name):
             continue
         if not one.is_proper:
-            raise _refused(written, one, "an address that clients read differently", "Correct it in the catalog.")
+            raise _refused(written, one, "an address that clients read differently", CORRECT)
         if _is_known(one, known):
             continue
         if not one.is_tls and _is_protected(one, written, told):
@@ -75,7 +76,7 @@ def _addresses(properties: Mapping[str, Any]) -> Iterator[_Address]:
         if isinstance(text, str) and text and (name != _TOKENS_AT or properties.get("credential")):
             scheme, host, shown = _parts(text)
             is_proper = is_address(text, needs_scheme=family == _CATALOG)
-            yield _Address(name, family, host, scheme == "https", shown if is_proper else _NO_ADDRESS, is_proper)
+            yield _Address(name, family, host, scheme == "https", shown if is_proper else NO_ADDRESS, is_proper)
     for name in _SCHEMES:
         scheme = str(properties.get(name) or "https").lower()
         if scheme != "https":
@@ -93,7 +94,7 @@ def _parts(text: str) -> tuple[str, str, str]:
     try:
         split = urlsplit(text if "://" in text else f"https://{text.removeprefix('.')}")
     except ValueError:
-        return "", "", _NO_ADDRESS
+        return "", "", NO_ADDRESS
     return split.scheme, split.hostname or "", f"{split.scheme}://{split.netloc.rpartition('@')[2]}"
 
 

@@ -431,7 +431,7 @@ def test_a_redirect_that_clients_read_differently_is_refused(target):
     with (
         answering(redirect=target) as server,
         given("lake", rest(server, token="own")),
-        pytest.raises(RedirectRefused, match="no address: where clients would see different hosts"),
+        pytest.raises(RedirectRefused, match="no address: clients would see different hosts"),
     ):
         catalog_of(SINK)
     assert len(server.asked) == 1

@@ -47,6 +47,8 @@ _DATABASES = ("sqlite", "postgresql")
 """Schemes by which pyiceberg tells a catalog in a database; a driver may follow: `postgresql+psycopg`."""
 _TOKENS_AT = "oauth2-server-uri"
 _TOKENS = replace(ADDRESS, takes_others=False)
+_GROUPS = ("auth", "ssl")
+"""Settings of pyiceberg that are objects."""
 
 
 def properties_of(conn_id: str) -> dict[str, str]:
@@ -172,6 +174,11 @@ def _text(conn_id: str, name: str, value: object) -> str:
         raise InvalidRequest(
             f"connection {conn_id!r}: {name} would load code, which a connection may not do: describe that catalog in "
             "~/.pyiceberg.yaml, and give the sink its name"
+        )
+    if name.partition(".")[0] in _GROUPS:
+        raise InvalidRequest(
+            f"connection {conn_id!r}: {name} is of pyiceberg's settings that can load code or name files, which a "
+            "connection may not do: describe that catalog in ~/.pyiceberg.yaml, and give the sink its name"
         )
     if isinstance(value, Mapping | list):
         raise InvalidRequest(f"connection {conn_id!r}: {name} must be a text or a number")

@@ -74,7 +74,8 @@ def judge_state(notes: Notes, setup: Setup, state: TableState | Unseen | None) -
     if state == "unseen":
         notes.skipped("table", "such a table can be seen only by Spark", "Make a dry run of the read")
     elif state is None:
-        notes.ok("table", f"{setup.sink} does not exist yet: its catalog or store answers, and the first read makes it")
+        says = "has neither owner nor rows: its catalog or store answers, and the first read makes it or takes it over"
+        notes.ok("table", f"{setup.sink} {says}")
     elif _is_ours(setup, state.mark):
         notes.ok("table", f"{setup.sink} is of {state.mark}, and holds {counted(len(state.windows), 'window')}")
     else:

@@ -25,6 +25,7 @@ from pyiceberg.transforms import DayTransform, HourTransform, IdentityTransform,
 from airflow_provider_streams.errors import CredentialsExpired, SinkError, TableUnavailable
 from airflow_provider_streams.lake.columns import WINDOW_COLUMNS
 from airflow_provider_streams.lake.folder_overlap import check_outside, sign_around, sign_of_owner_around
+from airflow_provider_streams.lake.iceberg.catalogs.answered_properties import check_loads_no_code
 from airflow_provider_streams.lake.iceberg.catalogs.catalog import catalog_of, errors_of
 from airflow_provider_streams.lake.iceberg.column_types import (
     addition,
@@ -194,6 +195,7 @@ class IcebergTable:
                 return self.loaded()
 
     def _reached(self, table: Table) -> Table:
+        check_loads_no_code(str(self._sink), table.properties)
         check_location(data_location(table))
         check_options(str(self._sink), storage_of(table).options)
         return table

@@ -126,7 +126,14 @@ def test_a_store_of_a_connection_is_told_by_its_type(connection, kind):
             for half in ("access-key-id", "secret-access-key", "session-token")
         ),
         ({"conn_type": "iceberg", "extra": {"glue.endpoint": "store:1"}}, r"\(glue\.endpoint\) has no scheme"),
-        ({"conn_type": "iceberg", "extra": {"ssl": {"client": {"cert": "/etc/x"}}}}, "a text or a number"),
+        ({"conn_type": "iceberg", "extra": {"warehouse": {"name": "w"}}}, "warehouse must be a text or a number"),
+        (
+            {"conn_type": "iceberg", "extra": {"ssl": {"client": {"cert": "/etc/x"}}}},
+            "ssl is of .* name files",
+        ),
+        ({"conn_type": "iceberg", "extra": {"auth": {"type": "custom", "impl": "x.Y"}}}, "auth is of .* load code"),
+        ({"conn_type": "iceberg", "extra": {"auth": '{"type": "noop"}'}}, "auth is of .* load code"),
+        ({"conn_type": "iceberg", "extra": {"auth.type": "noop"}}, "auth.type is of .* load code"),
     ],
 )
 def test_other_connections_are_refused(connection, value, said):

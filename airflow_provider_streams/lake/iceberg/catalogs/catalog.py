@@ -16,19 +16,22 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 from weakref import finalize
 
-from pyiceberg.catalog import AVAILABLE_CATALOGS, Catalog, CatalogType, infer_catalog_type, load_catalog
+from pyiceberg.catalog import AVAILABLE_CATALOGS, URI, Catalog, CatalogType, infer_catalog_type, load_catalog
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.catalog.rest.auth import AuthManager
 from pyiceberg.exceptions import ServerError, ServiceUnavailableError
 from pyiceberg.io import PY_IO_IMPL
+from pyiceberg.table import CommitTableResponse, Table
+from pyiceberg.table.update import TableRequirement, TableUpdate
 from pyiceberg.utils.config import Config
 from requests import PreparedRequest, Response, Session
-from requests.adapters import HTTPAdapter
+from requests.adapters import BaseAdapter
 
 from airflow_provider_streams.errors import RedirectRefused, SinkError, StreamsError, TableUnavailable
 from airflow_provider_streams.errors.databases import Meaning, meaning_of, why_read_only
 from airflow_provider_streams.lake.connections import properties_of, secrets_of
-from airflow_provider_streams.lake.iceberg.catalogs.catalog_answers import check_answer
+from airflow_provider_streams.lake.iceberg.catalogs.answered_properties import accepted, check_sendable, forget_code
+from airflow_provider_streams.lake.iceberg.catalogs.catalog_answers import CORRECT, NO_ADDRESS, check_answer, is_address
 from airflow_provider_streams.lake.iceberg.catalogs.shared_snapshots import SharedSnapshots
 from airflow_provider_streams.lake.iceberg.files.file_io import StoreFileIO, VendedCredentialsFileIO
 from airflow_provider_streams.lake.storage_errors import failure_of, plain
@@ -73,7 +76,10 @@ _OURS = f"{StoreFileIO.__module__}.{StoreFileIO.__name__}"
 
 
 class BoundedRestCatalog(SharedSnapshots, VendedCredentialsFileIO, RestCatalog):
-    """Has a timeout, and leads no secret out of TLS. pyiceberg's own waits for ever, and has no setting for it."""
+    """Has a timeout, and leads no secret out of TLS. pyiceberg's own waits for ever, and has no setting for it.
+
+    What the user wrote of the catalog decides on authentication alone: neither its answers nor a netrc file do.
+    """
 
     def __init__(self, name: str, **properties: str) -> None:
         self._written = properties
@@ -85,14 +91,25 @@ class BoundedRestCatalog(SharedSnapshots, VendedCredentialsFileIO, RestCatalog):
         return self._written
 
     def _fetch_config(self) -> None:
-        """Take the catalog's configuration, but no code to load.
+        """Take of the catalog's configuration what an answer may set.
 
         Raises:
             RedirectRefused: it leads secrets out of TLS, or to another host.
+            SinkError: one of its properties cannot be used.
         """
         super()._fetch_config()
-        self.properties[PY_IO_IMPL] = self._written[PY_IO_IMPL]
+        answered = {name: value for name, value in self.properties.items() if value != self._written.get(name)}
+        self.properties = {**self._written, **accepted(f"catalog {self.name!r}", answered)}
         check_answer(self._written, self.properties)
+        self.uri = self.properties[URI]
+
+    def commit_table(
+        self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
+    ) -> CommitTableResponse:
+        """See `Catalog`. Another writer's code is not among the properties that the answer gives."""
+        response: CommitTableResponse = super().commit_table(table, requirements, updates)
+        forget_code(response.metadata.properties)
+        return response
 
     def _create_session(self) -> Session:
         return _bounded(super()._create_session())
@@ -102,8 +119,10 @@ class BoundedRestCatalog(SharedSnapshots, VendedCredentialsFileIO, RestCatalog):
 
 
 def _bounded(session: Session) -> Session:
-    for scheme in ("http://", "https://"):
-        session.mount(scheme, _Bounded())
+    session.trust_env = False  # requests would send the machine's netrc login; see `_Bounded` for the rest of it
+    for prefix, adapter in [*session.adapters.items()]:
+        if not isinstance(adapter, _Bounded):
+            session.mount(prefix, _Bounded(adapter))
     session.hooks["response"] = [_keep_to_host]
     return session
 
@@ -116,7 +135,10 @@ def _keep_to_host(response: Response, *_: object, **_named: object) -> None:
     """
     if not response.is_redirect:
         return
-    here, there = response.url, urljoin(response.url, response.headers.get("Location", ""))
+    here, there = response.url, _led_to(response)
+    if not is_address(there, needs_scheme=True):
+        response.close()
+        raise RedirectRefused(_host_of(here), NO_ADDRESS, "clients would see different hosts in it", CORRECT)
     if urlsplit(here).scheme == "https" and urlsplit(there).scheme != "https":
         response.close()
         fix = "The catalog must lead to https://; with a proxy in front of it, correct the catalog's own address."
@@ -127,29 +149,52 @@ def _keep_to_host(response: Response, *_: object, **_named: object) -> None:
         raise RedirectRefused(_host_of(here), _host_of(there), "another host, which would get our secrets", fix)
 
 
+def _led_to(response: Response) -> str:
+    try:
+        return urljoin(response.url, response.headers.get("Location", ""))
+    except ValueError:
+        return ""
+
+
 def _host_of(url: str) -> str:
     """An address as errors show it."""
     split = urlsplit(url)
     return f"{split.scheme}://{split.netloc.rpartition('@')[2]}"
 
 
-class _Bounded(HTTPAdapter):
-    """Has a timeout, and keeps the secrets of requests and answers out of errors."""
+class _Bounded(BaseAdapter):
+    """Has a timeout, and keeps the secrets of requests and answers out of errors.
+
+    Of the environment, it takes proxies and certificate authorities, as requests does.
+    """
+
+    def __init__(self, adapter: BaseAdapter) -> None:
+        super().__init__()
+        self._adapter = adapter
 
     def send(self, request: PreparedRequest, *arguments: Any, **named: Any) -> Response:
+        """See `BaseAdapter`."""
         if named.get("timeout") is None:
             named["timeout"] = ANSWER_SECONDS
         _, _, sent = str(request.headers.get("Authorization") or "").partition(" ")
         if sent != str(None):  # what pyiceberg sends without a token
             remember(sent)
-        response = super().send(request, *arguments, **named)
+        known = [named.get(name) for name in ("stream", "verify", "cert")]
+        named |= _ENVIRONMENT.merge_environment_settings(str(request.url), {**(named.get("proxies") or {})}, *known)
+        response = self._adapter.send(request, *arguments, **named)
         if response.status_code >= HTTPStatus.BAD_REQUEST:  # pyiceberg's errors quote it
             response.raw = _read(response, redact)
         elif request.headers.get("Content-type") == _FORM:  # it asks for a token
             response.raw = _read(response, _with_tokens_remembered)
         return response
 
+    def close(self) -> None:
+        """See `BaseAdapter`."""
+        self._adapter.close()
 
+
+_ENVIRONMENT = Session()
+"""Reads what the environment says of proxies and certificate authorities, and sends nothing."""
 _FORM = "application/x-www-form-urlencoded"
 _TOKEN = re.compile(r'"\w*token"\s*:\s*"([^"]+)"')
 """A token in an answer, also in one that is no JSON."""
@@ -183,6 +228,7 @@ def catalog_of(sink: IcebergSink) -> Catalog:
                 f"pyiceberg knows no catalog {sink.where!r} here: describe it in ~/.pyiceberg.yaml"
                 f"{_variable_for(sink.where)}, or give conn_id",
             )
+        check_sendable(str(sink), properties)
         kind = None if _OWN_CATALOG in properties else _type_of(sink, properties)
         if kind is CatalogType.REST:
             if "credential" in properties:  # pyiceberg's default, which it would warn about

@@ -1,11 +1,13 @@
 """Where a catalog's answers may lead a client: not out of TLS, and no secret of the connection to another host.
 
-A REST catalog configures its clients, and every catalog keeps properties of tables. Among them are addresses: its own,
-the one that gives tokens, the stores'. What the user wrote of them is in the connection or pyiceberg's configuration.
+A REST catalog configures its clients, and every catalog keeps properties of tables; `answered_properties` says which of
+them count. Among those are addresses: its own, the one that gives tokens, the stores'. What the user wrote of them is
+in the connection or pyiceberg's configuration.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -28,6 +30,10 @@ _ADDRESSES = {
 }
 """Properties that say where a client calls, and whose secrets it sends there."""
 _SCHEMES = ("adls.blob-storage-scheme", "adls.dfs-storage-scheme")
+_PROPER = re.compile(r"(https?://)?(\.?\w[\w.-]*|\[[0-9a-f:.]+\])(:\d{1,5})?(/[!-\[\]-~]*)?", re.IGNORECASE | re.ASCII)
+"""Addresses in which all clients see the same host: without user, backslash, blank or control character."""
+NO_ADDRESS = "something that is no address"
+CORRECT = "Correct it in the catalog: https://host:port/path, without user, blanks and backslashes."
 
 
 class _Address(NamedTuple):
@@ -36,6 +42,7 @@ class _Address(NamedTuple):
     host: str
     is_tls: bool
     shown: str
+    is_proper: bool = True
 
 
 def check_answer(written: Mapping[str, Any], told: Mapping[str, Any]) -> None:
@@ -46,11 +53,16 @@ def check_answer(written: Mapping[str, Any], told: Mapping[str, Any]) -> None:
         told: the properties that now apply instead: the user's, the catalog's and the table's.
 
     Raises:
-        RedirectRefused: secrets would travel without TLS, or the user's own ones to a host that the user did not write.
+        RedirectRefused: secrets would travel without TLS, or the user's own ones to a host that the user did not write;
+            or clients may read an address differently.
     """
     known = tuple(_addresses(written))
     for one in _addresses(told):
-        if told[one.name] == written.get(one.name) or _is_known(one, known):
+        if told[one.name] == written.get(one.name):
+            continue
+        if not one.is_proper:
+            raise _refused(written, one, "an address that clients read differently", CORRECT)
+        if _is_known(one, known):
             continue
         if not one.is_tls and _is_protected(one, written, told):
             raise _refused(written, one, "an address without TLS, where secrets would travel in clear")
@@ -63,11 +75,18 @@ def _addresses(properties: Mapping[str, Any]) -> Iterator[_Address]:
         text = properties.get(name)
         if isinstance(text, str) and text and (name != _TOKENS_AT or properties.get("credential")):
             scheme, host, shown = _parts(text)
-            yield _Address(name, family, host, scheme == "https", shown)
+            is_proper = is_address(text, needs_scheme=family == _CATALOG)
+            yield _Address(name, family, host, scheme == "https", shown if is_proper else NO_ADDRESS, is_proper)
     for name in _SCHEMES:
         scheme = str(properties.get(name) or "https").lower()
         if scheme != "https":
             yield _Address(name, "adls", "", is_tls=False, shown=f"{scheme}://")
+
+
+def is_address(text: str, *, needs_scheme: bool) -> bool:
+    """Whether all clients see the same host in what a server names as an address."""
+    found = _PROPER.fullmatch(text)
+    return found is not None and (found[1] is not None or not needs_scheme)
 
 
 def _parts(text: str) -> tuple[str, str, str]:
@@ -75,7 +94,7 @@ def _parts(text: str) -> tuple[str, str, str]:
     try:
         split = urlsplit(text if "://" in text else f"https://{text.removeprefix('.')}")
     except ValueError:
-        return "", "", "something that is no address"
+        return "", "", NO_ADDRESS
     return split.scheme, split.hostname or "", f"{split.scheme}://{split.netloc.rpartition('@')[2]}"
 
 
@@ -108,12 +127,11 @@ def _secrets(family: str, properties: Mapping[str, Any]) -> set[str]:
     return objects | set(secrets_of({name: one for name, one in mine.items() if isinstance(one, str)}))
 
 
-def _refused(written: Mapping[str, Any], one: _Address, what: str) -> RedirectRefused:
+def _refused(written: Mapping[str, Any], one: _Address, what: str, fix: str = "") -> RedirectRefused:
     uri = str(written.get("uri", ""))
-    return RedirectRefused(
-        _parts(uri)[2] if uri else "the catalog",
-        one.shown,
-        f"its answer sets {one.name} to {what}",
+    known = (
         f"If that is right, write {one.name} with this value where the catalog is described: in the extra of its "
-        "connection, or in pyiceberg's configuration.",
+        "connection, or in pyiceberg's configuration."
     )
+    where = _parts(uri)[2] if uri else "the catalog"
+    return RedirectRefused(where, one.shown, f"its answer sets {one.name} to {what}", fix or known)

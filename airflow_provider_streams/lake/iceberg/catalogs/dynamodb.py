@@ -19,9 +19,10 @@ from pyiceberg.io import AWS_ACCESS_KEY_ID, AWS_REGION, AWS_SECRET_ACCESS_KEY, A
 from pyiceberg.utils.properties import get_first_property_value
 
 from airflow_provider_streams.lake.iceberg.catalogs.aws_address import check_address
+from airflow_provider_streams.lake.iceberg.files.file_io import VendedCredentialsFileIO
 
 
-class CheckedDynamoDbCatalog(DynamoDbCatalog):
+class CheckedDynamoDbCatalog(VendedCredentialsFileIO, DynamoDbCatalog):
     """Asks for its table, as soon as it is made, only where the connection's keys may travel."""
 
     def __init__(self, name: str, **properties: Any) -> None:

@@ -7,11 +7,12 @@ from typing import Any
 
 from pyarrow.fs import FileSystem
 from pyiceberg.catalog import Catalog
-from pyiceberg.io import PY_IO_IMPL, FileIO
+from pyiceberg.io import FileIO
 from pyiceberg.io.pyarrow import PyArrowFileIO
 
 from airflow_provider_streams.errors import SinkError
 from airflow_provider_streams.lake.connections import secrets_of
+from airflow_provider_streams.lake.iceberg.catalogs.answered_properties import accepted, check_loads_no_code
 from airflow_provider_streams.lake.iceberg.catalogs.catalog_answers import check_answer
 from airflow_provider_streams.lake.storage import BUCKET_SCHEMES, Storage, is_true, path_in
 from airflow_provider_streams.redaction import remember
@@ -71,10 +72,12 @@ class VendedCredentialsFileIO(Catalog):
 
         Raises:
             RedirectRefused: the table's properties lead secrets out of TLS, or to another host.
+            SinkError: they name code that pyiceberg would load at a write, or one cannot be used.
         """
+        check_loads_no_code(location or self.name, properties)
         for secret in secrets_of({name: value for name, value in properties.items() if isinstance(value, str)}):
             remember(secret)
-        told = vended_properties({name: value for name, value in properties.items() if name != PY_IO_IMPL})
+        told = vended_properties(accepted(f"catalog {self.name!r}", properties))
         check_answer(self.written, {**self.properties, **told})
         return super()._load_file_io(told, location)
 

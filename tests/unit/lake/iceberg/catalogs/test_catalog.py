@@ -24,6 +24,8 @@ from botocore.exceptions import (
     ReadTimeoutError,
 )
 from pyiceberg.catalog import dynamodb
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.table.locations import SimpleLocationProvider
 from pyiceberg.utils.config import Config
 from sqlalchemy import create_engine
 from sqlalchemy.exc import OperationalError
@@ -32,9 +34,13 @@ from thrift.transport.TTransport import TTransportException
 from airflow_provider_streams import IcebergSink
 from airflow_provider_streams.errors import InvalidRequest, RedirectRefused, SinkError, TableUnavailable
 from airflow_provider_streams.lake.connections import given
-from airflow_provider_streams.lake.iceberg.catalogs.catalog import _close, catalog_of, errors_of
+from airflow_provider_streams.lake.iceberg.catalogs.catalog import BoundedRestCatalog, _close, catalog_of, errors_of
 from airflow_provider_streams.lake.iceberg.catalogs.dynamodb import CheckedDynamoDbCatalog
-from airflow_provider_streams.lake.iceberg.files.file_io import StoreFileIO
+from airflow_provider_streams.lake.iceberg.catalogs.glue import BoundedGlueCatalog
+from airflow_provider_streams.lake.iceberg.catalogs.hive import BoundedHiveCatalog
+from airflow_provider_streams.lake.iceberg.catalogs.sql import SharedSqlCatalog
+from airflow_provider_streams.lake.iceberg.files.file_io import StoreFileIO, VendedCredentialsFileIO
+from airflow_provider_streams.lake.iceberg.table import IcebergTable
 from stream_servers.certificates import Certificates
 from tests.unit.lake.iceberg.rest_servers import serving
 
@@ -243,6 +249,28 @@ def test_a_table_names_no_code_to_load(database):
     table = catalog.create_table(SINK.table, schema=pa.schema([("id", pa.int64())]), properties=told)
     assert table.properties == told
     assert type(catalog.load_table(SINK.table).io) is StoreFileIO
+
+
+@pytest.mark.usefixtures("database")
+@pytest.mark.parametrize("after_load", [False, True])
+def test_a_table_whose_writes_would_load_code_is_not_written(after_load, monkeypatch):
+    """Another writer may set the property between a load and the commit."""
+    code = {"write.py-location-provider.impl": "another.Locations"}
+    catalog = catalog_of(SINK)
+    catalog.create_namespace("shop")
+    catalog.create_table(SINK.table, schema=pa.schema([("id", pa.int64())]))
+    other = SqlCatalog("lake", **{name: catalog.properties[name] for name in ("uri", "warehouse")})
+    change = catalog.load_table(SINK.table).transaction().set_properties({"a": "b"})
+    with monkeypatch.context() as another_process:
+        another_process.setattr("pyiceberg.catalog.load_location_provider", SimpleLocationProvider)
+        other.load_table(SINK.table).transaction().set_properties(code).commit_transaction()
+    with pytest.raises(SinkError, match=r"write\.py-location-provider\.impl names code"):
+        change.commit_transaction() if after_load else IcebergTable(SINK).load()
+
+
+def test_no_catalog_of_ours_takes_code_from_its_tables():
+    kinds = (BoundedRestCatalog, BoundedHiveCatalog, BoundedGlueCatalog, SharedSqlCatalog, CheckedDynamoDbCatalog)
+    assert all(issubclass(kind, VendedCredentialsFileIO) for kind in kinds)
 
 
 class Leading(BaseHTTPRequestHandler):

@@ -29,7 +29,7 @@ def opened(uri: str, **properties: str):
     ],
 )
 def test_an_address_without_host_and_port_or_with_a_user_is_refused_without_being_shown(uri):
-    with pytest.raises(InvalidRequest, match="catalog 'lake': .* is thrift://host:port, without user") as caught:
+    with pytest.raises(InvalidRequest, match=r"catalog 'lake': .* is thrift://host:port, without user") as caught:
         opened(uri)
     assert "canary" not in str(caught.value)
     assert caught.value.__cause__ is None

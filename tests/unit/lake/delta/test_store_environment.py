@@ -141,6 +141,15 @@ def test_without_keys_the_machines_own_identity_reaches_a_connections_address(id
     assert all("Credential=machine-key/" in one for one in store.asked)
 
 
+def test_a_web_identity_is_exchanged_for_keys(tmp_path, monkeypatch):
+    """The listener gives none, so the store is not asked."""
+    with serving(Machine, None) as store, serving(Machine, None) as machine:
+        be("web identity", monkeypatch, tmp_path, f"http://127.0.0.1:{machine.server_port}")
+        ask(S3, {"s3.region": "us-east-1", "s3.endpoint": f"http://127.0.0.1:{store.server_port}"})
+    assert [one.split(" ")[0] for one in machine.asked][:1] == ["/"]
+    assert store.asked == []
+
+
 def test_an_anonymous_connection_asks_for_no_identity(tmp_path, monkeypatch):
     with serving(Machine, None) as store, serving(Machine, None) as machine:
         be("container", monkeypatch, tmp_path, f"http://127.0.0.1:{machine.server_port}")

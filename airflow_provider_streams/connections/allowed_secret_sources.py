@@ -31,14 +31,32 @@ def admit(settings: Mapping[str, Setting]) -> None:
     """
     for setting in settings.values():
         if setting.option.reads and setting.is_of_connection and setting.value:
-            is_variable = setting.option.reads == "variable"
-            if not (setting.value in _listed(VARIABLES) if is_variable else _is_allowed_file(setting.value)):
-                kind, name = ("a variable", VARIABLES) if is_variable else ("a file", FOLDERS)
-                raise InvalidRequest(
-                    f"{setting.origin} names {kind} that connections may not read: it is not listed in [{SECTION}] "
-                    f"{name} of airflow.cfg (AIRFLOW__{SECTION.upper()}__{name.upper()}; by default empty). List it "
-                    "there, or put the secret itself in the connection."
-                )
+            if setting.option.reads != "variable":
+                admit_file(setting.origin, setting.value)
+            elif setting.value not in _listed(VARIABLES):
+                raise _not_listed(setting.origin, "a variable", VARIABLES)
+
+
+def admit_file(origin: str, path: str) -> None:
+    """Refuse a file that a connection names and that is not allowed.
+
+    Args:
+        origin: where it is named, for errors.
+        path: of the file.
+
+    Raises:
+        InvalidRequest: as `admit`.
+    """
+    if not _is_allowed_file(path):
+        raise _not_listed(origin, "a file", FOLDERS)
+
+
+def _not_listed(origin: str, kind: str, name: str) -> InvalidRequest:
+    return InvalidRequest(
+        f"{origin} names {kind} that connections may not read: it is not listed in [{SECTION}] "
+        f"{name} of airflow.cfg (AIRFLOW__{SECTION.upper()}__{name.upper()}; by default empty). List it "
+        "there, or put the secret itself in the connection."
+    )
 
 
 def _is_allowed_file(path: str) -> bool:

@@ -13,6 +13,7 @@ from airflow.providers.common.compat.sdk import AirflowNotFoundException, conf
 from airflow.sdk import BaseHook
 
 from airflow_provider_streams.airflow_features import supervisor_turn
+from airflow_provider_streams.connections.database_options import check_database_options
 from airflow_provider_streams.connections.extra import aextra_of, extra_of
 from airflow_provider_streams.connections.missing_connection import refuse_unreadable
 from airflow_provider_streams.connections.table_properties import properties_of
@@ -115,6 +116,7 @@ def _connection_url(connection: Connection, conn_id: str, extra: Mapping[str, ob
         raise half_given(conn_id, "password", "login")
     host, port = host_and_port(conn_id, connection.host, connection.port)
     query = {name: str(value) for name, value in extra.items() if isinstance(value, str | int)}
+    check_database_options(conn_id, query)
     url = URL.create(
         driver,
         username=connection.login,

@@ -6,11 +6,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl
 
 from airflow.providers.common.compat.sdk import AirflowNotFoundException
 from airflow.sdk import BaseHook
 
 from airflow_provider_streams.airflow_features import supervisor_turn
+from airflow_provider_streams.connections.database_options import check_database_options
 from airflow_provider_streams.connections.extra import extra_of
 from airflow_provider_streams.connections.missing_connection import no_connection
 from airflow_provider_streams.connections.store_properties import (
@@ -128,6 +130,7 @@ def _uri(connection: Connection, extra: str, kind: str) -> str:
             "metastore thrift://, and a database sqlite:// or postgresql://. For another database, give the type 'sql' "
             "as well"
         )
+    check_database_options(conn_id, dict(parse_qsl(uri.partition("?")[2])))
     return uri
 
 

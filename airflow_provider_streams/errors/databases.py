@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -31,6 +32,13 @@ _NO_GRANT: Final = Meaning(
 _NOT_THERE: Final = Meaning(  # a mount may come back
     passes=True, advice="Create its folder, or correct the path in the connection."
 )
+_NO_TLS: Final = Meaning(
+    passes=False,
+    advice="Switch TLS on at the server. If the password may travel in clear, write sslmode=disable (MySQL: "
+    "ssl_disabled=true) into the options of the database's address, or into the extra of the journal's connection.",
+)
+_TLS_LACKS: Final = re.compile("SSL (is|was) required")
+"""What drivers of Postgres and MySQL say of a server without it, without a code of its own."""
 _FULL: Final = Meaning(passes=True, advice="Free some room on its disk.")
 
 _SQLITE: Final = {
@@ -62,6 +70,8 @@ def meaning_of(error: BaseException, file: str = "") -> Meaning | None:
         file: SQLite's file, if the database is one.
     """
     if not isinstance(error, sqlite3.Error):
+        if _TLS_LACKS.search(str(error)):
+            return _NO_TLS
         return _SQLSTATE.get(str(getattr(error, "sqlstate", ""))) or _MYSQL.get(_number_of(error))
     # the primary code is the last byte of an extended one; errors of the module itself have none
     known = _SQLITE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)

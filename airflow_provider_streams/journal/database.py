@@ -26,6 +26,7 @@ from sqlalchemy.exc import (
 from airflow_provider_streams.errors import JournalError, JournalUnavailable, as_sentence
 from airflow_provider_streams.errors.databases import Meaning, meaning_of
 from airflow_provider_streams.journal import migrate
+from airflow_provider_streams.model.database_tls import unescaped, with_tls
 from airflow_provider_streams.model.optional_dependencies import importing
 from airflow_provider_streams.redaction import redact
 
@@ -56,6 +57,7 @@ class Database:
 
     Raises:
         JournalError: not a URL, one of an asynchronous driver, or one of a database in memory.
+        InvalidRequest: nothing says whether its password travels with TLS, or the environment says where it goes.
         MissingDependency: its driver is not installed.
     """
 
@@ -63,7 +65,8 @@ class Database:
         self._url = _parse(url)
         self.name = self._url.set(query={}).render_as_string(hide_password=True)
         """The URL without password and options, for messages."""
-        self._engine = _engine(self._url)
+        _check_dialect(self._url)
+        self._engine = _engine(with_tls(self._url, f"the journal {self.name}"))
         self._ready = False
         self._preparing = threading.Lock()
 
@@ -190,6 +193,8 @@ def _secrets(url: URL) -> Iterator[str]:
 
 
 def _parse(text: str) -> URL:
+    if why := unescaped(text):
+        raise JournalError(f"in the journal's URL, {why}")
     try:
         url = make_url(text)
     except (ArgumentError, ValueError, TypeError):
@@ -200,19 +205,27 @@ def _parse(text: str) -> URL:
     return url.set(drivername=_DRIVERS.get(url.drivername, url.drivername))
 
 
+def _check_dialect(url: URL) -> None:
+    """Raise `JournalError` if no journal can be in such a database."""
+    try:
+        dialect = url.get_dialect()
+    except (NoSuchModuleError, ArgumentError) as error:
+        raise JournalError(f"the journal cannot live in {url.drivername!r}: {error}") from None
+    if dialect.is_async:
+        raise JournalError(f"the journal needs a blocking driver, {url.drivername} is asynchronous. Name another.")
+    if dialect.name == "sqlite" and _in_memory(url):
+        raise JournalError("a journal in memory forgets what it pinned: write 'sqlite:////path/journal.db'")
+
+
 @functools.lru_cache(maxsize=16)
 def _engine(url: URL) -> Engine:
     """One engine for all that open a journal in this process: SQLAlchemy keeps compiled statements with it.
 
     It keeps no connection, so processes that are forked may use it too.
     """
+    dialect = url.get_dialect()
+    backend, driver = dialect.name, dialect.driver
     try:
-        dialect = url.get_dialect()
-        backend, driver = dialect.name, dialect.driver
-        if dialect.is_async:
-            raise JournalError(f"the journal needs a blocking driver, {url.drivername} is asynchronous. Name another.")
-        if backend == "sqlite" and _in_memory(url):
-            raise JournalError("a journal in memory forgets what it pinned: write 'sqlite:////path/journal.db'")
         with importing(_EXTRAS.get(backend, "postgres")):
             engine = create_engine(
                 url,
@@ -222,7 +235,7 @@ def _engine(url: URL) -> Engine:
                 # MySQL's own default would go on showing a transaction what was there before it waited for a lock
                 **({} if backend == "sqlite" else {"isolation_level": "READ COMMITTED"}),
             )
-    except (NoSuchModuleError, ArgumentError) as error:
+    except ArgumentError as error:
         raise JournalError(f"the journal cannot live in {url.drivername!r}: {error}") from None
     if backend == "sqlite":
         event.listen(engine, "do_connect", _sqlite_make)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from urllib.parse import unquote
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.sinks.sink import Sink
@@ -61,7 +62,8 @@ def secrets_of(properties: Properties) -> list[str]:
     named = [value for name, value in properties.items() if _SECRET.search(name) and value and value not in _FLAGS]
     if of_client := properties.get("credential", "").partition(":")[2]:  # which travels alone
         named.append(of_client)
-    return named + [password for value in properties.values() for password in _PASSWORD.findall(value)]
+    written = [one for value in properties.values() for kind in _PASSWORDS for one in kind.findall(value)]
+    return named + list(dict.fromkeys(form for one in written for form in (one, unquote(one))))  # errors show either
 
 
 _SECRET = re.compile(
@@ -70,5 +72,8 @@ _SECRET = re.compile(
 """In names of secrets: `s3.secret-access-key`, `credential`, `header.X-Api-Key`, .."""
 _FLAGS = ("true", "false")
 """What `token-refresh-enabled` may be: no secret."""
-_PASSWORD = re.compile(r":/{1,3}[^/\s:@]*:([^/\s@]+)@")
-"""The password in an address, even in a malformed one."""
+_PASSWORDS = (
+    re.compile(r":/{1,3}[^/\s:@]*:([^/\s@]+)@"),
+    re.compile(r"[?&](?:password|passwd|sslpassword|ssl_key_password)=([^&#\s]+)"),
+)
+"""The passwords in an address, even in a malformed one, and among the options of a database's."""

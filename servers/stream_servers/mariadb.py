@@ -41,7 +41,7 @@ class MariaDBServer(Server):
     @property
     def url(self) -> str:
         """`mysql+pymysql://...` with user and password; treat it as a secret."""
-        return f"mysql+pymysql://{USER}:{self._password}@{LOOPBACK}:{self.port['sql']}/{DATABASE}"
+        return f"mysql+pymysql://{USER}:{self._password}@{LOOPBACK}:{self.port['sql']}/{DATABASE}?ssl_disabled=true"
 
     def prepare(self) -> None:
         """Make the system's tables, an account and a database."""

@@ -44,7 +44,7 @@ class PostgresServer(Server):
     @property
     def url(self) -> str:
         """`postgresql+psycopg://...` with user and password; treat it as a secret."""
-        return f"postgresql+psycopg://{USER}:{self._password}@{LOOPBACK}:{self.port['sql']}/postgres"
+        return f"postgresql+psycopg://{USER}:{self._password}@{LOOPBACK}:{self.port['sql']}/postgres?sslmode=disable"
 
     def prepare(self) -> None:
         """Make the cluster."""

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 
 from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.lake.storage import is_true
 
 _S3_ADDRESSES = ("endpoint_url_s3", "endpoint_url", "endpoint")
 _S3_TOKENS = ("session_token", "token")
@@ -42,7 +43,10 @@ def s3_options(root: str, options: Mapping[str, str]) -> dict[str, str]:
         )
     if not address and not has_keys:
         return {}
+    is_signed_by_machine = not has_keys and not is_true(options.get("AWS_SKIP_SIGNATURE", ""))
     return {
+        # at another address than Amazon's, delta-rs would look for neither files nor profiles with the machine's keys
+        **({"AWS_FORCE_CREDENTIAL_LOAD": "true"} if is_signed_by_machine else {}),
         **({"AWS_ENDPOINT_URL_S3": address} if address else {}),  # a variable of this name would win over the other
         "AWS_ALLOW_HTTP": _is_plain(address),
         "AWS_ALLOW_INVALID_CERTIFICATES": _IS_CHECKED,

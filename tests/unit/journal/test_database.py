@@ -12,10 +12,17 @@ import traceback
 import pytest
 from sqlalchemy import insert, select, text
 
-from airflow_provider_streams.errors import JournalError, JournalUnavailable, MissingDependency, StreamsError
+from airflow_provider_streams.errors import (
+    InvalidRequest,
+    JournalError,
+    JournalUnavailable,
+    MissingDependency,
+    StreamsError,
+)
 from airflow_provider_streams.journal.database import Database, _sqlite_make
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.journal.tables import digest, sources
+from tests.unit.databases_without_tls import mysql, postgres, serving
 
 
 @pytest.fixture
@@ -76,6 +83,34 @@ def test_a_server_that_does_not_answer_is_a_passing_error_without_the_password(s
     assert "hunter2" not in said
     assert "hunter3" not in said
     assert repr(Journal(url)) == "Journal('postgresql+psycopg://me:***@127.0.0.1:1/db')"
+
+
+@pytest.mark.parametrize(("scheme", "answer"), [("postgres", postgres), ("mysql", mysql)])
+def test_a_server_without_tls_gets_no_password(scheme, answer):
+    with serving(answer) as server, pytest.raises(JournalError, match=r"Switch TLS on.*sslmode=disable") as caught:
+        Journal.open(f"{scheme}://me:hunter2@127.0.0.1:{server.port}/db")
+    assert not caught.value.retryable
+    assert server.heard == [b""]
+
+
+def test_a_password_travels_in_clear_if_the_url_says_so():
+    with serving(postgres) as server, pytest.raises(JournalUnavailable):
+        Journal.open(f"postgres://me:hunter2@127.0.0.1:{server.port}/db?sslmode=prefer")
+    assert b"hunter2" in server.heard[1]
+
+
+def test_the_environment_leads_no_password_elsewhere(monkeypatch):
+    monkeypatch.setenv("PGHOSTADDR", "127.0.0.1")
+    with pytest.raises(
+        InvalidRequest, match=r"journal postgresql\+psycopg://me:\*\*\*@db/x has .* variable PGHOSTADDR"
+    ):
+        Database("postgres://me:hunter2@db/x")
+
+
+def test_a_url_with_letters_that_are_not_escaped_is_refused_without_being_shown():
+    with pytest.raises(JournalError, match="%40 for '@'") as caught:
+        Database("postgres://me:p@hunter2@db/x")
+    assert "hunter2" not in str(caught.value)
 
 
 def test_a_missing_driver_names_the_extra(monkeypatch):

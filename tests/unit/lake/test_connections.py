@@ -18,10 +18,20 @@ def test_values_are_secret_by_their_names(name):
 
 @pytest.mark.parametrize(
     "uri",
-    [f"postgresql+psycopg2://u:{SECRET}@host/db", f"http://u:{SECRET}@host:1/path", f"postgresql:/u:{SECRET}@host/db"],
+    [
+        f"postgresql+psycopg2://u:{SECRET}@host/db",
+        f"http://u:{SECRET}@host:1/path",
+        f"postgresql:/u:{SECRET}@host/db",
+        f"postgresql://host/db?user=u&password={SECRET}&sslmode=require",
+        f"mysql+pymysql://host/db?passwd={SECRET}",
+    ],
 )
 def test_passwords_in_addresses_are_secret(uri):
     assert secrets_of({"uri": uri}) == [SECRET]
+
+
+def test_a_password_in_an_address_is_secret_as_it_is_written_and_as_it_is():
+    assert secrets_of({"uri": "postgresql://u:p%40ss@host/db"}) == ["p%40ss", "p@ss"]
 
 
 def test_what_is_no_secret_is_shown():

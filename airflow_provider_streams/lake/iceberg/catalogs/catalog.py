@@ -62,6 +62,10 @@ _HELP = (
         re.compile("NoCredentials|PartialCredentials"),
         "give glue.access-key-id and glue.secret-access-key (DynamoDB: dynamodb.*) in the extra, or the machine a role",
     ),
+    (
+        re.compile("ProfileNotFound"),
+        "give keys, or correct the environment variable AWS_PROFILE or the extra glue.profile-name (dynamodb.*)",
+    ),
     (re.compile("NoRegion"), "give glue.region (DynamoDB: dynamodb.region) in the connection's extra field"),
     (
         re.compile("AccessDenied|UnrecognizedClient|InvalidSignature|InvalidClientTokenId|ExpiredToken"),

@@ -18,7 +18,7 @@ from pyiceberg.catalog.dynamodb import (
 from pyiceberg.io import AWS_ACCESS_KEY_ID, AWS_REGION, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN
 from pyiceberg.utils.properties import get_first_property_value
 
-from airflow_provider_streams.lake.iceberg.catalogs.aws_address import check_address
+from airflow_provider_streams.lake.iceberg.catalogs.aws_address import check_address, without_profile
 from airflow_provider_streams.lake.iceberg.files.file_io import VendedCredentialsFileIO
 
 
@@ -33,6 +33,7 @@ class CheckedDynamoDbCatalog(VendedCredentialsFileIO, DynamoDbCatalog):
 
 
 def _client_of(properties: dict[str, Any]) -> Any:
+    properties = without_profile(DYNAMODB_CLIENT, properties)
     session = boto3.Session(
         profile_name=properties.get(DYNAMODB_PROFILE_NAME),
         botocore_session=properties.get(BOTOCORE_SESSION),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from pyiceberg.catalog import BOTOCORE_SESSION
 from pyiceberg.catalog.glue import GLUE_CATALOG_ENDPOINT, GLUE_MAX_RETRIES, GlueCatalog
 
-from airflow_provider_streams.lake.iceberg.catalogs.aws_address import check_address
+from airflow_provider_streams.lake.iceberg.catalogs.aws_address import check_address, without_profile
 from airflow_provider_streams.lake.iceberg.catalogs.shared_snapshots import SharedSnapshots
 from airflow_provider_streams.lake.iceberg.files.file_io import VendedCredentialsFileIO
 
@@ -19,6 +20,8 @@ class BoundedGlueCatalog(SharedSnapshots, VendedCredentialsFileIO, GlueCatalog):
 
     def __init__(self, name: str, **properties: Any) -> None:
         """As pyiceberg's own. `InvalidRequest`: the environment would lead the connection's keys out of TLS."""
-        super().__init__(name, **{**properties, GLUE_MAX_RETRIES: int(properties.get(GLUE_MAX_RETRIES, _TRIES))})
+        told = {**properties, GLUE_MAX_RETRIES: int(properties.get(GLUE_MAX_RETRIES, _TRIES))}
+        super().__init__(name, **without_profile("glue", told))
+        self.properties.pop(BOTOCORE_SESSION, None)  # it is for the client alone
         if not properties.get(GLUE_CATALOG_ENDPOINT):
             check_address(name, self.glue, properties, f"write the address into the extra {GLUE_CATALOG_ENDPOINT}, or ")

@@ -12,6 +12,7 @@ from airflow_provider_streams.lake.delta.storage import object_store_options
 from airflow_provider_streams.lake.storage import Storage
 from stream_servers.certificates import Certificates
 from tests.unit.lake.iceberg.rest_servers import serving
+from tests.unit.lake.machine_identities import IDENTITIES, Machine, be
 
 S3 = "s3://lake/orders"
 KEYS = {"s3.access-key-id": "own-key", "s3.secret-access-key": "own-secret", "s3.region": "us-east-1"}
@@ -119,6 +120,43 @@ def test_a_connections_address_and_credentials_are_used_whatever_the_environment
     assert other.asked == []
     assert ours.asked
     assert all(own in one for one in ours.asked)
+
+
+@pytest.mark.parametrize("identity", IDENTITIES)
+def test_no_identity_of_the_machine_is_used_with_a_connections_keys(identity, tmp_path, monkeypatch):
+    with serving(Machine, None) as store, serving(Machine, None) as machine:
+        be(identity, monkeypatch, tmp_path, f"http://127.0.0.1:{machine.server_port}")
+        ask(S3, {**KEYS, "s3.endpoint": f"http://127.0.0.1:{store.server_port}"})
+    assert machine.asked == []
+    assert store.asked
+    assert all("Credential=own-key/" in one and "oken" not in one for one in store.asked)
+
+
+@pytest.mark.parametrize("identity", ["container", "virtual machine", "file", "profile", "environment"])
+def test_without_keys_the_machines_own_identity_reaches_a_connections_address(identity, tmp_path, monkeypatch):
+    with serving(Machine, None) as store, serving(Machine, None) as machine:
+        be(identity, monkeypatch, tmp_path, f"http://127.0.0.1:{machine.server_port}")
+        ask(S3, {"s3.region": "us-east-1", "s3.endpoint": f"http://127.0.0.1:{store.server_port}"})
+    assert store.asked
+    assert all("Credential=machine-key/" in one for one in store.asked)
+
+
+def test_a_web_identity_is_exchanged_for_keys(tmp_path, monkeypatch):
+    """The listener gives none, so the store is not asked."""
+    with serving(Machine, None) as store, serving(Machine, None) as machine:
+        be("web identity", monkeypatch, tmp_path, f"http://127.0.0.1:{machine.server_port}")
+        ask(S3, {"s3.region": "us-east-1", "s3.endpoint": f"http://127.0.0.1:{store.server_port}"})
+    assert [one.split(" ")[0] for one in machine.asked][:1] == ["/"]
+    assert store.asked == []
+
+
+def test_an_anonymous_connection_asks_for_no_identity(tmp_path, monkeypatch):
+    with serving(Machine, None) as store, serving(Machine, None) as machine:
+        be("container", monkeypatch, tmp_path, f"http://127.0.0.1:{machine.server_port}")
+        ask(S3, {"s3.anonymous": "true", "s3.endpoint": f"http://127.0.0.1:{store.server_port}"})
+    assert machine.asked == []
+    assert store.asked
+    assert all("Credential" not in one for one in store.asked)
 
 
 def test_a_connections_address_with_tls_is_checked_whatever_the_environment_says(tmp_path, monkeypatch):

@@ -21,6 +21,7 @@ from botocore.exceptions import (
     EndpointConnectionError,
     NoCredentialsError,
     NoRegionError,
+    ProfileNotFound,
     ReadTimeoutError,
 )
 from pyiceberg.catalog import dynamodb
@@ -145,6 +146,7 @@ def answer(code: str, status: int = 400) -> ClientError:
         (answer("ExpiredTokenException"), SinkError, "have not expired"),
         (NoCredentialsError(), SinkError, "give glue.access-key-id and glue.secret-access-key"),
         (NoRegionError(), SinkError, "give glue.region"),
+        (ProfileNotFound(profile="prod"), SinkError, "variable AWS_PROFILE or the extra glue.profile-name"),
         (KeyError("DatabaseList"), SinkError, "KeyError: 'DatabaseList'$"),
     ],
     ids=lambda given: type(given).__name__ if isinstance(given, Exception) else "",
@@ -216,6 +218,26 @@ def test_amazons_client_leads_no_keys_of_a_connection_out_of_tls(service, by, tm
     assert other.asked == []
 
 
+@pytest.mark.parametrize("service", ["glue", "dynamodb"])
+def test_a_profile_of_the_environment_is_not_used_with_keys_of_a_connection(service, tmp_path, monkeypatch):
+    (tmp_path / "config").write_text("[profile prod]\nendpoint_url = http://127.0.0.1:1\nregion = eu-west-9\n")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.setattr(dynamodb.DynamoDbCatalog, "_dynamodb_table_exists", lambda _: True)
+    where = {"type": service, "client.region": "eu-west-1", "warehouse": "s3://lake"}
+    keys = {f"{service}.access-key-id": "own-key", f"{service}.secret-access-key": "own-secret"}
+    for profile in ("prod", "none"):
+        monkeypatch.setenv("AWS_PROFILE", profile)
+        with given("lake", {**where, **keys}):
+            catalog = catalog_of(SINK)
+        assert getattr(catalog, service).meta.endpoint_url == f"https://{service}.eu-west-1.amazonaws.com"
+        assert "botocore_session" not in catalog.properties
+    with given("lake", where), pytest.raises(SinkError, match=r"\(none\).*variable AWS_PROFILE"):
+        catalog_of(SINK)
+    monkeypatch.setenv("AWS_PROFILE", "prod")
+    with given("lake", where):
+        assert getattr(catalog_of(SINK), service).meta.endpoint_url == "http://127.0.0.1:1"
+
+
 @pytest.mark.parametrize("family", ["client", "dynamodb"])
 def test_a_dynamodb_catalog_makes_its_client_as_pyicebergs_own_does(family, monkeypatch):
     made = []
@@ -231,7 +253,7 @@ def test_a_dynamodb_catalog_makes_its_client_as_pyicebergs_own_does(family, monk
     properties = {f"{family}.{name}": name for name in names}
     for kind in (dynamodb.DynamoDbCatalog, CheckedDynamoDbCatalog):
         assert kind("lake", **properties).dynamodb.meta.region_name == "region"
-    assert made[0] == made[1]
+    assert made[0] == {**made[1], "botocore_session": None}
 
 
 def test_a_property_that_a_client_ignores_allows_no_address_of_the_environment(monkeypatch):

@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import importlib.metadata
+
+import pytest
+from sqlalchemy import make_url
+
+from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.model.database_tls import unescaped, with_tls
+
+POSTGRES = "postgresql+psycopg://me:canary-4711@db:5432/lake"
+
+
+@pytest.fixture(autouse=True)
+def nothing_of_this_machine(monkeypatch, tmp_path):
+    """Neither a variable nor a file of it says anything of Postgres."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("PGPASSWORD", "PGPASSFILE", "PGSSLMODE", "PGHOST", "PGHOSTADDR", "PGPORT", "PGUSER", "PGSERVICE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def added(address: str) -> dict[str, object]:
+    """The options that an address got."""
+    url = make_url(address)
+    safe = with_tls(url, "catalog 'lake'")
+    assert safe.set(query={}) == url.set(query={})
+    return {name: value for name, value in safe.query.items() if url.query.get(name) != value}
+
+
+@pytest.mark.parametrize(
+    ("address", "demanded"),
+    [
+        *((f"postgresql{driver}://me:secret@db/x", {"sslmode": "require"}) for driver in ("", "+psycopg", "+psycopg2")),
+        ("postgresql+psycopg://db/x?user=me&password=secret", {"sslmode": "require"}),
+        ("postgresql+psycopg://me@db/x?passfile=/run/pgpass", {"sslmode": "require"}),
+        ("postgresql+psycopg://me:secret@127.0.0.1/x?connect_timeout=3", {"sslmode": "require"}),
+        ("mysql+pymysql://me:secret@db/x", {"ssl_check_hostname": "false"}),
+        ("mariadb+pymysql://me:secret@db/x?charset=utf8mb4", {"ssl_check_hostname": "false"}),
+        ("mysql+pymysql://me:secret@db/x?ssl_disabled=false", {"ssl_check_hostname": "false"}),
+    ],
+)
+def test_tls_is_demanded_for_a_password(address, demanded):
+    assert added(address) == demanded
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *(f"{POSTGRES}?sslmode={mode}" for mode in ("disable", "prefer", "verify-full")),
+        *(f"mysql+pymysql://me:secret@db/x?{option}" for option in ("ssl_disabled=true", "ssl_ca=/etc/ca.pem")),
+        "mysql+mysqldb://me:secret@db/x?ssl_mode=PREFERRED",
+        "mssql+pyodbc://me:secret@db/x?Encrypt=yes",
+    ],
+)
+def test_what_an_address_says_of_tls_counts(address):
+    assert added(address) == {}
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql+psycopg://me@db/x",
+        "mysql+pymysql://me:secret@/x?unix_socket=/run/mysqld.sock",
+        "sqlite:////data/catalog.db",
+        "sqlite+pysqlcipher://:secret@/catalog.db",
+        "mssql+pyodbc://db/x",
+    ],
+)
+def test_nothing_is_demanded_where_no_password_travels(address):
+    assert added(address) == {}
+
+
+def test_a_driver_that_does_not_obey_is_refused(monkeypatch):
+    monkeypatch.setattr(importlib.metadata, "version", {"pymysql": "1.1.3", "psycopg": "3.2"}.__getitem__)
+    with pytest.raises(InvalidRequest, match=r"pymysql 1.1.3 .* without TLS .*install pymysql>=1.2"):
+        added("mysql+pymysql://me:secret@db/x")
+    assert added("mysql+pymysql://me:secret@db/x?ssl_disabled=true") == {}
+    assert added(POSTGRES) == {"sslmode": "require"}
+
+
+def test_a_pymysql_that_would_take_no_for_yes_is_told_nothing_of_it():
+    url = with_tls(make_url("mysql+pymysql://me:secret@db/x?ssl_disabled=False"), "the journal")
+    assert dict(url.query) == {"ssl_check_hostname": "false"}
+
+
+@pytest.mark.parametrize(
+    "scheme", ["mysql", "mysql+mysqlconnector", "postgresql+pg8000", "postgresql+asyncpg", "mssql+pyodbc", "unknown"]
+)
+def test_a_password_with_a_driver_whose_tls_is_not_known_is_refused(scheme):
+    with pytest.raises(InvalidRequest, match=r"catalog 'lake' has a password, .*driver's option for TLS") as caught:
+        added(f"{scheme}://me:canary-4711@db/x")
+    assert "canary" not in str(caught.value)
+
+
+@pytest.mark.parametrize("variable", ["PGPASSWORD", "PGPASSFILE", "file"])
+def test_the_machines_password_for_postgres_needs_tls_as_well(variable, monkeypatch, tmp_path):
+    if variable == "file":
+        (tmp_path / ".pgpass").touch()
+    else:
+        monkeypatch.setenv(variable, "secret")
+    assert added("postgresql+psycopg://me@db/x") == {"sslmode": "require"}
+    assert added("mysql+pymysql://me@db/x") == {}
+    monkeypatch.setenv("PGSSLMODE", "disable")  # by whom has set the password
+    monkeypatch.setenv("PGHOSTADDR", "127.0.0.1")
+    assert added("postgresql+psycopg://me@db/x") == {}
+
+
+@pytest.mark.parametrize(
+    ("variable", "address", "written"),
+    [
+        ("PGHOSTADDR", POSTGRES, f"{POSTGRES}?hostaddr=127.0.0.1"),
+        ("PGSERVICE", POSTGRES, f"{POSTGRES}?service=lake"),
+        ("PGHOST", "postgresql+psycopg://me:canary-4711@/x", "postgresql+psycopg://me:canary-4711@/x?host=/run"),
+        ("PGPORT", "postgresql+psycopg://me:canary-4711@db/x", POSTGRES),
+        ("PGPORT", "postgresql://me:canary-4711@/x?host=one", "postgresql://me:canary-4711@/x?host=one:1"),
+        ("PGUSER", "postgresql+psycopg://:canary-4711@db/x", POSTGRES),
+    ],
+)
+def test_the_environment_leads_no_password_of_an_address_elsewhere(variable, address, written, monkeypatch):
+    monkeypatch.setenv(variable, "other")
+    for sslmode in ({}, {"sslmode": "disable"}):
+        with pytest.raises(InvalidRequest, match=f"'lake' has a password, .*variable {variable} .*remove") as caught:
+            with_tls(make_url(address).update_query_dict(sslmode), "catalog 'lake'")
+        assert "canary" not in str(caught.value)
+    assert added(written) == {"sslmode": "require"}
+    with_tls(make_url("mysql+pymysql://me:secret@db/x"), "catalog 'lake'")
+
+
+def test_a_mode_of_the_environment_does_not_count_for_an_addresss_own_password(monkeypatch):
+    monkeypatch.setenv("PGSSLMODE", "disable")
+    assert added(POSTGRES) == {"sslmode": "require"}
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *(f"postgresql+psycopg://me:p{mark}canary@db/x" for mark in "@/?#"),
+        "postgresql+psycopg://me:p@x/canary@db/x",
+        "postgresql+psycopg://m/e:canary@db/x",
+        "postgresql+psycopg://me:p@x:canary@db:5432/x",
+    ],
+)
+def test_an_address_with_letters_that_are_not_escaped_is_told_by_its_at_sign(address):
+    assert "%40 for '@'" in unescaped(address)
+    assert "canary" not in unescaped(address)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql+psycopg://me:p%40%2F%3F%23:[x]@db:5432/x?user=a%40b",
+        "postgresql://db/x",
+        "postgresql://me@[::1]:5432/x",
+        "sqlite:////data/a@b/c@d.db",
+        "sqlite:///file:a@b?mode=ro&uri=true",
+        "",
+        "no address",
+    ],
+)
+def test_an_escaped_address_is_none(address):
+    assert unescaped(address) == ""

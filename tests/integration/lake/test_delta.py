@@ -83,7 +83,7 @@ def test_a_window_that_shares_time_is_in_the_way_or_taken_out(sink):
     land(sink, hour(0), rows_of(0, 10))
     land(sink, hour(1), rows_of(100, 5))
     land(sink, hour(2), rows_of(200, 1))
-    with pytest.raises(WindowsOverlap, match="2 that the table holds"):
+    with pytest.raises(WindowsOverlap, match="2 that the table already holds"):
         land(sink, hour(0, 2), rows_of(300, 2))
     assert held(sink).keys() == {hour(0), hour(1), hour(2)}
     land(sink, hour(0, 2), rows_of(300, 2), replace_overlaps=True)

@@ -52,26 +52,11 @@ class Dag:
                 if run["state"] in ("queued", "running"):
                     self.stack.call("PATCH", f"{self.path}/dagRuns/{run['dag_run_id']}", {"state": "failed"})
             if self.watches:
-                self._watchers_ended()
+                asset = asset_of(self.stack, self.watches)["id"]
+                self.until("its watchers stay", lambda: not _watchers_of(self.stack, asset))
 
     def pause(self, *, paused: bool) -> None:
         self.stack.call("PATCH", self.path, {"is_paused": paused})
-
-    def _watchers_ended(self) -> None:
-        """Wait until the triggerer has ended the asset's watchers.
-
-        SQLite gives the id of a removed trigger to the next one. A triggerer that has not seen the first one go would
-        take the second one for it, and never start it.
-        """
-        self.until("its watchers stay", lambda: not _watchers_of(self.stack, asset_of(self.stack, self.watches)["id"]))
-        beats = set()
-
-        def seen() -> bool:
-            health = self.stack.call("GET", "/api/v2/monitor/health")
-            beats.add(health["triggerer"]["latest_triggerer_heartbeat"])
-            return len(beats) > 3  # an earlier one, one under way, one that removes, one that ends it
-
-        self.until("the triggerer does not go on", seen)
 
     def start(self, conf: dict[str, Any] | None = None, **more: Any) -> str:
         """Start a run; its id."""

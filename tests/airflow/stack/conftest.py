@@ -6,9 +6,11 @@ import base64
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
@@ -185,6 +187,7 @@ def airflow_stack(
     """api-server, scheduler, dag-processor and triggerer, healthy; the DAGs of `dags/`; stopped afterwards."""
     home = tmp_path_factory.mktemp("airflow-stack")
     shutil.copy(migrated_database, home / "airflow.db")
+    _give_no_trigger_id_twice(home / "airflow.db")
     shutil.copytree(DAGS, home / "dags", ignore=shutil.ignore_patterns("__pycache__"))
     for example in EXAMPLES:
         shutil.copy(DAGS.parents[3] / "dags_examples" / f"{example}.py", home / "dags")
@@ -197,6 +200,23 @@ def airflow_stack(
         yield stack
     finally:
         _stop(list(stack.processes.values()))
+
+
+def _give_no_trigger_id_twice(database: Path) -> None:
+    """Let SQLite number triggers as every other database does.
+
+    Airflow's table gives the id of a removed trigger to the next one. A triggerer that has not seen the first one go
+    takes the second one for it, and never starts it.
+    """
+    with contextlib.closing(sqlite3.connect(database)) as connection:
+        query = "select sql from sqlite_master where tbl_name = 'trigger' and sql is not null order by type desc"
+        table, *indexes = (sql for (sql,) in connection.execute(query))
+        table = re.sub(r",\s*CONSTRAINT trigger_pkey PRIMARY KEY \(id\)", "", table)
+        table = table.replace("id INTEGER NOT NULL", "id INTEGER PRIMARY KEY AUTOINCREMENT", 1)
+        connection.execute('DROP TABLE "trigger"')
+        for sql in (table, *indexes):
+            connection.execute(sql)
+        connection.commit()
 
 
 def _saying(config: pytest.Config) -> Callable[[str], None]:

@@ -25,8 +25,13 @@ _DEMANDED: Final = {**dict.fromkeys(_LIBPQ, ("sslmode", "require")), "pymysql": 
 """Per driver the option that demands TLS, and checks no certificate."""
 _DEFAULT_DRIVERS: Final = {"postgresql": "psycopg"}
 """Of addresses that name none."""
-_ABOUT_TLS: Final = re.compile("ssl|tls|encrypt", re.IGNORECASE)
-"""In names of options by which an address says how TLS is used."""
+_DECIDING: Final = {
+    **dict.fromkeys(_LIBPQ, re.compile("^sslmode=|^sslrootcert=system$")),
+    "pymysql": re.compile("^ssl_(?!key_password=)"),
+}
+"""Per driver the options (`name=value`) that decide whether TLS is used: beside any other the server decides."""
+_ABOUT_TLS: Final = re.compile("^[^=]*(ssl|tls|encrypt)", re.IGNORECASE)
+"""The same of a driver that we do not know."""
 _OBEYS_SINCE: Final = {"pymysql": (1, 2)}
 """Before, the driver goes on without TLS also where it is demanded."""
 _NOT_DISABLED: Final = {"ssl_disabled": ("", "0", "false", "no", "off")}
@@ -82,7 +87,8 @@ def with_tls(url: URL, database: str) -> URL:
     if not (has_own or (driver in _LIBPQ and _machine_has_password() and not os.environ.get("PGSSLMODE"))):
         return url
     url = url.difference_update_query([name for name, value in url.query.items() if _is_not_said(name, value)])
-    if any(map(_ABOUT_TLS.search, url.query)):
+    decides = _DECIDING.get(driver, _ABOUT_TLS)
+    if any(decides.search(f"{name}={value}") for name, value in url.query.items()):
         return url
     if driver not in _DEMANDED:
         raise InvalidRequest(

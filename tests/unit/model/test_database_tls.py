@@ -34,7 +34,19 @@ def added(address: str) -> dict[str, object]:
         ("postgresql+psycopg://db/x?user=me&password=secret", {"sslmode": "require"}),
         ("postgresql+psycopg://me@db/x?passfile=/run/pgpass", {"sslmode": "require"}),
         ("postgresql+psycopg://me:secret@127.0.0.1/x?connect_timeout=3", {"sslmode": "require"}),
+        *(
+            (f"{POSTGRES}?{option}", {"sslmode": "require"})
+            for option in (
+                "sslrootcert=/etc/ca.pem",
+                "sslcert=/c.pem&sslkey=/k.pem",
+                "sslcertmode=require",
+                "sslnegotiation=direct",
+                "ssl_min_protocol_version=TLSv1.3",
+                "sslmode=",
+            )
+        ),
         ("mysql+pymysql://me:secret@db/x", {"ssl_check_hostname": "false"}),
+        ("mysql+pymysql://me:secret@db/x?ssl_key_password=k", {"ssl_check_hostname": "false"}),
         ("mariadb+pymysql://me:secret@db/x?charset=utf8mb4", {"ssl_check_hostname": "false"}),
         ("mysql+pymysql://me:secret@db/x?ssl_disabled=false", {"ssl_check_hostname": "false"}),
     ],
@@ -47,6 +59,7 @@ def test_tls_is_demanded_for_a_password(address, demanded):
     "address",
     [
         *(f"{POSTGRES}?sslmode={mode}" for mode in ("disable", "prefer", "verify-full")),
+        f"{POSTGRES}?sslrootcert=system",  # libpq checks the certificate then
         *(f"mysql+pymysql://me:secret@db/x?{option}" for option in ("ssl_disabled=true", "ssl_ca=/etc/ca.pem")),
         "mysql+mysqldb://me:secret@db/x?ssl_mode=PREFERRED",
         "mssql+pyodbc://me:secret@db/x?Encrypt=yes",

@@ -176,7 +176,7 @@ class ConnectLauncher(SessionLauncher):
         from airflow.providers.apache.spark.hooks.spark_connect import SparkConnectHook  # noqa: PLC0415 - optional
         from pyspark.sql import SparkSession
 
-        from airflow_provider_streams.spark.launch.py_files import ring_archive  # noqa: PLC0415
+        from airflow_provider_streams.spark.launch.py_files import executor_archive  # noqa: PLC0415
 
         session: SparkSession = SparkSession.builder.remote(
             SparkConnectHook(self._conn_id).get_connection_url()
@@ -188,7 +188,7 @@ class ConnectLauncher(SessionLauncher):
                 "if it keeps one, as it is. Set them where the server is started"
             )
         preflight.set_late(session, self._settings.without(*_SENT, JAVA_HOME), self._where)
-        session.addArtifacts(str(ring_archive()), pyfile=True)
+        session.addArtifacts(str(executor_archive()), pyfile=True)
         for name, kind in _SENT.items():
             if paths := self._settings.paths(name):
                 session.addArtifacts(*paths, **({} if kind == "jar" else {kind: True}))

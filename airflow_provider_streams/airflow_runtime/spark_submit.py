@@ -101,13 +101,13 @@ class SubmitLauncher:
     def _hook_for(self, title: str, files: _Files) -> Any:
         from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook  # noqa: PLC0415 - optional
 
-        from airflow_provider_streams.spark.launch.py_files import ring_archive  # noqa: PLC0415 - as above
+        from airflow_provider_streams.spark.launch.py_files import executor_archive  # noqa: PLC0415 - as above
 
         return SparkSubmitHook(
             conn_id=self._conn_id,
             name=self._settings.conf.get("spark.app.name") or title,
             properties_file=str(files.properties),
-            py_files=",".join((str(ring_archive()), *self._settings.paths("spark.submit.pyFiles"))),
+            py_files=",".join((str(executor_archive()), *self._settings.paths("spark.submit.pyFiles"))),
             application_args=files.arguments,
             deploy_mode="client",
         )

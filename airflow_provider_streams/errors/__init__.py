@@ -77,6 +77,19 @@ from airflow_provider_streams.errors.base import (
     as_clause,
     as_sentence,
 )
+from airflow_provider_streams.errors.invalid_request import (
+    FULL_REFRESH_HINT,
+    ChainOutOfOrder,
+    InvalidName,
+    InvalidRequest,
+    InvalidWindow,
+    LandingMismatch,
+    MissingDependency,
+    NoCutNearby,
+    WindowNotAligned,
+    WindowNotReady,
+    WindowsOverlap,
+)
 from airflow_provider_streams.errors.lost_data import (
     DataLoss,
     EventsLost,
@@ -95,20 +108,7 @@ from airflow_provider_streams.errors.payloads import (
     TooManyDecodeErrors,
     UnplannedColumns,
 )
-from airflow_provider_streams.errors.requests import (
-    FULL_REFRESH_HINT,
-    ChainOutOfOrder,
-    InvalidName,
-    InvalidRequest,
-    InvalidWindow,
-    LandingMismatch,
-    MissingDependency,
-    NoCutNearby,
-    WindowNotAligned,
-    WindowNotReady,
-    WindowsOverlap,
-)
-from airflow_provider_streams.errors.runs import (
+from airflow_provider_streams.errors.run_failures import (
     BackfillIncomplete,
     FanOutIncomplete,
     PreflightFailed,

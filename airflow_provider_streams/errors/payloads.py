@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from airflow_provider_streams.errors.base import StreamsError, as_clause, as_sentence, because, listed
 from airflow_provider_streams.errors.counts import counted
-from airflow_provider_streams.errors.requests import InvalidRequest
+from airflow_provider_streams.errors.invalid_request import InvalidRequest
 
 
 class InvalidSchema(InvalidRequest):

@@ -52,7 +52,7 @@ class IcebergHook(TestableConnection, BaseHook):
     def _test(self) -> str:
         """Whether the catalog lists its namespaces."""
         catalog = self.get_conn()
-        from airflow_provider_streams.lake.iceberg.catalogs.catalog import errors_of  # noqa: PLC0415 - optional
+        from airflow_provider_streams.lake.iceberg.catalogs.catalog_errors import errors_of  # noqa: PLC0415 - optional
 
         with errors_of(self._sink()):
             found = catalog.list_namespaces()

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from airflow_provider_streams.background_work import BackgroundWork
 from airflow_provider_streams.errors import SinkError
 from airflow_provider_streams.lake.storage import Storage
-from airflow_provider_streams.prefetch import Ahead
 
 ROW_GROUP_BYTES = 64 * 1024 * 1024
 """Bytes of Arrow arrays that a task holds of one window before it writes them; while it writes, it takes as many."""
@@ -111,7 +111,7 @@ class WindowFiles:
         self._held_bytes = 0
         self._open: _OpenFile | None = None
         self._files: list[DataFile] = []
-        self._writing: Ahead[None] | None = None
+        self._writing: BackgroundWork[None] | None = None
         self._is_finished = False
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -148,7 +148,7 @@ class WindowFiles:
 
     def _write_ahead(self) -> None:
         self._wait()
-        self._writing = Ahead(partial(self._write, self._taken()))
+        self._writing = BackgroundWork(partial(self._write, self._taken()))
 
     def _wait(self) -> None:
         """Until the row group under way is written; raises its `SinkError`, now and later."""

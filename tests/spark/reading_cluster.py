@@ -9,13 +9,13 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from airflow_provider_streams.spark import register
-from airflow_provider_streams.spark.launch.py_files import ring_archive
+from airflow_provider_streams.spark.launch.py_files import executor_archive
 
 if __name__ == "__main__":
     master, options, answer = sys.argv[1:]
     spark = (
         SparkSession.builder.master(master)
-        .config("spark.submit.pyFiles", str(ring_archive()))
+        .config("spark.submit.pyFiles", str(executor_archive()))
         .config("spark.ui.enabled", "false")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")

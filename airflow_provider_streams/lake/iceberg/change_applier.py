@@ -43,7 +43,7 @@ from airflow_provider_streams.lake.changes.marker_files import MarkerFiles, Mark
 from airflow_provider_streams.lake.changes.sortable_text import sortable
 from airflow_provider_streams.lake.columns import columns_to_add
 from airflow_provider_streams.lake.data_files import FileTarget, write_files
-from airflow_provider_streams.lake.iceberg.catalogs.catalog import errors_of
+from airflow_provider_streams.lake.iceberg.catalogs.catalog_errors import errors_of
 from airflow_provider_streams.lake.iceberg.column_types import as_stored, begin_columns, columns_of_rows, stored_columns
 from airflow_provider_streams.lake.iceberg.commit import Commit, merging, newest_id
 from airflow_provider_streams.lake.iceberg.files.column_metrics import manifest_entries

@@ -23,7 +23,7 @@ from airflow_provider_streams.errors import (
     TableUnavailable,
 )
 from airflow_provider_streams.lake.columns import without_window
-from airflow_provider_streams.lake.iceberg.catalogs.catalog import errors_of, words_of
+from airflow_provider_streams.lake.iceberg.catalogs.catalog_errors import errors_of, words_of
 from airflow_provider_streams.lake.iceberg.column_types import check_same_columns
 from airflow_provider_streams.lake.iceberg.dropped_columns import check_partition_columns
 from airflow_provider_streams.lake.iceberg.files.column_metrics import manifest_entries

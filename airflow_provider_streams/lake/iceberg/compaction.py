@@ -17,7 +17,7 @@ from airflow_provider_streams.errors import ConcurrentCommit, TableUnavailable
 from airflow_provider_streams.lake.columns import without_window
 from airflow_provider_streams.lake.compaction import Rewritten, WindowContent, contents_of
 from airflow_provider_streams.lake.data_files import DataFile, FileTarget
-from airflow_provider_streams.lake.iceberg.catalogs.catalog import errors_of
+from airflow_provider_streams.lake.iceberg.catalogs.catalog_errors import errors_of
 from airflow_provider_streams.lake.iceberg.column_types import as_stored, check_same_columns, stored_columns
 from airflow_provider_streams.lake.iceberg.commit import Commit
 from airflow_provider_streams.lake.iceberg.dropped_columns import check_partition_columns

@@ -25,7 +25,7 @@ from pyiceberg.table.update import AssertRefSnapshotId, AssertTableUUID, RemoveS
 
 from airflow_provider_streams.errors import SinkError, TableUnavailable
 from airflow_provider_streams.lake.columns import WINDOW_COLUMNS
-from airflow_provider_streams.lake.iceberg.catalogs.catalog import errors_of
+from airflow_provider_streams.lake.iceberg.catalogs.catalog_errors import errors_of
 from airflow_provider_streams.lake.iceberg.commit import newest_id
 from airflow_provider_streams.lake.iceberg.files.snapshot_files import files_of_snapshots
 from airflow_provider_streams.lake.iceberg.files.table_files import data_location, storage_at

@@ -26,7 +26,8 @@ from airflow_provider_streams.errors import CredentialsExpired, SinkError, Table
 from airflow_provider_streams.lake.columns import WINDOW_COLUMNS
 from airflow_provider_streams.lake.folder_overlap import check_outside, sign_around, sign_of_owner_around
 from airflow_provider_streams.lake.iceberg.catalogs.answered_properties import check_loads_no_code
-from airflow_provider_streams.lake.iceberg.catalogs.catalog import catalog_of, errors_of
+from airflow_provider_streams.lake.iceberg.catalogs.catalog import catalog_of
+from airflow_provider_streams.lake.iceberg.catalogs.catalog_errors import errors_of
 from airflow_provider_streams.lake.iceberg.column_types import (
     addition,
     as_wide,

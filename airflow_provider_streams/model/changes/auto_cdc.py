@@ -9,8 +9,8 @@ from typing import Any, Final, Self
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.booleans import check_booleans
 from airflow_provider_streams.model.changes.expressions import Column, Condition, parse_condition, parse_sequence
+from airflow_provider_streams.model.parse_time_value import ParseTimeValue
 from airflow_provider_streams.model.sinks.templates import is_template
-from airflow_provider_streams.model.written_value import WrittenValue
 
 LATEST, HISTORY = 1, 2
 """The two types of a slowly changing dimension."""
@@ -22,7 +22,7 @@ _NAMES: Final = ("keys", "column_list", "except_column_list", "track_history_col
 
 
 @dataclass(frozen=True, slots=True)
-class AutoCdc(WrittenValue):
+class AutoCdc(ParseTimeValue):
     """Maintain the latest state of each key, or its history, from change rows.
 
     Args:

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from airflow_provider_streams.errors import InvalidSchema
+from airflow_provider_streams.model.parse_time_value import ParseTimeValue
 from airflow_provider_streams.model.schema.change_rows import UNAVAILABLE
 from airflow_provider_streams.model.schema.columns_text import Columns, columns_text
 from airflow_provider_streams.model.schema.ddl import parse_columns
-from airflow_provider_streams.model.written_value import WrittenValue
 
 
 @dataclass(frozen=True, slots=True)
-class Debezium(WrittenValue):
+class Debezium(ParseTimeValue):
     """Changes of a database's tables, as Debezium's connectors write them.
 
     Args:
@@ -46,7 +46,7 @@ class Debezium(WrittenValue):
 
 
 @dataclass(frozen=True, slots=True)
-class Canal(WrittenValue):
+class Canal(ParseTimeValue):
     """Changes of MySQL tables, as Canal writes them as JSON (`flatMessage`). All its values are texts.
 
     Args:
@@ -65,7 +65,7 @@ class Canal(WrittenValue):
 
 
 @dataclass(frozen=True, slots=True)
-class Maxwell(WrittenValue):
+class Maxwell(ParseTimeValue):
     """Changes of MySQL tables, as Maxwell writes them as JSON.
 
     Args:

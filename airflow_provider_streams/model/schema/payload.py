@@ -11,10 +11,10 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Final, Literal
 
 from airflow_provider_streams.errors import InvalidSchema
+from airflow_provider_streams.model.parse_time_value import ParseTimeValue
 from airflow_provider_streams.model.schema.avro_schema import parse as parse_avro
 from airflow_provider_streams.model.schema.change_payload import Canal, ChangePayload, Debezium, Maxwell
 from airflow_provider_streams.model.schema.columns_text import Columns, columns_text
-from airflow_provider_streams.model.written_value import WrittenValue
 
 
 def _set(payload: Payload, **values: object) -> None:
@@ -24,7 +24,7 @@ def _set(payload: Payload, **values: object) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Auto(WrittenValue):
+class Auto(ParseTimeValue):
     """By the system's own schema, with all its versions.
 
     Args:
@@ -67,21 +67,21 @@ class Auto(WrittenValue):
 
 
 @dataclass(frozen=True, slots=True)
-class Bytes(WrittenValue):
+class Bytes(ParseTimeValue):
     """The bytes as they are: a column `value` of binary."""
 
     format: ClassVar[str] = "bytes"
 
 
 @dataclass(frozen=True, slots=True)
-class Utf8(WrittenValue):
+class Utf8(ParseTimeValue):
     """Text: a column `value` of string. Bytes that are not UTF-8 cannot be decoded."""
 
     format: ClassVar[str] = "utf8"
 
 
 @dataclass(frozen=True, slots=True)
-class Json(WrittenValue):
+class Json(ParseTimeValue):
     """JSON objects.
 
     Args:
@@ -105,7 +105,7 @@ class Json(WrittenValue):
 
 
 @dataclass(frozen=True, slots=True)
-class Avro(WrittenValue):
+class Avro(ParseTimeValue):
     """Avro's binary form, without a header.
 
     Args:
@@ -126,7 +126,7 @@ class Avro(WrittenValue):
 
 
 @dataclass(frozen=True, slots=True)
-class Protobuf(WrittenValue):
+class Protobuf(ParseTimeValue):
     """Messages of one type.
 
     Args:
@@ -155,7 +155,7 @@ class Protobuf(WrittenValue):
 
 
 @dataclass(frozen=True, slots=True)
-class Registry(WrittenValue):
+class Registry(ParseTimeValue):
     """By the schemas of a Pravega Schema Registry: each event names its schema.
 
     Args:

@@ -11,17 +11,17 @@ from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.asset_uri_length import short_uri
 from airflow_provider_streams.model.changes.auto_cdc import AutoCdc
 from airflow_provider_streams.model.flat_json import FlatJson
+from airflow_provider_streams.model.parse_time_value import ParseTimeValue
 from airflow_provider_streams.model.sinks.templates import is_template
 from airflow_provider_streams.model.stream.source import in_uri
 from airflow_provider_streams.model.text_arguments import check_names, path_text
-from airflow_provider_streams.model.written_value import WrittenValue
 
 KIND = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", re.ASCII)
 """How a class that writes is named: `package.module:Class`."""
 
 
 @dataclass(frozen=True, slots=True)
-class CustomSink(WrittenValue, FlatJson):
+class CustomSink(ParseTimeValue, FlatJson):
     """What a class of yours writes, such as a `DataFrameSinkWriter` or a `TableWriter`.
 
     Args:

@@ -16,11 +16,11 @@ from airflow_provider_streams.model.booleans import check_booleans
 from airflow_provider_streams.model.changes.auto_cdc import AutoCdc
 from airflow_provider_streams.model.flat_json import FlatJson
 from airflow_provider_streams.model.name_suggestion import hint_for
+from airflow_provider_streams.model.parse_time_value import ParseTimeValue
 from airflow_provider_streams.model.sinks.table_name import as_one, example
 from airflow_provider_streams.model.sinks.templates import is_template
 from airflow_provider_streams.model.stream.source import in_uri
 from airflow_provider_streams.model.text_arguments import check_names, check_optional_names, path_text
-from airflow_provider_streams.model.written_value import WrittenValue
 
 
 @runtime_checkable
@@ -71,7 +71,7 @@ class Sink(Protocol):
         """The reverse of `to_json`."""
 
 
-class FormatSink(WrittenValue, FlatJson, ABC):
+class FormatSink(ParseTimeValue, FlatJson, ABC):
     """A sink of a table format: its JSON has the format's `kind`."""
 
     __slots__ = ()

@@ -10,9 +10,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, Literal
 
 from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.model.parse_time_value import ParseTimeValue
 from airflow_provider_streams.model.plan.row_filter import TIME_UNITS, TimeUnit
 from airflow_provider_streams.model.window.window import Window
-from airflow_provider_streams.model.written_value import WrittenValue
 
 BasisName = Literal["publish", "append", "event", "chained", "cuts"]
 
@@ -37,7 +37,7 @@ def _check_length(what: str, given: object) -> None:
         raise InvalidRequest(f"{what} is between nothing and a century, got {given}")
 
 
-class _Basis(WrittenValue):
+class _Basis(ParseTimeValue):
     """What all bases have in common."""
 
     __slots__ = ()

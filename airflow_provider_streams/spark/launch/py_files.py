@@ -15,18 +15,18 @@ from pathlib import Path
 from airflow_provider_streams.systems.registry import SYSTEMS, known
 from airflow_provider_streams.version import __version__
 
-RING = (
-    *("__init__.py", "version.py", "prefetch.py", "redaction.py"),
+EXECUTOR_FILES = (
+    *("__init__.py", "version.py", "background_work.py", "redaction.py"),
     *("errors", "model", "systems", "formats", "lake", "spark"),
 )
-"""Files and folders below the package, as `design` draws the ring."""
+"""Files and folders below the package that tasks on executors need."""
 
 _PACKAGE = Path(__file__).parents[2]
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
 
 
-def ring_archive() -> Path:
-    """A zip of the ring; made once per content, kept in the user's cache folder (or a fresh private one)."""
+def executor_archive() -> Path:
+    """A zip of `EXECUTOR_FILES`; made once per content, kept in the user's cache folder (or a fresh private one)."""
     content = _content()
     digest = hashlib.sha256(content).hexdigest()[:12]
     name = f"airflow_provider_streams-{__version__}-{digest}.zip"
@@ -55,8 +55,8 @@ def _content() -> bytes:
 
 
 def _files() -> dict[str, Path]:
-    """Names in the archive, with their files: the ring's, and those of systems that others declare."""
-    found = dict(_below(_PACKAGE, RING))
+    """Names in the archive, with their files: `EXECUTOR_FILES`, and those of systems that others declare."""
+    found = dict(_below(_PACKAGE, EXECUTOR_FILES))
     for path in set(known().values()) - set(SYSTEMS.values()):
         found |= dict(_declared(path.partition(":")[0].rpartition(".")[0]))
     return found
@@ -91,4 +91,4 @@ def cache_folders() -> Iterator[Path]:
             yield folder
     except OSError:
         pass
-    yield Path(tempfile.mkdtemp(prefix="streams-ring-"))
+    yield Path(tempfile.mkdtemp(prefix="streams-package-"))

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from airflow_provider_streams.errors import InvalidName, InvalidRequest, InvalidSchema
 from airflow_provider_streams.model.asset_uri_length import short_uri
+from airflow_provider_streams.model.parse_time_value import ParseTimeValue, takes_field_names
 from airflow_provider_streams.model.schema.payload import Auto, Payload, PayloadLike, payload_from
 from airflow_provider_streams.model.sinks.templates import is_template
 from airflow_provider_streams.model.stream.key_selection import Selection, key_texts
@@ -22,14 +23,13 @@ from airflow_provider_streams.model.text_arguments import (
     several_names,
 )
 from airflow_provider_streams.model.window.basis import Basis, EventTime
-from airflow_provider_streams.model.written_value import WrittenValue, takes_field_names
 
 EventTimeUnit = Literal["s", "ms", "us"]
 """Since 1970."""
 
 
 @dataclass(frozen=True, slots=True)
-class PravegaSource(WrittenValue):
+class PravegaSource(ParseTimeValue):
     """A stream of a Pravega cluster, or several.
 
     One of `stream`, `scope` and `pattern` says which. Planning a window resolves scope, pattern and tags, and records

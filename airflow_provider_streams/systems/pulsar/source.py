@@ -9,17 +9,17 @@ from typing import ClassVar
 
 from airflow_provider_streams.errors import InvalidName, InvalidRequest, InvalidSchema
 from airflow_provider_streams.model.asset_uri_length import short_uri
+from airflow_provider_streams.model.parse_time_value import ParseTimeValue, takes_field_names
 from airflow_provider_streams.model.schema.change_payload import ChangePayload
 from airflow_provider_streams.model.schema.payload import Payload, PayloadLike, Registry, payload_from
 from airflow_provider_streams.model.sinks.templates import is_template
 from airflow_provider_streams.model.stream.key_selection import Selection, joined_slots, key_texts
 from airflow_provider_streams.model.stream.source import Source, in_uri
 from airflow_provider_streams.model.text_arguments import check_conn_id, check_optional_names, several, several_names
-from airflow_provider_streams.model.written_value import WrittenValue, takes_field_names
 
 
 @dataclass(frozen=True, slots=True)
-class PulsarSource(WrittenValue):
+class PulsarSource(ParseTimeValue):
     """Topics of one Pulsar cluster.
 
     Args:

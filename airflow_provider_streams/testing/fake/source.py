@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from airflow_provider_streams.model.parse_time_value import ParseTimeValue
 from airflow_provider_streams.model.schema.payload import PayloadLike, payload_from
-from airflow_provider_streams.model.written_value import WrittenValue
 
 
 @dataclass(frozen=True, slots=True)
-class FakeSource(WrittenValue):
+class FakeSource(ParseTimeValue):
     """A fake stream on one connection; names between commas are several streams, `*` is all there are."""
 
     system: ClassVar[str] = "fake"

@@ -23,8 +23,8 @@ from airflow_provider_streams.model.sinks.landing import Landing
 from airflow_provider_streams.model.stream.cut import Cut
 from airflow_provider_streams.model.window.basis import BasisName, Chained, Cuts, EventTime, PublishTime, RecordedCuts
 from airflow_provider_streams.model.window.window import Window
-from airflow_provider_streams.systems.per_topic import part_of_cut, part_of_incarnation
 from airflow_provider_streams.systems.registry import declaration_of
+from airflow_provider_streams.systems.topic_parts import part_of_cut, part_of_incarnation
 from airflow_provider_streams.windows.claim.schema_compatibility import RowRequirements
 from airflow_provider_streams.windows.plan.payload_decoding import changes_before, decoded_now
 from airflow_provider_streams.windows.plan.range_pruning import narrowed_by_receipts

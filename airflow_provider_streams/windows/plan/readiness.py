@@ -23,8 +23,8 @@ from airflow_provider_streams.model.window.basis import (
 from airflow_provider_streams.model.window.readiness import Readiness
 from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.systems.explicit_cuts import start_of
-from airflow_provider_streams.systems.per_topic import part_of_around
 from airflow_provider_streams.systems.registry import declaration_of
+from airflow_provider_streams.systems.topic_parts import part_of_around
 
 if TYPE_CHECKING:
     from airflow_provider_streams.journal.evidence.recorded_edges import Edges

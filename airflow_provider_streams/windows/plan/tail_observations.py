@@ -14,9 +14,9 @@ from airflow_provider_streams.errors import DataLoss, StreamsError, WindowNotRea
 from airflow_provider_streams.model.plan.plan import Plan, PlanRequest
 from airflow_provider_streams.model.stream.source import Source
 from airflow_provider_streams.model.stream.tail_observation import TailObservation, relevant
-from airflow_provider_streams.systems.per_topic import part_of_tail_observation
 from airflow_provider_streams.systems.registry import declaration_of
 from airflow_provider_streams.systems.source_json import source_to_json
+from airflow_provider_streams.systems.topic_parts import part_of_tail_observation
 
 if TYPE_CHECKING:
     from airflow_provider_streams.journal.store import Journal

@@ -18,7 +18,7 @@ from airflow_provider_streams.lake.parquet.writer import ParquetWriter
 from airflow_provider_streams.lake.process_lock import ProcessLock, is_alive
 from airflow_provider_streams.model.changes.auto_cdc import AutoCdc
 from airflow_provider_streams.model.plan.receipt import Receipt, SplitReceipt
-from airflow_provider_streams.spark.launch.py_files import ring_archive
+from airflow_provider_streams.spark.launch.py_files import executor_archive
 from airflow_provider_streams.spark.quarantine.quarantine_files import QuarantineFile
 from tests.integration.lake.kept_tables import KeptTable, now, table_in
 from tests.integration.lake.landing import SCHEMA, TERMS, hour, land, rows_of
@@ -206,9 +206,9 @@ def test_a_journal_that_was_opened_to_a_group_takes_the_runs_of_both_users(folde
 def test_the_cache_of_another_user_is_not_used(folder, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
     with acting_as(FIRST):
-        first = ring_archive()
+        first = executor_archive()
     with acting_as(SECOND):
-        second = ring_archive()
+        second = executor_archive()
     assert first.is_relative_to(folder)
     assert not second.is_relative_to(folder)
     assert first.read_bytes() == second.read_bytes()

@@ -9,7 +9,7 @@ import pytest
 from airflow_provider_streams.errors import CommitStateUnknown, SinkError, StorageFull, TableUnavailable, TaskCancelled
 from airflow_provider_streams.lake.connections import given
 from airflow_provider_streams.lake.iceberg import commit as iceberg_commit
-from airflow_provider_streams.lake.iceberg.catalogs import catalog as iceberg_catalog
+from airflow_provider_streams.lake.iceberg.catalogs import timeouts
 from tests.integration.lake.fault_proxy import FaultProxy
 from tests.integration.lake.iceberg_reading import ids, new_table, stored_files
 from tests.integration.lake.landing import Attempt, hour, land, rows_of
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.lake
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
     monkeypatch.setattr(iceberg_commit, "_PAUSES_SECONDS", (0.0, 0.05, 0.1))
-    monkeypatch.setattr(iceberg_catalog, "ANSWER_SECONDS", 3.0)
+    monkeypatch.setattr(timeouts, "ANSWER_SECONDS", 3.0)
 
 
 @pytest.fixture
@@ -158,7 +158,7 @@ def test_a_catalog_that_stays_away_changes_nothing(sink, proxy):
 
 
 def test_a_silent_catalog_is_not_waited_for_for_ever(sink, proxy, monkeypatch):
-    monkeypatch.setattr(iceberg_catalog, "ANSWER_SECONDS", 1.0)
+    monkeypatch.setattr(timeouts, "ANSWER_SECONDS", 1.0)
     attempt = Attempt(sink, hour(0), rows_of(10, 2)).write()
     silent = []
 

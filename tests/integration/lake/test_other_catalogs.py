@@ -15,7 +15,7 @@ from airflow_provider_streams.connections.table_properties import iceberg_proper
 from airflow_provider_streams.errors import ConcurrentCommit, SinkError, TableOwnedByOther, TableUnavailable
 from airflow_provider_streams.lake.connections import given
 from airflow_provider_streams.lake.iceberg import commit as iceberg_commit
-from airflow_provider_streams.lake.iceberg.catalogs import catalog as iceberg_catalog
+from airflow_provider_streams.lake.iceberg.catalogs import timeouts
 from airflow_provider_streams.lake.iceberg.catalogs.catalog import catalog_of
 from airflow_provider_streams.lake.iceberg.writer import IcebergWriter
 from airflow_provider_streams.model.sinks.landing import TableState
@@ -181,7 +181,7 @@ def test_a_catalog_that_is_not_there_may_come_back():
 
 
 def test_a_silent_metastore_is_not_waited_for_for_ever(hive, monkeypatch):
-    monkeypatch.setattr(iceberg_catalog, "ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(timeouts, "ANSWER_SECONDS", 0.5)
     with given("iceberg_test", in_hive(hive.uri)):
         hive.pause()
         try:

@@ -20,7 +20,7 @@ from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport, TSaslClientTransport, TTransportBase
 
 from airflow_provider_streams.errors import InvalidRequest, SinkError
-from airflow_provider_streams.lake.iceberg.catalogs import catalog
+from airflow_provider_streams.lake.iceberg.catalogs import timeouts
 from airflow_provider_streams.lake.iceberg.catalogs.shared_snapshots import SharedSnapshots
 from airflow_provider_streams.lake.iceberg.files.file_io import VendedCredentialsFileIO
 
@@ -87,7 +87,7 @@ class _BoundedClient(_HiveClient):
     def _init_thrift_transport(self) -> TTransportBase:
         address = _address_of(self._uri)
         socket = TSocket(address.host, address.port)
-        socket.setTimeout(catalog.ANSWER_SECONDS * 1000)
+        socket.setTimeout(timeouts.ANSWER_SECONDS * 1000)
         if self._kerberos_auth:
             return TSaslClientTransport(socket, host=address.host, service=self._kerberos_service_name)
         return TBufferedTransport(socket)

@@ -19,16 +19,16 @@ from airflow_provider_streams.model.plan.row_filter import joined
 from airflow_provider_streams.model.stream.cut import Cut, union
 from airflow_provider_streams.model.stream.position import Position
 from airflow_provider_streams.model.stream.tail_observation import TailObservation
-from airflow_provider_streams.systems.per_topic import (
+from airflow_provider_streams.systems.pravega.metadata.segment_names import Segment
+from airflow_provider_streams.systems.pravega.metadata.stream_cut import by_stream
+from airflow_provider_streams.systems.pravega.source import PravegaSource
+from airflow_provider_streams.systems.removal_evidence import Fate, Witness, retention_proof
+from airflow_provider_streams.systems.topic_parts import (
     part_of_around,
     part_of_cut,
     part_of_incarnation,
     part_of_tail_observation,
 )
-from airflow_provider_streams.systems.pravega.metadata.segment_names import Segment
-from airflow_provider_streams.systems.pravega.metadata.stream_cut import by_stream
-from airflow_provider_streams.systems.pravega.source import PravegaSource
-from airflow_provider_streams.systems.removal_evidence import Fate, Witness, retention_proof
 
 MOST_REMARKS = 20
 _FIRST = Position.of(0)

@@ -8,11 +8,11 @@ from datetime import datetime
 
 from airflow_provider_streams.model.stream.cut import Cut
 from airflow_provider_streams.model.stream.tail_observation import Incarnation
-from airflow_provider_streams.systems.per_topic import part_of_cut, part_of_incarnation
 from airflow_provider_streams.systems.pravega.metadata.segment_names import stream_of
 from airflow_provider_streams.systems.pravega.metadata.stream_cut import StreamCut, follows
 from airflow_provider_streams.systems.pravega.planning.start_verification import is_beginning
 from airflow_provider_streams.systems.pravega.source import PravegaSource
+from airflow_provider_streams.systems.topic_parts import part_of_cut, part_of_incarnation
 
 Entry = tuple[datetime, Cut, Incarnation]
 """When a cut was sampled, the cut, and the incarnations that it is of."""

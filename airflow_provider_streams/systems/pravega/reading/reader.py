@@ -33,7 +33,7 @@ from airflow_provider_streams.systems.pravega.metadata.incarnation import differ
 from airflow_provider_streams.systems.pravega.metadata.segment_names import Segment
 from airflow_provider_streams.systems.pravega.reading.columns import MAX_ROWS, BatchMaker
 from airflow_provider_streams.systems.pravega.reading.event_decoder import HEADER_BYTES, EventParser, Events
-from airflow_provider_streams.systems.pravega.reading.prefetch import Prefetched
+from airflow_provider_streams.systems.pravega.reading.prefetch_thread import Prefetched
 
 _log = logging.getLogger(__name__)
 

@@ -8,13 +8,13 @@ from typing import Final
 
 import pyarrow as pa
 
+from airflow_provider_streams.background_work import BackgroundWork
 from airflow_provider_streams.errors import EventsLost, InvalidRequest, SourceNotFound
 from airflow_provider_streams.model.plan.plan import OnLoss, Plan, Split
 from airflow_provider_streams.model.plan.receipt import SplitReceipt
 from airflow_provider_streams.model.plan.row_filter import RowFilter
 from airflow_provider_streams.model.plan.time_statistics import TimeStatistics
 from airflow_provider_streams.model.stream.position import Position
-from airflow_provider_streams.prefetch import Ahead
 from airflow_provider_streams.systems.pulsar.client.endpoint import Endpoint
 from airflow_provider_streams.systems.pulsar.client.wire.frames import RawEntry
 from airflow_provider_streams.systems.pulsar.metadata.names import parent_of, partition_of
@@ -89,7 +89,7 @@ class PulsarSplitReader:
         self._seen = Seen()
         self._chunks = ChunkCollector(endpoint.limits)
         self._recovery = ChunkRecovery(endpoint, split.shard)
-        self._decoding: Ahead[list[pa.RecordBatch]] | None = None
+        self._decoding: BackgroundWork[list[pa.RecordBatch]] | None = None
         self._block: object = None
         self._pending = self._filtered = self._lost = 0
 
@@ -260,7 +260,7 @@ class PulsarSplitReader:
         """Start to decode a group; yields the batches of the group before."""
         before = self._decoded()
         self._pending = 0
-        self._decoding = Ahead(partial(self._decoder.decode, self._decoder.take()))
+        self._decoding = BackgroundWork(partial(self._decoder.decode, self._decoder.take()))
         yield from before
 
     def _finish(self) -> Iterator[pa.RecordBatch]:

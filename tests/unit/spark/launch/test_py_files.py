@@ -9,31 +9,31 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_streams.spark.launch.py_files import ring_archive
+from airflow_provider_streams.spark.launch.py_files import executor_archive
 
 
 @pytest.fixture
 def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    return ring_archive()
+    return executor_archive()
 
 
 def test_it_is_made_once(archive: Path) -> None:
     made = archive.stat().st_mtime_ns
-    assert ring_archive() == archive
+    assert executor_archive() == archive
     assert archive.stat().st_mtime_ns == made
 
 
 def test_an_archive_that_someone_changed_is_not_used(archive: Path) -> None:
     good = archive.read_bytes()
     archive.write_bytes(b"anything")
-    assert ring_archive().read_bytes() == good
+    assert executor_archive().read_bytes() == good
 
 
 def test_it_holds_no_room_of_airflows_side(archive: Path) -> None:
     names = zipfile.ZipFile(archive).namelist()
     rooms = {name.split("/")[1] for name in names if name.startswith("airflow_provider_streams/")}
-    files = {"__init__.py", "version.py", "prefetch.py", "redaction.py"}
+    files = {"__init__.py", "version.py", "background_work.py", "redaction.py"}
     assert rooms == {*files, "errors", "model", "systems", "formats", "lake", "spark", "testing"}
 
 
@@ -66,4 +66,4 @@ def test_its_job_can_be_imported_from_it(archive: Path, tmp_path: Path) -> None:
 def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    assert ring_archive().is_file()
+    assert executor_archive().is_file()

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
+from airflow_provider_streams.background_work import BackgroundWork
 from airflow_provider_streams.errors import CorruptFrame
-from airflow_provider_streams.prefetch import Ahead
 from airflow_provider_streams.systems.pulsar.client.endpoint import Endpoint
 from airflow_provider_streams.systems.pulsar.client.wire.frames import RawEntry
 from airflow_provider_streams.systems.pulsar.reading import reader as reader_module
@@ -71,7 +71,7 @@ def values(reader):
 
 
 def running():
-    return [thread for thread in threading.enumerate() if thread.name == "streams-ahead"]
+    return [thread for thread in threading.enumerate() if thread.name == "streams-background"]
 
 
 def test_the_next_group_comes_while_one_is_decoded(build, reader_of, decoding):
@@ -140,8 +140,8 @@ def test_a_single_group_needs_no_thread(build, reader_of, decoding):
     assert names == [threading.current_thread().name]
 
 
-def test_an_error_ahead_is_raised_where_the_result_is_asked_for():
-    ahead = Ahead(lambda: 1 // 0)
-    ahead.wait()
+def test_an_error_of_background_work_is_raised_where_its_result_is_asked_for():
+    work = BackgroundWork(lambda: 1 // 0)
+    work.wait()
     with pytest.raises(ZeroDivisionError):
-        ahead.result()
+        work.result()

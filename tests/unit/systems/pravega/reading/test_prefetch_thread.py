@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from airflow_provider_streams.systems.pravega.reading.prefetch import Prefetched
+from airflow_provider_streams.systems.pravega.reading.prefetch_thread import Prefetched
 
 
 def alive() -> list[threading.Thread]:

@@ -19,7 +19,7 @@ _P = ParamSpec("_P")
 _Value = TypeVar("_Value", bound="DataclassInstance")
 
 
-class WrittenValue:
+class ParseTimeValue:
     """A value whose arguments are known when the DAG is parsed, except for templates.
 
     Airflow finds another task's output only in an operator's own arguments, not in values within them.

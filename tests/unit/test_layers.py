@@ -13,36 +13,36 @@ from pathlib import Path
 import pytest
 
 import airflow_provider_streams
-from airflow_provider_streams.spark.launch.py_files import RING
+from airflow_provider_streams.spark.launch.py_files import EXECUTOR_FILES
 from airflow_provider_streams.systems.registry import SYSTEMS
 
 PACKAGE = "airflow_provider_streams"
 ROOT = Path(airflow_provider_streams.__file__).parent
 
-INNER = {
-    "prefetch": set(),
+WITHOUT_AIRFLOW = {
+    "background_work": set(),
     "redaction": set(),
     "errors": {"redaction"},
     "model": {"errors"},
     "formats": {"errors", "redaction", "model"},
-    "systems": {"prefetch", "errors", "redaction", "model", "formats"},
-    "lake": {"prefetch", "errors", "redaction", "model"},
+    "systems": {"background_work", "errors", "redaction", "model", "formats"},
+    "lake": {"background_work", "errors", "redaction", "model"},
     "spark": {"errors", "redaction", "model", "systems", "formats", "lake"},
     "journal": {"errors", "redaction", "model"},
     "windows": {"errors", "model", "systems", "journal", "lake", "spark"},
 }
-"""Room to the rooms of this package that it may import: those that know nothing of Airflow."""
+"""Each package that knows nothing of Airflow, with the packages that it may import."""
 
-_HOOKS = {*INNER, "airflow_features", "connections", "hooks", "airflow_runtime"}
-AIRFLOWS = {
+_HOOKS = {*WITHOUT_AIRFLOW, "airflow_features", "connections", "hooks", "airflow_runtime"}
+WITH_AIRFLOW = {
     "airflow_features": {"model"},
     "retry": {"airflow_features", "errors"},
     "template_fields": {"errors", "model", "systems"},
     "template_rendering": {"errors", "model", "retry", "systems", "template_fields"},
     "timetables": {"airflow_features", "errors", "model", "windows"},
-    "connections": {*INNER, "airflow_features"},
-    "hooks": {*INNER, "airflow_features", "connections"},
-    "airflow_runtime": {*INNER, "airflow_features", "connections", "hooks"},
+    "connections": {*WITHOUT_AIRFLOW, "airflow_features"},
+    "hooks": {*WITHOUT_AIRFLOW, "airflow_features", "connections"},
+    "airflow_runtime": {*WITHOUT_AIRFLOW, "airflow_features", "connections", "hooks"},
     "triggers": {*_HOOKS, "retry", "template_fields", "timetables"},
     "sensors": {*_HOOKS, "retry", "template_rendering", "timetables", "triggers"},
     "operators": {*_HOOKS, "doctor", "retry", "template_rendering", "timetables", "triggers"},
@@ -51,14 +51,14 @@ AIRFLOWS = {
     "doctor": _HOOKS,
     "cli": {*_HOOKS, "doctor", "template_fields", "timetables"},
 }
-"""The same of Airflow's side."""
+"""The same of the packages that import Airflow."""
 
-ASIDE = {"asset_uris": set(), "provider_info": {"airflow_features", "systems"}, "testing": {*INNER}}
-"""What Airflow and tests find by name."""
+FOUND_BY_NAME = {"asset_uris": set(), "provider_info": {"airflow_features", "systems"}, "testing": {*WITHOUT_AIRFLOW}}
+"""The same of what Airflow and tests find by name."""
 
-MAY_IMPORT = {**INNER, **AIRFLOWS, **ASIDE}
+MAY_IMPORT = {**WITHOUT_AIRFLOW, **WITH_AIRFLOW, **FOUND_BY_NAME}
 
-SHIPPED = (*(name.removesuffix(".py") for name in RING if name != "__init__.py"), "testing.fake")
+SHIPPED = (*(name.removesuffix(".py") for name in EXECUTOR_FILES if name != "__init__.py"), "testing.fake")
 """What runs on executors, which have no Airflow."""
 
 OF_ONE_SYSTEM = {
@@ -69,7 +69,7 @@ OF_ONE_SYSTEM = {
     "systems/registry.py",
     "windows/plan/pravega_epoch.py",
 }
-"""The front door, the table of systems, and acts of one system: an epoch is rolled, scaling events are listed.
+"""The public imports, the registry of systems, and what only one system can do (roll an epoch, list scaling events).
 
 Others have the system in their name.
 """
@@ -77,8 +77,8 @@ Others have the system in their name.
 CLIENTS = {"pulsar", "grpc", "google", "httpx", "pyspark", "pyarrow", "numpy", "sqlalchemy", "airflow", "socket", "ssl"}
 
 
-def modules(room: str) -> list[Path]:
-    path = ROOT.joinpath(*room.split("."))
+def modules(package: str) -> list[Path]:
+    path = ROOT.joinpath(*package.split("."))
     return sorted(path.rglob("*.py")) if path.is_dir() else [path.with_suffix(".py")]
 
 
@@ -102,34 +102,34 @@ def _imports(tree: ast.Module) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def rooms_of(file: Path) -> set[str]:
-    """The rooms of this package that a file imports."""
+def packages_of(file: Path) -> set[str]:
+    """The packages within this one that a file imports."""
     parts = (name.split(".") for name in imports(file))
     return {part[1] for part in parts if part[0] == PACKAGE and len(part) > 1} - {"version"}
 
 
-def test_every_room_has_its_place_and_none_imports_back_up() -> None:
+def test_every_package_has_its_layer_and_none_imports_back_up() -> None:
     files = {path.relative_to(ROOT).parts[0].removesuffix(".py") for path in ROOT.rglob("*.py")}
     assert files - {"__init__", "version"} == set(MAY_IMPORT)
     TopologicalSorter(MAY_IMPORT).prepare()  # raises CycleError, which names one
 
 
-@pytest.mark.parametrize("room", INNER)
-def test_what_is_done_with_windows_knows_nothing_of_airflow(room: str) -> None:
-    wrong = [file for file in modules(room) if any(name.split(".")[0] == "airflow" for name in imports(file))]
+@pytest.mark.parametrize("package", WITHOUT_AIRFLOW)
+def test_what_is_done_with_windows_knows_nothing_of_airflow(package: str) -> None:
+    wrong = [file for file in modules(package) if any(name.split(".")[0] == "airflow" for name in imports(file))]
     assert wrong == []
 
 
-@pytest.mark.parametrize("room", MAY_IMPORT)
-def test_a_room_imports_only_the_rooms_below_it(room: str) -> None:
-    allowed = MAY_IMPORT[room] | {room}
-    wrong = {str(file.relative_to(ROOT)): rooms_of(file) - allowed for file in modules(room)}
-    assert {file: rooms for file, rooms in wrong.items() if rooms} == {}
+@pytest.mark.parametrize("package", MAY_IMPORT)
+def test_a_package_imports_only_packages_below_it(package: str) -> None:
+    allowed = MAY_IMPORT[package] | {package}
+    wrong = {str(file.relative_to(ROOT)): packages_of(file) - allowed for file in modules(package)}
+    assert {file: packages for file, packages in wrong.items() if packages} == {}
 
 
-@pytest.mark.parametrize("room", SHIPPED)
-def test_what_is_shipped_to_executors_never_imports_airflow(room: str) -> None:
-    wrong = [file for file in modules(room) if any(name.split(".")[0] == "airflow" for name in imports(file))]
+@pytest.mark.parametrize("package", SHIPPED)
+def test_what_is_shipped_to_executors_never_imports_airflow(package: str) -> None:
+    wrong = [file for file in modules(package) if any(name.split(".")[0] == "airflow" for name in imports(file))]
     assert wrong == []
 
 

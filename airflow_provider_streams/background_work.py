@@ -1,4 +1,4 @@
-"""One step ahead: work that runs while its caller goes on."""
+"""Work that runs on a thread of its own while its caller goes on."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Ahead(Generic[T]):
-    """`work`, begun when this is built, on a thread that ends with it: none idles between two pieces of work."""
+class BackgroundWork(Generic[T]):
+    """A call of `work`, begun at once, on a thread that ends with it: none idles between two calls."""
 
     def __init__(self, work: Callable[[], T]) -> None:
         self._future: Future[T] = Future()
-        self._thread = Thread(target=self._run, args=(work,), name="streams-ahead", daemon=True)
+        self._thread = Thread(target=self._run, args=(work,), name="streams-background", daemon=True)
         self._thread.start()
 
     def wait(self) -> None:

@@ -1,0 +1,77 @@
+"""Errors of catalogs' clients say whether waiting helps, and what does."""
+
+from __future__ import annotations
+
+from http.server import BaseHTTPRequestHandler
+
+import pytest
+from botocore.exceptions import (
+    ClientError,
+    ConnectionClosedError,
+    EndpointConnectionError,
+    NoCredentialsError,
+    NoRegionError,
+    ProfileNotFound,
+    ReadTimeoutError,
+)
+from thrift.transport.TTransport import TTransportException
+
+from airflow_provider_streams import IcebergSink
+from airflow_provider_streams.errors import SinkError, TableUnavailable
+from airflow_provider_streams.lake.connections import given
+from airflow_provider_streams.lake.iceberg.catalogs.catalog import catalog_of
+from airflow_provider_streams.lake.iceberg.catalogs.catalog_errors import errors_of
+from tests.unit.lake.iceberg.rest_servers import serving
+
+SINK = IcebergSink("shop.orders", conn_id="lake")
+
+
+def answer(code: str, status: int = 400) -> ClientError:
+    told = {"Error": {"Code": code, "Message": "no"}, "ResponseMetadata": {"HTTPStatusCode": status}}
+    return ClientError(told, "GetTable")
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "said"),
+    [
+        (TTransportException(message="TSocket read 0 bytes"), TableUnavailable, "TSocket read 0 bytes"),
+        (EndpointConnectionError(endpoint_url="http://glue"), TableUnavailable, "Could not connect"),
+        (ReadTimeoutError(endpoint_url="http://glue"), TableUnavailable, "Read timeout"),
+        (ConnectionClosedError(endpoint_url="http://glue"), TableUnavailable, "Connection was closed"),
+        (answer("InternalServiceException", 500), TableUnavailable, "InternalServiceException"),
+        (answer("ThrottlingException"), TableUnavailable, "ThrottlingException"),
+        (answer("AccessDeniedException"), SinkError, "AccessDeniedException.*: see that the keys are right"),
+        (answer("ExpiredTokenException"), SinkError, "have not expired"),
+        (NoCredentialsError(), SinkError, "give glue.access-key-id and glue.secret-access-key"),
+        (NoRegionError(), SinkError, "give glue.region"),
+        (ProfileNotFound(profile="prod"), SinkError, "variable AWS_PROFILE or the extra glue.profile-name"),
+        (KeyError("DatabaseList"), SinkError, "KeyError: 'DatabaseList'$"),
+    ],
+    ids=lambda given: type(given).__name__ if isinstance(given, Exception) else "",
+)
+def test_what_clients_of_hive_and_glue_say_is_passing_or_says_what_helps(error, kind, said):
+    with pytest.raises(SinkError, match=said) as raised, errors_of(SINK):
+        raise error
+    assert type(raised.value) is kind
+
+
+class Empty(BaseHTTPRequestHandler):
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"{}")
+
+    def log_message(self, *_):
+        """Nothing."""
+
+
+def test_an_answer_that_is_not_glues_says_where_the_address_is_corrected():
+    keys = {"glue.access-key-id": "k", "glue.secret-access-key": "s", "glue.region": "eu-west-1"}
+    with serving(Empty) as other:
+        where = {"type": "glue", "glue.endpoint": f"http://127.0.0.1:{other.server_port}", "warehouse": "s3://lake"}
+        with given("lake", {**where, **keys}):
+            catalog = catalog_of(SINK)
+            with pytest.raises(SinkError, match=r"List': Glue's answer lacks it.*glue\.endpoint"), errors_of(SINK):
+                catalog.list_namespaces()

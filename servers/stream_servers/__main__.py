@@ -76,6 +76,8 @@ def environment_file(server: Server, file: Path | None) -> Iterator[None]:
         return
     lines = [f"export {name}={shlex.quote(value)}\n" for name, value in server.variables.items()]
     unfinished = file.with_name(f".{file.name}.part")
+    unfinished.unlink(missing_ok=True)
+    unfinished.touch(mode=0o600, exist_ok=False)
     unfinished.write_text("".join(lines))
     unfinished.replace(file)  # whole, or not there: a shell may be waiting for it
     try:

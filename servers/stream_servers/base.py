@@ -70,7 +70,7 @@ class Server(ABC):
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """The variables by which this server's clients find it, where they have such."""
+        """The variables by which this server's clients find it; secrets may be among them."""
         return {}
 
     @property

@@ -6,7 +6,7 @@ import secrets
 import shutil
 import socket
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -42,6 +42,11 @@ class MariaDBServer(Server):
     def url(self) -> str:
         """`mysql+pymysql://...` with user and password; treat it as a secret."""
         return f"mysql+pymysql://{USER}:{self._password}@{LOOPBACK}:{self.port['sql']}/{DATABASE}?ssl_disabled=true"
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """The address, with the password."""
+        return {"DATABASE_URL": self.url}
 
     def prepare(self) -> None:
         """Make the system's tables, an account and a database."""

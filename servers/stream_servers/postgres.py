@@ -46,6 +46,11 @@ class PostgresServer(Server):
         """`postgresql+psycopg://...` with user and password; treat it as a secret."""
         return f"postgresql+psycopg://{USER}:{self._password}@{LOOPBACK}:{self.port['sql']}/postgres?sslmode=disable"
 
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """The address, with the password."""
+        return {"DATABASE_URL": self.url}
+
     def prepare(self) -> None:
         """Make the cluster."""
         password_file = self.home / "password"

@@ -35,6 +35,11 @@ class SchemaRegistryServer(Server):
         return f"http://{LOOPBACK}:{self.port['rest']}"
 
     @property
+    def variables(self) -> Mapping[str, str]:
+        """As Airflow connections of type `pravega_schema_registry` read them."""
+        return {"PRAVEGA_SCHEMA_REGISTRY_URI": self.url}
+
+    @property
     def classpath(self) -> list[str]:
         """For Java programs that write with schemas (see `java.run_java`)."""
         return [*jars(SCHEMA_REGISTRY)]

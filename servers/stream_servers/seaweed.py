@@ -93,6 +93,17 @@ class SeaweedServer(Server):
         }
 
     @property
+    def variables(self) -> Mapping[str, str]:
+        """As Amazon's clients and pyiceberg (its catalog `lake`) read them; secrets among them."""
+        return {
+            "AWS_ENDPOINT_URL_S3": self.url,
+            "AWS_ACCESS_KEY_ID": self.access_key,
+            "AWS_SECRET_ACCESS_KEY": self.secret_key,
+            "AWS_REGION": REGION,
+            **{_pyiceberg_variable(name): value for name, value in self.catalog_properties.items()},
+        }
+
+    @property
     def catalog_properties(self) -> dict[str, str]:
         """For pyiceberg's `load_catalog`; secrets among them."""
         return {
@@ -180,3 +191,8 @@ def find_weed() -> str:
     if found is None:
         raise SeaweedMissing
     return found
+
+
+def _pyiceberg_variable(name: str) -> str:
+    """The environment variable of a property of the catalog `lake`."""
+    return f"PYICEBERG_CATALOG__LAKE__{name.upper().replace('-', '_').replace('.', '__')}"

@@ -6,7 +6,9 @@ import subprocess
 from types import SimpleNamespace
 
 import pytest
+from pyiceberg.utils.config import Config
 
+from stream_servers import SeaweedServer
 from stream_servers import __main__ as program
 from stream_servers.bundles import PRAVEGA, SERVERS
 
@@ -33,5 +35,22 @@ def test_a_shell_reads_the_addresses_while_the_server_runs(tmp_path):
         shown = subprocess.run(
             ["bash", "-c", f"source {file}; printenv ADDRESS"], capture_output=True, text=True, check=True
         )
+        assert file.stat().st_mode & 0o777 == 0o600
     assert shown.stdout == "tcp://a b'c;d\n"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_pyiceberg_finds_the_catalog_by_the_variables(monkeypatch):
+    server = SeaweedServer()
+    server.port = dict.fromkeys(server.ports, 1)
+    for name, value in server.variables.items():
+        monkeypatch.setenv(name, value)
+    assert Config().get_catalog_config("lake") == server.catalog_properties
+
+
+@pytest.mark.parametrize("name", program.SERVERS)
+def test_each_server_has_variables(name):
+    server = program.SERVERS[name]()
+    server.port = dict.fromkeys(server.ports, 1)
+    assert server.variables
+    assert all(server.variables.values())

@@ -29,6 +29,7 @@ from airflow_provider_streams.lake.iceberg.catalogs.commit_answers import refusa
 from airflow_provider_streams.lake.iceberg.column_types import check_same_columns
 from airflow_provider_streams.lake.iceberg.dropped_columns import check_partition_columns
 from airflow_provider_streams.lake.iceberg.files.column_metrics import manifest_entries
+from airflow_provider_streams.lake.iceberg.files.locations import check_places
 from airflow_provider_streams.lake.iceberg.files.table_files import files_of, rows_beside, storage_of
 from airflow_provider_streams.lake.iceberg.files.window_files import HeldFiles, files_sharing_time
 from airflow_provider_streams.lake.iceberg.table import IcebergTable, Watched, change_for, is_owned
@@ -118,6 +119,7 @@ class Commit:
         sent.settle(table)
         if self._is_made(table):
             raise _IsMade
+        check_places(str(self.sink), table)
         with errors_of(self.sink):
             check_partition_columns(str(self.sink), table)
             self.judge(table)

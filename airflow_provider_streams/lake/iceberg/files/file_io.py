@@ -14,6 +14,7 @@ from airflow_provider_streams.errors import SinkError
 from airflow_provider_streams.lake.connections import secrets_of
 from airflow_provider_streams.lake.iceberg.catalogs.answered_properties import accepted, check_loads_no_code
 from airflow_provider_streams.lake.iceberg.catalogs.catalog_answers import check_answer
+from airflow_provider_streams.lake.iceberg.files.locations import check_location, is_local
 from airflow_provider_streams.lake.storage import BUCKET_SCHEMES, Storage, is_true, path_in
 from airflow_provider_streams.redaction import remember
 
@@ -24,6 +25,8 @@ _OF_A_KEY = tuple(
     for name in ("access-key-id", "secret-access-key", "session-token", "role-arn")
 )
 """What belongs together: stores refuse a vended key with the session of another key."""
+_IN_STORE = "streams.table-in-store"
+"""A property of the file IO of a table that is in no folder of this machine: the place of its metadata."""
 
 
 class StoreFileIO(PyArrowFileIO):
@@ -35,8 +38,18 @@ class StoreFileIO(PyArrowFileIO):
 
     @staticmethod
     def parse_location(location: str, properties: dict[str, Any] = {}) -> tuple[str, str, str]:  # noqa: B006
-        """Scheme, host, and the path as its file system calls it. `SinkError`: pyiceberg would take another path."""
+        """Scheme, host, and the path as its file system calls it.
+
+        Raises:
+            SinkError: pyiceberg would take another path, or the file is this machine's own, of a table in a store.
+        """
         check_location(location)
+        if _IN_STORE in properties and is_local(location):
+            raise SinkError(
+                location,
+                f"the metadata of a table at {properties[_IN_STORE]} name this path of each machine's own as one of "
+                "its files. It is not opened: correct the table, or see who wrote that",
+            )
         scheme, netloc, path = PyArrowFileIO.parse_location(location, properties)
         if scheme in BUCKET_SCHEMES:
             path = path_in(scheme, netloc, path.removeprefix(netloc))
@@ -47,16 +60,6 @@ class StoreFileIO(PyArrowFileIO):
             return super()._initialize_fs(scheme, netloc)
         options = {name: str(value) for name, value in self.properties.items() if isinstance(value, str | int)}
         return Storage(f"{scheme}://{netloc or ''}", options).open()[0]
-
-
-def check_location(location: str) -> None:
-    """Raise `SinkError` if pyiceberg ends a path before its end: it would write and read other files."""
-    if cut := next((letter for letter in location if letter in "#?"), None):
-        raise SinkError(
-            location,
-            f"the path has a {cut!r}, where pyiceberg ends it, so files would be written elsewhere: give the catalog "
-            "a warehouse, and the table a location and write.data.path, without '#' and '?'",
-        )
 
 
 class VendedCredentialsFileIO(Catalog):
@@ -79,6 +82,8 @@ class VendedCredentialsFileIO(Catalog):
             remember(secret)
         told = vended_properties(accepted(f"catalog {self.name!r}", properties))
         check_answer(self.written, {**self.properties, **told})
+        if location and not is_local(location):
+            told[_IN_STORE] = location
         return super()._load_file_io(told, location)
 
 

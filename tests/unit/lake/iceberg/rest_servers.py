@@ -44,8 +44,8 @@ def serving(
 class Catalog(BaseHTTPRequestHandler):
     """A catalog with tables of its own. Its server has `tables`, and the `connection` that leads to it.
 
-    `commits` are the statuses of its next answers to commits, without making them. `config` and `of_table` are what it says of
-    itself and of each table, `properties` are of new tables, and `bend` changes each answer about a table.
+    `commits` are the statuses of its next answers to commits, without making them. `config` and `of_table` are what it
+    says of itself and of each table, `properties` are of new tables, and `bend` changes each answer about a table.
     """
 
     protocol_version = "HTTP/1.1"

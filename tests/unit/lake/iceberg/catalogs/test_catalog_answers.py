@@ -338,7 +338,8 @@ def test_an_answer_sets_only_what_is_listed():
     own = {"type": "rest", "uri": catalog.uri, "s3.region": "own", "py-io-impl": catalog.properties["py-io-impl"]}
     assert catalog.properties == {**own, **SETTABLE}
     assert type(of_table) is StoreFileIO
-    assert {**of_table.properties, "auth.manager": None} == {**own, **SETTABLE, "auth.manager": None}
+    ours = {"auth.manager": None, "streams.table-in-store": "s3://lake/1.json"}
+    assert {**of_table.properties, "auth.manager": None} == {**own, **SETTABLE, **ours}
     assert catalog._session.headers["Polaris-Realm"] == "shop"  # as it is sent
     assert Loaded.made == []
 

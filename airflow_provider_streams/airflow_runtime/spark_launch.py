@@ -73,7 +73,7 @@ def launch(job: JobSpec, conn_id: str | None = None, settings: SparkSettings | N
 
     with table_untouched():
         launcher = launcher_for(conn_id, settings)
-    hidden = [*job.how.secrets.values(), *launcher.secrets]
+    hidden = [*job.how.hidden, *launcher.secrets]
     results = _guarded(launcher, lambda: launcher.run(job), hidden)
     return [one if isinstance(one, Landed) else one.without(hidden) for one in results]
 

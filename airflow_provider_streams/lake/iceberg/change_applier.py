@@ -47,7 +47,8 @@ from airflow_provider_streams.lake.iceberg.catalogs.catalog_errors import errors
 from airflow_provider_streams.lake.iceberg.column_types import as_stored, begin_columns, columns_of_rows, stored_columns
 from airflow_provider_streams.lake.iceberg.commit import Commit, merging, newest_id
 from airflow_provider_streams.lake.iceberg.files.column_metrics import manifest_entries
-from airflow_provider_streams.lake.iceberg.files.table_files import data_location, files_of, storage_of
+from airflow_provider_streams.lake.iceberg.files.locations import data_location
+from airflow_provider_streams.lake.iceberg.files.table_files import files_of, storage_of
 from airflow_provider_streams.lake.iceberg.files.window_partitions import partition_fields
 from airflow_provider_streams.lake.iceberg.table import IcebergTable, is_owned, mark_of
 from airflow_provider_streams.lake.storage import Storage

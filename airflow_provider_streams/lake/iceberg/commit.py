@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 from pyiceberg.exceptions import CommitFailedException, ValidationException
@@ -24,9 +25,11 @@ from airflow_provider_streams.errors import (
 )
 from airflow_provider_streams.lake.columns import without_window
 from airflow_provider_streams.lake.iceberg.catalogs.catalog_errors import errors_of, words_of
+from airflow_provider_streams.lake.iceberg.catalogs.commit_answers import refusal_of
 from airflow_provider_streams.lake.iceberg.column_types import check_same_columns
 from airflow_provider_streams.lake.iceberg.dropped_columns import check_partition_columns
 from airflow_provider_streams.lake.iceberg.files.column_metrics import manifest_entries
+from airflow_provider_streams.lake.iceberg.files.locations import check_places
 from airflow_provider_streams.lake.iceberg.files.table_files import files_of, rows_beside, storage_of
 from airflow_provider_streams.lake.iceberg.files.window_files import HeldFiles, files_sharing_time
 from airflow_provider_streams.lake.iceberg.table import IcebergTable, Watched, change_for, is_owned
@@ -76,16 +79,15 @@ class Commit:
                     return
                 with errors_of(self.sink, uses_vended_credentials=storage_of(now).is_vended):
                     check_partition_columns(str(self.sink), now)
-                    change = self.change(Watched(now, self._judge_again), facts)
+                    change = self.change(Watched(now, partial(self._judge_again, sent)), facts)
+                if change is None or self._is_through(change, sent, now):
+                    return
             except TableUnavailable as error:
                 sent.failure = error
-                continue
             except StreamsError as error:
                 if sent.unclear:  # whatever stops another try, the last one may still come through
                     raise CommitStateUnknown(str(self.sink), words_of(error)) from error
                 raise
-            if change is None or self._is_through(change, sent, now):
-                return
         raise sent.unsettled(self.sink)
 
     def _is_made(self, table: Table) -> bool:
@@ -103,16 +105,21 @@ class Commit:
             return False
         except StreamsError:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever it is, the commit may have come through
+        except Exception as error:
+            if refusal := refusal_of(self.sink, error):
+                raise refusal from error
+            # whatever it is, the commit may have come through
             _log.warning("%s: a commit failed, looking whether it came through: %s", self.sink, words_of(error))
             sent.failure, sent.unclear, sent.head = error, True, newest_id(now)
             return False
         return True
 
-    def _judge_again(self, table: Table) -> None:
+    def _judge_again(self, sent: _Sent, table: Table) -> None:
         """Judge after another commit. `_IsMade`: it was an earlier try of ours, and another would double its rows."""
+        sent.settle(table)
         if self._is_made(table):
             raise _IsMade
+        check_places(str(self.sink), table)
         with errors_of(self.sink):
             check_partition_columns(str(self.sink), table)
             self.judge(table)

@@ -22,8 +22,8 @@ from airflow_provider_streams.lake.iceberg.column_types import as_stored, check_
 from airflow_provider_streams.lake.iceberg.commit import Commit
 from airflow_provider_streams.lake.iceberg.dropped_columns import check_partition_columns
 from airflow_provider_streams.lake.iceberg.files.column_metrics import manifest_entries
+from airflow_provider_streams.lake.iceberg.files.locations import data_location
 from airflow_provider_streams.lake.iceberg.files.table_files import (
-    data_location,
     files_of,
     target_in,
     windows_in,

@@ -27,8 +27,9 @@ from airflow_provider_streams.errors import SinkError, TableUnavailable
 from airflow_provider_streams.lake.columns import WINDOW_COLUMNS
 from airflow_provider_streams.lake.iceberg.catalogs.catalog_errors import errors_of
 from airflow_provider_streams.lake.iceberg.commit import newest_id
+from airflow_provider_streams.lake.iceberg.files.locations import data_location, metadata_location
 from airflow_provider_streams.lake.iceberg.files.snapshot_files import files_of_snapshots
-from airflow_provider_streams.lake.iceberg.files.table_files import data_location, storage_at
+from airflow_provider_streams.lake.iceberg.files.table_files import storage_at
 from airflow_provider_streams.lake.iceberg.table import IcebergTable
 from airflow_provider_streams.lake.snapshot_expiry import (
     AT_ONCE,
@@ -167,12 +168,8 @@ def _commit(table: Table, doomed: Collection[int]) -> CommitTableResponse:
 def _folders(table: Table) -> list[str]:
     """The folders of its data and its metadata, if they are in the table's own."""
     own = table.location().rstrip("/")
-    folders = dict.fromkeys((data_location(table), _metadata_location(table)))
+    folders = dict.fromkeys((data_location(table), metadata_location(table)))
     return [folder for folder in folders if place_in(own, folder) is not None]
-
-
-def _metadata_location(table: Table) -> str:
-    return (table.properties.get("write.metadata.path") or f"{table.location().rstrip('/')}/metadata").rstrip("/")
 
 
 class _OwnFiles:
@@ -184,7 +181,7 @@ class _OwnFiles:
 
     def __init__(self, table: Table, folder: str, named: Collection[str], only: Collection[str] | None) -> None:
         self._named, self._is_alone = _places(folder, named if only is None else only), only is None
-        self._has_data, self._has_metadata = folder == data_location(table), folder == _metadata_location(table)
+        self._has_data, self._has_metadata = folder == data_location(table), folder == metadata_location(table)
 
     def __call__(self, place: str) -> bool:
         is_metadata = place.endswith(_METADATA)

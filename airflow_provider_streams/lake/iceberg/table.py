@@ -40,9 +40,10 @@ from airflow_provider_streams.lake.iceberg.dropped_columns import (
     check_window_columns,
     missing_window_column,
 )
-from airflow_provider_streams.lake.iceberg.files.file_io import check_location, check_options
+from airflow_provider_streams.lake.iceberg.files.file_io import check_options
+from airflow_provider_streams.lake.iceberg.files.locations import check_places, data_location
 from airflow_provider_streams.lake.iceberg.files.metadata_io import MetadataIO
-from airflow_provider_streams.lake.iceberg.files.table_files import data_location, files_of, storage_of, windows_of
+from airflow_provider_streams.lake.iceberg.files.table_files import files_of, storage_of, windows_of
 from airflow_provider_streams.lake.iceberg.files.window_files import files_sharing_time
 from airflow_provider_streams.lake.iceberg.files.window_partitions import check_partitions
 from airflow_provider_streams.lake.storage import place_in
@@ -197,7 +198,7 @@ class IcebergTable:
 
     def _reached(self, table: Table) -> Table:
         check_loads_no_code(str(self._sink), table.properties)
-        check_location(data_location(table))
+        check_places(str(self._sink), table)
         check_options(str(self._sink), storage_of(table).options)
         return table
 

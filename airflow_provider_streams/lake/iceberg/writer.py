@@ -117,7 +117,7 @@ class IcebergWriter(TableWriter):
         self._table = _table_of(self._sink)
         from airflow_provider_streams.lake.iceberg import column_types  # noqa: PLC0415 - optional
         from airflow_provider_streams.lake.iceberg.commit import Replacement  # noqa: PLC0415
-        from airflow_provider_streams.lake.iceberg.files import table_files  # noqa: PLC0415
+        from airflow_provider_streams.lake.iceberg.files import locations, table_files  # noqa: PLC0415
 
         columns = column_types.columns_of_rows(str(self._sink), schema)
         table = self._table.opened(columns, self._terms)
@@ -126,7 +126,7 @@ class IcebergWriter(TableWriter):
         stored = column_types.as_stored(column_types.as_wide(columns, to_come), to_come)
         written = pa.schema([*stored, *column_types.as_stored(pa.schema(column_types.window_fields()), to_come)])
         self._replacement = Replacement(self._sink, self._window, self._terms, self._attempt, known, written)
-        self._location = table_files.data_location(table)
+        self._location = locations.data_location(table)
         self._target = table_files.target_in(table, self._window, self._attempt, stored, to_come)
         return self._target
 

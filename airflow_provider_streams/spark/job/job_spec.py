@@ -80,13 +80,13 @@ class WindowSpec:
 
     @property
     def secrets(self) -> dict[str, str]:
-        """What must not be shown, by name: options, and all settings of the table's connection."""
+        """What travels apart from the JSON, by name: options, and all settings of the table's connection."""
         return self.secret_options | ({_TABLE: json.dumps(dict(self.table))} if self.table else {})
 
     @property
     def hidden(self) -> list[str]:
-        """Texts that no message may show."""
-        return [*self.secrets.values(), *secrets_of(self.table)]
+        """Texts that no message may show; the other settings of the table's connection may be part of an advice."""
+        return [*self.secret_options.values(), *secrets_of(self.table)]
 
     def secret_environment(self) -> dict[str, str]:
         """The secrets as environment variables, for `JobSpec.from_json` in another process."""

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +17,7 @@ from airflow.sdk import Connection
 
 from airflow_provider_streams.airflow_runtime import spark_launch as launchers
 from airflow_provider_streams.airflow_runtime import spark_session_launchers, spark_submit
-from airflow_provider_streams.errors import InvalidRequest, PreflightFailed, TaskCancelled
+from airflow_provider_streams.errors import InvalidRequest, PreflightFailed, RedirectRefused, TaskCancelled
 from airflow_provider_streams.model.plan.plan import PlanRequest
 from airflow_provider_streams.model.plan.receipt import Receipt
 from airflow_provider_streams.model.sinks.landing import Landed
@@ -176,6 +177,20 @@ def test_secrets_travel_in_the_childs_environment(connections, spec: WindowSpec)
     assert environment["PYSPARK_PYTHON"] == environment["PYSPARK_DRIVER_PYTHON"] == sys.executable
     assert str(Path(sys.executable).parent) in environment["PATH"].split(":")
     assert environment["PYTHONPATH"].split(":")[-1] == str(Path(json.__file__).parent.parent), "the transform's folder"
+
+
+def test_what_a_launched_job_says_lacks_secrets_alone(monkeypatch, spec: WindowSpec) -> None:
+    said = str(RedirectRefused("http://catalog:8181", "http://10.0.0.7:26663", "its answer sets s3.endpoint"))
+    table = {"uri": "http://catalog:8181/iceberg", "s3.secret-access-key": "hunter3"}
+
+    def run(_job):
+        raise RuntimeError(f"{said} hunter2 hunter3 hunter4")
+
+    launcher = SimpleNamespace(run=run, secrets=("hunter4",), cancel=lambda: None)
+    monkeypatch.setattr(launchers, "launcher_for", lambda *_: launcher)
+    monkeypatch.setattr(launchers, "_mask", lambda _: None)
+    with pytest.raises(Exception, match=re.escape(f"{said} *** *** ***")):
+        launchers.launch(JobSpec((replace(spec, table=table),)), "c")
 
 
 def test_workers_elsewhere_keep_their_own_python(connections, spec: WindowSpec, monkeypatch) -> None:

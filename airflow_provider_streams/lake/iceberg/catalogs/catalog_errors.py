@@ -8,13 +8,20 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 
-from pyiceberg.exceptions import ServerError, ServiceUnavailableError
+from pyiceberg.exceptions import (
+    CommitStateUnknownException,
+    ServerError,
+    ServiceUnavailableError,
+    TooManyRequestsError,
+)
 
 from airflow_provider_streams.errors import SinkError, StreamsError, TableUnavailable
 from airflow_provider_streams.errors.databases import Meaning, meaning_of
 from airflow_provider_streams.lake.storage_errors import failure_of, plain
 from airflow_provider_streams.model.sinks.sink import IcebergSink
 
+_PASSING_ANSWERS = (ServerError, ServiceUnavailableError, CommitStateUnknownException, TooManyRequestsError)
+"""Of REST catalogs, as pyiceberg names them."""
 _PASSING = {
     "sqlalchemy": ("OperationalError", "InterfaceError", "TimeoutError"),
     "thrift": ("TTransportException",),
@@ -59,8 +66,8 @@ def errors_of(sink: IcebergSink, *, uses_vended_credentials: bool = False) -> It
 
 
 def _is_passing(error: Exception) -> bool:
-    """Whether the same call may succeed later: the server failed."""
-    if isinstance(error, ServerError | ServiceUnavailableError):
+    """Whether the same call may succeed later: the server failed, or has too much to do."""
+    if isinstance(error, _PASSING_ANSWERS):
         return True
     if _is_one_of(error, "botocore", ("ClientError",)):
         status = getattr(error, "response", {}).get("ResponseMetadata", {}).get("HTTPStatusCode", 0)

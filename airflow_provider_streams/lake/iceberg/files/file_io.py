@@ -14,16 +14,15 @@ from airflow_provider_streams.errors import SinkError
 from airflow_provider_streams.lake.connections import secrets_of
 from airflow_provider_streams.lake.iceberg.catalogs.answered_properties import accepted, check_loads_no_code
 from airflow_provider_streams.lake.iceberg.catalogs.catalog_answers import check_answer
+from airflow_provider_streams.lake.iceberg.files.locations import check_location, is_local
 from airflow_provider_streams.lake.storage import BUCKET_SCHEMES, Storage, is_true, path_in
 from airflow_provider_streams.redaction import remember
 
-_KEYS = frozenset(("s3.access-key-id", "client.access-key-id"))
-_OF_A_KEY = tuple(
-    f"{family}.{name}"
-    for family in ("s3", "client")
-    for name in ("access-key-id", "secret-access-key", "session-token", "role-arn")
-)
+_ID, _SECRET, _SESSION = "access-key-id", "secret-access-key", "session-token"
+_OF_A_KEY = tuple(f"{family}.{name}" for family in ("s3", "client") for name in (_ID, _SECRET, _SESSION, "role-arn"))
 """What belongs together: stores refuse a vended key with the session of another key."""
+_IN_STORE = "streams.table-in-store"
+"""A property of the file IO of a table that is in no folder of this machine: the place of its metadata."""
 
 
 class StoreFileIO(PyArrowFileIO):
@@ -35,8 +34,18 @@ class StoreFileIO(PyArrowFileIO):
 
     @staticmethod
     def parse_location(location: str, properties: dict[str, Any] = {}) -> tuple[str, str, str]:  # noqa: B006
-        """Scheme, host, and the path as its file system calls it. `SinkError`: pyiceberg would take another path."""
+        """Scheme, host, and the path as its file system calls it.
+
+        Raises:
+            SinkError: pyiceberg would take another path, or the file is this machine's own, of a table in a store.
+        """
         check_location(location)
+        if _IN_STORE in properties and is_local(location):
+            raise SinkError(
+                location,
+                f"the metadata of a table at {properties[_IN_STORE]} name this path of each machine's own as one of "
+                "its files. It is not opened: correct the table, or see who wrote that",
+            )
         scheme, netloc, path = PyArrowFileIO.parse_location(location, properties)
         if scheme in BUCKET_SCHEMES:
             path = path_in(scheme, netloc, path.removeprefix(netloc))
@@ -47,16 +56,6 @@ class StoreFileIO(PyArrowFileIO):
             return super()._initialize_fs(scheme, netloc)
         options = {name: str(value) for name, value in self.properties.items() if isinstance(value, str | int)}
         return Storage(f"{scheme}://{netloc or ''}", options).open()[0]
-
-
-def check_location(location: str) -> None:
-    """Raise `SinkError` if pyiceberg ends a path before its end: it would write and read other files."""
-    if cut := next((letter for letter in location if letter in "#?"), None):
-        raise SinkError(
-            location,
-            f"the path has a {cut!r}, where pyiceberg ends it, so files would be written elsewhere: give the catalog "
-            "a warehouse, and the table a location and write.data.path, without '#' and '?'",
-        )
 
 
 class VendedCredentialsFileIO(Catalog):
@@ -72,20 +71,36 @@ class VendedCredentialsFileIO(Catalog):
 
         Raises:
             RedirectRefused: the table's properties lead secrets out of TLS, or to another host.
-            SinkError: they name code that pyiceberg would load at a write, or one cannot be used.
+            SinkError: they name code that pyiceberg would load at a write, hold a part of a key, or one cannot be used.
         """
         check_loads_no_code(location or self.name, properties)
         for secret in secrets_of({name: value for name, value in properties.items() if isinstance(value, str)}):
             remember(secret)
-        told = vended_properties(accepted(f"catalog {self.name!r}", properties))
+        where = f"catalog {self.name!r}"
+        told = vended_properties(where, accepted(where, properties))
         check_answer(self.written, {**self.properties, **told})
+        if location and not is_local(location):
+            told[_IN_STORE] = location
         return super()._load_file_io(told, location)
 
 
-def vended_properties(told: Mapping[str, Any]) -> dict[str, Any]:
-    """A catalog's properties of a table; if it vends a key, nothing of the connection's own key is left."""
-    own = dict.fromkeys(_OF_A_KEY, "") if _KEYS & told.keys() else {}
-    return {**own, **told}
+def vended_properties(where: str, told: Mapping[str, Any]) -> dict[str, Any]:
+    """A catalog's properties of a table; if it vends a key, nothing of the connection's own key is left.
+
+    Raises:
+        SinkError: it vends a part of a key.
+    """
+    vended = [name for name in _OF_A_KEY if name in told]
+    if not vended:
+        return {**told}
+    for part in (_ID, _SECRET):
+        if not any(name.endswith(part) for name in vended):
+            raise SinkError(
+                where,
+                f"it vends {', '.join(vended)} of a table without s3.{part}: correct it in the catalog. If it has no "
+                "keys to vend, give them in the connection",
+            )
+    return {**dict.fromkeys(_OF_A_KEY, ""), **told}
 
 
 def uses_vended_credentials(catalog: Catalog, options: Mapping[str, str]) -> bool:

@@ -23,6 +23,7 @@ from airflow_provider_streams.lake.columns import WINDOW_COLUMNS, window_folder
 from airflow_provider_streams.lake.data_files import FileTarget
 from airflow_provider_streams.lake.iceberg.column_types import window_constants
 from airflow_provider_streams.lake.iceberg.files.file_io import uses_vended_credentials
+from airflow_provider_streams.lake.iceberg.files.locations import data_location
 from airflow_provider_streams.lake.storage import Storage
 from airflow_provider_streams.model.stream.source import in_uri
 from airflow_provider_streams.model.window.window import Window, moment_of_us, utc_text
@@ -134,8 +135,3 @@ def storage_at(table: Table, location: str) -> Storage:
     options = {name: str(value) for name, value in table.io.properties.items() if name.startswith(_STORE_OPTIONS)}
     root = f"{url.scheme or 'file'}://{url.netloc}{in_uri(url.path)}"
     return Storage(root, options, uses_vended_credentials(table.catalog, options))
-
-
-def data_location(table: Table) -> str:
-    """The folder of its data files, in the spelling of the table's metadata."""
-    return (table.properties.get("write.data.path") or f"{table.location().rstrip('/')}/data").rstrip("/")

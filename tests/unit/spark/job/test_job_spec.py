@@ -8,12 +8,13 @@ from datetime import timedelta
 
 import pytest
 
-from airflow_provider_streams.errors import InvalidRequest, PreflightFailed
+from airflow_provider_streams.errors import InvalidRequest, PreflightFailed, RedirectRefused, SinkError
 from airflow_provider_streams.model.plan.plan import PlanRequest
 from airflow_provider_streams.model.sinks.landing import Held, TableMark, TableTerms
 from airflow_provider_streams.model.sinks.sink import ParquetSink, Sink
 from airflow_provider_streams.model.sinks.table_sink import TableSink
 from airflow_provider_streams.model.window.window import Window
+from airflow_provider_streams.spark.error_transport import typed
 from airflow_provider_streams.spark.job.job_spec import JobSpec, WindowSpec
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource, FakeSystem
 
@@ -49,8 +50,16 @@ def test_its_texts_hold_no_secret(spec: WindowSpec) -> None:
     assert {name: json.loads(text) for name, text in environment.items()} == {
         "STREAMS_SECRET_TABLE_CONNECTION": {"uri": "http://catalog", "s3.secret-access-key": "hunter3"}
     }
-    assert {"hunter2", "hunter3"} <= set(spec.hidden)
-    assert "http://catalog" not in spec.hidden
+    assert set(spec.hidden) == {"hunter2", "hunter3"}
+
+
+def test_an_error_of_a_job_shows_the_addresses_of_the_connection(spec: WindowSpec) -> None:
+    """Users must copy the address into the connection; only its secrets are hidden."""
+    refused = RedirectRefused("http://catalog:8181", "http://10.0.0.7:26663", "its answer sets s3.endpoint")
+    spec = replace(spec, table={"uri": "http://catalog:8181/iceberg", "s3.secret-access-key": "hunter3"})
+    assert str(typed(refused, spec.hidden)) == str(refused)
+    assert "http://10.0.0.7:26663" in str(refused)
+    assert "hunter3" not in str(typed(SinkError("lake", "hunter3"), spec.hidden))
 
 
 def test_a_secret_that_did_not_arrive_is_named(spec: WindowSpec) -> None:

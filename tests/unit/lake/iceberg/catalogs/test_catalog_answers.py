@@ -338,7 +338,8 @@ def test_an_answer_sets_only_what_is_listed():
     own = {"type": "rest", "uri": catalog.uri, "s3.region": "own", "py-io-impl": catalog.properties["py-io-impl"]}
     assert catalog.properties == {**own, **SETTABLE}
     assert type(of_table) is StoreFileIO
-    assert {**of_table.properties, "auth.manager": None} == {**own, **SETTABLE, "auth.manager": None}
+    ours = {"auth.manager": None, "streams.table-in-store": "s3://lake/1.json"}
+    assert {**of_table.properties, "auth.manager": None} == {**own, **SETTABLE, **ours}
     assert catalog._session.headers["Polaris-Realm"] == "shop"  # as it is sent
     assert Loaded.made == []
 
@@ -508,3 +509,28 @@ def test_a_redirect_to_another_host_is_refused(written):
 
 def test_settings_about_tokens_are_no_secrets():
     assert secrets_of({"token-refresh-enabled": "true", "token": "canary-96"}) == ["canary-96"]
+
+
+@pytest.mark.parametrize("name", ["defaults", "overrides", "endpoints"])
+def test_null_in_place_of_a_part_of_the_configuration_sets_nothing(name):
+    with answering(config={name: None}) as server, given("lake", rest(server)):
+        assert catalog_of(SINK).uri == rest(server)["uri"]
+
+
+HALF = [
+    {"s3.access-key-id": "vended"},
+    {"s3.secret-access-key": "canary-97"},
+    {"s3.session-token": "canary-97"},
+    {"client.access-key-id": "vended", "s3.session-token": "canary-97"},
+]
+
+
+@pytest.mark.parametrize("half", HALF)
+@pytest.mark.parametrize("own", [{}, KEYS])
+def test_a_part_of_a_vended_key_is_refused_by_name(half, own):
+    with answering(of_table=half) as server, given("lake", rest(server, **own)):
+        catalog = catalog_of(SINK)
+        with pytest.raises(SinkError, match=r"catalog 'lake': it vends .* of a table without .*-key") as caught:
+            catalog.load_table(SINK.table)
+    assert "canary" not in str(caught.value)
+    assert next(iter(half)) in str(caught.value)

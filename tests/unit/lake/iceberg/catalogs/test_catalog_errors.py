@@ -14,6 +14,7 @@ from botocore.exceptions import (
     ProfileNotFound,
     ReadTimeoutError,
 )
+from pyiceberg.exceptions import CommitStateUnknownException, TooManyRequestsError
 from thrift.transport.TTransport import TTransportException
 
 from airflow_provider_streams import IcebergSink
@@ -45,11 +46,13 @@ def answer(code: str, status: int = 400) -> ClientError:
         (NoCredentialsError(), SinkError, "give glue.access-key-id and glue.secret-access-key"),
         (NoRegionError(), SinkError, "give glue.region"),
         (ProfileNotFound(profile="prod"), SinkError, "variable AWS_PROFILE or the extra glue.profile-name"),
+        (TooManyRequestsError("later"), TableUnavailable, "TooManyRequestsError: later"),
+        (CommitStateUnknownException("502"), TableUnavailable, "CommitStateUnknownException: 502"),
         (KeyError("DatabaseList"), SinkError, "KeyError: 'DatabaseList'$"),
     ],
     ids=lambda given: type(given).__name__ if isinstance(given, Exception) else "",
 )
-def test_what_clients_of_hive_and_glue_say_is_passing_or_says_what_helps(error, kind, said):
+def test_what_catalogs_and_their_clients_say_is_passing_or_says_what_helps(error, kind, said):
     with pytest.raises(SinkError, match=said) as raised, errors_of(SINK):
         raise error
     assert type(raised.value) is kind

@@ -115,8 +115,8 @@ def _connection_url(connection: Connection, conn_id: str, extra: Mapping[str, ob
     if connection.password and not connection.login:
         raise half_given(conn_id, "password", "login")
     host, port = host_and_port(conn_id, connection.host, connection.port)
-    query = {name: str(value) for name, value in extra.items() if isinstance(value, str | int)}
-    check_database_options(conn_id, query)
+    query = {name: _text(conn_id, name, value) for name, value in extra.items() if value is not None}
+    check_database_options(conn_id, query.items())
     url = URL.create(
         driver,
         username=connection.login,
@@ -127,3 +127,13 @@ def _connection_url(connection: Connection, conn_id: str, extra: Mapping[str, ob
         query=query,
     )
     return url.render_as_string(hide_password=False)
+
+
+def _text(conn_id: str, name: str, value: object) -> str:
+    """An option of the database's address. Raises `InvalidRequest`: it is a list or an object."""
+    if not isinstance(value, str | int | float):
+        raise InvalidRequest(
+            f"connection {conn_id!r}: the option {name!r} in its extra is a {type(value).__name__}: write a text or a "
+            "number, as in the options of an address"
+        )
+    return str(value)

@@ -130,7 +130,7 @@ def _uri(connection: Connection, extra: str, kind: str) -> str:
             "metastore thrift://, and a database sqlite:// or postgresql://. For another database, give the type 'sql' "
             "as well"
         )
-    check_database_options(conn_id, dict(parse_qsl(uri.partition("?")[2])))
+    check_database_options(conn_id, parse_qsl(uri.partition("?")[2]))
     return uri
 
 

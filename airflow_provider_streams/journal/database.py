@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final, TypeVar
 
-from sqlalchemy import Connection, Engine, Insert, NullPool, Update, create_engine, event
+from sqlalchemy import Connection, Dialect, Engine, Insert, NullPool, Update, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import (
     ArgumentError,
@@ -26,9 +26,11 @@ from sqlalchemy.exc import (
 from airflow_provider_streams.errors import JournalError, JournalUnavailable, as_sentence
 from airflow_provider_streams.errors.databases import Meaning, meaning_of
 from airflow_provider_streams.journal import migrate
-from airflow_provider_streams.model.database_tls import unescaped, with_tls
+from airflow_provider_streams.model.database_address import errors_of_driver, unescaped
+from airflow_provider_streams.model.database_drivers import passwords_of_environment
+from airflow_provider_streams.model.database_tls import with_tls
 from airflow_provider_streams.model.optional_dependencies import importing
-from airflow_provider_streams.redaction import redact
+from airflow_provider_streams.redaction import redact, register_secret
 
 BUSY_SECONDS: Final = 30
 CONNECT_SECONDS: Final = 10
@@ -57,7 +59,7 @@ class Database:
 
     Raises:
         JournalError: not a URL, one of an asynchronous driver, or one of a database in memory.
-        InvalidRequest: nothing says whether its password travels with TLS, or the environment says where it goes.
+        InvalidRequest: see `with_tls`; or its driver cannot use an option.
         MissingDependency: its driver is not installed.
     """
 
@@ -66,7 +68,9 @@ class Database:
         self.name = self._url.set(query={}).render_as_string(hide_password=True)
         """The URL without password and options, for messages."""
         _check_dialect(self._url)
-        self._engine = _engine(with_tls(self._url, f"the journal {self.name}"))
+        for password in passwords_of_environment(self._url):
+            register_secret(password)
+        self._engine = _engine(with_tls(self._url, f"the journal {self.name}"), f"the journal {self.name}")
         self._ready = False
         self._preparing = threading.Lock()
 
@@ -218,7 +222,7 @@ def _check_dialect(url: URL) -> None:
 
 
 @functools.lru_cache(maxsize=16)
-def _engine(url: URL) -> Engine:
+def _engine(url: URL, database: str) -> Engine:
     """One engine for all that open a journal in this process: SQLAlchemy keeps compiled statements with it.
 
     It keeps no connection, so processes that are forked may use it too.
@@ -226,7 +230,7 @@ def _engine(url: URL) -> Engine:
     dialect = url.get_dialect()
     backend, driver = dialect.name, dialect.driver
     try:
-        with importing(_EXTRAS.get(backend, "postgres")):
+        with importing(_EXTRAS.get(backend, "postgres")), errors_of_driver(url, database):
             engine = create_engine(
                 url,
                 poolclass=NullPool,
@@ -241,6 +245,13 @@ def _engine(url: URL) -> Engine:
         event.listen(engine, "do_connect", _sqlite_make)
         event.listen(engine, "connect", _sqlite_connect)
         event.listen(engine, "begin", _sqlite_begin)
+    else:
+
+        @event.listens_for(engine, "do_connect")
+        def connect(dialect: Dialect, record: object, arguments: list[Any], options: dict[str, Any]) -> Any:  # noqa: ARG001 - SQLAlchemy's event
+            with errors_of_driver(url, database):
+                return dialect.connect(*arguments, **options)
+
     return engine
 
 

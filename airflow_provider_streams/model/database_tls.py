@@ -15,29 +15,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.model.database_address import with_clear_options
+from airflow_provider_streams.model.database_drivers import (
+    DEMANDS_TLS,
+    LIBPQ,
+    MACHINE_PASSWORDS,
+    OBEYS_SINCE,
+    decides_tls,
+    driver_of,
+    has_own_password,
+    stays_on_machine,
+)
 
 if TYPE_CHECKING:
     from sqlalchemy import URL
 
-_LIBPQ: Final = ("psycopg", "psycopg2", "psycopg2cffi", "psycopg_async")
-"""Drivers of Postgres' own library: it takes what an address does not say from the environment."""
-_DEMANDED: Final = {**dict.fromkeys(_LIBPQ, ("sslmode", "require")), "pymysql": ("ssl_check_hostname", "false")}
-"""Per driver the option that demands TLS, and checks no certificate."""
-_DEFAULT_DRIVERS: Final = {"postgresql": "psycopg"}
-"""Of addresses that name none."""
-_DECIDING: Final = {
-    **dict.fromkeys(_LIBPQ, re.compile("^sslmode=|^sslrootcert=system$")),
-    "pymysql": re.compile("^ssl_(?!key_password=)"),
-}
-"""Per driver the options (`name=value`) that decide whether TLS is used: beside any other the server decides."""
-_ABOUT_TLS: Final = re.compile("^[^=]*(ssl|tls|encrypt)", re.IGNORECASE)
-"""The same of a driver that we do not know."""
-_OBEYS_SINCE: Final = {"pymysql": (1, 2)}
-"""Before, the driver goes on without TLS also where it is demanded."""
-_NOT_DISABLED: Final = {"ssl_disabled": ("", "0", "false", "no", "off")}
-"""Values that a person means as no, and that pymysql takes for yes."""
-_PASSWORDS: Final = ("password", "passwd", "passfile")
-_OF_MACHINE: Final = ("PGPASSWORD", "PGPASSFILE")
 _LEADING: Final = {
     "PGHOSTADDR": "hostaddr",
     "PGSERVICE": "service",
@@ -46,22 +38,7 @@ _LEADING: Final = {
     "PGUSER": "user",
 }
 """Variables that say where a password goes, unless the address has this option."""
-_PATH_OR_MORE: Final = re.compile(r"[/?#]")
-
-
-def unescaped(address: str) -> str:
-    """What is wrong with an address whose password or another part is not percent-encoded; empty: nothing is seen.
-
-    Such an address is read as another one: a piece of the password becomes the host, which errors show.
-    """
-    rest = address.partition("://")[2]
-    authority = _PATH_OR_MORE.split(rest, maxsplit=1)[0]
-    if not authority or ("@" not in rest.removeprefix(authority) and authority.count("@") <= 1):
-        return ""
-    return (
-        "an '@' is not where a user ends and a host begins: percent-encode user, password, database and options (%40 "
-        "for '@', %2F for '/', %3F for '?', %23 for '#', %3A for ':')"
-    )
+_CHECKING_MODES: Final = ("verify-ca", "verify-full")
 
 
 def with_tls(url: URL, database: str) -> URL:
@@ -75,36 +52,44 @@ def with_tls(url: URL, database: str) -> URL:
         database: for errors.
 
     Raises:
-        InvalidRequest: the environment says where the password goes; or we do not know the driver's option that
-            demands TLS; or the driver is too old for it.
+        InvalidRequest: an option is not clear; the environment says where the password goes; a service of Postgres may
+            say how TLS is used; or we do not know the driver's option that demands TLS, or it is too old for it.
     """
-    driver = url.drivername.partition("+")[2] or _DEFAULT_DRIVERS.get(url.drivername, "")
-    has_own = bool(url.password) or any(map(url.query.get, _PASSWORDS))
-    if url.get_backend_name() == "sqlite" or "unix_socket" in url.query:
+    driver = driver_of(url)
+    if stays_on_machine(url, driver):
         return url
-    if has_own and driver in _LIBPQ:
+    url = with_clear_options(url, database)
+    if driver in LIBPQ:
         _check_environment(url, database)
-    if not (has_own or (driver in _LIBPQ and _machine_has_password() and not os.environ.get("PGSSLMODE"))):
+        _check_service(url, database)
+    if decides_tls(url, driver) or not (has_own_password(url) or _machine_has_password(driver)):
         return url
-    url = url.difference_update_query([name for name, value in url.query.items() if _is_not_said(name, value)])
-    decides = _DECIDING.get(driver, _ABOUT_TLS)
-    if any(decides.search(f"{name}={value}") for name, value in url.query.items()):
-        return url
-    if driver not in _DEMANDED:
+    if driver not in DEMANDS_TLS:
         raise InvalidRequest(
             f"{database} has a password, and nothing says whether the driver of {url.drivername}:// demands TLS: add "
             "the driver's option for TLS to the address, or use postgresql+psycopg:// or mysql+pymysql://, which "
             "demand it by default"
         )
     _check_version(driver, database)
-    return url.update_query_pairs([_DEMANDED[driver]])
+    return url.update_query_pairs([_demanded(url, driver)])
+
+
+def _demanded(url: URL, driver: str) -> tuple[str, str]:
+    """The option that demands TLS, and no less than the environment does: an option counts more than a variable."""
+    name, value = DEMANDS_TLS[driver]
+    if driver in LIBPQ:
+        if os.environ.get("PGSSLROOTCERT") == "system" and not url.query.get("sslrootcert"):
+            value = "verify-full"  # libpq rejects any other mode with the system's certificates
+        elif (mode := os.environ.get("PGSSLMODE", "")) in _CHECKING_MODES:
+            value = mode
+    return name, value
 
 
 def _check_version(driver: str, database: str) -> None:
     """Raise `InvalidRequest` if a driver is too old to demand TLS; one that is not installed fails later."""
     with suppress(importlib.metadata.PackageNotFoundError):
         found = importlib.metadata.version(driver)
-        since = _OBEYS_SINCE.get(driver, ())
+        since = OBEYS_SINCE.get(driver, ())
         if tuple(map(int, re.findall(r"\d+", found)))[: len(since)] < since:
             raise InvalidRequest(
                 f"{database} has a password, and {driver} {found} sends it to a server without TLS also where TLS is "
@@ -112,20 +97,21 @@ def _check_version(driver: str, database: str) -> None:
             )
 
 
-def _is_not_said(name: str, value: object) -> bool:
-    return bool(_ABOUT_TLS.search(name)) and str(value).lower() in _NOT_DISABLED.get(name, ("",))
-
-
-def _machine_has_password() -> bool:
-    if any(map(os.environ.get, _OF_MACHINE)):
+def _machine_has_password(driver: str) -> bool:
+    """Whether this machine has a password for an address without one, and does not say how TLS is used."""
+    if driver in LIBPQ and os.environ.get("PGSSLMODE"):
+        return False
+    if any(map(os.environ.get, MACHINE_PASSWORDS.get(driver, ()))):
         return True
     with suppress(RuntimeError):  # this user has no home
-        return (Path.home() / ".pgpass").exists()
+        return driver in LIBPQ and (Path.home() / ".pgpass").exists()
     return False
 
 
 def _check_environment(url: URL, database: str) -> None:
     """Raise `InvalidRequest` if the environment says where the password of an address goes."""
+    if not has_own_password(url):
+        return
     written = {*_written(url)}
     for variable, option in _LEADING.items():
         if os.environ.get(variable) and option not in written:
@@ -133,6 +119,20 @@ def _check_environment(url: URL, database: str) -> None:
                 f"{database} has a password, and the environment variable {variable} would say where it goes: remove "
                 f"the variable from driver and executors, or write its value into the address ({option})"
             )
+
+
+def _check_service(url: URL, database: str) -> None:
+    """Raise `InvalidRequest` if a service may hold a password, and alone says how TLS is used.
+
+    A mode in the address counts more than the service's, so ours could be the weaker one.
+    """
+    by = "the option service" if url.query.get("service") else "the environment variable PGSERVICE"
+    if (url.query.get("service") or os.environ.get("PGSERVICE")) and not decides_tls(url, "psycopg"):
+        raise InvalidRequest(
+            f"{database}: {by} names a service of Postgres, which may hold a password, and nothing says whether it "
+            "travels with TLS: write sslmode (require, verify-full, ..) into the options of the address, or into the "
+            "extra of the journal's connection. It counts more than the service's"
+        )
 
 
 def _written(url: URL) -> Iterator[str]:

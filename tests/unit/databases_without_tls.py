@@ -39,6 +39,13 @@ def postgres(client: socket.socket, heard: list[bytes]) -> None:
         heard.append(client.recv(4096))
 
 
+def repeating(client: socket.socket, heard: list[bytes]) -> None:
+    """As `postgres`, and repeats the password."""
+    postgres(client, heard)
+    said = b"SFATAL\0C28P01\0Myou said " + heard[-1][5:].rstrip(b"\0") + b"\0\0"
+    client.sendall(b"E" + (len(said) + 4).to_bytes(4, "big") + said)
+
+
 def mysql(client: socket.socket, heard: list[bytes]) -> None:
     """Greets without a word of TLS."""
     client.sendall(len(_GREETING).to_bytes(3, "little") + b"\0" + _GREETING)

@@ -12,7 +12,7 @@ from airflow_provider_streams.errors import InvalidRequest
 
 FILES = [
     *(("postgresql+psycopg", name) for name in ("passfile", "servicefile", "sslcert", "sslkey")),
-    *(("mysql+pymysql", name) for name in ("read_default_file", "ssl_cert", "ssl_key")),
+    *(("mysql+pymysql", name) for name in ("read_default_file", "ssl_cert", "ssl_key", "option_files", "default_file")),
 ]
 
 
@@ -40,6 +40,14 @@ def test_a_file_with_credentials_is_read_only_where_the_deployment_allows_it(wit
         assert "canary" not in str(caught.value)
         monkeypatch.setenv("AIRFLOW__STREAMS__CREDENTIAL_FOLDERS", "/run/canary")
         assert open_it()
+
+
+def test_every_file_of_an_option_that_is_given_twice_is_checked(monkeypatch):
+    monkeypatch.setenv("AIRFLOW__STREAMS__CREDENTIAL_FOLDERS", "/run/allowed")
+    uri = "mysql+mysqlconnector://db/x?option_files=/etc/my.cnf&option_files=/run/allowed/my.cnf"
+    monkeypatch.setenv("AIRFLOW_CONN_LAKE", json.dumps({"conn_type": "iceberg", "extra": {"type": "sql", "uri": uri}}))
+    with pytest.raises(InvalidRequest, match="option option_files names a file"):
+        properties_of("lake")
 
 
 def test_no_server_may_ask_for_files(with_option):

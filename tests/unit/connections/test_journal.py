@@ -42,6 +42,10 @@ def test_without_its_connection_the_journal_lies_in_airflows_home(airflow_home, 
             {"conn_type": "postgres", "host": "db", "schema": "s", "extra": {"sslmode": "require"}},
             "postgresql+psycopg://db/s?sslmode=require",
         ),
+        (
+            {"conn_type": "postgres", "host": "db", "extra": {"a": None, "connect_timeout": 2.5}},
+            "postgresql+psycopg://db?connect_timeout=2.5",
+        ),
         ("mysql://me:secret@db/streams", "mysql+pymysql://me:secret@db/streams"),
     ],
 )
@@ -102,6 +106,8 @@ def test_a_host_may_say_its_port(connection, host, port, shown):
         ({"host": "db:5432", "port": 5433}, "host says port 5432, and port says 5433"),
         ({"host": "postgres://db"}, "host holds something that is no host"),
         ({"host": "me:canary-5513@db"}, "host holds something that is no host"),
+        ({"host": "db", "extra": {"sslmode": ["disable"]}}, "option 'sslmode' in its extra is a list"),
+        ({"host": "db", "extra": {"ssl": {"ca": "canary-5513"}}}, "option 'ssl' in its extra is a dict"),
     ],
 )
 def test_what_would_be_dropped_or_is_no_host_is_refused(connection, given, said):

@@ -22,7 +22,7 @@ from airflow_provider_streams.errors import (
 from airflow_provider_streams.journal.database import Database, _sqlite_make
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.journal.tables import digest, sources
-from tests.unit.databases_without_tls import mysql, postgres, serving
+from tests.unit.databases_without_tls import mysql, postgres, repeating, serving
 
 
 @pytest.fixture
@@ -105,6 +105,30 @@ def test_the_environment_leads_no_password_elsewhere(monkeypatch):
         InvalidRequest, match=r"journal postgresql\+psycopg://me:\*\*\*@db/x has .* variable PGHOSTADDR"
     ):
         Database("postgres://me:hunter2@db/x")
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("ssl_ca=/nowhere/ca.pem", r"FileNotFoundError.*there is no file ssl_ca=/nowhere/ca\.pem"),
+        ("ssl_mode=DISABLED", r"TypeError.*'ssl_mode'.*remove"),
+        ("default_file=/nowhere/my.cnf", r"TypeError.*'default_file'"),
+        ("connect_timeout=soon", "ValueError.*'soon'"),
+        ("connect_timeout=0", "ValueError: connect_timeout should be"),
+    ],
+)
+def test_an_option_that_the_driver_cannot_use_is_named(option, said):
+    with serving(mysql) as server, pytest.raises(InvalidRequest, match=f"journal mysql.*{said}") as caught:
+        Journal.open(f"mysql://me:hunter2@127.0.0.1:{server.port}/db?{option}")
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_database_that_repeats_the_machines_password_is_quoted_without_it(monkeypatch):
+    monkeypatch.setenv("PGPASSWORD", "canary-2291")
+    monkeypatch.setenv("PGSSLMODE", "disable")
+    with serving(repeating) as server, pytest.raises(JournalUnavailable, match=r"you said \*\*\*") as caught:
+        Journal.open(f"postgres://me@127.0.0.1:{server.port}/db")
+    assert "canary" not in "".join(traceback.format_exception(caught.value))
 
 
 def test_a_url_with_letters_that_are_not_escaped_is_refused_without_being_shown():

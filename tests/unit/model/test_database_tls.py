@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 
+import certifi
+import pymysql
 import pytest
 from sqlalchemy import make_url
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.model.database_tls import unescaped, with_tls
+from airflow_provider_streams.model.database_tls import with_tls
 
 POSTGRES = "postgresql+psycopg://me:canary-4711@db:5432/lake"
 
@@ -15,7 +18,7 @@ POSTGRES = "postgresql+psycopg://me:canary-4711@db:5432/lake"
 def nothing_of_this_machine(monkeypatch, tmp_path):
     """Neither a variable nor a file of it says anything of Postgres."""
     monkeypatch.setenv("HOME", str(tmp_path))
-    for name in ("PGPASSWORD", "PGPASSFILE", "PGSSLMODE", "PGHOST", "PGHOSTADDR", "PGPORT", "PGUSER", "PGSERVICE"):
+    for name in [one for one in os.environ if one.startswith("PG")] + ["MYSQL_PWD"]:
         monkeypatch.delenv(name, raising=False)
 
 
@@ -45,10 +48,18 @@ def added(address: str) -> dict[str, object]:
                 "sslmode=",
             )
         ),
-        ("mysql+pymysql://me:secret@db/x", {"ssl_check_hostname": "false"}),
-        ("mysql+pymysql://me:secret@db/x?ssl_key_password=k", {"ssl_check_hostname": "false"}),
-        ("mariadb+pymysql://me:secret@db/x?charset=utf8mb4", {"ssl_check_hostname": "false"}),
-        ("mysql+pymysql://me:secret@db/x?ssl_disabled=false", {"ssl_check_hostname": "false"}),
+        ("mysql+pymysql://me:secret@db/x", {"ssl_check_hostname": "true"}),
+        ("mysql+pymysql://me:secret@db/x?ssl_key_password=k", {"ssl_check_hostname": "true"}),
+        ("mariadb+pymysql://me:secret@db/x?charset=utf8mb4", {"ssl_check_hostname": "true"}),
+        *(
+            (f"mysql+pymysql://me:secret@db/x?ssl_disabled={no}", {"ssl_check_hostname": "true"})
+            for no in ("false", "OFF")
+        ),
+        ("mysql+pymysql://me:secret@db/x?unix_socket=", {"ssl_check_hostname": "true"}),
+        *(
+            (f"mysql+pymysql://me@db/x?{option}", {"ssl_check_hostname": "true"})
+            for option in ("passwd=secret", "read_default_file=/run/my.cnf", "read_default_group=client")
+        ),
     ],
 )
 def test_tls_is_demanded_for_a_password(address, demanded):
@@ -93,7 +104,7 @@ def test_a_driver_that_does_not_obey_is_refused(monkeypatch):
 
 def test_a_pymysql_that_would_take_no_for_yes_is_told_nothing_of_it():
     url = with_tls(make_url("mysql+pymysql://me:secret@db/x?ssl_disabled=False"), "the journal")
-    assert dict(url.query) == {"ssl_check_hostname": "false"}
+    assert dict(url.query) == {"ssl_check_hostname": "true"}
 
 
 @pytest.mark.parametrize(
@@ -102,6 +113,52 @@ def test_a_pymysql_that_would_take_no_for_yes_is_told_nothing_of_it():
 def test_a_password_with_a_driver_whose_tls_is_not_known_is_refused(scheme):
     with pytest.raises(InvalidRequest, match=r"catalog 'lake' has a password, .*driver's option for TLS") as caught:
         added(f"{scheme}://me:canary-4711@db/x")
+    assert "canary" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "mysql+mysqldb://me:canary-4711@db/x?unix_socket=/run/mysqld.sock",  # whose library calls the host
+        "mysql+mysqldb://me@db/x?read_default_file=/run/my.cnf",
+        "mysql+mysqlconnector://me@db/x?option_files=/run/my.cnf",
+        "mysql+mysqlconnector://me@db/x?password1=canary-4711",
+        "mysql+mysqlconnector://me:canary-4711@db/x?ssl_disabled=false",
+        "mariadb+mariadbconnector://me@db/x?default_file=/run/my.cnf",
+    ],
+)
+def test_a_file_or_another_option_with_a_password_counts_as_one(address):
+    with pytest.raises(InvalidRequest, match=r"has a password, .*driver's option for TLS") as caught:
+        added(address)
+    assert "canary" not in str(caught.value)
+
+
+def test_mysqls_library_takes_a_password_from_the_environment(monkeypatch):
+    assert added("mysql+mysqldb://me@db/x") == {}
+    monkeypatch.setenv("MYSQL_PWD", "secret")
+    with pytest.raises(InvalidRequest, match="has a password"):
+        added("mysql+mysqldb://me@db/x")
+    assert added("mysql+pymysql://me@db/x") == {}
+
+
+@pytest.mark.parametrize("driver", ["psycopg", "psycopg2"])
+@pytest.mark.parametrize("by", ["option", "variable"])
+def test_a_service_alone_does_not_say_how_a_password_travels(driver, by, monkeypatch):
+    address = f"postgresql+{driver}://db/x?connect_timeout=3"
+    if by == "option":
+        address += "&service=lake"
+    else:
+        monkeypatch.setenv("PGSERVICE", "lake")
+    monkeypatch.setenv("PGSSLMODE", "require")  # counts less than the service's
+    with pytest.raises(InvalidRequest, match=r"'lake': the (option service|environment variable PGSERVICE) .*sslmode"):
+        added(address)
+    for mode in ("sslmode=verify-full", "sslmode=disable", "sslrootcert=system"):
+        assert added(f"{address}&{mode}") == {}
+
+
+def test_an_addresss_own_password_does_not_weaken_its_service():
+    with pytest.raises(InvalidRequest, match="write sslmode") as caught:
+        added(f"{POSTGRES}?service=lake")
     assert "canary" not in str(caught.value)
 
 
@@ -122,7 +179,6 @@ def test_the_machines_password_for_postgres_needs_tls_as_well(variable, monkeypa
     ("variable", "address", "written"),
     [
         ("PGHOSTADDR", POSTGRES, f"{POSTGRES}?hostaddr=127.0.0.1"),
-        ("PGSERVICE", POSTGRES, f"{POSTGRES}?service=lake"),
         ("PGHOST", "postgresql+psycopg://me:canary-4711@/x", "postgresql+psycopg://me:canary-4711@/x?host=/run"),
         ("PGPORT", "postgresql+psycopg://me:canary-4711@db/x", POSTGRES),
         ("PGPORT", "postgresql://me:canary-4711@/x?host=one", "postgresql://me:canary-4711@/x?host=one:1"),
@@ -139,36 +195,35 @@ def test_the_environment_leads_no_password_of_an_address_elsewhere(variable, add
     with_tls(make_url("mysql+pymysql://me:secret@db/x"), "catalog 'lake'")
 
 
-def test_a_mode_of_the_environment_does_not_count_for_an_addresss_own_password(monkeypatch):
-    monkeypatch.setenv("PGSSLMODE", "disable")
-    assert added(POSTGRES) == {"sslmode": "require"}
+def test_a_service_of_the_environment_is_refused_for_an_addresss_own_password(monkeypatch):
+    monkeypatch.setenv("PGSERVICE", "other")
+    with pytest.raises(InvalidRequest, match=r"variable PGSERVICE .*remove"):
+        added(f"{POSTGRES}?sslmode=require")
+    assert added(f"{POSTGRES}?sslmode=require&service=lake") == {}
 
 
 @pytest.mark.parametrize(
-    "address",
+    ("mode", "demanded"),
     [
-        *(f"postgresql+psycopg://me:p{mark}canary@db/x" for mark in "@/?#"),
-        "postgresql+psycopg://me:p@x/canary@db/x",
-        "postgresql+psycopg://m/e:canary@db/x",
-        "postgresql+psycopg://me:p@x:canary@db:5432/x",
+        *((weaker, "require") for weaker in ("", "disable", "prefer", "require", "VERIFY-FULL")),
+        *((stronger, stronger) for stronger in ("verify-ca", "verify-full")),
     ],
 )
-def test_an_address_with_letters_that_are_not_escaped_is_told_by_its_at_sign(address):
-    assert "%40 for '@'" in unescaped(address)
-    assert "canary" not in unescaped(address)
+def test_a_mode_of_the_environment_counts_for_an_addresss_own_password_if_it_demands_more(mode, demanded, monkeypatch):
+    monkeypatch.setenv("PGSSLMODE", mode)
+    assert added(POSTGRES) == {"sslmode": demanded}
+    assert added(f"{POSTGRES}?sslmode=disable") == {}
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        "postgresql+psycopg://me:p%40%2F%3F%23:[x]@db:5432/x?user=a%40b",
-        "postgresql://db/x",
-        "postgresql://me@[::1]:5432/x",
-        "sqlite:////data/a@b/c@d.db",
-        "sqlite:///file:a@b?mode=ro&uri=true",
-        "",
-        "no address",
-    ],
-)
-def test_an_escaped_address_is_none(address):
-    assert unescaped(address) == ""
+def test_the_systems_certificates_need_the_mode_that_checks_all(monkeypatch):
+    monkeypatch.setenv("PGSSLROOTCERT", "system")
+    assert added(POSTGRES) == {"sslmode": "verify-full"}
+    assert added(f"{POSTGRES}?sslrootcert=/etc/ca.pem") == {"sslmode": "require"}
+
+
+def test_a_certificate_authority_of_a_file_of_mysqls_options_still_checks_the_host(tmp_path):
+    file = tmp_path / "my.cnf"
+    file.write_text(f"[client]\nssl-ca = {certifi.where()}\n")
+    url = with_tls(make_url(f"mysql+pymysql://me:secret@db/x?read_default_file={file}"), "the journal")
+    options = url.get_dialect()().create_connect_args(url)[1]
+    assert pymysql.Connection(**options, defer_connect=True).ctx.check_hostname

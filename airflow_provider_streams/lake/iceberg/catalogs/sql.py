@@ -14,7 +14,10 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.lake.iceberg.catalogs.shared_snapshots import SharedSnapshots
 from airflow_provider_streams.lake.iceberg.files.file_io import VendedCredentialsFileIO
-from airflow_provider_streams.model.database_tls import unescaped, with_tls
+from airflow_provider_streams.model.database_address import errors_of_driver, unescaped
+from airflow_provider_streams.model.database_drivers import passwords_of_environment
+from airflow_provider_streams.model.database_tls import with_tls
+from airflow_provider_streams.redaction import register_secret
 
 _TABLES = 2
 """How many tables pyiceberg makes: others may be first with each."""
@@ -30,14 +33,20 @@ class SharedSqlCatalog(SharedSnapshots, VendedCredentialsFileIO, SqlCatalog):
         """As pyiceberg's own.
 
         Raises:
-            InvalidRequest: the uri is no address of a database; or see `with_tls`.
+            InvalidRequest: the uri is no address of a database, or its driver cannot use an option; or see `with_tls`.
         """
-        if uri := str(properties.get(URI) or ""):
-            url = _url_of(name, uri)
-            _make_file(url)
-            if (safe := with_tls(url, f"catalog {name!r}")) != url:
-                properties[URI] = safe.render_as_string(hide_password=False)
-        super().__init__(name, **properties)
+        uri = str(properties.get(URI) or "")
+        if not uri:
+            super().__init__(name, **properties)
+            return
+        url, database = _url_of(name, uri), f"catalog {name!r}"
+        _make_file(url)
+        for password in passwords_of_environment(url):
+            register_secret(password)
+        if (safe := with_tls(url, database)) != url:
+            properties[URI] = safe.render_as_string(hide_password=False)
+        with errors_of_driver(url, database):
+            super().__init__(name, **properties)
 
     def create_tables(self) -> None:
         """Make the tables that do not exist."""

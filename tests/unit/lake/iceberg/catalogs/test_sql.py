@@ -8,7 +8,7 @@ from airflow_provider_streams import IcebergSink
 from airflow_provider_streams.errors import InvalidRequest, SinkError
 from airflow_provider_streams.lake.connections import given
 from airflow_provider_streams.lake.iceberg.catalogs.catalog import catalog_of
-from tests.unit.databases_without_tls import mysql, postgres, serving
+from tests.unit.databases_without_tls import mysql, postgres, repeating, serving
 
 SINK = IcebergSink("shop.orders", conn_id="lake")
 CANARY = "canary-4711"
@@ -26,6 +26,40 @@ def test_a_server_without_tls_gets_no_password(scheme, answer, monkeypatch):
         opened(f"{scheme}://me:{CANARY}@127.0.0.1:{server.port}/lake")
     assert not caught.value.retryable
     assert {*server.heard} == {b""}
+
+
+def test_a_service_that_may_hold_a_password_needs_a_mode(monkeypatch, tmp_path):
+    file = tmp_path / "service.conf"
+    monkeypatch.setenv("PGSERVICEFILE", str(file))
+    with serving(postgres) as server:
+        file.write_text(f"[lake]\nhost=127.0.0.1\nport={server.port}\nuser=me\npassword={CANARY}\n")
+        with pytest.raises(InvalidRequest, match=r"catalog 'lake': the option service .*write sslmode"):
+            opened("postgresql+psycopg:///?service=lake")
+        with pytest.raises(SinkError, match="Switch TLS on"):
+            opened("postgresql+psycopg:///?service=lake&sslmode=require")
+    assert {*server.heard} == {b""}
+
+
+def test_a_database_that_repeats_the_machines_password_is_quoted_without_it(monkeypatch):
+    monkeypatch.setenv("PGPASSWORD", "canary-2292")
+    monkeypatch.setenv("PGSSLMODE", "disable")
+    with serving(repeating) as server, pytest.raises(SinkError, match=r"you said \*\*\*") as caught:
+        opened(f"postgresql+psycopg://me@127.0.0.1:{server.port}/lake")
+    assert "canary" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("ssl_ca=/nowhere/ca.pem", r"FileNotFoundError.*no file ssl_ca=/nowhere/ca\.pem"),
+        ("ssl_mode=DISABLED", "TypeError.*'ssl_mode'"),
+        ("connect_timeout=soon", "ValueError.*'soon'"),
+    ],
+)
+def test_an_option_that_the_driver_cannot_use_is_named(option, said):
+    with serving(mysql) as server, pytest.raises(InvalidRequest, match=f"catalog 'lake'.*{said}") as caught:
+        opened(f"mysql+pymysql://me:{CANARY}@127.0.0.1:{server.port}/lake?{option}")
+    assert "canary" not in str(caught.value)
 
 
 @pytest.mark.parametrize("sslmode", ["disable", "prefer"])

@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import make_url
+
+from airflow_provider_streams.model.database_drivers import passwords_of_environment
+
+
+@pytest.mark.parametrize(
+    ("address", "passwords"),
+    [
+        *((f"postgresql{driver}://db/x", ["canary-1"]) for driver in ("", "+psycopg", "+psycopg2")),
+        ("mysql+mysqldb://db/x", ["canary-2"]),
+        ("mariadb+mariadbconnector://db/x", ["canary-2"]),
+        ("mysql+pymysql://db/x", []),
+        ("sqlite:////data/x.db", []),
+    ],
+)
+def test_a_driver_sends_the_passwords_of_its_own_variables(address, passwords, monkeypatch):
+    for variable, value in (("PGPASSWORD", "canary-1"), ("MYSQL_PWD", "canary-2"), ("PGPASSFILE", "/run/pgpass")):
+        monkeypatch.setenv(variable, value)
+    assert [*passwords_of_environment(make_url(address))] == passwords
+    for variable in ("PGPASSWORD", "MYSQL_PWD"):
+        monkeypatch.setenv(variable, "")
+    assert [*passwords_of_environment(make_url(address))] == []

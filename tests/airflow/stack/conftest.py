@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ import httpx
 import psutil
 import pytest
 
+from stream_servers.waiting import wait_until
 from tests.plain_http import NO_AUTHORITIES
 
 COMPONENTS = ("api-server", "scheduler", "dag-processor", "triggerer")
@@ -299,11 +301,25 @@ def canary() -> str:
 
 
 def _stop(processes: list[subprocess.Popen[bytes]]) -> None:
+    """End components of Airflow, together."""
     for process in processes:
         process.terminate()
     for process in processes:
         try:
-            process.wait(600)
-        except subprocess.TimeoutExpired:
+            wait_until(partial(_has_ended, process), "a component ends")
+        except TimeoutError:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+
+
+def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+    """Whether it has, after some seconds; if not, tell it again.
+
+    Its handler of the signal raises SystemExit, which gets lost if Python runs a callback just then.
+    """
+    try:
+        process.wait(5)
+    except subprocess.TimeoutExpired:
+        process.terminate()
+        return False
+    return True

@@ -145,7 +145,7 @@ def _write(notes: Notes, setup: Setup, storage: Storage) -> None:
         notes.error("write", why, _GRANT_FOLDER)
         return
     if not setup.write:
-        notes.skipped("write", "no file was written: --write (write=True) was not given")
+        notes.skipped("write", "no file was written: write=True was not given")
         return
     try:
         name = write_probe(storage)

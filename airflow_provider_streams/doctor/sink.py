@@ -131,7 +131,7 @@ def judge_room(notes: Notes, root: str, free: int) -> None:
     """Whether there is room for files. Pure."""
     says = f"{free:,} bytes are free on the file system of {root}"
     if free < _NONE:
-        notes.error("room", f"the disk is full: {says}", _FREE)
+        notes.error("room", f"only {says}, and at least {_NONE:,} are needed", _FREE)
     elif free < _LITTLE:
         notes.warning("room", says, _FREE)
     else:

@@ -55,5 +55,12 @@ def test_other_readers_are_named_and_the_own_one_is_not():
     seen = Inspection("db", "mysql", "ready", "0001", (ours, other))
     says = judged(seen, source, "nightly")["other writers"].says
     assert "hourly of fake:" in says
+    assert "more" not in says
+    many = [Writer(source.key, f"r{number}", NOW, 0) for number in range(21)]
+    says = judged(Inspection("db", "mysql", "ready", "0001", (ours, *many)), source, "nightly")["other writers"].says
+    assert says.startswith("21 other readers ran within 24 hours: r0 of")
+    assert says.endswith("; and 18 more")
+    assert says.count(" of ") == 3
+    says = judged(seen, source, "nightly")["other writers"].says
     assert "2 running" in says
     assert "nightly" not in says

@@ -100,7 +100,7 @@ def _columns(notes: Notes, setup: Setup, hook: StreamHook | None, state: TableSt
         return
     reader = setup.reader or "doctor"
     mark = state.mark if isinstance(state, TableState) else TableMark("", setup.source.key, reader)
-    advice = "Change the sink (widen=true adds columns), the table, or value, so that they agree"
+    advice = "Change the sink (widen=True adds columns), the table, or value, so that they agree"
     with notes.failing("columns", advice), closing(hook.system()) as system:
         check_rows(system, planned(setup, system), Landing(setup.sink, None, None), TableTerms(mark))
         notes.ok("columns", "the table takes the rows of this source")

@@ -123,13 +123,13 @@ def test_a_wrong_schedule_or_outage_fails_its_own_check_alone(streams, capsys, o
 
 
 def test_texts_name_options_of_the_command_line(streams, monkeypatch, capsys):
-    advice = "Set value='auto' for columns; on_decode_error='quarantine' lands the others"
+    advice = "Set value='auto' for columns (widen=True adds some); on_decode_error='quarantine' lands the others"
     said = report_of("numbers", [Finding("schema", "columns", "warning", "write=True was not given", advice)])
     monkeypatch.setattr(doctor, "examine", lambda *_: said)
     for words in ((), ("--json",)):
         assert status(streams, "fake", "numbers", *words) == 0
         shown = capsys.readouterr().out
-        assert "Set --value-format auto for columns" in shown
+        assert "Set --value-format auto for columns (--sink-option widen=true adds some)" in shown
         assert "`airflow streams read .. --on-decode-error quarantine` lands" in shown
         assert "--write was not given" in shown
 

@@ -27,7 +27,7 @@ def terminal(error: StreamsError) -> StreamsError:
 
 def error_event(error: StreamsError) -> dict[str, Any]:
     """A trigger's event that carries an error to the task; the reverse of `error_from_event`."""
-    return {"status": "error", "error_type": type(error).__name__, "message": str(error)}
+    return {"status": "error", "error_type": type(error).__name__, "message": str(error.name_doctor())}
 
 
 def error_from_event(event: dict[str, Any]) -> StreamsError:

@@ -18,7 +18,7 @@ from airflow_provider_streams.airflow_runtime.spark_session_launchers import Con
 from airflow_provider_streams.airflow_runtime.spark_submit import SubmitLauncher
 from airflow_provider_streams.connections.extra import extra_of
 from airflow_provider_streams.connections.spark_connection import CONNECT, TYPES, check_spark_connection
-from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.errors import InvalidRequest, foreseen
 from airflow_provider_streams.model.optional_dependencies import require
 from airflow_provider_streams.model.sinks.untouched import left_untouched, mark_untouched, table_untouched
 from airflow_provider_streams.spark.launch import cancellation, preflight
@@ -149,10 +149,11 @@ def launcher_for(conn_id: str | None, settings: SparkSettings | None = None) -> 
     given = settings or SparkSettings()
     if conn_id is None:
         return EmbeddedLauncher(given)
-    connection = _connection(conn_id)
-    check_spark_connection(connection)
-    check_installed(conn_id)
-    given = given.over(_settings_of(conn_id, connection))
+    with foreseen():
+        connection = _connection(conn_id)
+        check_spark_connection(connection)
+        check_installed(conn_id)
+        given = given.over(_settings_of(conn_id, connection))
     if connection.conn_type == CONNECT:
         return ConnectLauncher(conn_id, connection.password, given)
     return SubmitLauncher(conn_id, connection, given)

@@ -262,7 +262,7 @@ def _answer(result_file: Path) -> dict[str, Any]:
         raise PreflightFailed("spark-submit ended without an error and without a result: see its output above")
     result: dict[str, Any] = json.loads(result_file.read_text())
     if error := result.get("error"):
-        failure = rebuild(error["type"], error["message"])
+        failure = rebuild(error["type"], error["message"], foreseeable=error.get("foreseeable", False))
         if error["untouched"]:
             mark_untouched(failure)
         raise failure

@@ -25,6 +25,7 @@ _OWN: Final = {
     "key": "--key-format",
     "overlap": "--replace-overlaps",
     "widen": "--sink-option widen=true",
+    "write": "--write",
     **{name: f"--value-{name.replace('_', '-')}" for name in _OF_VALUES},
 }
 """Arguments whose option has another name."""

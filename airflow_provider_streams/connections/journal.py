@@ -17,7 +17,7 @@ from airflow_provider_streams.connections.database_options import check_database
 from airflow_provider_streams.connections.extra import aextra_of, extra_of
 from airflow_provider_streams.connections.missing_connection import refuse_unreadable
 from airflow_provider_streams.connections.table_properties import properties_of
-from airflow_provider_streams.errors import InvalidRequest, JournalError
+from airflow_provider_streams.errors import InvalidRequest, JournalError, foreseen
 from airflow_provider_streams.lake import connections
 from airflow_provider_streams.model.window.window import parse_length
 from airflow_provider_streams.systems.connection.address import host_and_port
@@ -65,9 +65,12 @@ async def aopen_journal(conn_id: str | None = None) -> Journal:
         connection = await BaseHook.aget_connection(conn_id)
     except AirflowNotFoundException:
         return await asyncio.to_thread(Journal.open, _embedded_url(conn_id))
-    return await asyncio.to_thread(Journal.open, _connection_url(connection, conn_id, await aextra_of(connection)))
+    with foreseen():
+        url = _connection_url(connection, conn_id, await aextra_of(connection))
+    return await asyncio.to_thread(Journal.open, url)
 
 
+@foreseen()
 def journal_url(conn_id: str) -> str:
     """The SQLAlchemy URL of a connection, password included; without that connection, the embedded SQLite file.
 

@@ -72,7 +72,7 @@ class Report:
     def summary(self) -> str:
         """One line."""
         counted = (f"{number} {_plural(level, number)}" for level, number in self.counts.items() if number)
-        return f"{self.subject}: {', '.join(counted) or 'nothing was checked'}"
+        return f"{self.subject or 'arguments'}: {', '.join(counted) or 'nothing was checked'}"
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""

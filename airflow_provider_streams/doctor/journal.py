@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from airflow_provider_streams.journal.inspection import Inspection, Writer
 
 _LATELY: Final = timedelta(days=1)
-_SHOWN: Final = 5
+_SHOWN: Final = 3
 
 
 def inspected() -> Inspection:
@@ -73,7 +73,8 @@ def _judge_writers(notes: Notes, writers: tuple[Writer, ...], source: Source | N
     if not others:
         notes.ok("other writers", f"no other reader has run within {_LATELY.days * 24} hours")
         return
-    shown = "; ".join(map(_shown, others[:_SHOWN])) + ("; .." if len(others) > _SHOWN else "")
+    more = f"; and {len(others) - _SHOWN:,} more" if len(others) > _SHOWN else ""
+    shown = "; ".join(map(_shown, others[:_SHOWN])) + more
     notes.ok("other writers", f"{counted(len(others), 'other reader')} ran within {_LATELY.days * 24} hours: {shown}")
 
 

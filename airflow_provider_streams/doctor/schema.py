@@ -87,7 +87,7 @@ def judge_events(notes: Notes, events: Sequence[Event], unreadable: Sequence[str
         notes.ok("events", f"the last {counted(len(causes), 'event')} could be decoded")
     else:
         says = f"{len(bad)} of the last {counted(len(causes), 'event')} cannot be decoded: {bad[-1]}"
-        advice = f"{_REPAIR}; on_decode_error='quarantine' or 'drop' lands the others"
+        advice = f"{_REPAIR}; on_decode_error='quarantine' (or drop) lands the others"
         (notes.error if len(bad) == len(causes) else notes.warning)("events", says, advice)
 
 

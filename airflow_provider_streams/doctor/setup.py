@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.stream.source import Source
 from airflow_provider_streams.model.window.basis import SLACK
-from airflow_provider_streams.model.window.window_schedule import Every, WindowSchedule, parse_schedule
+from airflow_provider_streams.model.window.window_schedule import Every, WindowSchedule
 
 if TYPE_CHECKING:
     from airflow_provider_streams.model.sinks.sink import Sink
@@ -63,24 +63,3 @@ class Setup:
     def __str__(self) -> str:
         about = f"{self.source} on " if self.source is not None else ""
         return f"{about}{self.system} connection {self.conn_id}"
-
-
-def schedule_of(text: str) -> WindowSchedule:
-    """A window schedule from a cron expression, a preset like `@hourly`, seconds, or a length like `15m` or `1d`.
-
-    A time zone may follow a cron expression or a preset.
-
-    Raises:
-        InvalidWindow: it is none of them.
-    """
-    words = text.split()
-    if len(words) == 1 and words[0].isdecimal():
-        text = f"{words[0]}s"
-    elif text.startswith("@") or len(words) >= _CRON_FIELDS:
-        text = f"cron {text.removeprefix('cron ')}"
-    found = parse_schedule(text)
-    found.cell(datetime.now(UTC))  # a cron expression may name a day that never comes
-    return found
-
-
-_CRON_FIELDS = 5

@@ -100,7 +100,7 @@ def _columns(notes: Notes, setup: Setup, hook: StreamHook | None, state: TableSt
         return
     reader = setup.reader or "doctor"
     mark = state.mark if isinstance(state, TableState) else TableMark("", setup.source.key, reader)
-    advice = "Change the sink (widen=true adds columns), the table, or value, so that they agree"
+    advice = "Change the sink (widen=True adds columns), the table, or value, so that they agree"
     with notes.failing("columns", advice), closing(hook.system()) as system:
         check_rows(system, planned(setup, system), Landing(setup.sink, None, None), TableTerms(mark))
         notes.ok("columns", "the table takes the rows of this source")
@@ -131,7 +131,7 @@ def judge_room(notes: Notes, root: str, free: int) -> None:
     """Whether there is room for files. Pure."""
     says = f"{free:,} bytes are free on the file system of {root}"
     if free < _NONE:
-        notes.error("room", f"the disk is full: {says}", _FREE)
+        notes.error("room", f"only {says}, and at least {_NONE:,} are needed", _FREE)
     elif free < _LITTLE:
         notes.warning("room", says, _FREE)
     else:
@@ -145,7 +145,7 @@ def _write(notes: Notes, setup: Setup, storage: Storage) -> None:
         notes.error("write", why, _GRANT_FOLDER)
         return
     if not setup.write:
-        notes.skipped("write", "no file was written: --write (write=True) was not given")
+        notes.skipped("write", "no file was written: write=True was not given")
         return
     try:
         name = write_probe(storage)

@@ -76,6 +76,7 @@ from airflow_provider_streams.errors.base import (
     StreamsError,
     as_clause,
     as_sentence,
+    foreseen,
 )
 from airflow_provider_streams.errors.invalid_request import (
     FULL_REFRESH_HINT,
@@ -230,6 +231,7 @@ __all__ = [
     "as_sentence",
     "causes_text",
     "error_class",
+    "foreseen",
 ]
 
 # Spark, pickle and logs name an error by its module: this one, whichever module defines the class

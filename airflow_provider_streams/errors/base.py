@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Self
 
 from airflow_provider_streams.redaction import redact, safe_cause
@@ -16,7 +17,7 @@ class StreamsError(Exception):
 
     retryable: bool = False
     foreseeable: bool = False
-    """Whether doctor can find the cause before a reader does."""
+    """Whether doctor can find the cause before a reader does: a class's rule, or one error's (`mark_foreseeable`)."""
 
     def __init__(self, *words: object) -> None:
         super().__init__(*(redact(str(one)) for one in words))
@@ -38,6 +39,11 @@ class StreamsError(Exception):
     @__context__.setter
     def __context__(self, context: BaseException | None) -> None:
         _CONTEXT.__set__(self, context)
+
+    def mark_foreseeable(self) -> Self:
+        """Return this error, marked: doctor makes the check that raised it, though not those of all of its class."""
+        self.foreseeable = True
+        return self
 
     def name_doctor(self) -> Self:
         """Return this error. If doctor could have foreseen it, end its message with a hint to run doctor.
@@ -62,6 +68,16 @@ def _safe(error: StreamsError, kept: Any) -> BaseException | None:
         kept.__set__(error, safe)  # it stays one object from now on
         error.__suppress_context__ = suppressed
     return safe
+
+
+@contextmanager
+def foreseen() -> Iterator[None]:
+    """Mark errors that are raised inside as foreseeable: doctor makes the same check."""
+    try:
+        yield
+    except StreamsError as error:
+        error.mark_foreseeable()
+        raise
 
 
 def as_clause(text: object) -> str:

@@ -26,7 +26,7 @@ from airflow_provider_streams.connections.settings import (
     resolve,
 )
 from airflow_provider_streams.connections.unused_settings import refuse_fields
-from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.errors import InvalidRequest, foreseen
 from airflow_provider_streams.model.name_suggestion import hint_for
 from airflow_provider_streams.redaction import on_secret, remember
 from airflow_provider_streams.systems.connection.address import Parts, address_of, check_type
@@ -89,12 +89,19 @@ class ConnectionHook(BaseHook):
             InvalidRequest: the connection does not exist, is of another type, has an extra that is no option or a field
                 that is not used, or names a file or a variable that it may not.
         """
-        settings = self.settings()
-        allowed_secret_sources.admit(settings)
+        with foreseen():
+            settings = self.settings()
+            allowed_secret_sources.admit(settings)
         return given_values(settings)
 
     async def aoptions(self) -> dict[str, str]:
         """As `options`, for an event loop."""
+        with foreseen():
+            settings = await self._asettings()
+            allowed_secret_sources.admit(settings)
+        return given_values(settings)
+
+    async def _asettings(self) -> dict[str, Setting]:
         try:
             connection = await self.aget_connection(self.conn_id)
             layers = self._of_connection(connection, await aextra_of(connection))
@@ -105,8 +112,7 @@ class ConnectionHook(BaseHook):
         for secret in _secrets(settings):
             remember(secret)
             await amask_secret(secret)
-        allowed_secret_sources.admit(settings)
-        return given_values(settings)
+        return settings
 
     def settings(self) -> dict[str, Setting]:
         """Every option with its value and where that comes from; secrets as in `options`.

@@ -43,7 +43,7 @@ class Inspection:
     state: State
     revision: str | None = None
     writers: tuple[Writer, ...] = ()
-    """Readers with runs that started since the moment that was asked about, the latest first."""
+    """Readers with runs that started since the moment that was asked about and did not fail, the latest first."""
 
 
 def inspect_journal(url: str, since: datetime) -> Inspection:
@@ -101,7 +101,7 @@ def _writers(connection: Connection, since: datetime) -> Iterator[Writer]:
     statement = (
         select(sources.c.source_key, readers.c.reader, latest, running)
         .select_from(runs.join(readers, runs.c.reader_id == readers.c.id).join(sources))
-        .where(runs.c.started_at >= since)
+        .where(runs.c.started_at >= since, runs.c.state != "failed")
         .group_by(sources.c.source_key, readers.c.reader)
         .order_by(latest.desc())
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from urllib.parse import unquote
 
-from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.errors import InvalidRequest, foreseen
 from airflow_provider_streams.model.sinks.sink import Sink
 
 Properties = Mapping[str, str]
@@ -43,7 +43,8 @@ def properties_of(conn_id: str | None) -> Properties:
         return _given[conn_id]
     if not _resolvers:
         raise InvalidRequest(f"the connection {conn_id!r} of a table is not known here")
-    return _resolvers[0](conn_id)
+    with foreseen():
+        return _resolvers[0](conn_id)
 
 
 def connection_of(sink: Sink | None) -> str | None:

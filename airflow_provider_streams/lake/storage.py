@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from airflow_provider_streams.errors import CredentialsExpired, InvalidRequest, SinkError
+from airflow_provider_streams.errors import CredentialsExpired, InvalidRequest, SinkError, foreseen
 from airflow_provider_streams.lake.connections import secrets_of
 from airflow_provider_streams.lake.storage_errors import failure_of, have_expired
 from airflow_provider_streams.redaction import register_secret
@@ -41,6 +41,7 @@ class Storage:
         """Whether it is a path: only paths need folders to be made."""
         return self.root.startswith("file:")
 
+    @foreseen()
     def open(self) -> tuple[pafs.FileSystem, str]:
         """The file system, and the folder's path in it. `InvalidRequest`: none takes this address and these options."""
         for secret in secrets_of(self.options):

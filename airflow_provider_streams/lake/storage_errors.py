@@ -94,10 +94,10 @@ def failure_of(target: str, words: str, cause: BaseException, *, uses_vended_cre
     if uses_vended_credentials and (_EXPIRED.search(said) or _UNKNOWN_KEY.search(said)):
         return CredentialsExpired(target, words)
     if number in _MAY_NOT:
-        return SinkError(target, f"{words}: {_MAY_NOT_HELP}")
+        return SinkError(target, f"{words}: {_MAY_NOT_HELP}").mark_foreseeable()
     speaks = number is None and not target.startswith(("file:", "/"))
     if help_ := next((text for known, text in (_REFUSALS if speaks else _ALWAYS) if known.search(said)), None):
-        return SinkError(target, f"{words}: {help_}")
+        return SinkError(target, f"{words}: {help_}").mark_foreseeable()
     if speaks and _UNREADABLE.search(said):
         return TableUnavailable(target, f"{words}: {_UNREADABLE_HELP}")
     return (TableUnavailable if speaks or number in _PASSING else SinkError)(target, words)

@@ -92,7 +92,8 @@ class StreamsDoctorOperator(RendersValues, BaseOperator):
         return {**report.to_json(), "exit_status": status}
 
     def _setup(self) -> Setup:
-        from airflow_provider_streams.doctor.setup import Setup, schedule_of  # noqa: PLC0415 - as above
+        from airflow_provider_streams.doctor.setup import Setup  # noqa: PLC0415 - as above
+        from airflow_provider_streams.model.window.window_schedule import schedule_of  # noqa: PLC0415 - as above
 
         return Setup(
             self.source.system,

@@ -20,15 +20,21 @@ _SPOKEN = re.compile(r"^(?:\S*\.)?airflow_provider_streams\.errors\.(?P<name>\w+
 
 def one_line(error: StreamsError) -> StreamsError:
     """The same error, its message free of line breaks."""
-    return rebuild(type(error).__name__, " ".join(str(error).split()))
+    return rebuild(type(error).__name__, " ".join(str(error).split()), foreseeable=error.foreseeable)
 
 
-def rebuild(name: str, message: str) -> StreamsError:
-    """An error of this class with this message, without its facts, but with its `retryable`."""
+def rebuild(name: str, message: str, *, foreseeable: bool = False) -> StreamsError:
+    """An error of this class with this message, without its facts, but with its `retryable`.
+
+    Args:
+        name: of the class.
+        message: all of it.
+        foreseeable: whether doctor can find the cause, though not those of all of its class.
+    """
     cls = error_class(name)
     error = cls.__new__(cls)
     StreamsError.__init__(error, message)
-    return error
+    return error.mark_foreseeable() if foreseeable else error
 
 
 def typed(error: BaseException, secrets: Iterable[str]) -> BaseException:
@@ -38,7 +44,9 @@ def typed(error: BaseException, secrets: Iterable[str]) -> BaseException:
         return TaskCancelled()  # Spark was cancelled or ended with the task: its errors are no cause
     if isinstance(error, StreamsError):
         safe = redact(str(error), hidden)
-        return error if safe == str(error) else rebuild(type(error).__name__, safe)
+        if safe == str(error):
+            return error
+        return rebuild(type(error).__name__, safe, foreseeable=error.foreseeable)
     text = f"{type(error).__name__}: {error}"
     if spoken := list(_SPOKEN.finditer(text)):
         return rebuild(spoken[-1]["name"], redact(spoken[-1]["message"], hidden))

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from airflow_provider_streams.errors import InvalidWindow
 from airflow_provider_streams.model.window.window import in_utc
-from airflow_provider_streams.model.window.window_schedule import WindowSchedule
+from airflow_provider_streams.model.window.window_schedule import WindowSchedule, no_zone
 
 _NO_WINDOWS = ("@once", "@continuous")
 """Presets of Airflow without ticks."""
@@ -46,6 +46,10 @@ class CronSchedule(WindowSchedule):
             raise InvalidWindow(f"{self.expression!r} makes no windows: write '@hourly', or a length like '15m'")
         if _RANDOM.search(self.expression):
             raise InvalidWindow(f"cron {self.expression!r} makes no windows: each look at it gives R another value")
+        try:
+            _clock_of(self.zone)
+        except Exception as error:
+            raise no_zone(self.zone) from error
         try:
             self._timetable.validate()
         except Exception as error:

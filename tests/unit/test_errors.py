@@ -147,3 +147,11 @@ def test_an_error_that_doctor_foresees_names_it_once_where_it_leaves_the_package
 
 def test_an_error_that_nothing_could_foresee_does_not_name_doctor() -> None:
     assert errors.DOCTOR_HINT not in str(errors.ReceiptMismatch("f", ["x"]).name_doctor())
+
+
+def test_an_error_of_a_check_that_doctor_makes_names_it_though_its_class_does_not() -> None:
+    with pytest.raises(errors.InvalidRequest) as found, errors.foreseen():
+        raise errors.InvalidRequest("a connection's setting")
+    assert str(found.value) == "a connection's setting"
+    assert str(found.value.name_doctor()) == f"a connection's setting. {errors.DOCTOR_HINT}"
+    assert errors.DOCTOR_HINT not in str(errors.InvalidRequest("an argument").name_doctor())

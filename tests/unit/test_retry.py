@@ -62,7 +62,8 @@ def test_every_error_travels_through_a_triggers_event(kind):
     again = error_from_event(error_event(error))
     assert isinstance(again, kind)
     assert isinstance(again, AirflowFailException)
-    assert str(again) == "what happened"
+    assert str(again) == str(error.name_doctor())
+    assert str(again).startswith("what happened")
 
 
 def test_an_event_of_another_release_is_still_an_error():

@@ -8,9 +8,9 @@ import sys
 import textwrap
 import threading
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from airflow.providers.common.compat.sdk import AirflowNotFoundException
@@ -18,14 +18,16 @@ from airflow.sdk import BaseHook
 
 from airflow_provider_streams.cli.action import command
 from airflow_provider_streams.cli.arguments import source_of_args, spark_of
+from airflow_provider_streams.cli.option_names import as_options
 from airflow_provider_streams.cli.output import answer
 from airflow_provider_streams.cli.sink_arguments import sink_of
 from airflow_provider_streams.doctor.examination import Progress, examine
-from airflow_provider_streams.doctor.finding import ERRORS, Area, Finding, Report
-from airflow_provider_streams.doctor.setup import Setup, schedule_of
-from airflow_provider_streams.errors import StreamsError
+from airflow_provider_streams.doctor.finding import Area, Finding, Report, report_of
+from airflow_provider_streams.doctor.setup import Setup
+from airflow_provider_streams.errors import StreamsError, as_clause
 from airflow_provider_streams.model.window.basis import SLACK
 from airflow_provider_streams.model.window.window import length_of_seconds, parse_length
+from airflow_provider_streams.model.window.window_schedule import schedule_of
 from airflow_provider_streams.systems.registry import declaration_of, known
 
 _PATIENCE: Final = 2.0
@@ -36,17 +38,15 @@ _ARROW: Final = "-> "
 @command
 def doctor(args: Namespace) -> None:
     """Examine, show, and exit by what was found."""
+    refused: list[Finding] = []
     try:
-        setup = setup_of(args)
-    except StreamsError as error:
-        # exit code 1 means warnings here
-        print(f"{type(error).__name__}: {error}", file=sys.stderr)
-        if args.json:
-            refused = Report((Finding("connection", "arguments", "error", str(error)),))
-            answer(json.dumps(refused.to_json(), indent=2))
-        raise SystemExit(ERRORS) from error
-    with _progress() as progress:
-        report = examine(setup, progress)
+        setup = setup_of(args, refused)
+    except _Refused as one:  # nothing can be examined
+        report = report_of("", [*refused, one.finding])
+    else:
+        with _progress() as progress:
+            report = _with_refused(examine(setup, progress), refused)
+    report = _as_options(report, args)
     status = report.exit_status(strict=args.strict)
     if args.json:
         answer(json.dumps({**report.to_json(), "exit_status": status}, indent=2))
@@ -55,30 +55,72 @@ def doctor(args: Namespace) -> None:
     raise SystemExit(status)
 
 
-def setup_of(args: Namespace) -> Setup:
+class _Refused(Exception):
+    """An argument without which nothing can be examined."""
+
+    def __init__(self, finding: Finding) -> None:
+        self.finding = finding
+        super().__init__(finding.says)
+
+
+@contextmanager
+def _argument(area: Area, name: str, next_step: str = "") -> Iterator[None]:
+    """Raise an error of an argument as a finding of the area that needs it."""
+    try:
+        yield
+    except StreamsError as error:
+        says = f"{type(error).__name__}: {as_clause(error)}"
+        raise _Refused(Finding(area, name, "error", says, next_step or f"Correct --{name}")) from error
+
+
+def setup_of(args: Namespace, refused: list[Finding]) -> Setup:
     """The set-up that the arguments name.
 
+    Args:
+        args: of the command.
+        refused: gets what is wrong with arguments that only one area needs; the others are examined.
+
     Raises:
-        InvalidRequest: they contradict each other.
+        _Refused: an argument is wrong that all areas need.
     """
     asked = bool(args.source[1:] or args.topic or args.pattern or args.scope)
-    system = args.source[0] if args.source else _system_of(args.conn_id)
-    source = source_of_args(Namespace(**{**vars(args), "source": args.source or [system]})) if asked else None
-    given: dict[str, Any] = {} if args.schedule is None else {"window_schedule": schedule_of(args.schedule)}
-    if args.outage is not None:
-        given["outage"] = parse_length(args.outage)
-    return Setup(
-        system,
-        args.conn_id or f"{system}_default",
-        source,
-        args.reader,
-        slack=SLACK if args.slack is None else length_of_seconds("--slack", args.slack),
-        sink=sink_of(args),
-        write=args.write,
-        spark_conn_id=args.spark_conn_id,
-        spark=spark_of(args),
-        **given,
-    )
+    with _argument("connection", "source", "Correct the name of the source, and its options"):
+        system = args.source[0] if args.source else _system_of(args.conn_id)
+        source = source_of_args(Namespace(**{**vars(args), "source": args.source or [system]})) if asked else None
+    given: dict[str, Any] = {}
+    parsers: dict[str, tuple[str, Callable[[str], Any]]] = {
+        "schedule": ("window_schedule", schedule_of),
+        "outage": ("outage", parse_length),
+    }
+    for name, (field, parse) in parsers.items():
+        if (text := getattr(args, name)) is not None:
+            try:
+                with _argument("retention", name):
+                    given[field] = parse(text)
+            except _Refused as one:
+                refused.append(one.finding)
+    with _argument("clock", "slack"):
+        slack = SLACK if args.slack is None else length_of_seconds("--slack", args.slack)
+        setup = Setup(system, args.conn_id or f"{system}_default", source, args.reader, slack=slack, **given)
+    with _argument("spark", "settings", "Correct --spark or --conf"):
+        setup = replace(setup, spark_conn_id=args.spark_conn_id, spark=spark_of(args))
+    with _argument("sink", "sink", "Correct --sink or --path, and --sink-option"):
+        return replace(setup, sink=sink_of(args), write=args.write)
+
+
+def _with_refused(report: Report, refused: list[Finding]) -> Report:
+    """With the findings of wrong arguments, in place of those of areas that were examined with defaults."""
+    areas = {one.area for one in refused}
+    return report_of(report.subject, [*(one for one in report.findings if one.area not in areas), *refused])
+
+
+def _as_options(report: Report, args: Namespace) -> Report:
+    """The same with arguments of operators as options of commands."""
+
+    def spelled(one: Finding) -> Finding:
+        return replace(one, says=as_options(one.says, args), next_step=as_options(one.next_step, args))
+
+    return replace(report, findings=tuple(map(spelled, report.findings)))
 
 
 def _system_of(conn_id: str | None) -> str:

@@ -26,6 +26,7 @@ from airflow_provider_streams.connections.missing_connection import refuse_unrea
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.sinks.sink import Sink
 from airflow_provider_streams.model.stream.source import Source
+from airflow_provider_streams.model.window.window_schedule import WindowSchedule, schedule_of
 from airflow_provider_streams.systems.registry import declaration_of
 from airflow_provider_streams.timetables.cron_schedule import CronSchedule
 
@@ -40,15 +41,15 @@ def init(args: Namespace) -> None:
     source, sink = source_of_args(args), sink_of(args)
     if sink is None:
         raise InvalidRequest("say where rows land with --sink, like --sink iceberg:shop.orders, or with --path")
-    schedule = CronSchedule(args.schedule or HOURLY, args.timezone)
+    schedule = schedule_of(args.schedule or HOURLY, args.timezone)
     facts = None if args.offline else ask_source(source, _length(schedule))
     made = DagFile(
         _dag_id(args.dag_id, source),
         facts.source if facts else source,
         sink,
         declaration_of(source.system).basis(args.basis, refined_of(args)),
-        schedule.expression,
-        schedule.zone,
+        schedule.expression if isinstance(schedule, CronSchedule) else str(schedule),
+        schedule.zone if isinstance(schedule, CronSchedule) else "UTC",
         _first_day(args.start_date),
         tuple(filter(None, (facts.rows, facts.warning))) if facts else (),
     )
@@ -71,10 +72,10 @@ def _ask_missing(args: Namespace) -> None:
         conn_id = input("Airflow connection of its catalog or store (empty: none)\n> ").strip()
         args.sink_option = [*args.sink_option, *([f"conn_id={conn_id}"] if conn_id else [])]
     if not args.schedule:
-        args.schedule = input(f"Windows between the ticks of which cron expression? (empty: {HOURLY})\n> ").strip()
+        args.schedule = input(f"Which windows: a cron expression, or a length like 15m? (empty: {HOURLY})\n> ").strip()
 
 
-def _length(schedule: CronSchedule) -> timedelta:
+def _length(schedule: WindowSchedule) -> timedelta:
     begin = schedule.before(datetime.now(UTC))
     return schedule.after(begin) - begin
 

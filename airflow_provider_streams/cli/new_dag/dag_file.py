@@ -40,8 +40,8 @@ class DagFile:
         source: what is read.
         sink: where its rows land.
         basis: how times become positions.
-        schedule: a cron expression; the windows are between its ticks.
-        timezone: of the expression.
+        schedule: as `window_timetable` takes it.
+        timezone: of a cron expression.
         start: the first day.
         remarks: what a person should know of the source, one comment each.
     """

@@ -21,9 +21,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from typing import Literal, get_args
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 from airflow_provider_streams.errors import InvalidWindow
+from airflow_provider_streams.model.name_suggestion import nearest_name
 from airflow_provider_streams.model.window.window import EPOCH, Window, in_utc, parse_length
 
 Unit = Literal["h", "d", "w", "mo", "y"]
@@ -37,6 +38,8 @@ _MONTHS = {"mo": 1, "y": 12}
 _HOURS = {"h": 1, "d": 24, "w": 7 * 24}
 _MONDAY = date(1970, 1, 5)
 _CRON_FIELDS = 5
+_NEAR = 0.8
+"""How alike a mistyped zone and a known one are."""
 
 
 class WindowSchedule(ABC):
@@ -221,7 +224,39 @@ def parse_schedule(given: str | timedelta | WindowSchedule) -> WindowSchedule:
         return Every(parse_length(found["length"]), parse_length(found["shift"] or "0s"))
     if found := _CALENDAR.fullmatch(text):
         return Calendar(int(found["count"]), found["unit"], found["zone"] or "UTC")  # type: ignore[arg-type]  # matched
-    raise InvalidWindow(f"{given!r} is not a length of windows: write it like 15m, 1h, 1d, 1mo or '1d Europe/Berlin'")
+    raise InvalidWindow(
+        f"{given!r} is not a length of windows: write it like 15m, 1h, 1d, 1mo or '1d Europe/Berlin'. Or write a cron "
+        "expression, like 'cron 0 6 * * *'"
+    )
+
+
+def schedule_of(text: str, timezone: str = "") -> WindowSchedule:
+    """A window schedule as people write it: a cron expression, a preset like `@hourly`, seconds, or a length.
+
+    A time zone may follow a cron expression or a preset. It has a letter, and a sixth field has none.
+
+    Args:
+        text: what is written.
+        timezone: of a cron expression without one of its own; empty: UTC.
+
+    Raises:
+        InvalidWindow: it is none of them, never comes, or names another time zone.
+    """
+    words = text.split()
+    fields = words[1:] if words[:1] == ["cron"] else words
+    if len(words) == 1 and words[0].isdecimal():
+        text = f"{words[0]}s"
+    elif fields and (fields[0].startswith("@") or len(fields) >= _CRON_FIELDS):
+        more = fields[1 if fields[0].startswith("@") else _CRON_FIELDS :]
+        names_zone = bool(more) and any(one.isalpha() for one in more[-1])
+        text = " ".join(["cron", *fields, *([] if names_zone else [timezone or "UTC"])])
+    found = parse_schedule(text)
+    if timezone and timezone != getattr(found, "zone", "UTC"):
+        raise InvalidWindow(
+            f"windows of {found} are not of the time zone {timezone!r}: give the zone once, in the text"
+        )
+    found.cell(datetime.now(UTC))  # a cron expression may name a day that never comes
+    return found
 
 
 def schedule_through(given: str | timedelta | WindowSchedule, edge: datetime) -> WindowSchedule:
@@ -245,7 +280,14 @@ def zone_of(name: str) -> tzinfo:
             return timezone(timedelta(seconds=int(name)))
         return ZoneInfo(name)
     except (OSError, ValueError, KeyError, OverflowError) as error:
-        raise InvalidWindow(f"there is no time zone {name!r}: write one like Europe/Berlin") from error
+        raise no_zone(name) from error
+
+
+def no_zone(name: str) -> InvalidWindow:
+    """The refusal of a time zone that there is not."""
+    near = nearest_name(name, available_timezones(), likeness=_NEAR)
+    hint = f"did you mean {near!r}?" if near else "write one like Europe/Berlin"
+    return InvalidWindow(f"there is no time zone {name!r}: {hint}")
 
 
 def _cron(text: str) -> WindowSchedule:

@@ -39,6 +39,8 @@ class WindowFailure:
     retryable: bool = False
     untouched: bool = False
     """The job had not begun to change the table for this window."""
+    foreseeable: bool = False
+    """Doctor can find the cause."""
     error: BaseException | None = field(default=None, compare=False, repr=False)
     """What was raised, if it is known: in the same process, for a job of one window."""
 
@@ -47,7 +49,8 @@ class WindowFailure:
         """From what was raised. The text of a foreign error may quote anything: only its class is kept."""
         name = type(error).__name__
         if isinstance(error, StreamsError):
-            return cls(name, str(error), isinstance(error, DataLoss), error.retryable, untouched, error)
+            is_loss = isinstance(error, DataLoss)
+            return cls(name, str(error), is_loss, error.retryable, untouched, error.foreseeable, error)
         return cls(name, "see the log of the Spark job", untouched=untouched, error=error)
 
     @property
@@ -63,7 +66,7 @@ class WindowFailure:
         if self.error is not None:
             return self.error
         if error_class(self.error_type).__name__ == self.error_type:
-            return rebuild(self.error_type, self.message)
+            return rebuild(self.error_type, self.message, foreseeable=self.foreseeable)
         return RuntimeError(f"{self.error_type}: {self.message}")
 
     def without(self, secrets: Iterable[str]) -> Self:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -13,6 +14,7 @@ from airflow_provider_streams.errors import (
     RowCountDecreased,
     SinkError,
     TransformFailed,
+    foreseen,
 )
 from airflow_provider_streams.errors.counts import counted
 from airflow_provider_streams.lake.writer import TableWriter, Writer
@@ -105,7 +107,8 @@ def check_schema(spec: WindowSpec, schema: Schema, systems: OpenSystems) -> Sche
     later, hint, refresh = spec.terms.later if spec.terms else (), _REPLAN, FULL_REFRESH_HINT
     if spec.transform is not None:  # its columns are first known here, which is too late for a full refresh
         later, hint, refresh = _lacked(spec, before, later, systems), _TRANSFORMED, ""
-    check_fit(spec.plan, before, schema, spec.sink, later, hint=hint, refresh=refresh)
+    with foreseen() if spec.transform is None else nullcontext():
+        check_fit(spec.plan, before, schema, spec.sink, later, hint=hint, refresh=refresh)
     if lacking := sorted(new_columns(schema, before)):
         text = "window %s was planned before the table got %s: null in its rows, until replan=True plans it again"
         _log.warning(text, spec.plan.window, ", ".join(lacking))

@@ -193,8 +193,9 @@ def _judge(answer: dict[str, Any]) -> None:
 
     if answer["missing"]:
         raise PreflightFailed(
-            f"the Python of Spark's workers, {answer['python']}, has no module {' and no '.join(answer['missing'])}: "
-            "install it there, or set PYSPARK_PYTHON (spark.pyspark.python) to a Python that has it"
+            f"the Python of Spark's workers, {answer['python']}, has no module {' and no '.join(answer['missing'])}, "
+            "which windows above small_plan_bytes need: install it there, or set PYSPARK_PYTHON "
+            "(spark.pyspark.python) to a Python that has it"
         )
     if answer["pyspark"] != pyspark.__version__:
         raise PreflightFailed(

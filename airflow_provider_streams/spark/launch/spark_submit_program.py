@@ -24,8 +24,8 @@ def main(argv: list[str] | None = None) -> int:
 
     With `--lifeline <file>`, the job ends at once when no process holds that file's lock any more.
 
-    The result is `{"results": [..]}`, one for each window, or `{"error": {"type", "message", "untouched"}}`. The exit
-    code is 0 if a window landed.
+    The result is `{"results": [..]}`, one for each window, or `{"error": {"type", "message", "untouched",
+    "foreseeable"}}`. The exit code is 0 if a window landed.
     """
     parser = argparse.ArgumentParser(prog="streams-job")
     parser.add_argument("--spec", type=Path, required=True)
@@ -40,7 +40,7 @@ def main(argv: list[str] | None = None) -> int:
         result = _main(json.loads(given.spec.read_text()))
     except StreamsError as error:
         told = {"type": type(error).__name__, "message": str(error), "untouched": left_untouched(error)}
-        result = {"error": told}
+        result = {"error": {**told, "foreseeable": error.foreseeable}}
     draft = given.result.with_name(given.result.name + ".draft")
     draft.write_text(json.dumps(result))
     draft.rename(given.result)

@@ -8,7 +8,7 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import cache
 from typing import Any, Self
 
-from airflow_provider_streams.errors import InvalidRequest
+from airflow_provider_streams.errors import InvalidRequest, foreseen
 from airflow_provider_streams.redaction import register_secret
 from airflow_provider_streams.systems.connection import endpoint_fields, secret_references
 from airflow_provider_streams.systems.connection.option import Kind, Option
@@ -65,6 +65,7 @@ class EndpointBase:
         return next(one for one in cls.options() if one.name == name)
 
     @classmethod
+    @foreseen()
     def from_options(cls, options: Mapping[str, str]) -> Self:
         """From settings by option name or alias, compared without case; empty and unknown ones are ignored.
 

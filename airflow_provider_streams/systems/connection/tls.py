@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import ssl
 
-from airflow_provider_streams.errors import AccessError, AuthenticationFailed, CertificateNotTrusted, InvalidRequest
+from airflow_provider_streams.errors import (
+    AccessError,
+    AuthenticationFailed,
+    CertificateNotTrusted,
+    InvalidRequest,
+    foreseen,
+)
 
 
+@foreseen()
 def client_context(
     *, tls_ca_file: str = "", tls_cert_file: str = "", tls_key_file: str = "", tls_verify_hostname: bool = True
 ) -> ssl.SSLContext:

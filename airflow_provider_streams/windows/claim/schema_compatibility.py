@@ -7,7 +7,14 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from airflow_provider_streams.errors import FULL_REFRESH_HINT, InvalidRequest, SinkError, StreamsError, TableUnavailable
+from airflow_provider_streams.errors import (
+    FULL_REFRESH_HINT,
+    InvalidRequest,
+    SinkError,
+    StreamsError,
+    TableUnavailable,
+    foreseen,
+)
 from airflow_provider_streams.lake.registry import writer_of
 from airflow_provider_streams.model.schema.payload import Auto, Payload, Registry
 from airflow_provider_streams.model.sinks.landing import Landing, Schema, TableTerms, missing_columns
@@ -69,7 +76,8 @@ class RowRequirements:
             check_full_refresh(system, plan, self.landing)  # before the reader is left with a landing that never begins
             raise SchemaOutgrown(plan)
         hint, refresh = self._hint(system, plan, later), relanding_words(system, plan, self.landing)
-        check_fit(plan, self.columns or (), rows, self.landing.sink, later, hint=hint, refresh=refresh)
+        with foreseen():
+            check_fit(plan, self.columns or (), rows, self.landing.sink, later, hint=hint, refresh=refresh)
 
     def is_met(self, system: StreamSystem, plan: Plan, later: Collection[str]) -> bool:
         """Whether `check` would pass."""
@@ -212,7 +220,10 @@ def check_rows(system: StreamSystem, plan: Plan, landing: Landing, terms: TableT
         return
     if terms is not None:
         terms = replace(terms, changes=change_terms_of(plan, landing.columns))
-    with suppress(TableUnavailable, InvalidRequest):  # it cannot be read from here: the job that lands there says why
+    with (
+        suppress(TableUnavailable, InvalidRequest),
+        foreseen(),
+    ):  # it cannot be read from here: the job that lands there says why
         writer_of(landing.sink).check_rows(landing.sink, rows, terms)
 
 

@@ -10,8 +10,11 @@ from airflow_provider_streams.doctor.finding import Notes
 from airflow_provider_streams.doctor.journal import judge
 from airflow_provider_streams.errors import JournalError
 from airflow_provider_streams.journal.inspection import Inspection, Writer, inspect_journal
+from airflow_provider_streams.journal.runs.run_records import TaskInstanceKey
 from airflow_provider_streams.journal.store import Journal
+from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.testing.fake import FakeSource
+from airflow_provider_streams.testing.plans import plan_of
 
 NOW = datetime(2026, 11, 20, 10, tzinfo=UTC)
 
@@ -38,6 +41,17 @@ def test_a_journal_of_this_release_is_ready(tmp_path):
     assert "this machine alone" in found["database"].says
 
 
+def test_a_reader_whose_runs_all_failed_is_no_other_writer(tmp_path):
+    url = f"sqlite:///{tmp_path / 'journal.db'}"
+    window, began = Window(NOW, NOW + timedelta(hours=1)), datetime.now(UTC) - timedelta(minutes=1)
+    with Journal.open(url) as journal:
+        task = TaskInstanceKey("dag", "r", "read", 1)
+        journal.fail_window("fake:f:n", "broken", window, task, error_type="E", message="m", lost=False)
+        journal.pin("fake:f:n", plan := plan_of([], reader="works", window=window))
+        journal.start_run("fake:f:n", plan, task)
+    assert [one.reader for one in inspect_journal(url, began).writers] == ["works"]
+
+
 def test_a_journal_of_a_newer_release_is_an_error(tmp_path):
     assert judged(Inspection("db", "postgresql", "newer", "0099"))["migration"].level == "error"
     assert judged(Inspection("db", "postgresql", "older", "0000"))["migration"].level == "warning"
@@ -55,5 +69,12 @@ def test_other_readers_are_named_and_the_own_one_is_not():
     seen = Inspection("db", "mysql", "ready", "0001", (ours, other))
     says = judged(seen, source, "nightly")["other writers"].says
     assert "hourly of fake:" in says
+    assert "more" not in says
+    many = [Writer(source.key, f"r{number}", NOW, 0) for number in range(21)]
+    says = judged(Inspection("db", "mysql", "ready", "0001", (ours, *many)), source, "nightly")["other writers"].says
+    assert says.startswith("21 other readers ran within 24 hours: r0 of")
+    assert says.endswith("; and 18 more")
+    assert says.count(" of ") == 3
+    says = judged(seen, source, "nightly")["other writers"].says
     assert "2 running" in says
     assert "nightly" not in says

@@ -8,8 +8,9 @@ import pytest
 
 from airflow_provider_streams.doctor.finding import Notes
 from airflow_provider_streams.doctor.retention import judge_holding, judgements, longest
-from airflow_provider_streams.doctor.setup import Setup, schedule_of
+from airflow_provider_streams.doctor.setup import Setup
 from airflow_provider_streams.model.stream.retention import Holding, Rules
+from airflow_provider_streams.model.window.window_schedule import schedule_of
 
 NOW = datetime(2026, 11, 20, 10, 30, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)

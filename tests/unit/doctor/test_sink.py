@@ -74,6 +74,9 @@ def test_little_room_is_named_before_it_is_used_up(free, level):
     notes = Notes("sink")
     sinks.judge_room(notes, "file:///lake", free)
     assert notes.findings[0].level == level
+    if level == "error":
+        says = f"only {free:,} bytes are free on the file system of file:///lake, and at least 8,388,608 are needed"
+        assert notes.findings[0].says == says
 
 
 def test_a_folder_that_may_not_be_written_is_an_error(tmp_path, monkeypatch):

@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
+from urllib.parse import urlsplit
 
 from pyiceberg.exceptions import (
     CommitStateUnknownException,
@@ -15,7 +16,7 @@ from pyiceberg.exceptions import (
     TooManyRequestsError,
 )
 
-from airflow_provider_streams.errors import SinkError, StreamsError, TableUnavailable
+from airflow_provider_streams.errors import SinkError, StreamsError, TableUnavailable, as_clause
 from airflow_provider_streams.errors.databases import Meaning, meaning_of
 from airflow_provider_streams.lake.storage_errors import failure_of, plain
 from airflow_provider_streams.model.sinks.sink import IcebergSink
@@ -44,6 +45,10 @@ _HELP = (
         "see that the keys are right, have not expired, and may read, create and update databases and tables there",
     ),
 )
+_OTHER = ("SSLError", "ProxyError")
+"""Kinds of `requests.ConnectionError` whose own words say more."""
+_REASON = re.compile(r"\[Errno -?\d+\] ([^)\"']+)")
+"""What the operating system says, in the words of urllib3."""
 _WRONG_PROPERTIES = re.compile("Could not parse table property|Unsupported metrics mode")
 """What pyiceberg says of values in a table's properties."""
 
@@ -59,10 +64,29 @@ def errors_of(sink: IcebergSink, *, uses_vended_credentials: bool = False) -> It
     except StreamsError:
         raise
     except OSError as error:
-        raise failure_of(str(sink), words_of(error), error, uses_vended_credentials=uses_vended_credentials) from error
+        words = _unanswered(error) or words_of(error)
+        raise failure_of(str(sink), words, error, uses_vended_credentials=uses_vended_credentials) from error
     except Exception as error:
         kind = TableUnavailable if _is_passing(error) else SinkError
         raise kind(str(sink), words_of(error) + _help_for(error)) from error
+
+
+def _unanswered(error: OSError) -> str:
+    """A REST catalog that was not reached, as a sentence: which, why, and what to check; empty: it is something else.
+
+    The client's own words are of its pool of connections, and name the address only in parts.
+    """
+    if not _is_one_of(error, "requests", ("ConnectionError", "Timeout")) or _is_one_of(error, "requests", _OTHER):
+        return ""
+    url = urlsplit(str(getattr(getattr(error, "request", None), "url", None) or ""))
+    reason = str(getattr(next(iter(error.args), None), "reason", None) or error)
+    known = _REASON.search(reason)
+    why = known[1] if known else as_clause(plain(reason.rpartition(": ")[2]))
+    where = f" at {url.scheme}://{url.netloc.rpartition('@')[2]}" if url.netloc else ""
+    return (
+        f"the catalog{where} does not answer: {why}. Check host, port and TLS of the sink's connection, that the "
+        "catalog runs, and firewalls in between"
+    )
 
 
 def _is_passing(error: Exception) -> bool:

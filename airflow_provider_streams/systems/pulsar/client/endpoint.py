@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from airflow_provider_streams.errors import InvalidRequest, RedirectRefused
+from airflow_provider_streams.errors import InvalidRequest, RedirectRefused, foreseen
 from airflow_provider_streams.model.optional_dependencies import importing
 from airflow_provider_streams.systems.connection import endpoint_fields, secret_references
 from airflow_provider_streams.systems.connection.address import AddressRules
@@ -177,6 +177,7 @@ class Endpoint(ClusterEndpoint):
         """What CONNECT and AUTH_RESPONSE carry, resolved now."""
         return (self.token_value() or "").encode()
 
+    @foreseen()
     def route(self) -> Route:
         """Where admin calls go.
 

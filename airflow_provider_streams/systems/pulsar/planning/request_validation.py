@@ -65,7 +65,7 @@ def check_server_time(request: PlanRequest, latest: datetime | None) -> None:
             request.window,
             f"it is certain at {ready.isoformat()} at the earliest, and the server's clock does not show more than "
             f"{latest.isoformat(timespec='seconds')}. This machine's clock is ahead: synchronize both by NTP",
-        )
+        ).mark_foreseeable()
 
 
 def _certain_from(request: PlanRequest) -> datetime | None:

@@ -74,17 +74,64 @@ def test_a_schedule_is_a_cron_expression_seconds_or_a_length(streams, examined, 
     assert str(examined[0].window_schedule) == schedule
 
 
-def test_arguments_that_make_no_set_up_end_with_2(streams, examined, capsys):
-    assert status(streams, "fake", "numbers", "--write") == 2
-    assert "name the sink" in capsys.readouterr().err
-    assert status(streams, "fake", "numbers", "--schedule", "soon") == 2
-    assert not examined
+@pytest.mark.parametrize(
+    ("words", "finding", "says"),
+    [
+        (("--write",), "sink  sink", "name the sink"),
+        (("--slack", "-5"), "clock  slack", "slack cannot be negative"),
+        (("--sink", "nowhere"), "sink  sink", "nowhere"),
+    ],
+)
+@pytest.mark.usefixtures("examined")
+def test_arguments_that_make_no_set_up_are_a_report_of_the_area_that_needs_them(streams, capsys, words, finding, says):
+    assert status(streams, "fake", "numbers", *words) == 2
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"ERROR  {finding}  ")
+    assert says in shown
+    assert "-> Correct " in shown
+    assert shown.endswith("\narguments: 1 error\n")
 
 
-def test_arguments_that_are_refused_are_a_report_too(streams, examined, capsys):
+def test_arguments_that_are_refused_are_json_too(streams, examined, capsys):
     assert status(streams, "pulsar", "non-persistent://public/default/x", "--json") == 2
     (found,) = json.loads(capsys.readouterr().out)["findings"]
-    assert (found["level"], "not stored" in found["says"]) == ("error", True)
+    assert (found["level"], found["check"], "not stored" in found["says"]) == ("error", "source", True)
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "says"),
+    [
+        ("schedule", "61 * * * *", "cron '61 * * * *'"),
+        ("schedule", "soon", "cron expression"),
+        (
+            "schedule",
+            "0 * * * * Europe/Osslo",
+            "no time zone 'Europe/Osslo': did you mean 'Europe/Oslo'?",
+        ),
+        ("outage", "long", "'long'"),
+    ],
+)
+@pytest.mark.usefixtures("examined")
+def test_a_wrong_schedule_or_outage_fails_its_own_check_alone(streams, capsys, option, text, says):
+    assert status(streams, "fake", "numbers", f"--{option}", text, "--json") == 2
+    found = json.loads(capsys.readouterr().out)["findings"]
+    (failed,) = [one for one in found if one["area"] == "retention"]
+    assert (failed["check"], failed["level"]) == (option, "error")
+    assert says in failed["says"]
+    assert failed["next_step"] == f"Correct --{option}"
+    assert len({one["area"] for one in found}) > 2, "the other areas were examined"
+
+
+def test_texts_name_options_of_the_command_line(streams, monkeypatch, capsys):
+    advice = "Set value='auto' for columns (widen=True adds some); on_decode_error='quarantine' lands the others"
+    said = report_of("numbers", [Finding("schema", "columns", "warning", "write=True was not given", advice)])
+    monkeypatch.setattr(doctor, "examine", lambda *_: said)
+    for words in ((), ("--json",)):
+        assert status(streams, "fake", "numbers", *words) == 0
+        shown = capsys.readouterr().out
+        assert "Set --value-format auto for columns (--sink-option widen=true adds some)" in shown
+        assert "`airflow streams read .. --on-decode-error quarantine` lands" in shown
+        assert "--write was not given" in shown
 
 
 def test_json_has_the_report_and_nothing_else(streams, examined, capsys):

@@ -34,6 +34,22 @@ def test_it_asks_the_system_and_writes_a_file_that_compiles(streams, here: Path,
     assert "airflow connections add fake_default" not in said, "it answered"
 
 
+@pytest.mark.parametrize(
+    ("words", "written"),
+    [
+        (("0 * * * * Europe/Oslo",), '"0 * * * *", timezone="Europe/Oslo"'),
+        (("0 * * * *", "--timezone", "Europe/Oslo"), '"0 * * * *", timezone="Europe/Oslo"'),
+        (("@daily Europe/Oslo", "--timezone", "Europe/Oslo"), '"@daily", timezone="Europe/Oslo"'),
+        (("* * * * * */30",), '"* * * * * */30"'),
+        (("900",), '"15m"'),
+        (("1d Europe/Oslo",), '"1d Europe/Oslo"'),
+    ],
+)
+def test_a_schedule_is_written_as_for_doctor(streams, here: Path, words, written) -> None:
+    streams("init", *FLAGS, "--schedule", *words)
+    assert f"window_timetable({written})" in (here / "numbers.py").read_text()
+
+
 def test_a_file_is_never_overwritten(streams, here: Path, capsys) -> None:
     (here / "numbers.py").write_text("mine")
     assert "init overwrites nothing: name another file with --output" in refusal(streams, capsys, *FLAGS)
@@ -100,7 +116,11 @@ def test_a_person_at_a_terminal_is_asked(streams, here: Path, monkeypatch) -> No
         (("--dag-id", "a b"), "--dag-id 'a b'"),
         (("--dag-id", "a\nb"), "--dag-id 'a\\nb'"),
         (("--start-date", "soon"), "--start-date is a day"),
-        (("--schedule", "now and then"), "no window schedule"),
+        (("--schedule", "now and then"), "'now and then' is not a length of windows"),
+        (("--schedule", "61 * * * *"), "no window schedule"),
+        (("--schedule", "0 * * * * Europe/Osslo"), "did you mean 'Europe/Oslo'?"),
+        (("--schedule", "@daily Europe/Oslo", "--timezone", "Asia/Tokyo"), "are not of the time zone 'Asia/Tokyo'"),
+        (("--schedule", "1d", "--timezone", "Asia/Tokyo"), "are not of the time zone 'Asia/Tokyo'"),
         (("--max-skew", "5"), "--max-skew does not belong to basis"),
         (("--slack", "-5"), "--slack must not be negative"),
     ],

@@ -196,6 +196,10 @@ def test_a_column_that_the_table_may_not_get(world, put, kind):
     put(kind)
     world.read(minute(0), value=NUMBERS)
     assert is_refused(world, value=BOTH, replan=True) is SinkError
+    for dry_run in (True, False):
+        with pytest.raises(SinkError) as found:
+            world.read(minute(0), value=BOTH, replan=True, dry_run=dry_run)
+        assert found.value.foreseeable, "doctor makes the same check"
     put(kind, widen=True)
     assert is_refused(world, value=BOTH, replan=True) is None
 

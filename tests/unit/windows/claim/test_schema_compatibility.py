@@ -40,8 +40,10 @@ def test_a_fresh_plan_that_the_table_cannot_take_leaves_the_window_as_it_was(wor
     before, plan = of(world, 0), pinned(world, 0)
     told("n long, other string")
     for dry_run in (False, True, False):
-        with pytest.raises(LandingMismatch, match=r"shard is missing.*its window was not planned, and stays as it was"):
+        wanted = r"shard is missing.*its window was not planned, and stays as it was"
+        with pytest.raises(LandingMismatch, match=wanted) as found:
             world.read(minute(0), value=ASKED, basis=basis, replan=True, dry_run=dry_run)
+        assert found.value.foreseeable, "doctor makes the same check"
         assert world.states(span(0)) == ["covered"]
         assert (pinned(world, 0), of(world, 0)) == (plan, before)
     world.read(minute(0), value=ASKED, basis=basis)

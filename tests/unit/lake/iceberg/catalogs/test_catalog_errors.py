@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import socket
 from http.server import BaseHTTPRequestHandler
+from types import SimpleNamespace
 
 import pytest
+import requests
 from botocore.exceptions import (
     ClientError,
     ConnectionClosedError,
@@ -56,6 +59,33 @@ def test_what_catalogs_and_their_clients_say_is_passing_or_says_what_helps(error
     with pytest.raises(SinkError, match=said) as raised, errors_of(SINK):
         raise error
     assert type(raised.value) is kind
+
+
+def test_a_rest_catalog_that_is_down_is_named_with_the_cause_and_what_to_check():
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        where = f"http://127.0.0.1:{closed.getsockname()[1]}"
+        with (
+            given("lake", {"type": "rest", "uri": where, "credential": "u:hunter2secret"}),
+            pytest.raises(TableUnavailable) as found,
+        ):
+            catalog_of(SINK)
+    said = str(found.value)
+    assert said.startswith(f"{SINK}: the catalog at {where} does not answer: Connection refused. Check host, port")
+    assert "Pool" not in said
+
+
+def test_a_host_that_no_one_knows_and_an_answer_that_does_not_come():
+    unknown = requests.ConnectionError(
+        SimpleNamespace(reason="Failed to resolve 'nowhere' ([Errno -2] Name or service not known)"),
+        request=requests.Request("GET", "https://u:p@nowhere:8181/v1/config").prepare(),
+    )
+    said = r"catalog at https://nowhere:8181 does not answer: Name or service not known\. Check"
+    with pytest.raises(TableUnavailable, match=said), errors_of(SINK):
+        raise unknown
+    late = requests.ReadTimeout("HTTPConnectionPool(host='x', port=1): Read timed out. (read timeout=3)")
+    with pytest.raises(TableUnavailable, match=r"the catalog does not answer: Read timed out"), errors_of(SINK):
+        raise late
 
 
 class Empty(BaseHTTPRequestHandler):

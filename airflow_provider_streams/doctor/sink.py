@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from airflow_provider_streams.connections.table_properties import properties_of
 from airflow_provider_streams.doctor.finding import Finding, Notes
+from airflow_provider_streams.doctor.room import Room
 from airflow_provider_streams.doctor.schema import planned
 from airflow_provider_streams.doctor.setup import Setup
 from airflow_provider_streams.errors import StorageFull, StreamsError, TableUnavailable
@@ -24,11 +25,10 @@ if TYPE_CHECKING:
     from airflow_provider_streams.lake.writer import Unseen
 
 _FREE: Final = "Free some room, or name another folder or bucket"
+_ROOM: Final = Room(none=8 * 1024**2, little=1024**3, advice=_FREE)
 _REACH: Final = "Check the sink's connection, its keys, and that catalog and store answer"
 _GRANT_CATALOG: Final = "Let this user write the catalog's database, or name another catalog in the sink's connection"
 _GRANT_FOLDER: Final = "Let this user write there, or name another folder"
-_LITTLE: Final = 1024**3
-_NONE: Final = 8 * 1024**2
 
 
 def check_sink(setup: Setup, hook: StreamHook | None) -> list[Finding]:
@@ -124,18 +124,7 @@ def _room(notes: Notes, storage: Storage) -> None:
 
     free = free_bytes(storage)
     if free is not None:
-        judge_room(notes, storage.root, free)
-
-
-def judge_room(notes: Notes, root: str, free: int) -> None:
-    """Whether there is room for files. Pure."""
-    says = f"{free:,} bytes are free on the file system of {root}"
-    if free < _NONE:
-        notes.error("room", f"the disk is full: {says}", _FREE)
-    elif free < _LITTLE:
-        notes.warning("room", says, _FREE)
-    else:
-        notes.ok("room", says)
+        _ROOM.judge(notes, storage.root, free)
 
 
 def _write(notes: Notes, setup: Setup, storage: Storage) -> None:

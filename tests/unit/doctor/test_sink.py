@@ -9,6 +9,7 @@ import pytest
 
 from airflow_provider_streams.doctor import sink as sinks
 from airflow_provider_streams.doctor.finding import Notes
+from airflow_provider_streams.doctor.room import Room
 from airflow_provider_streams.doctor.setup import Setup
 from airflow_provider_streams.errors import InvalidRequest, StorageFull
 from airflow_provider_streams.lake import write_probe
@@ -72,7 +73,7 @@ def test_a_full_disk_is_named(tmp_path):
 @pytest.mark.parametrize(("free", "level"), [(0, "error"), (100 * 1024**2, "warning"), (10 * 1024**3, "ok")])
 def test_little_room_is_named_before_it_is_used_up(free, level):
     notes = Notes("sink")
-    sinks.judge_room(notes, "file:///lake", free)
+    Room(8 * 1024**2, 1024**3, "Free some").judge(notes, "file:///lake", free)
     assert notes.findings[0].level == level
 
 

@@ -18,6 +18,7 @@ from airflow_provider_streams.lake.registry import writer_of
 from airflow_provider_streams.model.optional_dependencies import MODULES, require
 from airflow_provider_streams.model.sinks.landing import Landing, TableMark, TableState, TableTerms
 from airflow_provider_streams.model.sinks.placeholders import is_fan_out
+from airflow_provider_streams.model.sinks.table_sink import TableSink
 from airflow_provider_streams.windows.claim.schema_compatibility import check_rows
 
 if TYPE_CHECKING:
@@ -63,7 +64,10 @@ def _table(notes: Notes, setup: Setup, writer: Any) -> TableState | Unseen | Non
     state: TableState | Unseen | None = None
     with notes.failing("table", _REACH):
         state = writer.read_state(setup.sink)
-        judge_state(notes, setup, state)
+        if state is None and writer.lacks_catalog(setup.sink):
+            notes.ok("table", f"the catalog of {setup.sink} is not there yet, and the first read makes it")
+        else:
+            judge_state(notes, setup, state)
         if why := writer.why_catalog_is_read_only(setup.sink):
             notes.error("catalog", f"the catalog of {setup.sink} cannot be changed: {why}", _GRANT_CATALOG)
     return state
@@ -113,10 +117,18 @@ def _store(notes: Notes, setup: Setup, writer: Any) -> None:
     with notes.failing("store", _REACH):
         storage = writer.storage(setup.sink)
         if storage is None:
-            notes.skipped("store", "its place is known only when the table is made, or only to Spark")
+            _unknown_place(notes, setup)
             return
         _room(notes, storage)
         _write(notes, setup, storage)
+
+
+def _unknown_place(notes: Notes, setup: Setup) -> None:
+    where = "only Spark" if isinstance(setup.sink, TableSink) else "the catalog's server, once the table is made,"
+    unseen = "; so neither its room was looked at, nor a file written" if setup.write else ""
+    notes.skipped(
+        "store", f"{where} knows where the table's files are{unseen}", "Read one window, and see whether it lands"
+    )
 
 
 def _room(notes: Notes, storage: Storage) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyiceberg.catalog import LOCATION, WAREHOUSE_LOCATION, Catalog, MetastoreCatalog
 from pyiceberg.conversions import from_bytes
+from pyiceberg.exceptions import NoSuchNamespaceError
 from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.io import FileIO
 from pyiceberg.io.pyarrow import ArrowScan
@@ -130,10 +132,30 @@ def storage_of(table: Table) -> Storage:
 
 def storage_at(table: Table, location: str) -> Storage:
     """A folder in the spelling of the table's metadata, reached like its data files."""
+    return _storage(location, table.catalog, table.io.properties)
+
+
+def storage_to_come(catalog: Catalog, name: str) -> Storage | None:
+    """Where the data files of a table would be that is not made yet; None: only the catalog's server knows."""
+    if not isinstance(catalog, MetastoreCatalog):
+        return None
+    *namespace, table = name.split(".")
+    try:
+        given = catalog.load_namespace_properties(tuple(namespace)).get(LOCATION)
+    except NoSuchNamespaceError:
+        given = None
+    warehouse = catalog.properties.get(WAREHOUSE_LOCATION)
+    if not given and not warehouse:
+        return None
+    around = given.rstrip("/") if given else f"{str(warehouse).rstrip('/')}/{'.'.join(namespace)}"
+    return _storage(f"{around}/{table}/data", catalog, catalog.properties)
+
+
+def _storage(location: str, catalog: Catalog, properties: Mapping[str, Any]) -> Storage:
     url = urlsplit(location)
-    options = {name: str(value) for name, value in table.io.properties.items() if name.startswith(_STORE_OPTIONS)}
+    options = {name: str(value) for name, value in properties.items() if name.startswith(_STORE_OPTIONS)}
     root = f"{url.scheme or 'file'}://{url.netloc}{in_uri(url.path)}"
-    return Storage(root, options, uses_vended_credentials(table.catalog, options))
+    return Storage(root, options, uses_vended_credentials(catalog, options))
 
 
 def data_location(table: Table) -> str:

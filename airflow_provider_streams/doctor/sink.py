@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from airflow_provider_streams.connections.table_properties import properties_of
 from airflow_provider_streams.doctor.finding import Finding, Notes
+from airflow_provider_streams.doctor.known_reader import DEFAULT_READER
 from airflow_provider_streams.doctor.room import Room
 from airflow_provider_streams.doctor.schema import planned
 from airflow_provider_streams.doctor.setup import Setup
@@ -29,6 +30,10 @@ _FREE: Final = "Free some room, or name another folder or bucket"
 _ROOM: Final = Room(none=8 * 1024**2, little=1024**3, advice=_FREE)
 _REACH: Final = "Check the sink's connection, its keys, and that catalog and store answer"
 _GRANT_CATALOG: Final = "Let this user write the catalog's database, or name another catalog in the sink's connection"
+_SAY_HOW: Final = "Give --value-format: the format that readers will use, or bytes"
+_NAME_READER: Final = (
+    f"Name the reader that will land there (--reader): without a name, `airflow streams read` is {DEFAULT_READER}"
+)
 _GRANT_FOLDER: Final = "Let this user write there, or name another folder"
 
 
@@ -81,7 +86,11 @@ def judge_state(notes: Notes, setup: Setup, state: TableState | Unseen | None) -
         says = "has neither owner nor rows: its catalog or store answers, and the first read makes it or takes it over"
         notes.ok("table", f"{setup.sink} {says}")
     elif _is_ours(setup, state.mark):
-        notes.ok("table", f"{setup.sink} is of {state.mark}, and holds {counted(len(state.windows), 'window')}")
+        says = f"{setup.sink} is of {state.mark}, and holds {counted(len(state.windows), 'window')}"
+        if setup.source is None or setup.reader or state.mark.reader == DEFAULT_READER:
+            notes.ok("table", says)
+        else:
+            notes.warning("table", f"{says}: no other reader can land there", _NAME_READER)
     else:
         notes.error(
             "table",
@@ -102,11 +111,17 @@ def _columns(notes: Notes, setup: Setup, hook: StreamHook | None, state: TableSt
     if notes.failed("table") or state == "unseen":
         notes.skipped("columns", "the table could not be looked at")
         return
+    if setup.is_open:
+        notes.skipped("columns", "it is not said how values are decoded, and no reader's windows do", _SAY_HOW)
+        return
+    if setup.transform is not None:
+        notes.skipped("columns", f"only a read knows the columns of the transform {setup.transform}")
+        return
     reader = setup.reader or "doctor"
     mark = state.mark if isinstance(state, TableState) else TableMark("", setup.source.key, reader)
     advice = "Change the sink (widen=true adds columns), the table, or value, so that they agree"
     with notes.failing("columns", advice), closing(hook.system()) as system:
-        check_rows(system, planned(setup, system), Landing(setup.sink, None, None), TableTerms(mark))
+        check_rows(system, planned(setup, system), Landing(setup.sink, None, setup.columns), TableTerms(mark))
         notes.ok("columns", "the table takes the rows of this source")
 
 

@@ -10,20 +10,22 @@ import threading
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from airflow.providers.common.compat.sdk import AirflowNotFoundException
 from airflow.sdk import BaseHook
 
 from airflow_provider_streams.cli.action import command
-from airflow_provider_streams.cli.arguments import source_of_args, spark_of
+from airflow_provider_streams.cli.arguments import reader_of, source_of_args, spark_of
 from airflow_provider_streams.cli.output import answer
 from airflow_provider_streams.cli.sink_arguments import sink_of
 from airflow_provider_streams.doctor.examination import Progress, examine
 from airflow_provider_streams.doctor.finding import ERRORS, Area, Finding, Report
-from airflow_provider_streams.doctor.setup import Setup, schedule_of
+from airflow_provider_streams.doctor.known_reader import with_known
+from airflow_provider_streams.doctor.setup import HOURLY, Setup, schedule_of
 from airflow_provider_streams.errors import StreamsError
+from airflow_provider_streams.model.sinks.landing import Landing
 from airflow_provider_streams.model.window.basis import SLACK
 from airflow_provider_streams.model.window.window import length_of_seconds, parse_length
 from airflow_provider_streams.systems.registry import declaration_of, known
@@ -61,24 +63,52 @@ def setup_of(args: Namespace) -> Setup:
     Raises:
         InvalidRequest: they contradict each other.
     """
+    if args.dag_id or args.task_id:
+        return replace(_of_task(args), **_given(args))
     asked = bool(args.source[1:] or args.topic or args.pattern or args.scope)
     system = args.source[0] if args.source else _system_of(args.conn_id)
     source = source_of_args(Namespace(**{**vars(args), "source": args.source or [system]})) if asked else None
-    given: dict[str, Any] = {} if args.schedule is None else {"window_schedule": schedule_of(args.schedule)}
-    if args.outage is not None:
-        given["outage"] = parse_length(args.outage)
-    return Setup(
+    setup = Setup(
         system,
         args.conn_id or f"{system}_default",
         source,
         args.reader,
-        slack=SLACK if args.slack is None else length_of_seconds("--slack", args.slack),
         sink=sink_of(args),
-        write=args.write,
         spark_conn_id=args.spark_conn_id,
         spark=spark_of(args),
-        **given,
     )
+    return replace(with_known(setup, takes_slack=args.slack is None), **_given(args))
+
+
+def _of_task(args: Namespace) -> Setup:
+    """As a DAG's task reads."""
+    reading = reader_of(args)
+    landing = reading.landing or Landing()
+    return Setup(
+        reading.source.system,
+        reading.source.conn_id,
+        reading.source,
+        reading.reader,
+        reading.window_schedule or HOURLY,
+        slack=getattr(reading.basis, "slack", SLACK),
+        sink=landing.sink,
+        spark_conn_id=reading.spark_conn_id,
+        spark=reading.spark,
+        transform=landing.transform,
+        columns=landing.columns,
+    )
+
+
+def _given(args: Namespace) -> dict[str, Any]:
+    """What only arguments say."""
+    given: dict[str, Any] = {"write": args.write}
+    if args.schedule is not None:
+        given["window_schedule"] = schedule_of(args.schedule)
+    if args.outage is not None:
+        given["outage"] = parse_length(args.outage)
+    if args.slack is not None:
+        given["slack"] = length_of_seconds("--slack", args.slack)
+    return given
 
 
 def _system_of(conn_id: str | None) -> str:

@@ -159,7 +159,7 @@ def test_a_table_whose_disk_is_not_mounted_is_an_error(tmp_path):
     ("source", "reader", "level"),
     [
         (None, None, "ok"),
-        ("numbers", None, "ok"),
+        ("numbers", None, "warning"),
         ("numbers", "nightly", "ok"),
         ("numbers", "b", "error"),
         ("x", None, "error"),

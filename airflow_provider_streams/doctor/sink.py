@@ -30,6 +30,7 @@ _FREE: Final = "Free some room, or name another folder or bucket"
 _ROOM: Final = Room(none=8 * 1024**2, little=1024**3, advice=_FREE)
 _REACH: Final = "Check the sink's connection, its keys, and that catalog and store answer"
 _GRANT_CATALOG: Final = "Let this user write the catalog's database, or name another catalog in the sink's connection"
+_ONLY_SPARK: Final = "Read one window. With a Spark connection (--spark-conn-id), see also classes of the area spark"
 _SAY_HOW: Final = "Give --value-format: the format that readers will use, or bytes"
 _NAME_READER: Final = (
     f"Name the reader that will land there (--reader): without a name, `airflow streams read` is {DEFAULT_READER}"
@@ -81,7 +82,7 @@ def _table(notes: Notes, setup: Setup, writer: Any) -> TableState | Unseen | Non
 def judge_state(notes: Notes, setup: Setup, state: TableState | Unseen | None) -> None:
     """Whether a reader of the source may land there. Pure."""
     if state == "unseen":
-        notes.skipped("table", "such a table can be seen only by Spark", "Make a dry run of the read")
+        notes.skipped("table", "such a table can be seen only by Spark", _ONLY_SPARK)
     elif state is None:
         says = "has neither owner nor rows: its catalog or store answers, and the first read makes it or takes it over"
         notes.ok("table", f"{setup.sink} {says}")

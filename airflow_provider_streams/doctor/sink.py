@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_provider_streams.connections.table_properties import properties_of
@@ -11,7 +12,7 @@ from airflow_provider_streams.doctor.known_reader import DEFAULT_READER
 from airflow_provider_streams.doctor.room import Room
 from airflow_provider_streams.doctor.schema import planned
 from airflow_provider_streams.doctor.setup import Setup
-from airflow_provider_streams.errors import StorageFull, StreamsError, TableUnavailable
+from airflow_provider_streams.errors import StorageFull, StreamsError, TableOwnedByOther, TableUnavailable
 from airflow_provider_streams.errors.counts import counted
 from airflow_provider_streams.hooks.base import StreamHook
 from airflow_provider_streams.lake import connections
@@ -31,6 +32,8 @@ _ROOM: Final = Room(none=8 * 1024**2, little=1024**3, advice=_FREE)
 _REACH: Final = "Check the sink's connection, its keys, and that catalog and store answer"
 _GRANT_CATALOG: Final = "Let this user write the catalog's database, or name another catalog in the sink's connection"
 _ONLY_SPARK: Final = "Read one window. With a Spark connection (--spark-conn-id), see also classes of the area spark"
+_CORRECT: Final = "Do what the message says, or name another place in the sink"
+_OTHER_TABLE: Final = "Land in another table"
 _SAY_HOW: Final = "Give --value-format: the format that readers will use, or bytes"
 _NAME_READER: Final = (
     f"Name the reader that will land there (--reader): without a name, `airflow streams read` is {DEFAULT_READER}"
@@ -68,7 +71,7 @@ def check_sink(setup: Setup, hook: StreamHook | None) -> list[Finding]:
 
 def _table(notes: Notes, setup: Setup, writer: Any) -> TableState | Unseen | None:
     state: TableState | Unseen | None = None
-    with notes.failing("table", _REACH):
+    with _reaching(notes, "table", setup):
         state = writer.read_state(setup.sink)
         if state is None and writer.lacks_catalog(setup.sink):
             notes.ok("table", f"the catalog of {setup.sink} is not there yet, and the first read makes it")
@@ -77,6 +80,18 @@ def _table(notes: Notes, setup: Setup, writer: Any) -> TableState | Unseen | Non
         if why := writer.why_catalog_is_read_only(setup.sink):
             notes.error("catalog", f"the catalog of {setup.sink} cannot be changed: {why}", _GRANT_CATALOG)
     return state
+
+
+@contextmanager
+def _reaching(notes: Notes, check: str, setup: Setup) -> Iterator[None]:
+    """As `Notes.failing`, for what asks a catalog or a store; the next step depends on what was asked."""
+    try:
+        yield
+    except TableOwnedByOther as error:
+        notes.error(check, str(error), _OTHER_TABLE)
+    except StreamsError as error:
+        has_connection = getattr(setup.sink, "conn_id", None) is not None
+        notes.error(check, str(error), _REACH if has_connection else _CORRECT)
 
 
 def judge_state(notes: Notes, setup: Setup, state: TableState | Unseen | None) -> None:
@@ -96,7 +111,7 @@ def judge_state(notes: Notes, setup: Setup, state: TableState | Unseen | None) -
         notes.error(
             "table",
             f"{setup.sink} is of {state.mark}",
-            "Land in another table, or read as that reader: a table has one owner",
+            f"{_OTHER_TABLE}, or read as that reader: a table has one owner",
         )
 
 
@@ -130,7 +145,7 @@ def _store(notes: Notes, setup: Setup, writer: Any) -> None:
     if notes.failed("table"):
         notes.skipped("store", "the table could not be looked at")
         return
-    with notes.failing("store", _REACH):
+    with _reaching(notes, "store", setup):
         storage = writer.storage(setup.sink)
         if storage is None:
             _unknown_place(notes, setup)

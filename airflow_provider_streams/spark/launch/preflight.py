@@ -182,8 +182,8 @@ def _answer_of_worker(spark: SparkSession, needs: tuple[str, ...]) -> dict[str, 
         )
     except Exception as error:
         raise PreflightFailed(
-            "the Python of Spark's workers does not run: check spark.pyspark.python (else PYSPARK_PYTHON), which must be "
-            f"the same minor version as this process. Spark says: {' '.join(str(error).split())[:500]}"
+            "the Python of Spark's workers does not run: check spark.pyspark.python (else PYSPARK_PYTHON), which must "
+            f"be the same minor version as this process. Spark says: {' '.join(str(error).split())[:500]}"
         ) from error
     return answer
 

@@ -6,6 +6,7 @@ import resource
 import sqlite3
 from contextlib import contextmanager
 
+import pyarrow as pa
 import pytest
 
 from airflow_provider_streams.doctor import sink as sinks
@@ -152,7 +153,18 @@ def test_the_place_of_a_table_to_come_is_looked_at_and_written(lake, tmp_path, h
 def test_a_table_whose_disk_is_not_mounted_is_an_error(tmp_path):
     found = checked(setup_of(tmp_path / "not" / "mounted"))
     assert found["table"].level == "error"
+    assert "connection" not in found["table"].next_step
     assert found["store"].level == "skipped"
+
+
+def test_a_table_with_data_and_no_owner_is_no_question_of_its_connection(lake):
+    sink, _ = lake
+    catalog = catalog_of(sink)
+    catalog.create_namespace("shop")
+    rows = pa.table({"id": [1]})
+    catalog.create_table(sink.table, rows.schema).append(rows)
+    found = checked(Setup("fake", "fake_default", sink=sink))["table"]
+    assert (found.level, found.next_step) == ("error", "Land in another table")
 
 
 @pytest.mark.parametrize(

@@ -53,8 +53,8 @@ def test_our_own_errors_stay_what_they_are():
 
 def test_a_class_whose_jar_is_missing_is_named_with_the_setting_that_brings_it():
     words = (
-        "An error occurred while calling o57.tableExists.\n: org.apache.spark.SparkException: Cannot find catalog plugin "
-        "class for catalog 'prod': org.apache.iceberg.spark.SparkCatalog\nCaused by: "
+        "An error occurred while calling o57.tableExists.\n: org.apache.spark.SparkException: Cannot find catalog "
+        "plugin class for catalog 'prod': org.apache.iceberg.spark.SparkCatalog\nCaused by: "
         "java.lang.ClassNotFoundException: org.apache.iceberg.spark.SparkCatalog"
     )
     with pytest.raises(SinkError) as caught, errors_of(SINK):

@@ -111,14 +111,14 @@ def _settled(catalog: Catalog) -> Catalog:
 
 def why_catalog_is_read_only(catalog: Catalog) -> str:
     """Why this user cannot write a catalog's SQLite file; empty: it can, or the catalog is another one."""
-    own = _in_database(catalog)
+    own = in_database(catalog)
     file = own and own.file
     return why_read_only(file) if file else ""
 
 
 def is_absent(catalog: Catalog) -> bool:
     """Whether a catalog in a database is not there yet, so that the first landing makes it."""
-    own = _in_database(catalog)
+    own = in_database(catalog)
     return own is not None and own.is_absent()
 
 
@@ -127,7 +127,7 @@ def catalog_to_change(sink: IcebergSink, looked_in: Catalog) -> Catalog:
     return catalog_of(sink) if is_absent(looked_in) else looked_in
 
 
-def _in_database(catalog: Catalog) -> SharedSqlCatalog | None:
+def in_database(catalog: Catalog) -> SharedSqlCatalog | None:
     """A catalog of ours in a database; None: it is another one, which may need no SQLAlchemy."""
     loaded = sys.modules.get(f"{__package__}.sql")
     return catalog if loaded is not None and isinstance(catalog, loaded.SharedSqlCatalog) else None

@@ -23,6 +23,7 @@ from airflow_provider_streams.errors import InvalidWindow, SinkError
 from airflow_provider_streams.lake.column_types import MOMENT
 from airflow_provider_streams.lake.columns import WINDOW_COLUMNS, window_folder
 from airflow_provider_streams.lake.data_files import FileTarget
+from airflow_provider_streams.lake.iceberg.catalogs.catalog import in_database
 from airflow_provider_streams.lake.iceberg.column_types import window_constants
 from airflow_provider_streams.lake.iceberg.files.file_io import uses_vended_credentials
 from airflow_provider_streams.lake.storage import Storage
@@ -137,18 +138,25 @@ def storage_at(table: Table, location: str) -> Storage:
 
 def storage_to_come(catalog: Catalog, name: str) -> Storage | None:
     """Where the data files of a table would be that is not made yet; None: only the catalog's server knows."""
-    if not isinstance(catalog, MetastoreCatalog):
-        return None
     *namespace, table = name.split(".")
+    around = _location_of(catalog, tuple(namespace)) if isinstance(catalog, MetastoreCatalog) else None
+    return _storage(f"{around}/{table}/data", catalog, catalog.properties) if around else None
+
+
+def _location_of(catalog: Catalog, namespace: tuple[str, ...]) -> str | None:
+    """The folder of a namespace, as pyiceberg chooses it; None: a server chooses it when it makes the namespace."""
+    is_in_database = in_database(catalog) is not None
     try:
-        given = catalog.load_namespace_properties(tuple(namespace)).get(LOCATION)
+        given = catalog.load_namespace_properties(namespace).get(LOCATION)
     except NoSuchNamespaceError:
+        if not is_in_database:
+            return None
         given = None
+    if given:
+        return str(given).rstrip("/")
     warehouse = catalog.properties.get(WAREHOUSE_LOCATION)
-    if not given and not warehouse:
-        return None
-    around = given.rstrip("/") if given else f"{str(warehouse).rstrip('/')}/{'.'.join(namespace)}"
-    return _storage(f"{around}/{table}/data", catalog, catalog.properties)
+    suffix = "" if is_in_database else ".db"  # Hive's way, which Glue and DynamoDB follow
+    return f"{str(warehouse).rstrip('/')}/{'.'.join(namespace)}{suffix}" if warehouse else None
 
 
 def _storage(location: str, catalog: Catalog, properties: Mapping[str, Any]) -> Storage:

@@ -384,12 +384,17 @@ DOCTOR = _command(
     *SOURCE,
     _arg("--schedule", "a cron expression, seconds, or a length of windows like 15m; default: hourly"),
     _arg("--outage", "how long readers may be down without losing events, like 3d; default 7d", metavar="LENGTH"),
-    _seconds("--slack", "disorder of publish times, which the clocks are compared with; default 60"),
-    _arg("--reader", "the reader whose windows and holds count; default: any reader's holds"),
+    _seconds(
+        "--slack",
+        "disorder of publish times, which the clocks are compared with; default: as the reader's last window had, "
+        "else 60",
+    ),
+    _arg("--reader", "the reader whose windows and holds count; default: the table's owner, and any reader's holds"),
     *PAYLOADS,
     *SINK[:-1],
     _on("--write", "also write a file to the sink's store under a name of ours, read it back and remove it"),
     *SPARK,
+    *TASK,
     _on("--strict", "exit with 1 if there are warnings"),
     _on("--json", "the report as JSON"),
 )

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from airflow_provider_streams.connections.journal import configured_journal, journal_url
 from airflow_provider_streams.doctor.finding import Finding, Notes
+from airflow_provider_streams.doctor.room import Room
 from airflow_provider_streams.errors.counts import counted
+from airflow_provider_streams.errors.databases import SQLITE_NEEDS
 from airflow_provider_streams.model.stream.source import Source
 
 if TYPE_CHECKING:
@@ -15,6 +17,11 @@ if TYPE_CHECKING:
 
 _LATELY: Final = timedelta(days=1)
 _SHOWN: Final = 3
+_ROOM: Final = Room(
+    none=SQLITE_NEEDS,
+    little=16 * SQLITE_NEEDS,
+    advice="Free some room, or name a database on another disk in the journal's connection",
+)
 
 
 def inspected() -> Inspection:
@@ -27,16 +34,23 @@ def inspected() -> Inspection:
 def check_journal(source: Source | None, reader: str | None) -> list[Finding]:
     """Database, migration, other readers."""
     notes = Notes("journal")
-    with notes.failing("database", f"Check the connection {configured_journal()} and its database"):
+    with notes.failing("database", _check_database()):
         judge(notes, inspected(), source, reader)
-    if notes.has_errors:
+    if notes.failed("database"):
         notes.skipped("migration", "the database cannot be used")
         notes.skipped("other writers", "the database cannot be used")
     return notes.findings
 
 
+def _check_database() -> str:
+    name = configured_journal()
+    return f"Do what the message says, or name another database: in connection {name}, or [streams] journal_conn_id"
+
+
 def judge(notes: Notes, seen: Inspection, source: Source | None, reader: str | None) -> None:
     """The findings of an inspection. Pure."""
+    if seen.free is not None:
+        _ROOM.judge(notes, seen.name, seen.free)
     if seen.state == "absent":
         notes.ok("database", f"{seen.name} has no journal yet, and the first read makes one")
         notes.skipped("migration", "there is no journal yet")

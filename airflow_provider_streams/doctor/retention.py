@@ -39,7 +39,12 @@ def check_retention(setup: Setup, hook: StreamHook) -> list[Finding]:
     notes = Notes("retention")
     now = datetime.now(UTC)
     try:
-        since, holding = _asked(setup, hook)
+        has_journal = inspected().state == "ready"  # looking does not make one
+    except StreamsError:
+        notes.skipped("schedule", "the journal cannot be read, which says what was read so far: see the journal below")
+        return notes.findings
+    try:
+        since, holding = _asked(setup, hook, has_journal=has_journal)
     except InvalidRequest as error:
         notes.skipped("schedule", str(error))
     except AccessError as error:
@@ -51,10 +56,9 @@ def check_retention(setup: Setup, hook: StreamHook) -> list[Finding]:
     return notes.findings
 
 
-def _asked(setup: Setup, hook: StreamHook) -> tuple[datetime | None, Holding]:
+def _asked(setup: Setup, hook: StreamHook, *, has_journal: bool) -> tuple[datetime | None, Holding]:
     assert setup.source is not None  # noqa: S101 - the area is skipped without one
     source, since = setup.source, None
-    has_journal = inspected().state == "ready"  # looking does not make one
     if has_journal and setup.reader:
         with open_journal() as journal:
             since = waiting_since(journal, source, setup.reader)

@@ -35,6 +35,9 @@ class Setup:
         write: whether a file may be written to the sink's store, read back and removed.
         spark_conn_id: a Spark connection, on which a small job then runs; None: Spark inside the task.
         spark: Spark's settings; may hold secrets.
+        transform: what changes the rows on their way to the sink; None: nothing.
+        columns: which columns are read; None: the system's default ones.
+        is_open: whether the caller did not say how payloads are decoded, and no reader's windows do.
 
     Raises:
         InvalidRequest: `write` without a sink, or an outage or a slack that is negative.
@@ -51,6 +54,9 @@ class Setup:
     write: bool = False
     spark_conn_id: str | None = None
     spark: Mapping[str, Any] | None = field(default=None, repr=False)
+    transform: str | None = None
+    columns: tuple[str, ...] | None = None
+    is_open: bool = False
 
     def __post_init__(self) -> None:
         if self.write and self.sink is None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_provider_streams.connections.table_properties import properties_of
 from airflow_provider_streams.doctor.finding import Finding, Notes
+from airflow_provider_streams.doctor.known_reader import DEFAULT_READER
+from airflow_provider_streams.doctor.room import Room
 from airflow_provider_streams.doctor.schema import planned
 from airflow_provider_streams.doctor.setup import Setup
-from airflow_provider_streams.errors import StorageFull, StreamsError, TableUnavailable
+from airflow_provider_streams.errors import StorageFull, StreamsError, TableOwnedByOther, TableUnavailable
 from airflow_provider_streams.errors.counts import counted
 from airflow_provider_streams.hooks.base import StreamHook
 from airflow_provider_streams.lake import connections
@@ -17,6 +20,7 @@ from airflow_provider_streams.lake.registry import writer_of
 from airflow_provider_streams.model.optional_dependencies import MODULES, require
 from airflow_provider_streams.model.sinks.landing import Landing, TableMark, TableState, TableTerms
 from airflow_provider_streams.model.sinks.placeholders import is_fan_out
+from airflow_provider_streams.model.sinks.table_sink import TableSink
 from airflow_provider_streams.windows.claim.schema_compatibility import check_rows
 
 if TYPE_CHECKING:
@@ -24,11 +28,17 @@ if TYPE_CHECKING:
     from airflow_provider_streams.lake.writer import Unseen
 
 _FREE: Final = "Free some room, or name another folder or bucket"
+_ROOM: Final = Room(none=8 * 1024**2, little=1024**3, advice=_FREE)
 _REACH: Final = "Check the sink's connection, its keys, and that catalog and store answer"
 _GRANT_CATALOG: Final = "Let this user write the catalog's database, or name another catalog in the sink's connection"
+_ONLY_SPARK: Final = "Read one window. With a Spark connection (--spark-conn-id), see also classes of the area spark"
+_CORRECT: Final = "Do what the message says, or name another place in the sink"
+_OTHER_TABLE: Final = "Land in another table"
+_SAY_HOW: Final = "Give --value-format: the format that readers will use, or bytes"
+_NAME_READER: Final = (
+    f"Name the reader that will land there (--reader): without a name, `airflow streams read` is {DEFAULT_READER}"
+)
 _GRANT_FOLDER: Final = "Let this user write there, or name another folder"
-_LITTLE: Final = 1024**3
-_NONE: Final = 8 * 1024**2
 
 
 def check_sink(setup: Setup, hook: StreamHook | None) -> list[Finding]:
@@ -61,28 +71,47 @@ def check_sink(setup: Setup, hook: StreamHook | None) -> list[Finding]:
 
 def _table(notes: Notes, setup: Setup, writer: Any) -> TableState | Unseen | None:
     state: TableState | Unseen | None = None
-    with notes.failing("table", _REACH):
+    with _reaching(notes, "table", setup):
         state = writer.read_state(setup.sink)
-        judge_state(notes, setup, state)
+        if state is None and writer.lacks_catalog(setup.sink):
+            notes.ok("table", f"the catalog of {setup.sink} is not there yet, and the first read makes it")
+        else:
+            judge_state(notes, setup, state)
         if why := writer.why_catalog_is_read_only(setup.sink):
             notes.error("catalog", f"the catalog of {setup.sink} cannot be changed: {why}", _GRANT_CATALOG)
     return state
 
 
+@contextmanager
+def _reaching(notes: Notes, check: str, setup: Setup) -> Iterator[None]:
+    """As `Notes.failing`, for what asks a catalog or a store; the next step depends on what was asked."""
+    try:
+        yield
+    except TableOwnedByOther as error:
+        notes.error(check, str(error), _OTHER_TABLE)
+    except StreamsError as error:
+        has_connection = getattr(setup.sink, "conn_id", None) is not None
+        notes.error(check, str(error), _REACH if has_connection else _CORRECT)
+
+
 def judge_state(notes: Notes, setup: Setup, state: TableState | Unseen | None) -> None:
     """Whether a reader of the source may land there. Pure."""
     if state == "unseen":
-        notes.skipped("table", "such a table can be seen only by Spark", "Make a dry run of the read")
+        notes.skipped("table", "such a table can be seen only by Spark", _ONLY_SPARK)
     elif state is None:
         says = "has neither owner nor rows: its catalog or store answers, and the first read makes it or takes it over"
         notes.ok("table", f"{setup.sink} {says}")
     elif _is_ours(setup, state.mark):
-        notes.ok("table", f"{setup.sink} is of {state.mark}, and holds {counted(len(state.windows), 'window')}")
+        says = f"{setup.sink} is of {state.mark}, and holds {counted(len(state.windows), 'window')}"
+        if setup.source is None or setup.reader or state.mark.reader == DEFAULT_READER:
+            notes.ok("table", says)
+        else:
+            notes.warning("table", f"{says}: no other reader can land there", _NAME_READER)
     else:
         notes.error(
             "table",
             f"{setup.sink} is of {state.mark}",
-            "Land in another table, or read as that reader: a table has one owner",
+            f"{_OTHER_TABLE}, or read as that reader: a table has one owner",
         )
 
 
@@ -98,11 +127,17 @@ def _columns(notes: Notes, setup: Setup, hook: StreamHook | None, state: TableSt
     if notes.failed("table") or state == "unseen":
         notes.skipped("columns", "the table could not be looked at")
         return
+    if setup.is_open:
+        notes.skipped("columns", "it is not said how values are decoded, and no reader's windows do", _SAY_HOW)
+        return
+    if setup.transform is not None:
+        notes.skipped("columns", f"only a read knows the columns of the transform {setup.transform}")
+        return
     reader = setup.reader or "doctor"
     mark = state.mark if isinstance(state, TableState) else TableMark("", setup.source.key, reader)
     advice = "Change the sink (widen=True adds columns), the table, or value, so that they agree"
     with notes.failing("columns", advice), closing(hook.system()) as system:
-        check_rows(system, planned(setup, system), Landing(setup.sink, None, None), TableTerms(mark))
+        check_rows(system, planned(setup, system), Landing(setup.sink, None, setup.columns), TableTerms(mark))
         notes.ok("columns", "the table takes the rows of this source")
 
 
@@ -110,13 +145,21 @@ def _store(notes: Notes, setup: Setup, writer: Any) -> None:
     if notes.failed("table"):
         notes.skipped("store", "the table could not be looked at")
         return
-    with notes.failing("store", _REACH):
+    with _reaching(notes, "store", setup):
         storage = writer.storage(setup.sink)
         if storage is None:
-            notes.skipped("store", "its place is known only when the table is made, or only to Spark")
+            _unknown_place(notes, setup)
             return
         _room(notes, storage)
         _write(notes, setup, storage)
+
+
+def _unknown_place(notes: Notes, setup: Setup) -> None:
+    where = "only Spark" if isinstance(setup.sink, TableSink) else "the catalog's server, once the table is made,"
+    unseen = "; so neither its room was looked at, nor a file written" if setup.write else ""
+    notes.skipped(
+        "store", f"{where} knows where the table's files are{unseen}", "Read one window, and see whether it lands"
+    )
 
 
 def _room(notes: Notes, storage: Storage) -> None:
@@ -124,18 +167,7 @@ def _room(notes: Notes, storage: Storage) -> None:
 
     free = free_bytes(storage)
     if free is not None:
-        judge_room(notes, storage.root, free)
-
-
-def judge_room(notes: Notes, root: str, free: int) -> None:
-    """Whether there is room for files. Pure."""
-    says = f"{free:,} bytes are free on the file system of {root}"
-    if free < _NONE:
-        notes.error("room", f"only {says}, and at least {_NONE:,} are needed", _FREE)
-    elif free < _LITTLE:
-        notes.warning("room", says, _FREE)
-    else:
-        notes.ok("room", says)
+        _ROOM.judge(notes, storage.root, free)
 
 
 def _write(notes: Notes, setup: Setup, storage: Storage) -> None:

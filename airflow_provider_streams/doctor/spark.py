@@ -14,18 +14,21 @@ from airflow_provider_streams.airflow_runtime import spark_launch
 from airflow_provider_streams.doctor.finding import Finding, Notes
 from airflow_provider_streams.errors import StreamsError, TaskCancelled
 from airflow_provider_streams.spark.launch.embedded import java_for, startable
-from airflow_provider_streams.spark.launch.java_search import NEEDED
+from airflow_provider_streams.spark.launch.java_search import NEEDED, OF_SETTING
+from airflow_provider_streams.spark.launch.named_classes import ADD_JAR
+from airflow_provider_streams.spark.launch.named_files import missing_files
+from airflow_provider_streams.spark.launch.preflight import SET_WORKERS_PYTHON
 from airflow_provider_streams.spark.launch.setting_rules import broken_rules
-from airflow_provider_streams.spark.launch.settings import SparkSettings
+from airflow_provider_streams.spark.launch.settings import JAVA_HOME, SparkSettings
 
 _PARTS: Final = "Do what the message says, where Airflow's workers start"
 _SETTING: Final = "Remove it there, if a transform of yours does not need it elsewhere"
 _JAVA: Final = (
     "pip install 'airflow-provider-streams[java]', or set JAVA_HOME or the setting java_home to Java 17 or newer"
 )
-_WORKERS: Final = (
-    "Install pyarrow in the Python of the executors, or set PYSPARK_PYTHON (spark.pyspark.python) to one that has it"
-)
+_JAVA_SETTING: Final = "Let java_home name Java 17 or newer, or remove it: while it is set, no other Java is looked for"
+_FILES: Final = "Correct the path, or make the file readable on this machine"
+_WORKERS: Final = f"Install pyarrow in the Python of the executors, or {SET_WORKERS_PYTHON} to one that has it"
 _SCRATCH: Final = 256 * 1024**2
 
 
@@ -39,6 +42,8 @@ def check_spark(conn_id: str | None, given: Mapping[str, Any] | None) -> list[Fi
     if notes.has_errors:
         return notes.findings
     _driver(notes)
+    for name, file in missing_files(settings.conf.get):
+        notes.error("files", f"there is no {file} here, which {name} of {settings.origin(name)} names", _FILES)
     if conn_id is None:
         _embedded(notes, settings)
     else:
@@ -65,7 +70,7 @@ def _embedded(notes: Notes, settings: SparkSettings) -> None:
     with notes.failing("parts", _PARTS):
         settings = startable(settings)
         _settings(notes, settings)
-    with notes.failing("Java", _JAVA):
+    with notes.failing("Java", _JAVA_SETTING if settings.conf.get(JAVA_HOME) else _JAVA):
         notes.ok("Java", str(java_for(settings)))
     if notes.has_errors:
         notes.skipped("executors", "Spark cannot start here")
@@ -101,13 +106,17 @@ def _place(says: str) -> tuple[str, str]:
     """Which check a failure of the small job belongs to, and what to do."""
     if "workers" in says:
         return "executors", _WORKERS
-    return ("Java", _JAVA) if NEEDED in says else ("job", "Follow the message, and see Spark's own log")
+    if NEEDED in says:
+        return "Java", _JAVA_SETTING if OF_SETTING in says else _JAVA
+    return ("job", "Follow the message, and see Spark's own log")
 
 
 def judge_workers(notes: Notes, seen: Mapping[str, Any]) -> None:
     """What a small job saw. Pure."""
     for problem in seen.get("replaced", ()):
         notes.warning("settings", problem, _SETTING)
+    for lacking in seen.get("lacking", ()):
+        notes.error("classes", lacking, ADD_JAR)
     if java := seen.get("java"):
         notes.ok("Java", f"Spark {seen['spark']} runs its driver on Java {java}")
     else:

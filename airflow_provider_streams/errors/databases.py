@@ -7,7 +7,7 @@ import sqlite3
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from airflow_provider_streams.errors.write_access import nearest_folder, why_not_writable
+from airflow_provider_streams.errors.write_access import free_bytes, nearest_folder, why_not_writable
 
 
 class Meaning(NamedTuple):
@@ -40,6 +40,9 @@ _NO_TLS: Final = Meaning(
 _TLS_LACKS: Final = re.compile("SSL (is|was) required")
 """What drivers of Postgres and MySQL say of a server without it, without a code of its own."""
 _FULL: Final = Meaning(passes=True, advice="Free some room on its disk.")
+
+SQLITE_NEEDS: Final = 1024**2
+"""Bytes that must be free on the disk of a SQLite file: it and its helper files grow by pages, not to megabytes."""
 
 _SQLITE: Final = {
     sqlite3.SQLITE_READONLY: _READ_ONLY,
@@ -74,10 +77,20 @@ def meaning_of(error: BaseException, file: str = "") -> Meaning | None:
             return _NO_TLS
         return _SQLSTATE.get(str(getattr(error, "sqlstate", ""))) or _MYSQL.get(_number_of(error))
     # the primary code is the last byte of an extended one; errors of the module itself have none
-    known = _SQLITE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code == sqlite3.SQLITE_IOERR and file and free_bytes(Path(file)) < SQLITE_NEEDS:
+        return _FULL._replace(why="its disk is full")
+    known = _SQLITE.get(code)
     if known in (_READ_ONLY, _NOT_THERE) and file and (why := why_read_only(Path(file))):
         return _READ_ONLY._replace(why=why)
     return known
+
+
+def why_no_file(file: Path) -> str:
+    """Why SQLite can neither open nor make a file; empty: it can, or what is wrong cannot be seen."""
+    if not file.absolute().parent.exists():
+        return f"the folder {file.absolute().parent} does not exist"
+    return why_read_only(file)
 
 
 def why_read_only(file: Path) -> str:

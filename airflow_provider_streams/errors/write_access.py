@@ -1,8 +1,9 @@
-"""Why this user cannot write a file or a folder, found out without writing."""
+"""Why this user cannot write a file or a folder, and how much room there is, found out without writing."""
 
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 
@@ -18,3 +19,8 @@ def why_not_writable(place: Path) -> str:
 def nearest_folder(place: Path) -> Path:
     """The folder of a file, or the nearest one above it that exists."""
     return next(one for one in place.absolute().parents if one.exists())
+
+
+def free_bytes(place: Path) -> int:
+    """The room on the file system of a place, or of the nearest folder above it that exists."""
+    return shutil.disk_usage(place if place.exists() else nearest_folder(place)).free

@@ -12,7 +12,8 @@ from sqlalchemy import Connection, case, func, select, text
 from sqlalchemy.engine import make_url
 
 from airflow_provider_streams.errors import JournalError
-from airflow_provider_streams.errors.databases import why_read_only
+from airflow_provider_streams.errors.databases import why_no_file
+from airflow_provider_streams.errors.write_access import free_bytes
 from airflow_provider_streams.journal import migrate
 from airflow_provider_streams.journal.database import Database
 from airflow_provider_streams.journal.tables import readers, runs, sources
@@ -44,6 +45,8 @@ class Inspection:
     revision: str | None = None
     writers: tuple[Writer, ...] = ()
     """Readers with runs that started since the moment that was asked about and did not fail, the latest first."""
+    free: int | None = None
+    """Free bytes on the disk of its file; None: it is no file of this machine."""
 
 
 def inspect_journal(url: str, since: datetime) -> Inspection:
@@ -57,21 +60,23 @@ def inspect_journal(url: str, since: datetime) -> Inspection:
     database, made = Database(url), make_url(url)
     backend = made.get_backend_name()
     try:
-        if backend == "sqlite" and not _exists(Path(made.database or "")):
-            return Inspection(database.name, backend, "absent")
+        file = Path(made.database or "") if backend == "sqlite" else None
+        free = None if file is None else free_bytes(file)
+        if file is not None and not _exists(file):
+            return Inspection(database.name, backend, "absent", free=free)
         with database.looking() as connection:
             _check_rights(connection, database.name)
             revision = migrate.revision(connection)
             state = _state(revision)
             writers = tuple(_writers(connection, since)) if state == "ready" else ()
-            return Inspection(database.name, backend, state, revision, writers)
+            return Inspection(database.name, backend, state, revision, writers, free)
     finally:
         database.close()
 
 
 def _exists(file: Path) -> bool:
     """Whether the file is there; raises `JournalError` if this user cannot write it, or cannot make it."""
-    if why := why_read_only(file):
+    if why := why_no_file(file):
         raise JournalError(f"sqlite:///{file}: {why}")
     return file.exists()
 

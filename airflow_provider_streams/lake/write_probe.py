@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import uuid
 from contextlib import suppress
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Final
 
 import pyarrow.fs as pafs
 
-from airflow_provider_streams.errors import SinkError
+from airflow_provider_streams.errors import SinkError, write_access
 from airflow_provider_streams.errors.write_access import nearest_folder, why_not_writable
 from airflow_provider_streams.lake.storage import Storage
 
@@ -52,9 +51,7 @@ def free_bytes(storage: Storage) -> int | None:
     """The room on the file system of a folder, or of the nearest one that exists; None: it has no such limit."""
     if not storage.is_local:
         return None
-    folder = Path(storage.open()[1])
-    missing = _first_missing(folder)
-    return shutil.disk_usage(folder if missing is None else missing.parent).free
+    return write_access.free_bytes(Path(storage.open()[1]))
 
 
 def why_read_only(storage: Storage) -> str:

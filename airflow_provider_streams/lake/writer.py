@@ -77,6 +77,15 @@ class SinkWriter(ABC):
         """
         return ""
 
+    @classmethod
+    def lacks_catalog(cls, sink: Any) -> bool:  # noqa: ARG003
+        """Whether the catalog of tables is not there yet, so that the first landing makes it.
+
+        Raises:
+            SinkError: that cannot be known.
+        """
+        return False
+
     @classmethod  # noqa: B027 - by default nothing is refused
     def check_rows(cls, sink: Any, schema: pa.Schema, terms: TableTerms | None) -> None:
         """Refuse rows that `open` or `stage` would refuse, and change nothing. A dry run calls this.

@@ -16,8 +16,10 @@ import pytest
 
 from airflow_provider_streams import ParquetSink, Window
 from airflow_provider_streams.airflow_features import dag_bags
+from airflow_provider_streams.cli.commands import doctor
 from airflow_provider_streams.cli.parser import get_streams_cli_commands
 from airflow_provider_streams.connections.journal import open_journal
+from airflow_provider_streams.doctor.finding import report_of
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource
 from airflow_provider_streams.testing.landing import cover_without_spark, run_without_spark
 
@@ -238,3 +240,22 @@ def test_a_table_of_a_forgotten_reader_is_nobodys(streams, capsys):
     with pytest.raises(SystemExit):
         streams(*words)
     assert "TableOwnedByOther" in capsys.readouterr().err
+
+
+def test_doctor_examines_what_the_task_reads(streams, tmp_path, monkeypatch):
+    examined = []
+
+    def examine(setup, _progress):
+        examined.append(setup)
+        return report_of("", [])
+
+    monkeypatch.setattr(doctor, "examine", examine)
+    with pytest.raises(SystemExit):
+        streams("doctor", "--dag-id", "by_hand", "--task-id", "read", "--write")
+    (setup,) = examined
+    assert (setup.source, setup.reader, setup.sink) == (
+        FakeSource("numbers"),
+        "orders",
+        ParquetSink(f"{tmp_path}/lake"),
+    )
+    assert (setup.slack, setup.columns, setup.is_open, setup.write) == (timedelta(0), ("value", "number"), False, True)

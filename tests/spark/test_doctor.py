@@ -61,3 +61,15 @@ def test_executors_without_pyarrow_are_named(python_without_pyarrow: str) -> Non
     assert found["executors"].level == "error"
     assert "has no module pyarrow" in found["executors"].says
     assert "PYSPARK_PYTHON" in found["executors"].next_step
+
+
+@pytest.mark.slow
+def test_a_class_of_a_catalog_whose_jar_is_missing_is_named(tmp_path: Path) -> None:
+    conf = {
+        "spark.sql.catalog.prod": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.session": "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog",
+    }
+    settings = {"driver_memory": "512m", "jars": f"{tmp_path}/gone.jar", "conf": conf}
+    found = [one for one in check_spark("cluster", settings) if one.level == "error"]
+    assert [one.check for one in found] == ["files", "classes"]
+    assert "Spark has no class org.apache.iceberg.spark.SparkCatalog, which the setting" in found[1].says

@@ -17,14 +17,16 @@ from airflow.providers.common.compat.sdk import AirflowNotFoundException
 from airflow.sdk import BaseHook
 
 from airflow_provider_streams.cli.action import command
-from airflow_provider_streams.cli.arguments import source_of_args, spark_of
+from airflow_provider_streams.cli.arguments import reader_of, source_of_args, spark_of
 from airflow_provider_streams.cli.option_names import as_options
 from airflow_provider_streams.cli.output import answer
 from airflow_provider_streams.cli.sink_arguments import sink_of
 from airflow_provider_streams.doctor.examination import Progress, examine
 from airflow_provider_streams.doctor.finding import Area, Finding, Report, report_of
-from airflow_provider_streams.doctor.setup import Setup
+from airflow_provider_streams.doctor.known_reader import with_known
+from airflow_provider_streams.doctor.setup import HOURLY, Setup
 from airflow_provider_streams.errors import StreamsError, as_clause
+from airflow_provider_streams.model.sinks.landing import Landing
 from airflow_provider_streams.model.window.basis import SLACK
 from airflow_provider_streams.model.window.window import length_of_seconds, parse_length
 from airflow_provider_streams.model.window.window_schedule import schedule_of
@@ -33,6 +35,7 @@ from airflow_provider_streams.systems.registry import declaration_of, known
 _PATIENCE: Final = 2.0
 """Seconds before a line says what is examined."""
 _ARROW: Final = "-> "
+_SINK_STEP: Final = "Correct --sink or --path, and --sink-option"
 
 
 @command
@@ -83,10 +86,53 @@ def setup_of(args: Namespace, refused: list[Finding]) -> Setup:
     Raises:
         _Refused: an argument is wrong that all areas need.
     """
+    if args.dag_id or args.task_id:
+        with _argument("connection", "task", "Correct --dag-id, --task-id and what goes with them"):
+            setup = _of_task(args)
+    else:
+        setup = _of_arguments(args)
+    with _argument("sink", "sink", _SINK_STEP):
+        setup = replace(setup, write=args.write)
+    if args.slack is not None:
+        with _argument("clock", "slack"):
+            setup = replace(setup, slack=length_of_seconds("--slack", args.slack))
+    return replace(setup, **_schedule(args, refused))
+
+
+def _of_arguments(args: Namespace) -> Setup:
     asked = bool(args.source[1:] or args.topic or args.pattern or args.scope)
     with _argument("connection", "source", "Correct the name of the source, and its options"):
         system = args.source[0] if args.source else _system_of(args.conn_id)
         source = source_of_args(Namespace(**{**vars(args), "source": args.source or [system]})) if asked else None
+        setup = Setup(system, args.conn_id or f"{system}_default", source, args.reader)
+    with _argument("spark", "settings", "Correct --spark or --conf"):
+        setup = replace(setup, spark_conn_id=args.spark_conn_id, spark=spark_of(args))
+    with _argument("sink", "sink", _SINK_STEP):
+        setup = replace(setup, sink=sink_of(args))
+    return with_known(setup, takes_slack=args.slack is None)
+
+
+def _of_task(args: Namespace) -> Setup:
+    """As a DAG's task reads."""
+    reading = reader_of(args)
+    landing = reading.landing or Landing()
+    return Setup(
+        reading.source.system,
+        reading.source.conn_id,
+        reading.source,
+        reading.reader,
+        reading.window_schedule or HOURLY,
+        slack=getattr(reading.basis, "slack", SLACK),
+        sink=landing.sink,
+        spark_conn_id=reading.spark_conn_id,
+        spark=reading.spark,
+        transform=landing.transform,
+        columns=landing.columns,
+    )
+
+
+def _schedule(args: Namespace, refused: list[Finding]) -> dict[str, Any]:
+    """The schedule and the outage, if they are given."""
     given: dict[str, Any] = {}
     parsers: dict[str, tuple[str, Callable[[str], Any]]] = {
         "schedule": ("window_schedule", schedule_of),
@@ -99,13 +145,7 @@ def setup_of(args: Namespace, refused: list[Finding]) -> Setup:
                     given[field] = parse(text)
             except _Refused as one:
                 refused.append(one.finding)
-    with _argument("clock", "slack"):
-        slack = SLACK if args.slack is None else length_of_seconds("--slack", args.slack)
-        setup = Setup(system, args.conn_id or f"{system}_default", source, args.reader, slack=slack, **given)
-    with _argument("spark", "settings", "Correct --spark or --conf"):
-        setup = replace(setup, spark_conn_id=args.spark_conn_id, spark=spark_of(args))
-    with _argument("sink", "sink", "Correct --sink or --path, and --sink-option"):
-        return replace(setup, sink=sink_of(args), write=args.write)
+    return given
 
 
 def _with_refused(report: Report, refused: list[Finding]) -> Report:

@@ -26,7 +26,7 @@ from airflow_provider_streams.errors import CredentialsExpired, SinkError, Table
 from airflow_provider_streams.lake.columns import WINDOW_COLUMNS
 from airflow_provider_streams.lake.folder_overlap import check_outside, sign_around, sign_of_owner_around
 from airflow_provider_streams.lake.iceberg.catalogs.answered_properties import check_loads_no_code
-from airflow_provider_streams.lake.iceberg.catalogs.catalog import catalog_of
+from airflow_provider_streams.lake.iceberg.catalogs.catalog import catalog_of, catalog_to_change, is_absent
 from airflow_provider_streams.lake.iceberg.catalogs.catalog_errors import errors_of
 from airflow_provider_streams.lake.iceberg.column_types import (
     addition,
@@ -43,10 +43,15 @@ from airflow_provider_streams.lake.iceberg.dropped_columns import (
 from airflow_provider_streams.lake.iceberg.files.file_io import check_options
 from airflow_provider_streams.lake.iceberg.files.locations import check_places, data_location
 from airflow_provider_streams.lake.iceberg.files.metadata_io import MetadataIO
-from airflow_provider_streams.lake.iceberg.files.table_files import files_of, storage_of, windows_of
+from airflow_provider_streams.lake.iceberg.files.table_files import (
+    files_of,
+    storage_of,
+    storage_to_come,
+    windows_of,
+)
 from airflow_provider_streams.lake.iceberg.files.window_files import files_sharing_time
 from airflow_provider_streams.lake.iceberg.files.window_partitions import check_partitions
-from airflow_provider_streams.lake.storage import place_in
+from airflow_provider_streams.lake.storage import Storage, place_in
 from airflow_provider_streams.lake.table_properties import (
     CLAIM,
     check_owner,
@@ -76,7 +81,18 @@ class IcebergTable:
 
     @cached_property
     def _catalog(self) -> Catalog:
-        return catalog_of(self._sink)
+        return catalog_of(self._sink, makes_tables=False)
+
+    def lacks_catalog(self) -> bool:
+        """Whether the catalog is not there yet, so that the first landing makes it."""
+        with errors_of(self._sink):
+            return is_absent(self._catalog)
+
+    def storage(self) -> Storage | None:
+        """Where its data files are, or would be; None: the catalog says so only when it makes the table."""
+        table = self.load()
+        with errors_of(self._sink):
+            return storage_to_come(self._catalog, self._sink.table) if table is None else storage_of(table)
 
     def load(self) -> Table | None:
         """The table as it is now; None: there is none."""
@@ -183,15 +199,16 @@ class IcebergTable:
         """The table, made with its namespace; the one of another run that made it meanwhile."""
         namespace = tuple(self._sink.table.split("."))[:-1]
         with errors_of(self._sink):
+            catalog = catalog_to_change(self._sink, self._catalog)
             try:
-                self._catalog.create_namespace_if_not_exists(namespace)
+                catalog.create_namespace_if_not_exists(namespace)
             except Exception:
                 # another run made it meanwhile; catalogs say that in many ways
-                if not self._catalog.namespace_exists(namespace):
+                if not catalog.namespace_exists(namespace):
                     raise
             try:
                 return self._reached(
-                    self._catalog.create_table(self._sink.table, schema, partition_spec=spec, properties={**properties})
+                    catalog.create_table(self._sink.table, schema, partition_spec=spec, properties={**properties})
                 )
             except TableAlreadyExistsError:
                 return self.loaded()

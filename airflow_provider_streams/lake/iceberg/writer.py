@@ -69,13 +69,8 @@ class IcebergWriter(TableWriter):
 
     @classmethod
     def storage(cls, sink: IcebergSink) -> Storage | None:
-        """See `SinkWriter`: the catalog knows the place of a table that exists."""
-        table = _table_of(sink).load()
-        if table is None:
-            return None
-        from airflow_provider_streams.lake.iceberg.files.table_files import storage_of  # noqa: PLC0415 - optional
-
-        return storage_of(table)
+        """See `SinkWriter`."""
+        return _table_of(sink).storage()
 
     @classmethod
     def why_catalog_is_read_only(cls, sink: IcebergSink) -> str:
@@ -86,7 +81,12 @@ class IcebergWriter(TableWriter):
                 why_catalog_is_read_only,
             )
 
-        return why_catalog_is_read_only(catalog_of(sink))
+        return why_catalog_is_read_only(catalog_of(sink, makes_tables=False))
+
+    @classmethod
+    def lacks_catalog(cls, sink: IcebergSink) -> bool:
+        """See `SinkWriter`."""
+        return _table_of(sink).lacks_catalog()
 
     @classmethod
     def check_rows(cls, sink: IcebergSink, schema: pa.Schema, terms: TableTerms | None) -> None:

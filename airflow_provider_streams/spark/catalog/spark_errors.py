@@ -8,9 +8,12 @@ from contextlib import contextmanager
 from typing import Final
 
 from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
 
 from airflow_provider_streams.errors import CommitStateUnknown, SinkError, StreamsError, TableUnavailable
 from airflow_provider_streams.model.sinks.table_sink import TableSink
+from airflow_provider_streams.spark.launch.named_classes import ADD_JAR
+from airflow_provider_streams.spark.launch.named_files import missing_files
 
 _PASSING: Final = re.compile(
     r"Timeout|timed out|Connection(?: is)? (?:refused|reset|closed)|ConnectException|SocketException|UnknownHost|"
@@ -29,6 +32,10 @@ _REFUSED: Final = re.compile(
 """Another try would fail again, and nothing was written."""
 _OTHER_SPARK: Final = re.compile(r"IncompatibleClassChangeError|NoSuchMethodError|NoClassDefFoundError|RelationCatalog")
 """A catalog's jar was built for another Spark."""
+_NO_CLASS: Final = re.compile(
+    r"(?:ClassNotFoundException:|Cannot find catalog plugin class for catalog '\w+':) ([\w.$]+)"
+)
+"""The jar of a catalog or of its store is missing."""
 _STACK: Final = re.compile(r"at |\.\.\. \d+ more|JVM stack")
 _LONGEST_WORDS: Final = 600
 
@@ -43,8 +50,18 @@ def errors_of(sink: TableSink) -> Iterator[None]:
     except Exception as error:
         text = f"{type(error).__name__}: {error}"
         passes = _PASSING.search(text) or _UNCHANGED.search(text)
+        if lacking := _NO_CLASS.search(text):
+            raise SinkError(str(sink), _without_class(lacking[1])) from error
         hint = ". Its catalog's jar is made for another Spark than this" if _OTHER_SPARK.search(text) else ""
         raise (TableUnavailable if passes else SinkError)(str(sink), words_of(error) + hint) from error
+
+
+def _without_class(name: str) -> str:
+    """What is wrong if Spark has no class of this name, and which jars of its settings are missing."""
+    spark = SparkSession.getActiveSession()
+    gone = [] if spark is None else [file for _, file in missing_files(lambda one: spark.conf.get(one, None))]
+    files = f" There is no {' and no '.join(gone)} here, which its settings name." if gone else ""
+    return f"Spark has no class {name}, which its settings or the table's name.{files} {ADD_JAR}"
 
 
 @contextmanager

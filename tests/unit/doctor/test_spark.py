@@ -7,6 +7,8 @@ import pytest
 from airflow_provider_streams.airflow_runtime import spark_launch
 from airflow_provider_streams.doctor import spark
 from airflow_provider_streams.errors import PreflightFailed, TaskCancelled
+from airflow_provider_streams.spark.launch import java_search
+from airflow_provider_streams.spark.launch.named_classes import named_classes
 
 FACTS = {"spark": "4.2.0", "java": "21.0.1", "pyspark": "4.2.0", "python": "/usr/bin/python3"}
 
@@ -36,8 +38,23 @@ def test_java_11_is_an_error_that_names_the_extra(tmp_path):
     found = checked(settings={"java_home": java_of(tmp_path / "old", "11.0.2")})
     assert found["Java"].level == "error"
     assert "is Java 11" in found["Java"].says
-    assert "airflow-provider-streams[java]" in found["Java"].next_step
+    assert found["Java"].next_step.startswith("Let java_home name Java 17 or newer, or remove it")
     assert found["executors"].level == "skipped"
+
+
+def test_java_11_of_the_environment_is_an_error_that_names_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setattr(java_search, "_wheel_home", lambda: None)
+    monkeypatch.setenv("JAVA_HOME", java_of(tmp_path / "old", "11.0.2"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "airflow-provider-streams[java]" in checked()["Java"].next_step
+
+
+def test_files_that_settings_name_and_that_are_not_here_are_an_error(tmp_path):
+    (tmp_path / "a.jar").touch()
+    jars = f"{tmp_path}/a.jar, file://{tmp_path}/a.jar,s3a://x/y.jar,{tmp_path}/*.jar,{tmp_path}/gone.jar"
+    found = [one for one in spark.check_spark(None, {"jars": jars}) if one.check == "files"]
+    assert [one.level for one in found] == ["error"]
+    assert f"there is no {tmp_path}/gone.jar here, which spark.jars of " in found[0].says
 
 
 def test_unknown_settings_are_an_error():
@@ -126,3 +143,21 @@ def test_a_connection_that_is_not_one_of_spark_is_no_launch(monkeypatch):
     assert found.keys() == {"launch"}
     assert found["launch"].level == "error"
     assert "'broker' is of type 'pulsar': reading needs one of type 'spark'" in found["launch"].says
+
+
+def test_a_class_that_settings_name_and_spark_lacks_is_an_error(elsewhere):
+    elsewhere(lambda: {**FACTS, "lacking": ["Spark has no class a.B, which the setting spark.sql.catalog.prod names"]})
+    found = checked("cluster")
+    assert found["classes"].level == "error"
+    assert "--spark packages=" in found["classes"].next_step
+
+
+def test_settings_name_the_classes_of_catalogs_and_extensions():
+    conf = {
+        "spark.sql.catalog.prod": "a.B",
+        "spark.sql.catalog.prod.type": "rest",
+        "spark.sql.extensions": "c.D, e.F",
+        "spark.app.name": "x",
+    }
+    catalog, extensions = "spark.sql.catalog.prod", "spark.sql.extensions"
+    assert [*named_classes(conf)] == [(catalog, "a.B"), (extensions, "c.D"), (extensions, "e.F")]

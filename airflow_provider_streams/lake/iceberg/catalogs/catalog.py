@@ -7,8 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
 from pyiceberg.catalog import AVAILABLE_CATALOGS, Catalog, CatalogType, infer_catalog_type, load_catalog
@@ -24,6 +23,9 @@ from airflow_provider_streams.lake.iceberg.files.file_io import StoreFileIO
 from airflow_provider_streams.model.sinks.sink import IcebergSink
 from airflow_provider_streams.redaction import register_secret
 
+if TYPE_CHECKING:
+    from airflow_provider_streams.lake.iceberg.catalogs.sql import SharedSqlCatalog
+
 _OWN_CLASSES = {
     CatalogType.REST: "rest:BoundedRestCatalog",
     CatalogType.SQL: "sql:SharedSqlCatalog",
@@ -38,8 +40,12 @@ _SPELLABLE = re.compile("[A-Za-z0-9]+([_-][A-Za-z0-9]+)*")
 _OURS = f"{StoreFileIO.__module__}.{StoreFileIO.__name__}"
 
 
-def catalog_of(sink: IcebergSink) -> Catalog:
+def catalog_of(sink: IcebergSink, *, makes_tables: bool = True) -> Catalog:
     """The catalog of a sink's table, by its connection alone, or without one by pyiceberg's own configuration.
+
+    Args:
+        sink: names the table.
+        makes_tables: whether a catalog in a database makes its own tables, if they are not there yet.
 
     Raises as `errors_of`; `InvalidRequest`: the connection is not known in this process.
     """
@@ -57,6 +63,8 @@ def catalog_of(sink: IcebergSink) -> Catalog:
             )
         check_sendable(str(sink), properties)
         kind = None if _OWN_CATALOG in properties else _type_of(sink, properties)
+        if kind is CatalogType.SQL and not makes_tables:
+            properties["init_catalog_tables"] = "false"
         if kind in _OWN_CLASSES:
             return _settled(_class_of(sink, kind)(sink.where, **properties))
         if kind is None:  # of a class that only pyiceberg's configuration may name
@@ -103,9 +111,26 @@ def _settled(catalog: Catalog) -> Catalog:
 
 def why_catalog_is_read_only(catalog: Catalog) -> str:
     """Why this user cannot write a catalog's SQLite file; empty: it can, or the catalog is another one."""
-    engine = getattr(catalog, "engine", None)  # of a catalog in a database
-    file = engine.url.database if engine is not None and engine.dialect.name == "sqlite" else None
-    return why_read_only(Path(file)) if file and Path(file).is_file() else ""
+    own = in_database(catalog)
+    file = own and own.file
+    return why_read_only(file) if file else ""
+
+
+def is_absent(catalog: Catalog) -> bool:
+    """Whether a catalog in a database is not there yet, so that the first landing makes it."""
+    own = in_database(catalog)
+    return own is not None and own.is_absent()
+
+
+def catalog_to_change(sink: IcebergSink, looked_in: Catalog) -> Catalog:
+    """A catalog that was only looked in, ready for changes: its own tables are there, made now if need be."""
+    return catalog_of(sink) if is_absent(looked_in) else looked_in
+
+
+def in_database(catalog: Catalog) -> SharedSqlCatalog | None:
+    """A catalog of ours in a database; None: it is another one, which may need no SQLAlchemy."""
+    loaded = sys.modules.get(f"{__package__}.sql")
+    return catalog if loaded is not None and isinstance(catalog, loaded.SharedSqlCatalog) else None
 
 
 def _close(engine: Any, pid: int) -> None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 from pyiceberg.catalog import URI
-from pyiceberg.catalog.sql import SqlCatalog
-from sqlalchemy import URL, make_url
+from pyiceberg.catalog.sql import SqlCatalog, SqlCatalogBaseTable
+from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+from pyiceberg.table import Table
+from pyiceberg.typedef import Identifier, Properties
+from sqlalchemy import URL, inspect, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from airflow_provider_streams.errors import InvalidRequest
@@ -21,12 +25,15 @@ from airflow_provider_streams.redaction import register_secret
 
 _TABLES = 2
 """How many tables pyiceberg makes: others may be first with each."""
+MAKES_TABLES: Final = "init_catalog_tables"
+"""pyiceberg's property: with `false`, a catalog makes neither its tables nor, with us, SQLite's file."""
 
 
 class SharedSqlCatalog(SharedSnapshots, VendedCredentialsFileIO, SqlCatalog):
     """Sends no password without TLS by default, and lets several processes make its tables at the same time.
 
-    pyiceberg's own leaves TLS to the server, and fails if another process is first.
+    pyiceberg's own leaves TLS to the server, and fails if another process is first. If it may not make its tables and
+    they are not there, it looks empty.
     """
 
     def __init__(self, name: str, **properties: Any) -> None:
@@ -35,18 +42,56 @@ class SharedSqlCatalog(SharedSnapshots, VendedCredentialsFileIO, SqlCatalog):
         Raises:
             InvalidRequest: the uri is no address of a database, or its driver cannot use an option; or see `with_tls`.
         """
-        uri = str(properties.get(URI) or "")
-        if not uri:
+        makes_tables = str(properties.get(MAKES_TABLES) or "").lower() != "false"
+        if uri := str(properties.get(URI) or ""):
+            url, database = _url_of(name, uri), f"catalog {name!r}"
+            if makes_tables:
+                _make_file(url)
+            for password in passwords_of_environment(url):
+                register_secret(password)
+            if (safe := with_tls(url, database)) != url:
+                properties[URI] = safe.render_as_string(hide_password=False)
+            with errors_of_driver(url, database):
+                super().__init__(name, **properties)
+        else:
             super().__init__(name, **properties)
-            return
-        url, database = _url_of(name, uri), f"catalog {name!r}"
-        _make_file(url)
-        for password in passwords_of_environment(url):
-            register_secret(password)
-        if (safe := with_tls(url, database)) != url:
-            properties[URI] = safe.render_as_string(hide_password=False)
-        with errors_of_driver(url, database):
-            super().__init__(name, **properties)
+        self._is_there = makes_tables
+
+    def _init_catalog(self) -> None:
+        """As pyiceberg's own; but to connect would make a file that is not there."""
+        if self._lacks_file():
+            self._schema_version = "v1"
+        else:
+            super()._init_catalog()
+
+    @property
+    def file(self) -> Path | None:
+        """The file of a SQLite database; None: it is another database."""
+        return _sqlite_file(self.engine.url)
+
+    def is_absent(self) -> bool:
+        """Whether its tables were not there yet when they were last looked for."""
+        if not self._is_there and not self._lacks_file():
+            seen = inspect(self.engine)
+            self._is_there = all(seen.has_table(name) for name in SqlCatalogBaseTable.metadata.tables)
+        return not self._is_there
+
+    def _lacks_file(self) -> bool:
+        """Whether only a SQLite file is missing; without its folder, the database says what is wrong."""
+        file = self.file
+        return file is not None and file.parent.is_dir() and not file.exists()
+
+    def load_table(self, identifier: str | Identifier) -> Table:
+        """See `Catalog`."""
+        if self.is_absent():
+            raise NoSuchTableError(f"the catalog is not there yet, so it has no table {identifier}")
+        return super().load_table(identifier)
+
+    def load_namespace_properties(self, namespace: str | Identifier) -> Properties:
+        """See `Catalog`."""
+        if self.is_absent():
+            raise NoSuchNamespaceError(f"the catalog is not there yet, so it has no namespace {namespace}")
+        return super().load_namespace_properties(namespace)
 
     def create_tables(self) -> None:
         """Make the tables that do not exist."""
@@ -74,6 +119,13 @@ def _url_of(name: str, uri: str) -> URL:
 
 def _make_file(url: URL) -> None:
     """Make the file of a new SQLite database as open to a group as the umask has it; SQLite's own are the owner's."""
-    with suppress(OSError):  # what is wrong, the database says in its own words
-        if url.get_backend_name() == "sqlite" and url.database and not url.database.startswith((":", "file:")):
-            os.close(os.open(url.database, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
+    file = _sqlite_file(url)
+    if file is not None:
+        with suppress(OSError):  # what is wrong, the database says in its own words
+            os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
+
+
+def _sqlite_file(url: URL) -> Path | None:
+    """The file of a SQLite database; None: it is another database, or not simply a file."""
+    is_file = url.get_backend_name() == "sqlite" and url.database and not url.database.startswith((":", "file:"))
+    return Path(str(url.database)) if is_file else None

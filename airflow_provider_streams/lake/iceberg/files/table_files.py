@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyiceberg.catalog import LOCATION, WAREHOUSE_LOCATION, Catalog, MetastoreCatalog
 from pyiceberg.conversions import from_bytes
+from pyiceberg.exceptions import NoSuchNamespaceError
 from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.io import FileIO
 from pyiceberg.io.pyarrow import ArrowScan
@@ -21,6 +23,7 @@ from airflow_provider_streams.errors import InvalidWindow, SinkError
 from airflow_provider_streams.lake.column_types import MOMENT
 from airflow_provider_streams.lake.columns import WINDOW_COLUMNS, window_folder
 from airflow_provider_streams.lake.data_files import FileTarget
+from airflow_provider_streams.lake.iceberg.catalogs.catalog import in_database
 from airflow_provider_streams.lake.iceberg.column_types import window_constants
 from airflow_provider_streams.lake.iceberg.files.file_io import uses_vended_credentials
 from airflow_provider_streams.lake.iceberg.files.locations import data_location
@@ -131,7 +134,34 @@ def storage_of(table: Table) -> Storage:
 
 def storage_at(table: Table, location: str) -> Storage:
     """A folder in the spelling of the table's metadata, reached like its data files."""
+    return _storage(location, table.catalog, table.io.properties)
+
+
+def storage_to_come(catalog: Catalog, name: str) -> Storage | None:
+    """Where the data files of a table would be that is not made yet; None: only the catalog's server knows."""
+    *namespace, table = name.split(".")
+    around = _location_of(catalog, tuple(namespace)) if isinstance(catalog, MetastoreCatalog) else None
+    return _storage(f"{around}/{table}/data", catalog, catalog.properties) if around else None
+
+
+def _location_of(catalog: Catalog, namespace: tuple[str, ...]) -> str | None:
+    """The folder of a namespace, as pyiceberg chooses it; None: a server chooses it when it makes the namespace."""
+    is_in_database = in_database(catalog) is not None
+    try:
+        given = catalog.load_namespace_properties(namespace).get(LOCATION)
+    except NoSuchNamespaceError:
+        if not is_in_database:
+            return None
+        given = None
+    if given:
+        return str(given).rstrip("/")
+    warehouse = catalog.properties.get(WAREHOUSE_LOCATION)
+    suffix = "" if is_in_database else ".db"  # Hive's way, which Glue and DynamoDB follow
+    return f"{str(warehouse).rstrip('/')}/{'.'.join(namespace)}{suffix}" if warehouse else None
+
+
+def _storage(location: str, catalog: Catalog, properties: Mapping[str, Any]) -> Storage:
     url = urlsplit(location)
-    options = {name: str(value) for name, value in table.io.properties.items() if name.startswith(_STORE_OPTIONS)}
+    options = {name: str(value) for name, value in properties.items() if name.startswith(_STORE_OPTIONS)}
     root = f"{url.scheme or 'file'}://{url.netloc}{in_uri(url.path)}"
-    return Storage(root, options, uses_vended_credentials(table.catalog, options))
+    return Storage(root, options, uses_vended_credentials(catalog, options))

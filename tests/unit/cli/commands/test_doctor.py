@@ -8,6 +8,8 @@ import pytest
 
 from airflow_provider_streams.cli.commands import doctor
 from airflow_provider_streams.doctor.finding import Finding, report_of
+from airflow_provider_streams.model.schema.payload import Utf8
+from airflow_provider_streams.model.sinks.sink import ParquetSink
 
 REPORT = report_of(
     "numbers on fake connection fake_default",
@@ -180,3 +182,35 @@ def test_a_scheme_as_type_says_the_system(streams, examined, monkeypatch, uri, s
     monkeypatch.setenv("AIRFLOW_CONN_PROD", uri)
     status(streams, "--conn-id", "prod")
     assert examined[0].system == system
+
+
+@pytest.fixture
+def landed(streams, no_spark, tmp_path):
+    """The folder of a table in which the reader `nightly` landed a window of texts, with a slack of 7 s."""
+    folder, window = tmp_path / "table", "2026-11-20T10:00Z/2026-11-20T10:01Z"
+    options = ("--value-format", "utf8", "--slack", "7", "--columns", "value,_key")
+    streams("read", "fake", "numbers", "--window", window, "--reader", "nightly", "--path", str(folder), *options)
+    return folder
+
+
+def test_what_is_left_open_is_as_the_readers_windows_had_it(streams, examined, landed):
+    status(streams, "fake", "numbers", "--path", str(landed))
+    status(streams, "fake", "numbers", "--reader", "nightly")
+    for setup in examined:
+        assert setup.source.value == Utf8()
+        assert (setup.is_open, setup.slack.seconds, setup.columns) == (False, 7, ("value", "_key"))
+        assert setup.sink == ParquetSink(str(landed))
+
+
+def test_arguments_count_more_than_the_readers_windows(streams, examined, landed):
+    status(streams, "fake", "numbers", "--path", str(landed), "--slack", "9", "--value-format", "bytes")
+    (setup,) = examined
+    assert (setup.source.value.format, setup.is_open, setup.slack.seconds) == ("bytes", False, 9)
+
+
+def test_no_format_is_assumed_where_nothing_says_one(streams, tmp_path, capsys):
+    status(streams, "fake", "numbers", "--path", str(tmp_path / "new"), "--json")
+    found = json.loads(capsys.readouterr().out)["findings"]
+    (columns,) = [one for one in found if (one["area"], one["check"]) == ("sink", "columns")]
+    assert columns["level"] == "skipped"
+    assert "--value-format" in columns["next_step"]

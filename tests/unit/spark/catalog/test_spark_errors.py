@@ -49,3 +49,17 @@ def test_a_jar_of_another_spark_is_named_as_the_cause():
 def test_our_own_errors_stay_what_they_are():
     with pytest.raises(TableOwnedByOther), errors_of(SINK):
         raise TableOwnedByOther("t", "somebody's")
+
+
+def test_a_class_whose_jar_is_missing_is_named_with_the_setting_that_brings_it():
+    words = (
+        "An error occurred while calling o57.tableExists.\n: org.apache.spark.SparkException: Cannot find catalog "
+        "plugin class for catalog 'prod': org.apache.iceberg.spark.SparkCatalog\nCaused by: "
+        "java.lang.ClassNotFoundException: org.apache.iceberg.spark.SparkCatalog"
+    )
+    with pytest.raises(SinkError) as caught, errors_of(SINK):
+        raise RuntimeError(f"{words}{STACK}")
+    said = str(caught.value)
+    assert "Spark has no class org.apache.iceberg.spark.SparkCatalog" in said
+    assert "--spark packages=" in said
+    assert "Error" not in said

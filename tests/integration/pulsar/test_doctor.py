@@ -10,8 +10,9 @@ import pytest
 
 from airflow_provider_streams.doctor import clock
 from airflow_provider_streams.doctor.examination import examine
-from airflow_provider_streams.doctor.setup import Setup, schedule_of
+from airflow_provider_streams.doctor.setup import Setup
 from airflow_provider_streams.model.schema.payload import Json
+from airflow_provider_streams.model.window.window_schedule import schedule_of
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
 
 pytestmark = pytest.mark.pulsar

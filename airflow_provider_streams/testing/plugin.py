@@ -55,10 +55,19 @@ def pulsar_auth_server() -> Iterator[PulsarServer]:
 @pytest.fixture
 def pulsar_namespace(pulsar_server: PulsarServer) -> Iterator[str]:
     """A fresh namespace, `public/test-<hex>`, deleted with its topics afterwards."""
+    import httpx
+
     namespace = f"public/test-{secrets.token_hex(4)}"
     pulsar_server.create_namespace(namespace)
     yield namespace
-    pulsar_server.delete_namespace(namespace)
+    try:
+        pulsar_server.delete_namespace(namespace)
+    except httpx.HTTPStatusError as refused:
+        # Rarely, a broker with transactions cannot finish the deletion of a topic, as it waits for its own topic of
+        # snapshots (apache/pulsar#26431 has one cause), and refuses all further ones until it is restarted. That is
+        # no fault of the test, and nobody else uses this name.
+        if "Topic is already fenced" not in str(refused):
+            raise
 
 
 @pytest.fixture

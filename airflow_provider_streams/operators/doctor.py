@@ -12,6 +12,7 @@ from airflow_provider_streams.errors import InvalidRequest, SetupNotReady
 from airflow_provider_streams.model.sinks.sink import Sink
 from airflow_provider_streams.model.stream.source import Source, check_source
 from airflow_provider_streams.model.window.basis import SLACK
+from airflow_provider_streams.model.window.window_schedule import schedule_of
 from airflow_provider_streams.retry import terminal_errors
 from airflow_provider_streams.template_rendering import RendersValues
 
@@ -38,6 +39,10 @@ class StreamsDoctorOperator(RendersValues, BaseOperator):
         spark_conn_id: a Spark connection (templated), on which a small job runs; None: Spark inside the task.
         spark: Spark's settings, as readers take them (templated).
         strict: whether warnings fail the task as well.
+
+    Raises:
+        InvalidRequest: `write` without a sink, or a source that is none.
+        InvalidWindow: `schedule` is no schedule.
 
     Raises (when it runs):
         SetupNotReady: there are errors; or warnings, with `strict`.
@@ -67,6 +72,7 @@ class StreamsDoctorOperator(RendersValues, BaseOperator):
         super().__init__(**kwargs)
         if write and sink is None:
             raise InvalidRequest("write=True writes to the store of a sink: name the sink")
+        schedule_of(schedule)
         self.source, self.schedule, self.outage, self.slack = check_source(source), schedule, outage, slack
         self.reader, self.sink, self.write = reader, sink, write
         self.spark_conn_id, self.spark, self.strict = spark_conn_id, spark, strict
@@ -93,7 +99,6 @@ class StreamsDoctorOperator(RendersValues, BaseOperator):
 
     def _setup(self) -> Setup:
         from airflow_provider_streams.doctor.setup import Setup  # noqa: PLC0415 - as above
-        from airflow_provider_streams.model.window.window_schedule import schedule_of  # noqa: PLC0415 - as above
 
         return Setup(
             self.source.system,

@@ -9,7 +9,7 @@ import pytest
 from airflow_provider_streams import ParquetSink, StreamsDoctorOperator
 from airflow_provider_streams.doctor import examination
 from airflow_provider_streams.doctor.finding import Finding, report_of
-from airflow_provider_streams.errors import InvalidRequest, SetupNotReady
+from airflow_provider_streams.errors import InvalidRequest, InvalidWindow, SetupNotReady
 from airflow_provider_streams.testing.fake import FakeSource
 
 
@@ -50,3 +50,9 @@ def test_errors_fail_the_task_and_warnings_only_if_it_is_strict(found, level, st
 def test_writing_needs_a_sink():
     with pytest.raises(InvalidRequest, match="name the sink"):
         operator(write=True)
+
+
+@pytest.mark.parametrize("schedule", ["hourly", "0 * * *", "0 0 31 2 *"])
+def test_a_schedule_that_is_none_is_refused_when_the_dag_is_parsed(schedule):
+    with pytest.raises(InvalidWindow):
+        operator(schedule=schedule)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from airflow_provider_streams.cli.sink_arguments import names_sink, pairs_of, sink_of, sink_options_of, sink_with
 from airflow_provider_streams.connections.journal import open_journal
+from airflow_provider_streams.doctor.setup import DEFAULT_READER
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.hooks.base import hook_of
 from airflow_provider_streams.journal.runs.run_records import TaskInstanceKey
@@ -157,7 +158,7 @@ def reading_of(args: Namespace) -> Reading:
     source = source_of_args(args)
     return Reading(
         source,
-        args.reader or "cli",
+        args.reader or DEFAULT_READER,
         _landing(args),
         args.basis,
         refined_of(args),

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from airflow_provider_streams.connections.journal import configured_journal, journal_url
+from airflow_provider_streams.doctor.disk_space import SpaceNeed
 from airflow_provider_streams.doctor.finding import Finding, Notes
-from airflow_provider_streams.doctor.room import Room
 from airflow_provider_streams.errors.counts import counted
 from airflow_provider_streams.errors.databases import SQLITE_NEEDS
 from airflow_provider_streams.model.stream.source import Source
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 _LATELY: Final = timedelta(days=1)
 _SHOWN: Final = 3
-_ROOM: Final = Room(
-    none=SQLITE_NEEDS,
-    little=16 * SQLITE_NEEDS,
-    advice="Free some room, or name a database on another disk in the journal's connection",
+_SPACE: Final = SpaceNeed(
+    error_below=SQLITE_NEEDS,
+    warning_below=16 * SQLITE_NEEDS,
+    advice="Free some space, or name a database on another disk in the journal's connection",
 )
 
 
@@ -50,7 +50,7 @@ def _check_database() -> str:
 def judge(notes: Notes, seen: Inspection, source: Source | None, reader: str | None) -> None:
     """The findings of an inspection. Pure."""
     if seen.free is not None:
-        _ROOM.judge(notes, seen.name, seen.free)
+        _SPACE.judge(notes, seen.name, seen.free)
     if seen.state == "absent":
         notes.ok("database", f"{seen.name} has no journal yet, and the first read makes one")
         notes.skipped("migration", "there is no journal yet")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
 
 from airflow_provider_streams.connections.journal import open_journal
 from airflow_provider_streams.connections.table_properties import properties_of
 from airflow_provider_streams.doctor.journal import inspected
-from airflow_provider_streams.doctor.setup import Setup
+from airflow_provider_streams.doctor.setup import DEFAULT_READER, Setup
 from airflow_provider_streams.errors import StreamsError
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.lake import connections
@@ -19,31 +18,34 @@ from airflow_provider_streams.model.stream.source import Source
 from airflow_provider_streams.systems.source_json import decoded_source, payloads_of
 from airflow_provider_streams.windows.claim.landing_defaults import basis_of, stored_landing
 
-DEFAULT_READER: Final = "cli"
-"""The reader of `airflow streams read` without `--reader`."""
-
 
 def with_known(setup: Setup, *, takes_slack: bool) -> Setup:
     """The set-up with what the journal knows of its reader: of the one it names, or of the one that owns its table.
 
-    The set-up is `is_open` if it still does not say how payloads are decoded. Nothing is made or migrated.
+    The set-up is `decoding_unknown` if it still does not say how payloads are decoded. Nothing is made or migrated.
 
     Args:
         setup: as the command's arguments say.
         takes_slack: whether they leave the slack open.
+
+    Raises:
+        StreamsError: what the journal keeps of the reader cannot be used.
     """
     if setup.source is None:
         return setup
-    is_open = not any(payloads_of(setup.source).values())
-    found = replace(setup, is_open=is_open)
+    found = replace(setup, decoding_unknown=not any(payloads_of(setup.source).values()))
     try:
         reader = setup.reader or _owner_of(setup, setup.source) or DEFAULT_READER
-        if inspected().state != "ready":
-            return found
-        with open_journal() as journal:
-            return _completed(found, setup.source, journal, reader, takes_slack=takes_slack)
     except StreamsError:
-        return found  # the areas journal and sink say what is wrong
+        return found  # the area sink reads the table again and says what is wrong
+    try:
+        journal = open_journal() if inspected().state == "ready" else None
+    except StreamsError:
+        return found  # the area journal looks at it again and says what is wrong
+    if journal is None:
+        return found
+    with journal:
+        return _completed(found, setup.source, journal, reader, takes_slack=takes_slack)
 
 
 def _owner_of(setup: Setup, source: Source) -> str:
@@ -66,7 +68,7 @@ def _completed(setup: Setup, source: Source, journal: Journal, reader: str, *, t
         setup = replace(setup, sink=kept.sink)
     if setup.sink is not None and kept.sink is not None and setup.sink.asset_uri == kept.sink.asset_uri:
         setup = replace(setup, transform=kept.transform, columns=kept.columns)
-    if not setup.is_open:
+    if not setup.decoding_unknown:
         return setup
     payloads = {name: one for name, one in (("value", kept.value), ("key", kept.key)) if one is not None}
-    return replace(setup, source=decoded_source(source, payloads), is_open=False)
+    return replace(setup, source=decoded_source(source, payloads), decoding_unknown=False)

@@ -28,6 +28,7 @@ _SHOWN: Final = 12
 _SAMPLE: Final = 20
 """How many of the last events are decoded."""
 _SAMPLE_BYTES: Final = 16 * 1024 * 1024
+_LATER: Final = "Run doctor again later; if clocks differ, see the area clock"
 _REPAIR: Final = (
     "Correct value and its schema, or see what the topic has: `airflow streams schema show`. value='bytes' lands any"
 )
@@ -61,7 +62,7 @@ def _sample(notes: Notes, setup: Setup, hook: StreamHook) -> None:
         try:
             seen = Tail(systems, setup.source, most_bytes=_SAMPLE_BYTES).last(_SAMPLE)
         except WindowNotReady as error:
-            notes.skipped("events", f"the clocks differ: {error.reason}", "See the area clock")
+            notes.skipped("events", f"the last ones cannot be read yet: {as_clause(error.reason)}", _LATER)
             return
         judge_events(notes, seen.events, seen.unreadable)
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 HOURLY: Final = Every(timedelta(hours=1))
 OUTAGE: Final = timedelta(days=7)
+DEFAULT_READER: Final = "cli"
+"""The reader of `airflow streams read` without `--reader`."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Setup:
         spark: Spark's settings; may hold secrets.
         transform: what changes the rows on their way to the sink; None: nothing.
         columns: which columns are read; None: the system's default ones.
-        is_open: whether the caller did not say how payloads are decoded, and no reader's windows do.
+        decoding_unknown: whether the caller did not say how payloads are decoded, and no reader's windows do.
 
     Raises:
         InvalidRequest: `write` without a sink, or an outage or a slack that is negative.
@@ -56,7 +58,7 @@ class Setup:
     spark: Mapping[str, Any] | None = field(default=None, repr=False)
     transform: str | None = None
     columns: tuple[str, ...] | None = None
-    is_open: bool = False
+    decoding_unknown: bool = False
 
     def __post_init__(self) -> None:
         if self.write and self.sink is None:

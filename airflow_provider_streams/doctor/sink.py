@@ -1,4 +1,4 @@
-"""The table: its catalog and store, its owner, its columns, and the room for its files."""
+"""The table: its catalog and store, its owner, its columns, and the free space for its files."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_provider_streams.connections.table_properties import properties_of
+from airflow_provider_streams.doctor.disk_space import SpaceNeed
 from airflow_provider_streams.doctor.finding import Finding, Notes
-from airflow_provider_streams.doctor.known_reader import DEFAULT_READER
-from airflow_provider_streams.doctor.room import Room
 from airflow_provider_streams.doctor.schema import planned
-from airflow_provider_streams.doctor.setup import Setup
+from airflow_provider_streams.doctor.setup import DEFAULT_READER, Setup
 from airflow_provider_streams.errors import StorageFull, StreamsError, TableOwnedByOther, TableUnavailable
 from airflow_provider_streams.errors.counts import counted
 from airflow_provider_streams.hooks.base import StreamHook
@@ -27,8 +26,8 @@ if TYPE_CHECKING:
     from airflow_provider_streams.lake.storage import Storage
     from airflow_provider_streams.lake.writer import Unseen
 
-_FREE: Final = "Free some room, or name another folder or bucket"
-_ROOM: Final = Room(none=8 * 1024**2, little=1024**3, advice=_FREE)
+_FREE: Final = "Free some space, or name another folder or bucket"
+_SPACE: Final = SpaceNeed(error_below=8 * 1024**2, warning_below=1024**3, advice=_FREE)
 _REACH: Final = "Check the sink's connection, its keys, and that catalog and store answer"
 _GRANT_CATALOG: Final = "Let this user write the catalog's database, or name another catalog in the sink's connection"
 _ONLY_SPARK: Final = "Read one window. With a Spark connection (--spark-conn-id), see also classes of the area spark"
@@ -127,7 +126,7 @@ def _columns(notes: Notes, setup: Setup, hook: StreamHook | None, state: TableSt
     if notes.failed("table") or state == "unseen":
         notes.skipped("columns", "the table could not be looked at")
         return
-    if setup.is_open:
+    if setup.decoding_unknown:
         notes.skipped("columns", "it is not said how values are decoded, and no reader's windows do", _SAY_HOW)
         return
     if setup.transform is not None:
@@ -167,7 +166,7 @@ def _room(notes: Notes, storage: Storage) -> None:
 
     free = free_bytes(storage)
     if free is not None:
-        _ROOM.judge(notes, storage.root, free)
+        _SPACE.judge(notes, storage.root, free)
 
 
 def _write(notes: Notes, setup: Setup, storage: Storage) -> None:

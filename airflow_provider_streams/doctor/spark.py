@@ -13,10 +13,10 @@ from typing import Any, Final
 from airflow_provider_streams.airflow_runtime import spark_launch
 from airflow_provider_streams.doctor.finding import Finding, Notes
 from airflow_provider_streams.errors import StreamsError, TaskCancelled
+from airflow_provider_streams.spark.launch.configured_classes import ADD_JAR
+from airflow_provider_streams.spark.launch.configured_files import missing_files
 from airflow_provider_streams.spark.launch.embedded import java_for, startable
 from airflow_provider_streams.spark.launch.java_search import NEEDED, OF_SETTING
-from airflow_provider_streams.spark.launch.named_classes import ADD_JAR
-from airflow_provider_streams.spark.launch.named_files import missing_files
 from airflow_provider_streams.spark.launch.preflight import SET_WORKERS_PYTHON
 from airflow_provider_streams.spark.launch.setting_rules import broken_rules
 from airflow_provider_streams.spark.launch.settings import JAVA_HOME, SparkSettings

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from airflow.sdk import BaseHook
 
 from airflow_provider_streams.connections.table_properties import properties_of
+from airflow_provider_streams.errors.counts import counted
 from airflow_provider_streams.hooks.testable_connection import TestableConnection
 from airflow_provider_streams.lake import connections
 from airflow_provider_streams.model.optional_dependencies import importing
@@ -44,20 +45,26 @@ class IcebergHook(TestableConnection, BaseHook):
             MissingDependency: pyiceberg is not installed.
             SinkError: the catalog cannot be used, or does not answer.
         """
+        return self._catalog(makes_tables=True)
+
+    def _catalog(self, *, makes_tables: bool) -> Catalog:
         with importing("iceberg"):
             from airflow_provider_streams.lake.iceberg.catalogs.catalog import catalog_of  # noqa: PLC0415 - optional
         connections.resolve_by(properties_of)
-        return catalog_of(self._sink())
+        return catalog_of(self._sink(), makes_tables=makes_tables)
 
     def _test(self) -> str:
-        """Whether the catalog lists its namespaces."""
-        catalog = self.get_conn()
+        """Whether the catalog lists its namespaces. A catalog in a database is not made for the test."""
+        catalog = self._catalog(makes_tables=False)
+        from airflow_provider_streams.lake.iceberg.catalogs.catalog import is_absent  # noqa: PLC0415 - optional
         from airflow_provider_streams.lake.iceberg.catalogs.catalog_errors import errors_of  # noqa: PLC0415 - optional
 
-        with errors_of(self._sink()):
-            found = catalog.list_namespaces()
         where = without_credentials(catalog.properties["uri"]) if "uri" in catalog.properties else catalog.name
-        return f"The catalog at {where} answers: it has {len(found)} namespaces."
+        with errors_of(self._sink()):
+            if is_absent(catalog):
+                return f"There is no catalog at {where} yet: the first landing makes it."
+            found = catalog.list_namespaces()
+        return f"The catalog at {where} answers: it has {counted(len(found), 'namespace')}."
 
     def _sink(self) -> IcebergSink:
         return _AnyTable("namespace.table", conn_id=self.conn_id)

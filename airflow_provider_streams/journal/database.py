@@ -26,9 +26,9 @@ from sqlalchemy.exc import (
 from airflow_provider_streams.errors import JournalError, JournalUnavailable, as_sentence
 from airflow_provider_streams.errors.databases import Meaning, meaning_of
 from airflow_provider_streams.journal import migrate
-from airflow_provider_streams.model.database_address import errors_of_driver, unescaped
-from airflow_provider_streams.model.database_drivers import passwords_of_environment
-from airflow_provider_streams.model.database_tls import with_tls
+from airflow_provider_streams.model.database.address import errors_of_driver, unescaped
+from airflow_provider_streams.model.database.drivers import passwords_of_environment
+from airflow_provider_streams.model.database.tls import with_tls
 from airflow_provider_streams.model.optional_dependencies import importing
 from airflow_provider_streams.redaction import redact, register_secret
 

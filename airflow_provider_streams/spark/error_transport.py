@@ -15,7 +15,9 @@ from airflow_provider_streams.errors import StreamsError, SystemUnavailable, Tas
 from airflow_provider_streams.redaction import redact
 from airflow_provider_streams.spark.launch import cancellation
 
-_SPOKEN = re.compile(r"^(?:\S*\.)?airflow_provider_streams\.errors\.(?P<name>\w+): (?P<message>.+?)\s*$", re.MULTILINE)
+_ERROR_LINE = re.compile(
+    r"^(?:\S*\.)?airflow_provider_streams\.errors\.(?P<name>\w+): (?P<message>.+?)\s*$", re.MULTILINE
+)
 
 
 def one_line(error: StreamsError) -> StreamsError:
@@ -48,7 +50,7 @@ def typed(error: BaseException, secrets: Iterable[str]) -> BaseException:
             return error
         return rebuild(type(error).__name__, safe, foreseeable=error.foreseeable)
     text = f"{type(error).__name__}: {error}"
-    if spoken := list(_SPOKEN.finditer(text)):
+    if spoken := list(_ERROR_LINE.finditer(text)):
         return rebuild(spoken[-1]["name"], redact(spoken[-1]["message"], hidden))
     if _is_lost_connection(error):
         return SystemUnavailable(

@@ -258,4 +258,9 @@ def test_doctor_examines_what_the_task_reads(streams, tmp_path, monkeypatch):
         "orders",
         ParquetSink(f"{tmp_path}/lake"),
     )
-    assert (setup.slack, setup.columns, setup.is_open, setup.write) == (timedelta(0), ("value", "number"), False, True)
+    assert (setup.slack, setup.columns, setup.decoding_unknown, setup.write) == (
+        timedelta(0),
+        ("value", "number"),
+        False,
+        True,
+    )

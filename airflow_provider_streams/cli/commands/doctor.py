@@ -109,7 +109,8 @@ def _of_arguments(args: Namespace) -> Setup:
         setup = replace(setup, spark_conn_id=args.spark_conn_id, spark=spark_of(args))
     with _argument("sink", "sink", _SINK_STEP):
         setup = replace(setup, sink=sink_of(args))
-    return with_known(setup, takes_slack=args.slack is None)
+    with _argument("journal", "reader", "Do what the message says, or name another reader with --reader"):
+        return with_known(setup, takes_slack=args.slack is None)
 
 
 def _of_task(args: Namespace) -> Setup:

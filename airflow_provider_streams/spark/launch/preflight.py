@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 from airflow_provider_streams.errors import PreflightFailed
 from airflow_provider_streams.model.optional_dependencies import require
-from airflow_provider_streams.spark.launch.named_classes import missing_classes
+from airflow_provider_streams.spark.launch.configured_classes import missing_classes
 from airflow_provider_streams.spark.launch.setting_rules import broken_rules
 from airflow_provider_streams.spark.launch.settings import SparkSettings
 from airflow_provider_streams.spark.launch.spark_home import same_version

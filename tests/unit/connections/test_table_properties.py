@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
+from contextlib import closing
 
 import pytest
 from pyiceberg.catalog import CatalogType
@@ -212,7 +214,7 @@ def test_the_connection_test_lists_the_catalogs_namespaces(connection, tmp_path)
     catalog = {"type": "sql", "uri": f"sqlite:///{tmp_path}/catalog.db", "warehouse": f"file://{tmp_path}"}
     hook = IcebergHook(connection(conn_type="iceberg", extra=catalog))
     hook.get_conn().create_namespace("shop")
-    assert hook.test_connection() == (True, "The catalog at sqlite://.. answers: it has 1 namespaces.")
+    assert hook.test_connection() == (True, "The catalog at sqlite://.. answers: it has 1 namespace.")
     connection(conn_type="iceberg", host="http://127.0.0.1:1", login="me", password="canary-57")
     works, said = hook.test_connection()
     assert not works
@@ -222,6 +224,21 @@ def test_the_connection_test_lists_the_catalogs_namespaces(connection, tmp_path)
     assert "canary-57" not in said
     connection(conn_type="iceberg", host="http://127.0.0.1:1", extra={"warehose": "x"})
     assert "did you mean 'warehouse'?" in hook.test_connection()[1]
+
+
+def test_the_connection_test_makes_no_catalog(connection, tmp_path):
+    file = tmp_path / "catalog.db"
+    catalog = {"type": "sql", "uri": f"sqlite:///{file}", "warehouse": f"file://{tmp_path}"}
+    hook = IcebergHook(connection(conn_type="iceberg", extra=catalog))
+    absent = (True, "There is no catalog at sqlite://.. yet: the first landing makes it.")
+    assert hook.test_connection() == absent
+    assert not file.exists()
+    with closing(sqlite3.connect(file)) as database:
+        database.execute("create table others (number integer)")
+        assert hook.test_connection() == absent
+        assert database.execute("select name from sqlite_master").fetchall() == [("others",)]
+    hook.get_conn()
+    assert hook.test_connection() == (True, "The catalog at sqlite://.. answers: it has 0 namespaces.")
 
 
 def test_whoever_has_the_journal_open_can_ask(connection, airflow_home, monkeypatch):

@@ -75,10 +75,10 @@ def test_a_file_whose_folder_is_missing_is_an_error(tmp_path):
 def test_a_full_disk_is_an_error_before_and_after_the_journal_is_made(tmp_path, monkeypatch, free, level):
     monkeypatch.setattr(inspection, "free_bytes", lambda _: free)
     url = f"sqlite:///{tmp_path / 'journal.db'}"
-    assert judged(inspect_journal(url, NOW))["room"].level == level
+    assert judged(inspect_journal(url, NOW))["free space"].level == level
     Journal.open(url).close()
     found = judged(inspect_journal(url, NOW))
-    assert (found["room"].level, found["database"].level) == (level, "ok")
+    assert (found["free space"].level, found["database"].level) == (level, "ok")
 
 
 def test_an_input_output_error_on_a_full_disk_names_the_disk(tmp_path, monkeypatch):

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from airflow_provider_streams.doctor import sink as sinks
+from airflow_provider_streams.doctor.disk_space import SpaceNeed
 from airflow_provider_streams.doctor.finding import Notes
-from airflow_provider_streams.doctor.room import Room
 from airflow_provider_streams.doctor.setup import Setup
 from airflow_provider_streams.errors import InvalidRequest, StorageFull
 from airflow_provider_streams.lake import write_probe
@@ -76,7 +76,7 @@ def test_a_full_disk_is_named(tmp_path):
 @pytest.mark.parametrize(("free", "level"), [(0, "error"), (100 * 1024**2, "warning"), (10 * 1024**3, "ok")])
 def test_little_room_is_named_before_it_is_used_up(free, level):
     notes = Notes("sink")
-    Room(8 * 1024**2, 1024**3, "Free some").judge(notes, "file:///lake", free)
+    SpaceNeed(8 * 1024**2, 1024**3, "Free some").judge(notes, "file:///lake", free)
     assert notes.findings[0].level == level
     if level == "error":
         says = f"only {free:,} bytes are free on the file system of file:///lake, and at least 8,388,608 are needed"
@@ -146,8 +146,8 @@ def test_the_place_of_a_table_to_come_is_looked_at_and_written(lake, tmp_path, h
         catalog_of(sink).create_namespace("shop", {"location": f"file://{tmp_path}/elsewhere"})
     found = checked(Setup("fake", "fake_default", sink=sink, write=True))
     place = f"file://{tmp_path}/{'elsewhere' if has_location else 'lake/shop'}/orders/data"
-    assert (found["room"].level, found["write"].level) == ("ok", "ok")
-    assert found["room"].says.endswith(place)
+    assert (found["free space"].level, found["write"].level) == ("ok", "ok")
+    assert found["free space"].says.endswith(place)
     assert not (tmp_path / "lake").exists()
     with no_file_beyond(1000):
         assert checked(Setup("fake", "fake_default", sink=sink, write=True))["write"].level == "error"

@@ -8,7 +8,7 @@ from airflow_provider_streams.airflow_runtime import spark_launch
 from airflow_provider_streams.doctor import spark
 from airflow_provider_streams.errors import PreflightFailed, TaskCancelled
 from airflow_provider_streams.spark.launch import java_search
-from airflow_provider_streams.spark.launch.named_classes import named_classes
+from airflow_provider_streams.spark.launch.configured_classes import configured_classes
 
 FACTS = {"spark": "4.2.0", "java": "21.0.1", "pyspark": "4.2.0", "python": "/usr/bin/python3"}
 
@@ -160,4 +160,4 @@ def test_settings_name_the_classes_of_catalogs_and_extensions():
         "spark.app.name": "x",
     }
     catalog, extensions = "spark.sql.catalog.prod", "spark.sql.extensions"
-    assert [*named_classes(conf)] == [(catalog, "a.B"), (extensions, "c.D"), (extensions, "e.F")]
+    assert [*configured_classes(conf)] == [(catalog, "a.B"), (extensions, "c.D"), (extensions, "e.F")]

@@ -18,9 +18,9 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.lake.iceberg.catalogs.shared_snapshots import SharedSnapshots
 from airflow_provider_streams.lake.iceberg.files.file_io import VendedCredentialsFileIO
-from airflow_provider_streams.model.database_address import errors_of_driver, unescaped
-from airflow_provider_streams.model.database_drivers import passwords_of_environment
-from airflow_provider_streams.model.database_tls import with_tls
+from airflow_provider_streams.model.database.address import errors_of_driver, unescaped
+from airflow_provider_streams.model.database.drivers import passwords_of_environment
+from airflow_provider_streams.model.database.tls import with_tls
 from airflow_provider_streams.redaction import register_secret
 
 _TABLES = 2

@@ -17,7 +17,7 @@ MACHINE_PASSWORDS: Final = {
     **dict.fromkeys(("mysqldb", "mariadbconnector"), ("MYSQL_PWD",)),
 }
 """Per driver the variables by which an address without a password gets the machine's."""
-_FILES: Final = ("PGPASSFILE",)
+_PASSWORD_FILE_VARIABLES: Final = ("PGPASSFILE",)
 _HOLDS_PASSWORD: Final = re.compile(
     r"^(?!ssl).*(pass|pwd|secret)|^(read_)?default_(file|group)$|^option_files$", re.IGNORECASE
 )
@@ -62,7 +62,7 @@ def has_own_password(url: URL) -> bool:
 def passwords_of_environment(url: URL) -> Iterator[str]:
     """Passwords in variables that the driver of an address may send."""
     for variable in MACHINE_PASSWORDS.get(driver_of(url), ()):
-        if variable not in _FILES and (password := os.environ.get(variable)):
+        if variable not in _PASSWORD_FILE_VARIABLES and (password := os.environ.get(variable)):
             yield password
 
 

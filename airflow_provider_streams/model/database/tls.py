@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.model.database_address import with_clear_options
-from airflow_provider_streams.model.database_drivers import (
+from airflow_provider_streams.model.database.address import with_clear_options
+from airflow_provider_streams.model.database.drivers import (
     DEMANDS_TLS,
     LIBPQ,
     MACHINE_PASSWORDS,

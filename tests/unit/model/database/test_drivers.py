@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import make_url
 
-from airflow_provider_streams.model.database_drivers import passwords_of_environment
+from airflow_provider_streams.model.database.drivers import passwords_of_environment
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import make_url
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.model.database_address import errors_of_driver, unescaped, with_clear_options
+from airflow_provider_streams.model.database.address import errors_of_driver, unescaped, with_clear_options
 
 POSTGRES = "postgresql+psycopg://me:canary-4711@db:5432/lake"
 MYSQL = "mysql+pymysql://me:canary-4711@db/x"

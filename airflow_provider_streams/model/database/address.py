@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.model.database_drivers import ABOUT_TLS, LIBPQ, driver_of
+from airflow_provider_streams.model.database.drivers import ABOUT_TLS, LIBPQ, driver_of
 
 if TYPE_CHECKING:
     from sqlalchemy import URL
@@ -23,7 +23,15 @@ _FLAGS: Final = ("ssl_disabled", "ssl_check_hostname")
 _PLAIN_WORD: Final = re.compile(r"[\w.-]+")
 _WHOLE_ADDRESSES: Final = ("conninfo", "dsn")
 """Options of Postgres' drivers that hold others."""
-_FILES: Final = ("ssl_ca", "ssl_capath", "ssl_cert", "ssl_key", "read_default_file", "option_files", "default_file")
+_PATHS: Final = (
+    "ssl_ca",
+    "ssl_capath",
+    "ssl_cert",
+    "ssl_key",
+    "read_default_file",
+    "option_files",
+    "default_file",
+)
 _PATH_OR_MORE: Final = re.compile(r"[/?#]")
 
 
@@ -103,6 +111,6 @@ def _says_nothing(name: str, value: str) -> bool:
 
 def _files(url: URL) -> Iterator[tuple[str, str]]:
     """The options that name a file, with its path."""
-    for name in _FILES:
+    for name in _PATHS:
         value = url.query.get(name, ())
         yield from ((name, file) for file in ((value,) if isinstance(value, str) else value))

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import make_url
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.model.database_tls import with_tls
+from airflow_provider_streams.model.database.tls import with_tls
 
 POSTGRES = "postgresql+psycopg://me:canary-4711@db:5432/lake"
 

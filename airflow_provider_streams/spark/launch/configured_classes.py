@@ -19,7 +19,7 @@ ADD_JAR: Final = (
 )
 
 
-def named_classes(conf: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def configured_classes(conf: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """The settings, each with a class that it names. Pure."""
     for name, value in conf.items():
         if _CATALOG.fullmatch(name) or name == _EXTENSIONS:
@@ -38,7 +38,7 @@ def missing_classes(spark: SparkSession) -> list[str]:
     loader = context._jvm.java.lang.Thread.currentThread().getContextClassLoader()  # noqa: SLF001 - PySpark has no public name
     return [
         f"Spark has no class {one}, which the setting {name} names"
-        for name, one in named_classes(dict(context.getConf().getAll()))
+        for name, one in configured_classes(dict(context.getConf().getAll()))
         if not _has(loader, one)
     ]
 

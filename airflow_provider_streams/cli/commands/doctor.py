@@ -90,7 +90,7 @@ def setup_of(args: Namespace, refused: list[Finding]) -> Setup:
         with _argument("connection", "task", "Correct --dag-id, --task-id and what goes with them"):
             setup = _of_task(args)
     else:
-        setup = _of_arguments(args)
+        setup = _of_arguments(args, refused)
     with _argument("sink", "sink", _SINK_STEP):
         setup = replace(setup, write=args.write)
     if args.slack is not None:
@@ -99,7 +99,7 @@ def setup_of(args: Namespace, refused: list[Finding]) -> Setup:
     return replace(setup, **_schedule(args, refused))
 
 
-def _of_arguments(args: Namespace) -> Setup:
+def _of_arguments(args: Namespace, refused: list[Finding]) -> Setup:
     asked = bool(args.source[1:] or args.topic or args.pattern or args.scope)
     with _argument("connection", "source", "Correct the name of the source, and its options"):
         system = args.source[0] if args.source else _system_of(args.conn_id)
@@ -109,8 +109,12 @@ def _of_arguments(args: Namespace) -> Setup:
         setup = replace(setup, spark_conn_id=args.spark_conn_id, spark=spark_of(args))
     with _argument("sink", "sink", _SINK_STEP):
         setup = replace(setup, sink=sink_of(args))
-    with _argument("journal", "reader", "Do what the message says, or name another reader with --reader"):
-        return with_known(setup, takes_slack=args.slack is None)
+    try:
+        with _argument("schema", "reader", "Do what the message says, or name another reader with --reader"):
+            return with_known(setup, takes_slack=args.slack is None)
+    except _Refused as one:
+        refused.append(one.finding)
+        return setup
 
 
 def _of_task(args: Namespace) -> Setup:

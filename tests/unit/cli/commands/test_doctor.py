@@ -7,7 +7,10 @@ import json
 import pytest
 
 from airflow_provider_streams.cli.commands import doctor
+from airflow_provider_streams.connections.journal import open_journal
+from airflow_provider_streams.doctor import known_reader
 from airflow_provider_streams.doctor.finding import Finding, report_of
+from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.schema.payload import Utf8
 from airflow_provider_streams.model.sinks.sink import ParquetSink
 
@@ -124,6 +127,21 @@ def test_a_wrong_schedule_or_outage_fails_its_own_check_alone(streams, capsys, o
     assert len({one["area"] for one in found}) > 2, "the other areas were examined"
 
 
+def test_a_reader_whose_windows_so_far_cannot_be_used_fails_the_area_schema_alone(streams, monkeypatch, capsys):
+    def stored(*_):
+        raise InvalidRequest("its windows were decoded in a way that this release does not know")
+
+    monkeypatch.setattr(known_reader, "stored_landing", stored)
+    with open_journal():
+        pass
+    status(streams, "fake", "numbers", "--reader", "nightly", "--json")
+    found = json.loads(capsys.readouterr().out)["findings"]
+    (failed,) = [one for one in found if one["area"] == "schema"]
+    assert (failed["check"], failed["level"]) == ("reader", "error")
+    assert "this release does not know" in failed["says"]
+    assert len({one["area"] for one in found}) > 2, "the other areas were examined"
+
+
 def test_texts_name_options_of_the_command_line(streams, monkeypatch, capsys):
     advice = "Set value='auto' for columns (widen=True adds some); on_decode_error='quarantine' lands the others"
     said = report_of("numbers", [Finding("schema", "columns", "warning", "write=True was not given", advice)])
@@ -198,14 +216,14 @@ def test_what_is_left_open_is_as_the_readers_windows_had_it(streams, examined, l
     status(streams, "fake", "numbers", "--reader", "nightly")
     for setup in examined:
         assert setup.source.value == Utf8()
-        assert (setup.is_open, setup.slack.seconds, setup.columns) == (False, 7, ("value", "_key"))
+        assert (setup.decoding_unknown, setup.slack.seconds, setup.columns) == (False, 7, ("value", "_key"))
         assert setup.sink == ParquetSink(str(landed))
 
 
 def test_arguments_count_more_than_the_readers_windows(streams, examined, landed):
     status(streams, "fake", "numbers", "--path", str(landed), "--slack", "9", "--value-format", "bytes")
     (setup,) = examined
-    assert (setup.source.value.format, setup.is_open, setup.slack.seconds) == ("bytes", False, 9)
+    assert (setup.source.value.format, setup.decoding_unknown, setup.slack.seconds) == ("bytes", False, 9)
 
 
 def test_no_format_is_assumed_where_nothing_says_one(streams, tmp_path, capsys):

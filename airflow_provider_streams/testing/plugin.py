@@ -65,7 +65,7 @@ def pulsar_namespace(pulsar_server: PulsarServer) -> Iterator[str]:
     except httpx.HTTPStatusError as refused:
         # Rarely, a broker with transactions cannot finish the deletion of a topic, as it waits for its own topic of
         # snapshots (apache/pulsar#26431 has one cause), and refuses all further ones until it is restarted. That is
-        # no fault of the test, and nobody else uses this name.
+        # no fault of the test, and no other test uses this name.
         if "Topic is already fenced" not in str(refused):
             raise
 

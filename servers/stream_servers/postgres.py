@@ -15,6 +15,8 @@ from stream_servers.debian import find_program, unprivileged_user
 from stream_servers.process import LOOPBACK
 
 USER = "streams"
+_PROTOCOL = 3 << 16
+_ASKS_PASSWORD = b"R"
 _PACKAGED = Path("/usr/lib/postgresql")
 _REMEDY = (
     "Install it (Debian, Ubuntu: apt-get install postgresql; macOS: brew install postgresql) "
@@ -74,11 +76,12 @@ class PostgresServer(Server):
         return {**super().environment(), "HOME": str(self.home)}
 
     def is_ready(self) -> bool:
-        """It answers a request for TLS, which it does once it accepts connections."""
-        ssl_request = (8).to_bytes(4, "big") + (80877103).to_bytes(4, "big")
+        """It asks a user for a password: while it starts or recovers, it answers with an error."""
+        user = b"user\0" + USER.encode() + b"\0\0"
+        startup = (8 + len(user)).to_bytes(4, "big") + _PROTOCOL.to_bytes(4, "big") + user
         with socket.create_connection((LOOPBACK, self.port["sql"]), timeout=5) as connection:
-            connection.sendall(ssl_request)
-            return connection.recv(1) in {b"N", b"S"} and "ready to accept connections" in self.log_text()
+            connection.sendall(startup)
+            return connection.recv(1) == _ASKS_PASSWORD
 
 
 def find_postgres(program: str) -> str:

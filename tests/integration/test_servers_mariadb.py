@@ -1,7 +1,6 @@
 """A real MariaDB: reachable with its password alone, on loopback alone, not run by root."""
 
 import pwd
-import subprocess
 from pathlib import Path
 
 import pymysql
@@ -9,6 +8,7 @@ import pytest
 import sqlalchemy
 
 from stream_servers import MariaDBServer, PackageMissing, mariadb
+from tests.integration.listening import addresses_of_port
 
 pytestmark = pytest.mark.postgres
 
@@ -18,11 +18,7 @@ def test_it_listens_on_loopback_for_its_account_and_root_does_not_run_it():
         owner = Path(f"/proc/{server.pid}").stat().st_uid
         assert owner != 0
         assert server.user is None or pwd.getpwuid(owner).pw_name == server.user
-        listening = subprocess.run(["ss", "-Hltn"], capture_output=True, text=True, check=True).stdout
-        port = f":{server.port['sql']}"
-        assert [line.split()[3] for line in listening.splitlines() if line.split()[3].endswith(port)] == [
-            f"127.0.0.1{port}"
-        ]
+        assert addresses_of_port(server.port["sql"]) == ["127.0.0.1"]
         wrong = sqlalchemy.make_url(server.url).set(password="wrong")
         with pytest.raises(pymysql.OperationalError, match="Access denied"):
             pymysql.connect(host=wrong.host, port=wrong.port, user=wrong.username, password=wrong.password)

@@ -2,7 +2,6 @@
 
 import os
 import pwd
-import subprocess
 from pathlib import Path
 
 import psycopg
@@ -10,6 +9,7 @@ import pytest
 import sqlalchemy
 
 from stream_servers import PackageMissing, PostgresServer, postgres
+from tests.integration.listening import addresses_of_port
 
 pytestmark = pytest.mark.postgres
 
@@ -33,11 +33,7 @@ def test_data_outlives_a_crash_and_root_does_not_run_it():
         owner = Path(f"/proc/{server.pid}").stat().st_uid
         assert owner != 0
         assert pwd.getpwuid(owner).pw_name == server.user or owner == os.geteuid()
-        listening = subprocess.run(["ss", "-Hltn"], capture_output=True, text=True, check=True).stdout
-        here = [
-            line.split()[3] for line in listening.splitlines() if line.split()[3].endswith(f":{server.port['sql']}")
-        ]
-        assert here == [f"127.0.0.1:{server.port['sql']}"]
+        assert addresses_of_port(server.port["sql"]) == ["127.0.0.1"]
         with psycopg.connect(url) as connection:
             connection.execute("create table kept as select 42 as answer")
         server.kill()

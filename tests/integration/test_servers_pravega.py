@@ -1,6 +1,5 @@
 """Real Pravega and Schema Registry servers: ready, on the ports they name, guarded where asked."""
 
-import subprocess
 from pathlib import Path
 
 import httpx
@@ -8,6 +7,7 @@ import pytest
 
 from stream_servers import QUICK_START, PravegaServer
 from stream_servers.java import run_java
+from tests.integration.listening import places_of
 
 pytestmark = [pytest.mark.pravega, pytest.mark.slow]
 
@@ -30,13 +30,6 @@ public class Peer {
 """
 
 
-def listening(pid: int) -> dict[int, str]:
-    """The address of every port a process listens on."""
-    told = subprocess.run(["ss", "-Hltnp"], capture_output=True, text=True, check=True).stdout
-    addresses = (line.split()[3] for line in told.splitlines() if f"pid={pid}," in line)
-    return {int(port): host for host, _, port in (address.rpartition(":") for address in addresses)}
-
-
 @pytest.fixture
 def peer(tmp_path):
     source = tmp_path / "Peer.java"
@@ -45,7 +38,7 @@ def peer(tmp_path):
 
 
 def test_it_listens_on_loopback_where_it_can(pravega_server):
-    addresses = listening(pravega_server.pid)
+    addresses = dict(places_of(pravega_server.pid))
     for name in ("zookeeper", "segment_store", "segment_store_rest"):
         assert "127.0.0.1" in addresses[pravega_server.port[name]], name
     # The controller has no setting for its address.
@@ -95,4 +88,4 @@ def flags(properties):
 def test_the_schema_registry_answers(schema_registry_server):
     answer = httpx.get(f"{schema_registry_server.url}/v1/groups", params={"namespace": "n"})
     assert answer.json()["groups"] == {}
-    assert set(listening(schema_registry_server.pid)) == set(schema_registry_server.port.values())
+    assert {port for port, _ in places_of(schema_registry_server.pid)} == set(schema_registry_server.port.values())

@@ -1,6 +1,5 @@
 """A real Pulsar broker: what its settings promise, and that data outlives a crash."""
 
-import subprocess
 from pathlib import Path
 
 import httpx
@@ -10,14 +9,9 @@ import pytest
 from airflow_provider_streams.testing.plugin import LEDGER_ENTRIES
 from stream_servers import QUICK_START, PulsarServer, wait_until
 from stream_servers.java import run_java
+from tests.integration.listening import places_of
 
 pytestmark = [pytest.mark.pulsar, pytest.mark.slow]
-
-
-def listening(pid: int) -> list[str]:
-    """The addresses a process listens on."""
-    told = subprocess.run(["ss", "-Hltnp"], capture_output=True, text=True, check=True).stdout
-    return [line.split()[3] for line in told.splitlines() if f"pid={pid}," in line]
 
 
 def connect(server, patience_seconds=60, **login):
@@ -50,8 +44,7 @@ def ledgers(server, topic):
 
 
 def test_it_listens_on_loopback_alone_and_on_the_ports_it_names(pulsar_server):
-    addresses = listening(pulsar_server.pid)
-    assert sorted(addresses) == sorted(f"127.0.0.1:{port}" for port in pulsar_server.port.values())
+    assert places_of(pulsar_server.pid) == sorted((port, "127.0.0.1") for port in pulsar_server.port.values())
 
 
 def test_an_ordinary_topic_crosses_ledgers_and_keeps_them(pulsar_server, pulsar_namespace):

@@ -1,7 +1,5 @@
 """A real store and catalog: reachable with its account alone, on loopback alone, silent to the outside, and durable."""
 
-import subprocess
-
 import httpx
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -10,6 +8,7 @@ from pyiceberg.catalog import load_catalog
 
 from airflow_provider_streams.lake.storage import Storage
 from stream_servers import SeaweedMissing, SeaweedServer, seaweed
+from tests.integration.listening import places_of
 
 pytestmark = [pytest.mark.lake, pytest.mark.slow]
 
@@ -38,9 +37,7 @@ def test_a_wrong_key_is_refused(seaweed_server):
 
 def test_data_outlives_a_crash_and_nothing_leaves_the_machine():
     with SeaweedServer(tls=True) as server:
-        listening = subprocess.run(["ss", "-Hltnp"], capture_output=True, text=True, check=True).stdout
-        own = [line.split()[3] for line in listening.splitlines() if f"pid={server.pid}," in line]
-        assert sorted(own) == sorted(f"127.0.0.1:{port}" for port in server.port.values())
+        assert places_of(server.pid) == sorted((port, "127.0.0.1") for port in server.port.values())
         told = server.command()
         assert "-master.telemetry=false" in told
         assert not any(server.secret_key in word for word in told)

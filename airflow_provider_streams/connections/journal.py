@@ -33,9 +33,11 @@ DRIVERS = {
     "postgres": "postgresql+psycopg",
     "postgresql": "postgresql+psycopg",
     "mysql": "mysql+pymysql",
+    "mariadb": "mysql+pymysql",
     "sqlite": "sqlite",
 }
 """Connection type to SQLAlchemy driver."""
+_WAIT = "timeout"
 
 
 def open_journal(conn_id: str | None = None) -> Journal:
@@ -101,11 +103,11 @@ def _keep() -> timedelta | None:
 def _embedded_url(conn_id: str) -> str:
     refuse_unreadable(conn_id)  # another journal than the named one would know of no window
     home = Path(os.environ.get("AIRFLOW_HOME", "~/airflow")).expanduser()
-    return f"sqlite:///{home / 'streams_journal.db'}"
+    return _sqlite_url(conn_id, str(home / "streams_journal.db"), {})
 
 
 def _connection_url(connection: Connection, conn_id: str, extra: Mapping[str, object]) -> str:
-    from sqlalchemy.engine import URL  # noqa: PLC0415
+    from sqlalchemy.engine import URL  # noqa: PLC0415 - SQL when used
 
     driver = DRIVERS.get((connection.conn_type or "").lower())
     if driver is None:
@@ -114,11 +116,13 @@ def _connection_url(connection: Connection, conn_id: str, extra: Mapping[str, ob
             f"the journal needs one of: {', '.join(sorted(DRIVERS))}"
         )
     if driver == "sqlite":
-        return f"sqlite:///{connection.host or connection.schema or ''}"
+        return _sqlite_url(conn_id, connection.host or connection.schema or "", extra)
     if connection.password and not connection.login:
         raise half_given(conn_id, "password", "login")
     host, port = host_and_port(conn_id, connection.host, connection.port)
     query = {name: _text(conn_id, name, value) for name, value in extra.items() if value is not None}
+    if host and host.startswith("/"):
+        query, host, port = {**query, **_socket(conn_id, driver, host, port, query)}, None, None
     check_database_options(conn_id, query.items())
     url = URL.create(
         driver,
@@ -130,6 +134,36 @@ def _connection_url(connection: Connection, conn_id: str, extra: Mapping[str, ob
         query=query,
     )
     return url.render_as_string(hide_password=False)
+
+
+def _sqlite_url(conn_id: str, file: str, extra: Mapping[str, object]) -> str:
+    from sqlalchemy.engine import URL, make_url  # noqa: PLC0415 - as above
+
+    query = {name: _text(conn_id, name, value) for name, value in extra.items() if value is not None}
+    if unknown := sorted(query.keys() - {_WAIT}):
+        raise InvalidRequest(
+            f"connection {conn_id!r}: a journal in SQLite has no option {unknown[0]!r} in its extra: it has {_WAIT} "
+            "alone, the seconds that it waits for other writers"
+        )
+    text = URL.create("sqlite", database=file, query=query).render_as_string()
+    if file and make_url(text).database != file:  # SQLAlchemy before 2.1 cannot write such a path
+        raise InvalidRequest(
+            f"connection {conn_id!r}: with this SQLAlchemy, the path {file} would name another file: choose one "
+            "without '?', '#' and '%'"
+        )
+    return text
+
+
+def _socket(conn_id: str, driver: str, path: str, port: int | None, query: Mapping[str, str]) -> dict[str, str]:
+    """The options that give a driver the path of a socket: hosts of addresses have no slashes."""
+    name = "host" if driver.startswith("postgresql") else "unix_socket"
+    if query.get(name, path) != path:
+        raise InvalidRequest(
+            f"connection {conn_id!r}: its host is the socket {path}, and its extra names another {name}: give one of "
+            "them"
+        )
+    # of Postgres, the port is a part of the socket's name
+    return {name: path, **({"port": str(port)} if port and name == "host" else {})}
 
 
 def _text(conn_id: str, name: str, value: object) -> str:

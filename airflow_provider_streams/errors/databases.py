@@ -37,6 +37,9 @@ _NO_TLS: Final = Meaning(
     advice="Switch TLS on at the server. If the password may travel in clear, write sslmode=disable (MySQL: "
     "ssl_disabled=true) into the options of the database's address, or into the extra of the journal's connection.",
 )
+_WRONG_LOGIN: Final = Meaning(passes=False, advice="Correct user and password in the connection.")
+_LOGIN_FAILED: Final = re.compile("password authentication failed|no password supplied")
+"""What Postgres and its library say while they connect, where its drivers give no code."""
 _TLS_LACKS: Final = re.compile("SSL (is|was) required")
 """What drivers of Postgres and MySQL say of a server without it, without a code of its own."""
 _FULL: Final = Meaning(passes=True, advice="Free some room on its disk.")
@@ -51,11 +54,18 @@ _SQLITE: Final = {
     sqlite3.SQLITE_FULL: _FULL,
 }
 """By primary result code (https://www.sqlite.org/rescode.html)."""
-_SQLSTATE: Final = {"25006": _READ_ONLY, "42501": _NO_GRANT, "53100": _FULL}
+_SQLSTATE: Final = {
+    "25006": _READ_ONLY,
+    "28000": _WRONG_LOGIN,
+    "28P01": _WRONG_LOGIN,
+    "42501": _NO_GRANT,
+    "53100": _FULL,
+}
 """Of PostgreSQL (https://www.postgresql.org/docs/current/errcodes-appendix.html)."""
 _MYSQL: Final = {
     1021: _FULL,
     1044: _NO_GRANT,
+    1045: _WRONG_LOGIN,
     1142: _NO_GRANT,
     1143: _NO_GRANT,
     1290: _READ_ONLY,
@@ -75,6 +85,8 @@ def meaning_of(error: BaseException, file: str = "") -> Meaning | None:
     if not isinstance(error, sqlite3.Error):
         if _TLS_LACKS.search(str(error)):
             return _NO_TLS
+        if _LOGIN_FAILED.search(str(error)):
+            return _WRONG_LOGIN
         return _SQLSTATE.get(str(getattr(error, "sqlstate", ""))) or _MYSQL.get(_number_of(error))
     # the primary code is the last byte of an extended one; errors of the module itself have none
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF

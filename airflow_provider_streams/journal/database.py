@@ -27,7 +27,7 @@ from airflow_provider_streams.errors import JournalError, JournalUnavailable, as
 from airflow_provider_streams.errors.databases import Meaning, meaning_of
 from airflow_provider_streams.journal import migrate
 from airflow_provider_streams.model.database.address import errors_of_driver, unescaped
-from airflow_provider_streams.model.database.drivers import passwords_of_environment
+from airflow_provider_streams.model.database.drivers import passwords_elsewhere
 from airflow_provider_streams.model.database.tls import with_tls
 from airflow_provider_streams.model.optional_dependencies import importing
 from airflow_provider_streams.redaction import redact, register_secret
@@ -68,7 +68,7 @@ class Database:
         self.name = self._url.set(query={}).render_as_string(hide_password=True)
         """The URL without password and options, for messages."""
         _check_dialect(self._url)
-        for password in passwords_of_environment(self._url):
+        for password in passwords_elsewhere(self._url):
             register_secret(password)
         self._engine = _engine(with_tls(self._url, f"the journal {self.name}"), f"the journal {self.name}")
         self._ready = False
@@ -261,7 +261,7 @@ def _in_memory(url: URL) -> bool:
 
 def _timeout(url: URL, backend: str, driver: str) -> dict[str, int]:
     if backend == "sqlite":
-        return {"timeout": BUSY_SECONDS}
+        return {} if "timeout" in url.query else {"timeout": BUSY_SECONDS}
     if driver in _CONNECT_TIMEOUT and "connect_timeout" not in url.query:
         return {"connect_timeout": CONNECT_SECONDS}
     return {}

@@ -77,7 +77,7 @@ def errors_of_driver(url: URL, database: str) -> Iterator[None]:
         yield
     except (ConnectionError, TimeoutError):  # of the network
         raise
-    except (TypeError, ValueError, OSError) as error:
+    except (TypeError, ValueError, AttributeError, LookupError, OSError) as error:
         lacking = [f"{name}={file}" for name, file in _files(url) if not Path(file).expanduser().exists()]
         advice = f"there is no file {', '.join(lacking)}" if lacking else "correct or remove what this names"
         raise InvalidRequest(

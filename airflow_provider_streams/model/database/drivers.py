@@ -39,6 +39,10 @@ _DECIDING: Final = {
 }
 """Those that do. With any other of these drivers' options, the server decides."""
 
+_ODBC: Final = "odbc_connect"
+"""An option that is a connection string of its own: `Driver={..};Server=..;Uid=..;Pwd=..`."""
+_ODBC_OPTION: Final = re.compile(r"(?P<name>[^;={}]+)=\s*(?P<value>\{(?:[^}]|\}\})*\}|[^;]*)")
+
 _DEFAULT_DRIVERS: Final = {"postgresql": "psycopg"}
 """Of addresses that name none."""
 
@@ -51,19 +55,37 @@ def driver_of(url: URL) -> str:
 def decides_tls(url: URL, driver: str) -> bool:
     """Whether an address says how TLS is used."""
     decides = _DECIDING.get(driver, ABOUT_TLS)
-    return any(decides.search(f"{name}={value}") for name, value in url.query.items())
+    return any(decides.search(f"{name}={value}") for name, value in _options(url))
 
 
 def has_own_password(url: URL) -> bool:
     """Whether an address has a password, or names a file that may have one."""
-    return bool(url.password) or any(value and _HOLDS_PASSWORD.search(name) for name, value in url.query.items())
+    return bool(url.password) or any(value and _HOLDS_PASSWORD.search(name) for name, value in _options(url))
 
 
-def passwords_of_environment(url: URL) -> Iterator[str]:
-    """Passwords in variables that the driver of an address may send."""
+def passwords_elsewhere(url: URL) -> Iterator[str]:
+    """Passwords that the driver of an address may send, other than the address's own and its options'.
+
+    They are in variables of the environment, or within a connection string of ODBC.
+    """
     for variable in MACHINE_PASSWORDS.get(driver_of(url), ()):
         if variable not in _PASSWORD_FILE_VARIABLES and (password := os.environ.get(variable)):
             yield password
+    yield from (value for name, value in _of_odbc(url) if value and _HOLDS_PASSWORD.search(name))
+
+
+def _options(url: URL) -> Iterator[tuple[str, object]]:
+    """The options of an address, with those in a connection string of ODBC."""
+    yield from url.query.items()
+    yield from _of_odbc(url)
+
+
+def _of_odbc(url: URL) -> Iterator[tuple[str, str]]:
+    given = next((value for name, value in url.query.items() if name.lower() == _ODBC), "")
+    for text in (given,) if isinstance(given, str) else given:
+        for found in _ODBC_OPTION.finditer(text):
+            value = found["value"]
+            yield found["name"].strip(), value[1:-1].replace("}}", "}") if value.startswith("{") else value.strip()
 
 
 def stays_on_machine(url: URL, driver: str) -> bool:

@@ -16,8 +16,9 @@ from pyiceberg.table import TableProperties
 
 from airflow_provider_streams.errors import SinkError
 
+_PAGE_SIZE = "rest-page-size"
 _OF_CATALOG = (
-    *("uri", "oauth2-server-uri", "token", "warehouse", "prefix", "namespace-separator", "rest-page-size"),
+    *("uri", "oauth2-server-uri", "token", "warehouse", "prefix", "namespace-separator", _PAGE_SIZE),
     *("view-endpoints-supported", "scan-planning-mode"),
 )
 _OF_STORES = {
@@ -40,6 +41,7 @@ _PATTERN = re.compile(r"header\.(x-[\w-]+|polaris-realm)|adls\.sas-token(-expire
 
 _SENT = re.compile(r"[!-~]+([ \t]+[!-~]+)*")
 """What the value of a header may be."""
+_COUNT = re.compile("[1-9][0-9]{0,8}")
 _TOKEN = re.compile("[!-~]+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -68,7 +70,10 @@ def accepted(where: str, answered: Mapping[str, Any]) -> dict[str, str]:
 def _text(where: str, name: str, value: Any) -> str:
     if isinstance(value, Mapping | list):
         raise SinkError(where, f"its answer sets {name} to a structure, and not to a text: correct the catalog")
-    return value if isinstance(value, str) else json.dumps(value)
+    text = value if isinstance(value, str) else json.dumps(value)
+    if name == _PAGE_SIZE and not _COUNT.fullmatch(text):
+        raise SinkError(where, f"its answer sets {name} to {text!r}, which is no number of names: correct the catalog")
+    return text
 
 
 def check_sendable(where: str, properties: Mapping[str, Any]) -> None:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
+from pydantic import ValidationError
 from pyiceberg.exceptions import (
     CommitStateUnknownException,
     ServerError,
@@ -49,6 +50,7 @@ _OTHER = ("SSLError", "ProxyError")
 """Kinds of `requests.ConnectionError` whose own words say more."""
 _REASON = re.compile(r"\[Errno -?\d+\] ([^)\"']+)")
 """What the operating system says, in the words of urllib3."""
+_MOST_FAULTS = 3
 _WRONG_PROPERTIES = re.compile("Could not parse table property|Unsupported metrics mode")
 """What pyiceberg says of values in a table's properties."""
 
@@ -68,7 +70,8 @@ def errors_of(sink: IcebergSink, *, uses_vended_credentials: bool = False) -> It
         raise failure_of(str(sink), words, error, uses_vended_credentials=uses_vended_credentials) from error
     except Exception as error:
         kind = TableUnavailable if _is_passing(error) else SinkError
-        raise kind(str(sink), words_of(error) + _help_for(error)) from error
+        words = _misread(error) if isinstance(error, ValidationError) else words_of(error)
+        raise kind(str(sink), words + _help_for(error)) from error
 
 
 def _unanswered(error: OSError) -> str:
@@ -86,6 +89,18 @@ def _unanswered(error: OSError) -> str:
     return (
         f"the catalog{where} does not answer: {why}. Check host, port and TLS of the sink's connection, that the "
         "catalog runs, and firewalls in between"
+    )
+
+
+def _misread(error: ValidationError) -> str:
+    """An answer that pyiceberg cannot read, as a sentence: pydantic's own words quote it."""
+    found = [
+        ": ".join([*filter(None, [".".join(map(str, one["loc"]))]), as_clause(plain(one["msg"]))])
+        for one in error.errors(include_url=False, include_context=False, include_input=False)
+    ]
+    return (
+        f"an answer is not as Iceberg's REST protocol has it ({'; '.join(found[:_MOST_FAULTS])}): see that the "
+        "connection's address is the catalog's, and that no proxy and no login page answers in its place"
     )
 
 

@@ -19,7 +19,7 @@ from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.lake.iceberg.catalogs.shared_snapshots import SharedSnapshots
 from airflow_provider_streams.lake.iceberg.files.file_io import VendedCredentialsFileIO
 from airflow_provider_streams.model.database.address import errors_of_driver, unescaped
-from airflow_provider_streams.model.database.drivers import passwords_of_environment
+from airflow_provider_streams.model.database.drivers import passwords_elsewhere
 from airflow_provider_streams.model.database.tls import with_tls
 from airflow_provider_streams.redaction import register_secret
 
@@ -47,7 +47,7 @@ class SharedSqlCatalog(SharedSnapshots, VendedCredentialsFileIO, SqlCatalog):
             url, database = _url_of(name, uri), f"catalog {name!r}"
             if makes_tables:
                 _make_file(url)
-            for password in passwords_of_environment(url):
+            for password in passwords_elsewhere(url):
                 register_secret(password)
             if (safe := with_tls(url, database)) != url:
                 properties[URI] = safe.render_as_string(hide_password=False)

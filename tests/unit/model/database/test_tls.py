@@ -88,6 +88,8 @@ def test_what_an_address_says_of_tls_counts(address):
         "sqlite:////data/catalog.db",
         "sqlite+pysqlcipher://:secret@/catalog.db",
         "mssql+pyodbc://db/x",
+        "mssql+pyodbc:///?odbc_connect=Server%3Ddb%3BTrusted_Connection%3Dyes",
+        "mssql+pyodbc:///?odbc_connect=Server%3Ddb%3BUid%3Dme%3BPwd%3Dsecret%3BEncrypt%3Dno",  # the user's word
     ],
 )
 def test_nothing_is_demanded_where_no_password_travels(address):
@@ -125,6 +127,8 @@ def test_a_password_with_a_driver_whose_tls_is_not_known_is_refused(scheme):
         "mysql+mysqlconnector://me@db/x?password1=canary-4711",
         "mysql+mysqlconnector://me:canary-4711@db/x?ssl_disabled=false",
         "mariadb+mariadbconnector://me@db/x?default_file=/run/my.cnf",
+        "mssql+pyodbc:///?odbc_connect=Driver%3D%7BODBC+18%7D%3BServer%3Ddb%3BUid%3Dme%3BPwd%3Dcanary-4711",
+        "mysql+pyodbc:///?ODBC_Connect=DRIVER%3Dx%3B+PASSWORD+%3D+%7Bcanary-4711%3Bssl%3D1%7D",
     ],
 )
 def test_a_file_or_another_option_with_a_password_counts_as_one(address):

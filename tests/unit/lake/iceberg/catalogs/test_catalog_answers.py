@@ -534,3 +534,13 @@ def test_a_part_of_a_vended_key_is_refused_by_name(half, own):
             catalog.load_table(SINK.table)
     assert "canary" not in str(caught.value)
     assert next(iter(half)) in str(caught.value)
+
+
+@pytest.mark.parametrize("size", ["-1", "0", "1e9", 10**12, "many"])
+def test_a_page_size_that_is_no_number_is_the_catalogs_fault(size):
+    with (
+        answering(config={"overrides": {"rest-page-size": size}}) as server,
+        given("lake", rest(server, token="own")),
+        pytest.raises(SinkError, match=r"its answer sets rest-page-size to .*correct the catalog"),
+    ):
+        catalog_of(SINK)

@@ -17,6 +17,8 @@ from botocore.exceptions import (
     ProfileNotFound,
     ReadTimeoutError,
 )
+from pydantic import ValidationError
+from pyiceberg.catalog.rest import TableResponse
 from pyiceberg.exceptions import CommitStateUnknownException, TooManyRequestsError
 from thrift.transport.TTransport import TTransportException
 
@@ -35,6 +37,12 @@ def answer(code: str, status: int = 400) -> ClientError:
     return ClientError(told, "GetTable")
 
 
+def no_table() -> ValidationError:
+    with pytest.raises(ValidationError) as raised:
+        TableResponse.model_validate_json("<html>Log in</html>")
+    return raised.value
+
+
 @pytest.mark.parametrize(
     ("error", "kind", "said"),
     [
@@ -51,6 +59,7 @@ def answer(code: str, status: int = 400) -> ClientError:
         (ProfileNotFound(profile="prod"), SinkError, "variable AWS_PROFILE or the extra glue.profile-name"),
         (TooManyRequestsError("later"), TableUnavailable, "TooManyRequestsError: later"),
         (CommitStateUnknownException("502"), TableUnavailable, "CommitStateUnknownException: 502"),
+        (no_table(), SinkError, r"an answer is not as Iceberg's REST protocol has it \(Invalid JSON: .*no login page"),
         (KeyError("DatabaseList"), SinkError, "KeyError: 'DatabaseList'$"),
     ],
     ids=lambda given: type(given).__name__ if isinstance(given, Exception) else "",

@@ -29,7 +29,7 @@ NOW = datetime.now(UTC).replace(minute=30, second=0, microsecond=0)
 PATIENCE = 400_000
 """Milliseconds for one action in the browser: for hangs alone, as a busy machine takes a minute."""
 CANARY = "canary-51fe07aa"
-"""In every connection's password and extras, and in the journal's address."""
+"""In every connection's password and extras, and in the password of the journal's."""
 PASSWORD = "a password of a test"
 USERS = {"admin": "admin", "shopkeeper": "viewer", "newcomer": "viewer", "stranger": "viewer"}
 """See `rights.py` for what they may read."""
@@ -132,7 +132,7 @@ def _answers(server: ApiServer) -> bool:
 
 
 def _environment(home: Path) -> dict[str, str]:
-    journal = {"conn_type": "sqlite", "host": str(home / "journal.db"), "password": CANARY, "extra": {"key": CANARY}}
+    journal = {"conn_type": "sqlite", "host": str(home / "journal.db"), "password": CANARY}
     unreachable = {"admin_url": "http://127.0.0.1:1", "request_timeout_seconds": 2}
     secret = {"port": 1, "password": CANARY}
     pulsar = {"conn_type": "pulsar", "host": "pulsar://127.0.0.1", **secret, "extra": unreachable}

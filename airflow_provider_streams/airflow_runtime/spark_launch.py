@@ -78,8 +78,10 @@ def launch(job: JobSpec, conn_id: str | None = None, settings: SparkSettings | N
     return [one if isinstance(one, Landed) else one.without(hidden) for one in results]
 
 
-def examine(conn_id: str, settings: SparkSettings | None = None) -> dict[str, Any]:
+def examine(conn_id: str | None, settings: SparkSettings | None = None) -> dict[str, Any]:
     """What driver and executors of a connection's Spark have, by one small job, see `preflight.examine`.
+
+    Without a connection, a process of its own runs it, and starts Spark as a task would.
 
     Raises:
         TaskCancelled: it did not end in `EXAMINE_SECONDS`.

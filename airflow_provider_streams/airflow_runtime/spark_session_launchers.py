@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import subprocess
+import sys
+import tempfile
 import threading
 import time
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from airflow_provider_streams.errors import StreamsError
+from airflow_provider_streams.lake.process_lock import ProcessLock
 from airflow_provider_streams.model.sinks.untouched import table_untouched
 from airflow_provider_streams.spark.launch import cancellation, effective_settings, preflight
 from airflow_provider_streams.spark.launch.lazy_session import LazySession
+from airflow_provider_streams.spark.launch.program_result import read_result
+from airflow_provider_streams.spark.launch.session_start import await_answer
 from airflow_provider_streams.spark.launch.settings import JAVA_HOME, SparkSettings
 
 if TYPE_CHECKING:
@@ -23,6 +31,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+_EXAMINE = "airflow_provider_streams.spark.launch.examine_program"
 _STOP_SECONDS = 3.0
 """Less than Airflow gives a task that it ends."""
 _AGAIN_SECONDS = 0.5
@@ -58,22 +67,8 @@ class SessionLauncher:
             self._session = None
             self._over.set()
 
-    def examine(self) -> dict[str, Any]:
-        """See `Launcher`."""
-        session = self._session = self._open()
-        try:
-            cancellation.check()
-            return preflight.examine(session)
-        finally:
-            self._session = None
-            self._over.set()
-
     def _connect(self, job: JobSpec) -> SparkSession:
         """The session that a job runs on."""
-        raise NotImplementedError
-
-    def _open(self) -> SparkSession:
-        """A session for any job."""
         raise NotImplementedError
 
     def stop(self) -> None:
@@ -116,6 +111,7 @@ class EmbeddedLauncher(SessionLauncher):
 
     def __init__(self, settings: SparkSettings) -> None:
         super().__init__(settings)
+        self._child: subprocess.Popen[str] | None = None
         with suppress(StreamsError):  # raised where Spark starts, which may not be needed
             self.secrets = effective_settings.of_embedded(settings, SparkSettings())[0].secrets
 
@@ -128,8 +124,34 @@ class EmbeddedLauncher(SessionLauncher):
         check_parts(self._settings)
         return cast("SparkSession", LazySession(partial(self._start, quick_start=True)))
 
-    def _open(self) -> SparkSession:
-        return self._start(quick_start=True)
+    def examine(self) -> dict[str, Any]:
+        """See `Launcher`. The job runs in a process of its own: a read in this one may have other settings."""
+        with tempfile.TemporaryDirectory(prefix="streams-job-") as folder:  # mode 0700
+            wanted, settings, result = (Path(folder) / name for name in ("wanted", "settings.json", "result.json"))
+            settings.touch(mode=0o600)
+            settings.write_text(json.dumps({"conf": {**self._settings.conf}, "origins": {**self._settings.origins}}))
+            files = ["--lifeline", wanted, "--embedded", settings, "--result", result]
+            with ProcessLock(wanted).held():
+                self._child = subprocess.Popen(  # noqa: S603 - this package
+                    [sys.executable, "-m", _EXAMINE, *map(str, files)],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    text=True,
+                    errors="replace",
+                )
+                said, _ = self._child.communicate()
+            if self._child.returncode:
+                for line in filter(None, said.splitlines()):
+                    _log.info("%s", line)
+            found: dict[str, Any] = read_result(result, "the small job")["found"]
+            return found
+
+    def stop(self) -> None:
+        """See `Launcher`."""
+        if self._child is not None:
+            self._child.kill()
+        super().stop()
 
     def _start(self, *, quick_start: bool) -> SparkSession:
         from airflow_provider_streams.spark.launch.embedded import embedded_session  # noqa: PLC0415 - as above
@@ -167,6 +189,16 @@ class ConnectLauncher(SessionLauncher):
     def _leave(self, session: SparkSession) -> None:
         session.client.close()
 
+    def examine(self) -> dict[str, Any]:
+        """See `Launcher`."""
+        session = self._session = self._open()
+        try:
+            cancellation.check()
+            return preflight.examine(session)
+        finally:
+            self._session = None
+            self._over.set()
+
     def _connect(self, job: JobSpec) -> SparkSession:  # noqa: ARG002 - any job
         session = self._open()
         preflight.settle(session, self._where)
@@ -181,6 +213,7 @@ class ConnectLauncher(SessionLauncher):
         session: SparkSession = SparkSession.builder.remote(
             SparkConnectHook(self._conn_id).get_connection_url()
         ).getOrCreate()
+        await_answer(session, self._where)
         preflight.check_driver(session)
         if self._settings.secrets:
             _log.warning(

@@ -6,21 +6,25 @@ import importlib.util
 import json
 import logging
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterator, Mapping
+from io import IOBase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_streams.connections.extra import extra_of
-from airflow_provider_streams.errors import InvalidRequest, PreflightFailed
-from airflow_provider_streams.model.sinks.untouched import mark_untouched
+from airflow_provider_streams.errors import InvalidRequest, PreflightFailed, SystemUnavailable
 from airflow_provider_streams.spark.launch import cancellation, effective_settings, spark_home, variables
 from airflow_provider_streams.spark.launch.java_home_for_spark import spark_java_home
 from airflow_provider_streams.spark.launch.java_search import JavaMissing, find_java
+from airflow_provider_streams.spark.launch.program_result import explains_failure, read_result
 from airflow_provider_streams.spark.launch.settings import JAVA_HOME, SparkSettings
+from airflow_provider_streams.spark.launch.submit_output import reason_in
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection
@@ -47,6 +51,9 @@ except ModuleNotFoundError as error:
 sys.exit(main())
 """
 """What spark-submit runs. Without the modules that the program needs, it says so where the program's answer goes."""
+_MOST_LINES = 2_000
+"""Of the end of spark-submit's output: a trace of Java, or a report of packages, has hundreds."""
+_STATUS = re.compile(r"Error code is: (-?\d+)")
 _JOB, _EXAMINE = "spark_submit_program", "examine_program"
 """The programs that spark-submit may run."""
 
@@ -62,7 +69,9 @@ class SubmitLauncher:
         self._settings = effective_settings.of_submitted(settings, home, deploy_mode)
         self.secrets = self._settings.secrets
         self._is_local = is_local(connection)
+        self._connection = connection
         self._hook: Any = None
+        self._output: deque[str] = deque(maxlen=_MOST_LINES)
 
     def run(self, job: JobSpec) -> list[WindowResult]:
         """See `Launcher`."""
@@ -72,7 +81,7 @@ class SubmitLauncher:
             files = _Files(Path(folder), _JOB)
             files.write(job.to_json(), self._settings)
             self._submit(files, job.title, job)
-            return results_from_json(_answer(files.result)["results"])
+            return results_from_json(read_result(files.result, "spark-submit")["results"])
 
     def examine(self) -> dict[str, Any]:
         """See `Launcher`."""
@@ -80,11 +89,13 @@ class SubmitLauncher:
             files = _Files(Path(folder), _EXAMINE)
             files.write({}, self._settings)
             self._submit(files, "streams doctor")
-            found: dict[str, Any] = _answer(files.result)["found"]
+            found: dict[str, Any] = read_result(files.result, "spark-submit")["found"]
             return found
 
     def _submit(self, files: _Files, title: str, job: JobSpec | None = None) -> None:
         """Run the driver program to its end; raises only if it did not write why it failed."""
+        from airflow.providers.common.compat.sdk import AirflowException  # noqa: PLC0415 - tests of others need no Airflow
+
         from airflow_provider_streams.lake.process_lock import ProcessLock  # noqa: PLC0415 - as above
 
         self._hook = self._hook_for(title, files)
@@ -92,18 +103,38 @@ class SubmitLauncher:
             cancellation.check()  # the task may have been ended meanwhile
             with ProcessLock(files.wanted).held():  # spark-submit and its driver program outlive a killed task
                 self._hook.submit(str(files.program), env=self._environment(job))
-        except Exception:
-            if not _explains_failure(files.result):
+        except Exception as error:
+            if not explains_failure(files.result):
+                if isinstance(error, AirflowException):  # its words are the command
+                    raise self._ended(error) from None
                 raise
         finally:
             self._hook = None
 
+    def _ended(self, error: Exception) -> SystemUnavailable:
+        """Spark-submit failed, and the driver program wrote nothing: it was killed, or never started."""
+        status = _STATUS.search(str(error))
+        said = f"spark-submit ended with status {status[1]}" if status else "spark-submit failed"
+        reason = reason_in(self._output)
+        why = f" ({reason})" if reason else ""
+        return SystemUnavailable(
+            f"the Spark of connection {self._conn_id!r}", f"{said}{why}. Spark's own messages above may say more"
+        )
+
     def _hook_for(self, title: str, files: _Files) -> Any:
+        check_kubernetes(self._conn_id, self._connection)
         from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook  # noqa: PLC0415 - optional
 
         from airflow_provider_streams.spark.launch.py_files import executor_archive  # noqa: PLC0415 - as above
 
-        return SparkSubmitHook(
+        output = self._output
+        output.clear()
+
+        class Hook(SparkSubmitHook):
+            def _process_spark_submit_log(self, itr: Iterator[str]) -> None:
+                super()._process_spark_submit_log(_remembered(itr, output))
+
+        return Hook(
             conn_id=self._conn_id,
             name=self._settings.conf.get("spark.app.name") or title,
             properties_file=str(files.properties),
@@ -132,6 +163,31 @@ class SubmitLauncher:
         if folder:
             environment["PYTHONPATH"] = os.pathsep.join(filter(None, [environment.get("PYTHONPATH"), folder]))
         return environment
+
+
+def _remembered(lines: Any, output: deque[str]) -> Iterator[str]:
+    """The lines, which `output` then has as well. Their pipe is closed at the end: the provider's hook does not."""
+    for line in lines:
+        output.append(line)
+        yield line
+    if isinstance(lines, IOBase):
+        lines.close()
+
+
+def check_kubernetes(conn_id: str, connection: Connection) -> None:
+    """Check for the package without which Airflow's hook fails with a `NameError`; raises `PreflightFailed`."""
+    on_kubernetes = connection.conn_type == "k8s" or (connection.host or "").startswith("k8s:")
+    if not on_kubernetes:
+        return
+    try:
+        is_missing = importlib.util.find_spec("airflow.providers.cncf.kubernetes") is None
+    except ModuleNotFoundError:  # its parent
+        is_missing = True
+    if is_missing:
+        raise PreflightFailed(
+            f"connection {conn_id!r} is of a Spark on Kubernetes, for which Airflow's Spark provider needs another "
+            "package. Run: pip install apache-airflow-providers-cncf-kubernetes"
+        )
 
 
 def _deploy_mode(conn_id: str, extra: Mapping[str, Any]) -> str | None:
@@ -240,30 +296,3 @@ def _folder_of(transform: str | None) -> str | None:
         return None
     origin = Path(found.origin)
     return str(origin.parent.parent if found.submodule_search_locations else origin.parent)
-
-
-def _explains_failure(result_file: Path) -> bool:
-    """Whether the job wrote why it failed, or why each of its windows did."""
-    if not result_file.exists():
-        return False
-    result = json.loads(result_file.read_text())
-    return "error" in result or all("failure" in one for one in result.get("results", ()))
-
-
-def _answer(result_file: Path) -> dict[str, Any]:
-    """The result that the driver program wrote.
-
-    Raises:
-        StreamsError: that it failed as a whole.
-    """
-    from airflow_provider_streams.spark.error_transport import rebuild  # noqa: PLC0415 - as above
-
-    if not result_file.exists():
-        raise PreflightFailed("spark-submit ended without an error and without a result: see its output above")
-    result: dict[str, Any] = json.loads(result_file.read_text())
-    if error := result.get("error"):
-        failure = rebuild(error["type"], error["message"], foreseeable=error.get("foreseeable", False))
-        if error["untouched"]:
-            mark_untouched(failure)
-        raise failure
-    return result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 from airflow_provider_streams.doctor import stream as streams
 from airflow_provider_streams.doctor.airflow import check_airflow
@@ -14,10 +15,11 @@ from airflow_provider_streams.doctor.setup import Setup
 from airflow_provider_streams.doctor.sink import check_sink
 from airflow_provider_streams.doctor.spark import check_spark
 from airflow_provider_streams.doctor.stream import Stream
-from airflow_provider_streams.errors import StreamsError
+from airflow_provider_streams.redaction import redact
 
 Progress = Callable[[Area], None]
 """Called before each area is examined."""
+_UNEXPECTED: Final = "A read will probably fail alike. Report this with the message, for doctor should name a cause"
 Check = Callable[[], list[Finding]]
 
 
@@ -74,14 +76,13 @@ def _skipped(area: Area, why: str) -> list[Finding]:
 
 def _guarded(area: Area, check: Check) -> list[Finding]:
     """The findings of an area; an error that none of its checks expects is one as well."""
+    notes = Notes(area)
     try:
-        return check()
-    except StreamsError as error:
-        notes = Notes(area)
-        notes.error(area, f"{type(error).__name__}: {error}", "Follow the message")
-        return notes.findings
+        with notes.failing(area, "Follow the message"):
+            return check()
     except ImportError as error:
-        notes = Notes(area)
         extras = "Install the package with the extras that `pip install` names in the guide Install"
         notes.error(area, f"a module is missing: {error}", extras)
-        return notes.findings
+    except Exception as error:  # noqa: BLE001 - a report without the other areas helps less
+        notes.error(area, redact(f"{type(error).__name__}: {error}"), _UNEXPECTED)
+    return notes.findings

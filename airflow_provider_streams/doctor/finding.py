@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, get_args
 
-from airflow_provider_streams.errors import StreamsError
+from airflow_provider_streams.errors import MissingDependency, StreamsError
 
 Level = Literal["ok", "warning", "error", "skipped"]
 """`skipped`: the check needs another one that failed, or something that the caller did not name."""
@@ -18,6 +18,8 @@ Area = Literal["airflow", "connection", "grants", "clock", "retention", "schema"
 AREAS: Final[tuple[Area, ...]] = get_args(Area)
 OK, WARNINGS, ERRORS = 0, 1, 2
 """Exit statuses."""
+INSTALL: Final = "Run that command in the Python of Airflow's workers"
+"""The next step if a package is missing: the error has the command."""
 _VERSION: Final = 1
 """Of the JSON form."""
 
@@ -117,6 +119,8 @@ class Notes:
         """An error of this package that is raised inside becomes the finding."""
         try:
             yield
+        except MissingDependency as error:
+            self.error(check, str(error), INSTALL)
         except StreamsError as error:
             self.error(check, str(error), next_step)
 

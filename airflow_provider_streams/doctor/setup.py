@@ -35,7 +35,7 @@ class Setup:
         slack: how far publish times may be out of order.
         sink: where rows land; None: it is not examined.
         write: whether a file may be written to the sink's store, read back and removed.
-        spark_conn_id: a Spark connection, on which a small job then runs; None: Spark inside the task.
+        spark_conn_id: a Spark connection, whose Spark runs the small job; None: one as inside a task.
         spark: Spark's settings; may hold secrets.
         transform: what changes the rows on their way to the sink; None: nothing.
         columns: which columns are read; None: the system's default ones.

@@ -41,7 +41,7 @@ _GRANT_FOLDER: Final = "Let this user write there, or name another folder"
 
 
 def check_sink(setup: Setup, hook: StreamHook | None) -> list[Finding]:
-    """Installed packages, table, columns, room; and a file of ours, if it may be written.
+    """Installed packages, table, columns, free space; and a file of ours, if it may be written.
 
     Args:
         setup: names the sink.
@@ -149,19 +149,19 @@ def _store(notes: Notes, setup: Setup, writer: Any) -> None:
         if storage is None:
             _unknown_place(notes, setup)
             return
-        _room(notes, storage)
+        _free_space(notes, storage)
         _write(notes, setup, storage)
 
 
 def _unknown_place(notes: Notes, setup: Setup) -> None:
     where = "only Spark" if isinstance(setup.sink, TableSink) else "the catalog's server, once the table is made,"
-    unseen = "; so neither its room was looked at, nor a file written" if setup.write else ""
+    unseen = "; so neither its free space was looked at, nor a file written" if setup.write else ""
     notes.skipped(
         "store", f"{where} knows where the table's files are{unseen}", "Read one window, and see whether it lands"
     )
 
 
-def _room(notes: Notes, storage: Storage) -> None:
+def _free_space(notes: Notes, storage: Storage) -> None:
     from airflow_provider_streams.lake.write_probe import free_bytes  # noqa: PLC0415 - Arrow when used
 
     free = free_bytes(storage)

@@ -35,14 +35,19 @@ _NOT_THERE: Final = Meaning(  # a mount may come back
 _NO_TLS: Final = Meaning(
     passes=False,
     advice="Switch TLS on at the server. If the password may travel in clear, write sslmode=disable (MySQL: "
-    "ssl_disabled=true) into the options of the database's address, or into the extra of the journal's connection.",
+    "ssl_disabled=true) into the options of the database's address, or for the journal into its connection's extra.",
 )
 _WRONG_LOGIN: Final = Meaning(passes=False, advice="Correct user and password in the connection.")
+_NOT_ADMITTED: Final = Meaning(
+    passes=False,
+    advice="Correct user and password in the connection, or let the server admit this user from this host (Postgres: "
+    "pg_hba.conf).",
+)
 _LOGIN_FAILED: Final = re.compile("password authentication failed|no password supplied")
 """What Postgres and its library say while they connect, where its drivers give no code."""
 _TLS_LACKS: Final = re.compile("SSL (is|was) required")
 """What drivers of Postgres and MySQL say of a server without it, without a code of its own."""
-_FULL: Final = Meaning(passes=True, advice="Free some room on its disk.")
+_FULL: Final = Meaning(passes=True, advice="Free some space on its disk.")
 
 SQLITE_NEEDS: Final = 1024**2
 """Bytes that must be free on the disk of a SQLite file: it and its helper files grow by pages, not to megabytes."""
@@ -56,7 +61,7 @@ _SQLITE: Final = {
 """By primary result code (https://www.sqlite.org/rescode.html)."""
 _SQLSTATE: Final = {
     "25006": _READ_ONLY,
-    "28000": _WRONG_LOGIN,
+    "28000": _NOT_ADMITTED,
     "28P01": _WRONG_LOGIN,
     "42501": _NO_GRANT,
     "53100": _FULL,

@@ -218,6 +218,11 @@ _ONE_KIND = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs"}
 _LOCATION = re.compile(r"(?:([A-Za-z][\w+.-]*):)?(?://([^/]*))?(.*)", re.DOTALL)
 
 
+def is_known(location: str) -> bool:
+    """Whether there is a file system for an address as metadata write it."""
+    return (_LOCATION.fullmatch(location)[1] or "file").lower() in _SCHEMES  # type: ignore[index]  # matches all texts
+
+
 def plain_location(location: str) -> str:
     """One spelling for all that engines use: `file:/x` and `/x` are `file:///x`, `s3a://b/x` is `s3://b/x`."""
     scheme, host, path = _LOCATION.fullmatch(location).groups()  # type: ignore[union-attr]  # matches all texts

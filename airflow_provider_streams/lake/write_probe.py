@@ -10,7 +10,7 @@ from typing import Final
 import pyarrow.fs as pafs
 
 from airflow_provider_streams.errors import SinkError, write_access
-from airflow_provider_streams.errors.write_access import nearest_folder, why_not_writable
+from airflow_provider_streams.errors.write_access import why_no_folder
 from airflow_provider_streams.lake.storage import Storage
 
 PREFIX: Final = "_streams-doctor-"
@@ -24,7 +24,7 @@ def write_probe(storage: Storage) -> str:
     A folder that is missing is made, and removed with the file.
 
     Raises:
-        StorageFull: there is no room for it.
+        StorageFull: there is no space for it.
         SinkError: it cannot be written, read or removed.
     """
     system, root = storage.open()
@@ -48,7 +48,7 @@ def write_probe(storage: Storage) -> str:
 
 
 def free_bytes(storage: Storage) -> int | None:
-    """The room on the file system of a folder, or of the nearest one that exists; None: it has no such limit."""
+    """The free bytes on the file system of a folder, or of the nearest one that exists; None: it has no such limit."""
     if not storage.is_local:
         return None
     return write_access.free_bytes(Path(storage.open()[1]))
@@ -58,8 +58,7 @@ def why_read_only(storage: Storage) -> str:
     """Why this user cannot write a table's folder, as far as that is known without writing; empty: nothing is known."""
     if not storage.is_local:
         return ""
-    folder = Path(storage.open()[1])
-    return why_not_writable(folder if folder.exists() else nearest_folder(folder))
+    return why_no_folder(Path(storage.open()[1]))
 
 
 def _first_missing(folder: Path) -> Path | None:

@@ -36,7 +36,7 @@ class StreamsDoctorOperator(RendersValues, BaseOperator):
         reader: whose windows and holds count (templated); None: any reader's holds.
         sink: where rows will land; its texts are templated. None: it is not checked.
         write: also write a file to the sink's store under a name of ours, read it back and remove it.
-        spark_conn_id: a Spark connection (templated), on which a small job runs; None: Spark inside the task.
+        spark_conn_id: a Spark connection (templated), whose Spark runs the small job; None: one as inside a task.
         spark: Spark's settings, as readers take them (templated).
         strict: whether warnings fail the task as well.
 

@@ -1,9 +1,10 @@
-"""What a small job of doctor sees of driver and executors, launched by spark-submit."""
+"""What a small job of doctor sees of driver and executors: by spark-submit, in a process of its own, over Connect."""
 
 from __future__ import annotations
 
 import json
 import os
+import socket
 import stat
 import sys
 from pathlib import Path
@@ -73,3 +74,40 @@ def test_a_class_of_a_catalog_whose_jar_is_missing_is_named(tmp_path: Path) -> N
     found = [one for one in check_spark("cluster", settings) if one.level == "error"]
     assert [one.check for one in found] == ["files", "classes"]
     assert "Spark has no class org.apache.iceberg.spark.SparkCatalog, which the setting" in found[1].says
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("settings", "check", "says"),
+    [
+        ({"packages": "com.example.nope:nope:1.0"}, "job", "com.example.nope#nope;1.0"),
+        ({"driver_memory": "4x"}, "job", "Invalid maximum heap size: -Xmx4x"),
+        ({"driver_memory": "512m", "conf": {"spark.executor.memory": "99"}}, "job", "Executor memory 99 must be"),
+        ({"driver_memory": "512m", "conf": {"spark.plugins": "com.example.Nope"}}, "job", "com.example.Nope"),
+    ],
+    ids=["a package", "a size", "too little memory", "a plugin"],
+)
+@pytest.mark.parametrize("conn_id", ["cluster", None])
+def test_what_keeps_spark_from_starting_is_named(conn_id, settings, check, says) -> None:
+    (found,) = [one for one in check_spark(conn_id, settings) if one.level == "error"]
+    assert (found.check, says in found.says) == (check, True), found.says
+
+
+@pytest.mark.slow
+def test_spark_in_the_task_is_examined_in_a_process_of_its_own() -> None:
+    conf = {"spark.sql.catalog.prod": "org.apache.iceberg.spark.SparkCatalog"}
+    (found,) = [one for one in check_spark(None, {"conf": conf}) if one.level == "error"]
+    assert "Spark has no class org.apache.iceberg.spark.SparkCatalog" in found.says
+    assert not [one for one in check_spark(None, None) if one.level == "error"], "other settings, in the same process"
+
+
+@pytest.mark.slow
+def test_a_master_and_a_connect_server_that_do_not_run_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    for kind, host in (("spark", "spark://127.0.0.1"), ("spark_connect", "127.0.0.1")):
+        monkeypatch.setenv("AIRFLOW_CONN_GONE", json.dumps({"conn_type": kind, "host": host, "port": port}))
+        (found,) = [one for one in check_spark("gone", None) if one.level == "error"]
+        assert found.check == "job"
+        assert "is not available" in found.says
+        assert found.next_step.startswith("See that this Spark runs")

@@ -200,6 +200,7 @@ class IcebergTable:
         namespace = tuple(self._sink.table.split("."))[:-1]
         with errors_of(self._sink):
             catalog = catalog_to_change(self._sink, self._catalog)
+            storage_to_come(catalog, self._sink.table)  # where it cannot be, no namespace is made either
             try:
                 catalog.create_namespace_if_not_exists(namespace)
             except Exception:

@@ -130,8 +130,8 @@ def _check_service(url: URL, database: str) -> None:
     if (url.query.get("service") or os.environ.get("PGSERVICE")) and not decides_tls(url, "psycopg"):
         raise InvalidRequest(
             f"{database}: {by} names a service of Postgres, which may hold a password, and nothing says whether it "
-            "travels with TLS: write sslmode (require, verify-full, ..) into the options of the address, or into the "
-            "extra of the journal's connection. It counts more than the service's"
+            "travels with TLS: write sslmode (require, verify-full, ..) into the options of the address, or for the "
+            "journal into its connection's extra. It counts more than the service's"
         )
 
 

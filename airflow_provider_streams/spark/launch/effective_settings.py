@@ -27,6 +27,8 @@ from airflow_provider_streams.spark.launch.submit_arguments import SubmitArgumen
 
 LOCAL: Final = re.compile(r"local(\[.*\]|-cluster\[.*\])?")
 """A master whose workers run on this machine."""
+OUR_ORIGIN: Final = "this package"
+"""Where a setting is written that no user wrote, see `SparkSettings.origins`."""
 _IN_THIS_PROCESS: Final = {"spark.submit.deployMode": "client", "spark.api.mode": "classic"}
 _IN_THE_TASK: Final = {
     "spark.master": LOCAL,
@@ -53,7 +55,8 @@ def of_embedded(
     home = spark_home(environment)
     files = _not_of_clusters(_files(arguments, home, environment), "Spark inside the task is local")
     found = given.over(arguments.settings).over(ours).over(files)
-    return SparkSettings(_IN_THIS_PROCESS).over(found), arguments
+    ours_alone = SparkSettings(_IN_THIS_PROCESS, dict.fromkeys(_IN_THIS_PROCESS, OUR_ORIGIN))
+    return ours_alone.over(found), arguments
 
 
 def of_submitted(

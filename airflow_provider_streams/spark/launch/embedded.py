@@ -8,15 +8,17 @@ import subprocess
 import sys
 import tempfile
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_streams.errors import PreflightFailed, as_clause, as_sentence
 from airflow_provider_streams.spark.launch import effective_settings, preflight, py4j_log, variables
+from airflow_provider_streams.spark.launch.effective_settings import OUR_ORIGIN
 from airflow_provider_streams.spark.launch.java_home_for_spark import spark_java_home
 from airflow_provider_streams.spark.launch.java_search import Java, JavaMissing, find_java
+from airflow_provider_streams.spark.launch.session_start import session_start
 from airflow_provider_streams.spark.launch.settings import JAVA_HOME, SparkSettings
 from airflow_provider_streams.spark.launch.submit_arguments import VARIABLE as ARGUMENTS
 from airflow_provider_streams.spark.launch.submit_arguments import SubmitArguments
@@ -34,7 +36,6 @@ _begun_with: dict[str, str] = {}
 """The user's settings when this process's session was started."""
 
 _ATTEMPTS = 3
-_OUR_ORIGIN = "this package"
 
 _OF_THE_JVM = (
     "spark.driver.memory",
@@ -103,13 +104,17 @@ def _start(given: SparkSettings, *, quick_start: bool) -> SparkSession:
     settings, arguments = effective(given, quick_start=quick_start)
     java = java_for(settings)
     _log.info("Spark's JVM runs on %s", java)
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - optional
+
     with _passed(given, settings, arguments) as conf:
         try:
-            session = _started(conf, java, settings)
+            _start_jvm(java, settings)
         except PreflightFailed as error:
             # PySpark forks for its JVM; next to gRPC threads (an open Pravega hook), some forks in a hundred die
             _log.warning("Spark's JVM ended as it started (%s): it is started once more", error.__cause__)
-            session = _started(conf, java, settings)
+            _start_jvm(java, settings)
+        with session_start("Spark in this process", _given(settings, settings.conf)):
+            session = SparkSession.builder.config(map={**conf}).getOrCreate()
     _begun_with.clear()
     _begun_with.update(given.conf)
     return session
@@ -122,42 +127,36 @@ def effective(given: SparkSettings, *, quick_start: bool = False) -> tuple[Spark
         PreflightFailed: see `effective_settings.of_embedded`.
     """
     ours = _ours(quick_start=quick_start)
-    return effective_settings.of_embedded(given, SparkSettings(ours, dict.fromkeys(ours, _OUR_ORIGIN)))
+    return effective_settings.of_embedded(given, SparkSettings(ours, dict.fromkeys(ours, OUR_ORIGIN)))
 
 
-def _started(conf: dict[str, str], java: Java, settings: SparkSettings) -> SparkSession:
-    from pyspark.errors import PySparkRuntimeError  # noqa: PLC0415 - optional
-    from pyspark.sql import SparkSession  # noqa: PLC0415
-
-    try:
-        _start_jvm(java)
-        return SparkSession.builder.config(map={**conf}).getOrCreate()
-    except PySparkRuntimeError as error:
-        _close_pipe(error)
-        said = as_clause(" ".join(str(error).split()))
-        given = "; ".join([*variables.of_the_jvm(), *_given_to_jvm(settings)])
-        raise PreflightFailed(
-            f"Spark does not start in this process ({said}) on {java}. Spark's own messages above say why"
-            f"{f'. It was given {given}' if given else ''}"
-        ) from error
+def _given(settings: SparkSettings, names: Iterable[str]) -> str:
+    """The variables and settings that Spark starts with, and where the user wrote them; empty: none."""
+    theirs = [name for name in names if name in settings.conf and settings.origin(name) != OUR_ORIGIN]
+    return "; ".join([*variables.of_the_jvm(), *(f"{name} of {settings.origin(name)}" for name in theirs)])
 
 
-def _given_to_jvm(settings: SparkSettings) -> list[str]:
-    """The settings that a JVM starts with, and where the user wrote them."""
-    theirs = [name for name in _OF_THE_JVM if name in settings.conf and settings.origin(name) != _OUR_ORIGIN]
-    return [f"{name} of {settings.origin(name)}" for name in theirs]
-
-
-def _start_jvm(java: Java) -> None:
-    """Start this process's JVM on that Java, if it has none yet."""
+def _start_jvm(java: Java, settings: SparkSettings) -> None:
+    """Start this process's JVM on that Java, if it has none yet; raises `PreflightFailed`."""
     from pyspark import SparkContext  # noqa: PLC0415 - as above
+    from pyspark.errors import PySparkRuntimeError  # noqa: PLC0415
     from pyspark.java_gateway import launch_gateway  # noqa: PLC0415
 
     with SparkContext._lock:  # noqa: SLF001 - as PySpark does where it starts one itself
-        if SparkContext._gateway is None:  # noqa: SLF001
-            arguments = _JvmArguments(JAVA_HOME=str(spark_java_home(java)))
+        if SparkContext._gateway is not None:  # noqa: SLF001
+            return
+        arguments = _JvmArguments(JAVA_HOME=str(spark_java_home(java)))
+        try:
             gateway = launch_gateway(None, arguments)  # type: ignore[no-untyped-call]
-            SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001
+        except PySparkRuntimeError as error:
+            _close_pipe(error)
+            said = as_clause(" ".join(str(error).split()))
+            given = _given(settings, _OF_THE_JVM)
+            raise PreflightFailed(
+                f"Spark does not start in this process ({said}) on {java}. Spark's own messages above say why"
+                f"{f'. It was given {given}' if given else ''}"
+            ) from error
+        SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001
 
 
 class _JvmArguments(dict[str, Any]):

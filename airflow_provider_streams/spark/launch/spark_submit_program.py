@@ -12,11 +12,13 @@ from typing import Any
 
 from airflow_provider_streams.errors import StreamsError
 from airflow_provider_streams.lake import process_lock
-from airflow_provider_streams.model.sinks.untouched import left_untouched
+from airflow_provider_streams.model.sinks.untouched import left_untouched, table_untouched
 from airflow_provider_streams.spark.job.job import run
 from airflow_provider_streams.spark.job.job_spec import JobSpec
 from airflow_provider_streams.spark.job.outcomes import results_to_json
 from airflow_provider_streams.spark.launch import preflight, py4j_log
+from airflow_provider_streams.spark.launch.program_result import error_result, write_result
+from airflow_provider_streams.spark.launch.session_start import session_start
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -39,11 +41,8 @@ def main(argv: list[str] | None = None) -> int:
     try:
         result = _main(json.loads(given.spec.read_text()))
     except StreamsError as error:
-        told = {"type": type(error).__name__, "message": str(error), "untouched": left_untouched(error)}
-        result = {"error": {**told, "foreseeable": error.foreseeable}}
-    draft = given.result.with_name(given.result.name + ".draft")
-    draft.write_text(json.dumps(result))
-    draft.rename(given.result)
+        result = error_result(error, untouched=left_untouched(error))
+    write_result(given.result, result)
     return 0 if any("landed" in one for one in result.get("results", ())) else 1
 
 
@@ -53,7 +52,8 @@ def _main(data: dict[str, Any]) -> dict[str, Any]:
     job = JobSpec.from_json(data, os.environ)
     for name in job.how.secret_environment():
         os.environ.pop(name)
-    spark = SparkSession.builder.getOrCreate()
+    with table_untouched(), session_start("Spark"):
+        spark = SparkSession.builder.getOrCreate()
     try:
         preflight.check_driver(spark)
         preflight.settle(spark, "the Spark of this job")

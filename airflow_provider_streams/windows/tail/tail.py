@@ -17,6 +17,7 @@ from airflow_provider_streams.errors import (
     IncompatibleSchemas,
     InvalidRequest,
     InvalidSchema,
+    MissingDependency,
     ProtocolError,
     UnplannedColumns,
 )
@@ -208,6 +209,8 @@ class Tail:
                         return _Found(tail, events[-count:], left, *problems[:1])
                 try:
                     events = _events(reading, system, piece, count) + events
+                except MissingDependency:
+                    raise
                 except (ProtocolError, InvalidRequest) as error:  # a malformed entry, or an encrypted one
                     if left.at_unit is not None and sum(span.entries for span in piece.spans) > 1:
                         step = 1  # to leave out nothing else

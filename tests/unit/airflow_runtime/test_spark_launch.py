@@ -17,7 +17,13 @@ from airflow.sdk import Connection
 
 from airflow_provider_streams.airflow_runtime import spark_launch as launchers
 from airflow_provider_streams.airflow_runtime import spark_session_launchers, spark_submit
-from airflow_provider_streams.errors import InvalidRequest, PreflightFailed, RedirectRefused, TaskCancelled
+from airflow_provider_streams.errors import (
+    InvalidRequest,
+    PreflightFailed,
+    RedirectRefused,
+    SystemUnavailable,
+    TaskCancelled,
+)
 from airflow_provider_streams.model.plan.plan import PlanRequest
 from airflow_provider_streams.model.plan.receipt import Receipt
 from airflow_provider_streams.model.sinks.landing import Landed
@@ -26,6 +32,7 @@ from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.spark.job import job
 from airflow_provider_streams.spark.job.job_spec import JobSpec, WindowSpec
 from airflow_provider_streams.spark.launch import embedded, java_search, preflight, spark_submit_program
+from airflow_provider_streams.spark.launch.program_result import read_result
 from airflow_provider_streams.spark.launch.settings import SparkSettings
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource, FakeSystem
 from tests.unit.spark.launch.test_spark_home import a_spark
@@ -47,7 +54,7 @@ def test_a_driver_program_whose_python_lacks_a_module_names_both(tmp_path: Path)
     with pytest.raises(
         PreflightFailed, match=r"the Spark driver program, .*, has no module \w+: install it there"
     ) as raised:
-        spark_submit._answer(files.result)
+        read_result(files.result, "spark-submit")
     assert left_untouched(raised.value)
 
 
@@ -75,7 +82,7 @@ def test_a_child_says_whether_it_left_the_table_untouched(monkeypatch, tmp_path,
     monkeypatch.setattr(spark_submit_program, "_main", fail)
     assert spark_submit_program.main(["--spec", str(given), "--result", str(result)]) == 1
     with pytest.raises(InvalidRequest, match="no quarantine") as caught:
-        spark_submit._answer(result)
+        read_result(result, "spark-submit")
     assert left_untouched(caught.value) == untouched
 
 
@@ -104,6 +111,25 @@ def spec() -> WindowSpec:
 def test_the_type_of_the_connection_decides(connections, conn_type: str, launcher: type) -> None:
     connections["c"] = connection(conn_type)
     assert type(launchers.launcher_for("c")) is launcher
+
+
+@pytest.mark.parametrize(("conn_type", "host"), [("k8s", "https://h"), ("spark", "k8s://https://h")])
+def test_kubernetes_needs_a_package_that_is_named(monkeypatch, conn_type: str, host: str) -> None:
+    monkeypatch.setattr(spark_submit.importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(PreflightFailed, match="pip install apache-airflow-providers-cncf-kubernetes"):
+        spark_submit.check_kubernetes("c", connection(conn_type, host))
+    spark_submit.check_kubernetes("c", connection("spark", "spark://k8s-master"))
+
+
+def test_the_reason_of_spark_submit_is_in_the_error(monkeypatch, tmp_path: Path, connections) -> None:
+    program = tmp_path / "spark-submit"
+    program.write_text("#!/bin/sh\necho 'Invalid maximum heap size: -Xmx4x'\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    connections["c"] = connection("spark", "local[1]")
+    monkeypatch.setenv("AIRFLOW_CONN_C", json.dumps({"conn_type": "spark", "host": "local[1]"}))
+    with pytest.raises(SystemUnavailable, match=r"connection 'c'.*status 1 \(Invalid maximum heap size: -Xmx4x\)"):
+        launchers.examine("c")
 
 
 def test_no_connection_means_spark_in_this_process() -> None:

@@ -7,7 +7,8 @@ import pytest
 from airflow_provider_streams.doctor import examination
 from airflow_provider_streams.doctor.finding import AREAS, Finding
 from airflow_provider_streams.doctor.setup import Setup
-from airflow_provider_streams.errors import InvalidRequest, SystemUnavailable
+from airflow_provider_streams.errors import InvalidRequest, MissingDependency, SystemUnavailable
+from airflow_provider_streams.redaction import register_secret
 from airflow_provider_streams.testing.fake import FakeSource
 
 SETUP = Setup("fake", "fake_default", FakeSource("numbers"))
@@ -65,3 +66,25 @@ def test_an_unexpected_error_of_one_area_ends_no_other(checks, error):
     found = levels()
     assert found["spark"] == "error"
     assert found["sink"] == "ok"
+
+
+def findings(area):
+    return [one for one in examination.examine(SETUP).findings if one.area == area]
+
+
+def test_an_error_that_no_check_expects_is_a_finding_without_secrets(checks):
+    register_secret("hunter2-and-more")
+    checks["spark"] = NameError("name 'kube_client' is not defined, hunter2-and-more")
+    (found,) = findings("spark")
+    assert found.level == "error"
+    assert found.says.startswith("NameError: name 'kube_client'")
+    assert "hunter2" not in found.says
+    assert "Report this" in found.next_step
+    assert findings("sink")[0].level == "ok", "the other areas are examined"
+
+
+def test_a_missing_package_has_its_command_and_where_to_run_it(checks):
+    checks["sink"] = MissingDependency("pyiceberg", "iceberg")
+    (found,) = findings("sink")
+    assert "pip install 'airflow-provider-streams[iceberg]'" in found.says
+    assert found.next_step == "Run that command in the Python of Airflow's workers"

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from airflow_provider_streams.airflow_runtime import spark_launch
 from airflow_provider_streams.doctor import spark
-from airflow_provider_streams.errors import PreflightFailed, TaskCancelled
+from airflow_provider_streams.errors import PreflightFailed, SystemUnavailable, TaskCancelled
 from airflow_provider_streams.spark.launch import java_search
 from airflow_provider_streams.spark.launch.configured_classes import configured_classes
+from airflow_provider_streams.spark.launch.configured_files import spill_folders
 
 FACTS = {"spark": "4.2.0", "java": "21.0.1", "pyspark": "4.2.0", "python": "/usr/bin/python3"}
+
+
+@pytest.fixture(autouse=True)
+def small_job(monkeypatch):
+    """What the small job of an examination does; at first it finds `FACTS`."""
+
+    def happens(act):
+        monkeypatch.setattr(spark_launch, "examine", lambda *_: act())
+
+    happens(lambda: FACTS)
+    return happens
 
 
 def checked(conn_id=None, settings=None):
@@ -64,14 +78,10 @@ def test_unknown_settings_are_an_error():
 
 
 @pytest.fixture
-def elsewhere(monkeypatch):
+def elsewhere(monkeypatch, small_job):
     """A Spark connection `cluster`, on which this happens."""
     monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", '{"conn_type": "spark", "host": "spark://master", "port": 7077}')
-
-    def happens(act):
-        monkeypatch.setattr(spark_launch, "examine", lambda *_: act())
-
-    return happens
+    return small_job
 
 
 def fail(error):
@@ -92,6 +102,7 @@ def test_a_small_job_says_what_executors_have(elsewhere):
         (PreflightFailed("the Python of Spark's workers, p, has no module pyarrow"), "executors", "Install pyarrow"),
         (PreflightFailed("Java 17 or newer is needed"), "Java", "[java]"),
         (TaskCancelled(), "executors", "free executors"),
+        (SystemUnavailable("the Spark", "all masters are unresponsive"), "job", "See that this Spark runs"),
         (PreflightFailed("something else"), "job", "Follow"),
     ],
 )
@@ -161,3 +172,41 @@ def test_settings_name_the_classes_of_catalogs_and_extensions():
     }
     catalog, extensions = "spark.sql.catalog.prod", "spark.sql.extensions"
     assert [*configured_classes(conf)] == [(catalog, "a.B"), (extensions, "c.D"), (extensions, "e.F")]
+
+
+def test_a_small_job_runs_without_a_connection_as_well(small_job):
+    found = checked()
+    assert found["executors"].says == "a small job ran: Spark 4.2.0 and its processes of this machine"
+    small_job(lambda: fail(PreflightFailed("Spark in this process does not start: no class com.example.Plugin")))
+    assert "com.example.Plugin" in checked()["job"].says
+    small_job(lambda: fail(TaskCancelled()))
+    assert "Spark fetches packages" in checked()["executors"].next_step
+
+
+def test_a_class_that_spark_in_the_task_lacks_is_an_error(small_job):
+    small_job(lambda: {**FACTS, "lacking": ["Spark has no class a.B, which the setting spark.sql.catalog.prod names"]})
+    assert checked()["classes"].level == "error"
+
+
+def test_a_folder_that_cannot_take_what_spark_spills_is_an_error(tmp_path):
+    (tmp_path / "file").touch()
+    found = checked(settings={"conf": {"spark.local.dir": f"{tmp_path}/file/spill"}})
+    assert found["scratch"].level == "error"
+    assert found["scratch"].says == f"{tmp_path}/file is no folder, and Spark spills to {tmp_path}/file/spill"
+    assert found["executors"].level == "skipped"
+
+
+def test_a_low_limit_of_open_files_is_a_warning(monkeypatch):
+    monkeypatch.setattr(spark.resource, "getrlimit", lambda _: (256, 4096))
+    found = checked()["open files"]
+    assert found.level == "warning"
+    assert "256 files" in found.says
+    assert "ulimit -n" in found.next_step
+    monkeypatch.setattr(spark.resource, "getrlimit", lambda _: (spark.resource.RLIM_INFINITY,) * 2)
+    assert "open files" not in checked()
+
+
+def test_spark_spills_where_variable_setting_or_java_say():
+    assert spill_folders({"spark.local.dir": "/a, /b"}.get, {}) == [Path("/a"), Path("/b")]
+    assert spill_folders({"spark.local.dir": "/a"}.get, {"SPARK_LOCAL_DIRS": "/c"}) == [Path("/c")]
+    assert spill_folders({}.get, {"TMPDIR": "/d"}) == [Path("/tmp")]  # noqa: S108 - Java's own

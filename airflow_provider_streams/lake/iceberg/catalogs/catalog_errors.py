@@ -51,6 +51,7 @@ _OTHER = ("SSLError", "ProxyError")
 _REASON = re.compile(r"\[Errno -?\d+\] ([^)\"']+)")
 """What the operating system says, in the words of urllib3."""
 _MOST_FAULTS = 3
+_REST = "pyiceberg.catalog.rest"
 _WRONG_PROPERTIES = re.compile("Could not parse table property|Unsupported metrics mode")
 """What pyiceberg says of values in a table's properties."""
 
@@ -93,14 +94,20 @@ def _unanswered(error: OSError) -> str:
 
 
 def _misread(error: ValidationError) -> str:
-    """An answer that pyiceberg cannot read, as a sentence: pydantic's own words quote it."""
+    """An answer or a file that pyiceberg cannot read, as a sentence: pydantic's own words quote it."""
     found = [
         ": ".join([*filter(None, [".".join(map(str, one["loc"]))]), as_clause(plain(one["msg"]))])
         for one in error.errors(include_url=False, include_context=False, include_input=False)
     ]
+    faults = "; ".join(found[:_MOST_FAULTS])
+    if _REST in _modules_of(error):
+        return (
+            f"an answer is not as Iceberg's REST protocol has it ({faults}): see that the connection's address is the "
+            "catalog's, and that no proxy and no login page answers in its place"
+        )
     return (
-        f"an answer is not as Iceberg's REST protocol has it ({'; '.join(found[:_MOST_FAULTS])}): see that the "
-        "connection's address is the catalog's, and that no proxy and no login page answers in its place"
+        f"what the catalog or a metadata file says is not as pyiceberg reads Iceberg's format ({faults}): see which "
+        "program wrote the table, and whether a newer pyiceberg reads it"
     )
 
 
@@ -128,17 +135,16 @@ def _help_for(error: Exception) -> str:
         return f": {meaning.advice}"
     if _WRONG_PROPERTIES.search(str(error)):
         return ": correct the properties of the table (commit.manifest.*, write.metadata.metrics.*)"
-    if isinstance(error, KeyError) and _raised_in(error) == "pyiceberg.catalog.glue":
+    if isinstance(error, KeyError) and _modules_of(error)[-1:] == ["pyiceberg.catalog.glue"]:
         return ": Glue's answer lacks it: see that its address (glue.endpoint, AWS_ENDPOINT_URL) is one of Glue"
     if not type(error).__module__.startswith("botocore."):
         return ""
     return next((f": {text}" for known, text in _HELP if known.search(words_of(error))), "")
 
 
-def _raised_in(error: Exception) -> str:
-    """The name of the module that raised an error."""
-    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-    return str(frames[-1].f_globals.get("__name__", ""))
+def _modules_of(error: Exception) -> list[str]:
+    """The names of the modules that an error went through; the last one raised it."""
+    return [str(frame.f_globals.get("__name__", "")) for frame, _ in traceback.walk_tb(error.__traceback__)]
 
 
 def _is_one_of(error: Exception, package: str, names: Collection[str]) -> bool:

@@ -18,7 +18,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.lake.iceberg.catalogs.shared_snapshots import SharedSnapshots
 from airflow_provider_streams.lake.iceberg.files.file_io import VendedCredentialsFileIO
-from airflow_provider_streams.model.database.address import errors_of_driver, unescaped
+from airflow_provider_streams.model.database.address import check_blocking, errors_of_driver, unescaped
 from airflow_provider_streams.model.database.drivers import passwords_elsewhere
 from airflow_provider_streams.model.database.tls import with_tls
 from airflow_provider_streams.redaction import register_secret
@@ -40,11 +40,13 @@ class SharedSqlCatalog(SharedSnapshots, VendedCredentialsFileIO, SqlCatalog):
         """As pyiceberg's own.
 
         Raises:
-            InvalidRequest: the uri is no address of a database, or its driver cannot use an option; or see `with_tls`.
+            InvalidRequest: the uri is no address of a database, its driver is for asyncio or cannot use an option; or
+                see `with_tls`.
         """
         makes_tables = str(properties.get(MAKES_TABLES) or "").lower() != "false"
         if uri := str(properties.get(URI) or ""):
             url, database = _url_of(name, uri), f"catalog {name!r}"
+            check_blocking(url, database)
             if makes_tables:
                 _make_file(url)
             for password in passwords_elsewhere(url):

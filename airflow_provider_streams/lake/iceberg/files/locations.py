@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from pyiceberg.table import Table
 
 from airflow_provider_streams.errors import SinkError
+from airflow_provider_streams.lake.storage import is_known
 
 _LOCAL: Final = ("", "file")
 _DATA, _METADATA = "write.data.path", "write.metadata.path"
@@ -45,6 +46,13 @@ def check_places(target: str, table: Table) -> None:
         SinkError: other programs or machines would look for them elsewhere.
     """
     check_location(data_location(table))
+    if not is_known(data_location(table)):
+        name = _DATA if table.properties.get(_DATA) else "location"
+        raise SinkError(
+            target,
+            f"the table's {name} is {data_location(table)!r}, for which no file system is known: correct it to an "
+            "address such as s3://bucket/path, gs://, abfss://, hdfs:// or file:///path",
+        )
     _check_path(target, "location", table.location())
     properties = {name: table.properties.get(name) for name in (_DATA, _METADATA)}
     for name, location in {"metadata file": table.metadata_location, **properties}.items():

@@ -19,7 +19,7 @@ from pyiceberg.table import FileScanTask, Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.types import TimestamptzType
 
-from airflow_provider_streams.errors import InvalidWindow, SinkError
+from airflow_provider_streams.errors import InvalidRequest, InvalidWindow, SinkError
 from airflow_provider_streams.lake.column_types import MOMENT
 from airflow_provider_streams.lake.columns import WINDOW_COLUMNS, window_folder
 from airflow_provider_streams.lake.data_files import FileTarget
@@ -138,9 +138,18 @@ def storage_at(table: Table, location: str) -> Storage:
 
 
 def storage_to_come(catalog: Catalog, name: str) -> Storage | None:
-    """Where the data files of a table would be that is not made yet; None: only the catalog's server knows."""
+    """Where the data files of a table would be that is not made yet; None: only the catalog's server knows.
+
+    Raises:
+        InvalidRequest: the catalog is in a database, and names no place.
+    """
     *namespace, table = name.split(".")
     around = _location_of(catalog, tuple(namespace)) if isinstance(catalog, MetastoreCatalog) else None
+    if around is None and in_database(catalog) is not None:
+        raise InvalidRequest(
+            f"the catalog has no warehouse, so it cannot make the table {name}: add 'warehouse' to the extra of its "
+            "connection, such as s3://bucket/warehouse or file:///lake"
+        )
     return _storage(f"{around}/{table}/data", catalog, catalog.properties) if around else None
 
 

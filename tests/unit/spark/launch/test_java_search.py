@@ -137,7 +137,7 @@ from airflow_provider_streams.spark.launch.settings import SparkSettings
 before = dict(os.environ)
 embedded.kill_jvm  # imported whole
 try:
-    embedded._start_jvm(embedded.java_for(SparkSettings()))
+    embedded._start_jvm(embedded.java_for(SparkSettings()), SparkSettings())
 except Exception:
     pass
 assert dict(os.environ) == before, set(os.environ.items()) ^ set(before.items())

@@ -109,6 +109,15 @@ def test_a_shard_that_cannot_be_read_does_not_hide_the_others(server, monkeypatc
     assert "a malformed entry" in seen.notes[0]
 
 
+def test_a_missing_package_is_an_error_and_no_event_that_cannot_be_shown(server, monkeypatch):
+    def fails(*_):
+        raise module.MissingDependency("fastavro", "formats")
+
+    monkeypatch.setattr(module, "_events", fails)
+    with pytest.raises(module.MissingDependency, match="fastavro"):
+        server.tail().last(5)
+
+
 def test_events_are_ordered_by_time_where_there_is_one():
     start = datetime(2026, 11, 20, tzinfo=UTC)
 

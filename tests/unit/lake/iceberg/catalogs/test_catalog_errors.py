@@ -43,6 +43,14 @@ def no_table() -> ValidationError:
     return raised.value
 
 
+def no_answer() -> ValidationError:
+    """As `no_table`, raised by pyiceberg's client of REST catalogs."""
+    program = compile("error = make()\nraise error", "rest", "exec")
+    with pytest.raises(ValidationError) as raised:
+        exec(program, {"__name__": "pyiceberg.catalog.rest", "make": no_table})  # noqa: S102 - the program above
+    return raised.value
+
+
 @pytest.mark.parametrize(
     ("error", "kind", "said"),
     [
@@ -59,7 +67,8 @@ def no_table() -> ValidationError:
         (ProfileNotFound(profile="prod"), SinkError, "variable AWS_PROFILE or the extra glue.profile-name"),
         (TooManyRequestsError("later"), TableUnavailable, "TooManyRequestsError: later"),
         (CommitStateUnknownException("502"), TableUnavailable, "CommitStateUnknownException: 502"),
-        (no_table(), SinkError, r"an answer is not as Iceberg's REST protocol has it \(Invalid JSON: .*no login page"),
+        (no_table(), SinkError, r"a metadata file says is not as pyiceberg reads.*\(Invalid JSON: .*a newer pyiceberg"),
+        (no_answer(), SinkError, r"an answer is not as Iceberg's REST protocol has it \(Invalid JSON: .*no login page"),
         (KeyError("DatabaseList"), SinkError, "KeyError: 'DatabaseList'$"),
     ],
     ids=lambda given: type(given).__name__ if isinstance(given, Exception) else "",

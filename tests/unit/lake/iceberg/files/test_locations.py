@@ -47,6 +47,18 @@ def test_a_path_that_goes_up_is_refused(path):
         check_places("lake:t", table("/lake/orders", write_data_path=path))
 
 
+@pytest.mark.parametrize(
+    ("found", "name"),
+    [
+        (table(STORE, write_data_path="http://lake/orders"), "write.data.path is 'http://lake/orders'"),
+        (table("oss://lake/orders"), "location is 'oss://lake/orders/data'"),
+    ],
+)
+def test_an_address_of_no_known_file_system_names_the_table_and_the_property(found, name):
+    with pytest.raises(SinkError, match=f"^lake:t: the table's {name}, for which no file system is known"):
+        check_places("lake:t", found)
+
+
 def test_the_metadata_of_a_table_in_a_store_are_in_one_too():
     with pytest.raises(SinkError, match=r"its metadata file is 'file:///srv/1.json'"):
         check_places("lake:t", table(STORE, "file:///srv/1.json"))

@@ -164,8 +164,8 @@ def test_random_windows_hold_each_event_once_or_count_it_late_and_then_land_it(b
     time.sleep((LATENESS + SLACK).total_seconds())
 
     first = EPOCH + min(one.time_ms for one in orders.values()) * MILLISECOND
-    # also edges between milliseconds
-    inner = [first + dice.random() * (ended - first) for _ in range(2)]
+    # the first order is late for a window of its own; also edges between milliseconds
+    inner = [first + MILLISECOND, *(first + dice.random() * (ended - first) for _ in range(2))]
     windows = [Window(*pair) for pair in pairwise(sorted([first, *inner, ended]))]
     landed, counted, whole = Counter(), Counter(), Counter()
     untimed = 0

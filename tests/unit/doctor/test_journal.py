@@ -87,7 +87,7 @@ def test_an_input_output_error_on_a_full_disk_names_the_disk(tmp_path, monkeypat
     assert databases.meaning_of(error, str(tmp_path / "journal.db")) is None
     monkeypatch.setattr(databases, "free_bytes", lambda _: 0)
     meaning = databases.meaning_of(error, str(tmp_path / "journal.db"))
-    assert (meaning.why, meaning.advice) == ("its disk is full", "Free some room on its disk.")
+    assert (meaning.why, meaning.advice) == ("its disk is full", "Free some space on its disk.")
 
 
 def test_other_readers_are_named_and_the_own_one_is_not():

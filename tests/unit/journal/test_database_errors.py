@@ -90,7 +90,7 @@ def test_a_full_disk_may_pass_and_says_what_helps(tmp_path):
     database = Database(f"sqlite:///{tmp_path / 'journal.db'}")
     database.prepare()
     with (
-        pytest.raises(JournalUnavailable, match=r"is full\. Free some room") as caught,
+        pytest.raises(JournalUnavailable, match=r"is full\. Free some space") as caught,
         database.writing() as connection,
     ):
         _insert_beyond_the_limit(connection)

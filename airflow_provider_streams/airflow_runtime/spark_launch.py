@@ -22,7 +22,7 @@ from airflow_provider_streams.errors import InvalidRequest, foreseen
 from airflow_provider_streams.model.optional_dependencies import require
 from airflow_provider_streams.model.sinks.untouched import left_untouched, mark_untouched, table_untouched
 from airflow_provider_streams.spark.launch import cancellation, preflight
-from airflow_provider_streams.spark.launch.settings import SparkSettings
+from airflow_provider_streams.spark.settings.spark_settings import SparkSettings
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection

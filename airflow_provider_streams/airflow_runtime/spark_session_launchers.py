@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any, cast
 from airflow_provider_streams.errors import StreamsError
 from airflow_provider_streams.lake.process_lock import ProcessLock
 from airflow_provider_streams.model.sinks.untouched import table_untouched
-from airflow_provider_streams.spark.launch import cancellation, effective_settings, preflight
+from airflow_provider_streams.spark.launch import cancellation, preflight
 from airflow_provider_streams.spark.launch.lazy_session import LazySession
 from airflow_provider_streams.spark.launch.program_result import read_result
 from airflow_provider_streams.spark.launch.session_start import await_answer
-from airflow_provider_streams.spark.launch.settings import JAVA_HOME, SparkSettings
+from airflow_provider_streams.spark.settings import effective_settings
+from airflow_provider_streams.spark.settings.spark_settings import JAVA_HOME, SparkSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

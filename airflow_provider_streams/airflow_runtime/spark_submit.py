@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_streams.connections.extra import extra_of
 from airflow_provider_streams.errors import InvalidRequest, PreflightFailed, SystemUnavailable
-from airflow_provider_streams.spark.launch import cancellation, effective_settings, spark_home, variables
+from airflow_provider_streams.spark.launch import cancellation
 from airflow_provider_streams.spark.launch.java_home_for_spark import spark_java_home
 from airflow_provider_streams.spark.launch.java_search import JavaMissing, find_java
 from airflow_provider_streams.spark.launch.program_result import explains_failure, read_result
-from airflow_provider_streams.spark.launch.settings import JAVA_HOME, SparkSettings
 from airflow_provider_streams.spark.launch.submit_output import reason_in
+from airflow_provider_streams.spark.settings import effective_settings, spark_home, variables
+from airflow_provider_streams.spark.settings.spark_settings import JAVA_HOME, SparkSettings
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection

@@ -14,7 +14,7 @@ from airflow_provider_streams.airflow_runtime import metrics, spark_launch
 from airflow_provider_streams.connections.journal import open_journal
 from airflow_provider_streams.hooks.base import hook_for
 from airflow_provider_streams.model.optional_dependencies import MODULES, require
-from airflow_provider_streams.spark.launch.settings import SMALL_PLAN_BYTES, SparkSettings
+from airflow_provider_streams.spark.settings.spark_settings import SMALL_PLAN_BYTES, SparkSettings
 from airflow_provider_streams.systems.source_json import source_to_json
 from airflow_provider_streams.windows.run.window_context import WindowContext
 
@@ -38,7 +38,7 @@ def open_context(
     Args:
         source: the source of the windows.
         spark_conn_id: a Spark connection; None: Spark inside this process.
-        spark: the user's settings of Spark, see `spark.launch.settings`.
+        spark: the user's settings of Spark, see `spark.settings.spark_settings`.
         lands_in: the table where rows will land; None: nothing lands.
         on_missing: the user's callback, see `WindowContext`.
 

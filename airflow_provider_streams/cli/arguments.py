@@ -55,7 +55,7 @@ class Reading:
     on_unproven: OnUnproven
     spark_conn_id: str | None
     spark: Mapping[str, Any] | None = field(default=None, repr=False)
-    """Spark's settings, see `spark.launch.settings`; may hold secrets."""
+    """Spark's settings, see `spark.settings.spark_settings`; may hold secrets."""
     window_schedule: WindowSchedule | None = None
     """How the DAG's runs tile time; None: it is not known."""
     undecodable: DecodeErrorPolicy = field(default_factory=DecodeErrorPolicy)

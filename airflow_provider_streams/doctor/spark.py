@@ -15,13 +15,13 @@ from airflow_provider_streams.airflow_runtime import spark_launch
 from airflow_provider_streams.doctor.finding import Finding, Notes
 from airflow_provider_streams.errors import StreamsError, SystemUnavailable, TaskCancelled
 from airflow_provider_streams.errors.write_access import free_bytes, why_no_folder
-from airflow_provider_streams.spark.launch.configured_classes import ADD_JAR
-from airflow_provider_streams.spark.launch.configured_files import missing_files, spill_folders
 from airflow_provider_streams.spark.launch.embedded import java_for, startable
 from airflow_provider_streams.spark.launch.java_search import NEEDED, OF_SETTING
 from airflow_provider_streams.spark.launch.preflight import SET_WORKERS_PYTHON
-from airflow_provider_streams.spark.launch.setting_rules import broken_rules
-from airflow_provider_streams.spark.launch.settings import JAVA_HOME, SparkSettings
+from airflow_provider_streams.spark.settings.configured_classes import ADD_JAR
+from airflow_provider_streams.spark.settings.configured_files import missing_files, spill_folders
+from airflow_provider_streams.spark.settings.setting_rules import broken_rules
+from airflow_provider_streams.spark.settings.spark_settings import JAVA_HOME, SparkSettings
 
 _PARTS: Final = "Do what the message says, where Airflow's workers start"
 _SETTING: Final = "Remove it there, if a transform of yours does not need it elsewhere"

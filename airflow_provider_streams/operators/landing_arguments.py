@@ -11,7 +11,7 @@ from airflow_provider_streams.model.sinks.landing import Landing, columns_of
 from airflow_provider_streams.model.sinks.placeholders import is_fan_out
 from airflow_provider_streams.model.sinks.sink import Sink
 from airflow_provider_streams.model.stream.source import Source
-from airflow_provider_streams.spark.launch.settings import SparkSettings
+from airflow_provider_streams.spark.settings.spark_settings import SparkSettings
 from airflow_provider_streams.systems.registry import declaration_of
 from airflow_provider_streams.systems.source_json import payloads_of
 from airflow_provider_streams.template_rendering import is_late, is_late_value

@@ -17,7 +17,7 @@ from airflow_provider_streams.spark.job.job import run
 from airflow_provider_streams.spark.job.job_spec import JobSpec
 from airflow_provider_streams.spark.job.outcomes import landed_of
 from airflow_provider_streams.spark.launch.lazy_session import LazySession
-from airflow_provider_streams.spark.launch.settings import SMALL_PLAN_BYTES
+from airflow_provider_streams.spark.settings.spark_settings import SMALL_PLAN_BYTES
 from airflow_provider_streams.systems.registry import load_system
 from airflow_provider_streams.windows.claim.claim import claim_table
 from airflow_provider_streams.windows.claim.landing_request import LandingRequest

@@ -19,7 +19,7 @@ from airflow_provider_streams.connections.journal import open_journal
 from airflow_provider_streams.lake.parquet.table import ParquetTable
 from airflow_provider_streams.operators.backfill import BackfillWindowsOperator
 from airflow_provider_streams.operators.read import ReadWindowOperator
-from airflow_provider_streams.spark.launch.settings import SparkSettings
+from airflow_provider_streams.spark.settings.spark_settings import SparkSettings
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource
 from airflow_provider_streams.timetables import window_timetable
 from tests.airflow_versions import needs

@@ -73,7 +73,7 @@ def _job(spec_file: str) -> None:
     from airflow_provider_streams.spark.job.job import run
     from airflow_provider_streams.spark.job.job_spec import JobSpec, WindowSpec
     from airflow_provider_streams.spark.launch.embedded import embedded_session
-    from airflow_provider_streams.spark.launch.settings import SparkSettings
+    from airflow_provider_streams.spark.settings.spark_settings import SparkSettings
     from airflow_provider_streams.systems.registry import register
 
     register("fake", "airflow_provider_streams.testing.fake.declaration:Fake")

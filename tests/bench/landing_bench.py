@@ -22,7 +22,7 @@ from airflow_provider_streams.spark.datasource.windows_source import NUMBER_COLU
 from airflow_provider_streams.spark.job.job_spec import WindowSpec
 from airflow_provider_streams.spark.job.scan import Scan
 from airflow_provider_streams.spark.launch.embedded import embedded_session
-from airflow_provider_streams.spark.launch.settings import SparkSettings
+from airflow_provider_streams.spark.settings.spark_settings import SparkSettings
 from stream_servers.pravega import PravegaServer
 from tests.bench import pravega_reads, pulsar_load, pulsar_reads
 from tests.bench.processes import cpu_seconds

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from airflow_provider_streams.spark import register
 from airflow_provider_streams.spark.job.job_spec import WindowSpec
 from airflow_provider_streams.spark.launch.embedded import embedded_session
-from airflow_provider_streams.spark.launch.settings import SparkSettings
+from airflow_provider_streams.spark.settings.spark_settings import SparkSettings
 from stream_servers.pravega import PravegaServer
 from tests.bench.pravega_reads import (
     Load,

@@ -12,7 +12,7 @@ from airflow_provider_streams.model.sinks.landing import TableMark, TableTerms
 from airflow_provider_streams.spark import register
 from airflow_provider_streams.spark.job.job_spec import WindowSpec
 from airflow_provider_streams.spark.launch.embedded import embedded_session
-from airflow_provider_streams.spark.launch.settings import SparkSettings
+from airflow_provider_streams.spark.settings.spark_settings import SparkSettings
 from stream_servers.pulsar import PulsarServer
 from tests.bench.pulsar_load import Load, publish, roomy_server
 from tests.bench.pulsar_reads import options, plan_all, read_client, read_ours, read_raw

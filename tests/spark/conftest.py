@@ -43,7 +43,7 @@ def spark():
     from pyspark import SparkContext
 
     from airflow_provider_streams.spark.launch.embedded import embedded_session
-    from airflow_provider_streams.spark.launch.settings import SparkSettings
+    from airflow_provider_streams.spark.settings.spark_settings import SparkSettings
 
     # tests import their transforms from here, and so must the workers
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(Path(__file__).parent)]))

@@ -36,7 +36,7 @@ from airflow_provider_streams.airflow_runtime.spark_launch import cancel, launch
 from airflow_provider_streams.lake.parquet.writer import ParquetWriter  # noqa: E402
 from airflow_provider_streams.spark.job.job_spec import JobSpec  # noqa: E402
 from airflow_provider_streams.spark.job.outcomes import landed_of, results_to_json  # noqa: E402
-from airflow_provider_streams.spark.launch.settings import SparkSettings  # noqa: E402
+from airflow_provider_streams.spark.settings.spark_settings import SparkSettings  # noqa: E402
 
 if row_group := os.environ.pop("TEST_ROW_GROUP_BYTES", ""):  # so that tasks write before they have read all
     ROOMY = ParquetWriter._target_of

@@ -15,7 +15,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from tests.unit.spark.launch.test_spark_home import a_spark
+from tests.unit.spark.settings.test_spark_home import a_spark
 
 # each process imports PySpark, and some start a JVM
 pytestmark = pytest.mark.timeout(1800)
@@ -131,7 +131,7 @@ def test_a_jvm_that_ends_as_it_starts_is_said_with_what_it_was_given(tmp_path: P
 PRECEDENCE = """
 import sys
 from airflow_provider_streams.spark.launch.embedded import effective, embedded_session
-from airflow_provider_streams.spark.launch.settings import SparkSettings
+from airflow_provider_streams.spark.settings.spark_settings import SparkSettings
 
 given = SparkSettings.of({"conf": {"spark.a.operator": " operator "}})
 wanted = effective(given)[0].conf

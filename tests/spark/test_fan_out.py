@@ -20,7 +20,7 @@ from airflow_provider_streams.model.sinks.landing import Landed, TableMark, Tabl
 from airflow_provider_streams.model.sinks.sink import ParquetSink
 from airflow_provider_streams.spark.job import job, plan_reading, staging
 from airflow_provider_streams.spark.job.job_spec import JobSpec, WindowSpec
-from airflow_provider_streams.spark.launch.settings import SparkSettings
+from airflow_provider_streams.spark.settings.spark_settings import SparkSettings
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource
 
 NAMES = ("orders", "clicks", "views", "carts")

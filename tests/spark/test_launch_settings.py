@@ -56,7 +56,7 @@ def test_submitted_jobs_get_them_from_the_connection_and_the_task(spec, tmp_path
 def test_a_session_that_runs_already_is_not_silently_another(spark) -> None:
     from airflow_provider_streams.errors import PreflightFailed
     from airflow_provider_streams.spark.launch.embedded import embedded_session
-    from airflow_provider_streams.spark.launch.settings import SparkSettings
+    from airflow_provider_streams.spark.settings.spark_settings import SparkSettings
 
     before = spark.conf.get("spark.sql.shuffle.partitions")
     try:
@@ -77,7 +77,7 @@ from threading import Thread
 
 from airflow_provider_streams.errors import PreflightFailed
 from airflow_provider_streams.spark.launch.embedded import embedded_session
-from airflow_provider_streams.spark.launch.settings import SparkSettings
+from airflow_provider_streams.spark.settings.spark_settings import SparkSettings
 
 
 def refused(**conf):

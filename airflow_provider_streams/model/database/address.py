@@ -32,31 +32,7 @@ _PATHS: Final = (
     "option_files",
     "default_file",
 )
-_BLOCKING: Final = {"postgresql": "psycopg", "mysql": "pymysql", "mariadb": "pymysql", "sqlite": "pysqlite"}
-"""The drivers that this package's extras bring."""
 _PATH_OR_MORE: Final = re.compile(r"[/?#]")
-
-
-def check_blocking(url: URL, database: str) -> None:
-    """Check that a driver answers where it is called: one for asyncio fails with words that do not say so.
-
-    Args:
-        url: of a driver that may be missing.
-        database: for errors.
-
-    Raises:
-        InvalidRequest: it does not.
-    """
-    from sqlalchemy.exc import ArgumentError, NoSuchModuleError  # noqa: PLC0415 - SQLAlchemy when used
-
-    try:
-        is_async = url.get_dialect().is_async
-    except (ArgumentError, NoSuchModuleError):
-        return  # to connect fails, and says which driver it is
-    if is_async:
-        backend = url.get_backend_name()
-        advice = f"write {backend}+{_BLOCKING[backend]}://" if backend in _BLOCKING else "name a blocking one"
-        raise InvalidRequest(f"{database}: {url.drivername} is a driver for asyncio, which is of no use here: {advice}")
 
 
 def unescaped(address: str) -> str:

@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 
 from airflow_provider_streams.errors import CommitStateUnknown, SinkError, StreamsError, TableUnavailable
 from airflow_provider_streams.model.sinks.table_sink import TableSink
-from airflow_provider_streams.spark.launch.configured_classes import ADD_JAR
-from airflow_provider_streams.spark.launch.configured_files import missing_files
+from airflow_provider_streams.spark.settings.configured_classes import ADD_JAR
+from airflow_provider_streams.spark.settings.configured_files import missing_files
 
 _PASSING: Final = re.compile(
     r"Timeout|timed out|Connection(?: is)? (?:refused|reset|closed)|ConnectException|SocketException|UnknownHost|"

@@ -16,7 +16,7 @@ from airflow_provider_streams.model.schema.decode_errors import DecodeErrorPolic
 from airflow_provider_streams.model.sinks.landing import Held, TableTerms
 from airflow_provider_streams.model.sinks.sink import Sink
 from airflow_provider_streams.spark.datasource.read_options import SplitReadOptions
-from airflow_provider_streams.spark.launch.settings import SMALL_PLAN_BYTES
+from airflow_provider_streams.spark.settings.spark_settings import SMALL_PLAN_BYTES
 from airflow_provider_streams.systems.registry import declaration_of, path_of, register
 
 _TABLE = "table_connection"

@@ -14,14 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_streams.errors import PreflightFailed, as_clause, as_sentence
-from airflow_provider_streams.spark.launch import effective_settings, preflight, py4j_log, variables
-from airflow_provider_streams.spark.launch.effective_settings import OUR_ORIGIN
+from airflow_provider_streams.spark.launch import preflight, py4j_log
 from airflow_provider_streams.spark.launch.java_home_for_spark import spark_java_home
 from airflow_provider_streams.spark.launch.java_search import Java, JavaMissing, find_java
 from airflow_provider_streams.spark.launch.session_start import session_start
-from airflow_provider_streams.spark.launch.settings import JAVA_HOME, SparkSettings
-from airflow_provider_streams.spark.launch.submit_arguments import VARIABLE as ARGUMENTS
-from airflow_provider_streams.spark.launch.submit_arguments import SubmitArguments
+from airflow_provider_streams.spark.settings import effective_settings, variables
+from airflow_provider_streams.spark.settings.effective_settings import OUR_ORIGIN
+from airflow_provider_streams.spark.settings.spark_settings import JAVA_HOME, SparkSettings
+from airflow_provider_streams.spark.settings.submit_arguments import VARIABLE as ARGUMENTS
+from airflow_provider_streams.spark.settings.submit_arguments import SubmitArguments
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

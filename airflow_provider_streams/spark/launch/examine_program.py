@@ -17,7 +17,7 @@ from airflow_provider_streams.spark.launch import preflight, py4j_log
 from airflow_provider_streams.spark.launch.embedded import embedded_session
 from airflow_provider_streams.spark.launch.program_result import error_result, write_result
 from airflow_provider_streams.spark.launch.session_start import session_start
-from airflow_provider_streams.spark.launch.settings import SparkSettings
+from airflow_provider_streams.spark.settings.spark_settings import SparkSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

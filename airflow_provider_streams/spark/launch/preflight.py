@@ -15,10 +15,10 @@ from weakref import WeakKeyDictionary
 
 from airflow_provider_streams.errors import PreflightFailed
 from airflow_provider_streams.model.optional_dependencies import require
-from airflow_provider_streams.spark.launch.configured_classes import missing_classes
-from airflow_provider_streams.spark.launch.setting_rules import broken_rules
-from airflow_provider_streams.spark.launch.settings import SparkSettings
-from airflow_provider_streams.spark.launch.spark_home import same_version
+from airflow_provider_streams.spark.settings.configured_classes import missing_classes
+from airflow_provider_streams.spark.settings.setting_rules import broken_rules
+from airflow_provider_streams.spark.settings.spark_home import same_version
+from airflow_provider_streams.spark.settings.spark_settings import SparkSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

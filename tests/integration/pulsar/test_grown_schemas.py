@@ -25,7 +25,7 @@ from airflow_provider_streams.lake.iceberg.catalogs.catalog import catalog_of
 from airflow_provider_streams.model.schema.decode_errors import DecodeErrorPolicy, OnDecodeError
 from airflow_provider_streams.model.schema.payload import Auto, PayloadLike
 from airflow_provider_streams.model.sinks.landing import Landed, Landing
-from airflow_provider_streams.spark.launch.settings import SMALL_PLAN_BYTES
+from airflow_provider_streams.spark.settings.spark_settings import SMALL_PLAN_BYTES
 from airflow_provider_streams.testing.landing import context_without_spark
 from airflow_provider_streams.windows.claim.overrides import Overrides
 from airflow_provider_streams.windows.run.request import OneWindow, ReadRequest

@@ -36,7 +36,7 @@ DELTA = {
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory):
     from airflow_provider_streams.spark.launch.embedded import embedded_session
-    from airflow_provider_streams.spark.launch.settings import SparkSettings
+    from airflow_provider_streams.spark.settings.spark_settings import SparkSettings
 
     tests = str(Path(__file__).parents[1])
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), tests]))

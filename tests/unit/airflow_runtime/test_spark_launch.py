@@ -33,9 +33,9 @@ from airflow_provider_streams.spark.job import job
 from airflow_provider_streams.spark.job.job_spec import JobSpec, WindowSpec
 from airflow_provider_streams.spark.launch import embedded, java_search, preflight, spark_submit_program
 from airflow_provider_streams.spark.launch.program_result import read_result
-from airflow_provider_streams.spark.launch.settings import SparkSettings
+from airflow_provider_streams.spark.settings.spark_settings import SparkSettings
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource, FakeSystem
-from tests.unit.spark.launch.test_spark_home import a_spark
+from tests.unit.spark.settings.test_spark_home import a_spark
 
 LANDED = Landed(Receipt("f" * 32, (), 1.0, "complete"))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from airflow_provider_streams.spark.launch.setting_rules import RULES, WHERE_SPARK_IS
-from airflow_provider_streams.spark.launch.variables import OF_OTHER_LAUNCHES
+from airflow_provider_streams.spark.settings.setting_rules import RULES, WHERE_SPARK_IS
+from airflow_provider_streams.spark.settings.variables import OF_OTHER_LAUNCHES
 
 PAGE = (Path(__file__).parents[3] / "docs/pages/reference/spark-settings.md").read_text()
 

@@ -10,8 +10,8 @@ from airflow_provider_streams.airflow_runtime import spark_launch
 from airflow_provider_streams.doctor import spark
 from airflow_provider_streams.errors import PreflightFailed, SystemUnavailable, TaskCancelled
 from airflow_provider_streams.spark.launch import java_search
-from airflow_provider_streams.spark.launch.configured_classes import configured_classes
-from airflow_provider_streams.spark.launch.configured_files import spill_folders
+from airflow_provider_streams.spark.settings.configured_classes import configured_classes
+from airflow_provider_streams.spark.settings.configured_files import spill_folders
 
 FACTS = {"spark": "4.2.0", "java": "21.0.1", "pyspark": "4.2.0", "python": "/usr/bin/python3"}
 

@@ -13,18 +13,20 @@ from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 from pyiceberg.table import Table
 from pyiceberg.typedef import Identifier, Properties
 from sqlalchemy import URL, inspect, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.lake.iceberg.catalogs.shared_snapshots import SharedSnapshots
 from airflow_provider_streams.lake.iceberg.files.file_io import VendedCredentialsFileIO
-from airflow_provider_streams.model.database.address import check_blocking, errors_of_driver, unescaped
+from airflow_provider_streams.model.database.address import errors_of_driver, unescaped
 from airflow_provider_streams.model.database.drivers import passwords_elsewhere
 from airflow_provider_streams.model.database.tls import with_tls
 from airflow_provider_streams.redaction import register_secret
 
 _TABLES = 2
 """How many tables pyiceberg makes: others may be first with each."""
+_BLOCKING: Final = {"postgresql": "psycopg", "mysql": "pymysql", "mariadb": "pymysql", "sqlite": "pysqlite"}
+"""The drivers that this package's extras bring."""
 MAKES_TABLES: Final = "init_catalog_tables"
 """pyiceberg's property: with `false`, a catalog makes neither its tables nor, with us, SQLite's file."""
 
@@ -46,7 +48,7 @@ class SharedSqlCatalog(SharedSnapshots, VendedCredentialsFileIO, SqlCatalog):
         makes_tables = str(properties.get(MAKES_TABLES) or "").lower() != "false"
         if uri := str(properties.get(URI) or ""):
             url, database = _url_of(name, uri), f"catalog {name!r}"
-            check_blocking(url, database)
+            _check_blocking(url, database)
             if makes_tables:
                 _make_file(url)
             for password in passwords_elsewhere(url):
@@ -117,6 +119,18 @@ def _url_of(name: str, uri: str) -> URL:
             f"catalog {name!r}: its uri is no address of a database: write sqlite:////path/catalog.db or "
             "postgresql+psycopg://user:password@host:port/database, where the port is a number"
         ) from None
+
+
+def _check_blocking(url: URL, database: str) -> None:
+    """Raise `InvalidRequest` if a driver is for asyncio: it would fail with words that do not say so."""
+    try:
+        is_async = url.get_dialect().is_async
+    except (ArgumentError, NoSuchModuleError):
+        return  # to connect fails, and says which driver it is
+    if is_async:
+        backend = url.get_backend_name()
+        advice = f"write {backend}+{_BLOCKING[backend]}://" if backend in _BLOCKING else "name a blocking one"
+        raise InvalidRequest(f"{database}: {url.drivername} is a driver for asyncio, which is of no use here: {advice}")
 
 
 def _make_file(url: URL) -> None:

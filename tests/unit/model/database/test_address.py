@@ -5,7 +5,6 @@ from sqlalchemy import make_url
 
 from airflow_provider_streams.errors import InvalidRequest
 from airflow_provider_streams.model.database.address import (
-    check_blocking,
     errors_of_driver,
     unescaped,
     with_clear_options,
@@ -78,24 +77,6 @@ def test_an_error_of_python_names_the_options_and_the_file_that_is_not_there(tmp
     strange = pytest.raises(InvalidRequest, match=r"AttributeError: 'str' object has no attribute 'wrap_socket'")
     with strange, errors_of_driver(make_url(f"{MYSQL}?ssl=yes"), "the journal"):
         raise AttributeError("'str' object has no attribute 'wrap_socket'")
-
-
-@pytest.mark.parametrize(
-    ("address", "advice"),
-    [
-        ("postgresql+asyncpg://me@db/x", r"write postgresql\+psycopg://"),
-        ("mysql+aiomysql://me@db/x", r"write mysql\+pymysql://"),
-        ("sqlite+aiosqlite:////lake/catalog.db", r"write sqlite\+pysqlite://"),
-    ],
-)
-def test_a_driver_for_asyncio_is_refused_with_the_one_to_write(address, advice):
-    with pytest.raises(InvalidRequest, match=f"catalog 'lake': .* is a driver for asyncio, .*: {advice}"):
-        check_blocking(make_url(address), "catalog 'lake'")
-
-
-@pytest.mark.parametrize("address", [MYSQL, "sqlite:////lake/catalog.db", "nodb+nodriver://db/x"])
-def test_blocking_drivers_and_unknown_ones_go_on(address):
-    check_blocking(make_url(address), "catalog 'lake'")
 
 
 @pytest.mark.parametrize(

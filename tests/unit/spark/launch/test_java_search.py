@@ -12,7 +12,7 @@ from airflow_provider_streams.spark.launch import java_search as looked
 from airflow_provider_streams.spark.launch.embedded import java_for
 from airflow_provider_streams.spark.launch.java_home_for_spark import spark_java_home
 from airflow_provider_streams.spark.launch.java_search import JavaMissing, feature_release, find_java
-from airflow_provider_streams.spark.launch.settings import SparkSettings
+from airflow_provider_streams.spark.settings.spark_settings import SparkSettings
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ STARTS = """
 import os
 from airflow_provider_streams.spark.launch import embedded
 from airflow_provider_streams.spark.launch.java_home_for_spark import spark_java_home
-from airflow_provider_streams.spark.launch.settings import SparkSettings
+from airflow_provider_streams.spark.settings.spark_settings import SparkSettings
 
 before = dict(os.environ)
 embedded.kill_jvm  # imported whole

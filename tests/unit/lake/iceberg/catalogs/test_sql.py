@@ -84,3 +84,21 @@ def test_an_address_that_is_none_is_refused_without_being_shown(address, said):
         opened(address)
     assert "canary" not in str(caught.value)
     assert "Could not parse" not in str(caught.value.__cause__)
+
+
+@pytest.mark.parametrize(
+    ("address", "advice"),
+    [
+        ("postgresql+asyncpg://me@db/x", r"write postgresql\+psycopg://"),
+        ("mysql+aiomysql://me@db/x", r"write mysql\+pymysql://"),
+        ("sqlite+aiosqlite:////lake/catalog.db", r"write sqlite\+pysqlite://"),
+    ],
+)
+def test_a_driver_for_asyncio_is_refused_with_the_one_to_write(address, advice):
+    with pytest.raises(InvalidRequest, match=f"catalog 'lake': .* is a driver for asyncio, .*: {advice}"):
+        opened(address)
+
+
+def test_a_driver_that_there_is_not_is_named():
+    with pytest.raises(SinkError, match="nodriver"):
+        opened("postgresql+nodriver://db/x")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_streams.errors import PreflightFailed
-from airflow_provider_streams.spark.launch.properties import read_properties, trimmed
-from airflow_provider_streams.spark.launch.settings import SparkSettings
+from airflow_provider_streams.spark.settings.properties import read_properties, trimmed
+from airflow_provider_streams.spark.settings.spark_settings import SparkSettings
 from stream_servers.java import run_java
 
 # prints JSON of ASCII letters: each name and value as Java reads them

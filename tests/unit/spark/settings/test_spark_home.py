@@ -8,7 +8,7 @@ import pyspark
 import pytest
 
 from airflow_provider_streams.errors import PreflightFailed
-from airflow_provider_streams.spark.launch.spark_home import defaults_of, spark_home, version_of
+from airflow_provider_streams.spark.settings.spark_home import defaults_of, spark_home, version_of
 
 
 def a_spark(folder: Path, version: str) -> Path:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from airflow_provider_streams.errors import PreflightFailed
-from airflow_provider_streams.spark.launch.properties import read_properties
-from airflow_provider_streams.spark.launch.settings import SparkSettings
+from airflow_provider_streams.spark.settings.properties import read_properties
+from airflow_provider_streams.spark.settings.spark_settings import SparkSettings
 
 VARIABLE: Final = "SPARK_HOME"
 _CORE: Final = re.compile(r"spark-core_[\d.]+-(\d.*)\.jar")

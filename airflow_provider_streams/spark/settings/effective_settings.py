@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Final
 
 from airflow_provider_streams.errors import PreflightFailed
-from airflow_provider_streams.spark.launch.setting_rules import WHERE_SPARK_IS
-from airflow_provider_streams.spark.launch.settings import SparkSettings
-from airflow_provider_streams.spark.launch.spark_home import defaults_of, settings_of, spark_home
-from airflow_provider_streams.spark.launch.submit_arguments import SubmitArguments, submit_arguments
+from airflow_provider_streams.spark.settings.setting_rules import WHERE_SPARK_IS
+from airflow_provider_streams.spark.settings.spark_home import defaults_of, settings_of, spark_home
+from airflow_provider_streams.spark.settings.spark_settings import SparkSettings
+from airflow_provider_streams.spark.settings.submit_arguments import SubmitArguments, submit_arguments
 
 LOCAL: Final = re.compile(r"local(\[.*\]|-cluster\[.*\])?")
 """A master whose workers run on this machine."""

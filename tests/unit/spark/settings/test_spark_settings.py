@@ -7,7 +7,7 @@ import inspect
 import pytest
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.spark.launch.settings import PARAMETERS, SparkSettings
+from airflow_provider_streams.spark.settings.spark_settings import PARAMETERS, SparkSettings
 
 
 def test_parameters_become_sparks_own_settings() -> None:

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.spark.launch.properties import properties_text, trimmed
-from airflow_provider_streams.spark.launch.setting_rules import WHERE_SPARK_IS, rule_against
+from airflow_provider_streams.spark.settings.properties import properties_text, trimmed
+from airflow_provider_streams.spark.settings.setting_rules import WHERE_SPARK_IS, rule_against
 
 SMALL_PLAN_BYTES: Final = 32 * 1024 * 1024
 """Plans of at most this many stored bytes are read by the job's own process."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_streams.errors import PreflightFailed
-from airflow_provider_streams.spark.launch.submit_arguments import submit_arguments
+from airflow_provider_streams.spark.settings.submit_arguments import submit_arguments
 
 
 def of(text: str):

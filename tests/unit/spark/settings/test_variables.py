@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_streams.errors import PreflightFailed
-from airflow_provider_streams.spark.launch.variables import check_classic, of_the_jvm
+from airflow_provider_streams.spark.settings.variables import check_classic, of_the_jvm
 
 
 @pytest.mark.parametrize(

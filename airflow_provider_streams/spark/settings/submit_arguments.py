@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from airflow_provider_streams.errors import PreflightFailed
-from airflow_provider_streams.spark.launch.properties import trimmed
-from airflow_provider_streams.spark.launch.settings import SECRET_NAME, SparkSettings
+from airflow_provider_streams.spark.settings.properties import trimmed
+from airflow_provider_streams.spark.settings.spark_settings import SECRET_NAME, SparkSettings
 
 VARIABLE: Final = "PYSPARK_SUBMIT_ARGS"
 _SHELL: Final = "pyspark-shell"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_streams.errors import PreflightFailed
-from airflow_provider_streams.spark.launch.effective_settings import of_embedded, of_submitted
-from airflow_provider_streams.spark.launch.settings import SparkSettings
+from airflow_provider_streams.spark.settings.effective_settings import of_embedded, of_submitted
+from airflow_provider_streams.spark.settings.spark_settings import SparkSettings
 
 OURS = SparkSettings({"spark.master": "local[*,3]", "spark.ours": "ours", "spark.arguments": "ours"})
 

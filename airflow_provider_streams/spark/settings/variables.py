@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from airflow_provider_streams.errors import PreflightFailed
-from airflow_provider_streams.spark.launch import submit_arguments
-from airflow_provider_streams.spark.launch.effective_settings import without_token
+from airflow_provider_streams.spark.settings import submit_arguments
+from airflow_provider_streams.spark.settings.effective_settings import without_token
 
 REMOTE, CONNECT_MODE = "SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED"
 

@@ -1,0 +1,1 @@
+"""Settings and variables that Spark starts with, wherever they are written, and what is wrong with them."""

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from airflow_provider_streams.doctor import clock
+from airflow_provider_streams.doctor import clock, examination
 from airflow_provider_streams.doctor.examination import examine
 from airflow_provider_streams.doctor.setup import Setup
 from airflow_provider_streams.errors import NotAuthorized
@@ -20,6 +20,12 @@ from stream_servers.pravega import ADMIN
 from tests.integration.pravega.conftest import HOLDERS
 
 pytestmark = pytest.mark.pravega
+
+
+@pytest.fixture(autouse=True)
+def without_spark(monkeypatch):
+    """No JVM starts for what is asked of a server."""
+    monkeypatch.setattr(examination, "check_spark", lambda *_: [])
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from airflow_provider_streams.doctor import clock
+from airflow_provider_streams.doctor import clock, examination
 from airflow_provider_streams.doctor.examination import examine
 from airflow_provider_streams.doctor.setup import Setup
 from airflow_provider_streams.model.schema.payload import Json
@@ -16,6 +16,12 @@ from airflow_provider_streams.model.window.window_schedule import schedule_of
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
 
 pytestmark = pytest.mark.pulsar
+
+
+@pytest.fixture(autouse=True)
+def without_spark(monkeypatch):
+    """No JVM starts for what is asked of a server."""
+    monkeypatch.setattr(examination, "check_spark", lambda *_: [])
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from airflow_provider_streams.airflow_runtime import spark_launch
 from airflow_provider_streams.cli.commands import doctor
 from airflow_provider_streams.connections.journal import open_journal
 from airflow_provider_streams.doctor import known_reader
@@ -21,6 +22,13 @@ REPORT = report_of(
         Finding("journal", "database", "ok", "it answers"),
     ],
 )
+
+
+@pytest.fixture(autouse=True)
+def small_job(monkeypatch):
+    """What Spark's small job would find: no JVM starts."""
+    found = {"spark": "4.2.0", "java": "21", "pyspark": "4.2.0", "python": "python3"}
+    monkeypatch.setattr(spark_launch, "examine", lambda *_: found)
 
 
 @pytest.fixture

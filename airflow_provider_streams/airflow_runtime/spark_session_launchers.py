@@ -14,13 +14,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from airflow_provider_streams.errors import StreamsError
+from airflow_provider_streams.errors import PreflightFailed, StreamsError, as_sentence
 from airflow_provider_streams.lake.process_lock import ProcessLock
 from airflow_provider_streams.model.sinks.untouched import table_untouched
 from airflow_provider_streams.spark.launch import cancellation, preflight
 from airflow_provider_streams.spark.launch.lazy_session import LazySession
 from airflow_provider_streams.spark.launch.program_result import read_result
-from airflow_provider_streams.spark.launch.session_start import await_answer
+from airflow_provider_streams.spark.launch.session_start import SEE_MESSAGES, await_answer
+from airflow_provider_streams.spark.launch.submit_output import reason_in
 from airflow_provider_streams.spark.settings import effective_settings
 from airflow_provider_streams.spark.settings.spark_settings import JAVA_HOME, SparkSettings
 
@@ -145,7 +146,11 @@ class EmbeddedLauncher(SessionLauncher):
             if self._child.returncode:
                 for line in filter(None, said.splitlines()):
                     _log.info("%s", line)
-            found: dict[str, Any] = read_result(result, "the small job")["found"]
+            try:
+                found: dict[str, Any] = read_result(result, "the small job")["found"]
+            except PreflightFailed as error:
+                reason = reason_in(said.splitlines()) if SEE_MESSAGES in str(error) else ""
+                raise PreflightFailed(f"{as_sentence(error)} They say: {reason}") if reason else error from None
             return found
 
     def stop(self) -> None:

@@ -17,7 +17,7 @@ from airflow_provider_streams.errors import PreflightFailed, as_clause, as_sente
 from airflow_provider_streams.spark.launch import preflight, py4j_log
 from airflow_provider_streams.spark.launch.java_home_for_spark import spark_java_home
 from airflow_provider_streams.spark.launch.java_search import Java, JavaMissing, find_java
-from airflow_provider_streams.spark.launch.session_start import session_start
+from airflow_provider_streams.spark.launch.session_start import SEE_MESSAGES, session_start
 from airflow_provider_streams.spark.settings import effective_settings, variables
 from airflow_provider_streams.spark.settings.effective_settings import OUR_ORIGIN
 from airflow_provider_streams.spark.settings.spark_settings import JAVA_HOME, SparkSettings
@@ -154,7 +154,7 @@ def _start_jvm(java: Java, settings: SparkSettings) -> None:
             said = as_clause(" ".join(str(error).split()))
             given = _given(settings, _OF_THE_JVM)
             raise PreflightFailed(
-                f"Spark does not start in this process ({said}) on {java}. Spark's own messages above say why"
+                f"Spark does not start in this process ({said}) on {java}. {SEE_MESSAGES}"
                 f"{f'. It was given {given}' if given else ''}"
             ) from error
         SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
@@ -20,6 +21,8 @@ from airflow_provider_streams.errors import (
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+SEE_MESSAGES: Final = "Spark's own messages above say why"
+"""Of an error whose cause is only in the output of Spark's JVM."""
 _MOST_LETTERS: Final = 500
 _OF_THE_NETWORK: Final = (
     "java.net.ConnectException",
@@ -57,9 +60,7 @@ def session_start(where: str, given: str = "") -> Iterator[None]:
     except StreamsError:
         raise
     except ConnectionError as error:  # Py4J's, of this process to its JVM
-        raise PreflightFailed(
-            f"{where} does not start: its JVM ended. Spark's own messages above say why{_settings(given)}"
-        ) from error
+        raise PreflightFailed(f"{where} does not start: its JVM ended. {SEE_MESSAGES}.{_settings(given)}") from error
     except Exception as error:
         causes = _java_causes(error)
         if not causes:
@@ -111,7 +112,9 @@ def await_answer(spark: SparkSession, where: str) -> None:
     patience = spark.client.get_retry_policies()
     spark.client.set_retry_policies([DefaultPolicy(max_retries=_TRIES, max_backoff=_LONGEST_PAUSE_MS)])
     try:
-        _ = spark.version
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]")  # the error says more
+            _ = spark.version
     except SparkConnectGrpcException as error:
         found = _DETAILS.search(str(error))
         said = as_clause(" ".join((found[1] if found else str(error)).split())[:_MOST_LETTERS])
